@@ -1,0 +1,6 @@
+"""Slot 1: how do positions exchange information?"""
+
+from zoo.attention.additive import AdditiveAttention
+from zoo.attention.dot_product import DotProductAttention
+
+__all__ = ["AdditiveAttention", "DotProductAttention"]

@@ -1,0 +1,49 @@
+"""Additive attention (Bahdanau, Cho, Bengio 2015)."""
+
+from keras import layers, ops
+
+from zoo.attention.base import AlignmentAttention
+from zoo.registry import register
+
+
+def additive_scores(query, keys, scale):
+    """`e_ji = v . tanh(q_j + k_i)`: (b, t, d), (b, s, d), (d,) -> (b, t, s)."""
+    return ops.sum(ops.tanh(query[:, :, None, :] + keys[:, None, :, :]) * scale, axis=-1)
+
+
+@register
+class AdditiveAttention(AlignmentAttention):
+    """`e(s_j, h_i) = v^T tanh(W_s s_j + W_h h_i + b)`, which is `v^T tanh(W [h_i; s_j])` with `W = [W_h, W_s]`.
+
+    Stock `keras.layers.AdditiveAttention` has no `W` at all; here both projections belong to the layer.
+
+    Shapes: query `(batch, time, query_units)`, value `(batch, value_time, value_units)` ->
+    `(batch, time, value_units)`. Cost: `O(time * value_time * units)` in time and, for the tanh, in memory.
+    Masking: see `AlignmentAttention`.
+
+    Args:
+        units: width of the hidden layer of the scorer.
+
+    Example:
+        >>> attention = AdditiveAttention(8)
+        >>> attention(np.ones((2, 3, 5), "float32"), np.ones((2, 7, 4), "float32")).shape
+        (2, 3, 4)
+
+    Reference: https://arxiv.org/abs/1409.0473, section 3.1 and appendix A.1.2.
+    """
+
+    def __init__(self, units, **kwargs):
+        super().__init__(units, **kwargs)
+        self.query_projection = layers.Dense(units, use_bias=False, name="query", dtype=self.dtype_policy)
+        self.key_projection = layers.Dense(units, name="key", dtype=self.dtype_policy)
+
+    def build(self, query_shape, value_shape=None):
+        self.query_projection.build(query_shape)
+        self.key_projection.build(value_shape or query_shape)
+        self.scale = self.add_weight(name="scale", shape=(self.units,), initializer="glorot_uniform")
+
+    def project(self, value):
+        return self.key_projection(value)
+
+    def scores(self, query, keys):
+        return additive_scores(self.query_projection(query), keys, ops.cast(self.scale, keys.dtype))

@@ -1,0 +1,91 @@
+"""What additive and dot-product attention share: project the values to keys once, score, mask, average."""
+
+import keras
+from keras import ops
+
+from zoo.masks import masked_softmax
+
+
+def combined_mask(query_time, value_time, value_mask=None, causal=False):
+    """(batch | 1, query_time | 1, value_time) bool, or None where everything may be seen."""
+    mask = None if value_mask is None else value_mask[:, None, :]
+    if causal:
+        rows = ops.arange(query_time, dtype="int32")[:, None]
+        seen = (ops.arange(value_time, dtype="int32")[None, :] <= rows)[None]
+        mask = seen if mask is None else ops.logical_and(mask, seen)
+    return mask
+
+
+class AlignmentAttention(keras.layers.Layer):
+    """`c_j = sum_i a_ji h_i`, `a_j = softmax_i e(s_j, h_i)`; a subclass says what `e` is.
+
+    The values `h` are averaged as they are; only the scores see projections. `project` is separate from `attend` so that
+    a decoder projects the source once per sentence and attends once per step.
+
+    Call arguments:
+        query: `(batch, time, query_units)`.
+        value: `(batch, value_time, value_units)`; None is self-attention.
+        query_mask: `(batch, time)` bool; outputs of masked queries are 0.
+        value_mask: `(batch, value_time)` bool, True = keep. Masked positions weigh exactly 0; a row that is all padding
+            gives zeros, and finite gradients.
+        causal: position j sees only positions up to j.
+        cache: `{"keys", "values"}` as `precompute(value)` returns it; then `value` is not needed, and the result is
+            `(output, cache)`.
+
+    Returns: `(batch, time, value_units)`.
+    """
+
+    def __init__(self, units, **kwargs):
+        super().__init__(**kwargs)
+        if not isinstance(units, int) or units < 1:
+            raise ValueError(
+                f"{type(self).__name__} needs a positive number of units (the width of the space in which query and "
+                f"key meet). Received: units={units!r}."
+            )
+        self.units = units
+        self.supports_masking = True
+
+    def project(self, value):
+        """Keys of the values, `(batch, value_time, units)`: what does not depend on the query."""
+        raise NotImplementedError
+
+    def scores(self, query, keys):
+        """`(batch, time, value_time)` unnormalised scores."""
+        raise NotImplementedError
+
+    def precompute(self, value):
+        return {"keys": self.project(value), "values": value}
+
+    def attend(self, query, cache, value_mask=None, causal=False):
+        """`(context, weights)`: `(batch, time, value_units)` and `(batch, time, value_time)`."""
+        keys, values = cache["keys"], cache["values"]
+        mask = combined_mask(ops.shape(query)[1], ops.shape(keys)[1], value_mask, causal)
+        weights = masked_softmax(self.scores(query, keys), mask)
+        return ops.matmul(weights, values), weights
+
+    def attention_weights(self, query, value=None, *, value_mask=None, causal=False):
+        """`(batch, time, value_time)` for plots and tests."""
+        value = query if value is None else value
+        return self.attend(query, self.precompute(value), value_mask, causal)[1]
+
+    def call(
+        self, query, value=None, *, query_mask=None, value_mask=None, causal=False, cache=None, training=None
+    ):
+        held = cache is not None
+        if not held:
+            if value is None:
+                value, value_mask = query, query_mask if value_mask is None else value_mask
+            cache = self.precompute(value)
+        output, _ = self.attend(query, cache, value_mask, causal)
+        if query_mask is not None:
+            output = ops.where(query_mask[:, :, None], output, 0.0)
+        return (output, cache) if held else output
+
+    def compute_output_shape(self, query_shape, value_shape=None):
+        return (*query_shape[:2], (value_shape or query_shape)[-1])
+
+    def compute_mask(self, query, query_mask=None, **kwargs):
+        return query_mask
+
+    def get_config(self):
+        return {**super().get_config(), "units": self.units}

@@ -1,0 +1,44 @@
+"""Dot-product attention with projections: W_Q for the query, W_K for the key ("general" in Luong et al. 2015)."""
+
+from keras import layers, ops
+
+from zoo.attention.base import AlignmentAttention
+from zoo.registry import register
+
+
+@register
+class DotProductAttention(AlignmentAttention):
+    """`e(s_j, h_i) = (W_K h_i)^T (W_Q s_j)`, softmax over the source positions i.
+
+    The function class of Luong's "general" score `h^T W_a s` with `W_a = W_K^T W_Q` of rank at most `units`. Stock
+    `keras.layers.Attention` has neither matrix. There is no `1/sqrt(units)`: the paper of this layer has none.
+
+    Shapes: query `(batch, time, query_units)`, value `(batch, value_time, value_units)` ->
+    `(batch, time, value_units)`. Cost: `O(time * value_time * units)` in time, `O(time * value_time)` in memory.
+    Masking: see `AlignmentAttention`.
+
+    Args:
+        units: width of the space in which query and key meet.
+
+    Example:
+        >>> attention = DotProductAttention(8)
+        >>> attention(np.ones((2, 3, 5), "float32"), np.ones((2, 7, 4), "float32")).shape
+        (2, 3, 4)
+
+    Reference: https://arxiv.org/abs/1508.04025, section 3.1.
+    """
+
+    def __init__(self, units, **kwargs):
+        super().__init__(units, **kwargs)
+        self.query_projection = layers.Dense(units, use_bias=False, name="query", dtype=self.dtype_policy)
+        self.key_projection = layers.Dense(units, use_bias=False, name="key", dtype=self.dtype_policy)
+
+    def build(self, query_shape, value_shape=None):
+        self.query_projection.build(query_shape)
+        self.key_projection.build(value_shape or query_shape)
+
+    def project(self, value):
+        return self.key_projection(value)
+
+    def scores(self, query, keys):
+        return ops.matmul(self.query_projection(query), ops.swapaxes(keys, -1, -2))

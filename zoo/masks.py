@@ -1,0 +1,23 @@
+"""Masks come from lengths, never from ids: `True` means keep."""
+
+from keras import ops
+
+MASKED = -1e9  # a finite score: a row without any valid position stays finite, and float16 is never asked to hold it
+
+
+def length_mask(lengths, time):
+    """`mask[b, t] = t < lengths[b]`: (batch,) integers -> (batch, time) bool."""
+    return ops.arange(time, dtype="int32")[None, :] < ops.cast(lengths, "int32")[:, None]
+
+
+def masked_softmax(scores, mask=None):
+    """Softmax over the last axis where `mask` holds; exactly 0 elsewhere, and all 0 where nothing is valid.
+
+    Computed in float32 whatever the dtype of `scores`; the result has the dtype of `scores`.
+    """
+    dtype = scores.dtype
+    scores = ops.cast(scores, "float32")
+    if mask is None:
+        return ops.cast(ops.softmax(scores, axis=-1), dtype)
+    weights = ops.softmax(ops.where(mask, scores, MASKED), axis=-1)
+    return ops.cast(ops.where(mask, weights, 0.0), dtype)

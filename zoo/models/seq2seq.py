@@ -1,0 +1,188 @@
+"""Recurrent sequence to sequence, with and without attention."""
+
+import keras
+from keras import layers, ops
+
+from zoo.attention import AdditiveAttention, DotProductAttention
+from zoo.masks import length_mask
+from zoo.recurrent import RecurrentDecoder, RecurrentEncoder
+from zoo.recurrent.decoder import flatten_beams
+from zoo.registry import register
+from zoo.specs import Signature, TensorSpec
+
+ATTENTIONS = {None: lambda units: None, "additive": AdditiveAttention, "dot": DotProductAttention}
+
+
+@register
+class Seq2Seq(keras.Model):
+    """`p(y_j | y_<j, x) = softmax(E t_j + b)`, `t_j = tanh(W [s_{j+1}; c_j; y_j])`, `s_{j+1} = cell([y_j; c_j], s_j)`.
+
+    Encoder and decoder of any recurrent cell. With `attention=None` the context `c` is the encoder's final state (Cho et
+    al. 2014), else `c_j` is the mean of the encoder's states that additive (Bahdanau et al. 2015) or dot-product (Luong
+    et al. 2015, "general") attention weighs by the state `s_j`. The target embedding `E` is also the output matrix.
+
+    Call arguments: a dict of `source_ids (batch, source_time)`, `source_lengths (batch,)` and `target_ids
+    (batch, time)`, int32, where target_ids is BOS and then the target (teacher forcing).
+    Returns: logits `(batch, time, target_vocab_size)`, float32.
+    Masking: from the lengths; padding, its content and the other rows never change a row.
+    Search sees `encode`, `start` and `step` (the step protocol); beams are query positions, so the memory is held once
+    per sentence whatever the number of beams.
+
+    Args:
+        source_vocab_size, target_vocab_size: numbers of token ids.
+        units: width of embeddings, of each encoder direction, of the decoder's state and of the attention.
+        cell: "simple_rnn", "gru", "gru_reset_before" or "lstm".
+        attention: None, "additive" or "dot".
+        num_layers: recurrent layers in the encoder and in the decoder.
+        dropout: on embeddings, encoder outputs, between encoder layers and before the output matrix.
+        seed: of the dropout.
+        encoder: a layer to use in place of the bidirectional `RecurrentEncoder`, for example a `SelfAttentiveEncoder`.
+
+    Raises:
+        ValueError: unknown cell or attention; the message lists the known ones.
+
+    Example:
+        >>> model = Seq2Seq(11, 13, units=8, attention="dot")
+        >>> batch = {"source_ids": np.ones((2, 5), "int32"), "source_lengths": np.array([5, 3], "int32"),
+        ...          "target_ids": np.ones((2, 4), "int32")}
+        >>> model(batch).shape
+        (2, 4, 13)
+
+    References: https://arxiv.org/abs/1406.1078, https://arxiv.org/abs/1409.0473, https://arxiv.org/abs/1508.04025;
+    one output matrix and embedding: https://arxiv.org/abs/1608.05859.
+    """
+
+    def __init__(
+        self,
+        source_vocab_size,
+        target_vocab_size,
+        units=256,
+        cell="gru",
+        attention="additive",
+        num_layers=1,
+        dropout=0.0,
+        seed=None,
+        encoder=None,
+        **kwargs,
+    ):
+        super().__init__(**kwargs)
+        if attention not in ATTENTIONS:
+            raise ValueError(
+                f"Unknown attention for Seq2Seq: expected one of {list(ATTENTIONS)}, received {attention!r}."
+            )
+        self.settings = {
+            "source_vocab_size": source_vocab_size,
+            "target_vocab_size": target_vocab_size,
+            "units": units,
+            "cell": cell,
+            "attention": attention,
+            "num_layers": num_layers,
+            "dropout": dropout,
+            "seed": seed,
+        }
+        policy = self.dtype_policy
+        self.source_embedding = layers.Embedding(source_vocab_size, units, dtype=policy)
+        self.target_embedding = layers.ReversibleEmbedding(target_vocab_size, units, dtype=policy)
+        self.own_encoder = encoder
+        self.encoder = encoder or RecurrentEncoder(
+            units, cell, num_layers, dropout=dropout, seed=seed, dtype=policy
+        )
+        attend = ATTENTIONS[attention](units)
+        self.decoder = RecurrentDecoder(units, cell, attend, num_layers, dtype=policy)
+        self.readout = layers.Dense(units, activation="tanh", dtype=policy)
+        self.drop = {
+            name: layers.Dropout(dropout, seed=None if seed is None else seed + index, name=f"drop_{name}")
+            for index, name in enumerate(("source", "memory", "target", "readout"))
+        }
+
+    def build(self, input_shape=None):
+        units, values = self.settings["units"], self.encoder.output_units
+        self.source_embedding.build()
+        self.target_embedding.build()
+        self.encoder.build((None, None, units))
+        self.decoder.build((None, None, units), (None, None, values))
+        self.readout.build((None, 2 * units + values))
+        self.bias = self.add_weight(
+            name="bias", shape=(self.settings["target_vocab_size"],), initializer="zeros"
+        )
+
+    def call(self, inputs, training=None):
+        memory = self.encode(inputs["source_ids"], inputs["source_lengths"], training)
+        embedded = self.drop["target"](self.target_embedding(inputs["target_ids"]), training=training)
+        outputs = self.decoder(embedded, memory, training=training)
+        return self.logits(outputs, embedded, training)
+
+    def logits(self, outputs, embedded, training=None):
+        hidden = self.readout(ops.concatenate([outputs, embedded], axis=-1))
+        hidden = self.drop["readout"](hidden, training=training)
+        logits = self.target_embedding(hidden, reverse=True)
+        return ops.cast(logits, "float32") + ops.cast(self.bias, "float32")
+
+    def encode(self, source_ids, source_lengths, training=None):
+        """`(batch, time)` ids and `(batch,)` lengths -> memory, a dict of tensors with the batch axis first."""
+        mask = length_mask(source_lengths, ops.shape(source_ids)[1])
+        embedded = self.drop["source"](self.source_embedding(source_ids), training=training)
+        values, states = self.encoder(embedded, mask=mask, training=training)
+        return self.decoder.remember(self.drop["memory"](values, training=training), mask, states)
+
+    def start(self, memory, beams=1, max_length=None):
+        """The state before the first token; every leaf is `(batch, beams, ...)`."""
+        return self.decoder.start(memory, beams)
+
+    def step(self, token_ids, state, memory):
+        """`(batch, beams)` last tokens -> logits `(batch, beams, vocabulary)` and the next state."""
+        embedded = self.target_embedding(token_ids)
+        outputs, state = self.decoder.step(embedded, state, memory)
+        logits = self.logits(outputs, flatten_beams(embedded))
+        shape = ops.shape(token_ids)
+        return ops.reshape(logits, (shape[0], shape[1], logits.shape[-1])), state
+
+    def signatures(self):
+        """The typed table of what this model serves; names are the same in SavedModel, ONNX, client and documents."""
+        return signatures()
+
+    def get_config(self):
+        encoder = self.own_encoder and keras.saving.serialize_keras_object(self.own_encoder)
+        return {**super().get_config(), **self.settings, "encoder": encoder}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        encoder = config.pop("encoder", None)
+        return cls(encoder=encoder and keras.saving.deserialize_keras_object(encoder), **config)
+
+
+def ids(name, time="time"):
+    return TensorSpec(name, "int32", ("batch", time))
+
+
+def lengths(name):
+    return TensorSpec(name, "int32", ("batch",))
+
+
+def signatures():
+    """Signatures of every model that reads one sequence of ids and writes another."""
+    found = (
+        TensorSpec("output_ids", "int32", ("batch", "beams", "output_time")),
+        TensorSpec("output_lengths", "int32", ("batch", "beams")),
+        TensorSpec("scores", "float32", ("batch", "beams")),
+    )
+    source = (ids("token_ids"), lengths("lengths"))
+    return (
+        Signature(
+            "serving_default",
+            (TensorSpec("text", "string", ("batch",)),),
+            (TensorSpec("output_text", "string", ("batch",)), TensorSpec("scores", "float32", ("batch",))),
+        ),
+        Signature("tokens", source, found),
+        Signature("greedy", source, found),
+        Signature(
+            "score",
+            (
+                ids("source_ids"),
+                lengths("source_lengths"),
+                ids("target_ids", "target_time"),
+                lengths("target_lengths"),
+            ),
+            (TensorSpec("log_probs", "float32", ("batch",)),),
+        ),
+    )

@@ -1,0 +1,15 @@
+"""The recurrent family: Keras' cells by name, any cell with any attention, encoders and the decoder."""
+
+from zoo.recurrent.attention_cell import AttentionCell
+from zoo.recurrent.cells import make_cell, make_layer
+from zoo.recurrent.decoder import RecurrentDecoder
+from zoo.recurrent.encoder import RecurrentEncoder, SelfAttentiveEncoder
+
+__all__ = [
+    "AttentionCell",
+    "RecurrentDecoder",
+    "RecurrentEncoder",
+    "SelfAttentiveEncoder",
+    "make_cell",
+    "make_layer",
+]

@@ -1,0 +1,119 @@
+"""Any recurrent cell that looks at a memory before each step (Bahdanau, Cho, Bengio 2015)."""
+
+import threading
+from contextlib import contextmanager
+
+import keras
+from keras import ops
+
+from zoo.recurrent.cells import top_hidden
+from zoo.registry import register
+
+
+@register
+class AttentionCell(keras.layers.Layer):
+    """`c_j = sum_i a_ji h_i`, `a_j = softmax_i e(s_j, h_i)`; `s_{j+1} = cell([y_j; c_j], s_j)`; output `[s_{j+1}; c_j]`.
+
+    The context comes from the state *before* the step (Bahdanau); a context from the new state would be Luong's model.
+    It enters every gate of the cell because it is part of its input. The cell follows the API of `keras.layers.RNN`. What
+    it attends to is bound for the length of a `with` block, so keys are projected once per sentence and the loop
+    captures them instead of carrying them through every step:
+
+        >>> cell = AttentionCell(keras.layers.GRUCell(8), AdditiveAttention(8))
+        >>> rnn = keras.layers.RNN(cell, return_sequences=True)
+        >>> with cell.attending(np.ones((2, 7, 4), "float32")):
+        ...     rnn(np.ones((2, 3, 5), "float32")).shape
+        (2, 3, 12)
+
+    Shapes: inputs `(rows, input_units)`, where rows is the memory's batch times any number of hypotheses per sentence
+    (1 in training, the beams in search: they are query positions, the memory is never tiled).
+    Cost per step: the cell's, plus one query of the attention per row.
+
+    Args:
+        cell: a Keras RNN cell, or `StackedRNNCells`; its topmost hidden state is the query.
+        attention: `AdditiveAttention`, `DotProductAttention`, or any layer with their `precompute` and `attend`.
+
+    Raises:
+        ValueError: the cell is called outside `attending`.
+    """
+
+    def __init__(self, cell, attention, **kwargs):
+        super().__init__(**kwargs)
+        self.cell = cell
+        self.attention = attention
+        self.state_size = cell.state_size
+        self._bound = threading.local()  # two threads may run one model at a time
+
+    @property
+    def memory(self):
+        memory = getattr(self._bound, "memory", None)
+        if memory is None:
+            raise ValueError(
+                f"{self.name} was called without a memory to attend to. Wrap the call: "
+                "`with cell.attending(values, value_mask): rnn(inputs)`."
+            )
+        return memory
+
+    @property
+    def output_size(self):
+        return int(top_size(self.cell.output_size)) + int(self.memory["values"].shape[-1])
+
+    @contextmanager
+    def attending(self, values, value_mask=None, keys=None):
+        """Bind `values` `(batch, value_time, value_units)` (and their keys, if projected already) inside the block."""
+        if not self.attention.built:
+            self.attention.build((None, None, top_size(self.cell.output_size)), tuple(values.shape))
+            self.attention.built = True
+        keys = self.attention.project(values) if keys is None else keys
+        outer = getattr(self._bound, "memory", None)
+        self._bound.memory = {"values": values, "keys": keys, "mask": value_mask}
+        try:
+            yield self
+        finally:
+            self._bound.memory = outer
+
+    def build(self, input_shape, value_shape=None):
+        value_shape = tuple(self.memory["values"].shape) if value_shape is None else value_shape
+        if not self.attention.built:
+            self.attention.build((None, None, top_size(self.cell.output_size)), value_shape)
+            self.attention.built = True
+        self.cell.build((input_shape[0], input_shape[-1] + value_shape[-1]))
+        self.cell.built = True
+
+    def get_initial_state(self, batch_size=None):
+        return self.cell.get_initial_state(batch_size=batch_size)
+
+    def align(self, states):
+        """`(context, weights)` of the current states: `(rows, value_units)` and `(batch, rows / batch, value_time)`."""
+        memory = self.memory
+        hidden = top_hidden(self.cell, states)
+        batch = ops.shape(memory["values"])[0]
+        query = ops.reshape(hidden, (batch, -1, hidden.shape[-1]))
+        context, weights = self.attention.attend(query, memory, memory["mask"])
+        return ops.reshape(context, (-1, memory["values"].shape[-1])), weights
+
+    def advance(self, inputs, context, states, training=None):
+        """One step of the cell on `[inputs; context]` -> `([output; context], states)`."""
+        output, states = self.cell(ops.concatenate([inputs, context], axis=-1), states, training=training)
+        return ops.concatenate([output, context], axis=-1), states
+
+    def call(self, inputs, states, training=None):
+        context, _ = self.align(states)
+        return self.advance(inputs, context, states, training)
+
+    def get_config(self):
+        layers = {
+            name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("cell", "attention")
+        }
+        return {**super().get_config(), **layers}
+
+    @classmethod
+    def from_config(cls, config):
+        layers = {
+            name: keras.saving.deserialize_keras_object(config.pop(name)) for name in ("cell", "attention")
+        }
+        return cls(**layers, **config)
+
+
+def top_size(size):
+    return size[-1] if isinstance(size, (list, tuple)) else size

@@ -1,0 +1,129 @@
+"""The recurrent half of a sequence-to-sequence model that writes: teacher forcing over time, or one step of a search."""
+
+import keras
+from keras import layers, ops, tree
+
+from zoo.recurrent.attention_cell import AttentionCell
+from zoo.recurrent.cells import check_cell, make_cell
+from zoo.registry import register
+
+
+def flatten_beams(tensor):
+    """(batch, beams, ...) -> (batch * beams, ...)."""
+    return ops.reshape(tensor, (-1, *tensor.shape[2:]))
+
+
+def nested_list(size):
+    """A cell's `state_size` as plain nested lists: what both backends take as the structure of a loop's state."""
+    sizes = size if isinstance(size, (list, tuple)) else [size]
+    return [nested_list(item) if isinstance(item, (list, tuple)) else item for item in sizes]
+
+
+@register
+class RecurrentDecoder(layers.Layer):
+    """`s_{j+1} = cell([y_j; c_j], s_j)`, `s_0 = tanh(W h_final)`, output `[s_{j+1}; c_j]`.
+
+    With attention, `c_j` is the mean of the encoder's states under `AttentionCell`. Without it, `c` is the encoder's
+    final state at every step: the fixed-length-context baseline of Cho et al. (2014).
+
+    `remember(values, mask, states)` makes the memory: all that is computed once per sentence. Its leaves start with the
+    batch axis; a decoding state's leaves start with (batch, beams).
+
+    Shapes: inputs `(batch, time, input_units)` -> `(batch, time, units + value_units)`.
+
+    Args:
+        units: width of the state.
+        cell: the name of the recurrence (`zoo.recurrent.cells`).
+        attention: an alignment attention layer, or None.
+        num_layers: cells stacked in one step; the topmost state is the attention's query.
+
+    Reference: https://arxiv.org/abs/1409.0473, appendix A.2.2; https://arxiv.org/abs/1406.1078, section 2.2.
+    """
+
+    def __init__(self, units, cell="gru", attention=None, num_layers=1, **kwargs):
+        super().__init__(**kwargs)
+        self.units, self.cell, self.attention, self.num_layers = units, check_cell(cell), attention, num_layers
+        inner = make_cell(cell, units, num_layers, dtype=self.dtype_policy)
+        self.step_cell = inner if attention is None else AttentionCell(inner, attention, dtype=self.dtype_policy)
+        self.rnn = layers.RNN(self.step_cell, return_sequences=True, dtype=self.dtype_policy)
+        sizes = tree.flatten(inner.state_size)
+        self.bridges = [layers.Dense(size, activation="tanh", dtype=self.dtype_policy) for size in sizes]
+
+    def build(self, inputs_shape, values_shape):
+        width, context = inputs_shape[-1], values_shape[-1]
+        for bridge in self.bridges:
+            bridge.build((None, context))
+        if self.attention is None:
+            self.step_cell.build((None, width + context))
+        else:
+            self.step_cell.build((None, width), tuple(values_shape))
+        self.step_cell.built = True
+        self.rnn.built = True
+
+    def remember(self, values, mask, states):
+        """Memory of one batch: encoder outputs `(batch, time, value_units)`, their mask, the encoder's final states."""
+        layers_ = len(self.bridges) // self.num_layers  # states per layer
+        initial = tuple(
+            bridge(states[min(index % layers_, len(states) - 1)]) for index, bridge in enumerate(self.bridges)
+        )
+        if self.attention is None:
+            return {"initial": initial, "summary": states[0]}
+        return {"initial": initial, "keys": self.attention.project(values), "mask": mask, "values": values}
+
+    def call(self, inputs, memory, training=None):
+        initial = tree.pack_sequence_as(self._state_structure, list(memory["initial"]))
+        if self.attention is None:
+            time = ops.shape(inputs)[1]
+            summary = ops.repeat(memory["summary"][:, None, :], time, axis=1)
+            outputs = self.rnn(
+                ops.concatenate([inputs, summary], axis=-1), initial_state=initial, training=training
+            )
+            return ops.concatenate([outputs, summary], axis=-1)
+        with self.step_cell.attending(memory["values"], memory["mask"], memory["keys"]):
+            return self.rnn(inputs, initial_state=initial, training=training)
+
+    @property
+    def _state_structure(self):
+        cell = self.step_cell if self.attention is None else self.step_cell.cell
+        return nested_list(cell.state_size)
+
+    def start(self, memory, beams):
+        """The state before the first token, the same for every beam: leaves `(batch, beams, ...)`."""
+        cells = tuple(ops.repeat(leaf[:, None], beams, axis=1) for leaf in memory["initial"])
+        if self.attention is None:
+            return {"cells": cells}
+        mask = memory["mask"]
+        weights = ops.zeros((ops.shape(mask)[0], beams, ops.shape(mask)[1]), dtype=self.compute_dtype)
+        return {"cells": cells, "attention": weights}
+
+    def step(self, inputs, state, memory):
+        """`(batch, beams, input_units)` -> outputs `(batch * beams, units + value_units)` and the next state."""
+        batch, beams = ops.shape(inputs)[0], ops.shape(inputs)[1]
+        rows = flatten_beams(inputs)
+        cells = tree.pack_sequence_as(self._state_structure, [flatten_beams(leaf) for leaf in state["cells"]])
+        if self.attention is None:
+            context = flatten_beams(ops.repeat(memory["summary"][:, None], beams, axis=1))
+            outputs, cells = self.step_cell(ops.concatenate([rows, context], axis=-1), cells)
+            outputs, extra = ops.concatenate([outputs, context], axis=-1), {}
+        else:
+            with self.step_cell.attending(memory["values"], memory["mask"], memory["keys"]):
+                context, weights = self.step_cell.align(cells)
+                outputs, cells = self.step_cell.advance(rows, context, cells)
+            extra = {"attention": ops.reshape(weights, ops.shape(state["attention"]))}
+        leaves = tree.flatten(cells)
+        return outputs, {"cells": tuple(ops.reshape(c, (batch, beams, c.shape[-1])) for c in leaves), **extra}
+
+    def get_config(self):
+        return {
+            **super().get_config(),
+            "units": self.units,
+            "cell": self.cell,
+            "attention": keras.saving.serialize_keras_object(self.attention),
+            "num_layers": self.num_layers,
+        }
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(attention=keras.saving.deserialize_keras_object(config.pop("attention")), **config)
+
+

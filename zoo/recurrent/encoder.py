@@ -1,0 +1,153 @@
+"""A stack of recurrent layers over a padded batch."""
+
+import keras
+from keras import layers, ops
+
+from zoo.recurrent.cells import check_cell, make_layer
+from zoo.registry import register
+
+
+@register
+class RecurrentEncoder(layers.Layer):
+    """`h^l = RNN_l(dropout(h^{l-1}))`, where bidirectional layers give `h_i = [forward h_i; backward h_i]`.
+
+    Shapes: inputs `(batch, time, input_units)`, mask `(batch, time)` bool -> outputs
+    `(batch, time, output_units)` and the last layer's final states, a tuple (LSTM: h and c) of
+    `(batch, output_units)`, with `output_units = 2 * units` if bidirectional else `units`.
+    Masking: right padding only (masks come from lengths). The state stops at a row's true length, the backward direction
+    starts there, outputs at padded positions are 0, and a row of length 0 gives zeros.
+    Cost: `O(time * units * (units + input_units))` per layer, sequential in time.
+
+    Args:
+        units: width of each direction.
+        cell: "simple_rnn", "gru", "gru_reset_before" or "lstm" (`zoo.recurrent.cells` has their equations).
+        num_layers: how many layers are stacked.
+        bidirectional: read in both directions.
+        dropout: share of the inputs of every layer after the first that is dropped in training.
+        seed: of the dropout.
+
+    Example:
+        >>> outputs, states = RecurrentEncoder(8)(np.ones((2, 5, 3), "float32"))
+        >>> outputs.shape, states[0].shape
+        ((2, 5, 16), (2, 16))
+
+    Reference: https://arxiv.org/abs/1409.0473, appendix A.2.1.
+    """
+
+    def __init__(
+        self, units, cell="gru", num_layers=1, bidirectional=True, dropout=0.0, seed=None, **kwargs
+    ):
+        super().__init__(**kwargs)
+        if num_layers < 1:
+            raise ValueError(f"num_layers must be at least 1. Received: {num_layers!r}.")
+        self.units, self.cell, self.num_layers = units, check_cell(cell), num_layers
+        self.bidirectional, self.dropout, self.seed = bidirectional, dropout, seed
+        self.supports_masking = True
+        self.layers = [self._make_layer() for _ in range(num_layers)]
+        self.dropouts = [layers.Dropout(dropout, seed=seed) for _ in range(num_layers - 1)]
+
+    def _make_layer(self):
+        layer = make_layer(
+            self.cell,
+            self.units,
+            return_sequences=True,
+            return_state=True,
+            zero_output_for_mask=True,
+            dtype=self.dtype_policy,
+        )
+        return layers.Bidirectional(layer, dtype=self.dtype_policy) if self.bidirectional else layer
+
+    @property
+    def output_units(self):
+        return self.units * (2 if self.bidirectional else 1)
+
+    def build(self, inputs_shape):
+        for layer in self.layers:
+            layer.build(inputs_shape)
+            inputs_shape = (*inputs_shape[:2], self.output_units)
+
+    def call(self, inputs, mask=None, training=None):
+        outputs, states = inputs, ()
+        for index, layer in enumerate(self.layers):
+            if index:
+                outputs = self.dropouts[index - 1](outputs, training=training)
+            outputs, *states = layer(outputs, mask=mask, training=training)
+        return outputs, self._join(states)
+
+    def _join(self, states):
+        if not self.bidirectional:
+            return tuple(states)
+        half = len(states) // 2
+        pairs = zip(states[:half], states[half:], strict=True)
+        return tuple(ops.concatenate(pair, axis=-1) for pair in pairs)
+
+    def compute_output_shape(self, inputs_shape):
+        state = (inputs_shape[0], self.output_units)
+        return (*inputs_shape[:2], self.output_units), (state,) * (2 if self.cell == "lstm" else 1)
+
+    def compute_mask(self, inputs, mask=None):
+        return None  # the caller holds the lengths
+
+    def get_config(self):
+        names = ("units", "cell", "num_layers", "bidirectional", "dropout", "seed")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+
+
+@register
+class SelfAttentiveEncoder(layers.Layer):
+    """`h~_i = tanh(W [h_i; c_i])` with `c_i = sum_j a_ij h_j`: the states of a recurrent encoder attend to each other.
+
+    Shapes, masking and results as `RecurrentEncoder`; the final states are the recurrent encoder's. Cost: the
+    encoder's plus the attention's `O(time^2)`.
+
+    Args:
+        encoder: a `RecurrentEncoder`.
+        attention: any layer with the attention contract, over the encoder's states.
+
+    Example:
+        >>> encoder = SelfAttentiveEncoder(RecurrentEncoder(8), DotProductAttention(8))
+        >>> encoder(np.ones((2, 5, 3), "float32"))[0].shape
+        (2, 5, 16)
+
+    Reference: the attentional hidden state of https://arxiv.org/abs/1508.04025 (eq. 5), applied to the encoder itself as
+    in https://arxiv.org/abs/1601.06733.
+    """
+
+    def __init__(self, encoder, attention, **kwargs):
+        super().__init__(**kwargs)
+        self.encoder, self.attention = encoder, attention
+        self.combine = layers.Dense(encoder.output_units, activation="tanh", dtype=self.dtype_policy)
+
+    @property
+    def output_units(self):
+        return self.encoder.output_units
+
+    def build(self, inputs_shape):
+        self.encoder.build(inputs_shape)
+        states_shape = (*inputs_shape[:2], self.output_units)
+        self.attention.build(states_shape)
+        self.combine.build((*inputs_shape[:2], 2 * self.output_units))
+
+    def call(self, inputs, mask=None, training=None):
+        outputs, states = self.encoder(inputs, mask=mask, training=training)
+        context = self.attention(outputs, query_mask=mask, value_mask=mask, training=training)
+        outputs = self.combine(ops.concatenate([outputs, context], axis=-1))
+        if mask is not None:
+            outputs = ops.where(mask[:, :, None], outputs, 0.0)
+        return outputs, states
+
+    def compute_output_shape(self, inputs_shape):
+        return self.encoder.compute_output_shape(inputs_shape)
+
+    def get_config(self):
+        parts = {
+            name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("encoder", "attention")
+        }
+        return {**super().get_config(), **parts}
+
+    @classmethod
+    def from_config(cls, config):
+        parts = {
+            name: keras.saving.deserialize_keras_object(config.pop(name)) for name in ("encoder", "attention")
+        }
+        return cls(**parts, **config)
