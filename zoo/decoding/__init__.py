@@ -1,0 +1,6 @@
+"""Decoding over the step protocol: it knows no model."""
+
+from zoo.decoding.beam import beam_search
+from zoo.decoding.greedy import greedy
+
+__all__ = ["beam_search", "greedy"]

@@ -1,0 +1,117 @@
+"""Beam search with the length penalty of GNMT (Wu et al. 2016)."""
+
+from keras import ops
+
+from zoo.decoding.loop import EOS, IMPOSSIBLE, PAD, decode, gather_beams, write
+
+
+def length_penalty(length, alpha):
+    """`lp(Y) = ((5 + |Y|) / 6)^alpha`, where |Y| counts EOS. `length` may be an integer tensor."""
+    return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
+
+
+def join(first, second):
+    """Two pools of hypotheses side by side."""
+    return {name: ops.concatenate([first[name], second[name]], axis=1) for name in first}
+
+
+def best(pool, ranks, beams):
+    """The `beams` hypotheses of highest rank, the earlier one among equals."""
+    return gather_beams(pool, ops.cast(ops.top_k(ranks, beams)[1], "int32"))
+
+
+class Beam:
+    """`beams` open hypotheses and, apart from them, the `beams` best finished ones, so finished ones are frozen.
+
+    At each position the `2 * beams` best continuations are looked at: those that end in EOS compete for the finished pool
+    by `log p / lp`, the best others stay open. A row is done when its pool is full and no open hypothesis can still
+    enter it: `log p <= 0` only falls, so `log p / lp(max_length)` bounds what it may become. A done row does not change
+    while its neighbours go on. Ties go to the earlier finished hypothesis, then to the lower beam, then to the lower id.
+    """
+
+    def __init__(self, beams, max_length, alpha):
+        self.beams, self.max_length, self.alpha = beams, max_length, alpha
+
+    def begin(self, batch):
+        first = ops.arange(self.beams, dtype="int32")[None, :] == 0
+        nothing = ops.full((batch, self.beams), IMPOSSIBLE, dtype="float32")
+        tokens = ops.full((batch, self.beams, self.max_length), PAD, dtype="int32")
+        return {
+            "tokens": tokens,
+            "log_probs": ops.where(first, 0.0, nothing),
+            "ended": {
+                "tokens": tokens,
+                "lengths": ops.zeros((batch, self.beams), dtype="int32"),
+                "scores": nothing,
+            },
+        }
+
+    def done(self, hypotheses):
+        reachable = hypotheses["log_probs"][:, 0] / length_penalty(self.max_length, self.alpha)
+        return reachable <= hypotheses["ended"]["scores"][:, -1]
+
+    def advance(self, position, log_probs, hypotheses):
+        vocabulary = log_probs.shape[-1]
+        totals = log_probs + hypotheses["log_probs"][:, :, None]
+        totals = ops.reshape(totals, (-1, self.beams * vocabulary))
+        totals, flat = ops.top_k(totals, min(2 * self.beams, self.beams * vocabulary))
+        flat = ops.cast(flat, "int32")
+        parents, token = flat // vocabulary, flat % vocabulary
+        prefixes = gather_beams(hypotheses["tokens"], parents)
+        ends = token == EOS
+
+        score = totals / length_penalty(position + 1, self.alpha)
+        real = ops.logical_and(ends, totals > IMPOSSIBLE / 2)
+        new = {
+            "tokens": prefixes,
+            "lengths": ops.zeros_like(token) + position,
+            "scores": ops.where(real, score, IMPOSSIBLE),
+        }
+        pool = join(hypotheses["ended"], new)
+
+        open_, which = ops.top_k(ops.where(ends, IMPOSSIBLE, totals), self.beams)
+        which = ops.cast(which, "int32")
+        kept = gather_beams({"parents": parents, "token": token, "tokens": prefixes}, which)
+        return (
+            kept["token"],
+            {
+                "tokens": write(kept["tokens"], position, kept["token"]),
+                "log_probs": open_,
+                "ended": best(pool, pool["scores"], self.beams),
+            },
+            kept["parents"],
+        )
+
+    def finish(self, hypotheses):
+        """The pool; where it is not full, hypotheses that `max_length` cut off follow, ranked after all finished ones."""
+        ended, totals = hypotheses["ended"], hypotheses["log_probs"]
+        real = totals > IMPOSSIBLE / 2
+        score = totals / length_penalty(self.max_length, self.alpha)
+        cut = {
+            "tokens": hypotheses["tokens"],
+            "lengths": ops.where(real, self.max_length, 0),
+            "scores": ops.where(real, score, IMPOSSIBLE),
+        }
+        behind = ops.where(real, score + IMPOSSIBLE / 2, IMPOSSIBLE)
+        ranks = ops.concatenate([ended["scores"], behind], axis=1)
+        found = best(join(ended, cut), ranks, self.beams)
+        inside = ops.arange(self.max_length, dtype="int32") < found["lengths"][:, :, None]
+        return ops.where(inside, found["tokens"], PAD), found["lengths"], found["scores"]
+
+
+def beam_search(model, memory, max_length, beams=4, alpha=0.6):
+    """Beam search over the step protocol, best hypothesis first.
+
+    `score(Y) = log p(Y | x) / ((5 + |Y|) / 6)^alpha`, |Y| counting EOS. `alpha = 0` compares log-probabilities.
+
+    Returns: `token_ids (batch, beams, max_length)` int32 without EOS and PAD after the end, `lengths (batch, beams)`
+    int32, `scores (batch, beams)` float32; a slot without a hypothesis has length 0 and score -1e9.
+
+    Raises:
+        ValueError: `alpha` is negative (an open hypothesis could then not be bounded).
+
+    Reference: https://arxiv.org/abs/1609.08144, section 7 (without its coverage penalty).
+    """
+    if alpha < 0:
+        raise ValueError(f"The length penalty's alpha must be >= 0. Received: {alpha!r}.")
+    return decode(model, memory, Beam(beams, max_length, alpha), beams, max_length)
