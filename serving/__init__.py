@@ -1,0 +1,1 @@
+"""What leaves the zoo: signatures, exporters, parity, and a runtime without Keras."""
