@@ -1,0 +1,126 @@
+import subprocess
+import sys
+
+import pytest
+import sentencepiece
+
+from tests.text.samples import CORPUS, NASTY
+from zoo.text import BOS, EOS, PAD, UNK, Tokenizer
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return Tokenizer.train(CORPUS, 80)
+
+
+@pytest.mark.parametrize("model_type", ["unigram", "bpe", "char", "word"])
+def test_round_trip(model_type):
+    tokenizer = Tokenizer.train(CORPUS, 200, model_type=model_type)
+    encoded = tokenizer.encode(CORPUS)
+    assert tokenizer.decode(encoded) == CORPUS
+    assert all(4 <= token < tokenizer.vocab_size for row in encoded for token in row)
+
+
+def test_byte_fallback_spells_every_character():
+    tokenizer = Tokenizer.train(CORPUS, 400, normalization="identity", byte_fallback=True)
+    texts = ["ж 👩‍👩‍👧", "שלום"]
+    assert tokenizer.decode(tokenizer.encode(texts)) == texts
+
+
+def test_normalization_is_a_choice():
+    texts = ["你好，ＡＢＣ？"]
+    plain = Tokenizer.train(texts, 50, normalization="identity")
+    folded = Tokenizer.train(texts, 50, normalization="nmt_nfkc_cf")
+    assert plain.decode(plain.encode(texts)) == texts
+    assert folded.decode(folded.encode(texts)) == ["你好,abc?"]
+
+
+def test_digits_stand_alone():
+    tokenizer = Tokenizer.train(["in 1999 and 1999", "in 2024"] * 20, 100)
+    (row,) = tokenizer.encode(["1999"])
+    assert [text for text in tokenizer.decode([[token] for token in row]) if text] == list("1999")
+
+
+def test_training_is_deterministic_and_takes_any_iterable(tokenizer):
+    assert Tokenizer.train(iter(CORPUS), 80).model_bytes == tokenizer.model_bytes
+
+
+def test_a_small_corpus_gives_fewer_pieces():
+    assert Tokenizer.train(["ab"], 1000).vocab_size < 20
+
+
+def test_decoding_drops_the_special_ids_and_shows_unknowns(tokenizer):
+    (row,) = tokenizer.encode(["small days"])
+    assert tokenizer.decode([[BOS, *row, EOS, PAD, PAD], [], [PAD]]) == ["small days", "", ""]
+    assert UNK in tokenizer.encode(["ж"])[0]
+    assert "⁇" in tokenizer.decode([[UNK]])[0]
+
+
+def test_nasty_strings_encode_without_special_ids(tokenizer):
+    for row in tokenizer.encode(NASTY):
+        assert not {PAD, BOS, EOS} & set(row)
+    assert tokenizer.encode(["", "  "]) == [[], []]
+
+
+def test_saves_and_loads(tokenizer, tmp_path):
+    path = tmp_path / "source.spm"
+    path.write_bytes(b"an older file")
+    tokenizer.save(path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["source.spm"]
+    loaded = Tokenizer.load(path)
+    assert loaded.encode(CORPUS) == tokenizer.encode(CORPUS)
+    assert loaded.vocab_size == tokenizer.vocab_size
+
+
+@pytest.mark.parametrize("content", [b"", b"no model", b"\x00" * 64])
+def test_refuses_what_is_no_model(content, tmp_path):
+    path = tmp_path / "x.spm"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"x\.spm: .*not a SentencePiece model"):
+        Tokenizer.load(path)
+
+
+def test_refuses_other_special_ids(tmp_path):
+    text = tmp_path / "corpus.txt"
+    text.write_text("\n".join(CORPUS), encoding="utf-8")
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(text), model_prefix=str(tmp_path / "other"), vocab_size=45, minloglevel=2
+    )
+    with pytest.raises(ValueError, match="special ids .*'unk': 0.* expects .*'unk': 1"):
+        Tokenizer.load(tmp_path / "other.model")
+
+
+def test_names_a_missing_file(tmp_path):
+    with pytest.raises(ValueError, match=r"missing\.spm: there is no such file"):
+        Tokenizer.load(tmp_path / "missing.spm")
+
+
+@pytest.mark.parametrize("sentences", [[], ["", "  "]])
+def test_refuses_an_empty_corpus(sentences):
+    with pytest.raises(ValueError, match="empty corpus"):
+        Tokenizer.train(sentences, 50)
+
+
+def test_refuses_impossible_settings():
+    with pytest.raises(ValueError, match="raise vocab_size"):
+        Tokenizer.train(CORPUS, 5)
+    with pytest.raises(ValueError, match="model_type must be one of .*'wordpiece'"):
+        Tokenizer.train(CORPUS, 50, model_type="wordpiece")
+    with pytest.raises(ValueError, match="normalization must be one of .*'nfd'"):
+        Tokenizer.train(CORPUS, 50, normalization="nfd")
+    with pytest.raises(TypeError, match="received one string"):
+        Tokenizer.train("a corpus", 50)
+
+
+def test_refuses_misuse(tokenizer):
+    with pytest.raises(TypeError, match="list of strings"):
+        tokenizer.encode("one string")
+    with pytest.raises(ValueError, match=r"lie in \[0, \d+\).* received -1"):
+        tokenizer.decode([[5], [5, -1]])
+    with pytest.raises(ValueError, match=f"received {tokenizer.vocab_size}"):
+        tokenizer.decode([[tokenizer.vocab_size]])
+
+
+def test_does_not_import_tensorflow_text():
+    code = "import sys, zoo.text, zoo.data; assert 'tensorflow_text' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,132 @@
+"""The embedded data set: dates written in many forms and languages, and their ISO 8601 form.
+
+The forms are those of the Unicode locale data (through babel) and some that people use besides.
+Every text means one date only: years have four digits, and numbers separated by "/" always start
+with the year, because 3/4/1999 is read in two ways.
+"""
+
+import hashlib
+import random
+from datetime import date, timedelta
+
+SPLITS = ("train", "valid", "test")
+FIRST, LAST = date(1900, 1, 1), date(2099, 12, 31)
+LOCALES = ("en", "de", "fr", "es", "it", "pt", "nl", "ru", "pl", "tr", "zh", "ja", "ko")
+
+# Beside what the locale data give; "#" is the ending of an ordinal number.
+_NUMERIC = ("y-MM-dd", "y-M-d", "y/MM/dd", "y/M/d", "y.MM.dd", "dd.MM.y", "d.M.y", "d. M. y")
+_MORE = {
+    "en": (
+        *("MMMM d#, y", "MMMM d# y", "MMMM d y", "MMM d y", "MMM d#, y", "EEEE, MMMM d#, y"),
+        *("d MMMM y", "d# MMMM y", "d MMM y", "d-MMM-y", "EEEE d MMMM y", "EEE, d MMM y"),
+        *("'the' d# 'of' MMMM y", "'the' d# 'of' MMMM, y", "EEEE 'the' d# 'of' MMMM y"),
+        *("EEE, MMM d, y", "EEEE, d# MMMM y", "y MMMM d"),
+    ),
+    "de": ("d. MMM y", "d MMMM y", "'den' d. MMMM y", "EEEE, 'den' d. MMMM y", "EEEE, dd.MM.y"),
+    "fr": ("d# MMMM y", "'le' d# MMMM y", "'le' EEEE d# MMMM y", "EEEE d# MMMM y"),
+    "es": ("d MMMM y", "d 'de' MMMM 'del' y", "'el' d 'de' MMMM 'de' y", "EEEE d 'de' MMMM 'de' y"),
+    "it": ("'il' d MMMM y", "EEEE, d MMMM y", "EEEE 'il' d MMMM y"),
+    "pt": ("d MMMM y", "d MMM y", "'em' d 'de' MMMM 'de' y", "d 'de' MMMM y"),
+    "nl": ("'de' d MMMM y", "EEE d MMM y", "d-M-y"),
+    "ru": ("d MMMM y", "d MMMM y 'года'", "EEEE, d MMMM y 'года'"),
+    "pl": ("d MMMM y 'r.'", "d MMMM y 'roku'", "'dnia' d MMMM y"),
+    "tr": ("d MMMM EEEE y", "d MMMM y, EEEE"),
+    "zh": ("y年MM月dd日", "y年M月d日 EEEE", "y 年 M 月 d 日", "y年MMMMd日"),
+    "ja": ("y年MM月dd日", "y年M月d日 (E)"),
+    "ko": ("y년 M월 d일 (E)", "y년M월d일", "y. MM. dd."),
+}
+_CASES = ("written", "written", "written", "lower", "upper")
+
+
+def dates(split: str, count: int, seed: int = 0) -> tuple[list[str], list[str]]:
+    """Draws written dates and their ISO forms.
+
+    The splits share no date: the hash of the ISO form gives 90 % of the days from 1900 to 2099 to
+    "train" and 5 % each to "valid" and "test". The same arguments give the same result in every
+    process, and fewer examples are a prefix of more.
+
+    Args:
+        split: "train", "valid" or "test".
+        count: number of examples; no text occurs twice.
+        seed: of the choice of dates, forms and of the case of the letters.
+
+    Returns:
+        Sources such as "the 3rd of March 1999" and targets such as "1999-03-03".
+
+    Raises:
+        ValueError: if the split is unknown or has fewer than `count` texts.
+        ImportError: if babel is not installed.
+    """
+    if split not in SPLITS:
+        raise ValueError(f"split must be one of {SPLITS}; received {split!r}.")
+    days, forms = _days(split), _forms()
+    most = len(days) * len(forms) // 2  # beyond this, new texts are slow to find
+    if not 0 <= count <= most:
+        raise ValueError(f"count must lie in [0, {most}] for the {split} split; received {count}.")
+    choose = random.Random(f"{split} {seed}").choice
+    examples = {}
+    while len(examples) < count:
+        day, form, case = choose(days), choose(forms), choose(_CASES)
+        examples.setdefault(_recase(_write(day, form), form[0], case), day.isoformat())
+    return list(examples), list(examples.values())
+
+
+def written_forms(day: date) -> list[str]:
+    """All the forms of a date in which `dates` writes it, in their usual case."""
+    return list(dict.fromkeys(_write(day, form) for form in _forms()))
+
+
+def _days(split: str) -> list[date]:
+    days = (FIRST + timedelta(i) for i in range((LAST - FIRST).days + 1))
+    return [day for day in days if _split_of(day) == split]
+
+
+def _split_of(day: date) -> str:
+    digest = hashlib.blake2b(day.isoformat().encode(), digest_size=8).digest()
+    return {0: "test", 1: "valid"}.get(int.from_bytes(digest, "big") % 20, "train")
+
+
+def _forms() -> list[tuple]:
+    """(locale, pattern) of every form, each numeric pattern once."""
+    try:
+        from babel import Locale
+        from babel.dates import parse_pattern
+    except ImportError as error:
+        raise ImportError(
+            "The dates data set needs babel, which gives the names of months and days. "
+            "Install it with: pip install babel, or pip install 'seqzoo[train]'."
+        ) from error
+    forms = [("en", pattern) for pattern in _NUMERIC]
+    for language in LOCALES:
+        own = Locale(language).date_formats
+        patterns = (str(own[size].pattern) for size in ("short", "medium", "long", "full"))
+        patterns = (*filter(_is_plain, patterns), *_MORE[language])
+        forms += [(language if _has_names(p) else "en", p.replace("yy", "y")) for p in patterns]
+    return [(Locale(language), parse_pattern(p)) for language, p in dict.fromkeys(forms)]
+
+
+def _is_plain(pattern: str) -> bool:
+    """Whether a pattern of the locale data means one date only, written with a four-digit year."""
+    return "/" not in pattern or pattern.startswith("y")
+
+
+def _has_names(pattern: str) -> bool:
+    """Whether a pattern depends on the language: it names the month or the day."""
+    return "MMM" in pattern or "E" in pattern
+
+
+def _write(day: date, form: tuple) -> str:
+    locale, pattern = form
+    return pattern.apply(day, locale).replace("#", _ordinal(day.day, locale.language))
+
+
+def _ordinal(number: int, language: str) -> str:
+    if language == "fr":
+        return "er" if number == 1 else ""
+    return "th" if 11 <= number <= 13 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+
+
+def _recase(text: str, locale, case: str) -> str:
+    if case == "upper":
+        return (text.replace("i", "İ") if locale.language == "tr" else text).upper()
+    return text.lower() if case == "lower" else text
