@@ -17,7 +17,8 @@ def masked_softmax(scores, mask=None):
     """
     dtype = scores.dtype
     scores = ops.cast(scores, "float32")
-    if mask is None:
-        return ops.cast(ops.softmax(scores, axis=-1), dtype)
-    weights = ops.softmax(ops.where(mask, scores, MASKED), axis=-1)
-    return ops.cast(ops.where(mask, weights, 0.0), dtype)
+    if mask is not None:
+        scores = ops.where(mask, scores, MASKED)
+    alone = scores.shape[-1] == 1  # Keras warns of a softmax over one position, which here is a source of one word
+    weights = ops.ones_like(scores) if alone else ops.softmax(scores, axis=-1)
+    return ops.cast(weights if mask is None else ops.where(mask, weights, 0.0), dtype)

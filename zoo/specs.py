@@ -48,6 +48,17 @@ class Signature:
                 f"Signature {self.name!r} uses names twice: {twice}. Give every input and output its own name."
             )
 
+    def fix(self, **sizes):
+        """The same signature with the named axes at these sizes: `signature.fix(beams=4)`."""
+
+        def fixed(specs):
+            return tuple(
+                TensorSpec(spec.name, spec.dtype, tuple(sizes.get(axis, axis) for axis in spec.shape))
+                for spec in specs
+            )
+
+        return Signature(self.name, fixed(self.inputs), fixed(self.outputs))
+
     def to_dict(self):
         return {
             "name": self.name,

@@ -100,7 +100,7 @@ class Seq2Seq(keras.Model):
         self.source_embedding.build()
         self.target_embedding.build()
         self.encoder.build((None, None, units))
-        self.decoder.build((None, None, units), (None, None, values))
+        self.decoder.build((None, None, units), {"values": (None, None, values), "summary": (None, values)})
         self.readout.build((None, 2 * units + values))
         self.bias = self.add_weight(
             name="bias", shape=(self.settings["target_vocab_size"],), initializer="zeros"
@@ -147,8 +147,9 @@ class Seq2Seq(keras.Model):
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        encoder = config.pop("encoder", None)
-        return cls(encoder=encoder and keras.saving.deserialize_keras_object(encoder), **config)
+        encoder = config.get("encoder")
+        encoder = encoder and keras.saving.deserialize_keras_object(encoder)
+        return cls(**{**config, "encoder": encoder})
 
 
 def ids(name, time="time"):

@@ -79,6 +79,13 @@ class AttentionCell(keras.layers.Layer):
             self.attention.built = True
         self.cell.build((input_shape[0], input_shape[-1] + value_shape[-1]))
         self.cell.built = True
+        self._shapes = {"input_shape": tuple(input_shape), "value_shape": tuple(value_shape)}
+
+    def get_build_config(self):
+        return self._shapes
+
+    def build_from_config(self, config):
+        self.build(**config)  # the shape of the memory is known, though there is none yet
 
     def get_initial_state(self, batch_size=None):
         return self.cell.get_initial_state(batch_size=batch_size)
@@ -110,9 +117,9 @@ class AttentionCell(keras.layers.Layer):
     @classmethod
     def from_config(cls, config):
         layers = {
-            name: keras.saving.deserialize_keras_object(config.pop(name)) for name in ("cell", "attention")
+            name: keras.saving.deserialize_keras_object(config[name]) for name in ("cell", "attention")
         }
-        return cls(**layers, **config)
+        return cls(**{**config, **layers})
 
 
 def top_size(size):

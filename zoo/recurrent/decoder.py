@@ -49,10 +49,12 @@ class RecurrentDecoder(layers.Layer):
         sizes = tree.flatten(inner.state_size)
         self.bridges = [layers.Dense(size, activation="tanh", dtype=self.dtype_policy) for size in sizes]
 
-    def build(self, inputs_shape, values_shape):
+    def build(self, inputs_shape, memory_shape):
+        values_shape = memory_shape["summary" if self.attention is None else "values"]
         width, context = inputs_shape[-1], values_shape[-1]
         for bridge in self.bridges:
-            bridge.build((None, context))
+            if not bridge.built:  # `remember` builds them where it is called first
+                bridge.build((None, context))
         if self.attention is None:
             self.step_cell.build((None, width + context))
         else:
@@ -124,6 +126,7 @@ class RecurrentDecoder(layers.Layer):
 
     @classmethod
     def from_config(cls, config):
-        return cls(attention=keras.saving.deserialize_keras_object(config.pop("attention")), **config)
+        attention = keras.saving.deserialize_keras_object(config["attention"])
+        return cls(**{**config, "attention": attention})
 
 

@@ -116,6 +116,7 @@ class SelfAttentiveEncoder(layers.Layer):
     def __init__(self, encoder, attention, **kwargs):
         super().__init__(**kwargs)
         self.encoder, self.attention = encoder, attention
+        self.supports_masking = True
         self.combine = layers.Dense(encoder.output_units, activation="tanh", dtype=self.dtype_policy)
 
     @property
@@ -139,6 +140,9 @@ class SelfAttentiveEncoder(layers.Layer):
     def compute_output_shape(self, inputs_shape):
         return self.encoder.compute_output_shape(inputs_shape)
 
+    def compute_mask(self, inputs, mask=None):
+        return None  # the caller holds the lengths
+
     def get_config(self):
         parts = {
             name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("encoder", "attention")
@@ -148,6 +152,6 @@ class SelfAttentiveEncoder(layers.Layer):
     @classmethod
     def from_config(cls, config):
         parts = {
-            name: keras.saving.deserialize_keras_object(config.pop(name)) for name in ("encoder", "attention")
+            name: keras.saving.deserialize_keras_object(config[name]) for name in ("encoder", "attention")
         }
-        return cls(**parts, **config)
+        return cls(**{**config, **parts})

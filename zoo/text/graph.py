@@ -3,6 +3,8 @@
 The only file of the zoo that imports tensorflow_text; `import zoo.text` does not import it.
 """
 
+import hashlib
+
 import tensorflow as tf
 import tensorflow_text
 
@@ -22,7 +24,12 @@ class GraphTokenizer(tf.Module):
 
     def __init__(self, model_bytes: bytes):
         super().__init__()
-        self._tokenizer = tensorflow_text.SentencepieceTokenizer(model=model_bytes, add_eos=True)
+        # The kernel shares resources by name: without a name of its own, the second tokenizer of a
+        # loaded SavedModel would silently become the first.
+        name = f"sentencepiece_{hashlib.sha256(model_bytes).hexdigest()[:16]}"
+        self._tokenizer = tensorflow_text.SentencepieceTokenizer(
+            model=model_bytes, add_eos=True, name=name
+        )
 
     def encode(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Token ids with EOS appended, as every source of the zoo has it.
