@@ -53,7 +53,9 @@ def flat(prefix, structure):
         items = enumerate(structure)
     else:
         return {prefix: structure}
-    return {name: leaf for key, value in items for name, leaf in flat(f"{prefix}.{key}", value).items()}
+    return {
+        name: leaf for key, value in items for name, leaf in flat(f"{prefix}.{key}", value).items()
+    }
 
 
 def named_specs(leaves, longer, axes):
@@ -99,8 +101,15 @@ def driver(model, max_length):
         logits, state = model.step(token_ids, whole["state"], whole["memory"])
         return {"logits": logits, **flat("next_state", state)}
 
-    vocabulary = int(model.step(ops.full((1, 1), BOS, dtype="int32"), *reversed(structures.values()))[0].shape[-1])
-    source = (TensorSpec("token_ids", "int32", ("batch", "time")), TensorSpec("lengths", "int32", ("batch",)))
+    vocabulary = int(
+        model.step(ops.full((1, 1), BOS, dtype="int32"), *reversed(structures.values()))[0].shape[
+            -1
+        ]
+    )
+    source = (
+        TensorSpec("token_ids", "int32", ("batch", "time")),
+        TensorSpec("lengths", "int32", ("batch",)),
+    )
     following = tuple(TensorSpec(f"next_{spec.name}", spec.dtype, spec.shape) for spec in state)
     return {
         "encode": (Signature("encode", source, (*memory, *state)), encode),

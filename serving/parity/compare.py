@@ -1,0 +1,39 @@
+"""Expectation from the Keras model here, check of the exported forms in a fresh process."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from serving.parity.reference import expectation
+
+
+class ParityError(ValueError):
+    """The exported forms do not answer as the Keras model does."""
+
+
+def compare(model, tokenizers, directory, settings, texts):
+    """The report of `serving.parity.check` as a dict.
+
+    Raises:
+        ParityError: a difference beyond the tolerance, other tokens, other names, or a check that did not finish.
+    """
+    with tempfile.TemporaryDirectory() as work:
+        expected, path = Path(work) / "expected.npz", Path(work) / "report.json"
+        np.savez(expected, **expectation(model, tokenizers, settings, texts))
+        command = [sys.executable, "-m", "serving.parity.check", directory, expected, path]
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        if not path.is_file():
+            raise ParityError(
+                f"The parity check of {directory} did not finish (exit {done.returncode}):\n{done.stderr[-2000:]}"
+            )
+        report = json.loads(path.read_text(encoding="utf-8"))
+    if not report["passed"]:
+        listed = "\n  ".join(report["failures"][:8])
+        raise ParityError(
+            f"{len(report['failures'])} parity checks of {directory} failed; the first of them:\n  {listed}"
+        )
+    return report

@@ -1,0 +1,26 @@
+"""`seqzoo verify`: hashes, names and answers of an artefact, again."""
+
+import json
+import sys
+
+from serving.artefact import resolve
+
+
+def add_arguments(parser):
+    parser.add_argument("directory", metavar="DIR", help="an artefact, name/version/")
+    parser.add_argument("--json", action="store_true", help="print the whole report as one JSON object")
+
+
+def main(args):
+    from serving.verify import verify
+
+    path = resolve(args.directory)
+    report = verify(path, say=lambda stage: print(stage, file=sys.stderr))
+    if args.json:
+        print(json.dumps({"path": str(path), **report}, indent=2))
+    else:
+        width = max(map(len, report["largest"]))
+        for name, value in report["largest"].items():
+            print(f"{name:<{width}}  {value:.2e}")
+        print(f"{path} is whole: largest difference {report['max_abs_diff']:.2e}, allowed {report['tolerance']}.")
+    return 0
