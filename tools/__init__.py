@@ -1,0 +1,1 @@
+"""The command line: thin shells over zoo and serving."""

@@ -1,0 +1,97 @@
+"""`seqzoo evaluate`: decode a test set with a trained run and score it."""
+
+import json
+import sys
+import time
+from pathlib import Path
+
+RECORD = "scores.json"
+
+
+def add_arguments(parser):
+    parser.add_argument("run", metavar="RUN", help="a run directory of `seqzoo train`")
+    parser.add_argument("--data", metavar="DIR", help="directory of the parallel corpus")
+    parser.add_argument("--split", default="test", help="which part of the data (default: test)")
+    parser.add_argument("--beam", type=int, metavar="N", help="beam width (default: the recipe's)")
+    parser.add_argument("--limit", type=int, metavar="N", help="only the first N sentences")
+    parser.add_argument("--json", action="store_true", help="print the scores as one JSON object")
+    parser.add_argument(
+        "--record",
+        action="store_true",
+        help="also enter the scores into the zoo's own table, which `seqzoo list` shows",
+    )
+
+
+def main(args):
+    """Decode, score, write RUN/scores.json and RUN/SPLIT.hypotheses.txt, print."""
+    import keras
+
+    from zoo import recipes
+    from zoo.recipes import corpora
+
+    run = recipes.open_run(args.run)
+    recipe = run[0]
+    sources, references = (
+        side[: args.limit] for side in corpora.read(recipe, args.split, args.data)
+    )
+    start = time.monotonic()
+    outputs = recipes.translate(
+        run, sources, beams=args.beam, progress=_progress(len(sources), sys.stderr)
+    )
+    languages = recipe.source_language, recipe.target_language
+    scores = {
+        "split": args.split,
+        "beam": args.beam or recipe.beam,
+        "alpha": recipe.alpha,
+        **recipes.score(outputs, references, recipe.target_language),
+        "by_length": recipes.score_by_length(sources, outputs, references, *languages),
+        "seconds": round(time.monotonic() - start, 1),
+        "backend": keras.backend.backend(),
+    }
+    directory = Path(args.run)
+    text = "".join(f"{output}\n" for output in outputs)
+    (directory / f"{args.split}.hypotheses.txt").write_text(text, encoding="utf-8")
+    _write(directory / RECORD, scores)
+    if args.record:
+        _record(recipe, scores, directory, recipes.recipe.HERE / RECORD)
+    print(json.dumps(scores) if args.json else _table(recipe.name, scores))
+    return 0
+
+
+def _progress(total, stream):
+    """Ten lines or so over the whole, or one line that is rewritten on a terminal."""
+    shown = 0
+
+    def progress(done):
+        nonlocal shown
+        if stream.isatty():
+            print(f"\r{done:,}/{total:,} sentences", end="\n" * (done == total), file=stream)
+        elif done - shown >= total / 10 or done == total:
+            print(f"{done:,}/{total:,} sentences", file=stream, flush=True)
+            shown = done
+
+    return progress
+
+
+def _write(path, content):
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _record(recipe, scores, directory, path):
+    """Enter a measurement, and the training it belongs to, under the recipe's name."""
+    table = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    training = json.loads((directory / "training.json").read_text(encoding="utf-8"))
+    kept = ("steps", "training_seconds", "parameters", "backend", "keras", "data_sha256")
+    table[recipe.name] = scores | {"training": {key: training[key] for key in kept}}
+    _write(path, dict(sorted(table.items())))
+
+
+def _table(name, scores):
+    shown = [key for key in ("bleu", "chrf", "exact_match") if key in scores]
+    head = "".join(f"{key.replace('_', ' '):>14}" for key in shown)
+    lines = [f"{name}, {scores['split']}, beam {scores['beam']}", f"{'length':>10}{'n':>7}{head}"]
+    rows = [(f"{row['from']}-{row['to']}", row) for row in scores["by_length"]]
+    for label, row in [*rows, ("all", scores)]:
+        values = "".join(f"{row[key]:14.2f}" for key in shown)
+        lines.append(f"{label:>10}{row['sentences']:7,}{values}")
+    return "\n".join(lines)

@@ -1,0 +1,47 @@
+"""`seqzoo train`: a recipe in, a run directory out."""
+
+import json
+import sys
+from pathlib import Path
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "recipe", metavar="RECIPE", help="a name that `seqzoo list` shows, or the path of a .toml"
+    )
+    parser.add_argument("--data", metavar="DIR", help="directory of the parallel corpus")
+    parser.add_argument("--out", metavar="DIR", help="run directory (default: runs/NAME)")
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="change a setting of the recipe; may be given many times",
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="continue the run from its last checkpoint"
+    )
+    parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
+    parser.epilog = "The backend is Keras' own choice: KERAS_BACKEND=tensorflow (default) or jax."
+
+
+def main(args):
+    """Train and print where the run lies."""
+    from zoo import recipes
+
+    try:
+        recipe = recipes.load(args.recipe, args.set)
+    except ValueError as error:
+        print(f"seqzoo train: {error}", file=sys.stderr)
+        return 2
+    out = Path(args.out or Path("runs") / recipe.name)
+    summary = recipes.train(recipe, out, data=args.data, resume=args.resume)
+    if args.json:
+        print(json.dumps(summary))
+        return 0
+    valid = summary["valid"]
+    print(
+        f"{out}: {summary['steps']:,} steps in {summary['training_seconds']:,.0f} s, "
+        f"validation perplexity {valid['perplexity']:.3f}, token accuracy {valid['accuracy']:.2%}"
+    )
+    return 0

@@ -1,0 +1,126 @@
+"""Learning rates that rise linearly to a peak and then fall.
+
+Steps are counted from 1 (Keras counts from 0), so that the first update already moves the weights.
+"""
+
+import math
+
+import keras
+from keras import ops
+
+from zoo.registry import register
+
+
+def _rise(step, warmup):
+    """The fraction of the peak during the warm-up, 1 after it; no warm-up means 1 throughout."""
+    return ops.minimum(1.0, step / max(warmup, 1))
+
+
+class Warmup(keras.optimizers.schedules.LearningRateSchedule):
+    """lr(t) = peak * min(1, t / warmup) * fall(t); the plain class stays at its peak: fall(t) = 1.
+
+    Args:
+        peak: the highest learning rate.
+        warmup: steps until the peak is reached; 0 starts there.
+    """
+
+    def __init__(self, peak, warmup=0):
+        if peak <= 0 or warmup < 0:
+            raise ValueError(
+                f"expected peak > 0 and warmup >= 0, received peak={peak!r}, warmup={warmup!r}."
+            )
+        self.peak = peak
+        self.warmup = warmup
+
+    def fall(self, step):
+        return 1.0
+
+    def __call__(self, step):
+        step = ops.cast(step, "float32") + 1.0
+        return self.peak * _rise(step, self.warmup) * self.fall(step)
+
+    def get_config(self):
+        return {"peak": self.peak, "warmup": self.warmup}
+
+
+@register
+class ConstantRate(Warmup):
+    """lr(t) = peak * min(1, t / warmup)."""
+
+
+@register
+class InverseSquareRoot(Warmup):
+    """lr(t) = peak * min(t / warmup, sqrt(warmup / t)).
+
+    "Attention Is All You Need", equation 3, d^-0.5 * min(t^-0.5, t * warmup^-1.5), is this with
+    peak = (d * warmup)^-0.5: see `noam`.
+    """
+
+    @classmethod
+    def noam(cls, units, warmup, scale=1.0):
+        """The paper's form for a model of `units` channels."""
+        return cls(scale / math.sqrt(units * warmup), warmup)
+
+    def fall(self, step):
+        warmup = float(max(self.warmup, 1))
+        return ops.sqrt(warmup / ops.maximum(step, warmup))
+
+
+class _Decay(Warmup):
+    """A warm-up, then a fall from the peak to `floor * peak` at step `steps`."""
+
+    def __init__(self, peak, warmup=0, steps=10_000, floor=0.0):
+        super().__init__(peak, warmup)
+        if steps <= warmup or not 0.0 <= floor <= 1.0:
+            raise ValueError(
+                f"expected steps > warmup and 0 <= floor <= 1, received steps={steps!r}, "
+                f"warmup={warmup!r}, floor={floor!r}. Shorten the warm-up or train for longer."
+            )
+        self.steps = steps
+        self.floor = floor
+
+    def progress(self, step):
+        """0 at the end of the warm-up, 1 at `steps` and after."""
+        return ops.clip((step - self.warmup) / (self.steps - self.warmup), 0.0, 1.0)
+
+    def get_config(self):
+        return {**super().get_config(), "steps": self.steps, "floor": self.floor}
+
+
+@register
+class LinearDecay(_Decay):
+    """lr(t) = peak * (1 - (1 - floor) * u), u = (t - warmup) / (steps - warmup), after the rise."""
+
+    def fall(self, step):
+        return 1.0 - (1.0 - self.floor) * self.progress(step)
+
+
+@register
+class CosineDecay(_Decay):
+    """lr(t) = peak * (floor + (1 - floor) * (1 + cos(pi * u)) / 2), u as in `LinearDecay`.
+
+    Loshchilov and Hutter 2017, "SGDR", without restarts.
+    """
+
+    def fall(self, step):
+        wave = 0.5 * (1.0 + ops.cos(math.pi * self.progress(step)))
+        return self.floor + (1.0 - self.floor) * wave
+
+
+def schedule(name, peak, warmup, steps):
+    """The schedule called `name`: "constant", "inverse_sqrt", "linear" or "cosine".
+
+    Raises:
+        ValueError: `name` is none of these, or the numbers do not fit together.
+    """
+    if name == "constant":
+        return ConstantRate(peak, warmup)
+    if name == "inverse_sqrt":
+        return InverseSquareRoot(peak, warmup)
+    if name == "linear":
+        return LinearDecay(peak, warmup, steps)
+    if name == "cosine":
+        return CosineDecay(peak, warmup, steps)
+    raise ValueError(
+        f"unknown schedule {name!r}; expected constant, inverse_sqrt, linear or cosine."
+    )

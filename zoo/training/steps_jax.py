@@ -1,0 +1,72 @@
+"""The compiled steps on JAX: pure functions of an explicit state that stays on the device."""
+
+import jax
+import jax.numpy as jnp
+
+from zoo.training.metrics import token_sums
+from zoo.training.steps import model_inputs
+
+
+class JaxSteps:
+    """See `zoo.training.steps.make_steps`.
+
+    The state is (trainable, non-trainable, optimizer) values. Its buffers are donated from step to
+    step; what goes to and from the Keras variables is copied, so that those stay readable.
+    """
+
+    def __init__(self, model, optimizer, loss):
+        self.model, self.optimizer = model, optimizer
+        self._variables = (
+            model.trainable_variables,
+            model.non_trainable_variables,
+            optimizer.variables,
+        )
+
+        def compute_loss(trainable, fixed, batch):
+            logits, fixed, extra = model.stateless_call(
+                trainable, fixed, model_inputs(batch), training=True, return_losses=True
+            )
+            value = loss(batch["labels"], logits, sample_weight=batch["weights"])
+            return value + sum(extra), fixed
+
+        def train(state, batch):
+            trainable, fixed, slots = state
+            gradient = jax.value_and_grad(compute_loss, has_aux=True)
+            (value, fixed), gradients = gradient(trainable, fixed, batch)
+            trainable, slots = optimizer.stateless_apply(slots, gradients, trainable)
+            return (trainable, fixed, slots), value
+
+        def evaluate(trainable, fixed, batch):
+            logits, _ = model.stateless_call(trainable, fixed, model_inputs(batch), training=False)
+            return token_sums(batch["labels"], logits, batch["weights"])
+
+        self._train = jax.jit(train, donate_argnums=0)
+        self._evaluate = jax.jit(evaluate)
+        self.reload()
+
+    def train(self, batch):
+        self._state, value = self._train(self._state, batch)
+        return value
+
+    def evaluate(self, batch):
+        trainable, fixed, _ = self._state
+        return self._evaluate(trainable, fixed, batch)
+
+    def learning_rate(self):
+        slots = dict(zip(map(id, self._variables[2]), self._state[2], strict=True))
+        self.optimizer.iterations.assign(jnp.copy(slots[id(self.optimizer.iterations)]))
+        return float(self.optimizer.learning_rate)
+
+    def sync(self):
+        for variables, values in zip(self._variables, self._state, strict=True):
+            for variable, value in zip(variables, values, strict=True):
+                variable.assign(jnp.copy(value))
+
+    def reload(self):
+        self._state = tuple(
+            [jnp.copy(variable.value) for variable in variables] for variables in self._variables
+        )
+
+    @property
+    def num_programs(self):
+        return self._train._cache_size()

@@ -1,0 +1,48 @@
+"""The compiled steps on TensorFlow: two `tf.function`s under XLA, state in the variables."""
+
+import tensorflow as tf
+
+from zoo.training.metrics import token_sums
+from zoo.training.steps import model_inputs
+
+
+class TensorFlowSteps:
+    """See `zoo.training.steps.make_steps`.
+
+    A function is traced anew for each batch shape, because XLA wants to know the number of rounds
+    of a recurrent loop; with a bounded number of bucket shapes that is a bounded cost.
+    """
+
+    def __init__(self, model, optimizer, loss):
+        self.model, self.optimizer = model, optimizer
+
+        @tf.function(jit_compile=True, autograph=False)
+        def train(batch):
+            with tf.GradientTape() as tape:
+                logits = model(model_inputs(batch), training=True)
+                value = loss(batch["labels"], logits, sample_weight=batch["weights"])
+                value = value + sum(model.losses)
+            gradients = tape.gradient(value, model.trainable_variables)
+            optimizer.apply(gradients, model.trainable_variables)
+            return value
+
+        @tf.function(jit_compile=True, autograph=False)
+        def evaluate(batch):
+            logits = model(model_inputs(batch), training=False)
+            return token_sums(batch["labels"], logits, batch["weights"])
+
+        self.train = train
+        self.evaluate = evaluate
+
+    def learning_rate(self):
+        return float(self.optimizer.learning_rate)
+
+    def sync(self):
+        """Nothing to do: the programs update the variables in place."""
+
+    def reload(self):
+        """Nothing to do: the programs read the variables."""
+
+    @property
+    def num_programs(self):
+        return self.train.experimental_get_tracing_count()
