@@ -99,7 +99,8 @@ class Seq2Seq(keras.Model):
         units, values = self.settings["units"], self.encoder.output_units
         self.source_embedding.build()
         self.target_embedding.build()
-        self.encoder.build((None, None, units))
+        if not self.encoder.built:  # an encoder of one's own that comes out of a file is built already
+            self.encoder.build((None, None, units))
         self.decoder.build((None, None, units), {"values": (None, None, values), "summary": (None, values)})
         self.readout.build((None, 2 * units + values))
         self.bias = self.add_weight(

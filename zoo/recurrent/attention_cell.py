@@ -77,8 +77,9 @@ class AttentionCell(keras.layers.Layer):
         if not self.attention.built:
             self.attention.build((None, None, top_size(self.cell.output_size)), value_shape)
             self.attention.built = True
-        self.cell.build((input_shape[0], input_shape[-1] + value_shape[-1]))
-        self.cell.built = True
+        if not self.cell.built:
+            self.cell.build((input_shape[0], input_shape[-1] + value_shape[-1]))
+            self.cell.built = True
         self._shapes = {"input_shape": tuple(input_shape), "value_shape": tuple(value_shape)}
 
     def get_build_config(self):

@@ -124,9 +124,10 @@ class SelfAttentiveEncoder(layers.Layer):
         return self.encoder.output_units
 
     def build(self, inputs_shape):
-        self.encoder.build(inputs_shape)
         states_shape = (*inputs_shape[:2], self.output_units)
-        self.attention.build(states_shape)
+        for part, shape in ((self.encoder, inputs_shape), (self.attention, states_shape)):
+            if not part.built:  # parts that come out of a file are built already
+                part.build(shape)
         self.combine.build((*inputs_shape[:2], 2 * self.output_units))
 
     def call(self, inputs, mask=None, training=None):

@@ -111,12 +111,6 @@ def fit(steps, train, valid, plan, directory, resume=False):
         progress = Progress(**checkpoints.restore(checkpoint_path(directory), model, optimizer))
         steps.reload()
 
-    def save():
-        steps.sync()
-        state = dataclasses.asdict(progress)
-        checkpoints.save(checkpoint_path(directory), model, optimizer, state)
-        _prune(directory, progress)
-
     Path(directory).mkdir(parents=True, exist_ok=True)
     window = _Window()
     with open_reports(directory, progress.step, plan.steps) as report:
@@ -139,7 +133,10 @@ def fit(steps, train, valid, plan, directory, resume=False):
                     steps.sync()
                     checkpoints.save_weights(best_path(directory, progress.step), model)
             if saving:
-                save()
+                steps.sync()
+                state = dataclasses.asdict(progress)
+                checkpoints.save(checkpoint_path(directory), model, optimizer, state)
+                _prune(directory, progress)
                 window = _Window()
     steps.sync()
     return progress

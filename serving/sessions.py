@@ -1,0 +1,72 @@
+"""ONNX Runtime sessions of one artefact, with options that keep memory and latency steady."""
+
+import onnxruntime
+
+from serving.artefact import damaged, find
+
+PRECISIONS = ("float32", "int8")
+
+
+def session_options(threads=None):
+    """Options for inputs of many lengths on shared cores."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.enable_mem_pattern = False  # a pattern is kept for every input shape ever seen
+    options.inter_op_num_threads = 1
+    options.intra_op_num_threads = threads or 0  # 0: one per physical core
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return options
+
+
+def run_options():
+    """The arena gives free memory back after a run: one long sentence is not held for ever."""
+    options = onnxruntime.RunOptions()
+    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
+    return options
+
+
+class Graphs:
+    """Opens the graphs of an artefact at first use and keeps them open.
+
+    Args:
+        directory: the artefact.
+        precision: "float32" or "int8", what `open` chooses unless told otherwise.
+        threads: threads inside one operator, or None.
+
+    Raises:
+        ValueError: an unknown precision, or fewer than one thread.
+        TypeError: threads is not an integer.
+    """
+
+    def __init__(self, directory, precision="float32", threads=None):
+        if precision not in PRECISIONS:
+            raise ValueError(
+                f"Unknown precision: expected one of {PRECISIONS}, received {precision!r}."
+            )
+        if threads is not None and type(threads) is not int:
+            raise TypeError(f"threads must be a positive integer or None; received {threads!r}.")
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads must be a positive integer or None; received {threads}.")
+        self.directory, self.precision, self.threads = directory, precision, threads
+        self._sessions = {}
+
+    def open(self, name, precision=None):
+        """The session of graph `name`, such as "model.onnx"; its int8 form is "model.int8.onnx".
+
+        Raises:
+            ValueError: the artefact has no such graph, or it cannot be read.
+        """
+        if (precision or self.precision) == "int8":
+            name = f"{name.removesuffix('.onnx')}.int8.onnx"
+        if name not in self._sessions:
+            self._sessions[name] = self._load(name)
+        return self._sessions[name]
+
+    def _load(self, name):
+        path = find(self.directory, name)
+        try:
+            return onnxruntime.InferenceSession(
+                path, session_options(self.threads), providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:  # ONNX Runtime's errors share no base but Exception
+            raise damaged(path, error) from error

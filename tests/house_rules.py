@@ -1,0 +1,173 @@
+"""Reads the source with `ast` and finds what breaks the rules of the house."""
+
+import ast
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for package in ("zoo", "serving", "tools")
+    for path in (ROOT / package).rglob("*.py")
+)
+
+SLOTS = {"attention", "feedforward", "recurrent", "embeddings"}
+MODELS = SLOTS | {"blocks", "depth", "decoding"}
+TRAINING = MODELS | {"models", "text", "data"}
+# What each room of zoo may import; modules right under zoo are open to all and import no room.
+ROOMS = {
+    "attention": set(),
+    "feedforward": set(),
+    "embeddings": set(),
+    "recurrent": {"attention"},
+    "blocks": SLOTS,
+    "depth": SLOTS | {"blocks"},
+    "decoding": set(),
+    "text": set(),
+    "data": {"text"},
+    "models": MODELS,
+    "training": TRAINING,
+    "recipes": TRAINING | {"training"},
+    "hub": TRAINING | {"training"},
+}
+EXPORTED = (
+    "attention",
+    "feedforward",
+    "recurrent",
+    "embeddings",
+    "blocks",
+    "depth",
+    "models",
+    "decoding",
+)
+MAY_IMPORT_TENSORFLOW = {"zoo/text/graph.py", "zoo/training/steps_tensorflow.py"}
+# The parity check opens a SavedModel in a process that must not import zoo.
+MAY_IMPORT_TENSORFLOW_TEXT = ("zoo/text/", "serving/parity/check.py")
+WITHOUT_FRAMEWORK = (
+    "serving/artefact.py",
+    "serving/runtime.py",
+    "serving/sessions.py",
+    "tools/attention_map.py",
+    "tools/cli.py",
+    "tools/list.py",
+    "tools/run.py",
+)
+ONNX = {"onnx", "tf2onnx", "onnxruntime"}
+MAX_LINES = 300
+MAX_ARGUMENTS = 8
+MORE_ARGUMENTS = {
+    "zoo.models.seq2seq.Seq2Seq": "a model's settings: two vocabularies and seven choices",
+}
+
+
+@dataclass(frozen=True)
+class Import:
+    module: str
+    line: int
+    top: bool  # at module level: runs when the file is imported
+
+
+def read(path):
+    return ast.parse((ROOT / path).read_text(encoding="utf-8"), filename=path)
+
+
+def imports(tree, top=True):
+    """Every import of a tree, with `from package import name` as `package.name`."""
+    found = []
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.Import):
+            found += [Import(alias.name, node.lineno, top) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            found += [Import(f"{base}.{alias.name}", node.lineno, top) for alias in node.names]
+        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        found += imports(node, top and not inside)
+    return found
+
+
+def head(module):
+    return module.split(".")[0]
+
+
+def wrong_direction(path, tree):
+    """Imports that point up: towards serving, tools or tests, or to a room above one's own."""
+    package, *rest = path.removesuffix(".py").split("/")
+    above = {"zoo": {"serving", "tools"}, "serving": {"tools"}, "tools": set()}[package] | {"tests"}
+    found = [item for item in imports(tree) if head(item.module) in above or item.module[0] == "."]
+    if package == "zoo" and rest != ["__init__"]:
+        room = rest[0] if len(rest) > 1 else None
+        allowed = ROOMS[room] | {room} if room else set()
+        for item in imports(tree):
+            parts = item.module.split(".")
+            if parts[0] == "zoo" and len(parts) > 1 and (ROOT / "zoo" / parts[1]).is_dir():
+                if parts[1] not in allowed:
+                    found.append(item)
+    return found
+
+
+def constructor_arguments(tree):
+    """Number of arguments of each class's `__init__`, without self and **kwargs."""
+    counts = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            for item in node.body:
+                if isinstance(item, ast.FunctionDef) and item.name == "__init__":
+                    arguments = item.args
+                    counts[node.name] = (
+                        len(arguments.posonlyargs + arguments.args + arguments.kwonlyargs) - 1
+                    )
+    return counts
+
+
+UNMAPPED = {"bitwise_and", "expm1", "searchsorted", "slice_update"}
+INTEGERS = {"int8", "int16", "int32", "int64", "uint8"}
+
+
+def lost_in_export(tree):
+    """(line, reason) for each call that tf2onnx drops, refuses or gets wrong."""
+    found = []
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call):
+            continue
+        if isinstance(node.func, ast.Attribute) and _name(node.func.value) in (
+            "ops",
+            "activations",
+        ):
+            name = node.func.attr
+            if name in UNMAPPED:
+                found.append((node.lineno, f"ops.{name} has no ONNX form"))
+            if name == "argmax" and not _is_integer_cast(node.args[0] if node.args else None):
+                reason = "ops.argmax of floats: take it of ops.cast(x == ops.max(x), 'int32')"
+                found.append((node.lineno, reason))
+            if name == "gelu" and not _is_approximate(
+                node, default=_name(node.func.value) == "ops"
+            ):
+                found.append(
+                    (node.lineno, "exact gelu: write 0.5 * x * (1 + ops.erf(x / sqrt(2)))")
+                )
+        for keyword in node.keywords:
+            value = keyword.value
+            if (
+                keyword.arg == "activation"
+                and isinstance(value, ast.Constant)
+                and value.value == "gelu"
+            ):
+                found.append((node.lineno, 'activation="gelu" is the exact gelu: pass a function'))
+    return found
+
+
+def _name(node):
+    """`ops` of both `ops` and `keras.ops`."""
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
+
+
+def _is_integer_cast(node):
+    if not (isinstance(node, ast.Call) and _name(node.func) == "cast"):
+        return False
+    values = [*node.args[1:], *(keyword.value for keyword in node.keywords)]
+    return any(isinstance(value, ast.Constant) and value.value in INTEGERS for value in values)
+
+
+def _is_approximate(node, default):
+    values = [*node.args[1:], *(item.value for item in node.keywords if item.arg == "approximate")]
+    return values[0].value is True if values and isinstance(values[0], ast.Constant) else default

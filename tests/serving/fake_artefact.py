@@ -1,0 +1,186 @@
+"""An artefact made by hand: its graphs echo the source, so every answer is known without a model.
+
+Beam k of the generation leaves out the last k ids and has the score -k - 0.5; a slot with nothing
+left is empty: length 0, score -1e9. The attention of step
+j is half on source position j (a counter in the state) and half on the positions that hold the id
+written last. `python -m tests.serving.fake_artefact DIR` writes one.
+"""
+
+import hashlib
+import io
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+import sentencepiece
+from onnx import TensorProto, helper, numpy_helper
+
+ALPHABET = "abcdefgh 0123456789äß日本"
+
+
+def graph(nodes, inputs, outputs, constants):
+    def value(name, kind, *shape):
+        return helper.make_tensor_value_info(name, kind, list(shape))
+
+    made = helper.make_graph(
+        [helper.make_node(op, ins, outs, **rest) for op, ins, outs, rest in nodes],
+        "fake",
+        [value(*item) for item in inputs],
+        [value(*item) for item in outputs],
+        [numpy_helper.from_array(np.asarray(array), name) for name, array in constants.items()],
+    )
+    model = helper.make_model(made, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.checker.check_model(model, full_check=True)
+    return model
+
+
+SOURCE = [
+    ("token_ids", TensorProto.INT32, "batch", "time"),
+    ("lengths", TensorProto.INT32, "batch"),
+]
+
+
+def echo(beams):
+    behind = np.arange(beams, dtype="int32")
+    return graph(
+        [
+            ("Unsqueeze", ["token_ids", "one"], ["row"], {}),
+            ("Expand", ["row", "tiling"], ["output_ids"], {}),
+            ("Unsqueeze", ["lengths", "one"], ["column"], {}),
+            ("Sub", ["column", "short"], ["shorter"], {}),
+            ("Max", ["shorter", "nothing"], ["output_lengths"], {}),
+            ("Greater", ["shorter", "nothing"], ["real"], {}),
+            ("Where", ["real", "penalty", "empty"], ["scores"], {}),
+        ],
+        SOURCE,
+        [
+            ("output_ids", TensorProto.INT32, "batch", beams, "time"),
+            ("output_lengths", TensorProto.INT32, "batch", beams),
+            ("scores", TensorProto.FLOAT, "batch", beams),
+        ],
+        {
+            "one": np.array([1]),
+            "tiling": np.array([1, beams, 1]),
+            "short": behind + np.int32(1),  # the end of sentence, and one id per beam
+            "nothing": np.zeros(1, "int32"),
+            "empty": np.full(1, -1e9, "float32"),
+            "penalty": -behind.astype("float32") - np.float32(0.5),
+        },
+    )
+
+
+def encoder():
+    return graph(
+        [
+            ("Identity", ["token_ids"], ["memory.values"], {}),
+            ("Unsqueeze", ["lengths", "axes"], ["column"], {}),
+            ("Mul", ["column", "zero"], ["state.cells_0"], {}),
+        ],
+        SOURCE,
+        [
+            ("memory.values", TensorProto.INT32, "batch", "time"),
+            ("state.cells_0", TensorProto.INT32, "batch", 1, 1),
+        ],
+        {"axes": np.array([1, 2]), "zero": np.zeros(1, "int32")},
+    )
+
+
+def step(with_attention=True):
+    attention = [
+        ("Shape", ["memory.values"], ["shape"], {}),
+        ("Gather", ["shape", "last"], ["long"], {}),
+        ("Cast", ["long"], ["time"], {"to": TensorProto.INT32}),
+        ("Range", ["start", "time", "stride"], ["positions"], {}),
+        ("Equal", ["positions", "state.cells_0"], ["here"], {}),
+        ("Cast", ["here"], ["diagonal"], {"to": TensorProto.FLOAT}),
+        ("Unsqueeze", ["memory.values", "axis_beams"], ["row"], {}),
+        ("Unsqueeze", ["token_ids", "axis_time"], ["written"], {}),
+        ("Equal", ["row", "written"], ["same"], {}),
+        ("Cast", ["same"], ["copied"], {"to": TensorProto.FLOAT}),
+        ("Add", ["diagonal", "copied"], ["sum"], {}),
+        ("Mul", ["sum", "half"], ["next_state.attention"], {}),
+    ]
+    return graph(
+        [
+            ("Add", ["state.cells_0", "stride"], ["next_state.cells_0"], {}),
+            ("Cast", ["state.cells_0"], ["logits"], {"to": TensorProto.FLOAT}),
+            *(attention if with_attention else []),
+        ],
+        [
+            ("token_ids", TensorProto.INT32, "batch", "beams"),
+            ("state.cells_0", TensorProto.INT32, "batch", "beams", 1),
+            ("memory.values", TensorProto.INT32, "batch", "time"),
+        ],
+        [
+            ("logits", TensorProto.FLOAT, "batch", "beams", 1),
+            ("next_state.cells_0", TensorProto.INT32, "batch", "beams", 1),
+            *(
+                [("next_state.attention", TensorProto.FLOAT, "batch", "beams", "time")]
+                if with_attention
+                else []
+            ),
+        ],
+        {
+            "last": np.array(1),
+            "start": np.array(0, "int32"),
+            "stride": np.array(1, "int32"),
+            "axis_beams": np.array([1]),
+            "axis_time": np.array([2]),
+            "half": np.array(0.5, "float32"),
+        },
+    )
+
+
+def tokenizer():
+    """One piece per character, with the zoo's special ids."""
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter([ALPHABET] * 3),
+        model_writer=model,
+        vocab_size=64,
+        model_type="char",
+        hard_vocab_limit=False,
+        minloglevel=2,
+        pad_id=0,
+        unk_id=1,
+        bos_id=2,
+        eos_id=3,
+    )
+    return model.getvalue()
+
+
+def write(directory, with_attention=True):
+    directory = Path(directory)
+    directory.mkdir(parents=True, exist_ok=True)
+    graphs = {
+        "greedy.onnx": echo(1),
+        "model.onnx": echo(4),
+        "model.int8.onnx": echo(4),
+        "encoder.onnx": encoder(),
+        "step.onnx": step(with_attention),
+    }
+    for name, model in graphs.items():
+        onnx.save(model, directory / name)
+    for name in ("source.spm", "target.spm"):
+        (directory / name).write_bytes(tokenizer())
+    files = {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in directory.iterdir()
+    }
+    manifest = {
+        "name": "echo",
+        "version": 1,
+        "task": "echo",
+        "generation": {"1": "greedy.onnx", "4": "model.onnx"},
+        "default_beam": 4,
+        "max_length": 64,
+        "tokenizer": {"source": "source.spm", "target": "target.spm", "add_eos": True},
+        "files": files,
+    }
+    (directory / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return directory
+
+
+if __name__ == "__main__":
+    write(sys.argv[1])

@@ -1,0 +1,186 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from serving.runtime import Runtime, batches, padded
+from tests.house_rules import ROOT
+from tests.serving import fake_artefact
+
+TEXTS = ["abc", "", "a1 b22 c333", "   ", "h", "äß 日本", "0123456789" * 7]
+
+
+@pytest.fixture(scope="module")
+def artefact(tmp_path_factory):
+    return fake_artefact.write(tmp_path_factory.mktemp("echo") / "echo" / "1")
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """An artefact that a test may damage."""
+    return fake_artefact.write(tmp_path / "echo" / "1")
+
+
+def test_answers_keep_the_order_of_the_texts(artefact):
+    results = Runtime(artefact, threads=1).run(TEXTS)
+    assert [result.text for result in results] == [text.strip() for text in TEXTS]
+    assert [result.score for result in results] == [-0.5, 0.0, -0.5, 0.0, -0.5, -0.5, -0.5]
+
+
+def test_many_texts_are_more_than_one_batch(artefact):
+    texts = [f"{number}" for number in range(101)]
+    results = Runtime(artefact, threads=1).run(iter(texts), beam=1)
+    assert [result.text for result in results] == texts
+
+
+def test_n_best_is_best_first(artefact):
+    (result,) = Runtime(artefact, threads=1).run(["abcd"], n_best=3)
+    assert [each.text for each in result.hypotheses] == ["abcd", "abc", "ab"]
+    assert [each.score for each in result.hypotheses] == [-0.5, -1.5, -2.5]
+    assert (result.text, result.score) == ("abcd", -0.5)
+
+
+def test_empty_slots_are_no_hypotheses(artefact):
+    results = Runtime(artefact, threads=1).run(["h", "abcd"], n_best=4)
+    assert [[each.text for each in result.hypotheses] for result in results] == [
+        ["h", ""],  # two pieces, the second slot is the space in front of it
+        ["abcd", "abc", "ab", "a"],
+    ]
+
+
+def test_no_texts_no_results(artefact):
+    assert Runtime(artefact).run([]) == []
+
+
+def test_attention_follows_the_output(artefact):
+    attention = Runtime(artefact, threads=1).attention("abca")
+    assert attention.source == ("▁", "a", "b", "c", "a", "</s>")
+    assert attention.target == attention.source
+    copied = np.zeros((6, 6))
+    for row, column in [(1, 0), (2, 1), (2, 4), (3, 2), (4, 3), (5, 1), (5, 4)]:
+        copied[row, column] = 0.5
+    np.testing.assert_array_equal(attention.weights, 0.5 * np.eye(6) + copied)
+
+
+def test_attention_needs_a_text_and_a_model_with_attention(tmp_path, artefact):
+    with pytest.raises(ValueError, match="a text with content; received '  '"):
+        Runtime(artefact).attention("  ")
+    with pytest.raises(TypeError, match="one string; received list"):
+        Runtime(artefact).attention(["a"])
+    without = fake_artefact.write(tmp_path, with_attention=False)
+    with pytest.raises(ValueError, match="echo keeps no attention weights"):
+        Runtime(without).attention("a")
+
+
+def test_precision_chooses_the_graph(copy):
+    (copy / "model.onnx").unlink()
+    assert Runtime(copy, precision="int8").run(["abc"])[0].text == "abc"
+    with pytest.raises(ValueError, match=r"no greedy.int8.onnx; .*'model.int8.onnx'.*use float32"):
+        Runtime(copy, precision="int8").run(["abc"], beam=1)
+    with pytest.raises(ValueError, match="Unknown precision.*float16"):
+        Runtime(copy, precision="float16")
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "message"),
+    [
+        ("abc", TypeError, r"received one string. Write \['abc'\]"),
+        (["a", 3], TypeError, "received int at position 1: 3"),
+        ([b"a"], TypeError, "received bytes at position 0"),
+    ],
+)
+def test_texts_are_a_list_of_strings(artefact, texts, error, message):
+    with pytest.raises(error, match=message):
+        Runtime(artefact).run(texts)
+
+
+def test_wrong_beam_names_the_right_ones(artefact):
+    with pytest.raises(ValueError, match=r"no graph for beam 3; it has \[1, 4\].*--beam 3"):
+        Runtime(artefact).run(["a"], beam=3)
+    with pytest.raises(ValueError, match="between 1 and the beam width 1; received 2"):
+        Runtime(artefact).run(["a"], beam=1, n_best=2)
+    with pytest.raises(ValueError, match="received 0"):
+        Runtime(artefact).run(["a"], n_best=0)
+
+
+@pytest.mark.parametrize(("threads", "error"), [(0, ValueError), ("2", TypeError)])
+def test_wrong_threads(artefact, threads, error):
+    with pytest.raises(error, match="threads must be a positive integer"):
+        Runtime(artefact, threads=threads)
+
+
+def test_wrong_directory(tmp_path, copy):
+    with pytest.raises(ValueError, match="there is no such directory"):
+        Runtime(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="Did you mean .*echo.1"):
+        Runtime(tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.toml").touch()
+    with pytest.raises(ValueError, match="It is a training run: export it"):
+        Runtime(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", "is damaged: expected JSON"), ("[]", "lacks"), ('{"name": "a"}', r"lacks \['version'")],
+)
+def test_wrong_manifest(copy, content, message):
+    (copy / "manifest.json").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        Runtime(copy)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "source.spm"])
+def test_damaged_files_are_named(copy, name):
+    (copy / name).write_bytes(b"damaged")
+    with pytest.raises(ValueError, match=f"{name} is damaged.*seqzoo verify"):
+        Runtime(copy).run(["a"])
+
+
+def test_verify_finds_what_still_loads(copy):
+    Runtime(copy, verify=True)
+    with open(copy / "source.spm", "ab") as file:
+        file.write(b"\x00")
+    (copy / "step.onnx").unlink()
+    message = r"source.spm \(other bytes\), step.onnx \(missing\)"
+    with pytest.raises(ValueError, match=message):
+        Runtime(copy, verify=True)
+
+
+def test_batches_are_bounded_and_complete():
+    lengths = [3, 50, 7, 7, 1, 2, 30, 2]
+    groups = batches(lengths, max_rows=3, max_ids=40)
+    assert sorted(sum(groups, [])) == list(range(8))
+    assert groups[:2] == [[1], [6]]  # longer than the bound; 2 * 30 > 40
+    assert all(len(group) <= 3 for group in groups)
+    assert all(len(group) * lengths[group[0]] <= 40 for group in groups[1:])
+
+
+def test_padded():
+    token_ids, lengths = padded([[5, 6, 7], [8]])
+    assert token_ids.tolist() == [[5, 6, 7], [8, 0, 0]] and lengths.tolist() == [3, 1]
+    assert token_ids.dtype == lengths.dtype == np.int32
+
+
+FRAMEWORKS = ("jax", "keras", "onnx", "tensorflow", "tensorflow_text", "zoo")
+WITHOUT_FRAMEWORKS = f"""
+import sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {FRAMEWORKS}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Refuse())
+from tools.cli import main
+sys.exit(main())
+"""
+
+
+def test_runs_where_no_framework_is_installed(artefact):
+    command = [sys.executable, "-c", WITHOUT_FRAMEWORKS, "run", str(artefact), "abc", "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"input": "abc", "output": "abc", "score": -0.5}

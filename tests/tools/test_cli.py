@@ -1,0 +1,120 @@
+"""The command line: exit statuses, one-line errors, lazy imports; train, evaluate and list."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools import cli
+from tools.list import entries
+
+# Keras 3.15 saves TensorFlow variables through an `__array__` that NumPy 2 warns about.
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+
+ROOT = Path(__file__).parents[2]
+SMALL = (
+    *("train_size=40", "valid_size=5", "test_size=6", "longest=4", "units=3", "batch_size=8"),
+    *("steps=2", "validate_every=1", "warmup=0", "num_buckets=1", "max_output_length=5"),
+)
+
+
+def arguments(out, *more):
+    changes = [word for setting in SMALL for word in ("--set", setting)]
+    return ["train", "reversal-gru-additive", "--out", str(out), *changes, *more]
+
+
+def test_train_then_evaluate(tmp_path, capsys):
+    run = tmp_path / "run"
+    assert cli.main(arguments(run)) == 0
+    assert capsys.readouterr().out.startswith(f"{run}: 2 steps in ")
+
+    assert cli.main(arguments(run)) == 1
+    message = capsys.readouterr().err.splitlines()
+    assert len(message) == 1 and "holds a run already. Continue it with --resume" in message[0]
+    assert cli.main(arguments(run, "--resume", "--json")) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 2
+
+    assert cli.main(["evaluate", str(run), "--beam", "1", "--limit", "5", "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert scores == json.loads((run / "scores.json").read_text())
+    assert (scores["split"], scores["beam"], scores["sentences"]) == ("test", 1, 5)
+    assert 0 <= scores["exact_match"] <= 100
+    assert len((run / "test.hypotheses.txt").read_text().splitlines()) == 5
+    assert cli.main(["evaluate", str(run), "--split", "valid"]) == 0
+    table = capsys.readouterr().out.splitlines()
+    assert table[0] == "reversal-gru-additive, valid, beam 1"
+    assert table[-1].split()[:2] == ["all", "5"]
+
+
+def test_wrong_use_is_2(tmp_path, capsys):
+    assert cli.main(["train", "dates-gru-aditive"]) == 2
+    assert "Did you mean 'dates-gru-additive'?" in capsys.readouterr().err
+    assert cli.main(arguments(tmp_path, "--set", "unit=3")) == 2
+    assert "unknown setting 'unit'. Did you mean 'units'?" in capsys.readouterr().err
+    for wrong in ([], ["bogus"], ["train"], ["list", "--no-such-option"]):
+        with pytest.raises(SystemExit) as stop:
+            cli.main(wrong)
+        assert stop.value.code == 2
+
+
+def test_failure_is_1_and_one_line(tmp_path, capsys):
+    assert cli.main(["evaluate", str(tmp_path)]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("seqzoo evaluate: ") and error.count("\n") == 1
+    assert "is not a finished run" in error
+    assert cli.main(["train", "multi30k-de-en-gru-dot", "--out", str(tmp_path / "x")]) == 1
+    assert "name its directory, for example with --data" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_a_missing_package_is_named_with_its_remedy(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, "zoo.recipes", None)
+    monkeypatch.setitem(sys.modules, "zoo", None)
+    error = ModuleNotFoundError("No module named 'sacrebleu'", name="sacrebleu")
+    monkeypatch.setattr("tools.list.recipes_directory", lambda: (_ for _ in ()).throw(error))
+    assert cli.main(["list"]) == 1
+    expected = "seqzoo list: sacrebleu is not installed: pip install 'seqzoo[train]'\n"
+    assert capsys.readouterr().err == expected
+
+
+def test_list_needs_no_keras():
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(('keras', 'tensorflow', 'jax')));"
+        "from tools.cli import main; status = main(['list', '--json']);"
+        "assert 'zoo' not in sys.modules; sys.exit(status)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert "dates-gru-additive" in [entry["name"] for entry in found]
+    assert all({"name", "system", "task", "scores"} <= entry.keys() for entry in found)
+
+
+def test_list_shows_measured_scores(tmp_path, monkeypatch, capsys):
+    recipe = 'name = "a"\nsystem = "recurrent"\ntask = "t"\ndescription = "d"\n'
+    (tmp_path / "a.toml").write_text(recipe)
+    (tmp_path / "scores.json").write_text('{"a": {"bleu": 31.25, "beam": 4}}')
+    assert entries(tmp_path)[0]["scores"] == {"bleu": 31.25, "beam": 4}
+    monkeypatch.setattr("tools.list.recipes_directory", lambda: tmp_path)
+    assert cli.main(["list"]) == 0
+    header, row = capsys.readouterr().out.splitlines()
+    assert header.split() == ["NAME", "SYSTEM", "TASK", "SCORES"]
+    assert row.split() == ["a", "recurrent", "t", "BLEU", "31.2"]
+
+
+def test_record_enters_the_scores_of_a_run(tmp_path):
+    from tools.evaluate import _record
+    from zoo import recipes
+
+    training = dict.fromkeys(
+        ("steps", "training_seconds", "parameters", "backend", "keras", "data_sha256"), 1
+    )
+    (tmp_path / "training.json").write_text(json.dumps(training | {"shapes": []}))
+    path = tmp_path / "scores.json"
+    path.write_text('{"z": {"bleu": 1.0}}')
+    _record(recipes.load("dates-gru-additive"), {"exact_match": 99.0}, tmp_path, path)
+    table = json.loads(path.read_text())
+    assert list(table) == ["dates-gru-additive", "z"]
+    assert table["dates-gru-additive"] == {"exact_match": 99.0, "training": training}

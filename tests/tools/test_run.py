@@ -1,0 +1,115 @@
+import argparse
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from serving.runtime import Attention
+from tests.house_rules import ROOT
+from tests.serving import fake_artefact
+from tools import run
+from tools.attention_map import draw
+
+
+@pytest.fixture(scope="module")
+def artefact(tmp_path_factory):
+    return str(fake_artefact.write(tmp_path_factory.mktemp("echo")))
+
+
+def call(*arguments):
+    parser = argparse.ArgumentParser()
+    run.add_arguments(parser)
+    return run.main(parser.parse_args([str(item) for item in arguments]))
+
+
+def feed(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+
+def test_texts(artefact, capsys):
+    assert call(artefact, "abc", "", "b 2") == 0
+    assert capsys.readouterr().out == "abc\n\nb 2\n"
+
+
+def test_standard_input_line_by_line(artefact, capsys, monkeypatch):
+    # A vertical tab and U+2028 end a line for str.splitlines, but not for `wc -l`.
+    feed(monkeypatch, b"\xef\xbb\xbfabc\r\n\nb\x0b\xe2\x80\xa82\ngh")
+    assert call(artefact, "--beam", 1) == 0
+    assert capsys.readouterr().out == "abc\n\nb 2\ngh\n"
+
+
+def test_a_file_longer_than_a_chunk(artefact, capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr(run, "CHUNK", 5)
+    path = tmp_path / "source.txt"
+    path.write_text("".join(f"{number}\n" for number in range(13)))
+    assert call(artefact, "--file", path, "--n-best", 1) == 0
+    lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
+    assert lines == [[str(number + 1), "-0.5000", str(number)] for number in range(13)]
+
+
+def test_json(artefact, capsys):
+    assert call(artefact, "日本", "ab", "--json", "--n-best", 2) == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first["output"] == first["input"] == "日本"
+    best = [{"text": "ab", "score": -0.5}, {"text": "a", "score": -1.5}]
+    assert second == {"input": "ab", "output": "ab", "score": -0.5, "n_best": best}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["a", "--file", "b.txt"], "texts and --file: give one of them"),
+        (["--file", "nowhere.txt"], "cannot read nowhere.txt: No such file"),
+        (["a", "b", "--plot-attention", "a.png"], "exactly one text; received 2"),
+        (["a", "--plot-attention", "a.txt"], "received a.txt"),
+        (["a", "--beam", "7"], "no graph for beam 7"),
+        (["a", "--n-best", "0"], "between 1 and the beam width 4; received 0"),
+        (["a", "--threads", "-1"], "threads must be a positive integer"),
+    ],
+)
+def test_wrong_use(artefact, capsys, arguments, message):
+    assert call(artefact, *arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_wrong_input(artefact, capsys, monkeypatch, tmp_path):
+    feed(monkeypatch, b"")
+    assert call(artefact) == 2
+    assert "no input: standard input holds no line" in capsys.readouterr().err
+    feed(monkeypatch, b"abc\n\xff\n")
+    assert call(artefact) == 2
+    assert "line 2 of standard input is not UTF-8" in capsys.readouterr().err
+    assert call(tmp_path / "nowhere", "a") == 2
+    assert "there is no such directory" in capsys.readouterr().err
+
+
+def test_plot_attention(artefact, capsys, tmp_path):
+    path = tmp_path / "maps" / "map.png"
+    assert call(artefact, "a日", "--plot-attention", path) == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+    captured = capsys.readouterr()
+    assert captured.out == "a日\n"
+    assert f"attention map in {path}" in captured.err
+
+
+def test_signs_without_a_font_are_boxes_and_dollars_no_formulas(capsys, tmp_path):
+    attention = Attention(("$\\frac$", "\U000f0000"), ("x",), np.full((1, 2), 0.5, "float32"))
+    draw(attention, tmp_path / "map.svg")
+    assert "no font on this machine" in capsys.readouterr().err
+    assert (tmp_path / "map.svg").stat().st_size > 0
+
+
+def test_a_reader_that_stops_early_is_no_bug(artefact):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tools.cli", "run", artefact, *"abcdefgh"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(timeout=60) == 1
+    process.stderr.close()
