@@ -31,13 +31,9 @@ def main(args):
 
     run = recipes.open_run(args.run)
     recipe = run[0]
-    sources, references = (
-        side[: args.limit] for side in corpora.read(recipe, args.split, args.data)
-    )
+    sources, references = (side[: args.limit] for side in corpora.read(recipe, args.split, args.data))
     start = time.monotonic()
-    outputs = recipes.translate(
-        run, sources, beams=args.beam, progress=_progress(len(sources), sys.stderr)
-    )
+    outputs = recipes.translate(run, sources, beams=args.beam, progress=_progress(len(sources), sys.stderr))
     languages = recipe.source_language, recipe.target_language
     scores = {
         "split": args.split,

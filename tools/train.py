@@ -6,9 +6,7 @@ from pathlib import Path
 
 
 def add_arguments(parser):
-    parser.add_argument(
-        "recipe", metavar="RECIPE", help="a name that `seqzoo list` shows, or the path of a .toml"
-    )
+    parser.add_argument("recipe", metavar="RECIPE", help="a name that `seqzoo list` shows, or the path of a .toml")
     parser.add_argument("--data", metavar="DIR", help="directory of the parallel corpus")
     parser.add_argument("--out", metavar="DIR", help="run directory (default: runs/NAME)")
     parser.add_argument(
@@ -18,9 +16,7 @@ def add_arguments(parser):
         default=[],
         help="change a setting of the recipe; may be given many times",
     )
-    parser.add_argument(
-        "--resume", action="store_true", help="continue the run from its last checkpoint"
-    )
+    parser.add_argument("--resume", action="store_true", help="continue the run from its last checkpoint")
     parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
     parser.epilog = "The backend is Keras' own choice: KERAS_BACKEND=tensorflow (default) or jax."
 

@@ -10,9 +10,6 @@ import pytest
 from tools import cli
 from tools.list import entries
 
-# Keras 3.15 saves TensorFlow variables through an `__array__` that NumPy 2 warns about.
-pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
-
 ROOT = Path(__file__).parents[2]
 SMALL = (
     *("train_size=40", "valid_size=5", "test_size=6", "longest=4", "units=3", "batch_size=8"),
@@ -108,9 +105,7 @@ def test_record_enters_the_scores_of_a_run(tmp_path):
     from tools.evaluate import _record
     from zoo import recipes
 
-    training = dict.fromkeys(
-        ("steps", "training_seconds", "parameters", "backend", "keras", "data_sha256"), 1
-    )
+    training = dict.fromkeys(("steps", "training_seconds", "parameters", "backend", "keras", "data_sha256"), 1)
     (tmp_path / "training.json").write_text(json.dumps(training | {"shapes": []}))
     path = tmp_path / "scores.json"
     path.write_text('{"z": {"bleu": 1.0}}')

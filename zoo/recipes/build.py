@@ -36,9 +36,7 @@ def make_data(recipe, directory=None):
         ids = [tokenizer.encode(side) for tokenizer, side in zip(tokenizers, texts, strict=True)]
         return Batches(*ids, batch_size=recipe.batch_size, seed=recipe.seed, **kwargs)
 
-    train = batches(
-        (sources, targets), num_buckets=recipe.num_buckets, max_length=recipe.max_length or None
-    )
+    train = batches((sources, targets), num_buckets=recipe.num_buckets, max_length=recipe.max_length or None)
     valid = batches(
         corpora.read(recipe, "valid", directory),
         num_buckets=max(1, recipe.num_buckets // 2),
@@ -54,12 +52,8 @@ def make_tokenizers(recipe, sources, targets):
         "byte_fallback": recipe.byte_fallback,
     }
     return (
-        Tokenizer.train(
-            sources, recipe.source_vocab_size, model_type=recipe.source_pieces, **shared
-        ),
-        Tokenizer.train(
-            targets, recipe.target_vocab_size, model_type=recipe.target_pieces, **shared
-        ),
+        Tokenizer.train(sources, recipe.source_vocab_size, model_type=recipe.source_pieces, **shared),
+        Tokenizer.train(targets, recipe.target_vocab_size, model_type=recipe.target_pieces, **shared),
     )
 
 

@@ -90,9 +90,7 @@ def _check(field, value):
         raise ValueError(f"{field.name} must be one of {', '.join(choices)}; received {value!r}.")
     kind = str if choices else field.type
     if type(value) is not kind:
-        raise ValueError(
-            f"{field.name} must be {kind.__name__}, received {value!r} ({type(value).__name__})."
-        )
+        raise ValueError(f"{field.name} must be {kind.__name__}, received {value!r} ({type(value).__name__}).")
     if kind in (int, float) and value < 0:
         raise ValueError(f"{field.name} must not be negative, received {value!r}.")
 
@@ -106,11 +104,7 @@ def make(settings):
     """
     for key in settings:
         _known(key)
-    missing = [
-        name
-        for name, field in FIELDS.items()
-        if field.default is dataclasses.MISSING and name not in settings
-    ]
+    missing = [name for name, field in FIELDS.items() if field.default is dataclasses.MISSING and name not in settings]
     if missing:
         raise ValueError(f"the recipe lacks {', '.join(missing)}; received {sorted(settings)}.")
     return Recipe(

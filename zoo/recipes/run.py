@@ -51,9 +51,7 @@ def train(recipe, directory, data=None, resume=False):
     model = build.make_model(recipe, *vocabularies)
     steps = make_steps(model, build.make_optimizer(recipe), build.make_loss(recipe))
     directory.mkdir(parents=True, exist_ok=True)
-    checkpoints.write_atomically(
-        directory / "recipe.toml", lambda file: file.write(dumps(recipe).encode())
-    )
+    checkpoints.write_atomically(directory / "recipe.toml", lambda file: file.write(dumps(recipe).encode()))
     parts.source_tokenizer.save(directory / "source.spm")
     parts.target_tokenizer.save(directory / "target.spm")
 
@@ -76,9 +74,7 @@ def train(recipe, directory, data=None, resume=False):
         "keras": keras.__version__,
     }
     text = json.dumps(summary, indent=2) + "\n"
-    checkpoints.write_atomically(
-        directory / "training.json", lambda file: file.write(text.encode())
-    )
+    checkpoints.write_atomically(directory / "training.json", lambda file: file.write(text.encode()))
     return summary
 
 
@@ -88,12 +84,9 @@ def _claim(recipe, directory, resume):
         return
     if not resume:
         raise ValueError(
-            f"{directory} holds a run already. Continue it with --resume, choose another --out, "
-            "or remove it."
+            f"{directory} holds a run already. Continue it with --resume, choose another --out, or remove it."
         )
-    settings, stored = (
-        dataclasses.asdict(each) for each in (recipe, load(directory / "recipe.toml"))
-    )
+    settings, stored = (dataclasses.asdict(each) for each in (recipe, load(directory / "recipe.toml")))
     changed = [
         f"{key} ({stored[key]!r} there, {value!r} here)"
         for key, value in settings.items()

@@ -17,8 +17,7 @@ def score(outputs, references, target_language=""):
     """
     if len(outputs) != len(references) or not references:
         raise ValueError(
-            f"expected as many outputs as references, and at least one; received {len(outputs)} "
-            f"and {len(references)}."
+            f"expected as many outputs as references, and at least one; received {len(outputs)} and {len(references)}."
         )
     equal = sum(one == other for one, other in zip(outputs, references, strict=True))
     scores = {"sentences": len(references), "exact_match": 100 * equal / len(references)}
@@ -43,9 +42,7 @@ def score_by_length(sources, outputs, references, source_language="", target_lan
     """The scores of each bucket of source lengths: a list of {"from", "to", "sentences", ..}."""
     buckets = {}
     for triple in zip(sources, outputs, references, strict=True):
-        buckets.setdefault((source_length(triple[0], source_language) - 1) // WIDTH, []).append(
-            triple[1:]
-        )
+        buckets.setdefault((source_length(triple[0], source_language) - 1) // WIDTH, []).append(triple[1:])
     rows = []
     for bucket, pairs in sorted(buckets.items()):
         scores = score(*map(list, zip(*pairs, strict=True)), target_language)

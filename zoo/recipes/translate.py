@@ -26,15 +26,11 @@ class Searcher(keras.Model):
         if self.beams == 1:
             found = greedy(self.model, memory, self.max_length)
         else:
-            found = beam_search(
-                self.model, memory, self.max_length, beams=self.beams, alpha=self.alpha
-            )
+            found = beam_search(self.model, memory, self.max_length, beams=self.beams, alpha=self.alpha)
         return tuple(part[:, 0] for part in found)
 
 
-def translate(
-    run, sentences, *, beams=None, alpha=None, max_length=None, batch_size=32, progress=None
-):
+def translate(run, sentences, *, beams=None, alpha=None, max_length=None, batch_size=32, progress=None):
     """The best output of each sentence.
 
     Args:

@@ -34,10 +34,7 @@ def write_atomically(path, write):
 
 def _arrays(prefix, variables):
     """Variables by position: their automatic names differ from one process to the next."""
-    return {
-        f"{prefix}/{index:05d}": np.asarray(variable.value)
-        for index, variable in enumerate(variables)
-    }
+    return {f"{prefix}/{index:05d}": np.asarray(variable.value) for index, variable in enumerate(variables)}
 
 
 def _assign(prefix, variables, arrays, path):

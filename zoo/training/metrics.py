@@ -32,8 +32,7 @@ def summarise(nll, correct, tokens):
     """
     if tokens <= 0:
         raise ValueError(
-            f"expected at least one token with a positive weight, received {tokens}. "
-            "Is the validation set empty?"
+            f"expected at least one token with a positive weight, received {tokens}. Is the validation set empty?"
         )
     mean = nll / tokens
     perplexity = math.exp(mean) if mean < 700 else math.inf

@@ -26,9 +26,7 @@ class Warmup(keras.optimizers.schedules.LearningRateSchedule):
 
     def __init__(self, peak, warmup=0):
         if peak <= 0 or warmup < 0:
-            raise ValueError(
-                f"expected peak > 0 and warmup >= 0, received peak={peak!r}, warmup={warmup!r}."
-            )
+            raise ValueError(f"expected peak > 0 and warmup >= 0, received peak={peak!r}, warmup={warmup!r}.")
         self.peak = peak
         self.warmup = warmup
 
@@ -121,6 +119,4 @@ def schedule(name, peak, warmup, steps):
         return LinearDecay(peak, warmup, steps)
     if name == "cosine":
         return CosineDecay(peak, warmup, steps)
-    raise ValueError(
-        f"unknown schedule {name!r}; expected constant, inverse_sqrt, linear or cosine."
-    )
+    raise ValueError(f"unknown schedule {name!r}; expected constant, inverse_sqrt, linear or cosine.")

@@ -63,9 +63,7 @@ class JaxSteps:
                 variable.assign(jnp.copy(value))
 
     def reload(self):
-        self._state = tuple(
-            [jnp.copy(variable.value) for variable in variables] for variables in self._variables
-        )
+        self._state = tuple([jnp.copy(variable.value) for variable in variables] for variables in self._variables)
 
     @property
     def num_programs(self):

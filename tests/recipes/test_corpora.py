@@ -1,0 +1,39 @@
+"""The texts of a recipe."""
+
+import hashlib
+
+import pytest
+
+from tests.recipes.small import recipe
+from zoo.recipes import corpora
+
+
+def test_splits_of_the_reversal_task_are_disjoint_and_reversed():
+    parts = {split: corpora.read(recipe(), split) for split in corpora.SPLITS}
+    assert [len(parts[split][0]) for split in ("test", "valid")] == [11, 7]
+    assert 50 <= len(parts["train"][0]) <= 60  # sequences drawn twice are dropped
+    sources = [source for side in parts.values() for source in side[0]]
+    assert len(set(sources)) == len(sources)
+    for source, target in zip(*parts["test"], strict=True):
+        assert target.split() == source.split()[::-1]
+
+
+def test_a_parallel_corpus_is_found_by_split_and_language(tmp_path):
+    for name, text in {"dev.de": "ein Haus\n", "dev.en": "a house\n"}.items():
+        (tmp_path / name).write_text(text)
+    languages = {"source_language": "de", "target_language": "en"}
+    parallel = recipe(data="parallel", valid_split="dev", **languages)
+    assert corpora.read(parallel, "valid", tmp_path) == (["ein Haus"], ["a house"])
+    assert corpora.read(parallel, "dev", tmp_path) == (["ein Haus"], ["a house"])
+    with pytest.raises(ValueError, match="name its directory, for example with --data"):
+        corpora.read(parallel, "train")
+
+
+def test_an_unknown_split_is_refused():
+    with pytest.raises(ValueError, match="has the splits train, valid, test; received 'dev'"):
+        corpora.read(recipe(), "dev")
+
+
+def test_digest():
+    expected = hashlib.sha256("a\tb\nü\tc\n".encode()).hexdigest()
+    assert corpora.digest(["a", "ü"], ["b", "c"]) == expected

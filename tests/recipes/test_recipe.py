@@ -1,0 +1,80 @@
+"""Recipes: every file loads, and whatever is wrong is refused with a hint."""
+
+import pytest
+
+from tests.recipes.small import SETTINGS, recipe
+from zoo import recipes
+from zoo.recipes.recipe import parse
+
+
+@pytest.mark.parametrize("name", recipes.names())
+def test_each_recipe_loads_under_its_own_name(name):
+    found = recipes.load(name)
+    assert found.name == name
+    assert found.steps % found.validate_every == 0
+    assert found.warmup < found.steps
+
+
+def test_the_zoo_has_its_entries():
+    assert {"dates-gru-additive", "reversal-gru-none", "multi30k-de-en-gru-dot"} <= set(recipes.names())
+
+
+def test_text_round_trip(tmp_path):
+    path = tmp_path / "recipe.toml"
+    one = recipe(description='Ein "ß" \\ und\nmehr', learning_rate=1e-5, byte_fallback=True)
+    path.write_text(recipes.dumps(one), encoding="utf-8")
+    assert recipes.load(path) == one
+
+
+def test_overrides_parse_by_type():
+    overrides = ["steps=7", "dropout=0.5", "learning_rate=1", "byte_fallback=true", "cell=lstm"]
+    found = recipes.load("dates-gru-additive", overrides + ["description=a=b", "schedule=linear"])
+    assert (found.steps, found.dropout, found.learning_rate) == (7, 0.5, 1.0)
+    assert type(found.learning_rate) is float
+    assert found.byte_fallback is True and found.cell == "lstm" and found.description == "a=b"
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("steps", "expected key=value, such as steps=100; received 'steps'"),
+        ("steps=many", "steps must be int, received 'many'"),
+        ("steps=1.5", "steps must be int, received '1.5'"),
+        ("byte_fallback=yes", "byte_fallback must be bool, received 'yes'"),
+        ("unit=3", "unknown setting 'unit'. Did you mean 'units'[?] Known settings: name, system"),
+    ],
+)
+def test_wrong_overrides_are_refused(assignment, message):
+    with pytest.raises(ValueError, match=message):
+        parse(assignment)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"label_smoothin": 0.1}, "Did you mean 'label_smoothing'"),
+        ({"units": 1.5}, "units must be int, received 1.5 .float."),
+        ({"units": True}, "units must be int, received True .bool."),
+        ({"units": -1}, "units must not be negative"),
+        ({"attention": "aditive"}, "attention must be one of additive, dot, none; received"),
+        ({"data": "parallel"}, "needs source_language and target_language, received '' and ''"),
+    ],
+)
+def test_wrong_settings_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        recipes.make(SETTINGS | changes)
+
+
+def test_a_missing_setting_is_named():
+    with pytest.raises(ValueError, match="lacks task"):
+        recipes.make({key: value for key, value in SETTINGS.items() if key != "task"})
+
+
+def test_wrong_files_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="unknown recipe 'dates-gru'. Did you mean 'dates-gru-add"):
+        recipes.load("dates-gru")
+    with pytest.raises(ValueError, match="there is no recipe"):
+        recipes.load(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("name = ")
+    with pytest.raises(ValueError, match="bad.toml is not TOML"):
+        recipes.load(tmp_path / "bad.toml")

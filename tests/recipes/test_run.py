@@ -1,0 +1,78 @@
+"""A recipe becomes a run: trained, saved, opened again, resumed, used."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.recipes.small import recipe
+from zoo import recipes
+from zoo.recipes import build, corpora
+from zoo.training import average, best_path
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("run") / "small"
+    return directory, recipes.train(recipe(), directory)
+
+
+def weights(model):
+    return [np.array(variable.value, copy=None) for variable in model.trainable_variables]
+
+
+def test_the_directory_is_complete(run):
+    directory, summary = run
+    files = {path.name for path in directory.iterdir()}
+    assert files >= {
+        *("recipe.toml", "source.spm", "target.spm", "checkpoint", "best"),
+        *("metrics.csv", "model.keras", "training.json"),
+    }
+    assert not [name for name in files if "partial" in name]
+    assert recipes.load(directory / "recipe.toml") == recipe()
+    assert json.loads((directory / "training.json").read_text()) == summary
+    assert summary["steps"] == 4 and summary["parameters"] > 0
+    assert summary["data_sha256"] == corpora.digest(*corpora.read(recipe(), "train"))
+
+
+def test_the_model_is_the_average_of_the_best_if_that_is_better(run):
+    directory, summary = run
+    _, model, *tokenizers = recipes.open_run(directory)
+    fresh = build.make_model(recipe(), *(each.vocab_size for each in tokenizers))
+    steps = [4, 2][: summary["valid"]["averaged"]]
+    average([best_path(directory, step) for step in steps], fresh)
+    for one, other in zip(weights(model), weights(fresh), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_the_seed_decides_the_weights_and_nothing_else_does():
+    same, again, other = (build.make_model(recipe(seed=seed), 9, 11) for seed in (3, 3, 4))
+    for one, two in zip(weights(same), weights(again), strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert any((a != b).any() for a, b in zip(weights(same), weights(other), strict=True))
+
+
+def test_translations_come_in_order_whatever_the_batches(run):
+    opened = recipes.open_run(run[0])
+    sentences, _ = corpora.read(recipe(), "test")
+    done = []
+    outputs = recipes.translate(opened, sentences, batch_size=4, progress=done.append)
+    assert done == [4, 8, 11] and len(outputs) == 11
+    alone = recipes.translate(opened, sentences[5:6], batch_size=4)
+    assert alone == outputs[5:6]
+    assert all(len(output.split()) <= 6 for output in outputs)
+
+
+def test_a_run_is_not_overwritten_nor_continued_with_other_settings(run):
+    directory, summary = run
+    with pytest.raises(ValueError, match="holds a run already. Continue it with --resume"):
+        recipes.train(recipe(), directory)
+    with pytest.raises(ValueError, match=r"other settings: units \(5 there, 7 here\)"):
+        recipes.train(recipe(units=7), directory, resume=True)
+    longer = recipes.train(recipe(steps=6), directory, resume=True)
+    assert longer["steps"] == 6 and longer["data_sha256"] == summary["data_sha256"]
+
+
+def test_what_is_no_run_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="is not a finished run: it lacks recipe.toml, model.k"):
+        recipes.open_run(tmp_path)

@@ -1,0 +1,118 @@
+"""The loop: it learns, validates, stops early, keeps the best, compiles one program per shape."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from tests.training import tiny
+from zoo.training import (
+    Plan,
+    SmoothedCrossEntropy,
+    best_path,
+    fit,
+    load_weights,
+    make_steps,
+    validate,
+)
+
+
+def test_one_program_per_shape():
+    model, optimizer = tiny.ByName(), tiny.make_optimizer()
+    steps = make_steps(model, optimizer, SmoothedCrossEntropy())
+    for step in range(9):
+        steps.train(tiny.Batches(0).batch(step))
+    assert steps.num_programs == len(tiny.SHAPES)
+    assert steps.learning_rate() == pytest.approx(1e-2 * (4 / 10) ** 0.5)
+
+
+def test_a_step_is_gradient_descent_on_the_loss():
+    """Directional check: one small SGD step lowers the loss by lr * |gradient|^2, dropout aside."""
+    import keras
+
+    batch = tiny.Batches(0).batch(0)
+    model = tiny.ByName()
+    for layer in model._flatten_layers():
+        if isinstance(layer, keras.layers.Dropout):
+            layer.rate = 0.0
+    rate = 1e-3
+    steps = make_steps(model, keras.optimizers.SGD(rate), SmoothedCrossEntropy())
+    before = tiny.arrays(model.trainable_variables)
+    losses = [float(steps.train(batch)), float(steps.train(batch))]
+    steps.sync()
+    # Two steps moved by about 2 * rate * gradient.
+    moved = sum(
+        np.square((after - start) / (2 * rate)).sum()
+        for after, start in zip(tiny.arrays(model.trainable_variables), before, strict=True)
+    )
+    assert losses[0] - losses[1] == pytest.approx(rate * moved, rel=0.05)
+
+
+def test_a_run_leaves_what_it_promises(tmp_path, capsys):
+    plan = Plan(steps=40, validate_every=10, keep=2, log_every=5)
+    model, progress = tiny.train(tmp_path, plan=plan)
+    assert progress.step == 40 and [row["step"] for row in progress.history] == [10, 20, 30, 40]
+    assert progress.history[-1]["nll"] < progress.history[0]["nll"]
+    best = sorted(progress.history, key=lambda row: row["nll"])[:2]
+    assert progress.best == [[row["nll"], row["step"]] for row in best]
+    kept = {best_path(tmp_path, row["step"]) for row in best}
+    assert set((tmp_path / "best").iterdir()) == kept
+
+    steps = make_steps(model, tiny.make_optimizer(), SmoothedCrossEntropy())
+    load_weights(best_path(tmp_path, best[0]["step"]), model)
+    steps.reload()
+    assert validate(steps.evaluate, tiny.Batches(9))["nll"] == pytest.approx(best[0]["nll"])
+
+    with open(tmp_path / "metrics.csv") as file:
+        rows = list(csv.DictReader(file))
+    assert [int(row["step"]) for row in rows if row["loss"]] == list(range(5, 41, 5))
+    assert [float(row["valid_nll"]) for row in rows if row["valid_nll"]] == pytest.approx(
+        [row["nll"] for row in progress.history]
+    )
+    assert "step 40/40  loss" in capsys.readouterr().err
+
+
+def test_validation_uses_no_dropout_and_leaves_no_trace():
+    model, optimizer = tiny.ByName(), tiny.make_optimizer()
+    steps = make_steps(model, optimizer, SmoothedCrossEntropy())
+    batch = tiny.Batches(0).batch(0)
+    first, again = (np.asarray(steps.evaluate(batch)) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert first[2] == batch["weights"].sum()
+
+
+def test_patience_stops_and_a_finished_run_stays_finished(tmp_path):
+    plan = Plan(steps=50, validate_every=2, patience=2, log_every=50)
+
+    class Worse(tiny.Batches):
+        """A validation set whose tokens grow ever more unlikely."""
+
+        def __iter__(self):
+            self._seed += 1
+            batch = self.batch(0)
+            batch["labels"] = (batch["labels"] + self._seed) % 4
+            return iter([batch])
+
+    def run(resume):
+        steps = make_steps(tiny.ByName(), tiny.make_optimizer(), SmoothedCrossEntropy())
+        return fit(steps, tiny.Batches(0), Worse(1), plan, tmp_path, resume)
+
+    progress = run(resume=False)
+    assert progress.step < 50 and progress.since_best == 2
+    assert run(resume=True) == progress
+
+
+def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
+    class Infinite(tiny.Batches):
+        def batch(self, step):
+            batch = super().batch(step)
+            return batch | {"weights": np.full_like(batch["weights"], np.inf)}
+
+    with pytest.raises(FloatingPointError, match="the loss became nan in the 2 steps before"):
+        tiny.train(tmp_path, Infinite(0))
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def test_a_plan_checks_its_numbers():
+    with pytest.raises(ValueError, match="validate_every must be at least 1, received 0"):
+        Plan(steps=1, validate_every=0)

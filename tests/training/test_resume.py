@@ -1,0 +1,47 @@
+"""kill -9 and `resume` give the weights of an uninterrupted run, bit for bit."""
+
+import importlib.util
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(directory, backend, phase, step=0):
+    environment = os.environ | {"KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-m", "tests.training.killed", str(directory), phase, str(step)]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_a_killed_run_resumes_to_the_same_bits(tmp_path, backend):
+    if not importlib.util.find_spec(backend):
+        pytest.skip(f"{backend} is not installed")
+    # Checkpoints are written at steps 3, 5, 6, 9, 10, 12; step 8 dies between two of them.
+    died = run(tmp_path, backend, "die", step=8)
+    assert died.returncode == -signal.SIGKILL, died.stderr
+    before = (tmp_path / "parts" / "metrics.csv").read_text().splitlines()
+    assert before[-1].startswith("8,")
+    resumed = run(tmp_path, backend, "resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert "step 8/12" in resumed.stderr and "step 2/12" not in resumed.stderr
+
+    whole, parts = np.load(tmp_path / "whole.npz"), np.load(tmp_path / "parts.npz")
+    assert sorted(whole) == sorted(parts) and len(whole.files) >= 7
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
+    whole, parts = (sorted(p.name for p in tmp_path.glob(f"{n}/best/*")) for n in ("whole", "parts"))
+    assert whole == parts and len(whole) == 2
+
+    rows = (tmp_path / "parts" / "metrics.csv").read_text().splitlines()
+    reference = (tmp_path / "whole" / "metrics.csv").read_text().splitlines()
+    steps = [row.split(",")[0] for row in rows]
+    assert steps == [row.split(",")[0] for row in reference]
+    validations = [row for row in rows if row.split(",")[4]]
+    assert validations == [row for row in reference if row.split(",")[4]]
