@@ -47,14 +47,18 @@ def make_data(recipe, directory=None):
 
 def make_tokenizers(recipe, sources, targets):
     """(source, target) tokenizers, learnt from the training texts alone."""
-    shared = {
-        "character_coverage": recipe.character_coverage,
-        "byte_fallback": recipe.byte_fallback,
-    }
-    return (
-        Tokenizer.train(sources, recipe.source_vocab_size, model_type=recipe.source_pieces, **shared),
-        Tokenizer.train(targets, recipe.target_vocab_size, model_type=recipe.target_pieces, **shared),
-    )
+
+    def learn(side, texts):
+        return Tokenizer.train(
+            texts,
+            getattr(recipe, f"{side}_vocab_size"),
+            model_type=getattr(recipe, f"{side}_pieces"),
+            normalization=getattr(recipe, f"{side}_normalization"),
+            character_coverage=recipe.character_coverage,
+            byte_fallback=recipe.byte_fallback,
+        )
+
+    return learn("source", sources), learn("target", targets)
 
 
 def make_model(recipe, source_vocab_size, target_vocab_size):

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 HERE = Path(__file__).parent
+Pieces = Literal["unigram", "bpe", "char", "word"]
+Normalization = Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -35,8 +37,10 @@ class Recipe:
     # Text
     source_vocab_size: int = 4_000
     target_vocab_size: int = 4_000
-    source_pieces: Literal["unigram", "bpe", "char", "word"] = "unigram"
-    target_pieces: Literal["unigram", "bpe", "char", "word"] = "unigram"
+    source_pieces: Pieces = "unigram"
+    target_pieces: Pieces = "unigram"
+    source_normalization: Normalization = "nmt_nfkc"
+    target_normalization: Normalization = "nmt_nfkc"  # "identity" keeps Chinese punctuation full width
     character_coverage: float = 1.0  # share of characters with a piece of their own
     byte_fallback: bool = False  # spell the other characters as bytes instead of unknown
 
