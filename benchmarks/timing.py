@@ -1,0 +1,79 @@
+"""What the benchmarks share: engines that take turns, medians and ratios, tables, and where it was measured."""
+
+import json
+import os
+import platform
+import statistics
+import time
+from importlib.metadata import version
+from pathlib import Path
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("tensorflow", "keras", "tf2onnx", "onnx", "onnxruntime", "numpy")
+
+
+def seconds(call, times):
+    """Mean seconds of one call over `times` calls."""
+    start = time.perf_counter()
+    for _ in range(times):
+        call()
+    return (time.perf_counter() - start) / times
+
+
+def measure(calls, rounds, least):
+    """`{name: [seconds per call] * rounds}`: in every round the engines take turns of at least `least` seconds, so that a
+    busy machine hurts all alike."""
+    times = {}
+    for name, call in calls.items():
+        call()
+        times[name] = max(1, round(least / seconds(call, 1)))
+    taken = {name: [] for name in calls}
+    for _ in range(rounds):
+        for name, call in calls.items():
+            taken[name].append(seconds(call, times[name]))
+    return taken
+
+
+def compared(taken, peer):
+    """Median milliseconds of each engine, and the median over rounds of the ratio `peer / engine`."""
+    row = {}
+    for name, times in taken.items():
+        row[f"{name}_ms"] = round(1e3 * statistics.median(times), 3)
+        if name != peer:
+            ratios = [a / b for a, b in zip(taken[peer], times, strict=True)]
+            row[f"{peer}/{name}"] = round(statistics.median(ratios), 2)
+    return row
+
+
+def table(rows):
+    """Rows of one set of keys (missing ones stay empty) as a Markdown table."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    lines = [columns, ["---"] * len(columns)]
+    lines += [[_text(row.get(column, "")) for column in columns] for row in rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _text(value):
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.1e}" if isinstance(value, float) and 0 < value < 1e-3 else str(value)
+
+
+def write(name, rows, **more):
+    """`benchmarks/results/NAME.json`: rows, versions, machine."""
+    RESULTS.mkdir(exist_ok=True)
+    report = {"machine": machine(), "versions": versions(), **more, "rows": rows}
+    (RESULTS / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+def machine():
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        name = next(line.partition(":")[2].strip() for line in lines if "model name" in line)
+    except (OSError, StopIteration):
+        name = platform.processor() or platform.machine()
+    return {"processor": name, "cores": os.cpu_count(), "system": platform.system()}
+
+
+def versions():
+    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}

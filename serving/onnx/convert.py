@@ -1,0 +1,192 @@
+"""TensorFlow function -> ONNX model that onnxruntime has loaded, or an error and no file."""
+
+import contextlib
+import logging
+import os
+import tempfile
+from pathlib import Path
+
+import onnx
+import onnxruntime
+import tensorflow as tf
+from onnx import TensorProto, helper
+from tf2onnx import optimizer, tf_loader, tfonnx
+
+from serving.onnx import handlers, loops
+from serving.onnx.graphs import walk
+from serving.onnx.recurrent import native_recurrent
+
+OPSET = 18  # the newest that tf2onnx writes
+MICROSOFT = helper.make_opsetid("com.microsoft", 1)
+# Those of tf2onnx's twelve optimisers that matter; onnxruntime does what the others do.
+OPTIMIZERS = {
+    name: optimizer._optimizers[name]
+    for name in (
+        "optimize_transpose",
+        "merge_duplication",
+        "remove_identity",
+        "remove_back_to_back",
+    )
+}
+DTYPES = {
+    "bool": TensorProto.BOOL,
+    "int32": TensorProto.INT32,
+    "int64": TensorProto.INT64,
+    "float32": TensorProto.FLOAT,
+    "string": TensorProto.STRING,
+}
+
+
+class ConversionError(ValueError):
+    """The function has no faithful ONNX form; nothing was written."""
+
+
+def convert(function, signature, path=None):
+    """Convert a function of tensors to an ONNX `ModelProto`.
+
+    The graph is traced under `native_recurrent()`, so that GRU, LSTM and SimpleRNN become native
+    operators (**right-padded masks only**, see there); `loops.optimize` frees the loops of their
+    weights; the checker and onnxruntime accept the result before it is returned or written.
+
+    Args:
+        function: called with the signature's inputs by name, returns a dict by output name. Traced
+            without AutoGraph: no Python `if` or `for` over tensors. A `tf.function` is traced anew,
+            so that no marker stays in its cache; a `tf.function` called inside must not be in use
+            elsewhere.
+        signature: `zoo.specs.Signature`; its names become the ONNX names and its named axes the
+            dynamic dimensions.
+        path: where to write the model, by a rename, so that a file is whole or absent.
+
+    Raises:
+        ConversionError: if an operation has no ONNX form, or outputs disagree with the signature.
+    """
+    model = _to_onnx(_trace(function, signature), signature)
+    loops.optimize(model)
+    _declare(model.graph, signature)
+    _drop_unused_domains(model)
+    onnx.checker.check_model(model)
+    load(model)
+    if path is not None:
+        write(model, path)
+    return model
+
+
+def load(model):
+    """An onnxruntime session for a `ModelProto`, one thread, CPU."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def write(model, path):
+    """Write the model so that `path` holds a whole file or is left as it was."""
+    path = Path(path)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(model.SerializeToString())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _trace(function, signature):
+    python = getattr(function, "python_function", function)
+    specs = [tf.TensorSpec(s.static_shape, s.dtype, name=s.name) for s in signature.inputs]
+    names = [spec.name for spec in signature.inputs]
+
+    def call(*tensors):
+        return python(**dict(zip(names, tensors, strict=True)))
+
+    with native_recurrent(), tf.device("/cpu:0"):
+        concrete = tf.function(call, autograph=False).get_concrete_function(*specs)
+    _compare(concrete.structured_outputs, signature)
+    return concrete
+
+
+def _compare(outputs, signature):
+    """Fail unless the traced outputs are those of the signature."""
+    if not isinstance(outputs, dict) or outputs.keys() != {s.name for s in signature.outputs}:
+        received = sorted(outputs) if isinstance(outputs, dict) else type(outputs).__name__
+        raise ConversionError(
+            f"Signature {signature.name!r} and function disagree: expected a dict of outputs "
+            f"{[spec.name for spec in signature.outputs]}, received {received}."
+        )
+    for spec in signature.outputs:
+        tensor = outputs[spec.name]
+        same = tensor.dtype == spec.dtype and tensor.shape.is_compatible_with(spec.static_shape)
+        if not same:
+            raise ConversionError(
+                f"Output {spec.name!r} of signature {signature.name!r} disagrees: expected "
+                f"{spec.dtype} {spec.shape}, received {tensor.dtype.name} {tensor.shape}."
+            )
+
+
+def _to_onnx(concrete, signature):
+    inputs = [tensor.name for tensor in concrete.inputs[: len(signature.inputs)]]  # then captures
+    outputs = {name: tensor.name for name, tensor in concrete.structured_outputs.items()}
+    renames = dict(zip(inputs, (spec.name for spec in signature.inputs), strict=True))
+    renames.update({tensor: name for name, tensor in outputs.items()})
+    with _errors_of_tf2onnx() as errors, tf.device("/cpu:0"):
+        frozen = tf_loader.from_function(concrete, inputs, list(outputs.values()))
+        with tf.Graph().as_default() as graph:
+            tf.import_graph_def(frozen, name="")
+            parsed = tfonnx.process_tf_graph(
+                graph,
+                opset=OPSET,
+                extra_opset=[MICROSOFT],
+                custom_op_handlers=handlers.HANDLERS,
+                input_names=inputs,
+                output_names=list(outputs.values()),
+                tensors_to_rename=renames,
+                continue_on_error=True,
+            )
+        _refuse(errors, signature)
+        parsed = optimizer.optimize_graph(parsed, catch_errors=False, optimizers=OPTIMIZERS)
+        return parsed.make_model(signature.name)
+
+
+@contextlib.contextmanager
+def _errors_of_tf2onnx():
+    """Keep tf2onnx quiet and collect what it logs as an error: it goes on after one."""
+    logger, errors = logging.getLogger("tf2onnx"), []
+    handler = logging.Handler(logging.ERROR)
+    handler.emit = errors.append
+    before = logger.propagate, logger.level
+    logger.propagate = False
+    logger.setLevel(logging.ERROR)
+    logger.addHandler(handler)
+    try:
+        yield errors
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate, logger.level = before
+
+
+def _refuse(errors, signature):
+    """Raise for the errors that tf2onnx only logged."""
+    if not errors:
+        return
+    unmapped = sorted({log.args[1] for log in errors if log.msg.startswith("Tensorflow op")})
+    failed = [str(log.exc_info[1]) for log in errors if log.exc_info]
+    raise ConversionError(
+        f"Signature {signature.name!r} cannot be exported: expected operations with an ONNX form, "
+        f"received {', '.join([*unmapped, *failed]) or errors[0].getMessage()}. Write the model "
+        "without them or give them a handler."
+    )
+
+
+def _declare(graph, signature):
+    """Write the signature's names, dtypes and axes over the graph's inputs and outputs."""
+    for values, specs in ((graph.input, signature.inputs), (graph.output, signature.outputs)):
+        del values[:]
+        values.extend(helper.make_tensor_value_info(spec.name, DTYPES[spec.dtype], spec.shape) for spec in specs)
+
+
+def _drop_unused_domains(model):
+    used = {node.domain for graph in walk(model.graph) for node in graph.node} | {""}
+    kept = [opset for opset in model.opset_import if opset.domain in used]
+    del model.opset_import[:]
+    model.opset_import.extend(kept)

@@ -1,0 +1,26 @@
+"""How tf2onnx shall write the operations it does not know, or writes poorly."""
+
+import numpy as np
+from onnx import helper
+
+from serving.onnx import markers
+
+
+def _erfc(context, node, name, args):
+    """erfc(x) = 1 - erf(x); exact gelu needs it."""
+    dtype, shape = context.get_dtype(node.output[0]), context.get_shape(node.output[0])
+    context.remove_node(name)
+    one = context.make_const(f"{name}/one", np.array(1, helper.tensor_dtype_to_np_dtype(dtype)))
+    erf = context.make_node("Erf", node.input, shapes=[shape], dtypes=[dtype])
+    inputs = [one.output[0], erf.output[0]]
+    context.make_node("Sub", inputs, outputs=node.output, shapes=[shape], dtypes=[dtype])
+
+
+def _where(context, node, name, args):
+    """One `Where`; tf2onnx writes `cond * x + (1 - cond) * y`, six nodes that turn inf into NaN."""
+    shape, dtype = context.get_shape(node.output[0]), context.get_dtype(node.output[0])
+    context.remove_node(name)
+    context.make_node("Where", node.input, outputs=node.output, name=name, shapes=[shape], dtypes=[dtype])
+
+
+HANDLERS = {**markers.HANDLERS, "Erfc": (_erfc, []), "SelectV2": (_where, [])}

@@ -1,0 +1,169 @@
+"""Dynamic int8: weights are int8 in the file, activations become uint8 while the model runs.
+
+* LSTM -> `com.microsoft.DynamicQuantizeLSTM`.
+* MatMul and Gemm with a constant weight -> `com.microsoft.DynamicQuantizeMatMul`, bias included.
+* **GRU and RNN stay float32**: onnxruntime has no int8 operator for them. So do embeddings
+  (Gather), matrices with a short side, where int8 costs more than it saves, and all that is not a
+  weight.
+
+Weights are signed and symmetric with one scale per column, in Loop bodies too. onnxruntime's own
+`quantize_dynamic` writes three nodes for a product, and its result is out of order where a Loop
+captures a value. Activations have one scale per tensor, a function of the whole batch: **a row's
+result depends, in its last digits, on its batch mates.** Processors without VNNI (AVX2 only)
+saturate 16-bit sums and lose accuracy.
+"""
+
+from collections import Counter
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from serving.onnx.fold import fold_constants
+from serving.onnx.graphs import (
+    bodies,
+    drop_unread_initializers,
+    opset_of,
+    reads,
+    replace_nodes,
+    walk,
+)
+
+DOMAIN = "com.microsoft"
+SMALLEST = 16  # a matrix with a side shorter than this stays float32
+
+
+def quantize(model):
+    """Dynamic int8 version of a `ModelProto` that `convert` made: a new model, the old one is kept.
+
+    Must come after `loops.optimize`: before it, weights used in a loop are not constants.
+    """
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    fold_constants(model.graph, opset_of(model), whatever_it_costs=("Transpose",))
+    _quantize_graph(model.graph, Constants())
+    for graph in walk(model.graph):
+        drop_unread_initializers(graph)
+    if DOMAIN not in {opset.domain for opset in model.opset_import}:
+        model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
+    onnx.checker.check_model(model)
+    return model
+
+
+class Constants:
+    """The constants a graph sees, its own and those around it, and their int8 forms."""
+
+    def __init__(self, homes=None, done=None):
+        self.homes = homes or {}  # name -> (graph, tensor)
+        self.done = {} if done is None else done  # (name, transposed) -> int8 names
+
+    def within(self, graph):
+        own = {tensor.name: (graph, tensor) for tensor in graph.initializer}
+        return Constants(self.homes | own, self.done)
+
+    def shape(self, name):
+        """Shape of a float constant, () for anything else."""
+        _, tensor = self.homes.get(name, (None, TensorProto()))
+        return tuple(tensor.dims) if tensor.data_type == TensorProto.FLOAT else ()
+
+    def int8(self, name, transposed):
+        """Names of the weight (..., inputs, outputs), its scales and zero points (..., outputs)."""
+        key = name, transposed
+        if key not in self.done:  # a shared weight is quantised once, where it lives
+            graph, tensor = self.homes[name]
+            weight = numpy_helper.to_array(tensor)
+            rounded, scale = to_int8(np.swapaxes(weight, -1, -2) if transposed else weight)
+            base = f"{name}/int8_transposed" if transposed else f"{name}/int8"
+            self.done[key] = [base, f"{base}_scale", f"{base}_zero"]
+            arrays = rounded, scale, np.zeros(scale.shape, np.int8)
+            graph.initializer.extend(map(numpy_helper.from_array, arrays, self.done[key]))
+        return self.done[key]
+
+
+def to_int8(weight):
+    """`weight = int8 * scale`, symmetric: (..., inputs, outputs) -> itself, (..., outputs)."""
+    largest = np.abs(weight).max(axis=-2)
+    scale = np.maximum(largest, np.finfo(np.float32).tiny) / np.float32(127)
+    rounded = np.clip(np.rint(weight / scale[..., None, :]), -127, 127).astype(np.int8)
+    return np.ascontiguousarray(rounded), scale
+
+
+def _quantize_graph(graph, constants):
+    constants = constants.within(graph)
+    additions = _bias_additions(graph, constants)
+    nodes, merged = [], set()
+    for node in graph.node:
+        for body in bodies(node):
+            _quantize_graph(body, constants)
+        if _is_product(node, constants):
+            bias, output = additions.get(node.output[0], ("", ""))
+            if len(node.input) == 2 and constants.shape(bias) == _width(node, constants):
+                merged.add(output)
+                node = _product(node, bias, output, constants)
+            else:
+                node = _product(node, "".join(node.input[2:]), node.output[0], constants)
+        elif _is_lstm(node, constants):
+            node = _lstm(node, constants)
+        elif node.op_type == "Add" and node.output[0] in merged:
+            continue
+        nodes.append(node)
+    replace_nodes(graph, nodes)
+
+
+def _attributes(node):
+    return {a.name: helper.get_attribute_value(a) for a in node.attribute}
+
+
+def _is_product(node, constants):
+    """Whether the node is x W, x W + b or x W^T + b with constant W and b, W large enough."""
+    if node.op_type not in ("MatMul", "Gemm") or node.domain:
+        return False
+    shape, attributes = constants.shape(node.input[1]), _attributes(node)
+    return (
+        len(shape) == 2
+        and min(shape) >= SMALLEST
+        and not attributes.get("transA")
+        and all(attributes.get(name, 1) == 1 for name in ("alpha", "beta"))
+        and all(constants.shape(b) == _width(node, constants) for b in node.input[2:])
+    )
+
+
+def _width(node, constants):
+    shape = constants.shape(node.input[1])
+    return shape[:1] if _attributes(node).get("transB") else shape[1:]
+
+
+def _product(node, bias, output, constants):
+    weight, scale, _ = constants.int8(node.input[1], bool(_attributes(node).get("transB")))
+    inputs = [node.input[0], weight, scale, *(["", bias] if bias else [])]
+    name = f"{node.name}_int8"
+    return helper.make_node("DynamicQuantizeMatMul", inputs, [output], name, domain=DOMAIN)
+
+
+def _bias_additions(graph, constants):
+    """Value -> (bias, sum) where adding a constant vector is all that happens to the value."""
+    readers = Counter(name for node in graph.node for name in reads(node))
+    readers.update(output.name for output in graph.output)
+    additions = {}
+    for node in graph.node:
+        if node.op_type == "Add":
+            for value, bias in (node.input, reversed(node.input)):
+                if readers[value] == 1 and len(constants.shape(bias)) == 1:
+                    additions[value] = bias, node.output[0]
+    return additions
+
+
+def _is_lstm(node, constants):
+    return node.op_type == "LSTM" and all(constants.shape(name) for name in node.input[1:3])
+
+
+def _lstm(node, constants):
+    """Inputs X W R B lengths h0 c0 P, then scale and zero point of W and of R."""
+    weight, *weight_scale = constants.int8(node.input[1], transposed=True)
+    recurrent, *recurrent_scale = constants.int8(node.input[2], transposed=True)
+    absent = [""] * (8 - len(node.input))
+    inputs = [node.input[0], weight, recurrent, *node.input[3:], *absent]
+    inputs += [*weight_scale, *recurrent_scale]
+    attributes = {name: v for name, v in _attributes(node).items() if name != "layout"}
+    name = f"{node.name}_int8"
+    kind = "DynamicQuantizeLSTM"
+    return helper.make_node(kind, inputs, node.output, name, domain=DOMAIN, **attributes)
