@@ -3,10 +3,10 @@
     python benchmarks/decoding.py            # batch 1, 8, 32, greedy and beam 4; writes benchmarks/results/
     python benchmarks/decoding.py --quick    # batch 8, greedy, a small model; writes nothing
 
-Bidirectional GRU encoder, additive attention, GRU(512) decoder, vocabulary 8192, 32 source tokens, 48 steps (EOS is made
-impossible, so that every engine does the same work). One process, one thread an engine, engines take turns; a cell is the
-median time and the median over rounds of the ratio SavedModel / engine: above 1 is faster than the SavedModel. The
-tokens of float32 must be equal, else the benchmark fails; random weights say nothing about int8 tokens.
+Bidirectional GRU encoder, additive attention, GRU(512) decoder, vocabulary 8192, 32 source tokens, 48 steps (EOS is
+made impossible, so that every engine does the same work). One process, one thread an engine, engines take turns; a
+cell is the median time and the median over rounds of the ratio SavedModel / engine: above 1 is faster than the
+SavedModel. The tokens of float32 must be equal, else the benchmark fails; random weights say nothing about int8 tokens.
 Expected: float32 at least 1.0 in every cell, int8 at least 2.5.
 """
 
@@ -58,9 +58,7 @@ def engines(model, beams, size, folder):
         return loaded(token_ids=tf.constant(token_ids), lengths=tf.constant(lengths))["output_ids"].numpy()
 
     def runner(session):
-        return lambda token_ids, lengths: session.run(
-            ["output_ids"], {"token_ids": token_ids, "lengths": lengths}
-        )[0]
+        return lambda token_ids, lengths: session.run(["output_ids"], {"token_ids": token_ids, "lengths": lengths})[0]
 
     return {"saved_model": saved} | {name: runner(session) for name, session in sessions.items()}
 

@@ -21,8 +21,10 @@ def seconds(call, times):
 
 
 def measure(calls, rounds, least):
-    """`{name: [seconds per call] * rounds}`: in every round the engines take turns of at least `least` seconds, so that a
-    busy machine hurts all alike."""
+    """`{name: [seconds per call] * rounds}`: in every round the engines take turns of at least `least` seconds.
+
+    So a busy machine hurts all alike.
+    """
     times = {}
     for name, call in calls.items():
         call()

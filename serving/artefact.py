@@ -1,8 +1,10 @@
-"""An artefact on disk, as its reader sees it; needs the standard library alone."""
+"""An artefact on disk, as its reader sees it; needs nothing but the standard library."""
 
 import hashlib
 import json
 from pathlib import Path
+
+from serving.errors import DamagedError
 
 MANIFEST = "manifest.json"
 REQUIRED = ("name", "version", "generation", "default_beam", "tokenizer", "files")
@@ -22,15 +24,12 @@ def read_manifest(directory):
         )
     path = directory / MANIFEST
     if not path.is_file():
-        raise ValueError(
-            f"{directory} is not an artefact: it holds no {MANIFEST}." + _suggestion(directory)
-        )
+        raise ValueError(f"{directory} is not an artefact: it holds no {MANIFEST}." + _suggestion(directory))
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise ValueError(
-            f"{path} is damaged: expected JSON, and reading it says: {error}. Export again, or "
-            "copy the artefact again."
+            f"{path} is damaged: expected JSON, and reading it says: {error}. Export again, or copy the artefact again."
         ) from error
     missing = [key for key in REQUIRED if not isinstance(manifest, dict) or key not in manifest]
     if missing:
@@ -79,7 +78,7 @@ def check_files(directory, manifest):
     """Compare every file with the hash in the manifest.
 
     Raises:
-        ValueError: names every file that is missing or has other bytes.
+        DamagedError: names every file that is missing or has other bytes.
     """
     directory = Path(directory)
     wrong = [
@@ -88,7 +87,7 @@ def check_files(directory, manifest):
         if not (directory / name).is_file() or sha256(directory / name) != expected
     ]
     if wrong:
-        raise ValueError(
+        raise DamagedError(
             f"{directory} is damaged: expected the bytes whose SHA-256 {MANIFEST} records, found "
             f"otherwise: {', '.join(wrong)}. Copy the artefact again, or export it again."
         )
@@ -109,8 +108,8 @@ def find(directory, name):
 
 
 def damaged(path, error):
-    """The `ValueError` for a file that its library cannot read."""
-    return ValueError(
+    """The error for a file that its library cannot read."""
+    return DamagedError(
         f"{path} is damaged or of a newer format: {error}. `seqzoo verify {Path(path).parent}` "
         "checks every file; copy or export the artefact again."
     )

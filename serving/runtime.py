@@ -186,8 +186,7 @@ class Runtime:
         for position, text in enumerate(texts):
             if not isinstance(text, str):
                 raise TypeError(
-                    f"Expected a list of strings; received {type(text).__name__} at position "
-                    f"{position}: {text!r}."
+                    f"Expected a list of strings; received {type(text).__name__} at position {position}: {text!r}."
                 )
         return self._source.encode(texts, out_type=int)
 
@@ -205,15 +204,9 @@ class Runtime:
         """Hypotheses of one row: the first, and of the others those that there are."""
         alive = max(1, int((scores[:n_best] > EMPTY).sum()))
         texts = self._target.decode(
-            [
-                row[:length].tolist()
-                for row, length in zip(ids[:alive], lengths[:alive], strict=True)
-            ]
+            [row[:length].tolist() for row, length in zip(ids[:alive], lengths[:alive], strict=True)]
         )
-        return tuple(
-            Hypothesis(text, float(score))
-            for text, score in zip(texts, scores[:alive], strict=True)
-        )
+        return tuple(Hypothesis(text, float(score)) for text, score in zip(texts, scores[:alive], strict=True))
 
     def _check_beam(self, beam):
         beam = self.default_beam if beam is None else beam

@@ -40,9 +40,7 @@ class Graphs:
 
     def __init__(self, directory, precision="float32", threads=None):
         if precision not in PRECISIONS:
-            raise ValueError(
-                f"Unknown precision: expected one of {PRECISIONS}, received {precision!r}."
-            )
+            raise ValueError(f"Unknown precision: expected one of {PRECISIONS}, received {precision!r}.")
         if threads is not None and type(threads) is not int:
             raise TypeError(f"threads must be a positive integer or None; received {threads!r}.")
         if threads is not None and threads < 1:
@@ -65,8 +63,6 @@ class Graphs:
     def _load(self, name):
         path = find(self.directory, name)
         try:
-            return onnxruntime.InferenceSession(
-                path, session_options(self.threads), providers=["CPUExecutionProvider"]
-            )
+            return onnxruntime.InferenceSession(path, session_options(self.threads), providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime's errors share no base but Exception
             raise damaged(path, error) from error

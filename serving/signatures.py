@@ -53,9 +53,7 @@ def flat(prefix, structure):
         items = enumerate(structure)
     else:
         return {prefix: structure}
-    return {
-        name: leaf for key, value in items for name, leaf in flat(f"{prefix}.{key}", value).items()
-    }
+    return {name: leaf for key, value in items for name, leaf in flat(f"{prefix}.{key}", value).items()}
 
 
 def named_specs(leaves, longer, axes):
@@ -73,7 +71,8 @@ def driver(model, max_length):
     """`{"encode": (signature, function), "step": (signature, function)}`: generation for a driver outside the graph.
 
     encode: `token_ids, lengths -> memory.*, state.*` (the state of one beam before the first token).
-    step: `token_ids (batch, beams), memory.*, state.* -> logits, next_state.*`. To search with more beams, repeat the state's second axis.
+    step: `token_ids (batch, beams), memory.*, state.* -> logits, next_state.*`.
+    To search with more beams, repeat the state's second axis.
     """
 
     def encode(token_ids, lengths):
@@ -95,17 +94,12 @@ def driver(model, max_length):
 
     def step(token_ids, **leaves):
         whole = {
-            kind: tree.pack_sequence_as(structures[kind], [leaves[name] for name in parts[kind]])
-            for kind in structures
+            kind: tree.pack_sequence_as(structures[kind], [leaves[name] for name in parts[kind]]) for kind in structures
         }
         logits, state = model.step(token_ids, whole["state"], whole["memory"])
         return {"logits": logits, **flat("next_state", state)}
 
-    vocabulary = int(
-        model.step(ops.full((1, 1), BOS, dtype="int32"), *reversed(structures.values()))[0].shape[
-            -1
-        ]
-    )
+    vocabulary = int(model.step(ops.full((1, 1), BOS, dtype="int32"), *reversed(structures.values()))[0].shape[-1])
     source = (
         TensorSpec("token_ids", "int32", ("batch", "time")),
         TensorSpec("lengths", "int32", ("batch",)),

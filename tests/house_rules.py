@@ -113,9 +113,7 @@ def constructor_arguments(tree):
             for item in node.body:
                 if isinstance(item, ast.FunctionDef) and item.name == "__init__":
                     arguments = item.args
-                    counts[node.name] = (
-                        len(arguments.posonlyargs + arguments.args + arguments.kwonlyargs) - 1
-                    )
+                    counts[node.name] = len(arguments.posonlyargs + arguments.args + arguments.kwonlyargs) - 1
     return counts
 
 
@@ -139,19 +137,11 @@ def lost_in_export(tree):
             if name == "argmax" and not _is_integer_cast(node.args[0] if node.args else None):
                 reason = "ops.argmax of floats: take it of ops.cast(x == ops.max(x), 'int32')"
                 found.append((node.lineno, reason))
-            if name == "gelu" and not _is_approximate(
-                node, default=_name(node.func.value) == "ops"
-            ):
-                found.append(
-                    (node.lineno, "exact gelu: write 0.5 * x * (1 + ops.erf(x / sqrt(2)))")
-                )
+            if name == "gelu" and not _is_approximate(node, default=_name(node.func.value) == "ops"):
+                found.append((node.lineno, "exact gelu: write 0.5 * x * (1 + ops.erf(x / sqrt(2)))"))
         for keyword in node.keywords:
             value = keyword.value
-            if (
-                keyword.arg == "activation"
-                and isinstance(value, ast.Constant)
-                and value.value == "gelu"
-            ):
+            if keyword.arg == "activation" and isinstance(value, ast.Constant) and value.value == "gelu":
                 found.append((node.lineno, 'activation="gelu" is the exact gelu: pass a function'))
     return found
 

@@ -81,12 +81,8 @@ def test_rooms_are_known():
     ],
 )
 def test_importing_leaves_out(module, absent):
-    code = (
-        f"import sys, {module}; print([name for name in {sorted(absent)!r} if name in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
+    code = f"import sys, {module}; print([name for name in {sorted(absent)!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "[]"
 

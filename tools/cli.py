@@ -10,6 +10,8 @@ import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
+from serving.errors import ServingError
+
 COMMANDS = {
     "train": "train a recipe",
     "evaluate": "score a trained run on a test set",
@@ -69,8 +71,9 @@ def main(argv=None):
         if os.environ.get("SEQZOO_DEBUG"):
             raise
         message = _missing(error) if isinstance(error, ImportError) else str(error)
+        misused = isinstance(error, ValueError) and not isinstance(error, ServingError)
     print(f"seqzoo {chosen}: {' '.join(message.split())}", file=sys.stderr)
-    return 1
+    return 2 if misused else 1
 
 
 def _missing(error):

@@ -32,9 +32,7 @@ def add_arguments(parser):
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.add_argument("--precision", choices=PRECISIONS, default="float32")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: every core)")
-    parser.add_argument(
-        "--plot-attention", metavar="PNG", help="draw the attention map of the one text into a file"
-    )
+    parser.add_argument("--plot-attention", metavar="PNG", help="draw the attention map of the one text into a file")
 
 
 def main(args):
@@ -43,9 +41,7 @@ def main(args):
         if args.texts and args.file:
             raise ValueError("received texts and --file: give one of them.")
         if args.plot_attention and len(args.texts) != 1:
-            raise ValueError(
-                f"--plot-attention draws the map of exactly one text; received {len(args.texts)}."
-            )
+            raise ValueError(f"--plot-attention draws the map of exactly one text; received {len(args.texts)}.")
         runtime = Runtime(args.directory, threads=args.threads, precision=args.precision)
         if _answer_all(runtime, args) == 0:
             raise ValueError(

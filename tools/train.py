@@ -1,7 +1,6 @@
 """`seqzoo train`: a recipe in, a run directory out."""
 
 import json
-import sys
 from pathlib import Path
 
 
@@ -25,11 +24,7 @@ def main(args):
     """Train and print where the run lies."""
     from zoo import recipes
 
-    try:
-        recipe = recipes.load(args.recipe, args.set)
-    except ValueError as error:
-        print(f"seqzoo train: {error}", file=sys.stderr)
-        return 2
+    recipe = recipes.load(args.recipe, args.set)
     out = Path(args.out or Path("runs") / recipe.name)
     summary = recipes.train(recipe, out, data=args.data, resume=args.resume)
     if args.json:

@@ -1,4 +1,4 @@
-"""Typed tables of what enters and leaves a model: names, dtypes and shapes are an interface, so they are written down."""
+"""Typed tables of what enters and leaves a model: names, dtypes and shapes are API, so they are written down."""
 
 from dataclasses import dataclass
 
@@ -19,8 +19,7 @@ class TensorSpec:
     def __post_init__(self):
         if self.dtype not in DTYPES:
             raise ValueError(
-                f"TensorSpec {self.name!r} has an unknown dtype: expected one of {DTYPES}, "
-                f"received {self.dtype!r}."
+                f"TensorSpec {self.name!r} has an unknown dtype: expected one of {DTYPES}, received {self.dtype!r}."
             )
 
     @property
@@ -53,8 +52,7 @@ class Signature:
 
         def fixed(specs):
             return tuple(
-                TensorSpec(spec.name, spec.dtype, tuple(sizes.get(axis, axis) for axis in spec.shape))
-                for spec in specs
+                TensorSpec(spec.name, spec.dtype, tuple(sizes.get(axis, axis) for axis in spec.shape)) for spec in specs
             )
 
         return Signature(self.name, fixed(self.inputs), fixed(self.outputs))

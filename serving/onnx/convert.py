@@ -12,6 +12,7 @@ import tensorflow as tf
 from onnx import TensorProto, helper
 from tf2onnx import optimizer, tf_loader, tfonnx
 
+from serving.errors import ConversionError
 from serving.onnx import handlers, loops
 from serving.onnx.graphs import walk
 from serving.onnx.recurrent import native_recurrent
@@ -35,10 +36,6 @@ DTYPES = {
     "float32": TensorProto.FLOAT,
     "string": TensorProto.STRING,
 }
-
-
-class ConversionError(ValueError):
-    """The function has no faithful ONNX form; nothing was written."""
 
 
 def convert(function, signature, path=None):

@@ -1,4 +1,4 @@
-"""The exported forms against the expectation, in a process of its own: `python -m serving.parity.check DIR EXPECTED REPORT`.
+"""The exported forms against the expectation: `python -m serving.parity.check DIR EXPECTED REPORT`, a fresh process.
 
 It imports TensorFlow, its text operations and ONNX Runtime, and never the zoo: what it loads stands on its own.
 """

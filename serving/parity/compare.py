@@ -8,11 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from serving.errors import ParityError
 from serving.parity.reference import expectation
-
-
-class ParityError(ValueError):
-    """The exported forms do not answer as the Keras model does."""
 
 
 def compare(model, tokenizers, directory, settings, texts):

@@ -14,8 +14,8 @@ FIRST_WORD = EOS + 1
 
 
 def grid(source_vocab_size, target_vocab_size, seed=0):
-    """Cases of random ids: every batch x time, all rows full, some rows short, and the short rows again with foreign ids
-    in the padding (which must not change a thing)."""
+    """Cases of random ids: every batch x time, with all rows full, with short rows, and with those again but foreign
+    ids in the padding (which must not change a thing)."""
     rng = np.random.default_rng(seed)
     for batch in BATCHES:
         for time in TIMES:
@@ -51,7 +51,7 @@ def expectation(model, tokenizers, settings, texts):
         "tokens": _compiled(generation(model, settings["beams"], limit, alpha)),
         "greedy": _compiled(generation(model, 1, limit, alpha)),
     }
-    (encode_table, encode), score = driver(model, limit)["encode"], scoring(model)
+    (_, encode), score = driver(model, limit)["encode"], scoring(model)
     arrays = {}
     for number, case in enumerate(grid(*(tokenizer.vocab_size for tokenizer in tokenizers))):
         source = {name: case[name] for name in ("token_ids", "lengths")}
@@ -61,9 +61,7 @@ def expectation(model, tokenizers, settings, texts):
         found |= {f"encode/{name}": leaf for name, leaf in encode(**source).items()}
         for name, function in generate.items():
             found |= {f"{name}/{key}": value for key, value in function(**source).items()}
-        found |= score(
-            source["token_ids"], source["lengths"], case["target_ids"], case["target_lengths"]
-        )
+        found |= score(source["token_ids"], source["lengths"], case["target_ids"], case["target_lengths"])
         everything = case | {f"expected/{name}": value for name, value in found.items()}
         arrays |= {f"{number}/{name}": np.asarray(value) for name, value in everything.items()}
     arrays["text"] = np.array(texts, dtype=str)

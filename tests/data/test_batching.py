@@ -37,12 +37,8 @@ def test_a_batch_spells_its_pairs(corpus, batches):
             assert (batch["source_ids"][i, n:] == PAD).all()
             assert batch["target_ids"][i, :m].tolist() == [BOS, *target]
             assert batch["labels"][i, :m].tolist() == [*target, EOS]
-            assert (batch["target_ids"][i, m:] == PAD).all() and (
-                batch["labels"][i, m:] == PAD
-            ).all()
-            assert batch["weights"][i].tolist() == [1.0] * m + [0.0] * (
-                batch["weights"][i].size - m
-            )
+            assert (batch["target_ids"][i, m:] == PAD).all() and (batch["labels"][i, m:] == PAD).all()
+            assert batch["weights"][i].tolist() == [1.0] * m + [0.0] * (batch["weights"][i].size - m)
         for name in batch:  # the rows that fill a short batch
             assert not batch[name][len(rows) :].any()
 
@@ -54,9 +50,7 @@ def test_shapes_and_types_are_static(batches):
         (b, s), t = batch["source_ids"].shape, batch["labels"].shape[1]
         seen.add((s, t))
         assert b == 7 and batch["source_lengths"].shape == (7,)
-        assert (
-            batch["target_ids"].shape == batch["labels"].shape == batch["weights"].shape == (7, t)
-        )
+        assert batch["target_ids"].shape == batch["labels"].shape == batch["weights"].shape == (7, t)
         assert {name: array.dtype.name for name, array in batch.items()} == {
             "source_ids": "int32",
             "source_lengths": "int32",
@@ -82,10 +76,7 @@ def test_a_batch_depends_on_seed_and_step_alone(corpus, batches):
         assert same(batches.batch(step), fresh.batch(step))
     other = Batches(*corpus, batch_size=7, num_buckets=3, seed=12)
     assert not all(same(batches.batch(step), other.batch(step)) for step in range(5))
-    assert not all(
-        same(batches.batch(step), batches.batch(step + batches.steps_per_epoch))
-        for step in range(5)
-    )
+    assert not all(same(batches.batch(step), batches.batch(step + batches.steps_per_epoch)) for step in range(5))
 
 
 def test_without_shuffling_every_epoch_keeps_the_order(corpus):

@@ -44,10 +44,7 @@ def test_a_pair_goes_to_the_smallest_shape_that_holds_it():
 def test_no_other_choice_wastes_less(lengths, num_buckets):
     chosen = padded(bucket_shapes(*lengths, num_buckets), *lengths)
     candidates = bucket_shapes(*lengths, 1000)
-    costs = [
-        padded([*shapes, candidates[-1]], *lengths)
-        for shapes in combinations(candidates[:-1], num_buckets - 1)
-    ]
+    costs = [padded([*shapes, candidates[-1]], *lengths) for shapes in combinations(candidates[:-1], num_buckets - 1)]
     assert chosen == min(costs)
 
 

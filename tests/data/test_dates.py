@@ -12,10 +12,7 @@ from zoo.data.dates import LOCALES, dates, written_forms  # noqa: E402
 
 
 def year(number):
-    return [
-        date(number, 1, 1) + timedelta(i)
-        for i in range((date(number + 1, 1, 1) - date(number, 1, 1)).days)
-    ]
+    return [date(number, 1, 1) + timedelta(i) for i in range((date(number + 1, 1, 1) - date(number, 1, 1)).days)]
 
 
 def test_no_text_means_two_dates():
@@ -120,9 +117,7 @@ def test_every_process_draws_the_same():
         "import hashlib; from zoo.data.dates import dates;"
         "print(hashlib.sha256(repr(dates('valid', 300, 5)).encode()).hexdigest())"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code], check=True, capture_output=True, text=True
-    )
+    result = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     here = hashlib.sha256(repr(dates("valid", 300, 5)).encode()).hexdigest()
     assert result.stdout.strip() == here
 

@@ -116,11 +116,7 @@ def step(with_attention=True):
         [
             ("logits", TensorProto.FLOAT, "batch", "beams", 1),
             ("next_state.cells_0", TensorProto.INT32, "batch", "beams", 1),
-            *(
-                [("next_state.attention", TensorProto.FLOAT, "batch", "beams", "time")]
-                if with_attention
-                else []
-            ),
+            *([("next_state.attention", TensorProto.FLOAT, "batch", "beams", "time")] if with_attention else []),
         ],
         {
             "last": np.array(1),
@@ -165,9 +161,7 @@ def write(directory, with_attention=True):
         onnx.save(model, directory / name)
     for name in ("source.spm", "target.spm"):
         (directory / name).write_bytes(tokenizer())
-    files = {
-        path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in directory.iterdir()
-    }
+    files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in directory.iterdir()}
     manifest = {
         "name": "echo",
         "version": 1,

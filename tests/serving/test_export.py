@@ -11,8 +11,8 @@ import pytest
 
 import serving.export
 from serving.artefact import read_manifest, sha256
+from serving.errors import ParityError
 from serving.export import Settings, export, newest
-from serving.parity.compare import ParityError
 from serving.signatures import generation
 from serving.verify import verify
 from tests.serving.conftest import TEXTS, make_model

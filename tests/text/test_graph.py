@@ -29,9 +29,7 @@ def test_encodes_as_the_tokenizer_does(pair):
     tokenizer, graph = pair
     token_ids, lengths = graph.encode(tf.constant(NASTY + CORPUS))
     assert token_ids.dtype == lengths.dtype == tf.int32
-    for row, length, expected in zip(
-        token_ids.numpy(), lengths.numpy(), tokenizer.encode(NASTY + CORPUS), strict=True
-    ):
+    for row, length, expected in zip(token_ids.numpy(), lengths.numpy(), tokenizer.encode(NASTY + CORPUS), strict=True):
         assert row[:length].tolist() == [*expected, EOS]
         assert (row[length:] == PAD).all()
     assert token_ids.shape[1] == lengths.numpy().max()

@@ -27,7 +27,7 @@ def test_train_then_evaluate(tmp_path, capsys):
     assert cli.main(arguments(run)) == 0
     assert capsys.readouterr().out.startswith(f"{run}: 2 steps in ")
 
-    assert cli.main(arguments(run)) == 1
+    assert cli.main(arguments(run)) == 2
     message = capsys.readouterr().err.splitlines()
     assert len(message) == 1 and "holds a run already. Continue it with --resume" in message[0]
     assert cli.main(arguments(run, "--resume", "--json")) == 0
@@ -56,12 +56,12 @@ def test_wrong_use_is_2(tmp_path, capsys):
         assert stop.value.code == 2
 
 
-def test_failure_is_1_and_one_line(tmp_path, capsys):
-    assert cli.main(["evaluate", str(tmp_path)]) == 1
+def test_wrong_use_is_2_and_one_line(tmp_path, capsys):
+    assert cli.main(["evaluate", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert error.startswith("seqzoo evaluate: ") and error.count("\n") == 1
     assert "is not a finished run" in error
-    assert cli.main(["train", "multi30k-de-en-gru-dot", "--out", str(tmp_path / "x")]) == 1
+    assert cli.main(["train", "multi30k-de-en-gru-dot", "--out", str(tmp_path / "x")]) == 2
     assert "name its directory, for example with --data" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 

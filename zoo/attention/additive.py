@@ -39,7 +39,8 @@ class AdditiveAttention(AlignmentAttention):
 
     def build(self, query_shape, value_shape=None):
         self.query_projection.build(query_shape)
-        self.key_projection.build(value_shape or query_shape)
+        if not self.key_projection.built:  # `project` builds it where it is called first
+            self.key_projection.build(value_shape or query_shape)
         self.scale = self.add_weight(name="scale", shape=(self.units,), initializer="glorot_uniform")
 
     def project(self, value):

@@ -19,15 +19,15 @@ def combined_mask(query_time, value_time, value_mask=None, causal=False):
 class AlignmentAttention(keras.layers.Layer):
     """`c_j = sum_i a_ji h_i`, `a_j = softmax_i e(s_j, h_i)`; a subclass says what `e` is.
 
-    The values `h` are averaged as they are; only the scores see projections. `project` is separate from `attend` so that
-    a decoder projects the source once per sentence and attends once per step.
+    The values `h` are averaged as they are; only the scores see projections. `project` is separate from `attend` so
+    that a decoder projects the source once per sentence and attends once per step.
 
     Call arguments:
         query: `(batch, time, query_units)`.
         value: `(batch, value_time, value_units)`; None is self-attention.
         query_mask: `(batch, time)` bool; outputs of masked queries are 0.
-        value_mask: `(batch, value_time)` bool, True = keep. Masked positions weigh exactly 0; a row that is all padding
-            gives zeros, and finite gradients.
+        value_mask: `(batch, value_time)` bool, True = keep. Masked positions weigh exactly 0; a row that is all
+            padding gives zeros, and finite gradients.
         causal: position j sees only positions up to j.
         cache: `{"keys", "values"}` as `precompute(value)` returns it; then `value` is not needed, and the result is
             `(output, cache)`.
@@ -68,9 +68,7 @@ class AlignmentAttention(keras.layers.Layer):
         value = query if value is None else value
         return self.attend(query, self.precompute(value), value_mask, causal)[1]
 
-    def call(
-        self, query, value=None, *, query_mask=None, value_mask=None, causal=False, cache=None, training=None
-    ):
+    def call(self, query, value=None, *, query_mask=None, value_mask=None, causal=False, cache=None, training=None):
         held = cache is not None
         if not held:
             if value is None:

@@ -35,7 +35,8 @@ class DotProductAttention(AlignmentAttention):
 
     def build(self, query_shape, value_shape=None):
         self.query_projection.build(query_shape)
-        self.key_projection.build(value_shape or query_shape)
+        if not self.key_projection.built:  # `project` builds it where it is called first
+            self.key_projection.build(value_shape or query_shape)
 
     def project(self, value):
         return self.key_projection(value)

@@ -72,14 +72,10 @@ class Batches:
     ):
         if len(sources) != len(targets):
             raise ValueError(
-                f"Expected as many targets as sources; received {len(sources)} sources and "
-                f"{len(targets)} targets."
+                f"Expected as many targets as sources; received {len(sources)} sources and {len(targets)} targets."
             )
         if batch_size < 1 or num_buckets < 1:
-            raise ValueError(
-                f"batch_size and num_buckets must be positive; received {batch_size} and "
-                f"{num_buckets}."
-            )
+            raise ValueError(f"batch_size and num_buckets must be positive; received {batch_size} and {num_buckets}.")
         self.batch_size, self.seed, self.shuffle = batch_size, seed, shuffle
         self._sources, self._targets = sources, targets
         source_lengths = np.array([len(source) + 1 for source in sources], int)

@@ -6,9 +6,7 @@ _LEVELS = 64  # quantiles that are tried as bucket boundaries
 _MULTIPLE = 4  # shapes are rounded up to a multiple of this
 
 
-def bucket_shapes(
-    source_lengths: np.ndarray, target_lengths: np.ndarray, num_buckets: int
-) -> list[tuple[int, int]]:
+def bucket_shapes(source_lengths: np.ndarray, target_lengths: np.ndarray, num_buckets: int) -> list[tuple[int, int]]:
     """Chooses at most `num_buckets` shapes (S, T) that waste the fewest padded positions.
 
     Candidates are the pairs (q-quantile of source lengths, q-quantile of target lengths), rounded
@@ -24,15 +22,10 @@ def bucket_shapes(
         Shapes in ascending order on both sides; the last one holds every pair.
     """
     levels = np.linspace(0, 1, _LEVELS + 1)[1:]
-    sides = [
-        np.quantile(lengths, levels, method="higher")
-        for lengths in (source_lengths, target_lengths)
-    ]
+    sides = [np.quantile(lengths, levels, method="higher") for lengths in (source_lengths, target_lengths)]
     rounded = [-(-side.astype(int) // _MULTIPLE) * _MULTIPLE for side in sides]
     candidates = np.unique(np.stack(rounded, axis=1), axis=0)  # (candidates, 2)
-    counts = np.bincount(
-        assign(source_lengths, target_lengths, candidates), minlength=len(candidates)
-    )
+    counts = np.bincount(assign(source_lengths, target_lengths, candidates), minlength=len(candidates))
     candidates, counts = candidates[counts > 0], counts[counts > 0]
     chosen = _cheapest(candidates.sum(axis=1), counts, min(num_buckets, len(counts)))
     return [(int(s), int(t)) for s, t in candidates[chosen]]
@@ -41,9 +34,7 @@ def bucket_shapes(
 def assign(source_lengths: np.ndarray, target_lengths: np.ndarray, shapes) -> np.ndarray:
     """Index of the smallest shape that holds both sides of each pair: (pairs,) integers."""
     shapes = np.asarray(shapes)
-    return np.maximum(
-        np.searchsorted(shapes[:, 0], source_lengths), np.searchsorted(shapes[:, 1], target_lengths)
-    )
+    return np.maximum(np.searchsorted(shapes[:, 0], source_lengths), np.searchsorted(shapes[:, 1], target_lengths))
 
 
 def _cheapest(sizes: np.ndarray, counts: np.ndarray, num_chosen: int) -> list[int]:

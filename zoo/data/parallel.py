@@ -12,9 +12,7 @@ SPLITS = {  # names under which corpora store each split, tried in this order
 }
 
 
-def read_parallel(
-    source_path: str | os.PathLike, target_path: str | os.PathLike
-) -> tuple[list[str], list[str]]:
+def read_parallel(source_path: str | os.PathLike, target_path: str | os.PathLike) -> tuple[list[str], list[str]]:
     """Reads two line-aligned files.
 
     Returns:
@@ -113,6 +111,5 @@ def _read_bytes(path: Path) -> bytes:
         return gzip.decompress(data)
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise ValueError(
-            f"{path} is not a whole gzip file ({error}). Fetch it again, or rename it without .gz "
-            "if it is plain text."
+            f"{path} is not a whole gzip file ({error}). Fetch it again, or rename it without .gz if it is plain text."
         ) from error

@@ -37,14 +37,10 @@ def copy(
 
 def _sequences(count, min_length, max_length, alphabet, seed) -> list[list[str]]:
     if not 1 <= min_length <= max_length:
-        raise ValueError(
-            f"Expected 1 <= min_length <= max_length; received {min_length} and {max_length}."
-        )
+        raise ValueError(f"Expected 1 <= min_length <= max_length; received {min_length} and {max_length}.")
     if not alphabet or any(symbol.isspace() for symbol in alphabet):
         raise ValueError(f"The alphabet must hold symbols that are not spaces; got {alphabet!r}.")
     random = np.random.default_rng(seed)
     lengths = random.integers(min_length, max_length + 1, size=count)
     symbols = random.integers(len(alphabet), size=(count, max_length))
-    return [
-        [alphabet[i] for i in row[:length]] for row, length in zip(symbols, lengths, strict=True)
-    ]
+    return [[alphabet[i] for i in row[:length]] for row, length in zip(symbols, lengths, strict=True)]

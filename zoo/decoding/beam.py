@@ -23,10 +23,11 @@ def best(pool, ranks, beams):
 class Beam:
     """`beams` open hypotheses and, apart from them, the `beams` best finished ones, so finished ones are frozen.
 
-    At each position the `2 * beams` best continuations are looked at: those that end in EOS compete for the finished pool
-    by `log p / lp`, the best others stay open. A row is done when its pool is full and no open hypothesis can still
-    enter it: `log p <= 0` only falls, so `log p / lp(max_length)` bounds what it may become. A done row does not change
-    while its neighbours go on. Ties go to the earlier finished hypothesis, then to the lower beam, then to the lower id.
+    At each position the `2 * beams` best continuations are looked at: those that end in EOS compete for the finished
+    pool by `log p / lp`, the best others stay open. A row is done when its pool is full and no open hypothesis can
+    still enter it: `log p <= 0` only falls, so `log p / lp(max_length)` bounds what it may become. A done row does not
+    change while its neighbours go on. Ties go to the earlier finished hypothesis, then to the lower beam, then to
+    the lower id.
     """
 
     def __init__(self, beams, max_length, alpha):
@@ -83,7 +84,7 @@ class Beam:
         )
 
     def finish(self, hypotheses):
-        """The pool; where it is not full, hypotheses that `max_length` cut off follow, ranked after all finished ones."""
+        """The pool; where it is not full, hypotheses cut off by `max_length` follow, ranked after all finished ones."""
         ended, totals = hypotheses["ended"], hypotheses["log_probs"]
         real = totals > IMPOSSIBLE / 2
         score = totals / length_penalty(self.max_length, self.alpha)

@@ -1,8 +1,9 @@
 """The one loop of all decoding: step the model, let a strategy choose, until every row is done.
 
 The model is known only by the step protocol: `start(memory, beams, max_length) -> state` and
-`step(token_ids, state, memory) -> (logits, state)`. Beams are query positions: a state's leaves are `(batch, beams, ...)`, a
-memory's leaves `(batch, ...)`, and the memory is captured by the loop, not carried. All sizes but the batch are static.
+`step(token_ids, state, memory) -> (logits, state)`. Beams are query positions: a state's leaves are
+`(batch, beams, ...)`, a memory's leaves `(batch, ...)`, and the memory is captured by the loop, not carried. All sizes
+but the batch are static.
 """
 
 from keras import ops, tree
@@ -53,9 +54,7 @@ def decode(model, memory, strategy, beams, max_length):
     last = ops.full((batch, beams), BOS, dtype="int32")
 
     def going(position, last, state, hypotheses):
-        return ops.logical_and(
-            position < max_length, ops.logical_not(ops.all(strategy.done(hypotheses)))
-        )
+        return ops.logical_and(position < max_length, ops.logical_not(ops.all(strategy.done(hypotheses))))
 
     def body(position, last, state, hypotheses):
         logits, state = model.step(last, state, memory)

@@ -10,16 +10,17 @@ from zoo.recurrent.decoder import flatten_beams
 from zoo.registry import register
 from zoo.specs import Signature, TensorSpec
 
-ATTENTIONS = {None: lambda units: None, "additive": AdditiveAttention, "dot": DotProductAttention}
+ATTENTIONS = {None: lambda units, dtype: None, "additive": AdditiveAttention, "dot": DotProductAttention}
 
 
 @register
 class Seq2Seq(keras.Model):
     """`p(y_j | y_<j, x) = softmax(E t_j + b)`, `t_j = tanh(W [s_{j+1}; c_j; y_j])`, `s_{j+1} = cell([y_j; c_j], s_j)`.
 
-    Encoder and decoder of any recurrent cell. With `attention=None` the context `c` is the encoder's final state (Cho et
-    al. 2014), else `c_j` is the mean of the encoder's states that additive (Bahdanau et al. 2015) or dot-product (Luong
-    et al. 2015, "general") attention weighs by the state `s_j`. The target embedding `E` is also the output matrix.
+    Encoder and decoder of any recurrent cell. With `attention=None` the context `c` is the encoder's final state (Cho
+    et al. 2014), else `c_j` is the mean of the encoder's states that additive (Bahdanau et al. 2015) or dot-product
+    (Luong et al. 2015, "general") attention weighs by the state `s_j`. The target embedding `E` is also the
+    output matrix.
 
     Call arguments: a dict of `source_ids (batch, source_time)`, `source_lengths (batch,)` and `target_ids
     (batch, time)`, int32, where target_ids is BOS and then the target (teacher forcing).
@@ -84,14 +85,14 @@ class Seq2Seq(keras.Model):
         self.source_embedding = layers.Embedding(source_vocab_size, units, dtype=policy)
         self.target_embedding = layers.ReversibleEmbedding(target_vocab_size, units, dtype=policy)
         self.own_encoder = encoder
-        self.encoder = encoder or RecurrentEncoder(
-            units, cell, num_layers, dropout=dropout, seed=seed, dtype=policy
-        )
-        attend = ATTENTIONS[attention](units)
+        self.encoder = encoder or RecurrentEncoder(units, cell, num_layers, dropout=dropout, seed=seed, dtype=policy)
+        attend = ATTENTIONS[attention](units, dtype=policy)
         self.decoder = RecurrentDecoder(units, cell, attend, num_layers, dtype=policy)
         self.readout = layers.Dense(units, activation="tanh", dtype=policy)
         self.drop = {
-            name: layers.Dropout(dropout, seed=None if seed is None else seed + index, name=f"drop_{name}")
+            name: layers.Dropout(
+                dropout, seed=None if seed is None else seed + index, name=f"drop_{name}", dtype=policy
+            )
             for index, name in enumerate(("source", "memory", "target", "readout"))
         }
 
@@ -103,9 +104,7 @@ class Seq2Seq(keras.Model):
             self.encoder.build((None, None, units))
         self.decoder.build((None, None, units), {"values": (None, None, values), "summary": (None, values)})
         self.readout.build((None, 2 * units + values))
-        self.bias = self.add_weight(
-            name="bias", shape=(self.settings["target_vocab_size"],), initializer="zeros"
-        )
+        self.bias = self.add_weight(name="bias", shape=(self.settings["target_vocab_size"],), initializer="zeros")
 
     def call(self, inputs, training=None):
         memory = self.encode(inputs["source_ids"], inputs["source_lengths"], training)

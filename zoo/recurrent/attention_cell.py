@@ -12,11 +12,11 @@ from zoo.registry import register
 
 @register
 class AttentionCell(keras.layers.Layer):
-    """`c_j = sum_i a_ji h_i`, `a_j = softmax_i e(s_j, h_i)`; `s_{j+1} = cell([y_j; c_j], s_j)`; output `[s_{j+1}; c_j]`.
+    """`a_j = softmax_i e(s_j, h_i)`, `c_j = sum_i a_ji h_i`, `s_{j+1} = cell([y_j; c_j], s_j)`; out: `[s_{j+1}; c_j]`.
 
     The context comes from the state *before* the step (Bahdanau); a context from the new state would be Luong's model.
-    It enters every gate of the cell because it is part of its input. The cell follows the API of `keras.layers.RNN`. What
-    it attends to is bound for the length of a `with` block, so keys are projected once per sentence and the loop
+    It enters every gate of the cell because it is part of its input. The cell follows the API of `keras.layers.RNN`.
+    What it attends to is bound for the length of a `with` block, so keys are projected once per sentence and the loop
     captures them instead of carrying them through every step:
 
         >>> cell = AttentionCell(keras.layers.GRUCell(8), AdditiveAttention(8))
@@ -110,16 +110,12 @@ class AttentionCell(keras.layers.Layer):
         return self.advance(inputs, context, states, training)
 
     def get_config(self):
-        layers = {
-            name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("cell", "attention")
-        }
+        layers = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("cell", "attention")}
         return {**super().get_config(), **layers}
 
     @classmethod
     def from_config(cls, config):
-        layers = {
-            name: keras.saving.deserialize_keras_object(config[name]) for name in ("cell", "attention")
-        }
+        layers = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("cell", "attention")}
         return cls(**{**config, **layers})
 
 

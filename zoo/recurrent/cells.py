@@ -8,8 +8,8 @@
 | `lstm` | `c = f * c' + i * g`, `h = o * tanh(c)`, forget bias 1 | `LSTM` |
 
 The update gate is written two ways: `h = u * c~ + (1 - u) * h'` (course notes, Bahdanau) and, in Keras and Cho 2014,
-`h = z * h' + (1 - z) * c~`. They are one model with `z = 1 - u`: negate `W_u, U_u, b_u` to load weights from one into the
-other. Keras keeps the kernels side by side in the order `[z, r, h]`.
+`h = z * h' + (1 - z) * c~`. They are one model with `z = 1 - u`: negate `W_u, U_u, b_u` to load weights from one into
+the other. Keras keeps the kernels side by side in the order `[z, r, h]`.
 """
 
 from keras import layers

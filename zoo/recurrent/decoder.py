@@ -1,4 +1,4 @@
-"""The recurrent half of a sequence-to-sequence model that writes: teacher forcing over time, or one step of a search."""
+"""The half of a recurrent sequence-to-sequence model that writes: over time when taught, step by step in a search."""
 
 import keras
 from keras import layers, ops, tree
@@ -77,9 +77,7 @@ class RecurrentDecoder(layers.Layer):
         if self.attention is None:
             time = ops.shape(inputs)[1]
             summary = ops.repeat(memory["summary"][:, None, :], time, axis=1)
-            outputs = self.rnn(
-                ops.concatenate([inputs, summary], axis=-1), initial_state=initial, training=training
-            )
+            outputs = self.rnn(ops.concatenate([inputs, summary], axis=-1), initial_state=initial, training=training)
             return ops.concatenate([outputs, summary], axis=-1)
         with self.step_cell.attending(memory["values"], memory["mask"], memory["keys"]):
             return self.rnn(inputs, initial_state=initial, training=training)
@@ -128,5 +126,3 @@ class RecurrentDecoder(layers.Layer):
     def from_config(cls, config):
         attention = keras.saving.deserialize_keras_object(config["attention"])
         return cls(**{**config, "attention": attention})
-
-

@@ -14,8 +14,8 @@ class RecurrentEncoder(layers.Layer):
     Shapes: inputs `(batch, time, input_units)`, mask `(batch, time)` bool -> outputs
     `(batch, time, output_units)` and the last layer's final states, a tuple (LSTM: h and c) of
     `(batch, output_units)`, with `output_units = 2 * units` if bidirectional else `units`.
-    Masking: right padding only (masks come from lengths). The state stops at a row's true length, the backward direction
-    starts there, outputs at padded positions are 0, and a row of length 0 gives zeros.
+    Masking: right padding only (masks come from lengths). The state stops at a row's true length, the backward
+    direction starts there, outputs at padded positions are 0, and a row of length 0 gives zeros.
     Cost: `O(time * units * (units + input_units))` per layer, sequential in time.
 
     Args:
@@ -34,9 +34,7 @@ class RecurrentEncoder(layers.Layer):
     Reference: https://arxiv.org/abs/1409.0473, appendix A.2.1.
     """
 
-    def __init__(
-        self, units, cell="gru", num_layers=1, bidirectional=True, dropout=0.0, seed=None, **kwargs
-    ):
+    def __init__(self, units, cell="gru", num_layers=1, bidirectional=True, dropout=0.0, seed=None, **kwargs):
         super().__init__(**kwargs)
         if num_layers < 1:
             raise ValueError(f"num_layers must be at least 1. Received: {num_layers!r}.")
@@ -44,7 +42,7 @@ class RecurrentEncoder(layers.Layer):
         self.bidirectional, self.dropout, self.seed = bidirectional, dropout, seed
         self.supports_masking = True
         self.layers = [self._make_layer() for _ in range(num_layers)]
-        self.dropouts = [layers.Dropout(dropout, seed=seed) for _ in range(num_layers - 1)]
+        self.dropouts = [layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy) for _ in range(num_layers - 1)]
 
     def _make_layer(self):
         layer = make_layer(
@@ -109,8 +107,8 @@ class SelfAttentiveEncoder(layers.Layer):
         >>> encoder(np.ones((2, 5, 3), "float32"))[0].shape
         (2, 5, 16)
 
-    Reference: the attentional hidden state of https://arxiv.org/abs/1508.04025 (eq. 5), applied to the encoder itself as
-    in https://arxiv.org/abs/1601.06733.
+    Reference: the attentional hidden state of https://arxiv.org/abs/1508.04025 (eq. 5), applied to the encoder itself
+    as in https://arxiv.org/abs/1601.06733.
     """
 
     def __init__(self, encoder, attention, **kwargs):
@@ -145,14 +143,10 @@ class SelfAttentiveEncoder(layers.Layer):
         return None  # the caller holds the lengths
 
     def get_config(self):
-        parts = {
-            name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("encoder", "attention")
-        }
+        parts = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("encoder", "attention")}
         return {**super().get_config(), **parts}
 
     @classmethod
     def from_config(cls, config):
-        parts = {
-            name: keras.saving.deserialize_keras_object(config[name]) for name in ("encoder", "attention")
-        }
+        parts = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("encoder", "attention")}
         return cls(**{**config, **parts})

@@ -27,9 +27,7 @@ class GraphTokenizer(tf.Module):
         # The kernel shares resources by name: without a name of its own, the second tokenizer of a
         # loaded SavedModel would silently become the first.
         name = f"sentencepiece_{hashlib.sha256(model_bytes).hexdigest()[:16]}"
-        self._tokenizer = tensorflow_text.SentencepieceTokenizer(
-            model=model_bytes, add_eos=True, name=name
-        )
+        self._tokenizer = tensorflow_text.SentencepieceTokenizer(model=model_bytes, add_eos=True, name=name)
 
     def encode(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
         """Token ids with EOS appended, as every source of the zoo has it.

@@ -139,8 +139,7 @@ class Tokenizer:
         except IndexError as error:
             wrong = next(token for row in rows for token in row if not 0 <= token < self.vocab_size)
             raise ValueError(
-                f"Token ids must lie in [0, {self.vocab_size}), the size of the vocabulary; "
-                f"received {wrong}."
+                f"Token ids must lie in [0, {self.vocab_size}), the size of the vocabulary; received {wrong}."
             ) from error
 
 
