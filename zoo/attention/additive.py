@@ -26,7 +26,7 @@ class AdditiveAttention(AlignmentAttention):
 
     Example:
         >>> attention = AdditiveAttention(8)
-        >>> attention(np.ones((2, 3, 5), "float32"), np.ones((2, 7, 4), "float32")).shape
+        >>> tuple(attention(np.ones((2, 3, 5), "float32"), np.ones((2, 7, 4), "float32")).shape)
         (2, 3, 4)
 
     Reference: https://arxiv.org/abs/1409.0473, section 3.1 and appendix A.1.2.

@@ -22,7 +22,7 @@ class DotProductAttention(AlignmentAttention):
 
     Example:
         >>> attention = DotProductAttention(8)
-        >>> attention(np.ones((2, 3, 5), "float32"), np.ones((2, 7, 4), "float32")).shape
+        >>> tuple(attention(np.ones((2, 3, 5), "float32"), np.ones((2, 7, 4), "float32")).shape)
         (2, 3, 4)
 
     Reference: https://arxiv.org/abs/1508.04025, section 3.1.

@@ -46,7 +46,7 @@ class Seq2Seq(keras.Model):
         >>> model = Seq2Seq(11, 13, units=8, attention="dot")
         >>> batch = {"source_ids": np.ones((2, 5), "int32"), "source_lengths": np.array([5, 3], "int32"),
         ...          "target_ids": np.ones((2, 4), "int32")}
-        >>> model(batch).shape
+        >>> tuple(model(batch).shape)
         (2, 4, 13)
 
     References: https://arxiv.org/abs/1406.1078, https://arxiv.org/abs/1409.0473, https://arxiv.org/abs/1508.04025;

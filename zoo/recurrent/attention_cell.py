@@ -22,7 +22,7 @@ class AttentionCell(keras.layers.Layer):
         >>> cell = AttentionCell(keras.layers.GRUCell(8), AdditiveAttention(8))
         >>> rnn = keras.layers.RNN(cell, return_sequences=True)
         >>> with cell.attending(np.ones((2, 7, 4), "float32")):
-        ...     rnn(np.ones((2, 3, 5), "float32")).shape
+        ...     tuple(rnn(np.ones((2, 3, 5), "float32")).shape)
         (2, 3, 12)
 
     Shapes: inputs `(rows, input_units)`, where rows is the memory's batch times any number of hypotheses per sentence

@@ -28,7 +28,7 @@ class RecurrentEncoder(layers.Layer):
 
     Example:
         >>> outputs, states = RecurrentEncoder(8)(np.ones((2, 5, 3), "float32"))
-        >>> outputs.shape, states[0].shape
+        >>> tuple(outputs.shape), tuple(states[0].shape)
         ((2, 5, 16), (2, 16))
 
     Reference: https://arxiv.org/abs/1409.0473, appendix A.2.1.
@@ -104,7 +104,7 @@ class SelfAttentiveEncoder(layers.Layer):
 
     Example:
         >>> encoder = SelfAttentiveEncoder(RecurrentEncoder(8), DotProductAttention(8))
-        >>> encoder(np.ones((2, 5, 3), "float32"))[0].shape
+        >>> tuple(encoder(np.ones((2, 5, 3), "float32"))[0].shape)
         (2, 5, 16)
 
     Reference: the attentional hidden state of https://arxiv.org/abs/1508.04025 (eq. 5), applied to the encoder itself
