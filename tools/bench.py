@@ -11,7 +11,7 @@ from serving.sessions import PRECISIONS
 
 
 def add_arguments(parser):
-    parser.add_argument("directory", metavar="DIR", help="an artefact, name/version/")
+    parser.add_argument("directory", metavar="DIR", help="an artefact, NAME/VERSION, or a folder that holds one")
     parser.add_argument("--file", help="texts to use, one per line (default: the artefact's examples)")
     parser.add_argument("--batch", type=int, action="append", metavar="N", help="repeatable; default: 1 and 32")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="default: 1")

@@ -5,6 +5,7 @@ import json
 import sys
 from itertools import islice
 
+from serving.artefact import resolve
 from serving.runtime import Runtime
 from serving.sessions import PRECISIONS
 
@@ -24,7 +25,7 @@ line number, score and text, separated by tabs."""
 def add_arguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.add_argument("directory", metavar="DIR", help="an artefact, NAME/VERSION")
+    parser.add_argument("directory", metavar="DIR", help="an artefact, NAME/VERSION, or a folder that holds one")
     parser.add_argument("texts", metavar="TEXT", nargs="*", help="texts to run")
     parser.add_argument("--file", help="read the texts from this file, one per line")
     parser.add_argument("--beam", type=int, help="beam width (default: the artefact's own)")
@@ -42,7 +43,7 @@ def main(args):
             raise ValueError("received texts and --file: give one of them.")
         if args.plot_attention and len(args.texts) != 1:
             raise ValueError(f"--plot-attention draws the map of exactly one text; received {len(args.texts)}.")
-        runtime = Runtime(args.directory, threads=args.threads, precision=args.precision)
+        runtime = Runtime(resolve(args.directory), threads=args.threads, precision=args.precision)
         if _answer_all(runtime, args) == 0:
             raise ValueError(
                 f"no input: {args.file or 'standard input'} holds no line. Give a text, a file "

@@ -7,7 +7,7 @@ from serving.artefact import resolve
 
 
 def add_arguments(parser):
-    parser.add_argument("directory", metavar="DIR", help="an artefact, name/version/")
+    parser.add_argument("directory", metavar="DIR", help="an artefact, NAME/VERSION, or a folder that holds one")
     parser.add_argument("--json", action="store_true", help="print the whole report as one JSON object")
 
 
