@@ -6,9 +6,9 @@ from zoo.attention.base import AlignmentAttention
 from zoo.registry import register
 
 
-def additive_scores(query, keys, scale):
+def additive_scores(query, keys, vector):
     """`e_ji = v . tanh(q_j + k_i)`: (b, t, d), (b, s, d), (d,) -> (b, t, s)."""
-    return ops.sum(ops.tanh(query[:, :, None, :] + keys[:, None, :, :]) * scale, axis=-1)
+    return ops.sum(ops.tanh(query[:, :, None, :] + keys[:, None, :, :]) * vector, axis=-1)
 
 
 @register
@@ -41,10 +41,10 @@ class AdditiveAttention(AlignmentAttention):
         self.query_projection.build(query_shape)
         if not self.key_projection.built:  # `project` builds it where it is called first
             self.key_projection.build(value_shape or query_shape)
-        self.scale = self.add_weight(name="scale", shape=(self.units,), initializer="glorot_uniform")
+        self.vector = self.add_weight(name="vector", shape=(self.units,), initializer="glorot_uniform")
 
     def project(self, value):
         return self.key_projection(value)
 
     def scores(self, query, keys):
-        return additive_scores(self.query_projection(query), keys, ops.cast(self.scale, keys.dtype))
+        return additive_scores(self.query_projection(query), keys, ops.cast(self.vector, keys.dtype))

@@ -8,10 +8,12 @@ from zoo.registry import register
 
 @register
 class DotProductAttention(AlignmentAttention):
-    """`e(s_j, h_i) = (W_K h_i)^T (W_Q s_j)`, softmax over the source positions i.
+    """`e(s_j, h_i) = scale * (W_K h_i)^T (W_Q s_j)`, softmax over the source positions i.
 
     The function class of Luong's "general" score `h^T W_a s` with `W_a = W_K^T W_Q` of rank at most `units`. Stock
-    `keras.layers.Attention` has neither matrix. There is no `1/sqrt(units)`: the paper of this layer has none.
+    `keras.layers.Attention` has neither matrix. The paper has no scale, so it is 1 here unless one is given. `W_Q` could
+    absorb it, but not in training: unscaled, hundreds of units soon make one weight 1 and the rest 0, and the gradient
+    vanishes (the reason for `1 / sqrt(units)` in https://arxiv.org/abs/1706.03762, section 3.2.1).
 
     Shapes: query `(batch, time, query_units)`, value `(batch, value_time, value_units)` ->
     `(batch, time, value_units)`. Cost: `O(time * value_time * units)` in time, `O(time * value_time)` in memory.
@@ -19,6 +21,7 @@ class DotProductAttention(AlignmentAttention):
 
     Args:
         units: width of the space in which query and key meet.
+        scale: factor of the scores.
 
     Example:
         >>> attention = DotProductAttention(8)
@@ -28,8 +31,9 @@ class DotProductAttention(AlignmentAttention):
     Reference: https://arxiv.org/abs/1508.04025, section 3.1.
     """
 
-    def __init__(self, units, **kwargs):
+    def __init__(self, units, scale=1.0, **kwargs):
         super().__init__(units, **kwargs)
+        self.scale = scale
         self.query_projection = layers.Dense(units, use_bias=False, name="query", dtype=self.dtype_policy)
         self.key_projection = layers.Dense(units, use_bias=False, name="key", dtype=self.dtype_policy)
 
@@ -42,4 +46,7 @@ class DotProductAttention(AlignmentAttention):
         return self.key_projection(value)
 
     def scores(self, query, keys):
-        return ops.matmul(self.query_projection(query), ops.swapaxes(keys, -1, -2))
+        return ops.matmul(self.query_projection(query) * self.scale, ops.swapaxes(keys, -1, -2))
+
+    def get_config(self):
+        return {**super().get_config(), "scale": self.scale}

@@ -10,7 +10,11 @@ from zoo.recurrent.decoder import flatten_beams
 from zoo.registry import register
 from zoo.specs import Signature, TensorSpec
 
-ATTENTIONS = {None: lambda units, dtype: None, "additive": AdditiveAttention, "dot": DotProductAttention}
+ATTENTIONS = {
+    None: lambda units, dtype: None,
+    "additive": lambda units, dtype: AdditiveAttention(units, dtype=dtype),
+    "dot": lambda units, dtype: DotProductAttention(units, scale=units**-0.5, dtype=dtype),
+}
 
 
 @register
@@ -33,7 +37,7 @@ class Seq2Seq(keras.Model):
         source_vocab_size, target_vocab_size: numbers of token ids.
         units: width of embeddings, of each encoder direction, of the decoder's state and of the attention.
         cell: "simple_rnn", "gru", "gru_reset_before" or "lstm".
-        attention: None, "additive" or "dot".
+        attention: None, "additive" or "dot" (with its scores scaled by `1 / sqrt(units)`).
         num_layers: recurrent layers in the encoder and in the decoder.
         dropout: on embeddings, encoder outputs, between encoder layers and before the output matrix.
         seed: of the dropout.
@@ -86,7 +90,7 @@ class Seq2Seq(keras.Model):
         self.target_embedding = layers.ReversibleEmbedding(target_vocab_size, units, dtype=policy)
         self.own_encoder = encoder
         self.encoder = encoder or RecurrentEncoder(units, cell, num_layers, dropout=dropout, seed=seed, dtype=policy)
-        attend = ATTENTIONS[attention](units, dtype=policy)
+        attend = ATTENTIONS[attention](units, policy)
         self.decoder = RecurrentDecoder(units, cell, attend, num_layers, dtype=policy)
         self.readout = layers.Dense(units, activation="tanh", dtype=policy)
         self.drop = {

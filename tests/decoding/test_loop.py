@@ -1,0 +1,155 @@
+"""The loop all decoding shares: on any way of running it, and over a real model."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import ops
+
+from tests import contracts, elsewhere
+from tests.contracts import assert_close, lengths, numpy_leaves, token_ids
+from tests.decoding.table import EOS, Table, penalty, rows_of
+from tests.models.cases import CASES, SOURCES
+from zoo.decoding import beam_search, greedy
+from zoo.decoding.loop import gather_beams
+
+TABLE = Table(vocabulary=5, max_length=5)
+SEARCHES = {
+    "greedy": lambda model, memory: greedy(model, memory, 5),
+    "beam": lambda model, memory: beam_search(model, memory, 5, beams=3),
+}
+ROWS = ((1, 7), (2, 3), (3, 0))
+FIRST, SECOND = "seq2seq-gru-1-additive", "seq2seq-gru_reset_before-1-None"
+STACKED = pytest.param("seq2seq-lstm-2-additive", marks=pytest.mark.slow)
+
+
+@pytest.fixture(scope="module", params=[FIRST, SECOND, STACKED])
+def built(request):
+    (case,) = [case for case in CASES if case.name == request.param]
+    made = contracts.build(case)
+    made.layer.bias.assign(np.where(np.arange(13) == EOS, 2.5, 0.0))  # outputs of several lengths
+    return made
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+def test_one_trace_serves_all_batches_and_xla_agrees(search):
+    specs = {"logits": tf.TensorSpec((None, TABLE.prefixes, 5), tf.float32)}
+    graph = tf.function(lambda memory: search(TABLE, memory), input_signature=[specs])
+    xla = tf.function(lambda memory: search(TABLE, memory), jit_compile=True)
+    for batch in (1, 3, 7):
+        memory = TABLE.random(batch, seed=batch)
+        assert_close(numpy_leaves(graph(memory)), numpy_leaves(search(TABLE, memory)))
+    assert_close(numpy_leaves(xla(memory)), numpy_leaves(search(TABLE, memory)))
+    assert graph.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+def test_ties_are_the_same_under_xla(search):
+    memory = {"logits": np.zeros((2, TABLE.prefixes, 5), "float32")}
+    memory["logits"][1, :, EOS] = -1.0
+    xla = tf.function(lambda memory: search(TABLE, memory), jit_compile=True)
+    assert_close(numpy_leaves(xla(memory)), numpy_leaves(search(TABLE, memory)))
+
+
+def test_the_loop_ends_when_all_rows_are_done():
+    calls = []
+
+    class Counted(Table):
+        def step(self, *arguments):
+            calls.append(1)
+            return super().step(*arguments)
+
+    memory = TABLE.random(3, seed=1)
+    memory["logits"][:, :, EOS] += 50.0
+    rows_of(greedy(Counted(5, 5), memory, 5))
+    assert len(calls) == 1
+
+
+def test_states_follow_their_beams():
+    leaf = np.arange(2 * 3 * 5).reshape(2, 3, 5)
+    parents = np.array([[2, 0], [1, 1]], "int32")
+    moved = gather_beams({"a": ops.convert_to_tensor(leaf)}, ops.convert_to_tensor(parents))
+    expected = np.stack([leaf[row][parents[row]] for row in range(2)])
+    np.testing.assert_array_equal(ops.convert_to_numpy(moved["a"]), expected)
+
+
+def test_scores_are_those_of_the_full_pass(built):
+    """Every hypothesis of a real model, fed back by teacher forcing, has the score it was given."""
+    model = built.layer
+    source, sizes = token_ids(ROWS, 7, SOURCES), lengths(ROWS)
+    found = rows_of(beam_search(model, model.encode(source, sizes), 5, beams=4, alpha=0.6))
+    ends = set()
+    for row, received in enumerate(found):
+        assert len({tokens for tokens, _ in received}) == 4
+        for tokens, score in received:
+            whole = tokens if len(tokens) == 5 else (*tokens, EOS)
+            ends.add(len(whole))
+            inputs = {
+                "source_ids": source[row : row + 1],
+                "source_lengths": sizes[row : row + 1],
+                "target_ids": np.array([(2, *whole[:-1])], "int32"),
+            }
+            log_probs = ops.convert_to_numpy(ops.log_softmax(model(inputs), axis=-1))[0]
+            total = log_probs[np.arange(len(whole)), list(whole)].sum(dtype="float64")
+            np.testing.assert_allclose(score, total / penalty(len(whole), 0.6), atol=1e-4)
+    assert len(ends) > 1
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+def test_padding_and_other_rows_change_nothing(built, search):
+    model = built.layer
+
+    def found(rows, time, noise):
+        memory = model.encode(token_ids(rows, time, SOURCES, noise), lengths(rows))
+        return rows_of(search(model, memory))
+
+    together = found(ROWS, 7, 0)
+    longer = found((*ROWS[::-1], (9, 11)), 11, 5)[2::-1]
+    for row, (one, other) in enumerate(zip(together, longer, strict=True)):
+        (alone,) = found(ROWS[row : row + 1], 7, 1)
+        for received in (other, alone):
+            assert [tokens for tokens, _ in received] == [tokens for tokens, _ in one]
+            np.testing.assert_allclose([score for _, score in received], [score for _, score in one], atol=1e-5)
+
+
+def test_a_models_search_is_one_trace_over_lengths_and_xla_agrees(built):
+    model = built.layer
+
+    def search(source, sizes):
+        return beam_search(model, model.encode(source, sizes), 5, beams=3)
+
+    specs = [tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)]
+    graph = tf.function(search, input_signature=specs)
+    for rows, time in ((ROWS, 7), (((5, 1),), 1), (((6, 11), (7, 4)), 11)):
+        inputs = token_ids(rows, time, SOURCES), lengths(rows)
+        assert_close(numpy_leaves(graph(*inputs)), numpy_leaves(search(*inputs)))
+    assert graph.experimental_get_tracing_count() == 1
+    xla = tf.function(search, jit_compile=True)
+    assert_close(numpy_leaves(xla(*inputs)), numpy_leaves(graph(*inputs)))
+
+
+SEARCH = """
+import pathlib, sys
+import numpy, keras, zoo
+from zoo.decoding import beam_search, greedy
+
+for path in pathlib.Path(sys.argv[1]).glob("*.keras"):
+    model = keras.models.load_model(path, safe_mode=True)
+    inputs = numpy.load(path.with_suffix(".npz"))
+    memory = model.encode(inputs["source_ids"], inputs["source_lengths"])
+    found = [*greedy(model, memory, 5), *beam_search(model, memory, 5, beams=3)]
+    found = [keras.ops.convert_to_numpy(leaf) for leaf in found]
+    numpy.savez(path.with_suffix(".found"), *found)
+    path.with_suffix(".found.npz").rename(path.with_suffix(".search.npz"))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("built", [FIRST], indirect=True)
+def test_jax_finds_the_same(built, tmp_path):
+    elsewhere.pack(built, tmp_path)
+    elsewhere.run_elsewhere(tmp_path, "jax", SEARCH)
+    inputs = elsewhere.flat_arguments(built)
+    memory = built.layer.encode(inputs["source_ids"], inputs["source_lengths"])
+    expected = [*greedy(built.layer, memory, 5), *beam_search(built.layer, memory, 5, beams=3)]
+    found = np.load(tmp_path / f"{built.case.name}.search.npz")
+    assert_close([found[name] for name in found.files], numpy_leaves(expected))

@@ -1,0 +1,56 @@
+"""Laws about other processes: a fresh one loads what this one saved, and another backend agrees.
+
+Starting a process is dear, so models are gathered: `pack` many, `run_elsewhere` once, `check` each.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from tests.contracts import assert_close, flat_arguments, functional
+
+ROOT = Path(__file__).resolve().parents[1]
+
+LOAD = """
+import pathlib, sys
+import numpy, keras, zoo
+
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*.keras")):
+    model = keras.models.load_model(path, safe_mode=True)
+    outputs = model(dict(numpy.load(path.with_suffix(".npz"))))
+    outputs = [keras.ops.convert_to_numpy(leaf) for leaf in keras.tree.flatten(outputs)]
+    numpy.savez(path.with_suffix("." + keras.backend.backend()), *outputs)
+"""
+
+
+def pack(built, folder):
+    """`name.keras` and, as `name.npz`, its inputs."""
+    functional(built)[0].save(folder / f"{built.case.name}.keras")
+    np.savez(folder / f"{built.case.name}.npz", **flat_arguments(built))
+
+
+def run_elsewhere(folder, backend, code=LOAD):
+    """Run `code` on the folder in a fresh process, which knows the library and no test."""
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": backend,
+        "PYTHONPATH": str(ROOT),
+        "JAX_DISABLE_MOST_OPTIMIZATIONS": "1",  # compiles faster
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(folder)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr[-5000:]
+
+
+def check(built, folder, backend):
+    found = np.load(folder / f"{built.case.name}.{backend}.npz")
+    assert_close([found[name] for name in found.files], built.outputs)

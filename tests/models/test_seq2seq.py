@@ -1,0 +1,173 @@
+"""Seq2Seq against the papers' equations, its step protocol, and its settings."""
+
+import re
+
+import numpy as np
+import pytest
+from keras import ops
+
+from tests import oracles
+from tests.contracts import build, check_steps, lengths, token_ids
+from tests.models.cases import CASES, SOURCES, TARGETS
+from zoo.models import Seq2Seq
+
+ROWS = ((1, 7), (2, 3), (3, 0))
+SOURCE, LENGTHS = token_ids(ROWS, 7, SOURCES, noise=5), lengths(ROWS)
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Each case's model with random weights, built when it is first asked for."""
+    built = {}
+    cases = {case.name: case for case in CASES}
+
+    def model(name):
+        if name not in built:
+            built[name] = build(cases[name]).layer
+        return built[name]
+
+    return model
+
+
+@pytest.mark.parametrize("attention", ["additive", "dot"])
+def test_is_the_papers_model(models, attention):
+    """RNNsearch: a GRU both ways, alignment from the state before the step, one softmax."""
+    model = models(f"seq2seq-gru-1-{attention}")
+    target = token_ids(((4, 5), (5, 5), (6, 5)), 5, TARGETS)
+    inputs = {"source_ids": SOURCE, "source_lengths": LENGTHS, "target_ids": target}
+    received = ops.convert_to_numpy(model(inputs))
+
+    read, write = oracles.numpy(model.source_embedding.embeddings, model.target_embedding.embeddings)
+    both = model.encoder.layers[0]
+    forward, _ = oracles.from_keras("gru", both.forward_layer.cell)
+    backward, _ = oracles.from_keras("gru", both.backward_layer.cell)
+    hidden, finals = oracles.encode(forward, backward, read[SOURCE], LENGTHS, 5)
+
+    bridge, readout = model.decoder.bridges[0], model.readout
+    W_s, b_s, W_t, b_t, b = oracles.numpy(bridge.kernel, bridge.bias, readout.kernel, readout.bias, model.bias)
+    step, _ = oracles.from_keras("gru", model.decoder.step_cell.cell)
+    score = oracles.score_of(model.decoder.attention)
+    for row, length in enumerate(LENGTHS):
+        s = np.tanh(finals[0][row] @ W_s + b_s)
+        for j, y in enumerate(write[target[row]]):
+            context, _ = oracles.attend(score, s, hidden[row, :length])
+            (s,) = step(np.concatenate([y, context]), (s,))
+            t = np.tanh(np.concatenate([s, context, y]) @ W_t + b_t)
+            np.testing.assert_allclose(received[row, j], write @ t + b, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(case.name, marks=() if case.core else pytest.mark.slow) for case in CASES],
+)
+def test_steps_are_the_full_pass(models, name):
+    targets = token_ids(((7, 15), (8, 15), (9, 15)), 15, TARGETS).reshape(3, 3, 5)
+    check_steps(models(name), SOURCE, LENGTHS, targets)
+
+
+@pytest.mark.parametrize("attention", [None, "additive", "dot"])
+def test_logits_depend_on_no_later_target(models, attention):
+    model = models(f"seq2seq-gru-1-{attention}")
+    target = token_ids(((4, 5), (5, 5), (6, 5)), 5, TARGETS)
+    inputs = {"source_ids": SOURCE, "source_lengths": LENGTHS, "target_ids": target}
+    before = ops.convert_to_numpy(model(inputs))
+    for position in range(5):
+        other = target.copy()
+        other[:, position] = (other[:, position] + 1) % TARGETS
+        after = ops.convert_to_numpy(model({**inputs, "target_ids": other}))
+        np.testing.assert_array_equal(after[:, :position], before[:, :position])
+        assert np.all(np.any(after[:, position] != before[:, position], axis=-1))
+
+
+@pytest.mark.parametrize("attention", [None, "additive", "dot"])
+def test_every_source_word_counts(models, attention):
+    model = models(f"seq2seq-lstm-1-{attention}")
+    inputs = {
+        "source_ids": SOURCE,
+        "source_lengths": LENGTHS,
+        "target_ids": token_ids(((4, 5), (5, 5), (6, 5)), 5, TARGETS),
+    }
+    before = ops.convert_to_numpy(model(inputs))
+    for position in range(7):
+        other = SOURCE.copy()
+        other[:, position] = (other[:, position] + 1) % SOURCES
+        after = ops.convert_to_numpy(model({**inputs, "source_ids": other}))
+        changed = np.any(after != before, axis=(1, 2))
+        np.testing.assert_array_equal(changed, position < LENGTHS)
+
+
+def test_dropout_is_seeded_and_in_training_only():
+    def make():
+        return Seq2Seq(SOURCES, TARGETS, 5, num_layers=2, dropout=0.5, seed=3)
+
+    inputs = {
+        "source_ids": SOURCE,
+        "source_lengths": LENGTHS,
+        "target_ids": token_ids(ROWS, 7, TARGETS),
+    }
+    first, second = make(), make()
+    still = ops.convert_to_numpy(first(inputs))
+    second(inputs)
+    trainable = [ops.convert_to_numpy(weight) for weight in first.trainable_weights]
+    for weight, value in zip(second.trainable_weights, trainable, strict=True):
+        weight.assign(value)
+    np.testing.assert_array_equal(ops.convert_to_numpy(first(inputs, training=False)), still)
+    one, other = (ops.convert_to_numpy(model(inputs, training=True)) for model in (first, second))
+    np.testing.assert_array_equal(one, other)
+    assert np.abs(one - still).max() > 1e-3
+    assert np.abs(ops.convert_to_numpy(first(inputs, training=True)) - one).max() > 1e-3
+
+
+def test_a_policy_reaches_every_part():
+    model = Seq2Seq(SOURCES, TARGETS, 5, cell="lstm", num_layers=2, dtype="mixed_bfloat16")
+    inputs = {"source_ids": SOURCE, "source_lengths": LENGTHS, "target_ids": SOURCE}
+    assert ops.dtype(model(inputs)) == "float32"
+    parts = [part for part in model._flatten_layers() if part is not model]
+    assert {part.compute_dtype for part in parts} == {"bfloat16"}
+    assert {weight.dtype for weight in model.trainable_weights} == {"float32"}
+
+
+def test_the_output_matrix_is_the_embedding():
+    model = Seq2Seq(SOURCES, TARGETS, 5)
+    model.build()
+    shapes = [tuple(weight.shape) for weight in model.trainable_weights]
+    assert shapes.count((TARGETS, 5)) == 1
+    assert (5, TARGETS) not in shapes
+
+
+def test_signatures_are_the_table():
+    table = {signature.name: signature for signature in Seq2Seq(SOURCES, TARGETS, 5).signatures()}
+    assert set(table) == {"serving_default", "tokens", "greedy", "score"}
+
+    def names(specs):
+        return [(spec.name, spec.dtype, len(spec.shape)) for spec in specs]
+
+    found = [("output_ids", "int32", 3), ("output_lengths", "int32", 2), ("scores", "float32", 2)]
+    for name in ("tokens", "greedy"):
+        assert names(table[name].inputs) == [("token_ids", "int32", 2), ("lengths", "int32", 1)]
+        assert names(table[name].outputs) == found
+    assert names(table["serving_default"].inputs) == [("text", "string", 1)]
+    assert names(table["serving_default"].outputs) == [
+        ("output_text", "string", 1),
+        ("scores", "float32", 1),
+    ]
+    assert [name for name, _, _ in names(table["score"].inputs)] == [
+        "source_ids",
+        "source_lengths",
+        "target_ids",
+        "target_lengths",
+    ]
+    assert names(table["score"].outputs) == [("log_probs", "float32", 1)]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"attention": "bahdanau"}, "[None, 'additive', 'dot'], received 'bahdanau'"),
+        ({"cell": "rnn"}, "['gru', 'gru_reset_before', 'lstm', 'simple_rnn'], received 'rnn'"),
+        ({"num_layers": 0}, "num_layers must be at least 1. Received: 0"),
+    ],
+)
+def test_settings_are_checked(settings, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Seq2Seq(SOURCES, TARGETS, 5, **settings)

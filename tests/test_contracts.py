@@ -1,0 +1,69 @@
+"""Everything public goes through the contract battery."""
+
+import inspect
+
+import keras
+import pytest
+
+import zoo
+from tests import contracts, elsewhere
+from tests.attention import cases as attention
+from tests.models import cases as models
+from tests.recurrent import cases as recurrent
+
+CASES = [*attention.CASES, *recurrent.CASES, *models.CASES]
+
+
+def cost(case, law):
+    return () if case.core or law in contracts.CHEAP else pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def build():
+    """Each case's layer is built once for the whole battery."""
+    layers = {}
+
+    def built(case):
+        if case.name not in layers:
+            keras.utils.set_random_seed(1)
+            layers[case.name] = contracts.build(case)
+        return layers[case.name]
+
+    return built
+
+
+@pytest.mark.parametrize(
+    ("case", "law"),
+    [
+        pytest.param(case, law, id=f"{case.name}-{law}", marks=cost(case, law))
+        for case in CASES
+        for law in contracts.LAWS
+        if law not in case.without
+    ],
+)
+def test_law(case, law, build):
+    contracts.LAWS[law](build(case))
+
+
+@pytest.mark.parametrize("core", [True, pytest.param(False, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_loads_elsewhere(backend, core, build, tmp_path, subtests):
+    """In a fresh process of either backend, which imported zoo: one process for all cases."""
+    cases = [case for case in CASES if case.core is core and "elsewhere" not in case.without]
+    for case in cases:
+        elsewhere.pack(build(case), tmp_path)
+    elsewhere.run_elsewhere(tmp_path, backend)
+    for case in cases:
+        with subtests.test(case.name):
+            elsewhere.check(build(case), tmp_path, backend)
+
+
+def test_everything_public_has_a_case(build):
+    used = set()
+    for case in CASES:
+        layer = build(case).layer
+        used |= {type(one) for one in [layer, *layer._flatten_layers()]}
+    rooms = (zoo.attention, zoo.recurrent, zoo.models)
+    public = {getattr(room, name) for room in rooms for name in room.__all__}
+    missing = {one for one in public if inspect.isclass(one)} - used
+    assert not missing, f"no case covers {missing}"
