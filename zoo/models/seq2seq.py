@@ -8,6 +8,7 @@ from zoo.masks import length_mask
 from zoo.recurrent import RecurrentDecoder, RecurrentEncoder
 from zoo.recurrent.decoder import flatten_beams
 from zoo.registry import register
+from zoo.seeds import shifted
 from zoo.specs import Signature, TensorSpec
 
 ATTENTIONS = {
@@ -15,6 +16,7 @@ ATTENTIONS = {
     "additive": lambda units, dtype: AdditiveAttention(units, dtype=dtype),
     "dot": lambda units, dtype: DotProductAttention(units, scale=units**-0.5, dtype=dtype),
 }
+DROPOUTS = ("source", "memory", "target", "readout")
 
 
 @register
@@ -89,15 +91,15 @@ class Seq2Seq(keras.Model):
         self.source_embedding = layers.Embedding(source_vocab_size, units, dtype=policy)
         self.target_embedding = layers.ReversibleEmbedding(target_vocab_size, units, dtype=policy)
         self.own_encoder = encoder
-        self.encoder = encoder or RecurrentEncoder(units, cell, num_layers, dropout=dropout, seed=seed, dtype=policy)
+        self.encoder = encoder or RecurrentEncoder(
+            units, cell, num_layers, dropout=dropout, seed=shifted(seed, len(DROPOUTS)), dtype=policy
+        )
         attend = ATTENTIONS[attention](units, policy)
         self.decoder = RecurrentDecoder(units, cell, attend, num_layers, dtype=policy)
         self.readout = layers.Dense(units, activation="tanh", dtype=policy)
         self.drop = {
-            name: layers.Dropout(
-                dropout, seed=None if seed is None else seed + index, name=f"drop_{name}", dtype=policy
-            )
-            for index, name in enumerate(("source", "memory", "target", "readout"))
+            name: layers.Dropout(dropout, seed=shifted(seed, index), name=f"drop_{name}", dtype=policy)
+            for index, name in enumerate(DROPOUTS)
         }
 
     def build(self, input_shape=None):

@@ -5,6 +5,7 @@ from keras import layers, ops
 
 from zoo.recurrent.cells import check_cell, make_layer
 from zoo.registry import register
+from zoo.seeds import shifted
 
 
 @register
@@ -42,7 +43,10 @@ class RecurrentEncoder(layers.Layer):
         self.bidirectional, self.dropout, self.seed = bidirectional, dropout, seed
         self.supports_masking = True
         self.layers = [self._make_layer() for _ in range(num_layers)]
-        self.dropouts = [layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy) for _ in range(num_layers - 1)]
+        self.dropouts = [
+            layers.Dropout(dropout, seed=shifted(seed, index), dtype=self.dtype_policy)
+            for index in range(num_layers - 1)
+        ]
 
     def _make_layer(self):
         layer = make_layer(
