@@ -21,8 +21,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import keras
 import numpy as np
 import tensorflow as tf
+from timing import compared, measure, table, write
 
-from benchmarks.timing import compared, measure, table, write
 from serving.onnx.convert import convert, load
 from serving.onnx.quantize import quantize
 from serving.signatures import find, generation

@@ -24,8 +24,8 @@ import numpy as np
 import onnx
 import tensorflow as tf
 from keras import layers, ops
+from timing import compared, seconds, table, write
 
-from benchmarks.timing import compared, seconds, table, write
 from serving.onnx.convert import convert, load
 from serving.onnx.graphs import walk
 from serving.onnx.quantize import quantize
