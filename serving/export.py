@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
 
+import keras
+
 from serving import saved_model
 from serving.artefact import MANIFEST, sha256
 from serving.onnx import convert as onnx_convert
@@ -44,6 +46,10 @@ class Settings:
     texts: tuple = ()
     int8: bool = True
 
+    def __post_init__(self):
+        if not self.beams or min(self.beams) < 1:
+            raise ValueError(f"Beam widths must be at least 1, and there must be one. Received: {list(self.beams)}.")
+
     def generation(self, beams=None):
         return {"beams": beams or self.beams[0], "max_length": self.max_length, "alpha": self.alpha}
 
@@ -60,9 +66,16 @@ def export(model, tokenizers, out, settings, version=None, say=lambda stage: Non
         say: called with a line per stage.
 
     Raises:
-        ValueError: the version exists, or the model is not float32.
+        ValueError: the version exists or is not positive, the model is not float32, the backend is not TensorFlow.
         ParityError, ConversionError: see there.
     """
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            f"Export needs the tensorflow backend; this process runs on {keras.backend.backend()}. Set "
+            "KERAS_BACKEND=tensorflow: a model trained on another backend loads there."
+        )
+    if version is not None and version < 1:
+        raise ValueError(f"A version is a positive integer. Received: {version}. Leave it out for the next one.")
     if model.compute_dtype != "float32":
         raise ValueError(
             f"Export needs a float32 model; this one computes in {model.compute_dtype}. Load it with a float32 policy: "

@@ -70,18 +70,19 @@ def main(argv=None):
     except (ImportError, ValueError, OSError, FloatingPointError) as error:
         if os.environ.get("SEQZOO_DEBUG"):
             raise
-        message = _missing(error) if isinstance(error, ImportError) else str(error)
+        message = _missing(error, chosen) if isinstance(error, ImportError) else str(error)
         misused = isinstance(error, ValueError) and not isinstance(error, ServingError)
     print(f"seqzoo {chosen}: {' '.join(message.split())}", file=sys.stderr)
     return 2 if misused else 1
 
 
-def _missing(error):
+def _missing(error, chosen):
     module = (error.name or "").split(".")[0]
     extra = EXTRAS.get(module)
     if extra is None:
         return str(error)
-    other = " (or set KERAS_BACKEND=jax)" if module == "tensorflow" else ""
+    trains = module == "tensorflow" and chosen in ("train", "evaluate")  # the rest needs TensorFlow itself
+    other = " (or set KERAS_BACKEND=jax)" if trains else ""
     return f"{module} is not installed: pip install 'seqzoo[{extra}]'{other}"
 
 

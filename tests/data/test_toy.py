@@ -1,6 +1,6 @@
 import pytest
 
-from zoo.data import copy, reversal
+from zoo.data import reversal
 
 
 def test_targets_are_the_sources_reversed():
@@ -8,11 +8,6 @@ def test_targets_are_the_sources_reversed():
     assert [source[::-1] for source in sources] == targets
     assert {len(source.split(" ")) for source in sources} == {2, 3, 4, 5, 6, 7}
     assert set("".join(sources)) == set("abcde ")
-
-
-def test_copies_are_equal():
-    sources, targets = copy(20, 1, 5, "xyz", seed=3)
-    assert sources == targets and len(sources) == 20
 
 
 def test_the_seed_decides():

@@ -86,6 +86,26 @@ def test_only_float32_is_exported(tokenizers, tmp_path):
     assert left(tmp_path) == []
 
 
+@pytest.mark.parametrize("version", [0, -3])
+def test_a_version_is_positive(version, model, tokenizers, settings, tmp_path):
+    with pytest.raises(ValueError, match=f"positive integer. Received: {version}"):
+        export(model, tokenizers, tmp_path, settings, version=version)
+    assert left(tmp_path) == []
+
+
+@pytest.mark.parametrize("beams", [(), (0,), (4, -1)])
+def test_beam_widths_are_positive(beams):
+    with pytest.raises(ValueError, match="Beam widths must be at least 1"):
+        Settings("any", "test", beams=beams)
+
+
+def test_only_tensorflow_exports(model, tokenizers, settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(serving.export.keras.backend, "backend", lambda: "jax")
+    with pytest.raises(ValueError, match="needs the tensorflow backend; this process runs on jax"):
+        export(model, tokenizers, tmp_path, settings)
+    assert left(tmp_path) == []
+
+
 def test_it_runs_where_tensorflow_is_not_imported(artefact, model, tokenizers, settings):
     code = (
         "import json, sys; from serving.runtime import Runtime;"

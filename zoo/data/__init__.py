@@ -3,11 +3,10 @@
 from zoo.data.batching import Batches, pad
 from zoo.data.dates import dates
 from zoo.data.parallel import find_parallel, read_lines, read_parallel
-from zoo.data.toy import copy, reversal
+from zoo.data.toy import reversal
 
 __all__ = [
     "Batches",
-    "copy",
     "dates",
     "find_parallel",
     "pad",

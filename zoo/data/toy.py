@@ -23,18 +23,6 @@ def reversal(
     return [" ".join(s) for s in sequences], [" ".join(s[::-1]) for s in sequences]
 
 
-def copy(
-    count: int,
-    min_length: int = 3,
-    max_length: int = 12,
-    alphabet: str = string.ascii_lowercase,
-    seed: int = 0,
-) -> tuple[list[str], list[str]]:
-    """Sequences and themselves; arguments and result as for `reversal`."""
-    sequences = _sequences(count, min_length, max_length, alphabet, seed)
-    return [" ".join(s) for s in sequences], [" ".join(s) for s in sequences]
-
-
 def _sequences(count, min_length, max_length, alphabet, seed) -> list[list[str]]:
     if not 1 <= min_length <= max_length:
         raise ValueError(f"Expected 1 <= min_length <= max_length; received {min_length} and {max_length}.")

@@ -43,6 +43,8 @@ def translate(run, sentences, *, beams=None, alpha=None, max_length=None, batch_
     Returns:
         A list of strings in the order of `sentences`.
     """
+    if beams is not None and beams < 1:  # here, because inside a model's call Keras would wrap the message
+        raise ValueError(f"The beam width must be at least 1 (1 is greedy). Received: {beams}.")
     recipe, model, source_tokenizer, target_tokenizer = run
     searcher = Searcher(
         model,
