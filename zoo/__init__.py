@@ -4,6 +4,6 @@ Importing `zoo` registers every class, so that `keras.models.load_model` finds t
 neither TensorFlow Text nor ONNX, and TensorFlow only where it is the Keras backend.
 """
 
-from zoo import attention, models, recurrent
+from zoo import attention, blocks, depth, embeddings, feedforward, models, recurrent
 
-__all__ = ["attention", "models", "recurrent"]
+__all__ = ["attention", "blocks", "depth", "embeddings", "feedforward", "models", "recurrent"]

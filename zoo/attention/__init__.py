@@ -2,5 +2,6 @@
 
 from zoo.attention.additive import AdditiveAttention
 from zoo.attention.dot_product import DotProductAttention
+from zoo.attention.multi_head import MultiHeadAttention
 
-__all__ = ["AdditiveAttention", "DotProductAttention"]
+__all__ = ["AdditiveAttention", "DotProductAttention", "MultiHeadAttention"]

@@ -2,5 +2,6 @@
 
 from zoo.decoding.beam import beam_search
 from zoo.decoding.greedy import greedy
+from zoo.decoding.sampling import sample, uniforms
 
-__all__ = ["beam_search", "greedy"]
+__all__ = ["beam_search", "greedy", "sample", "uniforms"]

@@ -2,7 +2,8 @@
 
 from keras import ops
 
-from zoo.decoding.loop import EOS, IMPOSSIBLE, PAD, decode, gather_beams, write
+from zoo.beams import gather_beams
+from zoo.decoding.loop import EOS, IMPOSSIBLE, PAD, decode, write
 
 
 def length_penalty(length, alpha):
@@ -51,9 +52,9 @@ class Beam:
         reachable = hypotheses["log_probs"][:, 0] / length_penalty(self.max_length, self.alpha)
         return reachable <= hypotheses["ended"]["scores"][:, -1]
 
-    def advance(self, position, log_probs, hypotheses):
-        vocabulary = log_probs.shape[-1]
-        totals = log_probs + hypotheses["log_probs"][:, :, None]
+    def advance(self, position, logits, hypotheses):
+        vocabulary = logits.shape[-1]
+        totals = logits + (hypotheses["log_probs"] - ops.logsumexp(logits, axis=-1))[:, :, None]
         totals = ops.reshape(totals, (-1, self.beams * vocabulary))
         totals, flat = ops.top_k(totals, min(2 * self.beams, self.beams * vocabulary))
         flat = ops.cast(flat, "int32")
@@ -100,7 +101,7 @@ class Beam:
         return ops.where(inside, found["tokens"], PAD), found["lengths"], found["scores"]
 
 
-def beam_search(model, memory, max_length, beams=4, alpha=0.6):
+def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False):
     """Beam search over the step protocol, best hypothesis first.
 
     `score(Y) = log p(Y | x) / ((5 + |Y|) / 6)^alpha`, |Y| counting EOS. `alpha = 0` compares log-probabilities.
@@ -115,4 +116,4 @@ def beam_search(model, memory, max_length, beams=4, alpha=0.6):
     """
     if alpha < 0:
         raise ValueError(f"The length penalty's alpha must be >= 0. Received: {alpha!r}.")
-    return decode(model, memory, Beam(beams, max_length, alpha), beams, max_length)
+    return decode(model, memory, Beam(beams, max_length, alpha), beams, max_length, growing)

@@ -6,25 +6,32 @@ from zoo.decoding.loop import EOS, PAD, decode, write
 
 
 class Greedy:
-    """`y_i = argmax_v p(v | y_<i, x)`; ties go to the lowest id. A row that has met EOS is frozen."""
+    """`y_i = argmax_v p(v | y_<i, x)`; ties go to the lowest id. A row that has met EOS is frozen.
 
-    def __init__(self, max_length):
-        self.max_length = max_length
+    Rows are `(batch, width)`, each for itself; another way to `choose` makes another strategy.
+    """
+
+    def __init__(self, max_length, width=1):
+        self.max_length, self.width = max_length, width
+
+    def choose(self, position, logits):
+        """`(log_probs, token_ids)` `(batch, width)` of float32 logits `(batch, width, vocabulary)`."""
+        best, token = ops.top_k(logits, 1)
+        return best[..., 0] - ops.logsumexp(logits, axis=-1), ops.cast(token[..., 0], "int32")
 
     def begin(self, batch):
         return {
-            "tokens": ops.full((batch, 1, self.max_length), PAD, dtype="int32"),
-            "lengths": ops.zeros((batch, 1), dtype="int32"),
-            "scores": ops.zeros((batch, 1), dtype="float32"),
-            "finished": ops.zeros((batch, 1), dtype="bool"),
+            "tokens": ops.full((batch, self.width, self.max_length), PAD, dtype="int32"),
+            "lengths": ops.zeros((batch, self.width), dtype="int32"),
+            "scores": ops.zeros((batch, self.width), dtype="float32"),
+            "finished": ops.zeros((batch, self.width), dtype="bool"),
         }
 
     def done(self, hypotheses):
-        return hypotheses["finished"][:, 0]
+        return ops.all(hypotheses["finished"], axis=1)
 
-    def advance(self, position, log_probs, hypotheses):
-        gain, token = ops.top_k(log_probs, 1)
-        gain, token = gain[..., 0], ops.cast(token[..., 0], "int32")
+    def advance(self, position, logits, hypotheses):
+        gain, token = self.choose(position, logits)
         running = ops.logical_not(hypotheses["finished"])
         grows = ops.logical_and(running, token != EOS)
         tokens = write(hypotheses["tokens"], position, ops.where(grows, token, PAD))
@@ -43,10 +50,10 @@ class Greedy:
         return hypotheses["tokens"], hypotheses["lengths"], hypotheses["scores"]
 
 
-def greedy(model, memory, max_length):
+def greedy(model, memory, max_length, growing=False):
     """Greedy decoding over the step protocol.
 
     Returns: `token_ids (batch, 1, max_length)` int32 without EOS and PAD after the end, `lengths (batch, 1)` int32, and
     `scores (batch, 1)`: the log-probability of the tokens, EOS included if it was reached.
     """
-    return decode(model, memory, Greedy(max_length), 1, max_length)
+    return decode(model, memory, Greedy(max_length), 1, max_length, growing)

@@ -1,34 +1,14 @@
 """The one loop of all decoding: step the model, let a strategy choose, until every row is done.
 
-The model is known only by the step protocol: `start(memory, beams, max_length) -> state` and
-`step(token_ids, state, memory) -> (logits, state)`. Beams are query positions: a state's leaves are
-`(batch, beams, ...)`, a memory's leaves `(batch, ...)`, and the memory is captured by the loop, not carried. All sizes
-but the batch are static.
+The model is known only by the step protocol: `start(memory, beams, max_length) -> (token_ids, state)`,
+`step(token_ids, state, memory) -> (logits, state)` and `reorder(state, parents) -> state`. Beams are query positions: a
+memory's leaves are `(batch, ...)`, once per sentence, and it is captured by the loop, not carried.
 """
 
-from keras import ops, tree
+from keras import ops
 
 BOS, EOS, PAD = 2, 3, 0
 IMPOSSIBLE = -1e9  # the score of a slot that holds no hypothesis
-
-
-def first_leaf(memory):
-    return tree.flatten(memory)[0]
-
-
-def gather_beams(structure, parents):
-    """Every leaf `(batch, beams, ...)` reordered along its beams: `leaf[b, k] <- leaf[b, parents[b, k]]`."""
-
-    def gather(leaf):
-        batch, beams = ops.shape(leaf)[0], ops.shape(leaf)[1]
-        rows = ops.arange(batch, dtype="int32")[:, None] * beams + parents
-        flat = ops.reshape(leaf, (-1, *ops.shape(leaf)[2:]))
-        return ops.reshape(
-            ops.take(flat, ops.reshape(rows, (-1,)), axis=0),
-            (batch, ops.shape(parents)[1], *ops.shape(leaf)[2:]),
-        )
-
-    return tree.map_structure(gather, structure)
 
 
 def write(tokens, position, chosen):
@@ -37,12 +17,16 @@ def write(tokens, position, chosen):
     return ops.where(here, chosen[:, :, None], tokens)
 
 
-def decode(model, memory, strategy, beams, max_length):
+def decode(model, memory, strategy, beams, max_length, growing=False):
     """Run `strategy` over `model` for at most `max_length` tokens and return what `strategy.finish` makes of it.
 
     A strategy has `begin(batch) -> hypotheses`, `done(hypotheses) -> (batch,) bool`,
-    `advance(position, log_probs, hypotheses) -> (next tokens (batch, beams), hypotheses, parents or None)` and
-    `finish(hypotheses)`. `log_probs` is float32 `(batch, beams, vocabulary)`.
+    `advance(position, logits, hypotheses) -> (next tokens (batch, beams), hypotheses, parents or None)` and
+    `finish(hypotheses)`. `logits` is float32 `(batch, beams, vocabulary)`.
+
+    Args:
+        growing: let the model's caches grow from step to step instead of having their full size from the start. Does
+            less work, but shapes change: for graphs of TensorFlow and ONNX, not for XLA.
 
     Raises:
         ValueError: `beams` or `max_length` is not a positive integer.
@@ -50,24 +34,17 @@ def decode(model, memory, strategy, beams, max_length):
     for name, value in (("beams", beams), ("max_length", max_length)):
         if not isinstance(value, int) or value < 1:
             raise ValueError(f"{name} must be a positive integer (sizes are static). Received: {value!r}.")
-    batch = ops.shape(first_leaf(memory))[0]
-    last = ops.full((batch, beams), BOS, dtype="int32")
 
     def going(position, last, state, hypotheses):
         return ops.logical_and(position < max_length, ops.logical_not(ops.all(strategy.done(hypotheses))))
 
     def body(position, last, state, hypotheses):
         logits, state = model.step(last, state, memory)
-        log_probs = ops.log_softmax(ops.cast(logits, "float32"), axis=-1)
-        last, hypotheses, parents = strategy.advance(position, log_probs, hypotheses)
+        last, hypotheses, parents = strategy.advance(position, ops.cast(logits, "float32"), hypotheses)
         if parents is not None:
-            state = gather_beams(state, parents)
+            state = model.reorder(state, parents)
         return position + 1, last, state, hypotheses
 
-    loop = (
-        ops.convert_to_tensor(0, dtype="int32"),
-        last,
-        model.start(memory, beams, max_length),
-        strategy.begin(batch),
-    )
+    last, state = model.start(memory, beams, None if growing else max_length)
+    loop = ops.zeros((), dtype="int32"), last, state, strategy.begin(ops.shape(last)[0])
     return strategy.finish(ops.while_loop(going, body, loop)[3])

@@ -1,5 +1,8 @@
 """What a user builds."""
 
+from zoo.models.labelling import Classifier, Tagger
+from zoo.models.language_model import LanguageModel
 from zoo.models.seq2seq import Seq2Seq
+from zoo.models.transformer import Transformer
 
-__all__ = ["Seq2Seq"]
+__all__ = ["Classifier", "LanguageModel", "Seq2Seq", "Tagger", "Transformer"]

@@ -1,15 +1,16 @@
 """Recurrent sequence to sequence, with and without attention."""
 
 import keras
-from keras import layers, ops
+from keras import layers, ops, tree
 
 from zoo.attention import AdditiveAttention, DotProductAttention
+from zoo.beams import flatten_beams, gather_beams
+from zoo.decoding.loop import BOS
 from zoo.masks import length_mask
+from zoo.models import signatures
 from zoo.recurrent import RecurrentDecoder, RecurrentEncoder
-from zoo.recurrent.decoder import flatten_beams
 from zoo.registry import register
 from zoo.seeds import shifted
-from zoo.specs import Signature, TensorSpec
 
 ATTENTIONS = {
     None: lambda units, dtype: None,
@@ -132,8 +133,9 @@ class Seq2Seq(keras.Model):
         return self.decoder.remember(self.drop["memory"](values, training=training), mask, states)
 
     def start(self, memory, beams=1, max_length=None):
-        """The state before the first token; every leaf is `(batch, beams, ...)`."""
-        return self.decoder.start(memory, beams)
+        """BOS for every beam `(batch, beams)`, and the state before it; its leaves are `(batch, beams, ...)`."""
+        state = self.decoder.start(memory, beams)
+        return ops.full((ops.shape(tree.flatten(memory)[0])[0], beams), BOS, dtype="int32"), state
 
     def step(self, token_ids, state, memory):
         """`(batch, beams)` last tokens -> logits `(batch, beams, vocabulary)` and the next state."""
@@ -143,9 +145,13 @@ class Seq2Seq(keras.Model):
         shape = ops.shape(token_ids)
         return ops.reshape(logits, (shape[0], shape[1], logits.shape[-1])), state
 
+    def reorder(self, state, parents):
+        """The state whose beam `k` goes on from beam `parents[:, k]`."""
+        return gather_beams(state, parents)
+
     def signatures(self):
         """The typed table of what this model serves; names are the same in SavedModel, ONNX, client and documents."""
-        return signatures()
+        return signatures.generating()
 
     def get_config(self):
         encoder = self.own_encoder and keras.saving.serialize_keras_object(self.own_encoder)
@@ -156,40 +162,3 @@ class Seq2Seq(keras.Model):
         encoder = config.get("encoder")
         encoder = encoder and keras.saving.deserialize_keras_object(encoder)
         return cls(**{**config, "encoder": encoder})
-
-
-def ids(name, time="time"):
-    return TensorSpec(name, "int32", ("batch", time))
-
-
-def lengths(name):
-    return TensorSpec(name, "int32", ("batch",))
-
-
-def signatures():
-    """Signatures of every model that reads one sequence of ids and writes another."""
-    found = (
-        TensorSpec("output_ids", "int32", ("batch", "beams", "output_time")),
-        TensorSpec("output_lengths", "int32", ("batch", "beams")),
-        TensorSpec("scores", "float32", ("batch", "beams")),
-    )
-    source = (ids("token_ids"), lengths("lengths"))
-    return (
-        Signature(
-            "serving_default",
-            (TensorSpec("text", "string", ("batch",)),),
-            (TensorSpec("output_text", "string", ("batch",)), TensorSpec("scores", "float32", ("batch",))),
-        ),
-        Signature("tokens", source, found),
-        Signature("greedy", source, found),
-        Signature(
-            "score",
-            (
-                ids("source_ids"),
-                lengths("source_lengths"),
-                ids("target_ids", "target_time"),
-                lengths("target_lengths"),
-            ),
-            (TensorSpec("log_probs", "float32", ("batch",)),),
-        ),
-    )

@@ -3,14 +3,10 @@
 import keras
 from keras import layers, ops, tree
 
+from zoo.beams import flatten_beams
 from zoo.recurrent.attention_cell import AttentionCell
 from zoo.recurrent.cells import check_cell, make_cell
 from zoo.registry import register
-
-
-def flatten_beams(tensor):
-    """(batch, beams, ...) -> (batch * beams, ...)."""
-    return ops.reshape(tensor, (-1, *tensor.shape[2:]))
 
 
 def nested_list(size):

@@ -1,0 +1,38 @@
+"""Keys and values of what has been written, one pool per source sentence, shared by its beams.
+
+A step appends one slot per beam; slot `j` of a step belongs to beam `j`, and `seen[b, k, s]` says whether beam `k`'s
+history holds slot `s`. When beams change parents only `seen` moves, never a key: a tree of hypotheses in one array.
+Keys and values are `(batch, heads, slots, head_dim)`.
+
+A *growing* pool is extended by concatenation: no step looks at a slot that is not written yet, but its shape changes,
+which XLA cannot have. A *static* pool has all slots from the start and is written in place.
+"""
+
+from keras import ops
+
+
+def empty(batch, heads, slots, head_dim, dtype):
+    """A pool without content: `{"keys", "values"}`."""
+    zeros = ops.zeros((batch, heads, slots, head_dim), dtype=dtype)
+    return {"keys": zeros, "values": zeros}
+
+
+def add_room(cache, slots):
+    """A static pool: the same with `slots` more, still to be written."""
+    return {name: ops.pad(leaf, ((0, 0), (0, 0), (0, slots), (0, 0))) for name, leaf in cache.items()}
+
+
+def append(cache, keys, values, slot=None):
+    """The pool with `keys`, `values` `(batch, heads, beams, head_dim)` behind its last slot, or written at `slot`."""
+    new = {"keys": keys, "values": values}
+    if slot is None:
+        return {name: ops.concatenate([cache[name], new[name]], axis=2) for name in new}
+    return {name: ops.slice_update(cache[name], (0, 0, slot, 0), new[name]) for name in new}
+
+
+def extend_seen(seen, beams, slot=None):
+    """`seen` after a step: each beam sees its own new slot."""
+    own = ops.broadcast_to(ops.eye(beams, dtype="bool")[None], (ops.shape(seen)[0], beams, beams))
+    if slot is None:
+        return ops.concatenate([seen, own], axis=2)
+    return ops.slice_update(seen, (0, 0, slot), own)

@@ -1,0 +1,163 @@
+"""Multi-head scaled dot-product attention: over oneself, over a memory, and one step at a time over a pool of keys."""
+
+from keras import layers, ops
+
+from zoo.attention.base import combined_mask
+from zoo.attention.cache import append
+from zoo.masks import masked_softmax
+from zoo.registry import register
+from zoo.seeds import shifted
+
+
+@register
+class MultiHeadAttention(layers.Layer):
+    """`y = [head_1; ...; head_h] W_O`, `head_i = softmax(Q_i K_i^T / sqrt(d)) V_i`, `d = units / num_heads`.
+
+    `Q = x W_Q`, `K = z W_K`, `V = z W_V`; head `i` has columns `i d .. (i + 1) d` of each. Where a fused kernel exists
+    (`keras.ops.dot_product_attention`), it does the work; dropout on the weights needs the explicit form.
+
+    Call arguments:
+        query: `(batch, time, query_units)`.
+        value: `(batch, value_time, value_units)`; None is self-attention.
+        query_mask: `(batch, time)` bool; outputs of masked queries are 0.
+        value_mask: `(batch, value_time)` bool, True = keep. A query that may see nothing gives the bias of `W_O` alone.
+        causal: position j sees only positions up to j.
+        cache: `project(value)`; then `value` is not needed, and the result is `(output, cache)`.
+
+    Returns: `(batch, time, units)`. Cost: `O(time * value_time * units)` in time, `O(time * value_time * num_heads)` in
+    memory where no fused kernel exists.
+
+    Args:
+        units: width of the output and of all heads together.
+        num_heads: a divisor of `units`.
+        dropout: on the attention weights.
+        use_bias: of all four projections.
+        seed: of the dropout.
+
+    Raises:
+        ValueError: `num_heads` does not divide `units`.
+
+    Example:
+        >>> attention = MultiHeadAttention(8, num_heads=2)
+        >>> tuple(attention(np.ones((2, 3, 8), "float32"), np.ones((2, 7, 5), "float32")).shape)
+        (2, 3, 8)
+
+    Reference: https://arxiv.org/abs/1706.03762, section 3.2.
+    """
+
+    def __init__(self, units, num_heads, dropout=0.0, use_bias=True, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        if not all(isinstance(size, int) and size > 0 for size in (units, num_heads)) or units % num_heads:
+            raise ValueError(
+                "MultiHeadAttention needs units that its heads divide evenly, both positive. "
+                f"Received: units={units!r}, num_heads={num_heads!r}."
+            )
+        self.units, self.num_heads, self.use_bias, self.seed = units, num_heads, use_bias, seed
+        self.head_dim = units // num_heads
+        self.supports_masking = True
+        for name in ("query", "key", "value", "output"):
+            dense = layers.Dense(units, use_bias=use_bias, name=name, dtype=self.dtype_policy)
+            setattr(self, f"{name}_projection", dense)
+        self.dropout = layers.Dropout(dropout, seed=shifted(seed, 0), dtype=self.dtype_policy)
+
+    def build(self, query_shape, value_shape=None):
+        value_shape = tuple(value_shape or query_shape)
+        self.query_projection.build(tuple(query_shape))
+        for projection in (self.key_projection, self.value_projection):
+            if not projection.built:  # `project` builds them where it is called first
+                projection.build(value_shape)
+        self.output_projection.build((*query_shape[:-1], self.units))
+
+    def call(self, query, value=None, *, query_mask=None, value_mask=None, causal=False, cache=None, training=None):
+        if cache is not None:
+            mask = combined_mask(ops.shape(query)[1], ops.shape(cache["keys"])[2], value_mask, causal)
+            return self._silence(self.attend(query, cache, mask), query_mask), cache
+        if value is None:
+            value, value_mask = query, query_mask if value_mask is None else value_mask
+        projected = self.query_projection(query), self.key_projection(value), self.value_projection(value)
+        if self.dropout.rate and training:
+            mixed = self._mix_with_dropout(*projected, value_mask, causal, training)
+        else:
+            mixed = self.mix_all(*projected, value_mask, causal)
+        return self._silence(self.output_projection(mixed), query_mask)
+
+    def project(self, value):
+        """`{"keys", "values"}` `(batch, heads, value_time, head_dim)`: what does not depend on the query."""
+        return {
+            "keys": self.split_heads(self.key_projection(value)),
+            "values": self.split_heads(self.value_projection(value)),
+        }
+
+    def attend(self, query, cache, mask=None):
+        """Over projected keys and values: query `(batch, time, units)`, mask `(batch | 1, time | 1, slots)` bool."""
+        mixed = self.mix(self.query_projection(query), cache["keys"], cache["values"], mask)
+        return self.output_projection(mixed)
+
+    def step(self, x, cache, seen=None, slot=None):
+        """Self-attention of one new position a beam, `x (batch, beams, units)`, over the pool and the new slots.
+
+        `seen (batch, beams, slots)` includes the new slots; None sees all. `slot`: see `zoo.attention.cache.append`.
+
+        Returns: `(output, cache)`.
+        """
+        projected = self.query_projection(x), self.key_projection(x), self.value_projection(x)
+        mixed, cache = self.extend(*projected, cache, seen, slot)
+        return self.output_projection(mixed), cache
+
+    def extend(self, query, key, value, cache, seen, slot):
+        """`(mixed, cache)` of projected `(batch, beams, units)`: append, then mix."""
+        cache = append(cache, self.split_heads(key), self.split_heads(value), slot)
+        return self.mix(query, cache["keys"], cache["values"], seen), cache
+
+    def mix(self, query, keys, values, mask=None):
+        """`[head_1; ...; head_h]` of a projected query and split keys and values."""
+        weights = self._weights(self.split_heads(query), keys, mask)
+        return self._join_heads(ops.matmul(weights, values))
+
+    def mix_all(self, query, key, value, value_mask=None, causal=False):
+        """The same of projected `(batch, time, units)`, by a fused kernel where there is one."""
+        mask = None if value_mask is None else value_mask[:, None, None, :]
+        heads = [ops.reshape(part, (*ops.shape(part)[:2], self.num_heads, -1)) for part in (query, key, value)]
+        mixed = ops.dot_product_attention(*heads, mask=mask, is_causal=causal)
+        mixed = ops.reshape(mixed, (*ops.shape(query)[:2], self.units))
+        if value_mask is None:
+            return mixed
+        return ops.where(ops.any(value_mask, axis=1)[:, None, None], mixed, 0.0)
+
+    def attention_weights(self, query, value=None, *, value_mask=None, causal=False):
+        """`(batch, heads, time, value_time)` for plots and tests."""
+        value = query if value is None else value
+        mask = combined_mask(ops.shape(query)[1], ops.shape(value)[1], value_mask, causal)
+        return self._weights(self.split_heads(self.query_projection(query)), self.project(value)["keys"], mask)
+
+    def split_heads(self, x):
+        """`(batch, time, units)` -> `(batch, heads, time, head_dim)`."""
+        x = ops.reshape(x, (*ops.shape(x)[:2], self.num_heads, self.head_dim))
+        return ops.transpose(x, (0, 2, 1, 3))
+
+    def _join_heads(self, x):
+        return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (ops.shape(x)[0], ops.shape(x)[2], self.units))
+
+    def _weights(self, query, keys, mask):
+        scores = ops.matmul(query * self.head_dim**-0.5, ops.swapaxes(keys, -1, -2))
+        return masked_softmax(scores, None if mask is None else mask[:, None])
+
+    def _mix_with_dropout(self, query, key, value, value_mask, causal, training):
+        query, key, value = (self.split_heads(part) for part in (query, key, value))
+        mask = combined_mask(ops.shape(query)[2], ops.shape(key)[2], value_mask, causal)
+        weights = self.dropout(self._weights(query, key, mask), training=training)
+        return self._join_heads(ops.matmul(weights, value))
+
+    @staticmethod
+    def _silence(output, query_mask):
+        return output if query_mask is None else ops.where(query_mask[:, :, None], output, 0.0)
+
+    def compute_output_shape(self, query_shape, value_shape=None):
+        return (*query_shape[:2], self.units)
+
+    def compute_mask(self, query, query_mask=None, **kwargs):
+        return query_mask
+
+    def get_config(self):
+        own = {"units": self.units, "num_heads": self.num_heads, "dropout": self.dropout.rate}
+        return {**super().get_config(), **own, "use_bias": self.use_bias, "seed": self.seed}

@@ -1,0 +1,6 @@
+"""Slot 3: how are sub-layers wired around the residual stream?"""
+
+from zoo.blocks.macaron import Macaron
+from zoo.blocks.residual import PostNorm, PreNorm
+
+__all__ = ["Macaron", "PostNorm", "PreNorm"]

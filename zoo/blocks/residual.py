@@ -1,0 +1,202 @@
+"""One layer of a Transformer: attention, attention over a memory, feed-forward, each around the residual stream.
+
+A block lists its *branches*; a wiring says how a branch and the stream meet. The same branches run over whole sequences
+(`call`) and over one new position a beam (`step`); only what attends to what differs.
+"""
+
+from functools import partial
+
+import keras
+from keras import layers
+
+from zoo.registry import register
+from zoo.seeds import shifted
+
+EPSILON = 1e-5
+
+
+class Block(layers.Layer):
+    """What all wirings share. A subclass says how a branch joins the stream (`join`), another may add branches.
+
+    Call arguments:
+        x: `(batch, time, units)`.
+        mask: `(batch, time)` bool, True = keep.
+        memory: `(batch, memory_time, memory_units)`; only with a `cross_attention`.
+        memory_mask: `(batch, memory_time)` bool.
+        causal: position j sees only positions up to j.
+
+    Returns: `(batch, time, units)`.
+    """
+
+    needs_final_norm = False  # of the stack it is in
+    sublayers = ("attention", "cross_attention", "feedforward")  # in the order in which they run
+    scales = {}  # the factors of branches, 1 unless said otherwise
+
+    def __init__(self, sublayers, dropout=0.0, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        self.rate, self.seed = dropout, seed
+        self.supports_masking = True
+        for name in self.sublayers:
+            setattr(self, name, sublayers[name])
+        self.present = [name for name in self.sublayers if sublayers[name] is not None]
+        self.norms = [
+            layers.LayerNormalization(epsilon=EPSILON, name=f"{name}_norm", dtype=self.dtype_policy)
+            for name in self.present
+        ]
+        self.drops = [
+            layers.Dropout(dropout, seed=shifted(seed, index), name=f"{name}_drop", dtype=self.dtype_policy)
+            for index, name in enumerate(self.present)
+        ]
+
+    def build(self, x_shape, memory_shape=None):
+        for norm in self.norms:
+            norm.build(tuple(x_shape))
+        for name in self.present:
+            layer = getattr(self, name)
+            if not layer.built:  # one that comes out of a file is built already
+                shapes = (x_shape, memory_shape or x_shape) if name == "cross_attention" else (x_shape,)
+                layer.build(*map(tuple, shapes))
+
+    @property
+    def units(self):
+        return self.attention.units
+
+    def join(self, x, norm, branch):
+        """The stream after a branch."""
+        raise NotImplementedError
+
+    def call(self, x, mask=None, memory=None, memory_mask=None, causal=False, training=None):
+        self._check_memory(memory)
+        functions = {
+            "attention": lambda h: self.attention(h, value_mask=mask, causal=causal, training=training),
+            "cross_attention": lambda h: self.cross_attention(h, memory, value_mask=memory_mask, training=training),
+        }
+        return self._run(x, functions, training)
+
+    def _run(self, x, functions, training=None):
+        """The stream through every branch; what is not in `functions` is a position-wise layer."""
+        for name, norm, drop in zip(self.present, self.norms, self.drops, strict=True):
+            function = functions.get(name) or partial(getattr(self, name), training=training)
+            x = self.join(x, norm, partial(self._branch, name, function, drop, training))
+        return x
+
+    def _branch(self, name, function, drop, training, h):
+        h = drop(function(h), training=training)
+        return h * self.scales[name] if name in self.scales else h
+
+    def _check_memory(self, memory):
+        if (memory is None) != (self.cross_attention is None):
+            raise ValueError(
+                f"{type(self).__name__} {self.name!r} "
+                + ("has no cross_attention but was given a memory. " if memory is not None else "needs a memory. ")
+                + "Expected a memory exactly where the block was made with a cross_attention."
+            )
+
+    def remember(self, memory):
+        """Cross-attention's keys and values of a memory: computed once per sentence."""
+        return self.cross_attention.project(memory)
+
+    def prefill(self, x):
+        """A causal pass over a prompt `(batch, time, units)`: the outputs, and its keys and values."""
+        kept = {}
+
+        def attend(h):
+            kept["cache"] = self.attention.project(h)
+            return self.attention(h, cache=kept["cache"], causal=True)[0]
+
+        return self._run(x, {"attention": attend}), kept["cache"]
+
+    def step(self, x, cache, seen=None, slot=None, cross=None, cross_mask=None):
+        """One new position a beam, `x (batch, beams, units)`: `(output, cache)`. See `MultiHeadAttention.step`.
+
+        Args:
+            cross: what `remember` returned.
+            cross_mask: `(batch, 1, memory_time)` bool.
+        """
+        kept = {}
+
+        def attend(h):
+            output, kept["cache"] = self.attention.step(h, cache, seen, slot)
+            return output
+
+        def attend_memory(h):
+            return self.cross_attention.attend(h, cross, cross_mask)
+
+        x = self._run(x, {"attention": attend, "cross_attention": attend_memory})
+        return x, kept["cache"]
+
+    def compute_output_shape(self, x_shape, memory_shape=None):
+        return tuple(x_shape)
+
+    def compute_mask(self, x, mask=None, **kwargs):
+        return mask
+
+    def get_config(self):
+        layers_ = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in self.sublayers}
+        return {**super().get_config(), **layers_, "dropout": self.rate, "seed": self.seed}
+
+    @classmethod
+    def from_config(cls, config):
+        layers_ = {name: keras.saving.deserialize_keras_object(config[name]) for name in cls.sublayers}
+        return cls(**{**config, **layers_})
+
+
+@register
+class PostNorm(Block):
+    """`x <- LN(x + Dropout(f(x)))` for f = attention, attention over the memory, feed-forward: the first Transformer.
+
+    The gradient of the last layers does not shrink with the depth, so it wants a learning rate warm-up (Xiong et al.
+    2020).
+
+    Args:
+        attention: a layer of slot 1, over the block's own positions.
+        feedforward: a layer of slot 2.
+        cross_attention: a layer of slot 1 over a memory; None in an encoder or a language model.
+        dropout: on each branch, before it is added.
+        seed: of the dropout.
+
+    Example:
+        >>> from zoo.attention import MultiHeadAttention
+        >>> from zoo.feedforward import FeedForward
+        >>> block = PostNorm(MultiHeadAttention(8, 2), FeedForward(8, 32))
+        >>> tuple(block(np.ones((2, 3, 8), "float32")).shape)
+        (2, 3, 8)
+
+    Reference: https://arxiv.org/abs/1706.03762, section 3.1.
+    """
+
+    def __init__(self, attention, feedforward, cross_attention=None, dropout=0.0, seed=None, **kwargs):
+        sublayers = {"attention": attention, "cross_attention": cross_attention, "feedforward": feedforward}
+        super().__init__(sublayers, dropout, seed, **kwargs)
+
+    def join(self, x, norm, branch):
+        return norm(x + branch(x))
+
+
+@register
+class PreNorm(Block):
+    """`x <- x + Dropout(f(LN(x)))` for f = attention, attention over the memory, feed-forward.
+
+    The stream itself is never normalised, so a stack of these ends in one more norm (`zoo.depth.Stack` adds it: without
+    it the outputs grow with the depth and training diverges). Trains without a warm-up.
+
+    Args: as of `PostNorm`.
+
+    Example:
+        >>> from zoo.attention import MultiHeadAttention
+        >>> from zoo.feedforward import FeedForward
+        >>> block = PreNorm(MultiHeadAttention(8, 2), FeedForward(8, 32), cross_attention=MultiHeadAttention(8, 2))
+        >>> tuple(block(np.ones((2, 3, 8), "float32"), memory=np.ones((2, 5, 8), "float32"), causal=True).shape)
+        (2, 3, 8)
+
+    Reference: https://arxiv.org/abs/2002.04745, table 1.
+    """
+
+    needs_final_norm = True
+
+    def __init__(self, attention, feedforward, cross_attention=None, dropout=0.0, seed=None, **kwargs):
+        sublayers = {"attention": attention, "cross_attention": cross_attention, "feedforward": feedforward}
+        super().__init__(sublayers, dropout, seed, **kwargs)
+
+    def join(self, x, norm, branch):
+        return x + branch(norm(x))

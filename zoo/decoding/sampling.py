@@ -1,0 +1,98 @@
+"""Sampling: a token at random, from the whole distribution or from its likely part."""
+
+import numpy as np
+from keras import ops
+
+from zoo.decoding.greedy import Greedy
+from zoo.decoding.loop import decode
+
+COLDEST = 1e-6  # a temperature of 0 is taken for this: the most probable token
+
+
+def uniforms(seed, rows, samples, max_length):
+    """`(rows, samples, max_length)` float32 in [0, 1). Row `i` depends on `(seed, i)` alone; longer ones begin alike."""
+    drawn = [
+        np.random.default_rng((seed, row, sample)).random(max_length, dtype="float32")
+        for row in range(rows)
+        for sample in range(samples)
+    ]
+    return np.reshape(np.array(drawn, "float32"), (rows, samples, max_length))
+
+
+def column(value, dtype):
+    """A number, or one for each row, against `(batch, samples, vocabulary)`."""
+    value = ops.cast(ops.convert_to_tensor(value), dtype)
+    return ops.reshape(value, (-1, 1, 1))
+
+
+class Sample(Greedy):
+    """`y_i = F^-1(u_i)`, `F` the cumulated probabilities of the candidates, most probable first.
+
+    Candidates are what both filters leave: the `top_k` most probable tokens, and the fewest tokens whose probabilities
+    add up to `top_p` or more. Filters see the distribution at the given temperature; scores are the model's own
+    log-probabilities.
+    """
+
+    def __init__(self, uniforms, temperature, top_k, top_p):
+        super().__init__(uniforms.shape[2], uniforms.shape[1])
+        self.uniforms = ops.convert_to_tensor(uniforms)
+        self.temperature = ops.maximum(column(temperature, "float32"), COLDEST)
+        self.top_k, self.top_p = column(top_k, "int32"), column(top_p, "float32")
+
+    def choose(self, position, logits):
+        values, ids = ops.top_k(logits, logits.shape[-1])
+        weights = self._filtered(ops.softmax(values / self.temperature, axis=-1))
+        reached = ops.cumsum(weights, axis=-1)
+        goal = ops.take(self.uniforms, position, axis=2) * reached[:, :, -1]
+        candidates = ops.sum(ops.cast(weights > 0, "int32"), axis=-1)
+        rank = ops.sum(ops.cast(reached <= goal[:, :, None], "int32"), axis=-1)
+        rank = ops.minimum(rank, candidates - 1)[:, :, None]
+        token = ops.take_along_axis(ops.cast(ids, "int32"), rank, axis=-1)[:, :, 0]
+        chosen = ops.take_along_axis(values, rank, axis=-1)[:, :, 0]
+        return chosen - ops.logsumexp(logits, axis=-1), token
+
+    def _filtered(self, probabilities):
+        """The probabilities, 0 where a filter drops the token; the first one always stays."""
+        rank = ops.arange(probabilities.shape[-1], dtype="int32")
+        before = ops.cumsum(probabilities, axis=-1) - probabilities
+        few = ops.logical_or(self.top_k == 0, rank < self.top_k)
+        kept = ops.logical_or(rank == 0, ops.logical_and(few, before < self.top_p))
+        return ops.where(kept, probabilities, 0.0)
+
+
+def sample(model, memory, max_length, uniforms, temperature=1.0, top_k=0, top_p=1.0, growing=False):
+    """Sampling over the step protocol. All the randomness is in `uniforms`, one number a token.
+
+    So the answer repeats, is the same in every engine, and a row's does not depend on its batch mates.
+
+    Args:
+        model, memory, max_length, growing: see `zoo.decoding.loop.decode`.
+        uniforms: `(batch, samples, max_length)` float32 in [0, 1), for example from `zoo.decoding.uniforms`.
+        temperature: divides the logits; 0 is greedy. A number, or `(batch,)`.
+        top_k: only the k most probable tokens; 0 takes all. A number, or `(batch,)`.
+        top_p: only the most probable tokens that make up this probability ("nucleus"). A number, or `(batch,)`.
+
+    Returns: `token_ids (batch, samples, max_length)`, `lengths (batch, samples)`, `scores (batch, samples)`.
+
+    Raises:
+        ValueError: `uniforms` has another shape, or a number is out of its range.
+
+    References: top-k: https://arxiv.org/abs/1805.04833; top-p: https://arxiv.org/abs/1904.09751.
+    """
+    if len(uniforms.shape) != 3 or uniforms.shape[2] != max_length or uniforms.shape[1] is None:
+        raise ValueError(
+            f"uniforms must be (batch, samples, {max_length}), where max_length={max_length}, the last two static. "
+            f"Received the shape {tuple(uniforms.shape)}."
+        )
+    for name, value, good in (
+        ("temperature", temperature, lambda v: v >= 0),
+        ("top_k", top_k, lambda v: v >= 0 and v == int(v)),
+        ("top_p", top_p, lambda v: 0 < v <= 1),
+    ):
+        if isinstance(value, (int, float)) and not good(value):
+            raise ValueError(
+                f"{name} is out of range: expected temperature >= 0, a whole top_k >= 0 (0 takes all) and "
+                f"0 < top_p <= 1. Received {name}={value!r}."
+            )
+    strategy = Sample(uniforms, temperature, top_k, top_p)
+    return decode(model, memory, strategy, strategy.width, max_length, growing)

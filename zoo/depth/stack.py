@@ -1,0 +1,188 @@
+"""A stack of blocks: each once, in order; and its state while it writes one position after the other."""
+
+import keras
+from keras import layers, ops
+
+from zoo.attention import MultiHeadAttention
+from zoo.attention.cache import add_room, empty, extend_seen
+from zoo.beams import gather_beams
+from zoo.blocks import Macaron, PostNorm, PreNorm
+from zoo.blocks.residual import EPSILON
+from zoo.feedforward import FeedForward
+from zoo.registry import register
+from zoo.seeds import shifted
+
+SEEDS_PER_BLOCK = 10
+
+
+@register
+class Stack(layers.Layer):
+    """`x_l = block_l(x_{l-1})`, `y = x_L`, or `y = LN(x_L)` where the blocks leave the stream without a norm.
+
+    Decoding keeps a state (see `zoo.attention.cache`): `caches`, one pool of keys and values a block; `position`,
+    how many steps were made; `seen (batch, beams, slots)`, which slots each beam's history holds; and in a static state
+    `slot`, the next one to write. `start` makes it, `step` advances it, `reorder` follows the beams' parents.
+
+    Shapes: `(batch, time, units)` -> the same. Call arguments: as of a block.
+
+    Args:
+        blocks: a list of `PostNorm`, `PreNorm`, `Macaron`, ... of the same units.
+
+    Raises:
+        ValueError: no block, or units that differ.
+
+    Example:
+        >>> stack = make_stack(2, units=8, num_heads=2, hidden_units=32, block="pre_norm")
+        >>> tuple(stack(np.ones((2, 3, 8), "float32")).shape)
+        (2, 3, 8)
+
+    References: https://arxiv.org/abs/1706.03762; the final norm: https://arxiv.org/abs/2002.04745, table 1.
+    """
+
+    def __init__(self, blocks, **kwargs):
+        super().__init__(**kwargs)
+        widths = {block.units for block in blocks}
+        if len(widths) != 1:
+            raise ValueError(
+                "A Stack needs at least one block, and blocks of the same units, because they share a residual "
+                f"stream. Received {len(blocks)} blocks with units {sorted(widths)}."
+            )
+        self.blocks = list(blocks)
+        self.units = widths.pop()
+        self.supports_masking = True
+        self.final_norm = None
+        if self.blocks[-1].needs_final_norm:
+            self.final_norm = layers.LayerNormalization(epsilon=EPSILON, name="final_norm", dtype=self.dtype_policy)
+
+    def build(self, x_shape, memory_shape=None):
+        for block in self.blocks:
+            if not block.built:
+                block.build(x_shape, memory_shape)
+        if self.final_norm is not None:
+            self.final_norm.build(tuple(x_shape))
+
+    def call(self, x, mask=None, memory=None, memory_mask=None, causal=False, training=None):
+        for block in self.blocks:
+            x = block(x, mask=mask, memory=memory, memory_mask=memory_mask, causal=causal, training=training)
+        return self._finish(x)
+
+    def _finish(self, x):
+        return x if self.final_norm is None else self.final_norm(x)
+
+    def remember(self, memory):
+        """Keys and values of each block's cross-attention: what is computed once per sentence."""
+        return tuple(block.remember(memory) for block in self.blocks)
+
+    def prefill(self, x):
+        """Keys and values of each block for a prompt `(batch, time, units)`, as a causal pass finds them."""
+        caches = []
+        for block in self.blocks:
+            x, cache = block.prefill(x)
+            caches.append(cache)
+        return tuple(caches)
+
+    def start(self, batch, beams=1, max_length=None, prompt=None):
+        """The state before the first step.
+
+        Args:
+            batch: number of sentences.
+            beams: hypotheses of each.
+            max_length: number of steps for static caches (XLA); None for caches that grow.
+            prompt: `(caches, mask (batch, time))` that the pool starts with, or None.
+        """
+        nothing = 0 * batch  # where the batch is dynamic so is this, and TensorFlow lets the axis grow in a loop
+        caches, mask = prompt or (self._empty(batch, nothing), ops.zeros((batch, nothing), dtype="bool"))
+        seen = ops.repeat(mask[:, None, :], beams, axis=1)
+        state = {"position": ops.zeros((), dtype="int32"), "caches": caches}
+        if max_length is None:
+            return state if beams == 1 and prompt is None else {**state, "seen": seen}
+        room = beams * max_length
+        return {
+            **state,
+            "caches": tuple(add_room(cache, room) for cache in caches),
+            "seen": ops.pad(seen, ((0, 0), (0, 0), (0, room))),
+            "slot": ops.zeros((), dtype="int32") + ops.shape(mask)[1],
+        }
+
+    def _empty(self, batch, slots):
+        return tuple(
+            empty(batch, block.attention.num_heads, slots, block.attention.head_dim, self.compute_dtype)
+            for block in self.blocks
+        )
+
+    def step(self, x, state, cross=None, cross_mask=None):
+        """One new position a beam, `x (batch, beams, units)`: `(outputs, state)`."""
+        beams, slot, seen = ops.shape(x)[1], state.get("slot"), state.get("seen")
+        following = {"position": state["position"] + 1}
+        if seen is not None:
+            seen = following["seen"] = extend_seen(seen, beams, slot)
+        if slot is not None:
+            following["slot"] = slot + beams
+        caches = []
+        for index, block in enumerate(self.blocks):
+            held = None if cross is None else cross[index]
+            x, cache = block.step(x, state["caches"][index], seen, slot, held, cross_mask)
+            caches.append(cache)
+        return self._finish(x), {**following, "caches": tuple(caches)}
+
+    def reorder(self, state, parents):
+        """The state whose beam `k` goes on from beam `parents[:, k]`: the pool stays, what is seen of it moves."""
+        return {**state, "seen": gather_beams(state["seen"], parents)} if "seen" in state else state
+
+    def compute_output_shape(self, x_shape, memory_shape=None):
+        return tuple(x_shape)
+
+    def compute_mask(self, x, mask=None, **kwargs):
+        return mask
+
+    def get_config(self):
+        blocks = [keras.saving.serialize_keras_object(block) for block in self.blocks]
+        return {**super().get_config(), "blocks": blocks}
+
+    @classmethod
+    def from_config(cls, config):
+        blocks = [keras.saving.deserialize_keras_object(block) for block in config["blocks"]]
+        return cls(**{**config, "blocks": blocks})
+
+
+BLOCKS = {"post_norm": PostNorm, "pre_norm": PreNorm, "macaron": Macaron}
+
+
+def make_stack(
+    num_layers, units, num_heads, hidden_units, block="pre_norm", dropout=0.1, cross=False, activation="relu", seed=None
+):
+    """A `Stack` of multi-head attention and dense feed-forward layers, the Transformers of the papers.
+
+    Args:
+        num_layers: number of blocks.
+        units: width of the residual stream.
+        num_heads: heads of each attention.
+        hidden_units: inner width of the feed-forward layers; Macaron's two have half of it each, so that the number of
+            parameters stays.
+        block: "post_norm", "pre_norm" or "macaron".
+        dropout: on each branch.
+        cross: whether the blocks attend to a memory, as a decoder's do.
+        activation: of the feed-forward layers.
+        seed: of the dropouts.
+
+    Raises:
+        ValueError: an unknown block, or an odd `hidden_units` for "macaron".
+    """
+    if block not in BLOCKS:
+        raise ValueError(f"Unknown block: expected one of {list(BLOCKS)}, received {block!r}.")
+    if block == "macaron" and hidden_units % 2:
+        raise ValueError(f"Macaron halves hidden_units, so they must be even. Received: {hidden_units}.")
+
+    def make_block(index):
+        base = shifted(seed, SEEDS_PER_BLOCK * index)
+        inner = hidden_units // 2 if block == "macaron" else hidden_units
+        parts = {
+            "attention": MultiHeadAttention(units, num_heads),
+            "feedforward": FeedForward(units, inner, activation),
+            "cross_attention": MultiHeadAttention(units, num_heads) if cross else None,
+        }
+        if block == "macaron":
+            parts["first"] = FeedForward(units, inner, activation)
+        return BLOCKS[block](**parts, dropout=dropout, seed=base)
+
+    return Stack([make_block(index) for index in range(num_layers)])

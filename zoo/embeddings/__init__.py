@@ -1,0 +1,6 @@
+"""Token ids and positions to vectors."""
+
+from zoo.embeddings.positions import LearnedPositions, SinusoidalPositions
+from zoo.embeddings.tokens import TokenEmbedding
+
+__all__ = ["LearnedPositions", "SinusoidalPositions", "TokenEmbedding"]

@@ -1,0 +1,89 @@
+"""Where a position stands: added to its embedding, for attention itself does not know the order."""
+
+import math
+
+import numpy as np
+from keras import layers, ops
+
+from zoo.registry import register
+
+LONGEST = 10_000.0  # the longest wave has 2 pi times as many positions
+
+
+class Positions(layers.Layer):
+    """What both kinds share: `call(x)` adds the rows of positions 0, 1, ...; `at(positions)` gives rows."""
+
+    max_positions = None  # no bound
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.supports_masking = True
+
+    def call(self, x):
+        return x + self.at(ops.arange(ops.shape(x)[1], dtype="int32"), x.shape[-1])
+
+
+@register
+class SinusoidalPositions(Positions):
+    """`x + P`, `P[t, 2i] = sin(t / 10000^(2i/d))`, `P[t, 2i+1] = cos(t / 10000^(2i/d))`.
+
+    Nothing is learnt and no table is kept, so any length will do. Sines and cosines alternate as in the paper (other
+    codes put all the sines first).
+
+    Shapes: `(batch, time, units)` -> the same. `at(positions, units)`: `(...)` -> `(..., units)`.
+
+    Example:
+        >>> SinusoidalPositions()(np.zeros((1, 2, 4), "float32"))[0, 0].numpy().tolist()
+        [0.0, 1.0, 0.0, 1.0]
+
+    Reference: https://arxiv.org/abs/1706.03762, section 3.5.
+    """
+
+    def at(self, positions, units):
+        channels = np.arange(units)
+        rate = LONGEST ** -((channels - channels % 2) / units)
+        phase = (channels % 2) * math.pi / 2  # cos(a) = sin(a + pi/2): one sine for all channels
+        angle = ops.cast(positions, "float32")[..., None] * rate.astype("float32") + phase.astype("float32")
+        return ops.cast(ops.sin(angle), self.compute_dtype)
+
+
+@register
+class LearnedPositions(Positions):
+    """`x + P`, `P` a trained matrix: good for at most `max_positions` positions.
+
+    Shapes: `(batch, time, units)` -> the same. `at(positions)`: `(...)` -> `(..., units)`; positions beyond the matrix
+    take its last row.
+
+    Args:
+        max_positions: rows of the matrix.
+
+    Raises:
+        ValueError: `max_positions` is not a positive integer, or (where the length is static) a sequence is longer.
+
+    Reference: https://arxiv.org/abs/1705.03122, section 3.1.
+    """
+
+    def __init__(self, max_positions, **kwargs):
+        super().__init__(**kwargs)
+        if not isinstance(max_positions, int) or max_positions < 1:
+            raise ValueError(f"LearnedPositions needs a positive number of positions. Received: {max_positions!r}.")
+        self.max_positions = max_positions
+
+    def build(self, x_shape):
+        self.matrix = self.add_weight(name="matrix", shape=(self.max_positions, x_shape[-1]), initializer="uniform")
+
+    def call(self, x):
+        if x.shape[1] is not None and x.shape[1] > self.max_positions:
+            raise ValueError(
+                f"A sequence of {x.shape[1]} positions is too long: expected at most max_positions="
+                f"{self.max_positions}. Cut it, or build the model with more positions."
+            )
+        return super().call(x)
+
+    def at(self, positions, units=None):
+        return ops.take(
+            ops.cast(self.matrix, self.compute_dtype), ops.minimum(positions, self.max_positions - 1), axis=0
+        )
+
+    def get_config(self):
+        return {**super().get_config(), "max_positions": self.max_positions}

@@ -1,0 +1,6 @@
+"""Slot 2: how is one position transformed?"""
+
+from zoo.feedforward.chunked import ChunkedFeedForward
+from zoo.feedforward.dense import FeedForward
+
+__all__ = ["ChunkedFeedForward", "FeedForward"]

@@ -1,0 +1,66 @@
+"""A feed-forward network over parts of the sequence, one after the other, to need less memory."""
+
+import keras
+from keras import layers, ops
+
+from zoo.registry import register
+
+
+@register
+class ChunkedFeedForward(layers.Layer):
+    """`y = [f(x^(1)); ...; f(x^(c))]`, `x^(i)` the i-th of `c` chunks of the time axis: the same numbers as `f(x)`.
+
+    The widest activation is `1 / chunks` as long. The time axis is padded to a multiple of `chunks`, so any length will
+    do.
+
+    Shapes: `(batch, time, units)` -> what `feedforward` makes of it.
+
+    Args:
+        feedforward: a position-wise layer, for example `FeedForward`.
+        chunks: number of parts.
+
+    Raises:
+        ValueError: `chunks` is not a positive integer.
+
+    Example:
+        >>> from zoo.feedforward import FeedForward
+        >>> layer = ChunkedFeedForward(FeedForward(4, 16), chunks=2)
+        >>> tuple(layer(np.ones((2, 5, 4), "float32")).shape)
+        (2, 5, 4)
+
+    Reference: https://arxiv.org/abs/2001.04451, section 3 ("chunking").
+    """
+
+    def __init__(self, feedforward, chunks, **kwargs):
+        super().__init__(**kwargs)
+        if not isinstance(chunks, int) or chunks < 1:
+            raise ValueError(f"ChunkedFeedForward needs a positive number of chunks. Received: {chunks!r}.")
+        self.feedforward, self.chunks = feedforward, chunks
+        self.supports_masking = True
+
+    def build(self, x_shape):
+        if not self.feedforward.built:
+            self.feedforward.build(x_shape)
+
+    @property
+    def units(self):
+        return self.feedforward.units
+
+    def call(self, x, training=None):
+        batch, time = ops.shape(x)[0], ops.shape(x)[1]
+        length = (time + self.chunks - 1) // self.chunks
+        x = ops.pad(x, ((0, 0), (0, length * self.chunks - time), (0, 0)))
+        parts = ops.reshape(x, (batch, self.chunks, length, x.shape[-1]))
+        done = [self.feedforward(parts[:, index], training=training) for index in range(self.chunks)]
+        return ops.concatenate(done, axis=1)[:, :time]
+
+    def compute_output_shape(self, x_shape):
+        return self.feedforward.compute_output_shape(x_shape)
+
+    def get_config(self):
+        own = {"feedforward": keras.saving.serialize_keras_object(self.feedforward), "chunks": self.chunks}
+        return {**super().get_config(), **own}
+
+    @classmethod
+    def from_config(cls, config):
+        return cls(**{**config, "feedforward": keras.saving.deserialize_keras_object(config["feedforward"])})

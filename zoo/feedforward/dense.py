@@ -1,0 +1,69 @@
+"""The position-wise feed-forward network."""
+
+import math
+
+from keras import activations, layers, ops
+
+from zoo.registry import register
+
+
+def gelu(x):
+    """`0.5 x (1 + erf(x / sqrt 2))`, the exact form, from operations that every export knows."""
+    return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
+
+
+def activation_of(name):
+    return gelu if name == "gelu" else activations.get(name)
+
+
+@register
+class FeedForward(layers.Layer):
+    """`y = W_2 f(W_1 x + b_1) + b_2`, each position by itself.
+
+    Shapes: `(batch, time, units)` -> the same. Cost: `O(time * units * hidden_units)` in time, `O(time * hidden_units)`
+    in memory.
+
+    Args:
+        units: width of the output.
+        hidden_units: width of `f`.
+        activation: `f`: "relu" as in the paper, "gelu", or another of Keras' names.
+        dropout: on `f(...)` (the paper has none there).
+        seed: of the dropout.
+
+    Raises:
+        ValueError: a size is not a positive integer, or Keras does not know the activation.
+
+    Example:
+        >>> tuple(FeedForward(4, hidden_units=16)(np.ones((2, 3, 4), "float32")).shape)
+        (2, 3, 4)
+
+    Reference: https://arxiv.org/abs/1706.03762, section 3.3; gelu: https://arxiv.org/abs/1606.08415.
+    """
+
+    def __init__(self, units, hidden_units, activation="relu", dropout=0.0, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        if not all(isinstance(size, int) and size > 0 for size in (units, hidden_units)):
+            raise ValueError(
+                "FeedForward needs positive integers as units and hidden_units. "
+                f"Received: units={units!r}, hidden_units={hidden_units!r}."
+            )
+        self.units, self.hidden_units, self.activation, self.seed = units, hidden_units, activation, seed
+        self.supports_masking = True
+        function = activation_of(activation)
+        self.hidden = layers.Dense(hidden_units, activation=function, name="hidden", dtype=self.dtype_policy)
+        self.output_projection = layers.Dense(units, name="output", dtype=self.dtype_policy)
+        self.dropout = layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+
+    def build(self, x_shape):
+        self.hidden.build(x_shape)
+        self.output_projection.build((*x_shape[:-1], self.hidden_units))
+
+    def call(self, x, training=None):
+        return self.output_projection(self.dropout(self.hidden(x), training=training))
+
+    def compute_output_shape(self, x_shape):
+        return (*x_shape[:-1], self.units)
+
+    def get_config(self):
+        own = {"units": self.units, "hidden_units": self.hidden_units, "activation": self.activation}
+        return {**super().get_config(), **own, "dropout": self.dropout.rate, "seed": self.seed}

@@ -1,0 +1,106 @@
+"""Models that read and label: a whole text (`Classifier`) or each of its tokens (`Tagger`)."""
+
+import keras
+from keras import layers, ops
+
+from zoo.embeddings import SinusoidalPositions, TokenEmbedding
+from zoo.masks import length_mask
+from zoo.models import signatures
+from zoo.registry import register
+from zoo.seeds import shifted
+
+
+class Labeller(keras.Model):
+    """What both share: ids to states of a bidirectional stack, and states to logits."""
+
+    def __init__(self, vocab_size, num_labels, encoder, dropout=0.1, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        if num_labels < 2:
+            raise ValueError(f"{type(self).__name__} needs at least two labels. Received: num_labels={num_labels!r}.")
+        self.vocab_size, self.num_labels, self.encoder = vocab_size, num_labels, encoder
+        self.rate, self.seed = dropout, seed
+        policy = self.dtype_policy
+        self.embedding = TokenEmbedding(vocab_size, encoder.units, dtype=policy)
+        self.positions = SinusoidalPositions(dtype=policy)
+        self.drops = [layers.Dropout(dropout, seed=shifted(seed, index), dtype=policy) for index in range(2)]
+        self.readout = layers.Dense(num_labels, name="readout", dtype=policy)
+
+    def build(self, input_shape=None):
+        self.embedding.build()
+        if not self.encoder.built:  # one that comes out of a file is built already
+            self.encoder.build((None, None, self.encoder.units))
+        self.readout.build((None, self.encoder.units))
+
+    def states(self, inputs, training=None):
+        """`(states (batch, time, units), mask (batch, time))`."""
+        mask = length_mask(inputs["lengths"], ops.shape(inputs["token_ids"])[1])
+        x = self.drops[0](self.positions(self.embedding(inputs["token_ids"])), training=training)
+        return self.encoder(x, mask=mask, training=training), mask
+
+    def logits(self, states, training=None):
+        return ops.cast(self.readout(self.drops[1](states, training=training)), "float32")
+
+    def get_config(self):
+        own = {"vocab_size": self.vocab_size, "num_labels": self.num_labels, "dropout": self.rate, "seed": self.seed}
+        return {**super().get_config(), **own, "encoder": keras.saving.serialize_keras_object(self.encoder)}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        return cls(**{**config, "encoder": keras.saving.deserialize_keras_object(config["encoder"])})
+
+
+@register
+class Classifier(Labeller):
+    """`p(c | x) = softmax(W h + b)`, `h` the mean of the encoder's states over the text's own positions.
+
+    Call arguments: a dict of `token_ids (batch, time)` and `lengths (batch,)`, int32; EOS ends a text.
+    Returns: logits `(batch, num_labels)`, float32. An empty row has those of `h = 0`.
+
+    Args:
+        vocab_size: number of token ids.
+        num_labels: number of classes, at least 2.
+        encoder: a stack without cross-attention (`zoo.depth.make_stack`).
+        dropout: on the sum of embeddings and positions, and on `h`.
+        seed: of the dropout.
+
+    Example:
+        >>> from zoo.depth import make_stack
+        >>> model = Classifier(11, 3, make_stack(1, units=8, num_heads=2, hidden_units=16))
+        >>> tuple(model({"token_ids": np.ones((2, 5), "int32"), "lengths": np.array([5, 3], "int32")}).shape)
+        (2, 3)
+    """
+
+    def call(self, inputs, training=None):
+        states, mask = self.states(inputs, training)
+        total = ops.sum(ops.where(mask[:, :, None], states, 0.0), axis=1)
+        count = ops.maximum(ops.cast(inputs["lengths"], total.dtype), 1)[:, None]
+        return self.logits(total / count, training)
+
+    def signatures(self):
+        """The typed table of what this model serves."""
+        return signatures.classifier(self.num_labels)
+
+
+@register
+class Tagger(Labeller):
+    """`p(c_t | x) = softmax(W h_t + b)` for every token `t`.
+
+    Call arguments: a dict of `token_ids (batch, time)` and `lengths (batch,)`, int32; EOS ends a text.
+    Returns: logits `(batch, time, num_labels)`, float32. The tag of a word is that of its first piece.
+
+    Args: as of `Classifier`.
+
+    Example:
+        >>> from zoo.depth import make_stack
+        >>> model = Tagger(11, 17, make_stack(1, units=8, num_heads=2, hidden_units=16))
+        >>> tuple(model({"token_ids": np.ones((2, 5), "int32"), "lengths": np.array([5, 3], "int32")}).shape)
+        (2, 5, 17)
+    """
+
+    def call(self, inputs, training=None):
+        states, _ = self.states(inputs, training)
+        return self.logits(states, training)
+
+    def signatures(self):
+        """The typed table of what this model serves."""
+        return signatures.tagger(self.num_labels)

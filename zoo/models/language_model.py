@@ -1,0 +1,120 @@
+"""A language model: a causal stack that goes on with a text."""
+
+import keras
+from keras import layers, ops
+
+from zoo.decoding.loop import BOS
+from zoo.embeddings import SinusoidalPositions, TokenEmbedding
+from zoo.models import signatures
+from zoo.registry import register
+
+
+@register
+class LanguageModel(keras.Model):
+    """`p(x_t | x_<t) = softmax(E h_t)`, `h = decoder(E x + P)`, each position seeing itself and what is before it.
+
+    A text begins with BOS. In the step protocol the prompt is the source: `encode` reads all but its last token, which
+    `start` gives as the first one to feed.
+
+    Call arguments: a dict of `token_ids (batch, time)` int32, BOS and then the text.
+    Returns: logits `(batch, time, vocab_size)`, float32.
+    Masking: none is needed; a position sees nothing behind it.
+
+    Args:
+        vocab_size: number of token ids.
+        decoder: a stack without cross-attention (`zoo.depth.make_stack`).
+        positions: a layer of `zoo.embeddings`; None is `SinusoidalPositions`. `LearnedPositions(n)` bound the text: of
+            a prompt the last `n // 2` tokens are read, and at most `n - n // 2` more are written.
+        dropout: on the sum of embeddings and positions.
+        seed: of the dropout.
+
+    Example:
+        >>> from zoo.depth import make_stack
+        >>> model = LanguageModel(11, make_stack(2, units=8, num_heads=2, hidden_units=16))
+        >>> tuple(model({"token_ids": np.ones((2, 5), "int32")}).shape)
+        (2, 5, 11)
+
+    Reference: https://arxiv.org/abs/1801.10198 (decoder-only Transformer).
+    """
+
+    def __init__(self, vocab_size, decoder, positions=None, dropout=0.1, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        self.vocab_size, self.decoder, self.rate, self.seed = vocab_size, decoder, dropout, seed
+        policy = self.dtype_policy
+        self.embedding = TokenEmbedding(vocab_size, decoder.units, dtype=policy)
+        self.positions = positions or SinusoidalPositions(dtype=policy)
+        self.drop = layers.Dropout(dropout, seed=seed, dtype=policy)
+
+    def build(self, input_shape=None):
+        shape = (None, None, self.decoder.units)
+        self.embedding.build()
+        for layer in (self.positions, self.decoder):
+            if not layer.built:  # one that comes out of a file is built already
+                layer.build(shape)
+
+    def call(self, inputs, training=None):
+        x = self.drop(self.positions(self.embedding(inputs["token_ids"])), training=training)
+        return self.embedding.logits(self.decoder(x, causal=True, training=training))
+
+    @property
+    def longest_prompt(self):
+        """The number of a prompt's last tokens that are read; None is all."""
+        return self.positions.max_positions and self.positions.max_positions // 2
+
+    def encode(self, source_ids, source_lengths, training=None):
+        """A prompt `(batch, time)` without BOS, and its lengths -> the keys and values of all but its last token."""
+        source_ids, lengths = self._last_part(source_ids, ops.cast(source_lengths, "int32"))
+        token_ids = ops.pad(source_ids, ((0, 0), (1, 0)), constant_values=BOS)
+        last = ops.take_along_axis(token_ids, lengths[:, None], axis=1)
+        x = self.positions(self.embedding(token_ids[:, :-1]))
+        return {"caches": self.decoder.prefill(x), "last": last, "lengths": lengths}
+
+    def _last_part(self, token_ids, lengths):
+        """The last `longest_prompt` tokens of each row."""
+        longest = self.longest_prompt
+        if longest is None:
+            return token_ids, lengths
+        first = ops.maximum(lengths - longest, 0)
+        places = first[:, None] + ops.arange(longest, dtype="int32")[None, :]
+        token_ids = ops.pad(token_ids, ((0, 0), (0, 1)))  # an empty prompt has a place to point at, too
+        places = ops.minimum(places, ops.shape(token_ids)[1] - 1)
+        return ops.take_along_axis(token_ids, places, axis=1), ops.minimum(lengths, longest)
+
+    def start(self, memory, beams=1, max_length=None):
+        """The prompt's last token, or BOS, for every beam `(batch, beams)`, and the state before it."""
+        room = self.longest_prompt and self.positions.max_positions - self.longest_prompt
+        if room and max_length and max_length > room:
+            raise ValueError(
+                f"max_length={max_length} is too long: a model of {self.positions.max_positions} learned positions "
+                f"reads the last {self.longest_prompt} tokens of a prompt and writes at most {room}."
+            )
+        lengths = memory["lengths"]
+        time = ops.shape(memory["caches"][0]["keys"])[2]
+        mask = ops.arange(time, dtype="int32")[None, :] < lengths[:, None]
+        state = self.decoder.start(ops.shape(lengths)[0], beams, max_length, prompt=(memory["caches"], mask))
+        return ops.repeat(memory["last"], beams, axis=1), {**state, "offset": lengths}
+
+    def step(self, token_ids, state, memory=None):
+        """`(batch, beams)` last tokens -> logits `(batch, beams, vocabulary)` and the next state; reads no memory."""
+        place = state["offset"][:, None] + state["position"]
+        x = self.embedding(token_ids) + self.positions.at(place, self.decoder.units)
+        x, following = self.decoder.step(x, state)
+        return self.embedding.logits(x), {**following, "offset": state["offset"]}
+
+    def reorder(self, state, parents):
+        """The state whose beam `k` goes on from beam `parents[:, k]`."""
+        return self.decoder.reorder(state, parents)
+
+    def signatures(self):
+        """The typed table of what this model serves; names are the same in SavedModel, ONNX, client and documents."""
+        return signatures.language_model()
+
+    def get_config(self):
+        own = {"vocab_size": self.vocab_size, "dropout": self.rate, "seed": self.seed}
+        parts = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("decoder", "positions")}
+        return {**super().get_config(), **own, **parts}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        parts = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("decoder", "positions")}
+        return cls(**{**config, **parts})

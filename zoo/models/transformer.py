@@ -1,0 +1,129 @@
+"""The Transformer: an encoder and a decoder of any blocks, between embeddings."""
+
+import keras
+from keras import layers, ops
+
+from zoo.decoding.loop import BOS
+from zoo.embeddings import SinusoidalPositions, TokenEmbedding
+from zoo.masks import length_mask
+from zoo.models import signatures
+from zoo.registry import register
+from zoo.seeds import shifted
+
+
+@register
+class Transformer(keras.Model):
+    """`p(y_j | y_<j, x) = softmax(E d_j)`, `d = decoder(E y_<j + P, encoder(E' x + P))`.
+
+    The blocks decide the paper: `make_stack(..., block="post_norm")` is the original, "pre_norm" and "macaron" are
+    others, and a stack of your own blocks is yours. The target embedding `E` is also the output matrix; with
+    `shared=True` the source has it too (`E' = E`), as in the paper.
+
+    Call arguments: a dict of `source_ids (batch, source_time)`, `source_lengths (batch,)` and `target_ids
+    (batch, time)`, int32, where target_ids is BOS and then the target (teacher forcing).
+    Returns: logits `(batch, time, target_vocab_size)`, float32.
+    Masking: from the lengths; padding, its content and the other rows never change a row.
+    Search sees `encode`, `start`, `step` and `reorder` (the step protocol): the memory's keys and values are computed
+    once per sentence, and its beams share one pool of keys (`zoo.attention.cache`).
+
+    Args:
+        source_vocab_size, target_vocab_size: numbers of token ids.
+        encoder: a stack without, `decoder`: one with cross-attention (`zoo.depth.make_stack`), of the same units.
+        shared: one embedding matrix for source, target and output; the vocabularies are then one.
+        dropout: on the sums of embeddings and positions.
+        seed: of the dropout.
+
+    Raises:
+        ValueError: the stacks' units differ, or `shared` with two vocabulary sizes.
+
+    Example:
+        >>> from zoo.depth import make_stack
+        >>> parts = [make_stack(2, units=8, num_heads=2, hidden_units=16, cross=cross) for cross in (False, True)]
+        >>> model = Transformer(11, 13, *parts)
+        >>> batch = {"source_ids": np.ones((2, 5), "int32"), "source_lengths": np.array([5, 3], "int32"),
+        ...          "target_ids": np.ones((2, 4), "int32")}
+        >>> tuple(model(batch).shape)
+        (2, 4, 13)
+
+    Reference: https://arxiv.org/abs/1706.03762.
+    """
+
+    def __init__(
+        self, source_vocab_size, target_vocab_size, encoder, decoder, shared=False, dropout=0.1, seed=None, **kwargs
+    ):
+        super().__init__(**kwargs)
+        if encoder.units != decoder.units:
+            raise ValueError(
+                "Transformer needs an encoder and a decoder of the same units, the width of what they share. "
+                f"Received: {encoder.units} and {decoder.units}."
+            )
+        if shared and source_vocab_size != target_vocab_size:
+            raise ValueError(
+                "shared=True means one vocabulary for both sides. Received: source_vocab_size="
+                f"{source_vocab_size} and target_vocab_size={target_vocab_size}. Learn one on both sides."
+            )
+        self.sizes = source_vocab_size, target_vocab_size
+        self.encoder, self.decoder, self.shared, self.rate, self.seed = encoder, decoder, shared, dropout, seed
+        policy, units = self.dtype_policy, encoder.units
+        self.target_embedding = TokenEmbedding(target_vocab_size, units, dtype=policy)
+        own = None if shared else TokenEmbedding(source_vocab_size, units, dtype=policy)
+        self.source_embedding = self.target_embedding if shared else own
+        self.positions = SinusoidalPositions(dtype=policy)
+        self.source_drop = layers.Dropout(dropout, seed=shifted(seed, 0), dtype=policy)
+        self.target_drop = layers.Dropout(dropout, seed=shifted(seed, 1), dtype=policy)
+
+    def build(self, input_shape=None):
+        shape = (None, None, self.encoder.units)
+        for layer in {id(each): each for each in (self.source_embedding, self.target_embedding)}.values():
+            layer.build()
+        if not self.encoder.built:  # one that comes out of a file is built already
+            self.encoder.build(shape)
+        if not self.decoder.built:
+            self.decoder.build(shape, shape)
+
+    def call(self, inputs, training=None):
+        mask = length_mask(inputs["source_lengths"], ops.shape(inputs["source_ids"])[1])
+        memory = self._encode(inputs["source_ids"], mask, training)
+        x = self.target_drop(self.positions(self.target_embedding(inputs["target_ids"])), training=training)
+        outputs = self.decoder(x, memory=memory, memory_mask=mask, causal=True, training=training)
+        return self.target_embedding.logits(outputs)
+
+    def _encode(self, source_ids, mask, training=None):
+        x = self.source_drop(self.positions(self.source_embedding(source_ids)), training=training)
+        return self.encoder(x, mask=mask, training=training)
+
+    def encode(self, source_ids, source_lengths, training=None):
+        """`(batch, time)` ids and `(batch,)` lengths -> memory: `mask`, and each block's keys and values as `cross`."""
+        mask = length_mask(source_lengths, ops.shape(source_ids)[1])
+        return {"cross": self.decoder.remember(self._encode(source_ids, mask, training)), "mask": mask}
+
+    def start(self, memory, beams=1, max_length=None):
+        """BOS for every beam `(batch, beams)`, and the state before it; see `zoo.depth.Stack.start`."""
+        batch = ops.shape(memory["mask"])[0]
+        return ops.full((batch, beams), BOS, dtype="int32"), self.decoder.start(batch, beams, max_length)
+
+    def step(self, token_ids, state, memory):
+        """`(batch, beams)` last tokens -> logits `(batch, beams, vocabulary)` and the next state."""
+        units = self.decoder.units
+        x = self.target_embedding(token_ids) + self.positions.at(state["position"], units)
+        x, state = self.decoder.step(x, state, memory["cross"], memory["mask"][:, None, :])
+        return self.target_embedding.logits(x), state
+
+    def reorder(self, state, parents):
+        """The state whose beam `k` goes on from beam `parents[:, k]`."""
+        return self.decoder.reorder(state, parents)
+
+    def signatures(self):
+        """The typed table of what this model serves; names are the same in SavedModel, ONNX, client and documents."""
+        return signatures.generating()
+
+    def get_config(self):
+        stacks = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("encoder", "decoder")}
+        sizes = dict(zip(("source_vocab_size", "target_vocab_size"), self.sizes, strict=True))
+        own = {"shared": self.shared, "dropout": self.rate, "seed": self.seed}
+        return {**super().get_config(), **sizes, **stacks, **own}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        stacks = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("encoder", "decoder")}
+        return cls(**{**config, **stacks})
