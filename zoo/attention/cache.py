@@ -11,12 +11,6 @@ which XLA cannot have. A *static* pool has all slots from the start and is writt
 from keras import ops
 
 
-def empty(batch, heads, slots, head_dim, dtype):
-    """A pool without content: `{"keys", "values"}`."""
-    zeros = ops.zeros((batch, heads, slots, head_dim), dtype=dtype)
-    return {"keys": zeros, "values": zeros}
-
-
 def add_room(cache, slots):
     """A static pool: the same with `slots` more, still to be written."""
     return {name: ops.pad(leaf, ((0, 0), (0, 0), (0, slots), (0, 0))) for name, leaf in cache.items()}

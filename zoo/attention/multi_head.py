@@ -88,6 +88,11 @@ class MultiHeadAttention(layers.Layer):
             "values": self.split_heads(self.value_projection(value)),
         }
 
+    def empty_cache(self, batch, slots):
+        """A pool without content: what `project` would give for nothing."""
+        zeros = ops.zeros((batch, self.num_heads, slots, self.head_dim), dtype=self.compute_dtype)
+        return {"keys": zeros, "values": zeros}
+
     def attend(self, query, cache, mask=None):
         """Over projected keys and values: query `(batch, time, units)`, mask `(batch | 1, time | 1, slots)` bool."""
         mixed = self.mix(self.query_projection(query), cache["keys"], cache["values"], mask)

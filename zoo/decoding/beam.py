@@ -54,7 +54,7 @@ class Beam:
 
     def advance(self, position, logits, hypotheses):
         vocabulary = logits.shape[-1]
-        totals = logits + (hypotheses["log_probs"] - ops.logsumexp(logits, axis=-1))[:, :, None]
+        totals = ops.log_softmax(logits, axis=-1) + hypotheses["log_probs"][:, :, None]
         totals = ops.reshape(totals, (-1, self.beams * vocabulary))
         totals, flat = ops.top_k(totals, min(2 * self.beams, self.beams * vocabulary))
         flat = ops.cast(flat, "int32")

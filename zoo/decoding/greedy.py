@@ -16,8 +16,8 @@ class Greedy:
 
     def choose(self, position, logits):
         """`(log_probs, token_ids)` `(batch, width)` of float32 logits `(batch, width, vocabulary)`."""
-        best, token = ops.top_k(logits, 1)
-        return best[..., 0] - ops.logsumexp(logits, axis=-1), ops.cast(token[..., 0], "int32")
+        gain, token = ops.top_k(ops.log_softmax(logits, axis=-1), 1)
+        return gain[..., 0], ops.cast(token[..., 0], "int32")
 
     def begin(self, batch):
         return {

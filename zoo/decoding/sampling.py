@@ -10,7 +10,7 @@ COLDEST = 1e-6  # a temperature of 0 is taken for this: the most probable token
 
 
 def uniforms(seed, rows, samples, max_length):
-    """`(rows, samples, max_length)` float32 in [0, 1). Row `i` depends on `(seed, i)` alone; longer ones begin alike."""
+    """`(rows, samples, max_length)` float32 in [0, 1). Row `i` depends on `(seed, i)` alone, longer ones begin alike"""
     drawn = [
         np.random.default_rng((seed, row, sample)).random(max_length, dtype="float32")
         for row in range(rows)
@@ -40,16 +40,16 @@ class Sample(Greedy):
         self.top_k, self.top_p = column(top_k, "int32"), column(top_p, "float32")
 
     def choose(self, position, logits):
-        values, ids = ops.top_k(logits, logits.shape[-1])
-        weights = self._filtered(ops.softmax(values / self.temperature, axis=-1))
+        log_probs, ids = ops.top_k(ops.log_softmax(logits, axis=-1), logits.shape[-1])
+        weights = self._filtered(ops.softmax(log_probs / self.temperature, axis=-1))
         reached = ops.cumsum(weights, axis=-1)
         goal = ops.take(self.uniforms, position, axis=2) * reached[:, :, -1]
         candidates = ops.sum(ops.cast(weights > 0, "int32"), axis=-1)
         rank = ops.sum(ops.cast(reached <= goal[:, :, None], "int32"), axis=-1)
         rank = ops.minimum(rank, candidates - 1)[:, :, None]
         token = ops.take_along_axis(ops.cast(ids, "int32"), rank, axis=-1)[:, :, 0]
-        chosen = ops.take_along_axis(values, rank, axis=-1)[:, :, 0]
-        return chosen - ops.logsumexp(logits, axis=-1), token
+        chosen = ops.take_along_axis(log_probs, rank, axis=-1)[:, :, 0]
+        return chosen, token
 
     def _filtered(self, probabilities):
         """The probabilities, 0 where a filter drops the token; the first one always stays."""

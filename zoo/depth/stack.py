@@ -4,7 +4,7 @@ import keras
 from keras import layers, ops
 
 from zoo.attention import MultiHeadAttention
-from zoo.attention.cache import add_room, empty, extend_seen
+from zoo.attention.cache import add_room, extend_seen
 from zoo.beams import gather_beams
 from zoo.blocks import Macaron, PostNorm, PreNorm
 from zoo.blocks.residual import EPSILON
@@ -91,7 +91,8 @@ class Stack(layers.Layer):
             prompt: `(caches, mask (batch, time))` that the pool starts with, or None.
         """
         nothing = 0 * batch  # where the batch is dynamic so is this, and TensorFlow lets the axis grow in a loop
-        caches, mask = prompt or (self._empty(batch, nothing), ops.zeros((batch, nothing), dtype="bool"))
+        nobody = tuple(block.attention.empty_cache(batch, nothing) for block in self.blocks)
+        caches, mask = prompt or (nobody, ops.zeros((batch, nothing), dtype="bool"))
         seen = ops.repeat(mask[:, None, :], beams, axis=1)
         state = {"position": ops.zeros((), dtype="int32"), "caches": caches}
         if max_length is None:
@@ -103,12 +104,6 @@ class Stack(layers.Layer):
             "seen": ops.pad(seen, ((0, 0), (0, 0), (0, room))),
             "slot": ops.zeros((), dtype="int32") + ops.shape(mask)[1],
         }
-
-    def _empty(self, batch, slots):
-        return tuple(
-            empty(batch, block.attention.num_heads, slots, block.attention.head_dim, self.compute_dtype)
-            for block in self.blocks
-        )
 
     def step(self, x, state, cross=None, cross_mask=None):
         """One new position a beam, `x (batch, beams, units)`: `(outputs, state)`."""

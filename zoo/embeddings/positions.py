@@ -43,7 +43,7 @@ class SinusoidalPositions(Positions):
         channels = np.arange(units)
         rate = LONGEST ** -((channels - channels % 2) / units)
         phase = (channels % 2) * math.pi / 2  # cos(a) = sin(a + pi/2): one sine for all channels
-        angle = ops.cast(positions, "float32")[..., None] * rate.astype("float32") + phase.astype("float32")
+        angle = ops.expand_dims(ops.cast(positions, "float32"), -1) * rate.astype("float32") + phase.astype("float32")
         return ops.cast(ops.sin(angle), self.compute_dtype)
 
 
