@@ -26,7 +26,8 @@ def append(cache, keys, values, slot=None):
 
 def extend_seen(seen, beams, slot=None):
     """`seen` after a step: each beam sees its own new slot."""
-    own = ops.broadcast_to(ops.eye(beams, dtype="bool")[None], (ops.shape(seen)[0], beams, beams))
+    beam = ops.arange(beams, dtype="int32")  # ops.eye has no ONNX form where `beams` is dynamic
+    own = ops.broadcast_to((beam[:, None] == beam)[None], (ops.shape(seen)[0], beams, beams))
     if slot is None:
         return ops.concatenate([seen, own], axis=2)
     return ops.slice_update(seen, (0, 0, slot), own)

@@ -4,6 +4,7 @@ from keras import layers, ops
 
 from zoo.attention.base import combined_mask
 from zoo.attention.cache import append
+from zoo.dropout import Dropout
 from zoo.masks import masked_softmax
 from zoo.registry import register
 from zoo.seeds import shifted
@@ -58,7 +59,7 @@ class MultiHeadAttention(layers.Layer):
         for name in ("query", "key", "value", "output"):
             dense = layers.Dense(units, use_bias=use_bias, name=name, dtype=self.dtype_policy)
             setattr(self, f"{name}_projection", dense)
-        self.dropout = layers.Dropout(dropout, seed=shifted(seed, 0), dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, seed=shifted(seed, 0), dtype=self.dtype_policy)
 
     def build(self, query_shape, value_shape=None):
         value_shape = tuple(value_shape or query_shape)

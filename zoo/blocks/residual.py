@@ -9,6 +9,7 @@ from functools import partial
 import keras
 from keras import layers
 
+from zoo.dropout import Dropout
 from zoo.registry import register
 from zoo.seeds import shifted
 
@@ -39,12 +40,18 @@ class Block(layers.Layer):
         for name in self.sublayers:
             setattr(self, name, sublayers[name])
         self.present = [name for name in self.sublayers if sublayers[name] is not None]
+        units = {name: sublayers[name].units for name in self.present}
+        if len(set(units.values())) != 1:
+            raise ValueError(
+                f"{type(self).__name__} needs sub-layers of the same units, because they share a residual stream. "
+                f"Received: {', '.join(f'{name}={width}' for name, width in units.items())}."
+            )
         self.norms = [
             layers.LayerNormalization(epsilon=EPSILON, name=f"{name}_norm", dtype=self.dtype_policy)
             for name in self.present
         ]
         self.drops = [
-            layers.Dropout(dropout, seed=shifted(seed, index), name=f"{name}_drop", dtype=self.dtype_policy)
+            Dropout(dropout, seed=shifted(seed, index), name=f"{name}_drop", dtype=self.dtype_policy)
             for index, name in enumerate(self.present)
         ]
 
@@ -155,6 +162,9 @@ class PostNorm(Block):
         dropout: on each branch, before it is added.
         seed: of the dropout.
 
+    Raises:
+        ValueError: the sub-layers' units differ, or a memory is given where there is no cross_attention.
+
     Example:
         >>> from zoo.attention import MultiHeadAttention
         >>> from zoo.feedforward import FeedForward
@@ -180,7 +190,7 @@ class PreNorm(Block):
     The stream itself is never normalised, so a stack of these ends in one more norm (`zoo.depth.Stack` adds it: without
     it the outputs grow with the depth and training diverges). Trains without a warm-up.
 
-    Args: as of `PostNorm`.
+    Args, errors: as of `PostNorm`.
 
     Example:
         >>> from zoo.attention import MultiHeadAttention

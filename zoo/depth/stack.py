@@ -93,7 +93,7 @@ class Stack(layers.Layer):
         nothing = 0 * batch  # where the batch is dynamic so is this, and TensorFlow lets the axis grow in a loop
         nobody = tuple(block.attention.empty_cache(batch, nothing) for block in self.blocks)
         caches, mask = prompt or (nobody, ops.zeros((batch, nothing), dtype="bool"))
-        seen = ops.repeat(mask[:, None, :], beams, axis=1)
+        seen = ops.broadcast_to(mask[:, None, :], (batch, beams, ops.shape(mask)[1]))
         state = {"position": ops.zeros((), dtype="int32"), "caches": caches}
         if max_length is None:
             return state if beams == 1 and prompt is None else {**state, "seen": seen}

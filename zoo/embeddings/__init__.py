@@ -1,6 +1,7 @@
 """Token ids and positions to vectors."""
 
+from zoo.embeddings.convolutional import ConvolutionalPositions
 from zoo.embeddings.positions import LearnedPositions, SinusoidalPositions
 from zoo.embeddings.tokens import TokenEmbedding
 
-__all__ = ["LearnedPositions", "SinusoidalPositions", "TokenEmbedding"]
+__all__ = ["ConvolutionalPositions", "LearnedPositions", "SinusoidalPositions", "TokenEmbedding"]

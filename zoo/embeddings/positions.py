@@ -19,8 +19,11 @@ class Positions(layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def call(self, x):
+    def call(self, x, mask=None):
         return x + self.at(ops.arange(ops.shape(x)[1], dtype="int32"), x.shape[-1])
+
+    def get_config(self):
+        return super().get_config()  # Keras' default would not write a dtype policy
 
 
 @register
@@ -72,13 +75,14 @@ class LearnedPositions(Positions):
     def build(self, x_shape):
         self.matrix = self.add_weight(name="matrix", shape=(self.max_positions, x_shape[-1]), initializer="uniform")
 
-    def call(self, x):
-        if x.shape[1] is not None and x.shape[1] > self.max_positions:
+    def call(self, x, mask=None):
+        time = x.shape[1]  # None, or a symbol of JAX, where it is dynamic
+        if isinstance(time, int) and time > self.max_positions:
             raise ValueError(
-                f"A sequence of {x.shape[1]} positions is too long: expected at most max_positions="
+                f"A sequence of {time} positions is too long: expected at most max_positions="
                 f"{self.max_positions}. Cut it, or build the model with more positions."
             )
-        return super().call(x)
+        return super().call(x, mask)
 
     def at(self, positions, units=None):
         return ops.take(

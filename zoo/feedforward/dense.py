@@ -4,6 +4,7 @@ import math
 
 from keras import activations, layers, ops
 
+from zoo.dropout import Dropout
 from zoo.registry import register
 
 
@@ -52,7 +53,7 @@ class FeedForward(layers.Layer):
         function = activation_of(activation)
         self.hidden = layers.Dense(hidden_units, activation=function, name="hidden", dtype=self.dtype_policy)
         self.output_projection = layers.Dense(units, name="output", dtype=self.dtype_policy)
-        self.dropout = layers.Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        self.dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     def build(self, x_shape):
         self.hidden.build(x_shape)

@@ -3,6 +3,7 @@
 import keras
 from keras import layers, ops
 
+from zoo.dropout import Dropout
 from zoo.embeddings import SinusoidalPositions, TokenEmbedding
 from zoo.masks import length_mask
 from zoo.models import signatures
@@ -13,28 +14,30 @@ from zoo.seeds import shifted
 class Labeller(keras.Model):
     """What both share: ids to states of a bidirectional stack, and states to logits."""
 
-    def __init__(self, vocab_size, num_labels, encoder, dropout=0.1, seed=None, **kwargs):
+    def __init__(self, vocab_size, num_labels, encoder, positions=None, dropout=0.1, seed=None, **kwargs):
         super().__init__(**kwargs)
-        if num_labels < 2:
+        if not isinstance(num_labels, int) or num_labels < 2:
             raise ValueError(f"{type(self).__name__} needs at least two labels. Received: num_labels={num_labels!r}.")
         self.vocab_size, self.num_labels, self.encoder = vocab_size, num_labels, encoder
         self.rate, self.seed = dropout, seed
         policy = self.dtype_policy
         self.embedding = TokenEmbedding(vocab_size, encoder.units, dtype=policy)
-        self.positions = SinusoidalPositions(dtype=policy)
-        self.drops = [layers.Dropout(dropout, seed=shifted(seed, index), dtype=policy) for index in range(2)]
+        self.positions = positions or SinusoidalPositions(dtype=policy)
+        self.drops = [Dropout(dropout, seed=shifted(seed, index), dtype=policy) for index in range(2)]
         self.readout = layers.Dense(num_labels, name="readout", dtype=policy)
 
     def build(self, input_shape=None):
         self.embedding.build()
-        if not self.encoder.built:  # one that comes out of a file is built already
-            self.encoder.build((None, None, self.encoder.units))
+        for layer in (self.positions, self.encoder):
+            if not layer.built:  # one that comes out of a file is built already
+                layer.build((None, None, self.encoder.units))
         self.readout.build((None, self.encoder.units))
 
     def states(self, inputs, training=None):
         """`(states (batch, time, units), mask (batch, time))`."""
         mask = length_mask(inputs["lengths"], ops.shape(inputs["token_ids"])[1])
-        x = self.drops[0](self.positions(self.embedding(inputs["token_ids"])), training=training)
+        x = self.positions(self.embedding(inputs["token_ids"]), mask=mask)
+        x = self.drops[0](x, training=training)
         return self.encoder(x, mask=mask, training=training), mask
 
     def logits(self, states, training=None):
@@ -42,11 +45,13 @@ class Labeller(keras.Model):
 
     def get_config(self):
         own = {"vocab_size": self.vocab_size, "num_labels": self.num_labels, "dropout": self.rate, "seed": self.seed}
-        return {**super().get_config(), **own, "encoder": keras.saving.serialize_keras_object(self.encoder)}
+        parts = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("encoder", "positions")}
+        return {**super().get_config(), **own, **parts}
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        return cls(**{**config, "encoder": keras.saving.deserialize_keras_object(config["encoder"])})
+        parts = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("encoder", "positions")}
+        return cls(**{**config, **parts})
 
 
 @register
@@ -60,6 +65,7 @@ class Classifier(Labeller):
         vocab_size: number of token ids.
         num_labels: number of classes, at least 2.
         encoder: a stack without cross-attention (`zoo.depth.make_stack`).
+        positions: a layer of `zoo.embeddings`; None is `SinusoidalPositions`.
         dropout: on the sum of embeddings and positions, and on `h`.
         seed: of the dropout.
 

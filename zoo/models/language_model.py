@@ -1,9 +1,10 @@
 """A language model: a causal stack that goes on with a text."""
 
 import keras
-from keras import layers, ops
+from keras import ops
 
 from zoo.decoding.loop import BOS
+from zoo.dropout import Dropout
 from zoo.embeddings import SinusoidalPositions, TokenEmbedding
 from zoo.models import signatures
 from zoo.registry import register
@@ -43,7 +44,7 @@ class LanguageModel(keras.Model):
         policy = self.dtype_policy
         self.embedding = TokenEmbedding(vocab_size, decoder.units, dtype=policy)
         self.positions = positions or SinusoidalPositions(dtype=policy)
-        self.drop = layers.Dropout(dropout, seed=seed, dtype=policy)
+        self.drop = Dropout(dropout, seed=seed, dtype=policy)
 
     def build(self, input_shape=None):
         shape = (None, None, self.decoder.units)
@@ -74,18 +75,19 @@ class LanguageModel(keras.Model):
         longest = self.longest_prompt
         if longest is None:
             return token_ids, lengths
-        first = ops.maximum(lengths - longest, 0)
-        places = first[:, None] + ops.arange(longest, dtype="int32")[None, :]
-        token_ids = ops.pad(token_ids, ((0, 0), (0, 1)))  # an empty prompt has a place to point at, too
-        places = ops.minimum(places, ops.shape(token_ids)[1] - 1)
+        time = ops.shape(token_ids)[1]  # dynamic in a graph for all lengths, whose caches may then grow
+        width = min(longest, time) if isinstance(time, int) else ops.minimum(longest, time)
+        first = ops.maximum(lengths - longest, 0)[:, None]
+        places = ops.minimum(first + ops.arange(width, dtype="int32"), time - 1)
         return ops.take_along_axis(token_ids, places, axis=1), ops.minimum(lengths, longest)
 
     def start(self, memory, beams=1, max_length=None):
         """The prompt's last token, or BOS, for every beam `(batch, beams)`, and the state before it."""
-        room = self.longest_prompt and self.positions.max_positions - self.longest_prompt
+        bound = self.positions.max_positions
+        room = bound and bound - self.longest_prompt
         if room and max_length and max_length > room:
             raise ValueError(
-                f"max_length={max_length} is too long: a model of {self.positions.max_positions} learned positions "
+                f"max_length={max_length} is too long: a model of {bound} learned positions "
                 f"reads the last {self.longest_prompt} tokens of a prompt and writes at most {room}."
             )
         lengths = memory["lengths"]

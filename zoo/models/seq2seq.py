@@ -6,6 +6,7 @@ from keras import layers, ops, tree
 from zoo.attention import AdditiveAttention, DotProductAttention
 from zoo.beams import flatten_beams, gather_beams
 from zoo.decoding.loop import BOS
+from zoo.dropout import Dropout
 from zoo.masks import length_mask
 from zoo.models import signatures
 from zoo.recurrent import RecurrentDecoder, RecurrentEncoder
@@ -99,7 +100,7 @@ class Seq2Seq(keras.Model):
         self.decoder = RecurrentDecoder(units, cell, attend, num_layers, dtype=policy)
         self.readout = layers.Dense(units, activation="tanh", dtype=policy)
         self.drop = {
-            name: layers.Dropout(dropout, seed=shifted(seed, index), name=f"drop_{name}", dtype=policy)
+            name: Dropout(dropout, seed=shifted(seed, index), name=f"drop_{name}", dtype=policy)
             for index, name in enumerate(DROPOUTS)
         }
 

@@ -1,9 +1,10 @@
 """The Transformer: an encoder and a decoder of any blocks, between embeddings."""
 
 import keras
-from keras import layers, ops
+from keras import ops
 
 from zoo.decoding.loop import BOS
+from zoo.dropout import Dropout
 from zoo.embeddings import SinusoidalPositions, TokenEmbedding
 from zoo.masks import length_mask
 from zoo.models import signatures
@@ -69,8 +70,8 @@ class Transformer(keras.Model):
         own = None if shared else TokenEmbedding(source_vocab_size, units, dtype=policy)
         self.source_embedding = self.target_embedding if shared else own
         self.positions = SinusoidalPositions(dtype=policy)
-        self.source_drop = layers.Dropout(dropout, seed=shifted(seed, 0), dtype=policy)
-        self.target_drop = layers.Dropout(dropout, seed=shifted(seed, 1), dtype=policy)
+        self.source_drop = Dropout(dropout, seed=shifted(seed, 0), dtype=policy)
+        self.target_drop = Dropout(dropout, seed=shifted(seed, 1), dtype=policy)
 
     def build(self, input_shape=None):
         shape = (None, None, self.encoder.units)

@@ -3,6 +3,7 @@
 import keras
 from keras import layers, ops
 
+from zoo.dropout import Dropout
 from zoo.recurrent.cells import check_cell, make_layer
 from zoo.registry import register
 from zoo.seeds import shifted
@@ -44,8 +45,7 @@ class RecurrentEncoder(layers.Layer):
         self.supports_masking = True
         self.layers = [self._make_layer() for _ in range(num_layers)]
         self.dropouts = [
-            layers.Dropout(dropout, seed=shifted(seed, index), dtype=self.dtype_policy)
-            for index in range(num_layers - 1)
+            Dropout(dropout, seed=shifted(seed, index), dtype=self.dtype_policy) for index in range(num_layers - 1)
         ]
 
     def _make_layer(self):

@@ -1,0 +1,41 @@
+"""Dropout drops what it should, and no two masks have anything to do with each other."""
+
+import keras
+import numpy as np
+import pytest
+
+from zoo.dropout import Dropout, random_bits
+
+SIZE = 2**18
+
+
+def streams(seeds):
+    """Standardised masks of rate 0.1, a row a seed."""
+    bits = [keras.ops.convert_to_numpy(random_bits(SIZE, keras.ops.convert_to_tensor(s, "uint32"))) for s in seeds]
+    return ((np.array(bits) >= 0.1 * 2**32) - 0.9) / np.sqrt(0.09)
+
+
+@pytest.mark.parametrize("seeds", ([[7, count] for count in range(16)], [[seed, 0] for seed in range(16)]))
+def test_masks_are_as_good_as_independent(seeds):
+    masks = streams(seeds)
+    assert np.abs(masks.mean(axis=1)).max() * SIZE**0.5 < 5
+    between = masks @ masks.T / SIZE**0.5
+    assert np.abs(between[np.triu_indices(len(seeds), 1)]).max() < 5
+    for lag in (1, 2, 3, 8, 32, 256, 1024):
+        assert np.abs((masks[:, :-lag] * masks[:, lag:]).sum(axis=1)).max() / SIZE**0.5 < 5
+
+
+def test_kept_entries_are_scaled_and_calls_differ():
+    layer, x = Dropout(0.3, seed=1), np.ones((64, 100), "float32")
+    first, second = (np.asarray(layer(x, training=True)) for _ in range(2))
+    assert set(np.unique(first)) == {np.float32(0), np.float32(1 / 0.7)}
+    assert abs((first == 0).mean() - 0.3) < 0.03
+    assert not np.array_equal(first, second)
+    assert np.array_equal(first, np.asarray(Dropout(0.3, seed=1)(x, training=True)))
+    assert np.array_equal(np.asarray(layer(x)), x)
+
+
+@pytest.mark.parametrize("rate", (-0.1, 1.0))
+def test_impossible_rates(rate):
+    with pytest.raises(ValueError, match="rate"):
+        Dropout(rate)

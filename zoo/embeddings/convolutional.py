@@ -1,0 +1,57 @@
+"""Positions by what stands next to them: a convolution over the embeddings."""
+
+from keras import layers, ops
+
+from zoo.registry import register
+
+
+@register
+class ConvolutionalPositions(layers.Layer):
+    """`x_t + relu(b + sum_k W_k x_{t + k - width // 2})`, zeros beyond the ends: order as what stands beside what.
+
+    Attention needs many updates to learn from sinusoids to look at a neighbour; here the neighbours are there from the
+    start, and so are features of word pairs and of pieces of one word. For models that read a whole text
+    (`Classifier`, `Tagger`): it looks ahead.
+
+    Shapes: `(batch, time, units)` -> the same; `mask (batch, time)` bool: what it leaves out counts as zeros.
+    Cost: `width` times that of a dense layer.
+
+    Args:
+        width: an odd number of positions.
+
+    Raises:
+        ValueError: `width` is not a positive odd integer.
+
+    Example:
+        >>> tuple(ConvolutionalPositions(width=3)(np.ones((2, 5, 4), "float32")).shape)
+        (2, 5, 4)
+
+    References: https://arxiv.org/abs/1904.11660 (convolutional context instead of position embeddings);
+    https://arxiv.org/abs/2102.10882, section 3 (conditional positional encodings).
+    """
+
+    max_positions = None  # no bound
+
+    def __init__(self, width=3, **kwargs):
+        super().__init__(**kwargs)
+        if not isinstance(width, int) or width < 1 or width % 2 == 0:
+            raise ValueError(f"ConvolutionalPositions needs an odd number as width. Received: {width!r}.")
+        self.width = width
+        self.supports_masking = True
+
+    def build(self, x_shape):
+        self.mix = layers.Dense(x_shape[-1], activation="relu", name="mix", dtype=self.dtype_policy)
+        self.mix.build((*x_shape[:-1], self.width * x_shape[-1]))
+
+    def call(self, x, mask=None):
+        side, time = self.width // 2, ops.shape(x)[1]
+        seen = x if mask is None else ops.where(mask[:, :, None], x, 0.0)
+        padded = ops.pad(seen, ((0, 0), (side, side), (0, 0)))
+        beside = ops.concatenate([padded[:, shift : shift + time] for shift in range(self.width)], axis=-1)
+        return x + self.mix(beside)
+
+    def compute_output_shape(self, x_shape):
+        return tuple(x_shape)
+
+    def get_config(self):
+        return {**super().get_config(), "width": self.width}
