@@ -263,24 +263,3 @@ def check_causal(function, inputs):
         gradient = np.abs(tape.gradient(output, inputs).numpy()).sum(axis=(0, 2))
         assert gradient[position] > 0
         assert not np.any(gradient[position + 1 :])
-
-
-def check_steps(model, source_ids, source_lengths, target_ids):
-    """Steps of the protocol = the full pass. `target_ids (batch, beams, time)`: one target a beam."""
-    memory = model.encode(source_ids, source_lengths)
-    state = model.start(memory, target_ids.shape[1], target_ids.shape[2])
-    structure = tree.map_structure(lambda leaf: (leaf.shape, leaf.dtype), state)
-    steps = []
-    for position in range(target_ids.shape[2]):
-        logits, state = model.step(target_ids[:, :, position], state, memory)
-        assert tree.map_structure(lambda leaf: (leaf.shape, leaf.dtype), state) == structure
-        steps.append(numpy_leaves(logits)[0])
-    for beam in range(target_ids.shape[1]):
-        full = model(
-            {
-                "source_ids": source_ids,
-                "source_lengths": source_lengths,
-                "target_ids": target_ids[:, beam],
-            }
-        )
-        assert_close([np.stack(steps, axis=2)[:, beam]], numpy_leaves(full))

@@ -8,10 +8,14 @@ import pytest
 import zoo
 from tests import contracts, elsewhere
 from tests.attention import cases as attention
+from tests.blocks import cases as blocks
+from tests.depth import cases as depth
+from tests.embeddings import cases as embeddings
+from tests.feedforward import cases as feedforward
 from tests.models import cases as models
 from tests.recurrent import cases as recurrent
 
-CASES = [*attention.CASES, *recurrent.CASES, *models.CASES]
+CASES = [case for room in (attention, feedforward, embeddings, blocks, depth, recurrent, models) for case in room.CASES]
 
 
 def cost(case, law):
@@ -63,7 +67,7 @@ def test_everything_public_has_a_case(build):
     for case in CASES:
         layer = build(case).layer
         used |= {type(one) for one in [layer, *layer._flatten_layers()]}
-    rooms = (zoo.attention, zoo.recurrent, zoo.models)
+    rooms = [getattr(zoo, name) for name in zoo.__all__]
     public = {getattr(room, name) for room in rooms for name in room.__all__}
     missing = {one for one in public if inspect.isclass(one)} - used
     assert not missing, f"no case covers {missing}"

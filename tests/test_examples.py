@@ -25,7 +25,7 @@ def modules():
 @pytest.mark.parametrize("name", list(modules()))
 def test_docstring_examples(name):
     module = importlib.import_module(name)
-    public = {key: value for room in (zoo.attention, zoo.recurrent, zoo.models) for key, value in vars(room).items()}
+    public = {key: value for room in zoo.__all__ for key, value in vars(getattr(zoo, room)).items()}
     found = doctest.testmod(module, extraglobs=NAMES | public, optionflags=doctest.ELLIPSIS)
     assert found.attempted and not found.failed
 

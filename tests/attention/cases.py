@@ -1,7 +1,7 @@
 """The attentions as cases of the contract battery."""
 
 from tests.contracts import Case, length_mask, sequences
-from zoo.attention import AdditiveAttention, DotProductAttention
+from zoo.attention import AdditiveAttention, DotProductAttention, MultiHeadAttention
 
 
 def crossing(rows, time, noise):
@@ -22,6 +22,21 @@ def causally(layer, arguments):
     return layer(**arguments, causal=True)
 
 
+def remembering(rows, time, noise):
+    """A query and a value of the same units."""
+    return {**crossing(rows, time, noise), "value": sequences(rows, time, 3, noise, stream=1)}
+
+
+def remembered(layer, arguments):
+    """Over what `project` made of the value, as a decoder sees its source."""
+    masks = {name: arguments[name] for name in ("query_mask", "value_mask")}
+    return layer(arguments["query"], cache=layer.project(arguments["value"]), **masks)[0]
+
+
+def multi_head(name, arguments, apply=causally, core=False, without=(), **settings):
+    return Case(f"multi-head-{name}", lambda: MultiHeadAttention(6, 2, **settings), arguments, apply, without, core)
+
+
 ATTENTIONS = {"additive": AdditiveAttention, "dot": DotProductAttention}
 CASES = [
     case
@@ -31,3 +46,11 @@ CASES = [
         Case(f"{name}-causal-self", lambda make=make: make(5), alone, causally, core=True),
     )
 ]
+MULTI_HEAD = [
+    multi_head("cross", crossing, lambda layer, arguments: layer(**arguments), core=True),
+    multi_head("causal-self", alone),
+    multi_head("without-bias", alone, use_bias=False),
+    # `project` is a method: a functional model, which knows layers and operations, cannot hold it.
+    multi_head("cached", remembering, remembered, without=("symbolic", "elsewhere")),
+]
+CASES += MULTI_HEAD

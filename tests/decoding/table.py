@@ -10,6 +10,8 @@ import math
 import numpy as np
 from keras import ops
 
+from zoo.beams import gather_beams
+
 BOS, EOS, PAD = 2, 3, 0
 
 
@@ -24,9 +26,9 @@ class Table:
         size = (batch, self.prefixes, self.vocabulary)
         return {"logits": np.random.default_rng(seed).normal(0, scale, size).astype("float32")}
 
-    def start(self, memory, beams, max_length):
+    def start(self, memory, beams, max_length=None):
         shape = (ops.shape(memory["logits"])[0], beams)
-        return {"prefix": ops.zeros(shape, dtype="int32")}
+        return ops.full(shape, BOS, dtype="int32"), {"prefix": ops.zeros(shape, dtype="int32")}
 
     def step(self, token_ids, state, memory):
         # Before BOS the prefix is 0; BOS makes it 1 and token v makes it prefix * vocabulary + v - (vocabulary - 2).
@@ -35,6 +37,9 @@ class Table:
         prefix = ops.where(first, ops.ones_like(grown), grown)
         logits = ops.take_along_axis(memory["logits"], prefix[:, :, None], axis=1)
         return logits, {"prefix": prefix}
+
+    def reorder(self, state, parents):
+        return gather_beams(state, parents)
 
     def number(self, tokens):
         prefix = 1

@@ -3,31 +3,76 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from keras import ops
+from keras import ops, tree
 
 from tests import contracts, elsewhere
 from tests.contracts import assert_close, lengths, numpy_leaves, token_ids
-from tests.decoding.table import EOS, Table, penalty, rows_of
+from tests.decoding.table import BOS, EOS, Table, penalty, rows_of
 from tests.models.cases import CASES, SOURCES
-from zoo.decoding import beam_search, greedy
-from zoo.decoding.loop import gather_beams
+from zoo.beams import gather_beams
+from zoo.decoding import beam_search, greedy, sample, uniforms
 
 TABLE = Table(vocabulary=5, max_length=5)
+DRAWS = uniforms(4, 1, 2, 5)
+
+
+def draw(model, memory, growing=False):
+    """Two samples; every row has the same numbers, so that it may stand anywhere."""
+    batch = ops.shape(tree.flatten(memory)[0])[0]
+    draws = ops.broadcast_to(DRAWS, (batch, 2, 5))
+    return sample(model, memory, 5, draws, temperature=1.5, top_k=4, top_p=0.95, growing=growing)
+
+
 SEARCHES = {
-    "greedy": lambda model, memory: greedy(model, memory, 5),
-    "beam": lambda model, memory: beam_search(model, memory, 5, beams=3),
+    "greedy": lambda model, memory, growing=False: greedy(model, memory, 5, growing),
+    "beam": lambda model, memory, growing=False: beam_search(model, memory, 5, beams=3, growing=growing),
+    "sample": draw,
 }
 ROWS = ((1, 7), (2, 3), (3, 0))
 FIRST, SECOND = "seq2seq-gru-1-additive", "seq2seq-gru_reset_before-1-None"
-STACKED = pytest.param("seq2seq-lstm-2-additive", marks=pytest.mark.slow)
+NAMES = [
+    "transformer-pre_norm",
+    SECOND,
+    "seq2seq-lstm-2-additive",
+    "transformer-macaron",
+    "language-model-sinusoidal",
+    "language-model-learned",
+]
+MODELS = [FIRST, *NAMES[:2], *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[2:])]
 
 
-@pytest.fixture(scope="module", params=[FIRST, SECOND, STACKED])
+@pytest.fixture(scope="module", params=MODELS)
 def built(request):
     (case,) = [case for case in CASES if case.name == request.param]
     made = contracts.build(case)
-    made.layer.bias.assign(np.where(np.arange(13) == EOS, 2.5, 0.0))  # outputs of several lengths
+    favour_the_end(made.layer)
     return made
+
+
+def favour_the_end(model):
+    """So that outputs are of several lengths: a bias, or what stands for it where there is none."""
+    if hasattr(model, "bias"):
+        model.bias.assign(np.where(np.arange(13) == EOS, 2.5, 0.0))
+        return
+    embedding = getattr(model, "target_embedding", None) or model.embedding
+    norm = model.decoder.final_norm or model.decoder.blocks[-1].norms[-1]
+    along = ops.convert_to_numpy(norm.beta)
+    matrix = ops.convert_to_numpy(embedding.matrix).copy()
+    matrix[EOS] += 2.5 * along / np.sum(along**2)
+    embedding.matrix.assign(matrix)
+
+
+def log_probs(model, source, whole):
+    """`log p(whole_t | whole_<t, source)` of each `t`, by the model's call."""
+    written = np.array([(BOS, *whole[:-1])], "int32")
+    if hasattr(model, "longest_prompt"):
+        prompt = source[-model.longest_prompt :] if model.longest_prompt else source
+        logits = model({"token_ids": np.concatenate([[[BOS]], prompt[None], written[:, 1:]], axis=1).astype("int32")})
+    else:
+        inputs = {"source_ids": source[None], "source_lengths": np.array([len(source)], "int32")}
+        logits = model({**inputs, "target_ids": written})
+    logits = ops.convert_to_numpy(ops.log_softmax(logits, axis=-1))[0, -len(whole) :]
+    return logits[np.arange(len(whole)), list(whole)]
 
 
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
@@ -83,13 +128,7 @@ def test_scores_are_those_of_the_full_pass(built):
         for tokens, score in received:
             whole = tokens if len(tokens) == 5 else (*tokens, EOS)
             ends.add(len(whole))
-            inputs = {
-                "source_ids": source[row : row + 1],
-                "source_lengths": sizes[row : row + 1],
-                "target_ids": np.array([(2, *whole[:-1])], "int32"),
-            }
-            log_probs = ops.convert_to_numpy(ops.log_softmax(model(inputs), axis=-1))[0]
-            total = log_probs[np.arange(len(whole)), list(whole)].sum(dtype="float64")
+            total = log_probs(model, source[row, : sizes[row]], whole).sum(dtype="float64")
             np.testing.assert_allclose(score, total / penalty(len(whole), 0.6), atol=1e-4)
     assert len(ends) > 1
 
@@ -111,32 +150,43 @@ def test_padding_and_other_rows_change_nothing(built, search):
             np.testing.assert_allclose([score for _, score in received], [score for _, score in one], atol=1e-5)
 
 
-def test_a_models_search_is_one_trace_over_lengths_and_xla_agrees(built):
-    model = built.layer
+def search(model, source, sizes, growing):
+    memory = model.encode(source, sizes)
+    return [one(model, memory, growing) for one in SEARCHES.values()]
 
-    def search(source, sizes):
-        return beam_search(model, model.encode(source, sizes), 5, beams=3)
 
+def test_one_graph_serves_all_lengths(built):
+    """With caches that grow; static ones, eagerly, find the same."""
     specs = [tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)]
-    graph = tf.function(search, input_signature=specs)
-    for rows, time in ((ROWS, 7), (((5, 1),), 1), (((6, 11), (7, 4)), 11)):
+    graph = tf.function(lambda *inputs: search(built.layer, *inputs, growing=True), input_signature=specs)
+    for rows, time in ((((5, 1),), 1), (((6, 11), (7, 4), (8, 0)), 11)):
         inputs = token_ids(rows, time, SOURCES), lengths(rows)
-        assert_close(numpy_leaves(graph(*inputs)), numpy_leaves(search(*inputs)))
+        expected = numpy_leaves(search(built.layer, *inputs, growing=False))
+        assert_close(numpy_leaves(graph(*inputs)), expected)
     assert graph.experimental_get_tracing_count() == 1
-    xla = tf.function(search, jit_compile=True)
-    assert_close(numpy_leaves(xla(*inputs)), numpy_leaves(graph(*inputs)))
+    assert_close(numpy_leaves(search(built.layer, *inputs, growing=True)), expected)
+
+
+@pytest.mark.parametrize(
+    "built", [FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES)], indirect=True
+)
+def test_xla_finds_the_same(built):
+    inputs = token_ids(ROWS, 7, SOURCES), lengths(ROWS)
+    xla = tf.function(lambda *inputs: search(built.layer, *inputs, growing=False), jit_compile=True)
+    assert_close(numpy_leaves(xla(*inputs)), numpy_leaves(search(built.layer, *inputs, growing=False)))
 
 
 SEARCH = """
 import pathlib, sys
 import numpy, keras, zoo
-from zoo.decoding import beam_search, greedy
+from zoo.decoding import beam_search, greedy, sample, uniforms
 
 for path in pathlib.Path(sys.argv[1]).glob("*.keras"):
     model = keras.models.load_model(path, safe_mode=True)
     inputs = numpy.load(path.with_suffix(".npz"))
     memory = model.encode(inputs["source_ids"], inputs["source_lengths"])
     found = [*greedy(model, memory, 5), *beam_search(model, memory, 5, beams=3)]
+    found += sample(model, memory, 5, uniforms(3, 3, 2, 5), temperature=1.5, top_k=4)
     found = [keras.ops.convert_to_numpy(leaf) for leaf in found]
     numpy.savez(path.with_suffix(".found"), *found)
     path.with_suffix(".found.npz").rename(path.with_suffix(".search.npz"))
@@ -144,12 +194,14 @@ for path in pathlib.Path(sys.argv[1]).glob("*.keras"):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("built", [FIRST], indirect=True)
+@pytest.mark.parametrize("built", [FIRST, "transformer-pre_norm", "language-model-learned"], indirect=True)
 def test_jax_finds_the_same(built, tmp_path):
     elsewhere.pack(built, tmp_path)
+    inputs = {"source_ids": token_ids(ROWS, 7, SOURCES), "source_lengths": lengths(ROWS)}
+    np.savez(tmp_path / f"{built.case.name}.npz", **inputs)
     elsewhere.run_elsewhere(tmp_path, "jax", SEARCH)
-    inputs = elsewhere.flat_arguments(built)
-    memory = built.layer.encode(inputs["source_ids"], inputs["source_lengths"])
+    memory = built.layer.encode(*inputs.values())
     expected = [*greedy(built.layer, memory, 5), *beam_search(built.layer, memory, 5, beams=3)]
+    expected += sample(built.layer, memory, 5, uniforms(3, 3, 2, 5), temperature=1.5, top_k=4)
     found = np.load(tmp_path / f"{built.case.name}.search.npz")
     assert_close([found[name] for name in found.files], numpy_leaves(expected))

@@ -3,7 +3,9 @@
 from tests.attention.cases import ATTENTIONS
 from tests.contracts import Case, lengths, token_ids
 from tests.recurrent.cases import CELLS
-from zoo.models import Seq2Seq
+from zoo.depth import make_stack
+from zoo.embeddings import ConvolutionalPositions, LearnedPositions
+from zoo.models import Classifier, LanguageModel, Seq2Seq, Tagger, Transformer
 from zoo.recurrent import RecurrentEncoder, SelfAttentiveEncoder
 
 SOURCES, TARGETS = 11, 13  # vocabularies
@@ -22,7 +24,7 @@ def seq2seq(cell, attention, num_layers=1, core=False):
         f"seq2seq-{cell}-{num_layers}-{attention}",
         lambda: Seq2Seq(SOURCES, TARGETS, 5, cell, attention, num_layers),
         batch,
-        lambda model, inputs: model(inputs),
+        called,
         core=core,
     )
 
@@ -30,6 +32,46 @@ def seq2seq(cell, attention, num_layers=1, core=False):
 def self_attentive():
     encoder = SelfAttentiveEncoder(RecurrentEncoder(3, "lstm"), ATTENTIONS["dot"](7))
     return Seq2Seq(SOURCES, TARGETS, units=5, cell="gru", encoder=encoder)
+
+
+def called(model, inputs):
+    return model(inputs)
+
+
+def stack(block, num_layers=2, cross=False, units=6):
+    return make_stack(num_layers, units, 2, 8, block, cross=cross)
+
+
+def shared_batch(rows, time, noise):
+    inputs = batch(rows, time, noise)
+    return {**inputs, "target_ids": inputs["target_ids"] % SOURCES}
+
+
+def text(rows, time, noise):
+    return {"token_ids": token_ids(rows, time, TARGETS, noise), "lengths": lengths(rows)}
+
+
+def causal_text(rows, time, noise):
+    return {"token_ids": token_ids(rows, time, TARGETS, noise)}
+
+
+def transformer(block, num_layers=1, core=False):
+    def make():
+        return Transformer(SOURCES, TARGETS, stack(block, 1), stack(block, num_layers, cross=True))
+
+    return Case(f"transformer-{block}", make, batch, called, core=core)
+
+
+def shared_transformer():
+    encoder, decoder = stack("post_norm", 1), stack("pre_norm", 1, cross=True)
+    return Transformer(SOURCES, SOURCES, encoder, decoder, shared=True)
+
+
+def language_model(name, block="pre_norm", positions=lambda: None, core=False):
+    def make():
+        return LanguageModel(TARGETS, stack(block, 1), positions())
+
+    return Case(f"language-model-{name}", make, causal_text, called, core=core)
 
 
 CORE = {("gru", "additive"), ("lstm", "dot"), ("gru_reset_before", None)}
@@ -41,7 +83,15 @@ CASES = [
         "seq2seq-self-attentive",
         self_attentive,
         batch,
-        lambda model, inputs: model(inputs),
+        called,
         core=True,
     ),
+    transformer("pre_norm", 2, core=True),
+    transformer("post_norm"),
+    transformer("macaron"),
+    Case("transformer-shared", shared_transformer, shared_batch, called),
+    language_model("sinusoidal", core=True),
+    language_model("learned", "macaron", lambda: LearnedPositions(11)),
+    Case("classifier", lambda: Classifier(TARGETS, 3, stack("pre_norm", 1)), text, called, core=True),
+    Case("tagger", lambda: Tagger(TARGETS, 5, stack("post_norm", 1), ConvolutionalPositions(3)), text, called),
 ]

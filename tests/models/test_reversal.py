@@ -38,14 +38,14 @@ def test_accuracy_falls_with_length_only_without_attention(trained):
 def test_attention_is_anti_diagonal(trained):
     attention, (recipe, model, source_tokenizer, target_tokenizer) = trained
     if attention == "none":
-        assert "attention" not in model.start(model.encode(np.ones((1, 3)), np.array([3])), 1)
+        assert "attention" not in model.start(model.encode(np.ones((1, 3)), np.array([3])), 1)[1]
         return
     sources, targets = corpora.read(recipe, "test")
     chosen = [index for index, text in enumerate(sources) if len(text.split()) == 11][:20]
     source_ids, lengths = pad([[*ids, EOS] for ids in source_tokenizer.encode([sources[i] for i in chosen])])
     written = target_tokenizer.encode([targets[i] for i in chosen])
     memory = model.encode(source_ids, lengths)
-    state, looked_at = model.start(memory, 1), []
+    (_, state), looked_at = model.start(memory, 1), []
     for token in np.array([[BOS, *ids[:-1]] for ids in written]).T:
         _, state = model.step(token[:, None].astype("int32"), state, memory)
         looked_at.append(np.asarray(state["attention"])[:, 0].argmax(axis=-1))

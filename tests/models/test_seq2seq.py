@@ -7,8 +7,9 @@ import pytest
 from keras import ops
 
 from tests import oracles
-from tests.contracts import build, check_steps, lengths, token_ids
+from tests.contracts import build, lengths, token_ids
 from tests.models.cases import CASES, SOURCES, TARGETS
+from tests.steps import check_steps
 from zoo.models import Seq2Seq
 
 ROWS = ((1, 7), (2, 3), (3, 0))
@@ -61,8 +62,9 @@ def test_is_the_papers_model(models, attention):
     [pytest.param(case.name, marks=() if case.core else pytest.mark.slow) for case in CASES],
 )
 def test_steps_are_the_full_pass(models, name):
-    targets = token_ids(((7, 15), (8, 15), (9, 15)), 15, TARGETS).reshape(3, 3, 5)
-    check_steps(models(name), SOURCE, LENGTHS, targets)
+    following = token_ids(((7, 12), (8, 12), (9, 12)), 12, TARGETS).reshape(3, 3, 4)
+    parents = token_ids(((4, 12), (5, 12), (6, 12)), 12, 3).reshape(3, 3, 4)
+    check_steps(models(name), SOURCE, LENGTHS, following, parents, max_length=5)
 
 
 @pytest.mark.parametrize("attention", [None, "additive", "dot"])
@@ -137,7 +139,7 @@ def test_the_output_matrix_is_the_embedding():
 
 def test_signatures_are_the_table():
     table = {signature.name: signature for signature in Seq2Seq(SOURCES, TARGETS, 5).signatures()}
-    assert set(table) == {"serving_default", "tokens", "greedy", "score"}
+    assert set(table) == {"serving_default", "tokens", "greedy", "sample", "score"}
 
     def names(specs):
         return [(spec.name, spec.dtype, len(spec.shape)) for spec in specs]

@@ -29,6 +29,9 @@ class LanguageModel(keras.Model):
         dropout: on the sum of embeddings and positions.
         seed: of the dropout.
 
+    Raises:
+        ValueError: `positions` look ahead.
+
     Example:
         >>> from zoo.depth import make_stack
         >>> model = LanguageModel(11, make_stack(2, units=8, num_heads=2, hidden_units=16))
@@ -40,6 +43,11 @@ class LanguageModel(keras.Model):
 
     def __init__(self, vocab_size, decoder, positions=None, dropout=0.1, seed=None, **kwargs):
         super().__init__(**kwargs)
+        if positions is not None and not hasattr(positions, "at"):
+            raise ValueError(
+                "A LanguageModel's positions must not look ahead: expected SinusoidalPositions or LearnedPositions, "
+                f"which depend on the place alone (`at`). Received: {type(positions).__name__}."
+            )
         self.vocab_size, self.decoder, self.rate, self.seed = vocab_size, decoder, dropout, seed
         policy = self.dtype_policy
         self.embedding = TokenEmbedding(vocab_size, decoder.units, dtype=policy)

@@ -1,0 +1,151 @@
+"""Multi-head attention: the paper's equation, Keras' own layer on the same weights, masks, caches, steps."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests import contracts, transformer_oracles
+from tests.attention.cases import MULTI_HEAD
+from tests.contracts import check_causal, length_mask, sequences
+from zoo.attention import MultiHeadAttention
+
+ROWS = ((1, 7), (2, 3), (3, 0))
+QUERY, VALUE, MASK = sequences(((4, 5),) * 3, 5, 11), sequences(ROWS, 7, 13, noise=5), length_mask(ROWS, 7)
+
+
+def random_weights(layer, scale=0.4, seed=3):
+    generator = np.random.default_rng(seed)
+    for weight in layer.trainable_weights:
+        weight.assign(generator.normal(0.0, scale, weight.shape))
+    return layer
+
+
+def made(*inputs, **settings):
+    layer = MultiHeadAttention(15, 3, **settings)
+    layer(*inputs)
+    return random_weights(layer)
+
+
+@pytest.mark.parametrize("use_bias", [True, False])
+def test_is_the_papers_equation(use_bias):
+    """Over a memory of other units and lengths, one of which is 0."""
+    layer = made(QUERY, VALUE, use_bias=use_bias)
+    received = ops.convert_to_numpy(layer(QUERY, VALUE, value_mask=MASK))
+    attend = transformer_oracles.multi_head(layer)
+    for row, (_, length) in enumerate(ROWS):
+        np.testing.assert_allclose(received[row], attend(QUERY[row], VALUE[row, :length]), atol=1e-5)
+
+
+def test_causal_is_the_papers_equation():
+    layer = made(VALUE)
+    received = ops.convert_to_numpy(layer(VALUE, query_mask=MASK, causal=True))
+    attend = transformer_oracles.multi_head(layer)
+    for row, (_, length) in enumerate(ROWS):
+        x = VALUE[row, :length]
+        np.testing.assert_allclose(received[row, :length], attend(x, x, causal=True), atol=1e-5)
+        assert not np.any(received[row, length:]), "outputs of masked queries are 0"
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_keras_own_layer_agrees(causal):
+    ours, theirs = made(QUERY, VALUE), keras.layers.MultiHeadAttention(3, 5, output_shape=15)
+    theirs(QUERY, VALUE)
+    copied = zip(ours.get_weights(), theirs.weights, strict=True)  # both: query, key, value, output
+    theirs.set_weights([value.reshape(weight.shape) for value, weight in copied])
+    masks = {"attention_mask": MASK[:2, None, :], "use_causal_mask": causal}
+    expected = ops.convert_to_numpy(theirs(QUERY[:2], VALUE[:2], **masks))
+    received = ops.convert_to_numpy(ours(QUERY[:2], VALUE[:2], value_mask=MASK[:2], causal=causal))
+    np.testing.assert_allclose(received, expected, atol=1e-5)
+
+
+def test_weights_are_a_distribution_over_what_is_seen():
+    layer = made(QUERY, VALUE)
+    weights = ops.convert_to_numpy(layer.attention_weights(QUERY, VALUE, value_mask=MASK, causal=True))
+    assert weights.shape == (3, 3, 5, 7)
+    seen = MASK[:, None, None, :] & (np.arange(7) <= np.arange(5)[:, None])
+    assert not np.any(weights[~np.broadcast_to(seen, weights.shape)])
+    totals = np.broadcast_to(seen.any(axis=-1), weights.shape[:3])
+    np.testing.assert_allclose(weights.sum(axis=-1), totals, atol=1e-6)
+
+
+def test_a_query_that_sees_nothing_gives_the_bias():
+    layer = made(QUERY, VALUE)
+    for output in (layer(QUERY, VALUE, value_mask=MASK), layer(QUERY, value_mask=MASK, cache=layer.project(VALUE))[0]):
+        received = ops.convert_to_numpy(output)[2]
+        np.testing.assert_array_equal(received, np.broadcast_to(layer.output_projection.bias, (5, 15)))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_ways_to_compute_agree(causal):
+    """The fused kernel, the explicit form that dropout needs, and a cache."""
+    layer = made(QUERY, VALUE)
+    fused = ops.convert_to_numpy(layer(QUERY, VALUE, value_mask=MASK, causal=causal))
+    cached, _ = layer(QUERY, value_mask=MASK, causal=causal, cache=layer.project(VALUE))
+    np.testing.assert_allclose(ops.convert_to_numpy(cached), fused, atol=1e-6)
+    explicit = MultiHeadAttention(15, 3, dropout=1e-9)
+    explicit(QUERY, VALUE)
+    explicit.set_weights([*layer.get_weights(), *explicit.get_weights()[8:]])
+    explicit = explicit(QUERY, VALUE, value_mask=MASK, causal=causal, training=True)
+    np.testing.assert_allclose(ops.convert_to_numpy(explicit), fused, atol=1e-5)
+
+
+def test_dropout_is_on_the_weights_in_training_only():
+    layer = made(QUERY, VALUE, dropout=0.5, seed=3)
+    still = ops.convert_to_numpy(layer(QUERY, VALUE))
+    np.testing.assert_array_equal(ops.convert_to_numpy(layer(QUERY, VALUE, training=False)), still)
+    layer.query_projection.kernel.assign(np.zeros((11, 15)))  # every weight is 1/7
+    layer.query_projection.bias.assign(np.zeros(15))
+    layer.value_projection.kernel.assign(np.zeros((13, 15)))
+    layer.value_projection.bias.assign(np.ones(15))
+    layer.output_projection.kernel.assign(np.eye(15))
+    layer.output_projection.bias.assign(np.zeros(15))
+    kept = ops.convert_to_numpy(layer(QUERY, VALUE, training=True))  # of values 1: the sum of the weights kept, times 2
+    assert kept.min() >= 0 and kept.max() <= 2 and abs(kept.mean() - 1) < 0.15 and kept.std() > 0.1
+
+
+def test_no_later_position_is_seen():
+    layer = made(VALUE)
+    check_causal(lambda x: layer(x, causal=True), VALUE[:2, :5])
+
+
+def test_steps_are_the_causal_pass():
+    """One new position after the other, over caches that grow and over static ones, with another sentence beside it."""
+    x = VALUE[:2]
+    layer = made(x)
+    expected = ops.convert_to_numpy(layer(x, causal=True))
+    nothing = np.zeros((2, 3, 0, 5), "float32")
+    growing, static = {"keys": nothing, "values": nothing}, {"keys": np.ones((2, 3, 7, 5), "float32")}
+    static["values"] = static["keys"]
+    for position in range(7):
+        new = x[:, position : position + 1]
+        seen = np.broadcast_to(np.arange(7) <= position, (2, 1, 7))
+        output, growing = layer.step(new, growing)
+        other, static = layer.step(new, static, seen, slot=position)
+        assert growing["keys"].shape[2] == position + 1 and static["keys"].shape[2] == 7
+        for found in (output, other):
+            np.testing.assert_allclose(ops.convert_to_numpy(found)[:, 0], expected[:, position], atol=1e-5)
+
+
+def test_parameters():
+    counts = {}
+    for use_bias in (True, False):
+        layer = MultiHeadAttention(15, 5, use_bias=use_bias)
+        layer.build((None, None, 11), (None, None, 13))
+        counts[use_bias] = layer.count_params()
+    weights = 15 * (11 + 13 + 13 + 15)
+    assert counts == {True: weights + 4 * 15, False: weights}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", MULTI_HEAD, ids=lambda case: case.name)
+def test_large_scores_stay_finite(case):
+    built = contracts.build(case)
+    random_weights(built.layer, scale=30.0)
+    assert all(np.all(np.isfinite(leaf)) for leaf in built.run())
+
+
+@pytest.mark.parametrize(("units", "num_heads"), [(8, 3), (0, 1), (8, 0), (8, -2), (8.0, 2), (None, 2), (8, "2")])
+def test_settings_are_checked(units, num_heads):
+    with pytest.raises(ValueError, match=f"heads divide evenly.*units={units!r}, num_heads={num_heads!r}"):
+        MultiHeadAttention(units, num_heads)

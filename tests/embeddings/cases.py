@@ -1,0 +1,24 @@
+"""The embeddings as cases of the contract battery."""
+
+from tests.contracts import Case, length_mask, sequences, token_ids
+from zoo.embeddings import ConvolutionalPositions, LearnedPositions, SinusoidalPositions, TokenEmbedding
+
+
+def ids(rows, time, noise):
+    return {"ids": token_ids(rows, time, 13, noise)}
+
+
+def vectors(rows, time, noise):
+    return {"x": sequences(rows, time, 5, noise)}
+
+
+def masked(rows, time, noise):
+    return {**vectors(rows, time, noise), "mask": length_mask(rows, time)}
+
+
+CASES = [
+    Case("convolutional", lambda: ConvolutionalPositions(3), masked),
+    Case("tokens", lambda: TokenEmbedding(13, 5), ids, lambda layer, arguments: layer(arguments["ids"]), core=True),
+    Case("sinusoidal", SinusoidalPositions, vectors, lambda layer, arguments: layer(arguments["x"]), core=True),
+    Case("learned", lambda: LearnedPositions(11), vectors, lambda layer, arguments: layer(arguments["x"]), core=True),
+]

@@ -1,0 +1,109 @@
+"""Token ids and positions as vectors."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from tests import transformer_oracles
+from tests.contracts import length_mask, sequences
+from zoo.embeddings import ConvolutionalPositions, LearnedPositions, SinusoidalPositions, TokenEmbedding
+
+IDS = np.array([[0, 12, 5], [5, 5, 1]], "int32")
+
+
+def test_tokens_are_scaled_rows_and_logits_products_with_them():
+    layer = TokenEmbedding(13, 7)
+    x = ops.convert_to_numpy(layer(IDS))
+    matrix = ops.convert_to_numpy(layer.matrix).astype("float64")
+    np.testing.assert_allclose(x, np.sqrt(7) * matrix[IDS], atol=1e-6)
+    hidden = sequences(((1, 3), (2, 3)), 3, 7)
+    np.testing.assert_allclose(ops.convert_to_numpy(layer.logits(hidden)), hidden @ matrix.T, atol=1e-5)
+    assert len(layer.weights) == 1
+
+
+def test_scaled_embeddings_start_with_variance_one():
+    layer = TokenEmbedding(1009, 61)
+    assert abs(ops.convert_to_numpy(layer(np.arange(1009))).std() - 1) < 0.02
+
+
+def test_logits_are_float32_in_low_precision():
+    layer = TokenEmbedding(13, 7, dtype="mixed_bfloat16")
+    x = layer(IDS)
+    assert ops.dtype(x) == "bfloat16"
+    assert ops.dtype(layer.logits(x)) == "float32"
+
+
+@pytest.mark.parametrize("units", [1, 5, 8])
+def test_sinusoids_are_the_papers(units):
+    layer = SinusoidalPositions()
+    x = sequences(((1, 211),), 211, units)
+    expected = x[0] + transformer_oracles.sinusoids(211, units)
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(x))[0], expected, atol=2e-5)
+    assert not layer.weights
+
+
+def test_sinusoids_far_out_are_still_the_papers():
+    """Float32 angles of thousands: an error of the angle's own precision, no more."""
+    layer, places = SinusoidalPositions(), np.array([997, 4999], "int32")
+    expected = transformer_oracles.sinusoids(5000, 7)[places]
+    np.testing.assert_allclose(ops.convert_to_numpy(layer.at(places, 7)), expected, atol=1e-3)
+
+
+def test_learned_positions_are_rows_of_the_matrix():
+    layer = LearnedPositions(11)
+    x = sequences(((1, 7), (2, 7)), 7, 5)
+    received = ops.convert_to_numpy(layer(x))
+    matrix = ops.convert_to_numpy(layer.matrix)
+    assert matrix.shape == (11, 5)
+    np.testing.assert_allclose(received, x + matrix[:7], atol=1e-6)
+
+
+@pytest.mark.parametrize("width", [1, 3, 7])
+def test_a_convolution_is_its_sum(width):
+    """Also over fewer positions than it is wide."""
+    layer, rows = ConvolutionalPositions(width), ((1, 5), (2, 2), (3, 0))
+    x, mask = sequences(rows, 5, 3, noise=4), length_mask(rows, 5)
+    layer(x)
+    layer.mix.bias.assign([0.5, -0.5, 0.1])
+    received = ops.convert_to_numpy(layer(x, mask=mask))
+    for row, (_, length) in enumerate(rows):
+        expected = transformer_oracles.convolve(layer, x[row, :length].astype("float64"))
+        np.testing.assert_allclose(received[row, :length], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("width", [0, -1, 2, 3.0, None])
+def test_widths_are_checked(width):
+    with pytest.raises(ValueError, match=f"odd number as width. Received: {width!r}"):
+        ConvolutionalPositions(width)
+
+
+@pytest.mark.parametrize("make", [SinusoidalPositions, lambda: LearnedPositions(11)], ids=["sinusoidal", "learned"])
+def test_rows_may_be_asked_for_in_any_shape(make):
+    layer = make()
+    whole = ops.convert_to_numpy(layer(np.zeros((1, 11, 5), "float32")))[0]
+    for places in (np.array(3), np.array([7, 0]), np.array([[1, 10, 2], [0, 0, 5]])):
+        found = ops.convert_to_numpy(layer.at(places.astype("int32"), 5))
+        np.testing.assert_allclose(found, whole[places], atol=1e-6)
+
+
+def test_positions_beyond_the_matrix():
+    """Refused where the length is known, the last row where it is not."""
+    layer = LearnedPositions(5)
+    layer(np.zeros((1, 5, 3), "float32"))
+    with pytest.raises(ValueError, match="6 positions is too long: expected at most max_positions=5. Cut it"):
+        layer(np.zeros((1, 6, 3), "float32"))
+    last = ops.convert_to_numpy(layer.matrix)[4]
+    np.testing.assert_array_equal(ops.convert_to_numpy(layer.at(np.array([4, 5, 99], "int32"))), [last] * 3)
+
+
+@pytest.mark.parametrize(("name", "sizes"), [("vocab_size", (0, 7)), ("vocab_size", (2.0, 7)), ("units", (13, None))])
+def test_sizes_are_checked(name, sizes):
+    wrong = sizes[name == "units"]
+    with pytest.raises(ValueError, match=f"positive integer as {name}. Received: {wrong!r}"):
+        TokenEmbedding(*sizes)
+
+
+@pytest.mark.parametrize("max_positions", [0, -1, 2.0, None])
+def test_positions_are_checked(max_positions):
+    with pytest.raises(ValueError, match=f"positive number of positions. Received: {max_positions!r}"):
+        LearnedPositions(max_positions)

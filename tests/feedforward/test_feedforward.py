@@ -1,0 +1,86 @@
+"""The position-wise network: the paper's equation, its chunked form, its settings."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from tests import transformer_oracles
+from tests.contracts import sequences
+from zoo.feedforward import ChunkedFeedForward, FeedForward
+
+X = sequences(((1, 7), (2, 7)), 7, 5)
+
+
+def made(layer, seed=3):
+    layer(X)
+    generator = np.random.default_rng(seed)
+    for weight in layer.trainable_weights:
+        weight.assign(generator.normal(0.0, 0.7, weight.shape))
+    return layer
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_is_the_papers_equation(activation):
+    layer = made(FeedForward(11, 13, activation))
+    received = ops.convert_to_numpy(layer(X))
+    forward = transformer_oracles.feed_forward(layer)
+    for row in range(2):
+        np.testing.assert_allclose(received[row], forward(X[row].astype("float64")), atol=2e-5)
+
+
+@pytest.mark.parametrize("chunks", [1, 2, 3, 7, 11])
+def test_chunks_change_nothing(chunks):
+    """Whether they divide the 7 positions or not, and where some chunks are all padding."""
+    whole = made(FeedForward(5, 13))
+    chunked = ChunkedFeedForward(whole, chunks)
+    assert chunked.units == 5
+    np.testing.assert_allclose(ops.convert_to_numpy(chunked(X)), ops.convert_to_numpy(whole(X)), atol=1e-6)
+
+
+def test_a_chunk_is_as_long_as_it_should_be():
+    """The widest activation has a third of the positions."""
+    seen = []
+
+    class Spy(FeedForward):
+        def call(self, x, training=None):
+            seen.append(x.shape[1])
+            return super().call(x, training)
+
+    ChunkedFeedForward(Spy(5, 13), 3)(X)
+    assert seen == [3, 3, 3]
+
+
+def test_dropout_is_on_the_hidden_units_in_training_only():
+    layer = made(FeedForward(5, 211, dropout=0.5, seed=3))
+    still = ops.convert_to_numpy(layer(X))
+    np.testing.assert_array_equal(ops.convert_to_numpy(layer(X, training=False)), still)
+    layer.hidden.kernel.assign(np.zeros((5, 211)))
+    layer.hidden.bias.assign(np.ones(211))
+    layer.output_projection.kernel.assign(np.full((211, 5), 1 / 211))
+    layer.output_projection.bias.assign(np.zeros(5))
+    kept = ops.convert_to_numpy(layer(X, training=True))
+    assert abs(kept.mean() - 1) < 0.1 and kept.std() > 0.01
+    np.testing.assert_allclose(kept * 211 / 2, np.round(kept * 211 / 2), atol=1e-3)
+
+
+def test_parameters():
+    layer = FeedForward(5, 13)
+    layer.build((None, None, 5))
+    assert layer.count_params() == 2 * 5 * 13 + 13 + 5
+
+
+@pytest.mark.parametrize(("units", "hidden_units"), [(0, 3), (3, 0), (3, -1), (2.0, 3), (3, None)])
+def test_sizes_are_checked(units, hidden_units):
+    with pytest.raises(ValueError, match=f"positive integers.*units={units!r}, hidden_units={hidden_units!r}"):
+        FeedForward(units, hidden_units)
+
+
+def test_an_unknown_activation_is_refused():
+    with pytest.raises(ValueError, match="rleu"):
+        FeedForward(5, 13, "rleu")
+
+
+@pytest.mark.parametrize("chunks", [0, -1, 2.0, None])
+def test_chunks_are_checked(chunks):
+    with pytest.raises(ValueError, match=f"positive number of chunks. Received: {chunks!r}"):
+        ChunkedFeedForward(FeedForward(5, 13), chunks)

@@ -1,0 +1,78 @@
+"""Classifier and tagger against their equations."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from tests import transformer_oracles
+from tests.contracts import build, lengths, token_ids
+from tests.models.cases import CASES, TARGETS, stack
+from zoo.models import Classifier, Tagger
+
+ROWS = ((1, 7), (2, 3), (3, 0))
+INPUTS = {"token_ids": token_ids(ROWS, 7, TARGETS, noise=5), "lengths": lengths(ROWS)}
+
+
+def made(name):
+    (case,) = [case for case in CASES if case.name == name]
+    return build(case).layer
+
+
+def test_a_classifier_reads_the_mean_of_the_states():
+    """Over the text's own positions; an empty text has the bias alone."""
+    model = made("classifier")
+    received = ops.convert_to_numpy(model(INPUTS))
+    assert received.shape == (3, 3)
+    for row, (_, length) in enumerate(ROWS):
+        expected = transformer_oracles.classifier(model, INPUTS["token_ids"][row, :length])
+        np.testing.assert_allclose(received[row], expected, atol=1e-4)
+
+
+def test_a_tagger_reads_every_state():
+    model = made("tagger")
+    received = ops.convert_to_numpy(model(INPUTS))
+    assert received.shape == (3, 7, 5)
+    for row, (_, length) in enumerate(ROWS):
+        expected = transformer_oracles.tagger(model, INPUTS["token_ids"][row, :length])
+        np.testing.assert_allclose(received[row, :length], expected, atol=1e-4)
+
+
+def test_every_token_sees_both_ways():
+    model = made("tagger")
+    before = ops.convert_to_numpy(model(INPUTS))
+    for position in range(7):
+        other = INPUTS["token_ids"].copy()
+        other[:, position] = (other[:, position] + 1) % TARGETS
+        after = ops.convert_to_numpy(model({**INPUTS, "token_ids": other}))
+        for row, (_, length) in enumerate(ROWS):
+            changed = np.any(after[row, :length] != before[row, :length], axis=-1)
+            np.testing.assert_array_equal(changed, [position < length] * length)
+
+
+def test_dropout_is_in_training_only():
+    model = Classifier(TARGETS, 3, stack("pre_norm", 1), dropout=0.5, seed=3)
+    still = ops.convert_to_numpy(model(INPUTS))
+    np.testing.assert_array_equal(ops.convert_to_numpy(model(INPUTS, training=False)), still)
+    assert np.abs(ops.convert_to_numpy(model(INPUTS, training=True)) - still)[:2].min() > 1e-4
+
+
+@pytest.mark.parametrize("num_labels", [1, 0, -2, None, 2.5, "3"])
+@pytest.mark.parametrize("make", [Classifier, Tagger])
+def test_labels_are_checked(make, num_labels):
+    with pytest.raises(ValueError, match=f"{make.__name__} needs at least two labels.*num_labels={num_labels!r}"):
+        make(TARGETS, num_labels, stack("pre_norm", 1))
+
+
+def test_an_encoder_has_no_cross_attention():
+    with pytest.raises(ValueError, match="needs a memory"):
+        Tagger(TARGETS, 3, stack("pre_norm", cross=True))(INPUTS)
+
+
+def test_signatures_are_the_table():
+    tables = {name: {one.name: one for one in made(name).signatures()} for name in ("classifier", "tagger")}
+    assert set(tables["classifier"]) == {"serving_default", "classify"}
+    assert set(tables["tagger"]) == {"serving_default", "tag"}
+    assert tables["classifier"]["classify"].outputs[0].shape == ("batch", 3)
+    assert tables["tagger"]["tag"].outputs[0].shape == ("batch", "time", 5)
+    offsets = [spec.name for spec in tables["tagger"]["serving_default"].outputs]
+    assert offsets == ["tags", "starts", "ends", "scores", "word_counts"]

@@ -1,0 +1,147 @@
+"""The Transformer against the papers' equations, its steps, what it sees, and what does not fit together."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from tests import transformer_oracles
+from tests.contracts import build, lengths, token_ids
+from tests.decoding.table import EOS, Table, assert_same, everything, rows_of
+from tests.models.cases import CASES, SOURCES, TARGETS, stack
+from tests.steps import check_steps, full_pass
+from zoo.decoding import beam_search
+from zoo.depth import make_stack
+from zoo.models import Transformer
+
+ROWS = ((1, 7), (2, 3), (3, 0))
+SOURCE, LENGTHS = token_ids(ROWS, 7, SOURCES, noise=5), lengths(ROWS)
+TARGET = token_ids(((4, 5), (5, 5), (6, 5)), 5, SOURCES)  # ids of both vocabularies
+INPUTS = {"source_ids": SOURCE, "source_lengths": LENGTHS, "target_ids": TARGET}
+NAMES = [case.name for case in CASES if case.name.startswith("transformer")]
+
+
+@pytest.fixture(scope="module")
+def models():
+    """Each case's model with random weights, built when it is first asked for."""
+    built, cases = {}, {case.name: case for case in CASES}
+
+    def model(name):
+        if name not in built:
+            built[name] = build(cases[name]).layer
+        return built[name]
+
+    return model
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_is_the_papers_model(models, name):
+    model = models(name)
+    received = ops.convert_to_numpy(model(INPUTS))
+    for row, length in enumerate(LENGTHS):
+        expected = transformer_oracles.transformer(model, SOURCE[row, :length], TARGET[row])
+        np.testing.assert_allclose(received[row], expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("max_length", [None, 6], ids=["growing", "static"])
+@pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[1:])])
+def test_steps_are_the_full_pass(models, name, max_length):
+    """Of beams that change their parents at every step: each has the logits of its own history."""
+    following = token_ids(((7, 12), (8, 12), (9, 12)), 12, SOURCES).reshape(3, 3, 4)
+    parents = token_ids(((4, 12), (5, 12), (6, 12)), 12, 3).reshape(3, 3, 4)
+    check_steps(models(name), SOURCE, LENGTHS, following, parents, max_length)
+
+
+@pytest.mark.parametrize("max_length", [None, 9], ids=["growing", "static"])
+def test_steps_of_one_beam_are_the_full_pass(models, max_length):
+    following = token_ids(((7, 3), (8, 3), (9, 3)), 3, TARGETS)[:, None]
+    check_steps(models("transformer-pre_norm"), SOURCE, LENGTHS, following, max_length=max_length)
+
+
+def test_logits_depend_on_no_later_target(models):
+    model = models("transformer-pre_norm")
+    before = ops.convert_to_numpy(model(INPUTS))
+    for position in range(5):
+        other = TARGET.copy()
+        other[:, position] = (other[:, position] + 1) % TARGETS
+        after = ops.convert_to_numpy(model({**INPUTS, "target_ids": other}))
+        np.testing.assert_array_equal(after[:, :position], before[:, :position])
+        assert np.all(np.any(after[:, position] != before[:, position], axis=-1))
+
+
+def test_every_source_word_counts(models):
+    model = models("transformer-pre_norm")
+    before = ops.convert_to_numpy(model(INPUTS))
+    for position in range(7):
+        other = SOURCE.copy()
+        other[:, position] = (other[:, position] + 1) % SOURCES
+        after = ops.convert_to_numpy(model({**INPUTS, "source_ids": other}))
+        np.testing.assert_array_equal(np.any(after != before, axis=(1, 2)), position < LENGTHS)
+
+
+@pytest.mark.parametrize("growing", [True, False])
+def test_wide_enough_a_beam_finds_the_best_of_all_sequences(growing):
+    """Of a vocabulary of 5: the full pass over all prefixes, tabulated, and everything enumerated."""
+    model = Transformer(SOURCES, 5, stack("post_norm", 1), stack("pre_norm", 2, cross=True))
+    model.build()
+    generator = np.random.default_rng(3)
+    for weight in model.trainable_weights:
+        weight.assign(generator.normal(0.0, 0.4, weight.shape))
+    table, full = Table(5, 3), full_pass(model, SOURCE, LENGTHS)
+    tabulated = np.zeros((3, table.prefixes, 5), "float32")
+    words = [token for token in range(5) if token != EOS]
+    prefixes = [(), *((a,) for a in words), *((a, b) for a in words for b in words)]
+    for size in range(3):
+        chosen = [prefix for prefix in prefixes if len(prefix) == size]
+        histories = np.array([[(2, *prefix) for prefix in chosen]] * 3, "int32")
+        tabulated[:, [table.number(prefix) for prefix in chosen]] = full(histories)
+    found = rows_of(beam_search(model, model.encode(SOURCE, LENGTHS), 3, beams=64, growing=growing))
+    for row, received in zip(tabulated, found, strict=True):
+        assert_same(received, everything(table, row, 3, 0.6)[:64])
+
+
+def test_matrices_are_shared_where_one_says_so():
+    """The target's embedding is the output matrix in any case, and with `shared` the source's as well."""
+    for shared, count in ((False, 2), (True, 1)):
+        model = Transformer(13, 13, stack("pre_norm", 1), stack("pre_norm", 1, cross=True), shared)
+        model.build()
+        shapes = [tuple(weight.shape) for weight in model.trainable_weights]
+        assert shapes.count((13, 6)) == count and (6, 13) not in shapes
+
+
+def test_dropout_is_seeded_and_in_training_only():
+    def make():
+        stacks = [make_stack(1, 6, 2, 8, dropout=0.5, cross=cross, seed=3 + cross) for cross in (False, True)]
+        return Transformer(SOURCES, TARGETS, *stacks, dropout=0.5, seed=3)
+
+    first, second = make(), make()
+    still = ops.convert_to_numpy(first(INPUTS))
+    second(INPUTS)
+    for one, other in zip(first.trainable_weights, second.trainable_weights, strict=True):
+        other.assign(one)
+    np.testing.assert_array_equal(ops.convert_to_numpy(first(INPUTS, training=False)), still)
+    one, other = (ops.convert_to_numpy(model(INPUTS, training=True)) for model in (first, second))
+    np.testing.assert_array_equal(one, other)
+    assert np.abs(one - still).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((11, 13, stack("pre_norm"), stack("pre_norm", cross=True, units=8)), "same units.*Received: 6 and 8"),
+        (
+            (11, 13, stack("pre_norm"), stack("pre_norm", cross=True), True),
+            "source_vocab_size=11.*target_vocab_size=13",
+        ),
+        ((0, 13, stack("pre_norm"), stack("pre_norm", cross=True)), "positive integer as vocab_size. Received: 0"),
+    ],
+)
+def test_settings_are_checked(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        Transformer(*arguments)
+
+
+def test_a_decoder_needs_cross_attention_and_an_encoder_none():
+    with pytest.raises(ValueError, match="has no cross_attention but was given a memory"):
+        Transformer(SOURCES, TARGETS, stack("pre_norm"), stack("pre_norm"))(INPUTS)
+    with pytest.raises(ValueError, match="needs a memory"):
+        Transformer(SOURCES, TARGETS, stack("pre_norm", cross=True), stack("pre_norm", cross=True))(INPUTS)

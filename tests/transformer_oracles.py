@@ -1,0 +1,167 @@
+"""The Transformer papers' equations in NumPy float64, as they are written there, and not from our code.
+
+One row at a time, without its padding: `x` is `(time, units)`. Each function takes the layer whose weights it copies.
+"""
+
+import math
+
+import numpy as np
+
+from tests.oracles import numpy, softmax
+
+
+def affine(dense):
+    """`x W + b`."""
+    weights = numpy(*dense.weights)
+    bias = weights[1] if len(weights) > 1 else 0.0
+    return lambda x: x @ weights[0] + bias
+
+
+def layer_norm(layer):
+    """`(x - mean) / sqrt(variance + epsilon) * gain + bias`."""
+    gain, bias = numpy(layer.gamma, layer.beta)
+
+    def normalise(x):
+        centred = x - x.mean(axis=-1, keepdims=True)
+        return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5) * gain + bias
+
+    return normalise
+
+
+def multi_head(layer):
+    """`Concat(head_1, ..., head_h) W_O`, `head_i = softmax(Q_i K_i^T / sqrt(d_k)) V_i`; `causal`: keys up to t."""
+    queries, keys, values, output = (
+        affine(getattr(layer, f"{name}_projection")) for name in ("query", "key", "value", "output")
+    )
+    d_k = layer.units // layer.num_heads
+
+    def attend(x, z, causal=False):
+        Q, K, V = queries(x), keys(z), values(z)
+        mixed = np.zeros((len(x), layer.units))
+        for t in range(len(x)):
+            seen = min(t + 1, len(z)) if causal else len(z)
+            for head in range(layer.num_heads if seen else 0):
+                i = slice(head * d_k, (head + 1) * d_k)
+                weights = softmax(np.array([Q[t, i] @ K[s, i] for s in range(seen)]) / math.sqrt(d_k))
+                mixed[t, i] = sum(a * V[s, i] for s, a in enumerate(weights))
+        return output(mixed)
+
+    return attend
+
+
+def feed_forward(layer):
+    """`max(0, x W_1 + b_1) W_2 + b_2`, or with `0.5 x (1 + erf(x / sqrt 2))`."""
+    first, second = affine(layer.hidden), affine(layer.output_projection)
+    functions = {"relu": lambda a: max(a, 0.0), "gelu": lambda a: 0.5 * a * (1.0 + math.erf(a / math.sqrt(2.0)))}
+    activation = np.vectorize(functions[layer.activation], otypes=["float64"])
+    return lambda x: second(activation(first(x)))
+
+
+def sinusoids(time, units):
+    """`P[t, 2i] = sin(t / 10000^(2i/d))`, `P[t, 2i+1] = cos(t / 10000^(2i/d))`."""
+    table = np.zeros((time, units))
+    for t in range(time):
+        for channel in range(units):
+            angle = t / 10000 ** (2 * (channel // 2) / units)
+            table[t, channel] = math.cos(angle) if channel % 2 else math.sin(angle)
+    return table
+
+
+def post_norm(block):
+    """`x <- LN(x + Sub(x))`."""
+    norms = [layer_norm(norm) for norm in block.norms]
+
+    def run(x, memory=None, causal=False):
+        attend, forward = multi_head(block.attention), feed_forward(block.feedforward)
+        x = norms[0](x + attend(x, x, causal))
+        if memory is not None:
+            x = norms[1](x + multi_head(block.cross_attention)(x, memory))
+        return norms[-1](x + forward(x))
+
+    return run
+
+
+def pre_norm(block):
+    """`x <- x + Sub(LN(x))`."""
+    norms = [layer_norm(norm) for norm in block.norms]
+
+    def run(x, memory=None, causal=False):
+        attend, forward = multi_head(block.attention), feed_forward(block.feedforward)
+        h = norms[0](x)
+        x = x + attend(h, h, causal)
+        if memory is not None:
+            x = x + multi_head(block.cross_attention)(norms[1](x), memory)
+        return x + forward(norms[-1](x))
+
+    return run
+
+
+def macaron(block):
+    """`x~ = x + 1/2 FFN_1(x)`, `x^ = x~ + MHA(x~)`, (`+ MHA(x^, m)`,) `x' = x^ + 1/2 FFN_2(x^)`, each behind an LN."""
+    norms = [layer_norm(norm) for norm in block.norms]
+
+    def run(x, memory=None, causal=False):
+        x = x + 0.5 * feed_forward(block.first)(norms[0](x))
+        h = norms[1](x)
+        x = x + multi_head(block.attention)(h, h, causal)
+        if memory is not None:
+            x = x + multi_head(block.cross_attention)(norms[2](x), memory)
+        return x + 0.5 * feed_forward(block.feedforward)(norms[-1](x))
+
+    return run
+
+
+BLOCKS = {"PostNorm": post_norm, "PreNorm": pre_norm, "Macaron": macaron}
+
+
+def stack(layer):
+    """Block after block, and one more LN where the residual stream has none on its way."""
+
+    def run(x, memory=None, causal=False):
+        for block in layer.blocks:
+            x = BLOCKS[type(block).__name__](block)(x, memory, causal)
+        return x if type(layer.blocks[-1]).__name__ == "PostNorm" else layer_norm(layer.final_norm)(x)
+
+    return run
+
+
+def embed(ids, embedding, positions):
+    """`sqrt(d) E[id_t] + P_t`, or `x_t + max(0, b + sum_k W_k x_(t + k - width // 2))` behind `x = sqrt(d) E[id]`."""
+    (table,) = numpy(embedding.matrix)
+    x = math.sqrt(table.shape[1]) * table[ids]
+    kind = type(positions).__name__
+    if kind == "SinusoidalPositions":
+        return x + sinusoids(*x.shape)
+    return x + numpy(positions.matrix)[0][: len(x)] if kind == "LearnedPositions" else convolve(positions, x)
+
+
+def convolve(layer, x):
+    kernel, bias = numpy(*layer.mix.weights)
+    units, side = x.shape[1], layer.width // 2
+    mixed = np.tile(bias, (len(x), 1))
+    for t in range(len(x)):
+        for k in range(layer.width):
+            if 0 <= t + k - side < len(x):
+                mixed[t] += x[t + k - side] @ kernel[k * units : (k + 1) * units]
+    return x + np.maximum(mixed, 0.0)
+
+
+def transformer(model, source, target):
+    """Logits behind each token of one target, given one source."""
+    memory = stack(model.encoder)(embed(source, model.source_embedding, model.positions))
+    outputs = stack(model.decoder)(embed(target, model.target_embedding, model.positions), memory, causal=True)
+    return outputs @ numpy(model.target_embedding.matrix)[0].T
+
+
+def language_model(model, text):
+    outputs = stack(model.decoder)(embed(text, model.embedding, model.positions), causal=True)
+    return outputs @ numpy(model.embedding.matrix)[0].T
+
+
+def classifier(model, text):
+    states = stack(model.encoder)(embed(text, model.embedding, model.positions))
+    return affine(model.readout)(states.mean(axis=0) if len(text) else np.zeros(model.encoder.units))
+
+
+def tagger(model, text):
+    return affine(model.readout)(stack(model.encoder)(embed(text, model.embedding, model.positions)))
