@@ -98,7 +98,7 @@ def test_long_pairs_are_dropped_and_counted():
 def test_refuses_misuse(batches):
     with pytest.raises(ValueError, match="2 sources and 1 targets"):
         Batches([[5], [5]], [[6]], batch_size=2)
-    with pytest.raises(ValueError, match="No pair is left of 0"):
+    with pytest.raises(ValueError, match="No example is left of 0"):
         Batches([], [], batch_size=2)
     with pytest.raises(ValueError, match="must be positive; received 0 and 6"):
         Batches([[5]], [[6]], batch_size=0)

@@ -1,3 +1,4 @@
+import re
 import subprocess
 import sys
 
@@ -49,6 +50,47 @@ def test_decoding_ends_at_the_length():
     token_ids = np.array([[BOS, *days, *days], [*days, *days, PAD]], "int32")
     texts = GraphTokenizer(tokenizer.model_bytes).decode(token_ids, [1 + len(days), 0])
     assert texts.numpy().tolist() == [b"days", b""]
+
+
+SPACED = [text for text in NASTY if "\x00" not in text] + ["  a\u3000👩‍👩‍👧 日本e\u0301\tß\x1c \u200b ", "a"]
+
+
+def test_words_are_encoded_by_themselves_and_know_their_places(pair):
+    tokenizer, graph = pair
+    token_ids, lengths, found = (
+        tf.nest.map_structure(lambda t: t.numpy(), each) for each in graph.encode_words(SPACED)
+    )
+    for row, text in enumerate(SPACED):
+        # In Python white space is what Unicode says, and four old control characters.
+        words = [word for word in re.split(r"(?:(?![\x1c-\x1f])\s)+", text) if word]
+        pieces = tokenizer.encode_words(words)
+        count = found["word_counts"][row]
+        assert count == len(words)
+        assert token_ids[row, : lengths[row]].tolist() == [*sum(pieces, []), EOS]
+        assert (token_ids[row, lengths[row] :] == PAD).all()
+        places = zip(found["starts"][row][:count], found["ends"][row][:count], strict=True)
+        assert [text[start:end] for start, end in places] == words
+        assert found["first"][row][:count].tolist() == [sum(map(len, pieces[:index])) for index in range(count)]
+        assert not any(found[name][row][count:].any() for name in ("starts", "ends", "first"))
+
+
+def test_no_words_at_all():
+    tokenizer = Tokenizer.train(CORPUS, 80)
+    token_ids, lengths, found = GraphTokenizer(tokenizer.model_bytes).encode_words(tf.constant(["", " \n"]))
+    assert token_ids.numpy().tolist() == [[EOS], [EOS]] and lengths.numpy().tolist() == [1, 1]
+    assert found["word_counts"].numpy().tolist() == [0, 0] and found["starts"].shape == (2, 0)
+
+
+def test_what_is_written_keeps_its_leading_space(pair):
+    tokenizer, graph = pair
+    prompts, added = ["a small", "", "1", "small"], ["days", "corpus", "2", ""]
+    ids = [tokenizer.encode(texts) for texts in (prompts, added)]
+    padded = [tf.ragged.constant(rows, dtype=tf.int32, ragged_rank=1).to_tensor(9) for rows in ids]
+    lengths = [[len(row) for row in rows] for rows in ids]
+    received = graph.decode_after(padded[0], lengths[0], padded[1], lengths[1]).numpy()
+    for prompt, more, text in zip(*ids, received, strict=True):
+        before, whole = tokenizer.decode([prompt, prompt + more])
+        assert before + text.decode() == whole
 
 
 def test_a_saved_model_needs_no_other_file(tmp_path):

@@ -124,3 +124,31 @@ def test_refuses_misuse(tokenizer):
 def test_does_not_import_tensorflow_text():
     code = "import sys, zoo.text, zoo.data; assert 'tensorflow_text' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("model_type", ["char", "unigram", "bpe"])
+def test_verbatim_text_comes_back_as_it_is(model_type):
+    text = "First Citizen:\n\n  Speak,  speak. \n \n\tthe 2nd\n" + "speak all the citizens\n" * 9
+    tokenizer = Tokenizer.train([text], 60, model_type=model_type, verbatim=True)
+    samples = [text, "\n", " a\n\n  l ", "", "  ", "the citizens"]
+    assert tokenizer.decode(tokenizer.encode(samples)) == samples
+    lines = [line + "\n" for line in text.split("\n")[:-1]]
+    assert sum(tokenizer.encode(lines), []) == tokenizer.encode([text])[0]  # a text can be encoded by lines
+    if model_type == "char":
+        assert len(tokenizer.encode([text])[0]) == len(text)
+
+
+def test_whole_words_keep_joiners_and_digits():
+    texts = ["zwei viel@@ er 1999 &apos;s", "bü@@ sche , 20 x@@ 7"]
+    tokenizer = Tokenizer.train(texts, 100, model_type="word", normalization="identity")
+    assert tokenizer.vocab_size == 4 + len(set(" ".join(texts).split()))
+    assert [len(row) for row in tokenizer.encode(texts)] == [5, 6]
+    assert tokenizer.decode(tokenizer.encode(texts)) == texts
+
+
+def test_words_are_encoded_each_by_itself(tokenizer):
+    words = ["small", "days", "\u200b", "ж"]
+    ids = tokenizer.encode_words(words)
+    assert ids[:2] == tokenizer.encode(words[:2])
+    assert sum(ids[:2], []) == tokenizer.encode(["small days"])[0]
+    assert ids[2] == [UNK] and UNK in ids[3]

@@ -1,16 +1,27 @@
 """Corpora, synthetic tasks, and batches of static shapes; everything is NumPy."""
 
 from zoo.data.batching import Batches, pad
+from zoo.data.corpora import running_text, sst, tagged, trec
 from zoo.data.dates import dates
+from zoo.data.labelled import LabelledBatches, TaggedBatches, first_pieces
 from zoo.data.parallel import find_parallel, read_lines, read_parallel
 from zoo.data.toy import reversal
+from zoo.data.windows import Windows
 
 __all__ = [
     "Batches",
+    "LabelledBatches",
+    "TaggedBatches",
+    "Windows",
     "dates",
     "find_parallel",
+    "first_pieces",
     "pad",
     "read_lines",
     "read_parallel",
     "reversal",
+    "running_text",
+    "sst",
+    "tagged",
+    "trec",
 ]

@@ -1,4 +1,4 @@
-"""A few static (source, target) lengths for a corpus: XLA compiles one program for each."""
+"""A few static lengths for a corpus: XLA compiles one program for each."""
 
 import numpy as np
 
@@ -6,35 +6,33 @@ _LEVELS = 64  # quantiles that are tried as bucket boundaries
 _MULTIPLE = 4  # shapes are rounded up to a multiple of this
 
 
-def bucket_shapes(source_lengths: np.ndarray, target_lengths: np.ndarray, num_buckets: int) -> list[tuple[int, int]]:
-    """Chooses at most `num_buckets` shapes (S, T) that waste the fewest padded positions.
+def bucket_shapes(lengths: np.ndarray, num_buckets: int) -> list[tuple[int, ...]]:
+    """Chooses at most `num_buckets` shapes that waste the fewest padded positions.
 
-    Candidates are the pairs (q-quantile of source lengths, q-quantile of target lengths), rounded
-    up; among them dynamic programming finds the subset with the smallest sum of S + T over all
-    pairs when each goes to the smallest chosen shape that holds it.
+    An example has one length a side: `(source, target)` of a pair, or `(length,)` of a text. Candidates are the
+    q-quantiles of all sides, rounded up; among them dynamic programming finds the subset with the smallest sum of
+    shapes over all examples when each goes to the smallest chosen shape that holds it.
 
     Args:
-        source_lengths: (pairs,) integers, at least one pair.
-        target_lengths: (pairs,) integers.
+        lengths: (examples, sides) integers, at least one example.
         num_buckets: upper bound of the number of shapes.
 
     Returns:
-        Shapes in ascending order on both sides; the last one holds every pair.
+        Shapes in ascending order on all sides; the last one holds every example.
     """
     levels = np.linspace(0, 1, _LEVELS + 1)[1:]
-    sides = [np.quantile(lengths, levels, method="higher") for lengths in (source_lengths, target_lengths)]
-    rounded = [-(-side.astype(int) // _MULTIPLE) * _MULTIPLE for side in sides]
-    candidates = np.unique(np.stack(rounded, axis=1), axis=0)  # (candidates, 2)
-    counts = np.bincount(assign(source_lengths, target_lengths, candidates), minlength=len(candidates))
+    quantiles = np.quantile(lengths, levels, axis=0, method="higher").astype(int)
+    candidates = np.unique(-(-quantiles // _MULTIPLE) * _MULTIPLE, axis=0)  # (candidates, sides)
+    counts = np.bincount(assign(lengths, candidates), minlength=len(candidates))
     candidates, counts = candidates[counts > 0], counts[counts > 0]
     chosen = _cheapest(candidates.sum(axis=1), counts, min(num_buckets, len(counts)))
-    return [(int(s), int(t)) for s, t in candidates[chosen]]
+    return [tuple(map(int, shape)) for shape in candidates[chosen]]
 
 
-def assign(source_lengths: np.ndarray, target_lengths: np.ndarray, shapes) -> np.ndarray:
-    """Index of the smallest shape that holds both sides of each pair: (pairs,) integers."""
-    shapes = np.asarray(shapes)
-    return np.maximum(np.searchsorted(shapes[:, 0], source_lengths), np.searchsorted(shapes[:, 1], target_lengths))
+def assign(lengths: np.ndarray, shapes) -> np.ndarray:
+    """Index of the smallest shape that holds every side of each example: (examples,) integers."""
+    sides = zip(np.asarray(shapes).T, np.asarray(lengths).T, strict=True)
+    return np.max([np.searchsorted(shape, length) for shape, length in sides], axis=0)
 
 
 def _cheapest(sizes: np.ndarray, counts: np.ndarray, num_chosen: int) -> list[int]:

@@ -12,6 +12,7 @@ from zoo.text.special import BOS, EOS, PAD, UNK
 MODEL_TYPES = ("unigram", "bpe", "char", "word")
 NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
 _SPECIAL = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
+_VERBATIM = {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "user_defined_symbols": ["\n"]}
 _LONGEST_SENTENCE = 1 << 20  # bytes; the library drops longer sentences without an error
 
 
@@ -48,6 +49,7 @@ class Tokenizer:
         normalization: str = "nmt_nfkc",
         character_coverage: float = 1.0,
         byte_fallback: bool = False,
+        verbatim: bool = False,
     ) -> "Tokenizer":
         """Learns a vocabulary from sentences; the same sentences always give the same bytes.
 
@@ -61,6 +63,9 @@ class Tokenizer:
                 "identity" there.
             character_coverage: share of character occurrences that get a piece of their own.
             byte_fallback: spell characters without a piece as UTF-8 bytes instead of UNK.
+            verbatim: keep text as it is, for a language model: every space and line break counts, and
+                `decode(encode(text)) == text` if its characters have pieces. A line break is a piece of
+                its own, no space is put in front, and the normalisation is "identity" whatever is given.
 
         Raises:
             ValueError: if no sentence holds a character, the model type or normalisation is
@@ -70,6 +75,8 @@ class Tokenizer:
         _check_choice("normalization", normalization, NORMALIZATIONS)
         if isinstance(sentences, str):
             raise TypeError("sentences must be an iterable of strings; received one string.")
+        if verbatim:
+            normalization, sentences = "identity", (line for text in sentences for line in text.split("\n"))
         sentences = [sentence for sentence in sentences if sentence.strip()]
         if not sentences:
             raise ValueError(
@@ -86,12 +93,13 @@ class Tokenizer:
                 normalization_rule_name=normalization,
                 character_coverage=character_coverage,
                 byte_fallback=byte_fallback,
-                split_digits=True,
+                split_digits=True,  # but in whole words ("word")
                 hard_vocab_limit=False,
                 max_sentence_length=_LONGEST_SENTENCE,
                 num_threads=1,  # sums in one order: the same bytes on every machine
                 minloglevel=2,
                 **{f"{name}_id": number for name, number in _SPECIAL.items()},
+                **(_VERBATIM if verbatim else {}),
             )
         except (RuntimeError, OSError) as error:
             raise ValueError(
@@ -130,6 +138,21 @@ class Tokenizer:
         if isinstance(texts, str):
             raise TypeError(f"encode expects a list of strings; received the string {texts!r}.")
         return self._processor.encode(list(texts), out_type=int)
+
+    def encode_words(self, words: list[str]) -> list[list[int]]:
+        """Token ids of each word by itself, as a tagger reads it: at least one, UNK where it has no piece."""
+        return [ids or [UNK] for ids in self.encode(words)]
+
+    def segmentations(self, word: str, count: int) -> list[tuple[list[int], float]]:
+        """At most `count` ways to spell a word, the most probable first, as (token ids, log-probability).
+
+        Only the "unigram" model knows other ways; of the others there is one, of log-probability 0.
+        """
+        try:
+            found = self._processor.nbest_encode(word, nbest_size=count, out_type=int)
+        except RuntimeError:  # the library has no n best of this kind of model
+            return [(self._processor.encode(word, out_type=int), 0.0)]
+        return [(ids, sum(self._processor.get_score(token) for token in ids)) for ids in found]
 
     def decode(self, token_ids: list[list[int]]) -> list[str]:
         """Text of each sequence; PAD, BOS and EOS are dropped, UNK shows as the sign ⁇."""

@@ -1,0 +1,91 @@
+"""Readers, on files of a few lines of our own."""
+
+import gzip
+
+import pytest
+
+from zoo.data import running_text, sst, tagged, trec
+
+TREES = [
+    "(3 (2 The) (4 (3 fine) (2 (2 film) (2 .))))",
+    "(1 (2 It) (0 (1 (2 is) (0 bad\\/1\u00a01)) (2 -RRB-)))",
+    "(2 (2 Neutral) (3 Fine))",
+]
+
+
+def write(path, *lines):
+    path.parent.mkdir(exist_ok=True)
+    data = "".join(f"{line}\n" for line in lines).encode()
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+
+
+def test_trec(tmp_path):
+    questions = [f"What is {number} ?" for number in range(200)]
+    write(tmp_path / "TREC.train", *(f"NUM:other {question}" for question in questions), "LOC:city What is 7 ?")
+    write(tmp_path / "TREC.test", "LOC:city Where is Ulm ?", "ABBR:exp What is AI ?")
+    assert trec(tmp_path, "test") == (["Where is Ulm ?", "What is AI ?"], ["LOC", "ABBR"])
+    train, valid = (trec(tmp_path, split) for split in ("train", "valid"))
+    assert sorted(train[0] + valid[0]) == sorted([*questions, "What is 7 ?"])
+    assert not set(train[0]) & set(valid[0])  # a question that is asked twice is on one side
+    assert 8 <= len(valid[0]) <= 35
+    assert set(train[1] + valid[1]) == {"NUM", "LOC"}
+
+
+@pytest.mark.parametrize("line", ["LOC city ?", "LOC:city", ":x y", ""])
+def test_trec_refuses_other_lines(tmp_path, line):
+    write(tmp_path / "TREC.test", "LOC:city Where is Ulm ?", line)
+    with pytest.raises(ValueError, match="TREC.test, line 2: expected 'COARSE:fine question'"):
+        trec(tmp_path, "test")
+
+
+def test_sst_whole_sentences_and_phrases(tmp_path):
+    write(tmp_path / "trees" / "train.txt.gz", *TREES)
+    write(tmp_path / "trees" / "dev.txt", TREES[0])
+    assert sst(tmp_path, "train") == (["the fine film .", "it is bad\\/1\u00a01 -rrb-"], ["positive", "negative"])
+    phrases = dict(zip(*sst(tmp_path, "train", phrases=True), strict=True))
+    assert phrases == {
+        "fine": "positive",
+        "fine film .": "positive",
+        "the fine film .": "positive",
+        "bad\\/1\u00a01": "negative",
+        "is bad\\/1\u00a01": "negative",
+        "is bad\\/1\u00a01 -rrb-": "negative",
+        "it is bad\\/1\u00a01 -rrb-": "negative",
+    }
+    assert sst(tmp_path, "valid") == (["the fine film ."], ["positive"])
+    write(tmp_path / "trees" / "test.txt", "no tree")
+    with pytest.raises(ValueError, match="test.txt, line 1: expected a tree such as"):
+        sst(tmp_path, "test")
+
+
+def test_tagged_words_are_split_at_one_space_only(tmp_path):
+    write(tmp_path / "dev.tsv.gz", "Dogs bark\tNOUN VERB", "1\u00a0000 \u2028\tNUM SYM")
+    sentences, tags = tagged(tmp_path, "valid")
+    assert sentences == ["Dogs bark", "1\u00a0000 \u2028"] and tags == ["NOUN VERB", "NUM SYM"]
+    assert tagged(tmp_path, "dev") == (sentences, tags)
+
+
+@pytest.mark.parametrize("line", ["Dogs bark\tNOUN", "Dogs  bark\tNOUN VERB", "Dogs", "\t", ""])
+def test_tagged_refuses_words_without_tags(tmp_path, line):
+    write(tmp_path / "pos.dev.tsv", "Dogs bark\tNOUN VERB", line)
+    with pytest.raises(ValueError, match="pos.dev.tsv, line 2: expected 'words TAB tags'"):
+        tagged(tmp_path, "pos.dev")
+
+
+def test_running_text_is_cut_at_nine_tenths(tmp_path):
+    text = "First:\n\n  a  b\n" + "x" * 84 + "\n"  # 100 characters
+    (tmp_path / "input.txt").write_text(text)
+    train, valid = (running_text(tmp_path, split) for split in ("train", "valid"))
+    assert train + valid == text and len(train) == 90
+    with pytest.raises(ValueError, match="splits train and valid; received 'test'"):
+        running_text(tmp_path, "test")
+
+
+def test_what_is_missing_is_named(tmp_path):
+    with pytest.raises(ValueError, match="There is no file .*TREC.train"):
+        trec(tmp_path, "train")
+    with pytest.raises(ValueError, match="looked for valid.tsv, valid.tsv.gz, val.tsv"):
+        tagged(tmp_path, "valid")
+    for read in (trec, sst):
+        with pytest.raises(ValueError, match="split must be train, valid or test; received 'dev'"):
+            read(tmp_path, "dev")

@@ -1,0 +1,148 @@
+"""Readers of labelled texts and of running text, each in the form in which its corpus is published."""
+
+import hashlib
+import os
+import re
+from pathlib import Path
+
+from zoo.data.parallel import SPLITS, read_lines
+
+_LEAF = re.compile(r"([^ ()]+)\)")
+_SENTIMENTS = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}  # 2 is neutral
+
+
+def trec(directory: str | os.PathLike, split: str) -> tuple[list[str], list[str]]:
+    """TREC questions and their six coarse classes (Li and Roth 2002).
+
+    Lines are `COARSE:fine question`. The corpus has no validation split: "valid" is about a tenth of `TREC.train`, the
+    questions whose hash says so, and "train" the rest, so that a repeated question is on one side only.
+
+    Args:
+        directory: holds `TREC.train` and `TREC.test`.
+        split: "train", "valid" or "test".
+
+    Returns:
+        Questions and labels such as "LOC".
+
+    Raises:
+        ValueError: an unknown split, no such file, or a line of another form (the message names it).
+    """
+    _check_split(split)
+    path = Path(directory) / ("TREC.test" if split == "test" else "TREC.train")
+    examples = [_question(path, number, line) for number, line in enumerate(read_lines(path), 1)]
+    if split != "test":
+        examples = [example for example in examples if (_hash(example[0]) % 10 == 0) == (split == "valid")]
+    return _columns(examples)
+
+
+def _question(path, number, line):
+    label, space, question = line.partition(" ")
+    coarse, colon, _ = label.partition(":")
+    if not (space and colon and coarse and question.strip()):
+        raise ValueError(f"{path}, line {number}: expected 'COARSE:fine question', received {line!r}.")
+    return question, coarse
+
+
+def _hash(text):
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def sst(directory: str | os.PathLike, split: str, phrases: bool = False) -> tuple[list[str], list[str]]:
+    """SST-2: film reviews, "negative" or "positive", out of the Stanford Sentiment Treebank (Socher et al. 2013).
+
+    Lines are trees, `(label (label word) ...)`. Labels 0 and 1 are negative, 3 and 4 positive; neutral texts are left
+    out. Texts are lower-cased, as in the two-class files that are in use (`stsa.binary.*`), which they equal.
+
+    Args:
+        directory: holds `trees/train.txt`, `trees/dev.txt` and `trees/test.txt`, plain or `.gz`.
+        split: "train", "valid" or "test".
+        phrases: every subtree is an example, each phrase once (with the label of its first occurrence).
+
+    Raises:
+        ValueError: an unknown split, no such file, or a line that is no tree.
+    """
+    _check_split(split)
+    path = find(Path(directory) / "trees", split, ".txt")
+    found = []
+    for number, line in enumerate(read_lines(path), 1):
+        trees = list(_subtrees(line))
+        if not trees:
+            raise ValueError(f"{path}, line {number}: expected a tree such as (3 (2 a) (4 hit)), received {line!r}.")
+        found += trees if phrases else trees[-1:]
+    examples = {} if phrases else []
+    for label, text in found:
+        if label in _SENTIMENTS:
+            examples.setdefault(text, _SENTIMENTS[label]) if phrases else examples.append((text, _SENTIMENTS[label]))
+    return _columns(examples.items() if phrases else examples)
+
+
+def _subtrees(line):
+    """(label, text) of every subtree, the whole tree last."""
+    opened = []
+    for place, sign in enumerate(line):
+        if sign == "(":
+            opened.append(place)
+        elif sign == ")" and opened:
+            start = opened.pop()
+            yield line[start + 1], " ".join(_LEAF.findall(line, start, place + 1)).lower()
+
+
+def tagged(directory: str | os.PathLike, split: str) -> tuple[list[str], list[str]]:
+    r"""Sentences and their tags: lines of `words TAB tags`, each split by one space.
+
+    Args:
+        directory: holds `SPLIT.tsv`, plain or `.gz`.
+        split: the name of the file, or one of the split names of `find_parallel`.
+
+    Returns:
+        Sentences "Dogs bark" and tags "NOUN VERB", which one space separates; white space of other kinds is part of a
+        word.
+
+    Raises:
+        ValueError: no such file, or a line whose words and tags differ in number (the message names it).
+    """
+    path = find(directory, split, ".tsv")
+    examples = []
+    for number, line in enumerate(read_lines(path), 1):
+        words, _, tags = line.partition("\t")
+        counts = [len(side.split(" ")) if all(side.split(" ")) else 0 for side in (words, tags)]
+        if counts[0] != counts[1] or not counts[0]:
+            raise ValueError(
+                f"{path}, line {number}: expected 'words TAB tags', as many tags as words, each split by one space; "
+                f"received {counts[0]} words and {counts[1]} tags in {line[:80]!r}."
+            )
+        examples.append((words, tags))
+    return _columns(examples)
+
+
+def running_text(directory: str | os.PathLike, split: str) -> str:
+    """`input.txt` of a directory: its first 90 % of characters is "train", the rest "valid" (nanoGPT's split).
+
+    Raises:
+        ValueError: another split, or no such file.
+    """
+    if split not in ("train", "valid"):
+        raise ValueError(f"A running text has the splits train and valid; received {split!r}.")
+    text = "\n".join(read_lines(Path(directory) / "input.txt")) + "\n"
+    cut = int(0.9 * len(text))
+    return text[:cut] if split == "train" else text[cut:]
+
+
+def find(directory: str | os.PathLike, split: str, suffix: str) -> Path:
+    """The file of a split, `NAME SUFFIX` or `NAME SUFFIX.gz`, under any of the names of the split."""
+    names = SPLITS.get(split, (split,))
+    candidates = [Path(directory) / f"{name}{suffix}{zipped}" for name in names for zipped in ("", ".gz")]
+    found = next((path for path in candidates if path.is_file()), None)
+    if found is None:
+        raise ValueError(f"No {split} split in {directory}: looked for {', '.join(path.name for path in candidates)}.")
+    return found
+
+
+def _check_split(split):
+    if split not in ("train", "valid", "test"):
+        raise ValueError(f"split must be train, valid or test; received {split!r}.")
+
+
+def _columns(examples):
+    texts, labels = zip(*examples, strict=True)
+    return list(texts), list(labels)

@@ -1,0 +1,106 @@
+"""The order of examples in a training: static shapes, and a pure function of (seed, step)."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+
+from zoo.data.buckets import assign, bucket_shapes
+
+
+class Bucketed(ABC):
+    """Batches of a few static shapes; a subclass says what they hold (`spell`).
+
+    Each example goes to the smallest shape that holds it. A batch never mixes shapes and always has `batch_size` rows:
+    the last batch of a shape is filled with rows of length 0 and weight 0. Every example occurs exactly once an epoch,
+    and `batch(step)` depends on the seed and the step alone, so a resumed run sees what the uninterrupted one would
+    have seen.
+
+    Args:
+        lengths: (examples, sides) integers, the positions that each example needs.
+        batch_size: rows of every batch.
+        num_buckets: upper bound of the number of shapes.
+        max_length: examples with more positions on a side are dropped; all are kept by default.
+        seed: of the order of examples and batches.
+        shuffle: with False every epoch runs in the order of shapes, then of the corpus.
+
+    Attributes:
+        shapes: the static shapes, one length a side, ascending.
+        dropped: number of examples that `max_length` dropped.
+        steps_per_epoch: number of batches that hold every example once.
+
+    Raises:
+        ValueError: if no example is left, or a count is not positive.
+    """
+
+    def __init__(
+        self,
+        lengths: np.ndarray,
+        *,
+        batch_size: int,
+        num_buckets: int = 6,
+        max_length: int | None = None,
+        seed: int = 0,
+        shuffle: bool = True,
+    ):
+        if batch_size < 1 or num_buckets < 1:
+            raise ValueError(f"batch_size and num_buckets must be positive; received {batch_size} and {num_buckets}.")
+        self.batch_size, self.seed, self.shuffle = batch_size, seed, shuffle
+        fits = np.ones(len(lengths), bool) if max_length is None else np.max(lengths, axis=1, initial=0) <= max_length
+        kept = np.flatnonzero(fits)
+        self.dropped = len(lengths) - len(kept)
+        if not len(kept):
+            raise ValueError(
+                f"No example is left of {len(lengths)}: {self.dropped} are longer than max_length="
+                f"{max_length}. Give at least one example, or raise max_length."
+            )
+        self.shapes = bucket_shapes(lengths[kept], num_buckets)
+        buckets = assign(lengths[kept], self.shapes)
+        self._members = [kept[buckets == bucket] for bucket in range(len(self.shapes))]
+        self.steps_per_epoch = sum(-(-len(members) // batch_size) for members in self._members)
+        self._epoch = (-1, [])  # the epoch last asked for and its plan
+
+    @abstractmethod
+    def spell(self, rows: np.ndarray, shape: tuple[int, ...], step: int) -> dict[str, np.ndarray]:
+        """The batch of the examples `rows`, at most `batch_size` of them, padded to `shape` and to `batch_size`."""
+
+    def batch(self, step: int) -> dict[str, np.ndarray]:
+        """The batch of a global step >= 0; its epoch is `step // steps_per_epoch`."""
+        bucket, rows = self._step(step)
+        return self.spell(rows, self.shapes[bucket], step)
+
+    def rows(self, step: int) -> np.ndarray:
+        """Positions in the corpus of the real rows of a step's batch: (<= batch_size,) integers."""
+        return self._step(step)[1]
+
+    def __len__(self) -> int:
+        return self.steps_per_epoch
+
+    def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
+        """The batches of epoch 0."""
+        return (self.batch(step) for step in range(self.steps_per_epoch))
+
+    def _step(self, step: int) -> tuple[int, np.ndarray]:
+        check_step(step)
+        epoch, position = divmod(step, self.steps_per_epoch)
+        planned, plan = self._epoch
+        if planned != epoch:
+            plan = self._plan(epoch)
+            self._epoch = (epoch, plan)
+        return plan[position]
+
+    def _plan(self, epoch: int) -> list[tuple[int, np.ndarray]]:
+        """(bucket, rows) of each step of an epoch."""
+        random = np.random.default_rng((self.seed, epoch))
+        plan = []
+        for bucket, members in enumerate(self._members):
+            order = random.permutation(members) if self.shuffle else members
+            starts = range(0, len(order), self.batch_size)
+            plan += [(bucket, order[start : start + self.batch_size]) for start in starts]
+        return [plan[i] for i in random.permutation(len(plan))] if self.shuffle else plan
+
+
+def check_step(step: int) -> None:
+    """Refuse a negative step."""
+    if step < 0:
+        raise ValueError(f"step must be at least 0; received {step}.")

@@ -1,0 +1,92 @@
+"""Batches of texts that bear labels: one a text, or one a word."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from zoo.data.batching import pad
+from zoo.data.epochs import Bucketed
+from zoo.text.special import EOS
+
+Sentence = list[list[int]]  # the token ids of each word
+Noise = Callable[[Sentence, int, np.random.Generator], Sentence]  # at most so many tokens, drawn with this
+
+
+class _Sentences(Bucketed):
+    """What both share: words of token ids to `token_ids` (B, T) int32, EOS last, and `lengths` (B,) int32."""
+
+    def __init__(self, sentences: list[Sentence], labels: list, *, noise: Noise | None = None, **plan):
+        if len(sentences) != len(labels):
+            raise ValueError(
+                f"Expected labels for every sentence; received {len(sentences)} sentences and {len(labels)} labels."
+            )
+        self._sentences, self._labels, self._noise = sentences, labels, noise
+        growth = 1.0 if noise is None else noise.growth
+        lengths = [growth * sum(map(len, sentence)) + 1 for sentence in sentences]
+        super().__init__(np.ceil(lengths).astype(int).reshape(-1, 1), **plan)
+
+    def _read(self, rows, shape, step):
+        """(the words' ids of each row, token_ids, lengths) of a batch."""
+        sentences = [self._sentences[row] for row in rows]
+        if self._noise is not None:
+            random = np.random.default_rng((self.seed, step, 1))  # a stream of its own beside the epochs'
+            sentences = [self._noise(sentence, shape[0] - 1, random) for sentence in sentences]
+        joined = [[*sum(sentence, []), EOS] for sentence in sentences]
+        return sentences, *pad(joined + [[]] * (self.batch_size - len(rows)), shape[0])
+
+
+class LabelledBatches(_Sentences):
+    """Texts with one label each: `token_ids` (B, T), `lengths` (B,), `labels` (B,) int32, `weights` (B,) float32.
+
+    Args:
+        sentences: of each text, the token ids of each of its words.
+        labels: the id of each text's label.
+        noise: draws another form of a sentence for every batch, see `zoo.text.SubwordNoise`; a batch stays a pure
+            function of the seed and the step.
+        **plan: `batch_size` and the other settings of `zoo.data.epochs.Bucketed`.
+
+    Raises:
+        ValueError: if labels and sentences differ in number, none is left, or a count is not positive.
+    """
+
+    def spell(self, rows, shape, step):
+        _, token_ids, lengths = self._read(rows, shape, step)
+        labels, weights = np.zeros(self.batch_size, "int32"), np.zeros(self.batch_size, "float32")
+        labels[: len(rows)] = [self._labels[row] for row in rows]
+        weights[: len(rows)] = 1.0
+        return {"token_ids": token_ids, "lengths": lengths, "labels": labels, "weights": weights}
+
+
+class TaggedBatches(_Sentences):
+    """Words with one label each, which stands at the word's first piece.
+
+    A batch has `token_ids` (B, T), `lengths` (B,), `labels` (B, T) int32 and `weights` (B, T) float32: 1 at the first
+    piece of each word, 0 elsewhere.
+
+    Args: as of `LabelledBatches`, but `labels` holds a list for each sentence, one id a word, and no word is empty.
+    """
+
+    def __init__(self, sentences: list[Sentence], labels: list[list[int]], **kwargs):
+        for number, (sentence, tags) in enumerate(zip(sentences, labels, strict=False)):
+            if len(sentence) != len(tags) or not all(sentence):
+                empty = sum(not word for word in sentence)
+                raise ValueError(
+                    f"Sentence {number} has {len(sentence)} words, {empty} of them without tokens, and {len(tags)} "
+                    "labels: expected a label and at least one token for each word."
+                )
+        super().__init__(sentences, labels, **kwargs)
+
+    def spell(self, rows, shape, step):
+        sentences, token_ids, lengths = self._read(rows, shape, step)
+        labels, weights = np.zeros(token_ids.shape, "int32"), np.zeros(token_ids.shape, "float32")
+        for index, (row, sentence) in enumerate(zip(rows, sentences, strict=True)):
+            first = first_pieces(sentence)
+            labels[index, first] = self._labels[row]
+            weights[index, first] = 1.0
+        return {"token_ids": token_ids, "lengths": lengths, "labels": labels, "weights": weights}
+
+
+def first_pieces(sentence: Sentence) -> np.ndarray:
+    """The position of each word's first token in the joined sentence: (words,) integers."""
+    counts = np.array([len(word) for word in sentence], int)
+    return np.cumsum(counts) - counts

@@ -1,0 +1,73 @@
+"""Batches of a running text for a language model: windows of a fixed number of tokens."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from zoo.data.epochs import check_step
+from zoo.text.special import BOS, PAD
+
+
+class Windows:
+    """`token_ids` (B, C): BOS and then C - 1 tokens; `labels` (B, C): C tokens; `weights` (B, C) float32.
+
+    Shuffled, the windows of a step begin at random places, drawn from (seed, step) alone. Else they follow each other:
+    every token of the text is predicted exactly once an epoch, and the last batch is filled up with weight 0.
+
+    Args:
+        ids: token ids of the whole text.
+        context: C, the number of tokens of a window.
+        batch_size: B, rows of every batch.
+        seed: of the places.
+        shuffle: random windows, or with False consecutive ones.
+
+    Attributes:
+        shapes, dropped: as of `zoo.data.Batches`: `[(C,)]` and 0.
+        steps_per_epoch: number of batches that hold as many tokens as the text.
+
+    Raises:
+        ValueError: if a count is not positive, or the text is shorter than a window.
+    """
+
+    dropped = 0
+
+    def __init__(self, ids: list[int], *, context: int, batch_size: int, seed: int = 0, shuffle: bool = True):
+        if context < 1 or batch_size < 1:
+            raise ValueError(f"context and batch_size must be positive; received {context} and {batch_size}.")
+        if len(ids) < context:
+            raise ValueError(
+                f"The text has {len(ids)} tokens and is shorter than a window of context={context}: "
+                "give more text, or a shorter context."
+            )
+        self._ids = np.asarray(ids, "int32")
+        self.context, self.batch_size, self.seed, self.shuffle = context, batch_size, seed, shuffle
+        self.shapes = [(context,)]
+        self.steps_per_epoch = -(-len(ids) // (context * batch_size))
+
+    def batch(self, step: int) -> dict[str, np.ndarray]:
+        """The batch of a global step >= 0."""
+        check_step(step)
+        places = self._starts(step)[:, None] + np.arange(self.context)
+        there = places < len(self._ids)
+        labels = np.where(there, self._ids[np.minimum(places, len(self._ids) - 1)], PAD)
+        begins = np.full((self.batch_size, 1), BOS, "int32")
+        return {
+            "token_ids": np.concatenate([begins, labels[:, :-1]], axis=1),
+            "labels": labels,
+            "weights": there.astype("float32"),
+        }
+
+    def _starts(self, step: int) -> np.ndarray:
+        """Where each window begins: (batch_size,)."""
+        if self.shuffle:
+            random = np.random.default_rng((self.seed, step))
+            return random.integers(len(self._ids) - self.context + 1, size=self.batch_size)
+        first = step % self.steps_per_epoch * self.batch_size
+        return (first + np.arange(self.batch_size)) * self.context
+
+    def __len__(self) -> int:
+        return self.steps_per_epoch
+
+    def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
+        """The batches of epoch 0."""
+        return (self.batch(step) for step in range(self.steps_per_epoch))
