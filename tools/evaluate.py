@@ -1,4 +1,4 @@
-"""`seqzoo evaluate`: decode a test set with a trained run and score it."""
+"""`seqzoo evaluate`: what a trained run scores on a test set: BLEU, exact match, accuracy, nats per character."""
 
 import json
 import sys
@@ -6,14 +6,17 @@ import time
 from pathlib import Path
 
 RECORD = "scores.json"
+SHOWN = ("sentences", "labels", "accuracy", "characters", "nats_per_character", "token_accuracy")
 
 
 def add_arguments(parser):
     parser.add_argument("run", metavar="RUN", help="a run directory of `seqzoo train`")
-    parser.add_argument("--data", metavar="DIR", help="directory of the parallel corpus")
-    parser.add_argument("--split", default="test", help="which part of the data (default: test)")
-    parser.add_argument("--beam", type=int, metavar="N", help="beam width (default: the recipe's)")
-    parser.add_argument("--limit", type=int, metavar="N", help="only the first N sentences")
+    parser.add_argument("--data", metavar="DIR", help="directory of the corpus, unless it is generated")
+    parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
+    parser.add_argument("--beam", type=int, metavar="N", help="beam width of a search (default: the recipe's)")
+    parser.add_argument(
+        "--limit", type=int, metavar="N", help="only the first N sentences (characters of a running text)"
+    )
     parser.add_argument("--json", action="store_true", help="print the scores as one JSON object")
     parser.add_argument(
         "--record",
@@ -23,30 +26,23 @@ def add_arguments(parser):
 
 
 def main(args):
-    """Decode, score, write RUN/scores.json and RUN/SPLIT.hypotheses.txt, print."""
+    """Score, write RUN/scores.json and RUN/SPLIT.hypotheses.txt, print."""
     import keras
 
     from zoo import recipes
-    from zoo.recipes import corpora
 
-    run = recipes.open_run(args.run)
+    run, labels = recipes.open_run(args.run), recipes.open_labels(args.run)
     recipe = run[0]
-    sources, references = (side[: args.limit] for side in corpora.read(recipe, args.split, args.data))
+    split = args.split or recipes.corpora.last_split(recipe)
     start = time.monotonic()
-    outputs = recipes.translate(run, sources, beams=args.beam, progress=_progress(len(sources), sys.stderr))
-    languages = recipe.source_language, recipe.target_language
-    scores = {
-        "split": args.split,
-        "beam": args.beam or recipe.beam,
-        "alpha": recipe.alpha,
-        **recipes.score(outputs, references, recipe.target_language),
-        "by_length": recipes.score_by_length(sources, outputs, references, *languages),
-        "seconds": round(time.monotonic() - start, 1),
-        "backend": keras.backend.backend(),
-    }
+    options = {"beams": args.beam, "limit": args.limit, "progress": _progress(sys.stderr)}
+    found, outputs = recipes.evaluate(run, labels, split, args.data, **options)
+    seconds = round(time.monotonic() - start, 1)
+    scores = {"split": split, **found, "seconds": seconds, "backend": keras.backend.backend()}
     directory = Path(args.run)
-    text = "".join(f"{output}\n" for output in outputs)
-    (directory / f"{args.split}.hypotheses.txt").write_text(text, encoding="utf-8")
+    if outputs:
+        text = "".join(f"{output}\n" for output in outputs)
+        (directory / f"{split}.hypotheses.txt").write_text(text, encoding="utf-8")
     _write(directory / RECORD, scores)
     if args.record:
         _record(recipe, scores, directory, recipes.recipe.HERE / RECORD)
@@ -54,11 +50,11 @@ def main(args):
     return 0
 
 
-def _progress(total, stream):
+def _progress(stream):
     """Ten lines or so over the whole, or one line that is rewritten on a terminal."""
     shown = 0
 
-    def progress(done):
+    def progress(done, total):
         nonlocal shown
         if stream.isatty():
             print(f"\r{done:,}/{total:,} sentences", end="\n" * (done == total), file=stream)
@@ -83,6 +79,9 @@ def _record(recipe, scores, directory, path):
 
 
 def _table(name, scores):
+    if "by_length" not in scores:
+        rows = (f"{key.replace('_', ' '):>20}  {value:,.4g}" for key, value in scores.items() if key in SHOWN)
+        return "\n".join([f"{name}, {scores['split']}", *rows])
     shown = [key for key in ("bleu", "chrf", "exact_match") if key in scores]
     head = "".join(f"{key.replace('_', ' '):>14}" for key in shown)
     lines = [f"{name}, {scores['split']}, beam {scores['beam']}", f"{'length':>10}{'n':>7}{head}"]

@@ -5,6 +5,14 @@ import json
 import tomllib
 from pathlib import Path
 
+FORMS = {
+    "bleu": "BLEU {:.1f}",
+    "chrf": "chrF {:.1f}",
+    "exact_match": "exact match {:.1f}",
+    "accuracy": "accuracy {:.1f}",
+    "nats_per_character": "{:.3f} nats/character",
+}
+
 
 def add_arguments(parser):
     parser.add_argument("--json", action="store_true", help="print one JSON array")
@@ -19,10 +27,16 @@ def entries(directory):
     measured = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     found = []
     for path in sorted(directory.glob("*.toml")):
-        recipe = tomllib.loads(path.read_text(encoding="utf-8"))
+        recipe = _settings(path)
         entry = {key: recipe[key] for key in ("name", "system", "task", "description")}
         found.append(entry | {"scores": measured.get(recipe["name"], {})})
     return found
+
+
+def _settings(path):
+    """What a recipe says, after what the one that it extends says."""
+    own = tomllib.loads(path.read_text(encoding="utf-8"))
+    return own if "extends" not in own else _settings(path.with_name(f"{own['extends']}.toml")) | own
 
 
 def recipes_directory():
@@ -47,6 +61,5 @@ def main(args):
 
 
 def _brief(scores):
-    names = {"bleu": "BLEU", "chrf": "chrF", "exact_match": "exact match"}
-    shown = (f"{label} {scores[key]:.1f}" for key, label in names.items() if key in scores)
+    shown = (form.format(scores[key]) for key, form in FORMS.items() if key in scores)
     return ", ".join(shown) or "not measured"

@@ -39,6 +39,8 @@ def by_length(axes, runs):
     """BLEU (exact match where there is no language) against source length, with the sentences of a length below."""
     for run in runs:
         scores = json.loads(_needed(run / "scores.json", "seqzoo evaluate").read_text(encoding="utf-8"))
+        if "by_length" not in scores:
+            raise ValueError(f"{run} has no scores by length: expected a run of a model that writes sentences.")
         rows = [row for row in scores["by_length"] if row["sentences"] >= FEWEST]
         metric = "bleu" if "bleu" in rows[0] else "exact_match"
         middles = [(row["from"] + row["to"]) / 2 for row in rows]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 def add_arguments(parser):
     parser.add_argument("recipe", metavar="RECIPE", help="a name that `seqzoo list` shows, or the path of a .toml")
-    parser.add_argument("--data", metavar="DIR", help="directory of the parallel corpus")
+    parser.add_argument("--data", metavar="DIR", help="directory of the corpus, unless it is generated")
     parser.add_argument("--out", metavar="DIR", help="run directory (default: runs/NAME)")
     parser.add_argument(
         "--set",
@@ -33,6 +33,6 @@ def main(args):
     valid = summary["valid"]
     print(
         f"{out}: {summary['steps']:,} steps in {summary['training_seconds']:,.0f} s, "
-        f"validation perplexity {valid['perplexity']:.3f}, token accuracy {valid['accuracy']:.2%}"
+        f"validation perplexity {valid['perplexity']:.3f}, accuracy {valid['accuracy']:.2%}"
     )
     return 0

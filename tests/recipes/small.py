@@ -1,12 +1,20 @@
-"""A recipe that trains in seconds, with texts of two letters."""
+"""Recipes that train in seconds, one for each kind of model, and corpora of a few lines."""
 
 from zoo import recipes
 
-SETTINGS = {
+COMMON = {
     "name": "small",
-    "system": "recurrent",
-    "task": "reversal",
     "description": "A test.",
+    "batch_size": 8,
+    "num_buckets": 1,
+    "steps": 4,
+    "validate_every": 2,
+    "average": 2,
+    "beam": 2,
+    "max_output_length": 6,
+}
+REVERSAL = COMMON | {
+    "task": "reversal",
     "data": "reversal",
     "train_size": 60,
     "valid_size": 7,
@@ -16,16 +24,38 @@ SETTINGS = {
     "target_vocab_size": 31,
     "source_pieces": "word",
     "target_pieces": "word",
-    "units": 5,
-    "batch_size": 8,
-    "num_buckets": 1,
-    "steps": 4,
-    "validate_every": 2,
-    "average": 2,
-    "beam": 2,
-    "max_output_length": 6,
 }
+SETTINGS = REVERSAL | {"system": "recurrent", "units": 5}
+STACK = {"system": "transformer", "units": 4, "num_heads": 2, "hidden_units": 6, "dropout": 0.1}
+NOISE = {"source_vocab_size": 30, "subword_candidates": 3, "token_dropout": 0.1}
+KINDS = {
+    "seq2seq": SETTINGS,
+    "transformer": REVERSAL | STACK | {"model": "transformer", "shared_vocabulary": True},
+    "language_model": COMMON
+    | STACK
+    | {"model": "language_model", "data": "text", "task": "text", "source_pieces": "char", "context": 5},
+    "classifier": COMMON | STACK | NOISE | {"model": "classifier", "data": "trec", "task": "kind of question"},
+    "tagger": COMMON | STACK | NOISE | {"model": "tagger", "data": "tagged", "task": "tags"},
+}
+WORDS = ("undoing", "undone", "doing", "done", "redo", "undo")
 
 
-def recipe(**changes):
-    return recipes.make(SETTINGS | changes)
+def recipe(model="seq2seq", **changes):
+    return recipes.make(KINDS[model] | changes)
+
+
+def write_corpus(one, directory):
+    """Files for a small recipe, where its data are not generated; returns the directory to give."""
+    directory.mkdir(exist_ok=True)
+    texts = [" ".join(WORDS[(i + j * j) % 6] for j in range(1 + i % 4)) for i in range(40)]
+    if one.data == "text":
+        (directory / "input.txt").write_text("\n\n".join(texts) + "\n")
+    elif one.data == "trec":
+        lines = [f"{('LOC', 'NUM', 'HUM')[i % 3]}:x {text} {i}" for i, text in enumerate(texts)]
+        (directory / "TREC.train").write_text("".join(f"{line}\n" for line in lines))
+        (directory / "TREC.test").write_text("".join(f"{line}\n" for line in lines[:7]))
+    elif one.data == "tagged":
+        lines = [f"{text}\t{' '.join(word[0].upper() for word in text.split())}\n" for text in texts]
+        for split in ("train", "dev", "test"):
+            (directory / f"{split}.tsv").write_text("".join(lines if split == "train" else lines[:9]))
+    return directory

@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from tests.recipes.small import recipe
+from tests.recipes.small import recipe, write_corpus
 from zoo.recipes import corpora
 
 
@@ -25,8 +25,21 @@ def test_a_parallel_corpus_is_found_by_split_and_language(tmp_path):
     parallel = recipe(data="parallel", valid_split="dev", **languages)
     assert corpora.read(parallel, "valid", tmp_path) == (["ein Haus"], ["a house"])
     assert corpora.read(parallel, "dev", tmp_path) == (["ein Haus"], ["a house"])
-    with pytest.raises(ValueError, match="name its directory, for example with --data"):
+    with pytest.raises(
+        ValueError, match="name their directory, for example with --data; expected files such as train.de.gz"
+    ):
         corpora.read(parallel, "train")
+
+
+@pytest.mark.parametrize("model", ["classifier", "tagger", "language_model"])
+def test_each_kind_of_data_is_pairs_of_strings(model, tmp_path):
+    one = recipe(model)
+    write_corpus(one, tmp_path)
+    for split in ("train", "valid", corpora.last_split(one)):
+        inputs, answers = corpora.read(one, split, tmp_path)
+        assert len(inputs) == len(answers) and all(isinstance(each, str) for each in inputs + answers)
+    with pytest.raises(ValueError, match="name their directory"):
+        corpora.read(one, "train")
 
 
 def test_an_unknown_split_is_refused():

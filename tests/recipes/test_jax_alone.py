@@ -1,4 +1,4 @@
-"""Training, saving and opening on JAX in a process where TensorFlow cannot be imported."""
+"""Training, saving, opening and scoring on JAX in a process where TensorFlow cannot be imported."""
 
 import importlib.util
 import os
@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 CODE = """
-import sys
+import pathlib, sys
 
 class NoTensorFlow:
     def find_spec(self, name, path=None, target=None):
@@ -19,20 +19,24 @@ class NoTensorFlow:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, NoTensorFlow())
-from tests.recipes.small import recipe
+from tests.recipes.small import recipe, write_corpus
 from zoo import recipes
 
-recipes.train(recipe(units=3), sys.argv[1])
-print(len(recipes.translate(recipes.open_run(sys.argv[1]), ["a b c", "d"], batch_size=2)))
+one, here = recipe(sys.argv[1], validate_every=4), pathlib.Path(sys.argv[2])
+data = write_corpus(one, here / "data")
+recipes.train(one, here / "run", data)
+run, labels = recipes.open_run(here / "run"), recipes.open_labels(here / "run")
+print(len(recipes.evaluate(run, labels, "test", data, limit=5)[1]))
 assert "tensorflow" not in sys.modules
 """
 
 
-def test_jax_needs_no_tensorflow(tmp_path):
+@pytest.mark.parametrize("model", ["seq2seq", pytest.param("tagger", marks=pytest.mark.slow)])
+def test_jax_needs_no_tensorflow(model, tmp_path):
     if not importlib.util.find_spec("jax"):
         pytest.skip("jax is not installed")
     environment = os.environ | {"KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-c", CODE, str(tmp_path / "run")]
+    command = [sys.executable, "-c", CODE, model, str(tmp_path)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "2"
+    assert done.stdout.strip() == "5"

@@ -52,6 +52,10 @@ def test_wrong_overrides_are_refused(assignment, message):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"model": "tagger"}, "gives 'reversal' data to a tagger; expected one of the models seq2seq, transformer"),
+        ({"data": "tagged"}, "gives 'tagged' data to a seq2seq; expected one of the models tagger"),
+        ({"positions": "learned"}, "gives a seq2seq learned positions; it takes sinusoidal"),
+        ({"block": "prenorm"}, "block must be one of post_norm, pre_norm, macaron; received"),
         ({"label_smoothin": 0.1}, "Did you mean 'label_smoothing'"),
         ({"units": 1.5}, "units must be int, received 1.5 .float."),
         ({"units": True}, "units must be int, received True .bool."),
@@ -68,6 +72,24 @@ def test_wrong_settings_are_refused(changes, message):
 def test_a_missing_setting_is_named():
     with pytest.raises(ValueError, match="lacks task"):
         recipes.make({key: value for key, value in SETTINGS.items() if key != "task"})
+
+
+def test_a_file_can_extend_another(tmp_path):
+    (tmp_path / "base.toml").write_text(recipes.dumps(recipe(name="base", units=7)))
+    (tmp_path / "more.toml").write_text('extends = "base"\nname = "more"\nunits = 9\n')
+    assert recipes.load(tmp_path / "more.toml", ["steps=8"]) == recipe(name="more", units=9, steps=8)
+    (tmp_path / "lost.toml").write_text('extends = "nowhere"\n')
+    with pytest.raises(ValueError, match="there is no recipe .*nowhere.toml"):
+        recipes.load(tmp_path / "lost.toml")
+
+
+@pytest.mark.parametrize("family", ["multi30k-de-en", "multi30k-en-de", "tatoeba-en-zh", "trec", "sst2", "ewt-pos"])
+def test_wirings_differ_in_nothing_else(family):
+    one, *others = (recipes.load(f"{family}-transformer-{wiring}") for wiring in ("pre-norm", "post-norm", "macaron"))
+    for other in others:
+        changed = {key for key, value in vars(one).items() if value != vars(other)[key]}
+        assert changed <= {"name", "description", "block"}
+        assert other.block.replace("_", "-") in other.name
 
 
 def test_wrong_files_are_refused(tmp_path):

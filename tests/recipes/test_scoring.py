@@ -3,6 +3,7 @@
 import pytest
 
 from zoo import recipes
+from zoo.recipes.evaluation import joined
 
 
 def test_exact_match_without_a_language():
@@ -23,6 +24,20 @@ def test_languages_get_bleu_with_their_tokeniser():
     assert short["bleu"] == pytest.approx(100 * 2.718281828 ** (1 - 7 / 6))
     chinese = recipes.score(["我今天很高兴"], ["我今天很高兴"], "zh")
     assert chinese["bleu"] == pytest.approx(100) and "tok:zh" in chinese["bleu_signature"]
+
+
+def test_tokenised_texts_are_scored_as_they_are():
+    pytest.importorskip("sacrebleu")
+    texts = ["zwei männer , 20 jahre alt , gehen ."]
+    scores = recipes.score(texts, texts, "de", tokenized=True)
+    assert scores["bleu"] == pytest.approx(100) and "tok:none" in scores["bleu_signature"]
+    glued = recipes.score(["zwei männer, 20 jahre alt, gehen."], texts, "de", tokenized=True)
+    assert glued["bleu"] < 30  # the commas are words of their own in the reference alone
+
+
+def testjoined_pieces():
+    assert joined(["viel@@ er bü@@ sche", "ein an@@", "a @@b"], "@@ ") == ["vieler büsche", "ein an", "a @@b"]
+    assert joined(["viel@@ er "], "") == ["viel@@ er "]
 
 
 def test_buckets_of_source_length():

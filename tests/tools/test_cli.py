@@ -11,6 +11,10 @@ from tools import cli
 from tools.list import entries
 
 ROOT = Path(__file__).parents[2]
+TINY = (  # of a tagger
+    *("units=4", "num_heads=2", "hidden_units=4", "batch_size=8", "source_vocab_size=40", "num_layers=1"),
+    *("steps=2", "validate_every=1", "warmup=0", "num_buckets=1", "max_length=0", "average=1"),
+)
 SMALL = (
     *("train_size=40", "valid_size=5", "test_size=6", "longest=4", "units=3", "batch_size=8"),
     *("steps=2", "validate_every=1", "warmup=0", "num_buckets=1", "max_output_length=5"),
@@ -45,6 +49,34 @@ def test_train_then_evaluate(tmp_path, capsys):
     assert table[-1].split()[:2] == ["all", "5"]
 
 
+def test_a_tagger_is_trained_evaluated_and_listed(tmp_path, capsys):
+    run, data = tmp_path / "run", tmp_path / "data"
+    data.mkdir()
+    lines = "".join(f"dogs number {i}\tNOUN NOUN NUM\n" for i in range(20))
+    for split in ("train", "dev", "test"):
+        (data / f"pos.{split}.tsv").write_text(lines)
+    changes = [word for setting in TINY for word in ("--set", setting)]
+    assert cli.main(["train", "ewt-pos-transformer-macaron", "--data", str(data), "--out", str(run), *changes]) == 0
+    capsys.readouterr()
+
+    assert cli.main(["evaluate", str(run), "--data", str(data), "--limit", "9"]) == 0
+    table = capsys.readouterr().out.splitlines()
+    scores = json.loads((run / "scores.json").read_text())
+    assert table[0] == "ewt-pos-transformer-macaron, test"
+    assert [row.split() for row in table[1:]] == [
+        ["sentences", "9"],
+        ["labels", "27"],
+        ["accuracy", f"{scores['accuracy']:.4g}"],
+    ]
+    tags = [line.split(" ") for line in (run / "test.hypotheses.txt").read_text().splitlines()]
+    assert scores["accuracy"] == pytest.approx(
+        100 * sum(one == other for row in tags for one, other in zip(row, ("NOUN", "NOUN", "NUM"), strict=True)) / 27
+    )
+
+    assert cli.main(["plot", "by-length", str(run), "--out", str(tmp_path / "x.png")]) == 2
+    assert "has no scores by length" in capsys.readouterr().err
+
+
 def test_wrong_use_is_2(tmp_path, capsys):
     assert cli.main(["train", "dates-gru-aditive"]) == 2
     assert "Did you mean 'dates-gru-additive'?" in capsys.readouterr().err
@@ -62,7 +94,7 @@ def test_wrong_use_is_2_and_one_line(tmp_path, capsys):
     assert error.startswith("seqzoo evaluate: ") and error.count("\n") == 1
     assert "is not a finished run" in error
     assert cli.main(["train", "multi30k-de-en-gru-dot", "--out", str(tmp_path / "x")]) == 2
-    assert "name its directory, for example with --data" in capsys.readouterr().err
+    assert "name their directory, for example with --data" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 
 
@@ -99,6 +131,17 @@ def test_list_shows_measured_scores(tmp_path, monkeypatch, capsys):
     header, row = capsys.readouterr().out.splitlines()
     assert header.split() == ["NAME", "SYSTEM", "TASK", "SCORES"]
     assert row.split() == ["a", "recurrent", "t", "BLEU", "31.2"]
+
+
+def test_list_knows_what_an_entry_extends_and_every_kind_of_score(tmp_path, monkeypatch, capsys):
+    (tmp_path / "a.toml").write_text('name = "a"\nsystem = "s"\ntask = "t"\ndescription = "d"\n')
+    (tmp_path / "b.toml").write_text('extends = "a"\nname = "b"\n')
+    scores = {"a": {"accuracy": 94.26}, "b": {"nats_per_character": 1.85149}}
+    (tmp_path / "scores.json").write_text(json.dumps(scores))
+    monkeypatch.setattr("tools.list.recipes_directory", lambda: tmp_path)
+    assert cli.main(["list"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
+    assert rows == [["a", "s", "t", "accuracy", "94.3"], ["b", "s", "t", "1.851", "nats/character"]]
 
 
 def test_record_enters_the_scores_of_a_run(tmp_path):

@@ -8,6 +8,7 @@ import pytest
 from tests.training import tiny
 from zoo.training import (
     Plan,
+    Progress,
     SmoothedCrossEntropy,
     best_path,
     fit,
@@ -113,6 +114,18 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
     assert not (tmp_path / "checkpoint").exists()
 
 
-def test_a_plan_checks_its_numbers():
+def test_a_plan_checks_its_settings():
     with pytest.raises(ValueError, match="validate_every must be at least 1, received 0"):
         Plan(steps=1, validate_every=0)
+    with pytest.raises(ValueError, match="judge must be one of nll, accuracy; received 'bleu'"):
+        Plan(steps=1, validate_every=1, judge="bleu")
+
+
+@pytest.mark.parametrize(("judge", "best"), [("nll", [2, 1]), ("accuracy", [3, 2])])
+def test_the_judge_says_which_weights_are_kept(judge, best):
+    plan, progress = Plan(steps=3, validate_every=1, keep=2, judge=judge), Progress()
+    for nll, accuracy in ((0.5, 0.6), (0.4, 0.7), (0.9, 0.8)):
+        progress.step += 1
+        progress.record({"nll": nll, "accuracy": accuracy}, plan)
+    assert [step for _, step in progress.best] == best
+    assert progress.since_best == (1 if judge == "nll" else 0)

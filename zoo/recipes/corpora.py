@@ -1,46 +1,78 @@
-"""The texts that a recipe names: (sources, targets) of each split."""
+"""The texts that a recipe names: (inputs, answers) of each split."""
 
 import hashlib
 from pathlib import Path
 
-from zoo.data import dates, find_parallel, read_parallel, reversal
+from zoo.data import dates, find_parallel, read_parallel, reversal, running_text, sst, tagged, trec
 
 SPLITS = ("train", "valid", "test")
+GENERATED = ("dates", "reversal")
 
 
 def read(recipe, split, directory=None):
     """Two lists of strings, line i of the second answering line i of the first.
 
+    The answer is a translation, a label, or the tags of the words, joined by one space. A language model's data are one
+    string, its running text, and the answer is "".
+
     Args:
         recipe: the `Recipe`.
-        split: "train", "valid", "test", or for a parallel corpus any other split's file name.
-        directory: where a parallel corpus lies.
+        split: "train", "valid", "test", or for files with a name of their own any other split's.
+        directory: where the files lie, unless the data are generated.
 
     Raises:
         ValueError: the directory is missing where one is needed, the files are not as they should
-            be, or a generated data set has no such split.
+            be, or there is no such split.
     """
-    if recipe.data == "parallel":
-        return _parallel(recipe, split, directory)
-    if split not in SPLITS:
+    if recipe.data in GENERATED and split not in SPLITS:
         raise ValueError(f"{recipe.name} has the splits {', '.join(SPLITS)}; received {split!r}.")
-    if recipe.data == "dates":
-        return dates(split, getattr(recipe, f"{split}_size"), seed=recipe.seed)
-    return _reversal(recipe, split)
+    if recipe.data not in GENERATED and directory is None:
+        raise ValueError(
+            f"recipe {recipe.name} reads files: name their directory, for example with --data; "
+            f"expected files such as {_example(recipe)}."
+        )
+    return _READERS[recipe.data](recipe, split, directory)
+
+
+def last_split(recipe):
+    """The split to score: "test" where there is one."""
+    return "valid" if recipe.data == "text" else "test"
+
+
+def _example(recipe):
+    if recipe.data == "parallel":
+        return f"{recipe.train_split}.{recipe.source_language}.gz"
+    names = {"text": "input.txt", "trec": "TREC.train", "sst": "trees/train.txt.gz"}
+    return names.get(recipe.data, f"{recipe.train_split}.tsv.gz")
 
 
 def _parallel(recipe, split, directory):
-    if directory is None:
-        raise ValueError(
-            f"recipe {recipe.name} reads a parallel corpus: name its directory, for example with "
-            f"--data; expected files such as {recipe.train_split}.{recipe.source_language}.gz."
-        )
-    name = getattr(recipe, f"{split}_split", split)
     languages = recipe.source_language, recipe.target_language
-    return read_parallel(*find_parallel(Path(directory), name, *languages))
+    return read_parallel(*find_parallel(Path(directory), _own(recipe, split), *languages))
 
 
-def _reversal(recipe, split):
+def _tagged(recipe, split, directory):
+    return tagged(directory, _own(recipe, split))
+
+
+def _own(recipe, split):
+    """The name that the recipe has for a split."""
+    return getattr(recipe, f"{split}_split", split)
+
+
+def _sst(recipe, split, directory):
+    return sst(directory, split, phrases=recipe.phrases and split == "train")
+
+
+def _text(recipe, split, directory):
+    return [running_text(directory, split)], [""]
+
+
+def _dates(recipe, split, directory):
+    return dates(split, getattr(recipe, f"{split}_size"), seed=recipe.seed)
+
+
+def _reversal(recipe, split, directory):
     """Distinct sequences, cut into test, valid and train, so that no split knows another's."""
     sizes = [getattr(recipe, f"{name}_size") for name in reversed(SPLITS)]
     lengths = recipe.shortest, recipe.longest
@@ -50,9 +82,20 @@ def _reversal(recipe, split):
     return [source for source, _ in chosen], [target for _, target in chosen]
 
 
-def digest(sources, targets):
-    """sha256 of a corpus as "source TAB target LF" lines in UTF-8."""
+_READERS = {
+    "dates": _dates,
+    "reversal": _reversal,
+    "parallel": _parallel,
+    "text": _text,
+    "trec": lambda recipe, split, directory: trec(directory, split),
+    "sst": _sst,
+    "tagged": _tagged,
+}
+
+
+def digest(inputs, answers):
+    """sha256 of a corpus as "input TAB answer LF" lines in UTF-8."""
     total = hashlib.sha256()
-    for source, target in zip(sources, targets, strict=True):
-        total.update(f"{source}\t{target}\n".encode())
+    for one, other in zip(inputs, answers, strict=True):
+        total.update(f"{one}\t{other}\n".encode())
     return total.hexdigest()

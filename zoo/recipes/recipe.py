@@ -9,6 +9,22 @@ from typing import Literal, get_args
 
 HERE = Path(__file__).parent
 Pieces = Literal["unigram", "bpe", "char", "word"]
+READ_BY = {  # which models read which data
+    "dates": ("seq2seq", "transformer"),
+    "reversal": ("seq2seq", "transformer"),
+    "parallel": ("seq2seq", "transformer"),
+    "text": ("language_model",),
+    "trec": ("classifier",),
+    "sst": ("classifier",),
+    "tagged": ("tagger",),
+}
+POSITIONS_OF = {  # which positions a model takes
+    "seq2seq": ("sinusoidal",),
+    "transformer": ("sinusoidal",),
+    "language_model": ("sinusoidal", "learned"),
+    "classifier": ("sinusoidal", "convolutional"),
+    "tagger": ("sinusoidal", "convolutional"),
+}
 Normalization = Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"]
 
 
@@ -22,7 +38,7 @@ class Recipe:
     description: str  # one sentence
 
     # Data
-    data: Literal["dates", "reversal", "parallel"]  # the first two are generated
+    data: Literal[*READ_BY]  # dates and reversal are generated
     source_language: str = ""  # file suffixes of a parallel corpus, such as "de"
     target_language: str = ""
     train_split: str = "train"
@@ -33,8 +49,9 @@ class Recipe:
     test_size: int = 2_000
     shortest: int = 3  # symbols of a sequence to reverse
     longest: int = 20
+    phrases: bool = False  # train on every phrase of the trees of "sst"
 
-    # Text
+    # Text; models of one vocabulary take the source's settings
     source_vocab_size: int = 4_000
     target_vocab_size: int = 4_000
     source_pieces: Pieces = "unigram"
@@ -43,13 +60,29 @@ class Recipe:
     target_normalization: Normalization = "nmt_nfkc"  # "identity" keeps Chinese punctuation full width
     character_coverage: float = 1.0  # share of characters with a piece of their own
     byte_fallback: bool = False  # spell the other characters as bytes instead of unknown
+    shared_vocabulary: bool = False  # one for source and target, with the source's settings
+    joiner: str = ""  # what joins pieces that the files hold already, such as "@@ ": removed before scoring
+    subword_candidates: int = 1  # spellings of a word that a labelled text draws from in training; 1: no drawing
+    subword_alpha: float = 0.3  # how much the drawing minds their probabilities
+    token_dropout: float = 0.0  # share of a labelled text's tokens that training hides
 
     # Model
+    model: Literal["seq2seq", "transformer", "language_model", "classifier", "tagger"] = "seq2seq"
+    units: int = 256
+    num_layers: int = 1  # of the encoder, and of the decoder
+    dropout: float = 0.0
+
+    # of a recurrent one
     cell: Literal["simple_rnn", "gru", "gru_reset_before", "lstm"] = "gru"
     attention: Literal["additive", "dot", "none"] = "additive"
-    units: int = 256
-    num_layers: int = 1
-    dropout: float = 0.0
+
+    # of the others
+    block: Literal["post_norm", "pre_norm", "macaron"] = "pre_norm"
+    num_heads: int = 4
+    hidden_units: int = 512  # of the feed-forward layers; Macaron's two have half each
+    activation: Literal["relu", "gelu"] = "relu"
+    context: int = 64  # tokens that a language model sees in training
+    positions: Literal["sinusoidal", "learned", "convolutional"] = "sinusoidal"  # learned ones end at `context`
 
     # Batches
     batch_size: int = 64
@@ -60,6 +93,8 @@ class Recipe:
     learning_rate: float = 1e-3  # the peak of the schedule
     schedule: Literal["constant", "inverse_sqrt", "linear", "cosine"] = "constant"
     warmup: int = 0
+    adam_beta_2: float = 0.999
+    weight_decay: float = 0.0  # of matrices; a step shrinks them by this times the learning rate
     clip_norm: float = 1.0  # of all gradients together; 0 does not clip
     label_smoothing: float = 0.0
     steps: int = 10_000
@@ -67,6 +102,7 @@ class Recipe:
     checkpoint_every: int = 500
     patience: int = 0  # validations without improvement; 0 never stops early
     average: int = 1  # best checkpoints to average
+    judge: Literal["nll", "accuracy"] = "nll"  # what "best" means, on the validation split
     log_every: int = 50
     seed: int = 1
 
@@ -82,6 +118,16 @@ class Recipe:
             raise ValueError(
                 f"recipe {self.name!r} reads a parallel corpus and so needs source_language and "
                 f"target_language, received {self.source_language!r} and {self.target_language!r}."
+            )
+        if self.positions not in POSITIONS_OF[self.model]:
+            raise ValueError(
+                f"recipe {self.name!r} gives a {self.model} {self.positions} positions; it takes "
+                f"{' or '.join(POSITIONS_OF[self.model])} (convolutional ones look ahead, learned ones end)."
+            )
+        if self.model not in READ_BY[self.data]:
+            raise ValueError(
+                f"recipe {self.name!r} gives {self.data!r} data to a {self.model}; expected one of the models "
+                f"{', '.join(READ_BY[self.data])}."
             )
 
 
@@ -152,6 +198,8 @@ def names():
 def load(name_or_path, overrides=()):
     """The recipe of a name, or of a TOML file, with "key=value" overrides applied.
 
+    A file that begins with `extends = "NAME"` holds only what differs from NAME.toml beside it.
+
     Raises:
         ValueError: there is no such recipe, or it is wrong (see `make`, `parse`).
     """
@@ -166,12 +214,19 @@ def load(name_or_path, overrides=()):
             )
         path = HERE / f"{name_or_path}.toml"
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
-        return make(settings | dict(parse(assignment) for assignment in overrides))
+        return make(_settings(path) | dict(parse(assignment) for assignment in overrides))
     except FileNotFoundError as error:
-        raise ValueError(f"there is no recipe {path}.") from error
+        raise ValueError(f"there is no recipe {error.filename}.") from error
+
+
+def _settings(path):
+    """What a file says; `extends = "NAME"` begins with what NAME.toml beside it says."""
+    try:
+        own = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
+    base = own.pop("extends", None)
+    return own if base is None else _settings(path.with_name(f"{base}.toml")) | own
 
 
 def dumps(recipe):

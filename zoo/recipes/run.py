@@ -8,10 +8,13 @@ from pathlib import Path
 
 import keras
 
-from zoo.recipes import build
+from zoo.recipes.data import make_data
+from zoo.recipes.models import make_model
+from zoo.recipes.optimisation import make_loss, make_optimizer, make_plan
 from zoo.recipes.recipe import dumps, load
 from zoo.text.tokenizer import Tokenizer
 from zoo.training import (
+    JUDGES,
     average,
     best_path,
     checkpoints,
@@ -21,20 +24,23 @@ from zoo.training import (
     validate,
 )
 
+TOKENIZERS = ("source.spm", "target.spm")
+LABELS = "labels.json"
 MAY_CHANGE = {"steps", "patience", "checkpoint_every", "log_every", "description"}  # on resuming
 
 
 def train(recipe, directory, data=None, resume=False):
     """Train a recipe in a run directory.
 
-    The directory holds recipe.toml (every setting), source.spm, target.spm, checkpoint/, best/,
-    metrics.csv, tensorboard/ and, in the end, model.keras (the best checkpoints averaged, or the
-    best one if that has the lower validation loss) and training.json (how it went).
+    The directory holds recipe.toml (every setting), source.spm, target.spm (of models that read one
+    language and write another), labels.json (of those that label), checkpoint/, best/, metrics.csv,
+    tensorboard/ and, in the end, model.keras (the best checkpoints averaged, or the best one if
+    that does better on the validation split) and training.json (how it went).
 
     Args:
         recipe: the `Recipe`.
         directory: where the run lives; it must not hold one yet, unless `resume`.
-        data: the directory of a parallel corpus.
+        data: the directory of the corpus, unless it is generated.
         resume: continue the run that is there, or begin if there is none.
 
     Returns:
@@ -46,25 +52,27 @@ def train(recipe, directory, data=None, resume=False):
     directory = Path(directory)
     _claim(recipe, directory, resume)
     start = time.monotonic()
-    parts = build.make_data(recipe, data)
-    vocabularies = parts.source_tokenizer.vocab_size, parts.target_tokenizer.vocab_size
-    model = build.make_model(recipe, *vocabularies)
-    steps = make_steps(model, build.make_optimizer(recipe), build.make_loss(recipe))
+    parts = make_data(recipe, data)
+    model = make_model(recipe, *parts.sizes)
+    steps = make_steps(model, make_optimizer(recipe), make_loss(recipe))
     directory.mkdir(parents=True, exist_ok=True)
-    checkpoints.write_atomically(directory / "recipe.toml", lambda file: file.write(dumps(recipe).encode()))
-    parts.source_tokenizer.save(directory / "source.spm")
-    parts.target_tokenizer.save(directory / "target.spm")
+    _write(directory / "recipe.toml", dumps(recipe))
+    for name, tokenizer in zip(TOKENIZERS, parts.tokenizers, strict=False):
+        tokenizer.save(directory / name)
+    if parts.labels:
+        _write(directory / LABELS, json.dumps(parts.labels, ensure_ascii=False) + "\n")
 
-    plan = build.make_plan(recipe)
+    plan = make_plan(recipe)
     progress = fit(steps, parts.train, parts.valid, plan, directory, resume)
-    scores = _choose(steps, parts.valid, directory, progress)
+    scores = _choose(steps, parts.valid, directory, progress, JUDGES[recipe.judge])
     save_model(model, directory / "model.keras")
     summary = {
         "recipe": recipe.name,
         "steps": progress.step,
         "valid": scores,
         "parameters": model.count_params(),
-        "vocabularies": list(vocabularies),
+        "vocabularies": [tokenizer.vocab_size for tokenizer in parts.tokenizers],
+        "labels": len(parts.labels),
         "shapes": [list(map(int, shape)) for shape in parts.train.shapes],
         "dropped": parts.train.dropped,
         "data_sha256": parts.digest,
@@ -73,9 +81,12 @@ def train(recipe, directory, data=None, resume=False):
         "backend": keras.backend.backend(),
         "keras": keras.__version__,
     }
-    text = json.dumps(summary, indent=2) + "\n"
-    checkpoints.write_atomically(directory / "training.json", lambda file: file.write(text.encode()))
+    _write(directory / "training.json", json.dumps(summary, indent=2) + "\n")
     return summary
+
+
+def _write(path, text):
+    checkpoints.write_atomically(path, lambda file: file.write(text.encode()))
 
 
 def _claim(recipe, directory, resume):
@@ -99,14 +110,14 @@ def _claim(recipe, directory, resume):
         )
 
 
-def _choose(steps, valid, directory, progress):
-    """Give the model its final weights; returns their validation scores."""
+def _choose(steps, valid, directory, progress, loss):
+    """Give the model its final weights, the average of the best or the best; returns their validation scores."""
     paths = [best_path(directory, step) for _, step in progress.best]
     average(paths, steps.model)
     steps.reload()
     scores = validate(steps.evaluate, valid) | {"averaged": len(paths)}
     best = next(row for row in progress.history if row["step"] == progress.best[0][1])
-    if best["nll"] < scores["nll"]:
+    if loss(best) < loss(scores):
         load_weights(paths[0], steps.model)
         return {key: value for key, value in best.items() if key != "step"} | {"averaged": 1}
     return scores
@@ -120,20 +131,41 @@ def save_model(model, path):
 
 
 def open_run(directory):
-    """(recipe, model, source tokenizer, target tokenizer) of a finished run.
+    """(recipe, model, source tokenizer, target tokenizer) of a finished run; see `open_labels` for the rest.
+
+    The target tokenizer is None where the model has one vocabulary.
 
     Raises:
         ValueError: the directory holds no finished run.
     """
     directory = Path(directory)
-    files = ("recipe.toml", "model.keras", "source.spm", "target.spm")
-    missing = [name for name in files if not (directory / name).is_file()]
+    _demand(directory, "recipe.toml")
+    recipe = load(directory / "recipe.toml")
+    names = TOKENIZERS if recipe.model in ("seq2seq", "transformer") else TOKENIZERS[:1]
+    _demand(directory, "model.keras", *names)
+    model = keras.models.load_model(directory / "model.keras", compile=False)
+    tokenizers = [Tokenizer.load(directory / name) for name in names]
+    return recipe, model, *tokenizers, *[None] * (2 - len(tokenizers))
+
+
+def open_labels(directory):
+    """The names of the classes of a classifier's or tagger's run, by their ids; empty for other models.
+
+    Raises:
+        ValueError: the directory holds no run.
+    """
+    directory = Path(directory)
+    _demand(directory, "recipe.toml")
+    if load(directory / "recipe.toml").model not in ("classifier", "tagger"):
+        return []
+    _demand(directory, LABELS)
+    return json.loads((directory / LABELS).read_text(encoding="utf-8"))
+
+
+def _demand(directory, *names):
+    missing = [name for name in names if not (directory / name).is_file()]
     if missing:
         raise ValueError(
             f"{directory} is not a finished run: it lacks {', '.join(missing)}. "
             "Train one with `seqzoo train`, or finish it with `seqzoo train --resume`."
         )
-    recipe = load(directory / "recipe.toml")
-    model = keras.models.load_model(directory / "model.keras", compile=False)
-    tokenizers = (Tokenizer.load(directory / name) for name in files[2:])
-    return recipe, model, *tokenizers

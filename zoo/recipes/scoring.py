@@ -9,11 +9,11 @@ def source_length(sentence, language):
     return len(sentence) if language in UNSPACED else len(sentence.split())
 
 
-def score(outputs, references, target_language=""):
+def score(outputs, references, target_language="", tokenized=False):
     """{"sentences", "exact_match"} and, for a language, "bleu", "chrf" and their signatures.
 
     Percentages all; BLEU with sacrebleu's tokeniser for the language ("zh" for Chinese, "13a" for
-    most). Casing and punctuation count.
+    most), or with none for texts that are `tokenized`. Casing and punctuation count.
     """
     if len(outputs) != len(references) or not references:
         raise ValueError(
@@ -22,14 +22,15 @@ def score(outputs, references, target_language=""):
     equal = sum(one == other for one, other in zip(outputs, references, strict=True))
     scores = {"sentences": len(references), "exact_match": 100 * equal / len(references)}
     if target_language:
-        scores |= _language_scores(outputs, references, target_language)
+        scores |= _language_scores(outputs, references, target_language, tokenized)
     return scores
 
 
-def _language_scores(outputs, references, language):
+def _language_scores(outputs, references, language, tokenized):
     from sacrebleu.metrics import BLEU, CHRF
 
-    bleu, chrf = BLEU(trg_lang=language), CHRF()
+    # `force`: no warning that the texts look tokenised, because they are.
+    bleu, chrf = BLEU(tokenize="none", force=True) if tokenized else BLEU(trg_lang=language), CHRF()
     return {
         "bleu": bleu.corpus_score(outputs, [references]).score,
         "chrf": chrf.corpus_score(outputs, [references]).score,
@@ -38,14 +39,14 @@ def _language_scores(outputs, references, language):
     }
 
 
-def score_by_length(sources, outputs, references, source_language="", target_language=""):
+def score_by_length(sources, outputs, references, source_language="", target_language="", tokenized=False):
     """The scores of each bucket of source lengths: a list of {"from", "to", "sentences", ..}."""
     buckets = {}
     for triple in zip(sources, outputs, references, strict=True):
         buckets.setdefault((source_length(triple[0], source_language) - 1) // WIDTH, []).append(triple[1:])
     rows = []
     for bucket, pairs in sorted(buckets.items()):
-        scores = score(*map(list, zip(*pairs, strict=True)), target_language)
+        scores = score(*map(list, zip(*pairs, strict=True)), target_language, tokenized)
         plain = {key: value for key, value in scores.items() if not key.endswith("_signature")}
         rows.append({"from": bucket * WIDTH + 1, "to": (bucket + 1) * WIDTH, **plain})
     return rows

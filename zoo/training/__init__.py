@@ -3,7 +3,7 @@
 from zoo.training.checkpoints import average, load_weights, save_weights
 from zoo.training.loop import Plan, Progress, best_path, checkpoint_path, fit, validate
 from zoo.training.losses import SmoothedCrossEntropy
-from zoo.training.metrics import summarise, token_sums
+from zoo.training.metrics import JUDGES, summarise, token_sums
 from zoo.training.schedules import (
     ConstantRate,
     CosineDecay,
@@ -14,6 +14,7 @@ from zoo.training.schedules import (
 from zoo.training.steps import make_steps
 
 __all__ = [
+    "JUDGES",
     "ConstantRate",
     "CosineDecay",
     "InverseSquareRoot",

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from zoo.training import checkpoints
-from zoo.training.metrics import summarise
+from zoo.training.metrics import JUDGES, summarise
 from zoo.training.reports import open_reports
 
 
@@ -20,12 +20,13 @@ class Plan:
         steps: updates in all.
         validate_every: updates between two validations; the last step is validated as well.
         checkpoint_every: updates between two checkpoints, besides one at each validation.
-        patience: validations without a better nll after which training stops; 0 never stops.
+        patience: validations without a better score after which training stops; 0 never stops.
         keep: how many of the best validated weights stay on the disk, to be averaged.
         log_every: updates between two reports.
+        judge: the score that decides which weights are better, "nll" or "accuracy".
 
     Raises:
-        ValueError: a number is too small.
+        ValueError: a number is too small, or the judge is unknown.
     """
 
     steps: int
@@ -34,19 +35,23 @@ class Plan:
     patience: int = 0
     keep: int = 1
     log_every: int = 50
+    judge: str = "nll"
 
     def __post_init__(self):
-        for field in dataclasses.fields(self):
-            value, least = getattr(self, field.name), 0 if field.name == "patience" else 1
+        if self.judge not in JUDGES:
+            raise ValueError(f"judge must be one of {', '.join(JUDGES)}; received {self.judge!r}.")
+        for name in ("steps", "validate_every", "checkpoint_every", "patience", "keep", "log_every"):
+            value, least = getattr(self, name), 0 if name == "patience" else 1
             if value < least:
-                raise ValueError(f"{field.name} must be at least {least}, received {value!r}.")
+                raise ValueError(f"{name} must be at least {least}, received {value!r}.")
 
 
 @dataclasses.dataclass
 class Progress:
     """Where a training stands, besides the variables; JSON in the checkpoint.
 
-    `best` lists (nll, step) of the weights kept on the disk, best first; `history` the validations.
+    `best` lists (loss, step) of the weights kept on the disk, best first, the loss being the nll or the share of errors
+    as `Plan.judge` says; `history` lists the validations.
     """
 
     step: int = 0
@@ -55,13 +60,13 @@ class Progress:
     history: list = dataclasses.field(default_factory=list)
     seconds: float = 0.0
 
-    def record(self, scores, keep):
-        """Enter a validation; True if the weights belong to the `keep` best."""
+    def record(self, scores, plan):
+        """Enter a validation; True if the weights belong to the `plan.keep` best."""
         self.history.append({"step": self.step, **scores})
-        better = not self.best or scores["nll"] < self.best[0][0]
+        entry = [JUDGES[plan.judge](scores), self.step]
+        better = not self.best or entry[0] < self.best[0][0]
         self.since_best = 0 if better else self.since_best + 1
-        entry = [scores["nll"], self.step]
-        self.best = sorted([*self.best, entry])[:keep]
+        self.best = sorted([*self.best, entry])[: plan.keep]
         return entry in self.best
 
     def stopped(self, plan):
@@ -129,7 +134,7 @@ def fit(steps, train, valid, plan, directory, resume=False):
             if validating:
                 scores = validate(steps.evaluate, valid)
                 report(progress.step, {f"valid_{name}": value for name, value in scores.items()})
-                if progress.record(scores, plan.keep):
+                if progress.record(scores, plan):
                     steps.sync()
                     checkpoints.save_weights(best_path(directory, progress.step), model)
             if saving:

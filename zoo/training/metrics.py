@@ -24,6 +24,9 @@ def token_sums(labels, logits, weights):
     return ops.stack([ops.sum(ops.where(weights > 0, weights * part, 0.0)) for part in parts])
 
 
+JUDGES = {"nll": lambda scores: scores["nll"], "accuracy": lambda scores: 1.0 - scores["accuracy"]}  # less is better
+
+
 def summarise(nll, correct, tokens):
     """Per-token {"nll", "perplexity", "accuracy"} from totals over a data set.
 

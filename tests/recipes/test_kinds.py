@@ -1,0 +1,131 @@
+"""A run of each kind of model that is no seq2seq: what it leaves behind, that it goes on, and what it scores."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+
+from tests.recipes.small import KINDS, recipe, write_corpus
+from zoo import recipes
+from zoo.data import first_pieces
+from zoo.recipes import corpora
+from zoo.recipes.models import make_model
+from zoo.text import BOS, EOS
+
+QUICK = ("language_model", "tagger")
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in KINDS if name != "seq2seq"],
+)
+def kind(request, tmp_path_factory):
+    """(run directory, summary, recipe, data directory); the training was stopped half-way and went on."""
+    one, directory = recipe(request.param), tmp_path_factory.mktemp("run")
+    data = write_corpus(one, directory / "data")
+    recipes.train(dataclasses.replace(one, steps=2), directory / "small", data)
+    return directory / "small", recipes.train(one, directory / "small", data, resume=True), one, data
+
+
+def weights(model):
+    return [np.array(variable.value, copy=None) for variable in model.trainable_variables]
+
+
+def test_the_directory_is_complete(kind):
+    directory, summary, one, data = kind
+    files = {path.name for path in directory.iterdir()}
+    expected = {"recipe.toml", "source.spm", "checkpoint", "best", "metrics.csv", "model.keras", "training.json"}
+    expected |= {"target.spm"} if one.model == "transformer" else set()
+    expected |= {"labels.json"} if one.model in ("classifier", "tagger") else set()
+    assert files - {"tensorboard"} == expected
+    assert recipes.load(directory / "recipe.toml") == one
+    assert json.loads((directory / "training.json").read_text()) == summary
+    assert summary["steps"] == 4 and summary["parameters"] > 0
+    assert summary["data_sha256"] == corpora.digest(*corpora.read(one, "train", data))
+
+
+def test_a_run_opens_as_it_was_saved(kind):
+    directory, summary, one, _ = kind
+    opened, model, *tokenizers = recipes.open_run(directory)
+    sizes = [tokenizer.vocab_size for tokenizer in tokenizers if tokenizer]
+    labels = recipes.open_labels(directory)
+    assert (opened, sizes, len(labels)) == (one, summary["vocabularies"], summary["labels"])
+    assert model.count_params() == summary["parameters"]
+    assert [part.name for part in model.signatures()][0] == "serving_default"
+    if one.shared_vocabulary:
+        assert tokenizers[0].model_bytes == tokenizers[1].model_bytes
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_where_it_was(kind, tmp_path):
+    directory, _, one, data = kind
+    recipes.train(one, tmp_path / "whole", data)
+    for whole, halves in zip(
+        *(weights(recipes.open_run(path)[1]) for path in (tmp_path / "whole", directory)), strict=True
+    ):
+        np.testing.assert_array_equal(whole, halves)
+
+
+def test_evaluation_of_each_kind(kind):
+    directory, _, one, data = kind
+    run, labels = recipes.open_run(directory), recipes.open_labels(directory)
+    split, done = corpora.last_split(one), []
+    scores, outputs = recipes.evaluate(run, labels, split, data, progress=lambda n, total: done.append((n, total)))
+    inputs, answers = corpora.read(one, split, data)
+    if one.model == "language_model":
+        assert outputs == [] and scores["nats_per_character"] == pytest.approx(nats(run, inputs[0]), rel=1e-4)
+        return
+    assert done[-1] == (len(inputs), len(inputs)) and len(outputs) == len(inputs)
+    if not labels:
+        assert scores["exact_match"] == 100 * np.mean(
+            [one == other for one, other in zip(outputs, answers, strict=True)]
+        )
+        return
+    assert outputs[:2] == [best(run, labels, text) for text in inputs[:2]]
+    words = [
+        pair
+        for one, other in zip(outputs, answers, strict=True)
+        for pair in zip(one.split(), other.split(), strict=True)
+    ]
+    assert scores["labels"] == len(words)
+    assert scores["accuracy"] == pytest.approx(100 * np.mean([one == other for one, other in words]))
+
+
+def best(run, labels, text):
+    """The model's answer to one text, alone and unpadded."""
+    one, model, tokenizer, _ = run
+    words = tokenizer.encode_words(text.split(" "))
+    ids = np.array([[*sum(words, []), EOS]], "int32")
+    logits = np.asarray(model({"token_ids": ids, "lengths": np.array([ids.size], "int32")}))[0]
+    chosen = logits.argmax(-1)[first_pieces(words)] if one.model == "tagger" else [logits.argmax()]
+    return " ".join(labels[index] for index in chosen)
+
+
+def nats(run, text):
+    """Mean -log p of a text's characters, window by window, in NumPy from the model's logits."""
+    one, model, tokenizer, _ = run
+    ids, total = tokenizer.encode([text])[0], 0.0
+    for start in range(0, len(ids), one.context):
+        window = ids[start : start + one.context]
+        logits = np.asarray(model({"token_ids": np.array([[BOS, *window[:-1]]], "int32")}), "float64")[0]
+        total -= sum(row[token] - math.log(np.exp(row).sum()) for row, token in zip(logits, window, strict=True))
+    return total / len(text)
+
+
+@pytest.mark.parametrize(("model", "sizes"), [("seq2seq", (9, 11)), ("transformer", (9, 9)), ("tagger", (9, 3))])
+def test_the_seed_decides_the_weights_and_nothing_else_does(model, sizes):
+    same, again, other = (make_model(recipe(model, seed=seed), *sizes) for seed in (3, 3, 4))
+    for one, two in zip(weights(same), weights(again), strict=True):
+        np.testing.assert_array_equal(one, two)
+    assert any((a != b).any() for a, b in zip(weights(same), weights(other), strict=True))
+
+
+def test_wirings_have_the_same_parameters_or_nearly():
+    counts = {
+        block: make_model(recipe("tagger", block=block), 9, 3).count_params()
+        for block in ("post_norm", "pre_norm", "macaron")
+    }
+    assert counts["pre_norm"] - counts["post_norm"] == 2 * 4  # the final norm
+    assert counts["macaron"] - counts["pre_norm"] == 2 * 4 + 4  # one more norm, and one more bias of an output

@@ -1,0 +1,126 @@
+"""What a finished run scores on a split of its data, by the kind of its model."""
+
+import keras
+import numpy as np
+
+from zoo.data import LabelledBatches, TaggedBatches
+from zoo.recipes import corpora
+from zoo.recipes.data import encode_sentences, make_batches
+from zoo.recipes.scoring import score, score_by_length
+from zoo.recipes.translate import translate
+from zoo.training import token_sums
+from zoo.training.steps import model_inputs
+
+BATCH_SIZE = 64
+
+
+def evaluate(run, labels, split, directory=None, *, beams=None, limit=None, progress=None):
+    """Scores and outputs of a run.
+
+    Args:
+        run: see `zoo.recipes.open_run`.
+        labels: see `zoo.recipes.open_labels`.
+        split: of the recipe's data.
+        directory: of the data, unless they are generated.
+        beams: width of the search of a model that writes; the recipe's by default.
+        limit: only the first so many examples; of a running text, characters.
+        progress: called with the number of examples done and their total.
+
+    Returns:
+        A dict of scores, and a list of strings: translations, labels, or the tags of each sentence; empty for a
+        language model.
+    """
+    recipe = run[0]
+    inputs, answers = corpora.read(recipe, split, directory)
+    if recipe.model == "language_model":
+        return _language_model(run, inputs[0][:limit]), []
+    inputs, answers = inputs[:limit], answers[:limit]
+    report = progress and (lambda done: progress(done, len(inputs)))
+    if labels:
+        outputs = label(run, labels, inputs, progress=report)
+        return accuracy(outputs, answers), outputs
+    outputs = translate(run, inputs, beams=beams, progress=report)
+    return _writing(recipe, inputs, outputs, answers, beams)
+
+
+def _writing(recipe, inputs, outputs, references, beams):
+    outputs, references = (joined(side, recipe.joiner) for side in (outputs, references))
+    how = {"tokenized": bool(recipe.joiner)}
+    scores = {
+        "beam": beams or recipe.beam,
+        "alpha": recipe.alpha,
+        **score(outputs, references, recipe.target_language, **how),
+        "by_length": score_by_length(
+            joined(inputs, recipe.joiner), outputs, references, recipe.source_language, recipe.target_language, **how
+        ),
+    }
+    return scores, outputs
+
+
+def joined(texts, joiner):
+    """Texts without the joiners of their pieces: "viel@@ er" is "vieler"."""
+    return [f"{text} ".replace(joiner, "").removesuffix(" ") for text in texts] if joiner else texts
+
+
+def accuracy(outputs, answers):
+    """Share of right labels, of texts or of words."""
+    pairs = [(output.split(" "), answer.split(" ")) for output, answer in zip(outputs, answers, strict=True)]
+    right = [one == other for output, answer in pairs for one, other in zip(output, answer, strict=True)]
+    return {"sentences": len(pairs), "labels": len(right), "accuracy": 100 * sum(right) / len(right)}
+
+
+def _language_model(run, text):
+    """Mean negative log-likelihood of a text, cut into windows that each begin anew."""
+    recipe, model, tokenizer, _ = run
+    judge = Compiled(model, lambda logits, batch: token_sums(batch["labels"], logits, batch["weights"]))
+    batches = make_batches(recipe, (tokenizer,), (), ([text], [""]))
+    sums = sum(np.asarray(judge.predict_on_batch(batch), "float64") for batch in batches)
+    return {
+        "characters": len(text),
+        "tokens": int(sums[2]),
+        "context": recipe.context,
+        "nats_per_character": float(sums[0]) / len(text),
+        "token_accuracy": 100 * float(sums[1] / sums[2]),
+    }
+
+
+def label(run, labels, texts, progress=None):
+    """The label of each text, or the tags of its words, joined by one space.
+
+    Args:
+        run: of a classifier or tagger, see `zoo.recipes.open_run`.
+        labels: the names of its classes, see `zoo.recipes.open_labels`.
+        texts: list of strings; the words of a tagger's are separated by one space.
+        progress: called with the number of texts done, after each batch.
+
+    Returns:
+        A list of strings in the order of `texts`.
+    """
+    recipe, model, tokenizer, _ = run
+    sentences, plan = encode_sentences(recipe.model, tokenizer, texts), {"batch_size": BATCH_SIZE, "shuffle": False}
+    if recipe.model == "tagger":
+        batches = TaggedBatches(sentences, [[0] * len(sentence) for sentence in sentences], **plan)
+    else:
+        batches = LabelledBatches(sentences, [0] * len(sentences), **plan)
+    best = Compiled(model, lambda logits, batch: keras.ops.argmax(logits, axis=-1))
+    outputs = {}
+    for step, batch in enumerate(batches):
+        found = np.asarray(best.predict_on_batch(batch))
+        for row, ids, there in zip(batches.rows(step), found, batch["weights"], strict=False):
+            outputs[row] = " ".join(labels[number] for number in np.atleast_1d(ids)[np.atleast_1d(there) > 0])
+        if progress:
+            progress(len(outputs))
+    return [outputs[row] for row in range(len(texts))]
+
+
+class Compiled(keras.Model):
+    """`read(logits, batch)` of a model; a model itself, because `predict_on_batch` compiles it on every backend."""
+
+    def __init__(self, model, read):
+        super().__init__()
+        self.model, self.read = model, read
+        self.built = True
+        self.compile(jit_compile=True)
+
+    def call(self, batch):
+        return self.read(self.model(model_inputs(batch)), batch)

@@ -1,0 +1,92 @@
+"""From a recipe to a built model."""
+
+import random
+from contextlib import contextmanager
+
+from zoo.depth import make_stack
+from zoo.embeddings import ConvolutionalPositions, LearnedPositions
+from zoo.models import Classifier, LanguageModel, Seq2Seq, Tagger, Transformer
+from zoo.seeds import shifted
+
+SEEDS_PER_STACK = 1_000  # more than any stack draws
+
+
+def make_model(recipe, *sizes):
+    """A built model; the recipe's seed decides its weights and its dropout.
+
+    Args:
+        recipe: the `Recipe`.
+        *sizes: of the vocabularies, (source, target) or the only one, and of the labels if there are any.
+    """
+    with _seeded(recipe.seed):
+        model = _MAKERS[recipe.model](recipe, *sizes)
+        model.build()
+    return model
+
+
+def _stack(recipe, number=0, cross=False):
+    return make_stack(
+        recipe.num_layers,
+        recipe.units,
+        recipe.num_heads,
+        recipe.hidden_units,
+        block=recipe.block,
+        dropout=recipe.dropout,
+        cross=cross,
+        activation=recipe.activation,
+        seed=shifted(recipe.seed, SEEDS_PER_STACK * (number + 1)),
+    )
+
+
+def _dropout(recipe):
+    return {"dropout": recipe.dropout, "seed": recipe.seed}
+
+
+def _positions(recipe):
+    """The layer, None for sinusoids."""
+    if recipe.positions == "convolutional":
+        return ConvolutionalPositions()
+    return LearnedPositions(recipe.context) if recipe.positions == "learned" else None
+
+
+def _seq2seq(recipe, *sizes):
+    attention = None if recipe.attention == "none" else recipe.attention
+    shape = {"units": recipe.units, "cell": recipe.cell, "attention": attention, "num_layers": recipe.num_layers}
+    return Seq2Seq(*sizes, **shape, **_dropout(recipe))
+
+
+def _transformer(recipe, *sizes):
+    stacks = _stack(recipe), _stack(recipe, number=1, cross=True)
+    return Transformer(*sizes, *stacks, shared=recipe.shared_vocabulary, **_dropout(recipe))
+
+
+def _language_model(recipe, vocab_size):
+    return LanguageModel(vocab_size, _stack(recipe), _positions(recipe), **_dropout(recipe))
+
+
+def _classifier(recipe, *sizes):
+    return Classifier(*sizes, _stack(recipe), _positions(recipe), **_dropout(recipe))
+
+
+def _tagger(recipe, *sizes):
+    return Tagger(*sizes, _stack(recipe), _positions(recipe), **_dropout(recipe))
+
+
+_MAKERS = {
+    "seq2seq": _seq2seq,
+    "transformer": _transformer,
+    "language_model": _language_model,
+    "classifier": _classifier,
+    "tagger": _tagger,
+}
+
+
+@contextmanager
+def _seeded(seed):
+    """Initializers without a seed take one from Python's `random`: fix it here, and only here."""
+    state = random.getstate()
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(state)
