@@ -1,1 +1,1 @@
-"""TensorFlow functions to ONNX: convert, native recurrent operators, loop passes, int8."""
+"""TensorFlow functions to ONNX: convert, native operators, loop passes, int8."""

@@ -10,11 +10,14 @@ import onnx
 import onnxruntime
 import tensorflow as tf
 from onnx import TensorProto, helper
-from tf2onnx import optimizer, tf_loader, tfonnx
+from tf2onnx import optimizer, tfonnx
 
 from serving.errors import ConversionError
 from serving.onnx import handlers, loops
+from serving.onnx.attention import native_attention
+from serving.onnx.frozen import freeze, restore
 from serving.onnx.graphs import walk
+from serving.onnx.operators import native_operators
 from serving.onnx.recurrent import native_recurrent
 
 OPSET = 18  # the newest that tf2onnx writes
@@ -41,9 +44,10 @@ DTYPES = {
 def convert(function, signature, path=None):
     """Convert a function of tensors to an ONNX `ModelProto`.
 
-    The graph is traced under `native_recurrent()`, so that GRU, LSTM and SimpleRNN become native
-    operators (**right-padded masks only**, see there); `loops.optimize` frees the loops of their
-    weights; the checker and onnxruntime accept the result before it is returned or written.
+    The graph is traced under `native()`, so that recurrent layers, attention, normalisation and look-ups become native
+    operators (recurrent layers for **right-padded masks only**, see there); weights go round tf2onnx (`frozen`);
+    `loops.optimize` frees the loops of them; the checker and onnxruntime accept the result before it is returned or
+    written.
 
     Args:
         function: called with the signature's inputs by name, returns a dict by output name. Traced
@@ -66,6 +70,13 @@ def convert(function, signature, path=None):
     if path is not None:
         write(model, path)
     return model
+
+
+@contextlib.contextmanager
+def native():
+    """While open, everything that has a native ONNX operator traces to it. For conversion only."""
+    with native_recurrent(), native_attention(), native_operators():
+        yield
 
 
 def load(model):
@@ -97,7 +108,7 @@ def _trace(function, signature):
     def call(*tensors):
         return python(**dict(zip(names, tensors, strict=True)))
 
-    with native_recurrent(), tf.device("/cpu:0"):
+    with native(), tf.device("/cpu:0"):
         concrete = tf.function(call, autograph=False).get_concrete_function(*specs)
     _compare(concrete.structured_outputs, signature)
     return concrete
@@ -127,7 +138,7 @@ def _to_onnx(concrete, signature):
     renames = dict(zip(inputs, (spec.name for spec in signature.inputs), strict=True))
     renames.update({tensor: name for name, tensor in outputs.items()})
     with _errors_of_tf2onnx() as errors, tf.device("/cpu:0"):
-        frozen = tf_loader.from_function(concrete, inputs, list(outputs.values()))
+        frozen, weights = freeze(concrete, inputs, outputs.values())
         with tf.Graph().as_default() as graph:
             tf.import_graph_def(frozen, name="")
             parsed = tfonnx.process_tf_graph(
@@ -135,14 +146,16 @@ def _to_onnx(concrete, signature):
                 opset=OPSET,
                 extra_opset=[MICROSOFT],
                 custom_op_handlers=handlers.HANDLERS,
-                input_names=inputs,
+                input_names=[*inputs, *weights],
                 output_names=list(outputs.values()),
                 tensors_to_rename=renames,
                 continue_on_error=True,
             )
         _refuse(errors, signature)
         parsed = optimizer.optimize_graph(parsed, catch_errors=False, optimizers=OPTIMIZERS)
-        return parsed.make_model(signature.name)
+        model = parsed.make_model(signature.name)
+    restore(model, weights)
+    return model
 
 
 @contextlib.contextmanager

@@ -4,11 +4,12 @@ A `tf.while_loop` arrives with every captured tensor, weights included, as a loo
 carried round unchanged. onnxruntime can then neither prepack, fuse nor quantise them. `optimize`
 runs
 
-    unique names -> lift -> decarry -> hoist -> fold -> prune -> sink -> topological order
+    unique names -> lift -> decarry -> hoist -> merge -> fold -> prune -> sink -> topological order
 
 on the outermost graph, bodies nested to any depth included. The maths is not touched.
 """
 
+from serving.onnx.duplicates import merge_duplicates
 from serving.onnx.fold import fold_constants
 from serving.onnx.graphs import (
     RANDOM,
@@ -37,6 +38,7 @@ def optimize(model):
     decarry(graph)
     sort_nodes(graph)
     hoist(graph)
+    merge_duplicates(graph)
     fold_constants(graph, opset_of(model))
     prune(graph)
     sink_initializers(graph)

@@ -19,6 +19,7 @@ import tensorflow as tf
 from keras import layers
 
 from serving.onnx.markers import onnx_op
+from serving.onnx.patches import replaced
 
 # layer: ONNX operator, its cell, order of the gates in ONNX given as positions in Keras' kernel.
 OPERATORS = {
@@ -51,17 +52,10 @@ def native_recurrent():
     Raises:
         ValueError: (while tracing) for a stateful layer, and for dropout that is active.
     """
-    own = {layer: vars(layer).get("inner_loop") for layer in OPERATORS}
-    for layer in OPERATORS:
-        layer.inner_loop = _inner_loop
-    try:
+    with contextlib.ExitStack() as stack:
+        for layer in OPERATORS:
+            stack.enter_context(replaced(layer, inner_loop=_inner_loop))
         yield
-    finally:
-        for layer, method in own.items():
-            if method is None:
-                del layer.inner_loop
-            else:
-                layer.inner_loop = method
 
 
 def _inner_loop(layer, sequences, initial_state, mask, training=False):
