@@ -7,7 +7,7 @@ from pathlib import Path
 from serving.errors import DamagedError
 
 MANIFEST = "manifest.json"
-REQUIRED = ("name", "version", "generation", "default_beam", "tokenizer", "files")
+REQUIRED = ("name", "version", "kind", "graphs", "tokenizer", "files")
 
 
 def read_manifest(directory):

@@ -4,69 +4,12 @@ runtime = Runtime("build/demo/dates-gru-additive/1")
 runtime.run(["3. März 2021"])[0].text
 """
 
-from dataclasses import dataclass
-from pathlib import Path
+from serving.answers import ANSWERS
+from serving.answers.attention import attention
+from serving.answers.results import Attention, Hypothesis, Label, Result, Sampling, Tags, Word
+from serving.loaded import Loaded
 
-import numpy as np
-from sentencepiece import SentencePieceProcessor
-
-from serving.artefact import check_files, damaged, find, read_manifest
-from serving.sessions import Graphs, run_options
-
-MAX_ROWS = 32  # sentences in one batch
-MAX_IDS = 4096  # token ids in one batch, padding included
-EMPTY = -1e9  # the score of a slot without a hypothesis, as the decoding graphs write it
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """One output text and its score: a length-normalised log-probability, higher is better."""
-
-    text: str
-    score: float
-
-
-@dataclass(frozen=True)
-class Result:
-    """The best output of one input, and the `n_best` hypotheses it heads, best first."""
-
-    text: str
-    score: float
-    hypotheses: tuple[Hypothesis, ...]
-
-
-@dataclass(frozen=True)
-class Attention:
-    """What each output piece looked at: `weights[j, i]` is the share of source piece i in it."""
-
-    source: tuple[str, ...]
-    target: tuple[str, ...]
-    weights: np.ndarray  # (target, source)
-
-
-def batches(lengths, max_rows=MAX_ROWS, max_ids=MAX_IDS):
-    """Partition positions into lists of similar length, longest first, each within both bounds.
-
-    Longest first, so that the arena of ONNX Runtime reaches its size at once. A sequence longer
-    than `max_ids` gets a batch of its own.
-    """
-    groups = []
-    for position in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
-        group = groups[-1] if groups else None
-        if group and len(group) < max_rows and (len(group) + 1) * lengths[group[0]] <= max_ids:
-            group.append(position)
-        else:
-            groups.append([position])
-    return groups
-
-
-def padded(sequences):
-    """Sequences of ids -> `token_ids (batch, time)` padded with 0 and `lengths (batch,)`, int32."""
-    lengths = np.array([len(sequence) for sequence in sequences], "int32")
-    token_ids = np.zeros((len(sequences), lengths.max()), "int32")
-    for row, sequence in zip(token_ids, sequences, strict=True):
-        row[: len(sequence)] = sequence
-    return token_ids, lengths
+__all__ = ["Attention", "Hypothesis", "Label", "Result", "Runtime", "Sampling", "Tags", "Word"]
 
 
 class Runtime:
@@ -84,147 +27,67 @@ class Runtime:
     """
 
     def __init__(self, directory, *, threads=None, precision="float32", verify=False):
-        self.directory = Path(directory)
-        self.manifest = read_manifest(self.directory)
-        if verify:
-            check_files(self.directory, self.manifest)
-        self._graphs = Graphs(self.directory, precision, threads)
-        tokenizer = self.manifest["tokenizer"]
-        self._source = self._load_tokenizer(tokenizer["source"])
-        self._target = self._load_tokenizer(tokenizer["target"])
-        self._end = [self._source.eos_id()] if tokenizer.get("add_eos", True) else []
+        loaded = Loaded(directory, threads, precision, verify)
+        self.manifest, self.kind = loaded.manifest, loaded.manifest["kind"]
+        if self.kind not in ANSWERS:
+            raise ValueError(
+                f"{loaded.directory} is of the kind {self.kind!r}, which this seqzoo does not know; it knows "
+                f"{list(ANSWERS)}. Install a newer seqzoo."
+            )
+        self._answers = ANSWERS[self.kind](loaded)
+
+    @property
+    def options(self):
+        """Names of what `run` takes besides texts."""
+        return self._answers.options
+
+    @property
+    def modes(self):
+        """Every `Mode` in which it can be asked: one for each graph that answers to texts."""
+        return self._answers.modes
 
     @property
     def beams(self):
-        """The beam widths that the artefact has a graph for, ascending."""
-        return tuple(sorted(int(width) for width in self.manifest["generation"]))
+        """The beam widths that the artefact has a graph for, ascending; none where it does not search."""
+        return getattr(self._answers, "beams", ())
 
-    @property
-    def default_beam(self):
-        return int(self.manifest["default_beam"])
+    def run(self, texts, **options):
+        """One result per text, in their order.
 
-    def run(self, texts, beam=None, n_best=1):
-        """One `Result` per text, in their order; a blank text gives a blank result with score 0.
+        What comes out depends on the artefact's kind: "generate" gives a `Result` (a blank text a blank one),
+        "continue" a `Result` with how the text goes on, "classify" a `Label`, "tag" `Tags`.
 
         Args:
             texts: a list of strings.
-            beam: a width from `beams`; None is the artefact's default.
-            n_best: how many hypotheses a result holds; at most `beam`.
+            **options: "generate" and "continue" take `beam`, a width from `beams`; `n_best`, how many hypotheses or
+                samples a result holds; `sampling`, a `Sampling`, to sample instead of searching. "continue" also takes
+                `length`, in tokens.
 
         Raises:
             TypeError: texts is one string, or holds something else than strings.
-            ValueError: no graph for this beam, or n_best outside 1..beam.
+            ValueError: an option that this kind does not take, no graph for this beam, or a number out of its range.
         """
-        sources = self._encode(texts)
-        beam = self._check_beam(beam)
-        if not 1 <= n_best <= beam:
+        wrong = sorted(options.keys() - set(self.options))
+        if wrong:
             raise ValueError(
-                f"n_best must lie between 1 and the beam width {beam}; received {n_best}. "
-                f"Beam widths of {self.manifest['name']}: {list(self.beams)}."
+                f"{self.manifest['name']} is an artefact of kind {self.kind!r} and takes "
+                f"{', '.join(self.options) or 'no option'}; received {', '.join(wrong)}. Leave out {', '.join(wrong)}."
             )
-        blank = (Hypothesis("", 0.0),)
-        hypotheses = [blank] * len(sources)
-        spoken = [position for position, ids in enumerate(sources) if ids]
-        for group in batches([len(sources[position]) for position in spoken]):
-            rows = [spoken[index] for index in group]
-            found = self._generate([sources[row] for row in rows], beam)
-            for row, ids, lengths, scores in zip(rows, *found, strict=True):
-                hypotheses[row] = self._read(ids, lengths, scores, n_best)
-        return [Result(best[0].text, best[0].score, best) for best in hypotheses]
+        return self._answers.run(texts, **options)
 
-    def attention(self, text, beam=None):
-        """`Attention` of the best output of `text`: what is weighed before each piece is written.
-
-        The output is the one that `run` finds; `encoder.onnx` and `step.onnx` are then driven along
-        it, in float32 whatever the precision of the search.
+    def score(self, texts):
+        """`(log p, number of tokens)` of each text by a language model ("continue"); of a long one, of its beginning.
 
         Raises:
-            TypeError: text is not a string.
-            ValueError: text is blank, or the artefact's model has no attention.
+            TypeError: as of `run`.
+            ValueError: another kind.
         """
-        if not isinstance(text, str):
-            raise TypeError(f"attention expects one string; received {type(text).__name__}.")
-        (source,) = self._encode([text])
-        if not source:
-            raise ValueError(f"attention expects a text with content; received {text!r}.")
-        ids, lengths, _ = self._generate([source], self._check_beam(beam))
-        output = ids[0, 0, : lengths[0, 0]].tolist()
-        pieces = (*output, self._target.eos_id())[: ids.shape[-1]]
-        weights = self._weights(source, (self._target.bos_id(), *pieces[:-1]))
-        return Attention(
-            tuple(self._source.id_to_piece([*source, *self._end])),
-            tuple(self._target.id_to_piece(list(pieces))),
-            weights,
-        )
+        if self.kind != "continue":
+            raise ValueError(f"{self.manifest['name']} is of kind {self.kind!r}: only 'continue' scores texts.")
+        return self._answers.score(texts)
 
-    def _weights(self, source, written):
-        """Attention weights (written, source time) while the ids `written` are fed one by one."""
-        encoder = self._graphs.open("encoder.onnx", "float32")
-        step = self._graphs.open("step.onnx", "float32")
-        outputs = [name for name in _names(step.get_outputs()) if name.startswith("next_state.")]
-        if "next_state.attention" not in outputs:
-            raise ValueError(
-                f"{self.manifest['name']} keeps no attention weights: it was trained without "
-                "attention. Choose a system with attention."
-            )
-        sentence = padded([[*source, *self._end]])
-        fed = dict(zip(_names(encoder.get_inputs()), sentence, strict=True))
-        known = dict(zip(_names(encoder.get_outputs()), encoder.run(None, fed), strict=True))
-        rows = []
-        for token in written:
-            known["token_ids"] = np.array([[token]], "int32")
-            found = step.run(outputs, {name: known[name] for name in _names(step.get_inputs())})
-            for name, value in zip(outputs, found, strict=True):
-                known[name.removeprefix("next_")] = value
-            rows.append(known["state.attention"][0, 0])
-        return np.stack(rows).astype("float32")
-
-    def _encode(self, texts):
-        if isinstance(texts, str):
-            raise TypeError(f"Expected a list of strings; received one string. Write [{texts!r}].")
-        texts = list(texts)
-        for position, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise TypeError(
-                    f"Expected a list of strings; received {type(text).__name__} at position {position}: {text!r}."
-                )
-        return self._source.encode(texts, out_type=int)
-
-    def _generate(self, sources, beam):
-        """Ids (batch, beams, time), lengths and scores (batch, beams), the best beam first."""
-        session = self._graphs.open(self.manifest["generation"][str(beam)])
-        token_ids, lengths = padded([[*source, *self._end] for source in sources])
-        return session.run(
-            ["output_ids", "output_lengths", "scores"],
-            {"token_ids": token_ids, "lengths": lengths},
-            run_options(),
-        )
-
-    def _read(self, ids, lengths, scores, n_best):
-        """Hypotheses of one row: the first, and of the others those that there are."""
-        alive = max(1, int((scores[:n_best] > EMPTY).sum()))
-        texts = self._target.decode(
-            [row[:length].tolist() for row, length in zip(ids[:alive], lengths[:alive], strict=True)]
-        )
-        return tuple(Hypothesis(text, float(score)) for text, score in zip(texts, scores[:alive], strict=True))
-
-    def _check_beam(self, beam):
-        beam = self.default_beam if beam is None else beam
-        if beam not in self.beams:
-            raise ValueError(
-                f"{self.manifest['name']} has no graph for beam {beam}; it has {list(self.beams)}. "
-                f"Write one with `seqzoo export RUN --beam {self.default_beam} --beam {beam}`."
-            )
-        return beam
-
-    def _load_tokenizer(self, name):
-        processor = SentencePieceProcessor()
-        try:
-            processor.LoadFromSerializedProto(find(self.directory, name).read_bytes())
-        except RuntimeError as error:
-            raise damaged(self.directory / name, error) from error
-        return processor
-
-
-def _names(nodes):
-    return [node.name for node in nodes]
+    def attention(self, text, beam=None):
+        """`Attention` of the best output of `text`; see `serving.answers.attention`."""
+        if self.kind != "generate":
+            raise ValueError(f"{self.manifest['name']} is of kind {self.kind!r}: only 'generate' has an attention map.")
+        return attention(self._answers, text, beam)

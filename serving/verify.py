@@ -22,15 +22,12 @@ def verify(directory, say=lambda stage: None):
     import keras
 
     import zoo  # noqa: F401  registers the classes
+    from serving.kinds import kind_of
     from serving.parity.compare import compare
+    from serving.settings import Settings
     from zoo.text import Tokenizer
 
-    model = keras.models.load_model(directory / "model.keras")
-    tokenizers = [Tokenizer.load(directory / manifest["tokenizer"][side]) for side in ("source", "target")]
-    settings = {
-        "beams": manifest["default_beam"],
-        "max_length": manifest["max_length"],
-        "alpha": manifest["alpha"],
-    }
+    kind = kind_of(keras.models.load_model(directory / "model.keras"), Settings.of(manifest))
+    tokenizers = [Tokenizer.load(directory / manifest["tokenizer"][side]) for side in kind.sides]
     say("checking parity in a fresh process")
-    return compare(model, tokenizers, directory, settings, manifest["texts"])
+    return compare(kind, tokenizers, directory, manifest["texts"])

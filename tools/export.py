@@ -15,37 +15,47 @@ def add_arguments(parser):
         type=int,
         action="append",
         metavar="K",
-        help="a beam width to write a graph for, repeatable; the first is the default; default: the recipe's",
+        help="a beam width to write a graph for, repeatable; the first is the default; default: the recipe's, or 1 for "
+        "a language model",
     )
     parser.add_argument("--no-int8", action="store_true", help="leave out the quantised graphs")
-    parser.add_argument("--json", action="store_true", help="print path and parity as one JSON object")
+    parser.add_argument("--xla", action="store_true", help="add a compiled signature, tokens_xla, to the SavedModel")
+    parser.add_argument("--data", metavar="DIR", help="score int8 on this data (default: compare it on a few texts)")
+    parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
+    parser.add_argument("--json", action="store_true", help="print path, parity and int8's report as one JSON object")
 
 
 def main(args):
     run = Path(args.run)
     from serving.artefact import read_manifest
     from serving.export import Settings, export
-    from zoo.recipes import dumps, open_run
+    from zoo.recipes import dumps, open_labels, open_run
 
-    recipe, model, source, target = open_run(run)
+    recipe, model, *tokenizers = open_run(run)
+    tokenizers = [tokenizer for tokenizer in tokenizers if tokenizer]
+    writes_on = recipe.model == "language_model"
+    room = writes_on and model.longest_prompt and model.positions.max_positions - model.longest_prompt
     scores = run / "scores.json"
+    labels = tuple(open_labels(run))
     settings = Settings(
         name=args.name or recipe.name,
         task=recipe.task,
-        beams=tuple(args.beam or (max(recipe.beam, 1),)),
-        max_length=recipe.max_output_length,
+        beams=tuple(args.beam or (1 if writes_on else max(recipe.beam, 1),)),
+        max_length=min(recipe.max_output_length, room or recipe.max_output_length),
         alpha=recipe.alpha,
+        labels=labels,
         recipe=dumps(recipe),
         scores=json.loads(scores.read_text(encoding="utf-8")) if scores.is_file() else {},
-        texts=examples(recipe, source),
+        texts=examples(recipe, tokenizers[0]),
         int8=not args.no_int8,
+        xla=args.xla,
+        trial=trial(recipe, labels, args.split, args.data) if args.data or args.split else None,
     )
-    path = export(
-        model, (source, target), args.out, settings, args.version, say=lambda stage: print(stage, file=sys.stderr)
-    )
-    parity = read_manifest(path)["parity"]
+    path = export(model, tokenizers, args.out, settings, args.version, say=lambda stage: print(stage, file=sys.stderr))
+    manifest = read_manifest(path)
     if args.json:
-        print(json.dumps({"path": str(path), "parity_max_abs_diff": parity["max_abs_diff"]}))
+        difference = manifest["parity"]["max_abs_diff"]
+        print(json.dumps({"path": str(path), "parity_max_abs_diff": difference, "int8": manifest["int8"]}))
     else:
         print(path)
     return 0
@@ -53,9 +63,31 @@ def main(args):
 
 def examples(recipe, tokenizer, count=5):
     """Texts for the check of the text signature: of the task if it is generated, else words of the vocabulary."""
-    if recipe.data != "parallel":
-        from zoo.recipes import corpora
+    from zoo.recipes import corpora
 
+    if recipe.data in corpora.GENERATED:
         return tuple(corpora.read(recipe, "test")[0][:count])
     words = range(4, tokenizer.vocab_size)
-    return tuple(tokenizer.decode([list(words[start :: len(words) // 7][:9]) for start in range(count)]))
+    return tuple(tokenizer.decode([list(words[start :: max(1, len(words) // 7)][:9]) for start in range(count)]))
+
+
+def trial(recipe, labels, split, directory):
+    """The split's texts, their answers and how they are scored; a running text is cut into prompts."""
+    from serving.export import Trial
+    from zoo.recipes import corpora, evaluation, score
+
+    texts, answers = corpora.read(recipe, split or corpora.last_split(recipe), directory)
+    if recipe.model == "language_model":
+        size, whole = max(1, recipe.context // 2), texts[0]
+        starts = range(0, min(len(whole), 100 * size), size)
+        return Trial(tuple(whole[start : start + size] for start in starts))
+
+    def scored(found, references):
+        if labels:
+            found = [" ".join(answer) if isinstance(answer, list) else answer for answer in found]
+            return {"accuracy": evaluation.accuracy(found, references)["accuracy"]}
+        sides = (evaluation.joined(side, recipe.joiner) for side in (found, references))
+        scores = score(*sides, recipe.target_language, tokenized=bool(recipe.joiner))
+        return {name: scores[name] for name in ("exact_match", "bleu", "chrf") if name in scores}
+
+    return Trial(tuple(texts), tuple(answers), scored)

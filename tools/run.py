@@ -1,25 +1,31 @@
-"""`seqzoo run`: texts in, texts out, on ONNX Runtime alone."""
+"""`seqzoo run`: texts in, answers out, on ONNX Runtime alone."""
 
 import argparse
+import dataclasses
 import json
 import sys
 from itertools import islice
 
 from serving.artefact import resolve
-from serving.runtime import Runtime
+from serving.runtime import Runtime, Sampling
 from serving.sessions import PRECISIONS
 
 CHUNK = 256  # lines read before the first answer, when they do not come from a keyboard
+DRAWN = ("temperature", "top_k", "top_p", "seed")
 
 EPILOG = """examples:
   seqzoo run build/demo/dates-gru-additive/1 "3. März 2021"
   seqzoo run MODEL --beam 1 < source.txt > output.txt
   seqzoo run MODEL "ein Haus" --n-best 4 --json
   seqzoo run MODEL "ein Haus" --plot-attention map.png
+  seqzoo run MODEL "ROMEO:" --sample --temperature 0.8 --top-k 20 --top-p 0.95 --seed 1 --length 300
+  seqzoo run CLASSIFIER "Who wrote Hamlet ?"
+  seqzoo run TAGGER "The cat sat ." --json
 
 Without texts and without --file, lines are read from standard input.
-One line comes out per line that goes in; with --n-best N there are up to N, each as
-line number, score and text, separated by tabs."""
+One line comes out per line that goes in: the output of a translator, how a language model goes on, the label of a
+classifier and its probability, or the words of a tagger as word/tag. With --n-best N there are up to N, each as
+line number, score and text, separated by tabs. --json has all there is: probabilities, offsets, scores."""
 
 
 def add_arguments(parser):
@@ -28,12 +34,20 @@ def add_arguments(parser):
     parser.add_argument("directory", metavar="DIR", help="an artefact, NAME/VERSION, or a folder that holds one")
     parser.add_argument("texts", metavar="TEXT", nargs="*", help="texts to run")
     parser.add_argument("--file", help="read the texts from this file, one per line")
-    parser.add_argument("--beam", type=int, help="beam width (default: the artefact's own)")
-    parser.add_argument("--n-best", type=int, metavar="N", help="show the N best outputs")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.add_argument("--precision", choices=PRECISIONS, default="float32")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: every core)")
-    parser.add_argument("--plot-attention", metavar="PNG", help="draw the attention map of the one text into a file")
+    writing = parser.add_argument_group("models that write")
+    writing.add_argument("--beam", type=int, metavar="K", help="beam width (default: the artefact's own)")
+    writing.add_argument("--n-best", type=int, metavar="N", help="show the N best outputs, or N samples")
+    writing.add_argument("--length", type=int, metavar="N", help="tokens to go on for (language models)")
+    writing.add_argument("--plot-attention", metavar="PNG", help="draw the attention map of the one text into a file")
+    drawing = parser.add_argument_group("sampling")
+    drawing.add_argument("--sample", action="store_true", help="draw tokens at random instead of searching")
+    drawing.add_argument("--temperature", type=float, metavar="T", help="divides the logits (default: 1)")
+    drawing.add_argument("--top-k", type=int, metavar="K", help="only the K likeliest tokens (default: all)")
+    drawing.add_argument("--top-p", type=float, metavar="P", help="only the likeliest that make up P (default: 1)")
+    drawing.add_argument("--seed", type=int, metavar="N", help="another one gives another text (default: 0)")
 
 
 def main(args):
@@ -43,8 +57,9 @@ def main(args):
             raise ValueError("received texts and --file: give one of them.")
         if args.plot_attention and len(args.texts) != 1:
             raise ValueError(f"--plot-attention draws the map of exactly one text; received {len(args.texts)}.")
+        options = _options(args)
         runtime = Runtime(resolve(args.directory), threads=args.threads, precision=args.precision)
-        if _answer_all(runtime, args) == 0:
+        if _answer_all(runtime, args, options) == 0:
             raise ValueError(
                 f"no input: {args.file or 'standard input'} holds no line. Give a text, a file "
                 "with --file, or lines on standard input."
@@ -57,7 +72,17 @@ def main(args):
     return 0
 
 
-def _answer_all(runtime, args):
+def _options(args):
+    """What was given of the options of `Runtime.run`."""
+    drawn = {name: value for name in DRAWN if (value := getattr(args, name)) is not None}
+    if drawn and not args.sample:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in drawn)
+        raise ValueError(f"{flags} is about sampling: give --sample, too, or leave it out.")
+    options = {name: value for name in ("beam", "n_best", "length") if (value := getattr(args, name)) is not None}
+    return options | ({"sampling": Sampling(**drawn)} if args.sample else {})
+
+
+def _answer_all(runtime, args, options):
     """Answer chunk by chunk, so that a long file needs little memory; the number of lines."""
     if args.texts:
         chunks = iter([args.texts])
@@ -65,27 +90,34 @@ def _answer_all(runtime, args):
         chunks = _read_file(args.file)
     else:
         chunks = _chunks(sys.stdin.buffer, "standard input", 1 if sys.stdin.isatty() else CHUNK)
-    done = 0
+    show, done = (_record if args.json else _line), 0
     for chunk in chunks:
-        results = runtime.run(chunk, args.beam, 1 if args.n_best is None else args.n_best)
+        if "sampling" in options:
+            options["sampling"] = dataclasses.replace(options["sampling"], first=done)
+        results = runtime.run(chunk, **options)
         for number, (text, result) in enumerate(zip(chunk, results, strict=True), done + 1):
-            for line in _lines(number, text, result, args):
-                print(line)
+            print(show(runtime.kind, number, text, result, args.n_best))
         sys.stdout.flush()
         done += len(chunk)
     return done
 
 
-def _lines(number, text, result, args):
-    if args.json:
-        best = [{"text": each.text, "score": each.score} for each in result.hypotheses]
-        record = {"input": text, "output": result.text, "score": result.score}
-        yield json.dumps(record | ({"n_best": best} if args.n_best else {}), ensure_ascii=False)
-    elif args.n_best:
-        for each in result.hypotheses:
-            yield f"{number}\t{each.score:.4f}\t{each.text}"
-    else:
-        yield result.text
+def _line(kind, number, text, result, n_best):
+    if kind == "classify":
+        return f"{result.label}\t{result.probability:.4f}"
+    if kind == "tag":
+        return " ".join(f"{word.text}/{word.tag}" for word in result.words)
+    if n_best is None:
+        return result.text
+    return "\n".join(f"{number}\t{each.score:.4f}\t{each.text}" for each in result.hypotheses)
+
+
+def _record(kind, number, text, result, n_best):
+    record = dataclasses.asdict(result)
+    if "hypotheses" in record:
+        hypotheses = record.pop("hypotheses")
+        record = {"output": record["text"], "score": record["score"]} | ({"n_best": hypotheses} if n_best else {})
+    return json.dumps({"input": text} | record, ensure_ascii=False)
 
 
 def _read_file(path):

@@ -12,7 +12,7 @@ from serving.errors import ParityError
 from serving.parity.reference import expectation
 
 
-def compare(model, tokenizers, directory, settings, texts):
+def compare(kind, tokenizers, directory, texts):
     """The report of `serving.parity.check` as a dict.
 
     Raises:
@@ -20,7 +20,7 @@ def compare(model, tokenizers, directory, settings, texts):
     """
     with tempfile.TemporaryDirectory() as work:
         expected, path = Path(work) / "expected.npz", Path(work) / "report.json"
-        np.savez(expected, **expectation(model, tokenizers, settings, texts))
+        np.savez(expected, **expectation(kind, tokenizers, texts))
         command = [sys.executable, "-m", "serving.parity.check", directory, expected, path]
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
         if not path.is_file():

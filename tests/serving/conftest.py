@@ -1,14 +1,17 @@
-"""One small artefact for all serving tests: an untrained model answers as repeatably as a trained one."""
+"""One small artefact of each kind: an untrained model answers as repeatably as a trained one."""
 
 import numpy as np
 import pytest
 
 TEXTS = ("the cat sat on the mat", "a mat", "on a cat")
+LABELS = ("chat", "tapis", "über")
+MAX_LENGTH = 7
 
 
 def randomised(model, seed=1):
     """Weights far from zero, so that differences show."""
     random = np.random.default_rng(seed)
+    model.build()
     for variable in model.trainable_variables:
         variable.assign(random.normal(0, 0.4, variable.shape))
     return model
@@ -23,28 +26,60 @@ def tokenizers():
     return source, target
 
 
-def make_model(tokenizers, **kwargs):
+def make_seq2seq(tokenizers, **kwargs):
     from zoo.models import Seq2Seq
 
-    model = Seq2Seq(*(tokenizer.vocab_size for tokenizer in tokenizers), units=7, **kwargs)
-    model.build()
-    return randomised(model)
+    return randomised(Seq2Seq(*(tokenizer.vocab_size for tokenizer in tokenizers), units=7, **kwargs))
 
 
-@pytest.fixture(scope="session")
-def model(tokenizers):
-    return make_model(tokenizers, attention="additive")
+def make_model(kind, tokenizers, num_layers=1, block="pre_norm"):
+    """A Transformer of a kind, wide enough (16) for int8."""
+    from zoo import models
+    from zoo.depth import make_stack
+    from zoo.embeddings import ConvolutionalPositions, LearnedPositions
+
+    source, target = (tokenizer.vocab_size for tokenizer in tokenizers)
+    size = {"num_layers": num_layers, "units": 16, "num_heads": 2, "hidden_units": 32, "block": block}
+    if kind == "generate":
+        return randomised(models.Transformer(source, target, make_stack(**size), make_stack(**size, cross=True)))
+    if kind == "continue":
+        positions = LearnedPositions(2 * MAX_LENGTH)  # the parity grid has longer prompts than it reads
+        return randomised(models.LanguageModel(source, make_stack(**size), positions))
+    if kind == "classify":
+        return randomised(models.Classifier(source, len(LABELS), make_stack(**size)))
+    return randomised(models.Tagger(source, len(LABELS), make_stack(**size), ConvolutionalPositions(3)))
 
 
-@pytest.fixture(scope="session")
-def settings():
+def sides(kind, tokenizers):
+    return tokenizers if kind == "generate" else tokenizers[:1]
+
+
+def settings_of(kind, **kwargs):
     from serving.export import Settings
 
-    return Settings("cats", "translation", beams=(3,), max_length=11, texts=TEXTS, recipe='name = "cats"\n')
+    recipe, beams = f'name = "{kind}"\n', (1,) if kind == "continue" else (3,)
+    return Settings(
+        kind,
+        "test",
+        **({"beams": beams, "max_length": MAX_LENGTH, "labels": LABELS, "texts": TEXTS, "recipe": recipe} | kwargs),
+    )
 
 
 @pytest.fixture(scope="session")
-def artefact(model, tokenizers, settings, tmp_path_factory):
+def models(tokenizers):
+    return {kind: make_model(kind, tokenizers) for kind in ("generate", "continue", "classify", "tag")}
+
+
+@pytest.fixture(scope="session")
+def artefacts(models, tokenizers, tmp_path_factory):
+    """The path of the artefact of a kind, exported when it is first asked for."""
     from serving.export import export
 
-    return export(model, tokenizers, tmp_path_factory.mktemp("artefacts"), settings)
+    home, made = tmp_path_factory.mktemp("artefacts"), {}
+
+    def artefact(kind):
+        if kind not in made:
+            made[kind] = export(models[kind], sides(kind, tokenizers), home, settings_of(kind))
+        return made[kind]
+
+    return artefact

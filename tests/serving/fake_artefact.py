@@ -1,9 +1,12 @@
-"""An artefact made by hand: its graphs echo the source, so every answer is known without a model.
+"""Artefacts made by hand: their graphs echo the source, so every answer is known without a model.
 
-Beam k of the generation leaves out the last k ids and has the score -k - 0.5; a slot with nothing
-left is empty: length 0, score -1e9. The attention of step
-j is half on source position j (a counter in the state) and half on the positions that hold the id
-written last. `python -m tests.serving.fake_artefact DIR` writes one.
+"generate": beam k of the generation leaves out the last k ids and has the score -k - 0.5; a slot with nothing left is
+empty: length 0, score -1e9. The attention of step j is half on source position j (a counter in the state) and half on
+the positions that hold the id written last. A sample is the source, too, and its score minus the sum of all that came
+with it. "continue": the prompt comes again, however long. "classify": the label is that of the length, modulo 3.
+"tag": the label is that of the token's id, modulo 3.
+
+`python -m tests.serving.fake_artefact DIR [KIND]` writes one.
 """
 
 import hashlib
@@ -18,6 +21,8 @@ import sentencepiece
 from onnx import TensorProto, helper, numpy_helper
 
 ALPHABET = "abcdefgh 0123456789äß日本"
+LABELS = ["null", "eins", "zwei"]
+MAX_LENGTH = {"generate": 64, "continue": 4}
 
 
 def graph(nodes, inputs, outputs, constants):
@@ -42,7 +47,16 @@ SOURCE = [
 ]
 
 
-def echo(beams):
+DRAWN = [
+    ("uniforms", TensorProto.FLOAT, "batch", 1, "steps"),
+    ("temperature", TensorProto.FLOAT, "batch"),
+    ("top_k", TensorProto.INT32, "batch"),
+    ("top_p", TensorProto.FLOAT, "batch"),
+]
+
+
+def echo(beams, end=1):
+    """The source less its last `end` ids, which are EOS where a source has one."""
     behind = np.arange(beams, dtype="int32")
     return graph(
         [
@@ -63,11 +77,49 @@ def echo(beams):
         {
             "one": np.array([1]),
             "tiling": np.array([1, beams, 1]),
-            "short": behind + np.int32(1),  # the end of sentence, and one id per beam
+            "short": behind + np.int32(end),  # the end of sentence, and one id per beam
             "nothing": np.zeros(1, "int32"),
             "empty": np.full(1, -1e9, "float32"),
             "penalty": -behind.astype("float32") - np.float32(0.5),
         },
+    )
+
+
+def echo_drawn(end):
+    """The source again; the score is minus the sum of all that came with it."""
+    return graph(
+        [
+            ("Unsqueeze", ["token_ids", "one"], ["output_ids"], {}),
+            ("Unsqueeze", ["lengths", "one"], ["column"], {}),
+            ("Sub", ["column", "end"], ["output_lengths"], {}),
+            ("ReduceSum", ["uniforms", "last"], ["total"], {"keepdims": 0}),
+            ("Cast", ["top_k"], ["k"], {"to": TensorProto.FLOAT}),
+            ("Sum", ["temperature", "k", "top_p"], ["settings"], {}),
+            ("Unsqueeze", ["settings", "one"], ["more"], {}),
+            ("Add", ["total", "more"], ["sum"], {}),
+            ("Neg", ["sum"], ["scores"], {}),
+        ],
+        [*SOURCE, *DRAWN],
+        [
+            ("output_ids", TensorProto.INT32, "batch", 1, "time"),
+            ("output_lengths", TensorProto.INT32, "batch", 1),
+            ("scores", TensorProto.FLOAT, "batch", 1),
+        ],
+        {"one": np.array([1]), "last": np.array([2]), "end": np.array([end], "int32")},
+    )
+
+
+def labels(of):
+    """One-hot probabilities of `of` ("lengths" or "token_ids") modulo the number of labels."""
+    axes = ["batch"] if of == "lengths" else ["batch", "time"]
+    return graph(
+        [
+            ("Mod", [of, "count"], ["label"], {}),
+            ("OneHot", ["label", "count", "values"], ["probabilities"], {}),
+        ],
+        SOURCE,
+        [("probabilities", TensorProto.FLOAT, *axes, len(LABELS))],
+        {"count": np.array(len(LABELS), "int32"), "values": np.array([0, 1], "float32")},
     )
 
 
@@ -77,13 +129,16 @@ def encoder():
             ("Identity", ["token_ids"], ["memory.values"], {}),
             ("Unsqueeze", ["lengths", "axes"], ["column"], {}),
             ("Mul", ["column", "zero"], ["state.cells_0"], {}),
+            ("Squeeze", ["state.cells_0", "axis"], ["nothing"], {}),
+            ("Add", ["nothing", "bos"], ["first_ids"], {}),
         ],
         SOURCE,
         [
             ("memory.values", TensorProto.INT32, "batch", "time"),
             ("state.cells_0", TensorProto.INT32, "batch", 1, 1),
+            ("first_ids", TensorProto.INT32, "batch", 1),
         ],
-        {"axes": np.array([1, 2]), "zero": np.zeros(1, "int32")},
+        {"axes": np.array([1, 2]), "axis": np.array([2]), "zero": np.zeros(1, "int32"), "bos": np.array(2, "int32")},
     )
 
 
@@ -147,29 +202,49 @@ def tokenizer():
     return model.getvalue()
 
 
-def write(directory, with_attention=True):
+KINDS = {
+    "generate": {
+        "greedy": ("greedy.onnx", lambda: echo(1)),
+        "tokens": ("model.onnx", lambda: echo(4)),
+        "sample": ("sample.onnx", lambda: echo_drawn(1)),
+        "encode": ("encoder.onnx", encoder),
+        "step": ("step.onnx", step),
+    },
+    "continue": {"greedy": ("greedy.onnx", lambda: echo(1, 0)), "sample": ("sample.onnx", lambda: echo_drawn(0))},
+    "classify": {"classify": ("model.onnx", lambda: labels("lengths"))},
+    "tag": {"tag": ("model.onnx", lambda: labels("token_ids"))},
+}
+FACTS = {
+    "generate": {
+        "generation": {"1": "greedy.onnx", "4": "model.onnx"},
+        "default_beam": 4,
+        "max_length": MAX_LENGTH["generate"],
+    },
+    "continue": {"generation": {"1": "greedy.onnx"}, "default_beam": 1, "max_length": MAX_LENGTH["continue"]},
+    "classify": {"labels": LABELS},
+    "tag": {"labels": LABELS},
+}
+
+
+def write(directory, kind="generate", with_attention=True):
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)
-    graphs = {
-        "greedy.onnx": echo(1),
-        "model.onnx": echo(4),
-        "model.int8.onnx": echo(4),
-        "encoder.onnx": encoder(),
-        "step.onnx": step(with_attention),
-    }
-    for name, model in graphs.items():
-        onnx.save(model, directory / name)
-    for name in ("source.spm", "target.spm"):
-        (directory / name).write_bytes(tokenizer())
+    for name, make in KINDS[kind].values():
+        onnx.save(step(with_attention) if name == "step.onnx" else make(), directory / name)
+    if kind == "generate":
+        onnx.save(echo(4), directory / "model.int8.onnx")
+    sides = ("source", "target") if kind == "generate" else ("source",)
+    for side in sides:
+        (directory / f"{side}.spm").write_bytes(tokenizer())
     files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in directory.iterdir()}
     manifest = {
         "name": "echo",
         "version": 1,
         "task": "echo",
-        "generation": {"1": "greedy.onnx", "4": "model.onnx"},
-        "default_beam": 4,
-        "max_length": 64,
-        "tokenizer": {"source": "source.spm", "target": "target.spm", "add_eos": True},
+        "kind": kind,
+        **FACTS[kind],
+        "graphs": {signature: name for signature, (name, _) in KINDS[kind].items()},
+        "tokenizer": {side: f"{side}.spm" for side in sides},
         "files": files,
     }
     (directory / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
@@ -177,4 +252,4 @@ def write(directory, with_attention=True):
 
 
 if __name__ == "__main__":
-    write(sys.argv[1])
+    write(*sys.argv[1:])

@@ -5,7 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from serving.runtime import Runtime, batches, padded
+from serving.loaded import batches, padded
+from serving.runtime import Runtime, Sampling
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 
@@ -15,6 +16,13 @@ TEXTS = ["abc", "", "a1 b22 c333", "   ", "h", "äß 日本", "0123456789" * 7]
 @pytest.fixture(scope="module")
 def artefact(tmp_path_factory):
     return fake_artefact.write(tmp_path_factory.mktemp("echo") / "echo" / "1")
+
+
+@pytest.fixture(scope="module")
+def runtimes(tmp_path_factory):
+    """One of each kind."""
+    home = tmp_path_factory.mktemp("kinds")
+    return {kind: Runtime(fake_artefact.write(home / kind, kind), threads=1) for kind in fake_artefact.KINDS}
 
 
 @pytest.fixture
@@ -124,7 +132,7 @@ def test_wrong_directory(tmp_path, copy):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", "is damaged: expected JSON"), ("[]", "lacks"), ('{"name": "a"}', r"lacks \['version'")],
+    [("{", "is damaged: expected JSON"), ("[]", "lacks"), ('{"name": "a", "version": 1}', r"lacks \['kind'")],
 )
 def test_wrong_manifest(copy, content, message):
     (copy / "manifest.json").write_text(content)
@@ -147,6 +155,95 @@ def test_verify_finds_what_still_loads(copy):
     message = r"source.spm \(other bytes\), step.onnx \(missing\)"
     with pytest.raises(ValueError, match=message):
         Runtime(copy, verify=True)
+
+
+def test_an_unknown_kind_is_named(copy):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    (copy / "manifest.json").write_text(json.dumps(manifest | {"kind": "translate"}))
+    with pytest.raises(ValueError, match="of the kind 'translate'.*it knows .'generate', 'continue'.*newer seqzoo"):
+        Runtime(copy)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("classify", {"beam": 4}, "echo is an artefact of kind 'classify' and takes no option; received beam"),
+        ("tag", {"sampling": Sampling(), "n_best": 2}, "received n_best, sampling. Leave out n_best, sampling"),
+        ("generate", {"length": 9}, "takes beam, n_best, sampling; received length"),
+        ("generate", {"beam": 4, "sampling": Sampling()}, "either samples or searches"),
+        ("continue", {"n_best": 0, "sampling": Sampling()}, "n_best must be at least 1; received 0"),
+        ("continue", {"length": 0}, "length must be at least 1 token; received 0"),
+        ("continue", {"beam": 4}, r"no graph for beam 4; it has \[1\]"),
+    ],
+)
+def test_an_option_must_fit_the_kind(runtimes, kind, options, message):
+    with pytest.raises(ValueError, match=message):
+        runtimes[kind].run(["a"], **options)
+
+
+@pytest.mark.parametrize("kind", ["continue", "classify", "tag"])
+def test_only_what_generates_has_an_attention_map(runtimes, kind):
+    with pytest.raises(ValueError, match=f"of kind '{kind}': only 'generate'"):
+        runtimes[kind].attention("a")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("temperature", -0.1), ("top_k", -1), ("top_k", 1.5), ("top_p", 0.0), ("top_p", 1.01), ("seed", -1)],
+)
+def test_sampling_knows_its_ranges(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be .*received {value}"):
+        Sampling(**{name: value})
+
+
+def test_labels_come_with_probabilities(runtimes):
+    found = runtimes["classify"].run(["abc", "", "ab"])  # 5, 1 and 4 ids: the space in front and EOS count
+    assert [result.label for result in found] == ["zwei", "eins", "eins"]
+    assert found[0].probabilities == {"zwei": 1.0, "null": 0.0, "eins": 0.0} and found[0].probability == 1.0
+
+
+def test_words_have_places_in_characters(runtimes):
+    text = "  a\u3000👩‍👩‍👧 日本e\u0301\tß\x1c \u200b "
+    (found,) = runtimes["tag"].run([text])
+    assert [text[word.start : word.end] for word in found.words] == [word.text for word in found.words]
+    assert [word.text for word in found.words] == ["a", "👩‍👩‍👧", "日本e\u0301", "ß\x1c", "\u200b"]
+    assert [(word.start, word.end) for word in found.words[:3]] == [(2, 3), (4, 9), (10, 14)]
+
+
+def test_the_first_piece_of_a_word_decides_its_tag(runtimes):
+    from sentencepiece import SentencePieceProcessor
+
+    pieces = SentencePieceProcessor(model_proto=fake_artefact.tokenizer())
+    texts = ["", "ab h2 0\u200b", "c"]  # in another order than their lengths
+    found = runtimes["tag"].run(texts)
+    for text, result in zip(texts, found, strict=True):
+        first = [pieces.encode(word)[0] for word in text.split()]
+        assert [word.tag for word in result.words] == [fake_artefact.LABELS[token % 3] for token in first]
+        assert all(word.score == 1.0 for word in result.words)
+
+
+def test_a_continuation_is_what_comes_behind_the_prompt(runtimes):
+    found = runtimes["continue"].run(["b a", "", "c"])
+    assert [result.text for result in found] == [" b a", "", " c"]
+
+
+def test_a_long_continuation_is_asked_for_again(runtimes):
+    runtime = runtimes["continue"]  # says that 4 ids is the most: "abc" has as many, "ab" stops by itself
+    long, short = runtime.run(["abc", "ab"], length=100)
+    assert long.text == 25 * " abc" and long.score == -2.5  # after 4, 12, 28, 60 and 124 ids
+    assert short.text == " ab" and short.score == -0.5
+    assert [runtime.run(["abc"], length=length)[0].text for length in (1, 3, 5)] == [" ", " ab", " abc "]
+
+
+def test_samples_draw_numbers_of_their_own(runtimes):
+    from zoo.decoding import uniforms
+
+    sampling = Sampling(temperature=0.5, top_k=3, top_p=0.25, seed=7, first=2)
+    found = runtimes["continue"].run(["a", "abcd", "b"], sampling=sampling, n_best=2)
+    drawn = uniforms(7, 5, 2, 4)[2:].sum(axis=-1)
+    expected = -(drawn + 0.5 + 3 + 0.25)
+    scores = [[each.score for each in result.hypotheses] for result in found]
+    np.testing.assert_allclose(scores, expected, rtol=1e-6)
 
 
 def test_batches_are_bounded_and_complete():

@@ -19,6 +19,13 @@ def artefact(tmp_path_factory):
     return str(fake_artefact.write(tmp_path_factory.mktemp("echo")))
 
 
+@pytest.fixture(scope="module")
+def others(tmp_path_factory):
+    """An artefact of every other kind."""
+    home = tmp_path_factory.mktemp("others")
+    return {kind: str(fake_artefact.write(home / kind, kind)) for kind in ("continue", "classify", "tag")}
+
+
 def call(*arguments):
     parser = argparse.ArgumentParser()
     run.add_arguments(parser)
@@ -68,11 +75,62 @@ def test_json(artefact, capsys):
         (["a", "--beam", "7"], "no graph for beam 7"),
         (["a", "--n-best", "0"], "between 1 and the beam width 4; received 0"),
         (["a", "--threads", "-1"], "threads must be a positive integer"),
+        (["a", "--top-k", "3", "--seed", "1"], "--top-k, --seed is about sampling: give --sample, too"),
+        (["a", "--sample", "--beam", "4"], "either samples or searches"),
+        (["a", "--sample", "--top-p", "1.5"], "top_p must be a number > 0 and <= 1; received 1.5"),
+        (["a", "--length", "9"], "takes beam, n_best, sampling; received length"),
     ],
 )
 def test_wrong_use(artefact, capsys, arguments, message):
     assert call(artefact, *arguments) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["classify", "tag"])
+@pytest.mark.parametrize("option", [["--beam", "4"], ["--n-best", "2"], ["--sample"], ["--plot-attention", "a.png"]])
+def test_what_labels_neither_searches_nor_samples(others, capsys, kind, option):
+    assert call(others[kind], "a", *option) == 2
+    assert f"of kind '{kind}'" in capsys.readouterr().err
+
+
+def test_a_label_and_its_probability(others, capsys):
+    assert call(others["classify"], "abc", "") == 0
+    assert capsys.readouterr().out == "zwei\t1.0000\neins\t1.0000\n"
+    assert call(others["classify"], "abc", "--json") == 0
+    probabilities = {"zwei": 1.0, "null": 0.0, "eins": 0.0}
+    expected = {"input": "abc", "label": "zwei", "probability": 1.0, "probabilities": probabilities}
+    assert json.loads(capsys.readouterr().out) == expected
+
+
+def test_words_and_their_tags(others, capsys):
+    assert call(others["tag"], "ab  日 ", "") == 0
+    assert capsys.readouterr().out == "ab/eins 日/eins\n\n"
+    assert call(others["tag"], "ab  日 ", "--json") == 0
+    (_, word) = json.loads(capsys.readouterr().out)["words"]
+    assert word == {"text": "日", "tag": "eins", "start": 4, "end": 5, "score": 1.0}
+
+
+def test_a_prompt_goes_on(others, capsys, monkeypatch):
+    assert call(others["continue"], "abc", "--length", 6) == 0
+    assert capsys.readouterr().out == " abc a\n"
+    monkeypatch.setattr(run, "CHUNK", 2)
+    lines = b"a\n" * 5
+    feed(monkeypatch, lines)
+    assert call(others["continue"], "--sample", "--seed", 2, "--top-k", 3, "--n-best", 2) == 0
+    chunked = capsys.readouterr().out
+    monkeypatch.setattr(run, "CHUNK", 9)
+    feed(monkeypatch, lines)
+    assert call(others["continue"], "--sample", "--seed", 2, "--top-k", 3, "--n-best", 2) == 0
+    assert capsys.readouterr().out == chunked
+    rows = [line.split("\t") for line in chunked.splitlines()]
+    assert [row[0] for row in rows] == ["1", "1", "2", "2", "3", "3", "4", "4", "5", "5"]
+    assert len({row[1] for row in rows}) == 10  # every sample has numbers of its own
+
+
+def test_samples_as_json(others, capsys):
+    assert call(others["continue"], "ab", "--sample", "--n-best", 2, "--json") == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["output"] == " ab" and [each["text"] for each in record["n_best"]] == [" ab", " ab"]
 
 
 def test_wrong_input(artefact, capsys, monkeypatch, tmp_path):

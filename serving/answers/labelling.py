@@ -1,0 +1,58 @@
+"""Texts that get a label, and words that get tags."""
+
+from serving.answers.results import Label, Mode, Tags, Word
+from serving.loaded import listed
+from serving.words import words
+
+
+class Classify:
+    """A label for every text."""
+
+    options = ()
+
+    def __init__(self, loaded):
+        self.loaded, self.labels = loaded, loaded.manifest["labels"]
+
+    @property
+    def graph(self):
+        return self.loaded.manifest["graphs"][self.loaded.manifest["kind"]]
+
+    @property
+    def modes(self):
+        return [Mode(self.loaded.manifest["kind"], self.graph, {})]
+
+    def run(self, texts):
+        sequences = [[*ids, *self.loaded.end] for ids in self.loaded.encode(texts)]
+        return [self._label(row["probabilities"]) for row in self.loaded.rows(self.graph, sequences)]
+
+    def _label(self, probabilities):
+        order = (-probabilities).argsort(kind="stable")
+        ranked = {self.labels[index]: float(probabilities[index]) for index in order}
+        return Label(*next(iter(ranked.items())), ranked)
+
+
+class Tag(Classify):
+    """A tag for every word of every text; each word is encoded by itself, and its first piece decides."""
+
+    def run(self, texts):
+        texts = listed(texts)
+        places = [words(text) for text in texts]
+        spoken = [number for number, found in enumerate(places) if found]
+        pieces = {number: self._pieces(texts[number], places[number]) for number in spoken}
+        sequences = [[*sum(pieces[number], []), *self.loaded.end] for number in spoken]
+        results = [Tags(())] * len(texts)
+        for number, row in zip(spoken, self.loaded.rows(self.graph, sequences), strict=True):
+            results[number] = self._tags(texts[number], places[number], pieces[number], row["probabilities"])
+        return results
+
+    def _pieces(self, text, places):
+        unknown = [self.loaded.source.unk_id()]
+        return [ids or unknown for ids in self.loaded.source.encode([text[start:end] for start, end in places])]
+
+    def _tags(self, text, places, pieces, probabilities):
+        first, found = 0, []
+        for (start, end), ids in zip(places, pieces, strict=True):
+            best = int(probabilities[first].argmax())
+            found.append(Word(text[start:end], self.labels[best], start, end, float(probabilities[first, best])))
+            first += len(ids)
+        return Tags(tuple(found))

@@ -1,0 +1,91 @@
+"""One signature on its way out, and what every kind of model says about itself."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import tensorflow as tf
+
+from serving.signatures import find
+from zoo.specs import Signature
+
+
+@dataclass(frozen=True)
+class Row:
+    """A signature, what computes it, and where it goes.
+
+    Args:
+        signature: names, dtypes and shapes, with the sizes it leaves with.
+        function: of tensors by name, returns a dict by output name.
+        graph: file name of its ONNX form, or None.
+        saved: whether it is in the SavedModel.
+        int8: whether its ONNX form is quantised, too.
+        xla: whether it is compiled.
+    """
+
+    signature: Signature
+    function: Callable
+    graph: str | None = None
+    saved: bool = True
+    int8: bool = False
+    xla: bool = False
+
+    @property
+    def name(self):
+        return self.signature.name
+
+    @cached_property
+    def traced(self):
+        """The function as one graph for all shapes: what the SavedModel holds and what parity asks."""
+        specs = [tf.TensorSpec(spec.static_shape, spec.dtype, spec.name) for spec in self.signature.inputs]
+        function = tf.function(self.function, input_signature=specs, autograph=False, jit_compile=self.xla or None)
+        return function.get_concrete_function()
+
+
+class Kind:
+    """What `export`, `saved_model`, `parity` and the manifest ask of a model.
+
+    Args:
+        model: of the zoo.
+        settings: `serving.export.Settings`.
+    """
+
+    name = ""
+    sides = ("source",)  # of the tokenizers, the second only where a second language is written
+
+    def __init__(self, model, settings):
+        self.model, self.settings = model, settings
+        self.tables = model.signatures()
+        self.rows = {row.name: row for row in self.make_rows()}
+
+    def table(self, name):
+        return find(self.tables, name)
+
+    def make_rows(self):
+        """A `Row` for every signature but the one of strings."""
+        raise NotImplementedError
+
+    def strings(self, tokenizers, text):
+        """`serving_default` in TensorFlow operations: a `GraphTokenizer` a side, `(batch,)` strings -> dict."""
+        raise NotImplementedError
+
+    def answer(self, tokenizers, text):
+        """The same of one text in Python: a `Tokenizer` a side, a string -> dict of arrays without a batch axis."""
+        raise NotImplementedError
+
+    def cases(self, vocabularies):
+        """`(row name, inputs)` of the parity check; "drive" steps through `target_ids`, see `forced`."""
+        raise NotImplementedError
+
+    def facts(self):
+        """What the manifest says of this kind alone."""
+        return {}
+
+    def ask(self, name, **inputs):
+        """A row's answer as arrays."""
+        tensors = {key: tf.constant(value) for key, value in inputs.items()}
+        return {key: value.numpy() for key, value in self.rows[name].traced(**tensors).items()}
+
+    def signatures(self):
+        """The rows' tables."""
+        return [row.signature for row in self.rows.values()]

@@ -1,0 +1,189 @@
+"""Models that write: from a source (`Generate`), or on from a prompt (`Continue`)."""
+
+import dataclasses
+
+import numpy as np
+import tensorflow as tf
+
+from serving.driver import driver
+from serving.kinds.base import Kind, Row
+from serving.parity.grid import FIRST_WORD, grid
+from serving.signatures import generation, sampling, scoring, text_scoring
+from zoo.text.special import BOS, EOS
+
+TARGET_TIME = 5
+EDGE = 1e-5  # a uniform this near to the border between two tokens is left to rounding
+
+
+class Generate(Kind):
+    """A source in one language, an output in another."""
+
+    name = "generate"
+    sides = ("source", "target")
+    remembers = True  # whether its step reads a memory
+    scoring = staticmethod(scoring)
+    score_graph = None
+    _teacher = None
+
+    def make_rows(self):
+        model, settings = self.model, self.settings
+        most, alpha = settings.max_length, settings.alpha
+        model.start(model.encode(np.zeros((1, 1), "int32"), np.ones(1, "int32")), 1, most)  # says where it is too long
+        sizes = {"output_time": most}
+
+        def search(name, beams, **kwargs):
+            table = self.table("greedy" if beams == 1 else "tokens").fix(beams=beams, **sizes)
+            function = generation(model, beams, most, alpha, growing=not kwargs.get("xla"))
+            return Row(dataclasses.replace(table, name=name), function, **kwargs)
+
+        rows = [
+            search(name, beams, graph=graph_name(beams, settings), int8=True, saved=name in ("greedy", "tokens"))
+            for name, beams in {"greedy": 1, "tokens": settings.beams[0], **self._more_beams()}.items()
+        ]
+        if settings.xla:
+            rows.append(search("tokens_xla", settings.beams[0], xla=True))
+        sample = self.table("sample").fix(samples=1, **sizes)
+        pair = driver(model, self.remembers)
+        return [
+            *rows,
+            Row(sample, sampling(model, most), "sample.onnx", int8=True),
+            Row(self.table("score"), self.scoring(model), self.score_graph, int8=True),
+            Row(*pair["encode"], "encoder.onnx", saved=False),
+            Row(*pair["step"], "step.onnx", saved=False),
+        ]
+
+    def _more_beams(self):
+        return {f"tokens_beam{beams}": beams for beams in self.settings.beams[1:] if beams > 1}
+
+    def strings(self, tokenizers, text):
+        source, target = tokenizers
+        found = self.rows["tokens"].traced(*source.encode(text))
+        best, length = found["output_ids"][:, 0], found["output_lengths"][:, 0]
+        return {"output_text": target.decode(best, length), "scores": found["scores"][:, 0]}
+
+    def answer(self, tokenizers, text):
+        source, target = tokenizers
+        (ids,) = source.encode([text])
+        found, written = self._best([*ids, EOS])
+        return {"output_text": np.array(target.decode([written])[0]), "scores": found["scores"][0, 0]}
+
+    def _best(self, ids, end=0):
+        """The answer of row "tokens" to `ids` less the last `end`, and the ids of its best output."""
+        found = self.ask("tokens", token_ids=np.array([ids], "int32"), lengths=np.array([len(ids) - end], "int32"))
+        return found, found["output_ids"][0, 0, : found["output_lengths"][0, 0]].tolist()
+
+    def cases(self, vocabularies):
+        rng = np.random.default_rng(1)
+        for number, source in enumerate(grid(vocabularies[0])):
+            batch = len(source["lengths"])
+            target = rng.integers(FIRST_WORD, vocabularies[-1], (batch, TARGET_TIME)).astype("int32")
+            yield "greedy", source
+            yield "encode", source
+            yield "drive", {**source, "target_ids": target}
+            yield "score", self.scored(source, target, rng.integers(0, TARGET_TIME + 1, batch).astype("int32"))
+            if number % 2:
+                for name in ("tokens", *self._more_beams()):
+                    yield name, source
+            if number % 4 == 1:
+                yield "sample", self._settled(source, rng)
+            if number == 1 and self.settings.xla:
+                yield "tokens_xla", source
+
+    def scored(self, source, target_ids, target_lengths):
+        return {
+            "source_ids": source["token_ids"],
+            "source_lengths": source["lengths"],
+            "target_ids": target_ids,
+            "target_lengths": target_lengths,
+        }
+
+    def forced(self, token_ids, lengths, target_ids):
+        """Logits before each token of `target_ids` and behind the last, in one pass: what steps must come to."""
+        return self._teach(source_ids=token_ids, source_lengths=lengths, target_ids=with_bos(target_ids))
+
+    def _teach(self, **inputs):
+        """Logits of the whole model, traced once for all shapes."""
+        if self._teacher is None:
+            specs = {name: tf.TensorSpec([None] * value.ndim, "int32", name) for name, value in inputs.items()}
+            function = tf.function(lambda **inputs: self.model(inputs, training=False), autograph=False)
+            self._teacher = function.get_concrete_function(**specs)
+        return {"logits": self._teacher(**{name: tf.constant(value) for name, value in inputs.items()}).numpy()}
+
+    def _settled(self, source, rng):
+        """Inputs of "sample": the rows whose tokens do not hang on the fifth digit of a uniform."""
+        batch, shape = len(source["lengths"]), (len(source["lengths"]), 1, self.settings.max_length)
+        inputs = {
+            **source,
+            "uniforms": rng.uniform(2 * EDGE, 1 - 2 * EDGE, shape).astype("float32"),
+            "temperature": rng.choice([0.5, 1.0, 1.5], batch).astype("float32"),
+            "top_k": rng.choice([0, 3, 10], batch).astype("int32"),
+            "top_p": rng.choice([0.5, 0.9, 1.0], batch).astype("float32"),
+        }
+        near = [inputs["uniforms"] + edge for edge in (-EDGE, EDGE)]
+        less, more = (self.ask("sample", **{**inputs, "uniforms": uniforms})["output_ids"] for uniforms in near)
+        same = (less == more).all(axis=(1, 2))
+        return {name: value[same] for name, value in inputs.items()} if same.any() else inputs
+
+    def facts(self):
+        settings, step = self.settings, self.rows["step"].signature
+        return {
+            "generation": {str(beams): graph_name(beams, settings) for beams in sorted({1, *settings.beams})},
+            "default_beam": settings.beams[0],
+            "max_length": settings.max_length,
+            "alpha": settings.alpha,
+            "step": {side: [spec.name for spec in getattr(step, side)] for side in ("inputs", "outputs")},
+        }
+
+
+class Continue(Generate):
+    """A prompt, and how it goes on. The prompt has no EOS; the model puts BOS in front of it."""
+
+    name = "continue"
+    sides = ("source",)
+    remembers = False
+    scoring = staticmethod(text_scoring)
+    score_graph = "score.onnx"  # how good a language model is, is what its texts are worth to it
+
+    def strings(self, tokenizers, text):
+        (tokenizer,) = tokenizers
+        token_ids, lengths = tokenizer.encode(text)
+        lengths -= 1  # without EOS, which is padding now
+        found = self.rows["tokens"].traced(token_ids, lengths)
+        best, length = found["output_ids"][:, 0], found["output_lengths"][:, 0]
+        output = tokenizer.decode_after(token_ids, lengths, best, length)
+        return {"output_text": output, "scores": found["scores"][:, 0]}
+
+    def answer(self, tokenizers, text):
+        (tokenizer,) = tokenizers
+        (ids,) = tokenizer.encode([text])
+        found, written = self._best([*ids, EOS], end=1)
+        prompt, whole = tokenizer.decode([ids, ids + written])
+        return {"output_text": np.array(whole[len(prompt) :]), "scores": found["scores"][0, 0]}
+
+    def scored(self, source, target_ids, target_lengths):
+        return source
+
+    def facts(self):
+        positions = self.model.positions.max_positions
+        return super().facts() | {"longest_text": positions and positions - 1}
+
+    def forced(self, token_ids, lengths, target_ids):
+        """Each row has its target right behind its own prompt."""
+        most = self.model.longest_prompt
+        ends = np.minimum(lengths, most or lengths)
+        texts = np.zeros((len(ends), ends.max() + target_ids.shape[1]), "int32")
+        for text, prompt, length, end, target in zip(texts, token_ids, lengths, ends, target_ids, strict=True):
+            text[: end + len(target)] = [*prompt[length - end : length], *target]
+        found = self._teach(token_ids=with_bos(texts))["logits"]
+        steps = np.arange(target_ids.shape[1] + 1)
+        return {"logits": found[np.arange(len(ends))[:, None], ends[:, None] + steps]}
+
+
+def with_bos(token_ids):
+    return np.pad(token_ids, ((0, 0), (1, 0)), constant_values=BOS)
+
+
+def graph_name(beams, settings):
+    if beams == 1:
+        return "greedy.onnx"
+    return "model.onnx" if beams == settings.beams[0] else f"model.beam{beams}.onnx"

@@ -1,0 +1,11 @@
+"""What a word is to a tagger: what white space, as Unicode has it, separates."""
+
+import re
+
+SPACES = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # the property White_Space
+WORD = re.compile(f"[^{SPACES}]+")
+
+
+def words(text):
+    """`(start, end)` of each word of a string, in characters, the end exclusive."""
+    return [match.span() for match in WORD.finditer(text)]
