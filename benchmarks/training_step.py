@@ -16,6 +16,7 @@ import os
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from statistics import median
 
 import training_engines as engines
@@ -86,12 +87,13 @@ def make(name, threads):
 
 def run(names, size, rounds, threads):
     """A row: milliseconds of each engine, tokens per second of ours, and ratios."""
-    ready = [Engine(name, size, DROPOUT, threads) for name in names]
+    ready = []
     try:
-        for engine in ready:  # one after the other: compilers are heavy
+        for name in names:  # one after the other: compilers are heavy
+            ready.append(Engine(name, size, DROPOUT, threads))
             for _ in range(2):
-                engine.step()
-            print(f"  {engine.name} is ready", file=sys.stderr, flush=True)
+                ready[-1].step()
+            print(f"  {name} is ready", file=sys.stderr, flush=True)
         taken = {name: [] for name in names}
         for _ in range(rounds):
             for engine in ready:
@@ -129,11 +131,12 @@ def main(arguments=None):
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--engine", choices=ENGINES, help="be this engine: a step for each line of stdin")
     parser.add_argument("--size", choices=SIZES, help="this size alone")
+    parser.add_argument("--only", nargs="+", choices=ENGINES[1:], default=ENGINES[1:], help="the peers to measure")
     parser.add_argument("--dropout", type=float, default=DROPOUT, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.engine:
         return serve(options.engine, SIZES[options.size], options.dropout, options.threads)
-    names = ("ours", "torch") if options.quick else ENGINES
+    names = ("ours", *(["torch"] if options.quick else options.only))
     check([name for name in names if name != "torch_compile"])
     rows = []
     for size in ("quick",) if options.quick else (options.size,) if options.size else ("small", "base"):
@@ -141,7 +144,8 @@ def main(arguments=None):
         rows.append(run(names, size, options.rounds, options.threads))
         print(table(rows[-1:]))
         if not options.quick:
-            write("training_step", rows, rounds=options.rounds, threads=options.threads, dropout=DROPOUT)
+            peers = {package: version(package) for package in ("jax", "keras-hub", "torch")}
+            write("training_step", rows, rounds=options.rounds, threads=options.threads, dropout=DROPOUT, peers=peers)
 
 
 if __name__ == "__main__":

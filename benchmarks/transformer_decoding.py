@@ -46,8 +46,8 @@ LAYERS, BEAMS, BATCHES = (3, 6), (1, 4), (1, 8, 32)
 PAIRS = (("onnx", "ctranslate2"), ("onnx_int8", "ctranslate2_int8"), ("onnx", "saved_model"))
 NOTES = (
     "Where the time goes (onnxruntime's profile, 3+3 layers, greedy). float32, batch 1: products 77 %, attention 7 %; "
-    "batch 32: products 77 % (a third of it the encoder), attention 15 %. int8, batch 1: products 71 %, attention 9 %; "
-    "batch 32: products 74 % (a third of it the encoder), attention with its float32 keys and values 19 %.",
+    "batch 32: products 77 % (half of it the encoder), attention 15 %. int8, batch 1: products 71 %, attention 9 %; "
+    "batch 32: products 74 % (half of it the encoder), attention with its float32 keys and values 19 %.",
     "Measured and left out: one product for query, key and value (0 to 2 % slower); SkipLayerNormalization (6 times as "
     "long as the addition and the norm); MatMulNBits, 8 bits, a scale per row (1.1 to 1.9 times as long at one row, 2 "
     "to 3 times from four on); a top-k in two stages (1 to 2 % faster at batch 32, 1 % slower at batch 1).",
