@@ -69,7 +69,8 @@ def log_probs(model, source, whole):
         prompt = source[-model.longest_prompt :] if model.longest_prompt else source
         logits = model({"token_ids": np.concatenate([[[BOS]], prompt[None], written[:, 1:]], axis=1).astype("int32")})
     else:
-        inputs = {"source_ids": source[None], "source_lengths": np.array([len(source)], "int32")}
+        padded = np.pad(source, (0, 1))[None]  # a recurrent encoder wants a position, though it be padding
+        inputs = {"source_ids": padded, "source_lengths": np.array([len(source)], "int32")}
         logits = model({**inputs, "target_ids": written})
     logits = ops.convert_to_numpy(ops.log_softmax(logits, axis=-1))[0, -len(whole) :]
     return logits[np.arange(len(whole)), list(whole)]
