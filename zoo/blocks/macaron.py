@@ -32,7 +32,7 @@ class Macaron(Block):
     """
 
     needs_final_norm = True
-    sublayers = ("first", "attention", "cross_attention", "feedforward")
+    parts = ("first", "attention", "cross_attention", "feedforward")
     scales = {"first": 0.5, "feedforward": 0.5}
 
     def __init__(self, first, attention, feedforward, cross_attention=None, dropout=0.0, seed=None, **kwargs):

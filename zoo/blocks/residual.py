@@ -6,9 +6,9 @@ A block lists its *branches*; a wiring says how a branch and the stream meet. Th
 
 from functools import partial
 
-import keras
 from keras import layers
 
+from zoo.composed import Composed
 from zoo.dropout import Dropout
 from zoo.registry import register
 from zoo.seeds import shifted
@@ -16,7 +16,7 @@ from zoo.seeds import shifted
 EPSILON = 1e-5
 
 
-class Block(layers.Layer):
+class Block(Composed, layers.Layer):
     """What all wirings share. A subclass says how a branch joins the stream (`join`), another may add branches.
 
     Call arguments:
@@ -30,16 +30,16 @@ class Block(layers.Layer):
     """
 
     needs_final_norm = False  # of the stack it is in
-    sublayers = ("attention", "cross_attention", "feedforward")  # in the order in which they run
+    parts = ("attention", "cross_attention", "feedforward")  # in the order in which they run
     scales = {}  # the factors of branches, 1 unless said otherwise
 
     def __init__(self, sublayers, dropout=0.0, seed=None, **kwargs):
         super().__init__(**kwargs)
         self.rate, self.seed = dropout, seed
         self.supports_masking = True
-        for name in self.sublayers:
+        for name in self.parts:
             setattr(self, name, sublayers[name])
-        self.present = [name for name in self.sublayers if sublayers[name] is not None]
+        self.present = [name for name in self.parts if sublayers[name] is not None]
         units = {name: sublayers[name].units for name in self.present}
         if len(set(units.values())) != 1:
             raise ValueError(
@@ -139,13 +139,7 @@ class Block(layers.Layer):
         return mask
 
     def get_config(self):
-        layers_ = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in self.sublayers}
-        return {**super().get_config(), **layers_, "dropout": self.rate, "seed": self.seed}
-
-    @classmethod
-    def from_config(cls, config):
-        layers_ = {name: keras.saving.deserialize_keras_object(config[name]) for name in cls.sublayers}
-        return cls(**{**config, **layers_})
+        return {**super().get_config(), "dropout": self.rate, "seed": self.seed}
 
 
 @register

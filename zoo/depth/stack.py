@@ -1,6 +1,5 @@
 """A stack of blocks: each once, in order; and its state while it writes one position after the other."""
 
-import keras
 from keras import layers, ops
 
 from zoo.attention import MultiHeadAttention
@@ -8,6 +7,7 @@ from zoo.attention.cache import add_room, extend_seen
 from zoo.beams import gather_beams
 from zoo.blocks import Macaron, PostNorm, PreNorm
 from zoo.blocks.residual import EPSILON
+from zoo.composed import Composed
 from zoo.feedforward import FeedForward
 from zoo.registry import register
 from zoo.seeds import shifted
@@ -16,7 +16,7 @@ SEEDS_PER_BLOCK = 10
 
 
 @register
-class Stack(layers.Layer):
+class Stack(Composed, layers.Layer):
     """`x_l = block_l(x_{l-1})`, `y = x_L`, or `y = LN(x_L)` where the blocks leave the stream without a norm.
 
     Decoding keeps a state (see `zoo.attention.cache`): `caches`, one pool of keys and values a block; `position`,
@@ -38,6 +38,8 @@ class Stack(layers.Layer):
 
     References: https://arxiv.org/abs/1706.03762; the final norm: https://arxiv.org/abs/2002.04745, table 1.
     """
+
+    parts = ("blocks",)
 
     def __init__(self, blocks, **kwargs):
         super().__init__(**kwargs)
@@ -129,15 +131,6 @@ class Stack(layers.Layer):
 
     def compute_mask(self, x, mask=None, **kwargs):
         return mask
-
-    def get_config(self):
-        blocks = [keras.saving.serialize_keras_object(block) for block in self.blocks]
-        return {**super().get_config(), "blocks": blocks}
-
-    @classmethod
-    def from_config(cls, config):
-        blocks = [keras.saving.deserialize_keras_object(block) for block in config["blocks"]]
-        return cls(**{**config, "blocks": blocks})
 
 
 BLOCKS = {"post_norm": PostNorm, "pre_norm": PreNorm, "macaron": Macaron}

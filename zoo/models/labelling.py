@@ -3,6 +3,7 @@
 import keras
 from keras import layers, ops
 
+from zoo.composed import Composed
 from zoo.dropout import Dropout
 from zoo.embeddings import SinusoidalPositions, TokenEmbedding
 from zoo.masks import length_mask
@@ -11,8 +12,10 @@ from zoo.registry import register
 from zoo.seeds import shifted
 
 
-class Labeller(keras.Model):
+class Labeller(Composed, keras.Model):
     """What both share: ids to states of a bidirectional stack, and states to logits."""
+
+    parts = ("encoder", "positions")
 
     def __init__(self, vocab_size, num_labels, encoder, positions=None, dropout=0.1, seed=None, **kwargs):
         super().__init__(**kwargs)
@@ -45,13 +48,7 @@ class Labeller(keras.Model):
 
     def get_config(self):
         own = {"vocab_size": self.vocab_size, "num_labels": self.num_labels, "dropout": self.rate, "seed": self.seed}
-        parts = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("encoder", "positions")}
-        return {**super().get_config(), **own, **parts}
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        parts = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("encoder", "positions")}
-        return cls(**{**config, **parts})
+        return {**super().get_config(), **own}
 
 
 @register

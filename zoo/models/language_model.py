@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from zoo.composed import Composed
 from zoo.decoding.loop import BOS
 from zoo.dropout import Dropout
 from zoo.embeddings import SinusoidalPositions, TokenEmbedding
@@ -11,7 +12,7 @@ from zoo.registry import register
 
 
 @register
-class LanguageModel(keras.Model):
+class LanguageModel(Composed, keras.Model):
     """`p(x_t | x_<t) = softmax(E h_t)`, `h = decoder(E x + P)`, each position seeing itself and what is before it.
 
     A text begins with BOS. In the step protocol the prompt is the source: `encode` reads all but its last token, which
@@ -40,6 +41,8 @@ class LanguageModel(keras.Model):
 
     Reference: https://arxiv.org/abs/1801.10198 (decoder-only Transformer).
     """
+
+    parts = ("decoder", "positions")
 
     def __init__(self, vocab_size, decoder, positions=None, dropout=0.1, seed=None, **kwargs):
         super().__init__(**kwargs)
@@ -121,10 +124,4 @@ class LanguageModel(keras.Model):
 
     def get_config(self):
         own = {"vocab_size": self.vocab_size, "dropout": self.rate, "seed": self.seed}
-        parts = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("decoder", "positions")}
-        return {**super().get_config(), **own, **parts}
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        parts = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("decoder", "positions")}
-        return cls(**{**config, **parts})
+        return {**super().get_config(), **own}

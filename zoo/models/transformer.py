@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from zoo.composed import Composed
 from zoo.decoding.loop import BOS
 from zoo.dropout import Dropout
 from zoo.embeddings import SinusoidalPositions, TokenEmbedding
@@ -13,7 +14,7 @@ from zoo.seeds import shifted
 
 
 @register
-class Transformer(keras.Model):
+class Transformer(Composed, keras.Model):
     """`p(y_j | y_<j, x) = softmax(E d_j)`, `d = decoder(E y_<j + P, encoder(E' x + P))`.
 
     The blocks decide the paper: `make_stack(..., block="post_norm")` is the original, "pre_norm" and "macaron" are
@@ -48,6 +49,8 @@ class Transformer(keras.Model):
 
     Reference: https://arxiv.org/abs/1706.03762.
     """
+
+    parts = ("encoder", "decoder")
 
     def __init__(
         self, source_vocab_size, target_vocab_size, encoder, decoder, shared=False, dropout=0.1, seed=None, **kwargs
@@ -119,12 +122,6 @@ class Transformer(keras.Model):
         return signatures.generating()
 
     def get_config(self):
-        stacks = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("encoder", "decoder")}
         sizes = dict(zip(("source_vocab_size", "target_vocab_size"), self.sizes, strict=True))
         own = {"shared": self.shared, "dropout": self.rate, "seed": self.seed}
-        return {**super().get_config(), **sizes, **stacks, **own}
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        stacks = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("encoder", "decoder")}
-        return cls(**{**config, **stacks})
+        return {**super().get_config(), **sizes, **own}
