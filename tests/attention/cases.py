@@ -1,7 +1,7 @@
 """The attentions as cases of the contract battery."""
 
 from tests.contracts import Case, length_mask, sequences
-from zoo.attention import AdditiveAttention, DotProductAttention, MultiHeadAttention
+from zoo.attention import AdditiveAttention, DotProductAttention, LSHAttention, MultiHeadAttention
 
 
 def crossing(rows, time, noise):
@@ -54,3 +54,18 @@ MULTI_HEAD = [
     multi_head("cached", remembering, remembered, without=("symbolic", "elsewhere")),
 ]
 CASES += MULTI_HEAD
+
+
+def lsh(name, arguments, apply=causally, core=False, without=(), **settings):
+    def make():
+        return LSHAttention(6, 2, **{"num_buckets": 4, "chunk_length": 2, "seed": 1, **settings})
+
+    return Case(f"lsh-{name}", make, arguments, apply, without, core)
+
+
+CASES += [
+    # In 16 bits a query next to the border of two buckets falls into the other one, and meets other keys.
+    lsh("causal", alone, core=True, without=("bfloat16",)),
+    lsh("both-ways", alone, lambda layer, arguments: layer(**arguments), num_buckets=[2, 4], without=("bfloat16",)),
+    lsh("one-chunk", alone, chunk_length=8, rounds=1, use_bias=True),
+]

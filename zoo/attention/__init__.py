@@ -2,6 +2,7 @@
 
 from zoo.attention.additive import AdditiveAttention
 from zoo.attention.dot_product import DotProductAttention
+from zoo.attention.lsh import LSHAttention
 from zoo.attention.multi_head import MultiHeadAttention
 
-__all__ = ["AdditiveAttention", "DotProductAttention", "MultiHeadAttention"]
+__all__ = ["AdditiveAttention", "DotProductAttention", "LSHAttention", "MultiHeadAttention"]

@@ -1,0 +1,122 @@
+"""The arithmetic of LSH attention: hash, sort, cut into chunks, attend within them, and put the rounds together."""
+
+import keras
+from keras import ops
+
+from zoo.masks import MASKED
+
+ALONE = -1e5  # the score of a position for itself: it counts where nothing else does
+BEHIND = 2**20  # the bucket of padding; tf2onnx sorts as float32, which holds whole numbers up to 2^24
+
+
+def wide(x):
+    """In float32, or wider where `x` is: hashes and scores are not for 16 bits."""
+    return x if keras.backend.standardize_dtype(x.dtype) == "float64" else ops.cast(x, "float32")
+
+
+def unit(x):
+    """`x / ||x||` over the last axis."""
+    return x * ops.rsqrt(ops.sum(x * x, axis=-1, keepdims=True) + 1e-12)
+
+
+def hash_vectors(x, rotations):
+    """`h(x) = argmax([xR; -xR])` for each round, several factors joined: `(batch, heads, rounds, time)` int32.
+
+    Args:
+        x: `(batch, heads, time, d)`.
+        rotations: list of `(heads, d, rounds, n_i / 2)`; the hash is a number of mixed radix below `n_1 n_2 ...`.
+    """
+    total = 0
+    for rotation in rotations:
+        rotated = ops.einsum("bhtd,hdrn->bhrtn", x, ops.cast(rotation, x.dtype))
+        rotated = ops.concatenate([rotated, -rotated], axis=-1)
+        best = rotated == ops.max(rotated, axis=-1, keepdims=True)
+        total = total * rotated.shape[-1] + ops.cast(ops.argmax(ops.cast(best, "int32"), axis=-1), "int32")
+    return total
+
+
+def take_rows(x, index):
+    """`y[b, h, ...] = x[b, h, index[b, h, ...]]`: x `(batch, heads, rows, d)`, index `(batch, heads, ...)`."""
+    batch, heads, rows = ops.shape(x)[:3]
+    base = ops.arange(batch * heads, dtype="int32") * rows
+    index = index + ops.reshape(base, (batch, heads, *[1] * (len(index.shape) - 2)))
+    return ops.take(ops.reshape(x, (-1, x.shape[-1])), index, axis=0)
+
+
+def windows(x, fill=0):
+    """Each chunk behind the one before it, `(..., chunks, c, d)` -> `(..., chunks, 2c, d)`; the first behind `fill`."""
+    before = ops.pad(x, [(0, 0)] * (len(x.shape) - 3) + [(1, 0), (0, 0), (0, 0)], constant_values=fill)
+    return ops.concatenate([before[..., :-1, :, :], x], axis=-2)
+
+
+def multiplicity(chunk_of, order, chunk):
+    """`N_ij`: in how many rounds `i` meets `j`, for every pair of every window; at least 1.
+
+    Args:
+        chunk_of: `(batch, heads, time, rounds)`, the chunk that each position is sorted into.
+        order: `(batch, heads, rounds, time)`, positions in sorted order.
+        chunk: chunk length.
+    """
+    met = take_rows(chunk_of, order)
+    met = ops.reshape(met, (*ops.shape(order)[:3], -1, chunk, chunk_of.shape[-1]))
+    others, count = windows(met, fill=-2), 0
+    for index in range(chunk_of.shape[-1]):
+        step = met[..., :, None, index] - others[..., None, :, index]
+        count = count + ops.cast(ops.logical_or(step == 0, step == 1), "int32")
+    return ops.maximum(count, 1)
+
+
+def lsh_attention(qk, values, buckets, chunk, mask=None, causal=False):
+    """Softmax attention of each position over the union of what its rounds let it meet.
+
+    In round `r` positions are sorted by `(bucket, position)`, cut into chunks, and `i` meets what is in its own chunk
+    and in the one before. `o_i = sum_r exp(z_i^r - z_i) o_i^r`, `z_i^r` the log-sum-exp of `q_i k_j - log N_ij` over
+    what it meets in round `r`, `z_i` that over the rounds: with the multiplicity `N_ij` (in how many rounds `i` meets
+    `j`) this is one softmax over the union.
+
+    Args:
+        qk: `(batch, heads, time, d)`, the shared queries and keys; keys are brought to unit length.
+        values: `(batch, heads, time, d)`.
+        buckets: `(batch, heads, rounds, time)` int32, below 2^20.
+        chunk: a divisor of the time.
+        mask: `(batch, time)` bool, True = keep. What it leaves out is sorted behind all others, and gets zeros.
+        causal: position j sees only positions up to j.
+
+    Returns: `(batch, heads, time, d)`.
+    """
+    batch, heads, rounds, time = *ops.shape(qk)[:2], buckets.shape[2], ops.shape(qk)[2]
+    if mask is not None:
+        buckets = ops.where(mask[:, None, None, :], buckets, BEHIND)
+    order = ops.cast(ops.argsort(buckets, axis=-1), "int32")  # stable on every engine, so also by position
+    rank = ops.cast(ops.argsort(order, axis=-1), "int32")
+    known = order  # the position of each sorted place, -1 where it is padding
+    if mask is not None:
+        kept = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None, None, None]
+        known = ops.where(ops.arange(time, dtype="int32") < kept, order, -1)
+
+    def chunked(x):
+        return ops.reshape(x, (batch, heads, rounds, -1, chunk, x.shape[-1]))
+
+    queries, held = chunked(take_rows(qk, order)), chunked(take_rows(values, order))
+    here = chunked(known[..., None])
+    there = ops.swapaxes(windows(here, fill=-1), -1, -2)  # where the keys of each query are, -1 before the first chunk
+    scores = ops.matmul(queries, ops.swapaxes(windows(unit(queries)), -1, -2))
+    scores = ops.where(here == there, ALONE, scores)
+    if rounds > 1:
+        chunk_of = ops.transpose(rank // chunk, (0, 1, 3, 2))
+        scores = scores - ops.log(ops.cast(multiplicity(chunk_of, order, chunk), scores.dtype))
+    allowed = ops.logical_and(there >= 0, there <= here) if causal else there >= 0
+    scores = ops.where(allowed, scores, MASKED)
+    log_sum = ops.logsumexp(scores, axis=-1, keepdims=True)
+    outputs = ops.matmul(ops.exp(scores - log_sum), windows(held))
+
+    def unsorted(x):
+        """`(batch, heads, rounds, time, ...)`."""
+        first = ops.arange(rounds, dtype="int32")[:, None] * time
+        return take_rows(ops.reshape(x, (batch, heads, -1, x.shape[-1])), rank + first)
+
+    if rounds == 1:
+        mixed = unsorted(outputs)[:, :, 0]
+    else:
+        mixed = ops.sum(ops.softmax(unsorted(log_sum), axis=2) * unsorted(outputs), axis=2)
+    return mixed if mask is None else ops.where(mask[:, None, :, None], mixed, 0.0)

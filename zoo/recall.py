@@ -1,0 +1,43 @@
+"""Discrete choices that a recompute must not make again: hash buckets, routes.
+
+A layer wraps such a choice in `recall`. Where its pass is computed twice, the first writes a record and the second reads
+it, so that rounding cannot send a vector elsewhere; everywhere else `recall` just computes.
+"""
+
+import contextlib
+import threading
+
+_active = threading.local()
+
+
+def recall(compute):
+    """`compute()`, or what it gave in the pass that is being repeated."""
+    answer = getattr(_active, "answer", None)
+    return compute() if answer is None else answer(compute)
+
+
+@contextlib.contextmanager
+def _answering(answer):
+    before = getattr(_active, "answer", None)
+    _active.answer = answer
+    try:
+        yield
+    finally:
+        _active.answer = before
+
+
+def recording(record):
+    """While open, every recalled choice is appended to the list `record`; one inside another replay is that replay's."""
+    outer = getattr(_active, "answer", None)
+
+    def answer(compute):
+        record.append(compute() if outer is None else outer(compute))
+        return record[-1]
+
+    return _answering(answer)
+
+
+def replaying(record):
+    """While open, recalled choices are those of `record`, in their order."""
+    choices = iter(record)
+    return _answering(lambda compute: next(choices))
