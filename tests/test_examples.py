@@ -1,4 +1,4 @@
-"""Every example in a docstring and in the README runs."""
+"""Every example in a docstring, in the README and on the pages of docs runs."""
 
 import doctest
 import importlib
@@ -39,6 +39,13 @@ def test_readme_examples(number):
         assert tuple(names["logits"].shape) == (2, 5, 90) and tuple(names["token_ids"].shape) == (2, 4, 20)
     if "outputs" in names:
         assert tuple(names["outputs"].shape) == (2, 5, 24)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if "```python" in page.read_text("utf-8")])
+def test_page_examples(page):
+    names = {}
+    for block in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        exec(compile(block, page.name, "exec"), names)
 
 
 def test_readme_commands_exist():
