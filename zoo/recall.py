@@ -1,7 +1,7 @@
 """Discrete choices that a recompute must not make again: hash buckets, routes.
 
-A layer wraps such a choice in `recall`. Where its pass is computed twice, the first writes a record and the second reads
-it, so that rounding cannot send a vector elsewhere; everywhere else `recall` just computes.
+A layer wraps such a choice in `recall`. Where its pass is computed twice, the first writes a record and the second
+reads it, so that rounding cannot send a vector elsewhere; everywhere else `recall` just computes.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ def _answering(answer):
 
 
 def recording(record):
-    """While open, every recalled choice is appended to the list `record`; one inside another replay is that replay's."""
+    """While open, every recalled choice is appended to the list `record`; inside a replay it comes from there."""
     outer = getattr(_active, "answer", None)
 
     def answer(compute):

@@ -1,6 +1,6 @@
 """Macaron: attention between two half-steps of feed-forward."""
 
-from zoo.blocks.residual import Block
+from zoo.blocks.residual import Block, add_branch
 from zoo.registry import register
 
 
@@ -40,4 +40,4 @@ class Macaron(Block):
         super().__init__({**sublayers, "feedforward": feedforward}, dropout, seed, **kwargs)
 
     def join(self, x, norm, branch):
-        return x + branch(norm(x))
+        return add_branch(x, norm, branch)

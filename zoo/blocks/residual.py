@@ -6,7 +6,7 @@ A block lists its *branches*; a wiring says how a branch and the stream meet. Th
 
 from functools import partial
 
-from keras import layers
+from keras import layers, ops
 
 from zoo.composed import Composed
 from zoo.dropout import Dropout
@@ -14,6 +14,14 @@ from zoo.registry import register
 from zoo.seeds import shifted
 
 EPSILON = 1e-5
+
+
+def add_branch(x, norm, branch):
+    """`x + f(LN(x))`; of two streams (`zoo.depth.ReversibleStack`) `(a, b)` become `(b, a + f(LN(b)))`."""
+    if isinstance(x, tuple):
+        first, second = x
+        return second, first + ops.cast(branch(norm(second)), first.dtype)
+    return x + branch(norm(x))
 
 
 class Block(Composed, layers.Layer):
@@ -73,29 +81,40 @@ class Block(Composed, layers.Layer):
         raise NotImplementedError
 
     def call(self, x, mask=None, memory=None, memory_mask=None, causal=False, training=None):
-        self._check_memory(memory)
-        functions = {
+        self.check_memory(memory is not None)
+        return self._run(x, self.functions(mask, memory, memory_mask, causal, training), training)
+
+    def functions(self, mask=None, memory=None, memory_mask=None, causal=False, training=None):
+        """The sub-layers that attend, as functions of their own input alone."""
+        return {
             "attention": lambda h: self.attention(h, value_mask=mask, causal=causal, training=training),
             "cross_attention": lambda h: self.cross_attention(h, memory, value_mask=memory_mask, training=training),
         }
-        return self._run(x, functions, training)
 
-    def _run(self, x, functions, training=None):
-        """The stream through every branch; what is not in `functions` is a position-wise layer."""
-        for name, norm, drop in zip(self.present, self.norms, self.drops, strict=True):
-            function = functions.get(name) or partial(getattr(self, name), training=training)
-            x = self.join(x, norm, partial(self._branch, name, function, drop, training))
-        return x
+    def branches(self, functions, training=None):
+        """`(norm, h -> scale * Dropout(f(h)))` in order; an `f` that is not in `functions` is a position-wise layer."""
+        return [
+            (norm, partial(self._branch, name, functions.get(name), drop, training))
+            for name, norm, drop in zip(self.present, self.norms, self.drops, strict=True)
+        ]
 
     def _branch(self, name, function, drop, training, h):
+        function = function or partial(getattr(self, name), training=training)
         h = drop(function(h), training=training)
         return h * self.scales[name] if name in self.scales else h
 
-    def _check_memory(self, memory):
-        if (memory is None) != (self.cross_attention is None):
+    def _run(self, x, functions, training=None):
+        """The stream through every branch."""
+        for norm, branch in self.branches(functions, training):
+            x = self.join(x, norm, branch)
+        return x
+
+    def check_memory(self, given):
+        """Whether a memory is given and whether the block looks at one must agree."""
+        if given != (self.cross_attention is not None):
             raise ValueError(
                 f"{type(self).__name__} {self.name!r} "
-                + ("has no cross_attention but was given a memory. " if memory is not None else "needs a memory. ")
+                + ("has no cross_attention but was given a memory. " if given else "needs a memory. ")
                 + "Expected a memory exactly where the block was made with a cross_attention."
             )
 
@@ -203,4 +222,4 @@ class PreNorm(Block):
         super().__init__(sublayers, dropout, seed, **kwargs)
 
     def join(self, x, norm, branch):
-        return x + branch(norm(x))
+        return add_branch(x, norm, branch)

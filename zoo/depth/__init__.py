@@ -1,5 +1,6 @@
 """Slot 4: how often is a block applied?"""
 
+from zoo.depth.reversible import ReversibleStack
 from zoo.depth.stack import Stack, make_stack
 
-__all__ = ["Stack", "make_stack"]
+__all__ = ["ReversibleStack", "Stack", "make_stack"]

@@ -68,6 +68,10 @@ class Stack(Composed, layers.Layer):
             x = block(x, mask=mask, memory=memory, memory_mask=memory_mask, causal=causal, training=training)
         return self._finish(x)
 
+    def _enter(self, x):
+        """What the first block is given: one stream."""
+        return x
+
     def _finish(self, x):
         return x if self.final_norm is None else self.final_norm(x)
 
@@ -77,7 +81,7 @@ class Stack(Composed, layers.Layer):
 
     def prefill(self, x):
         """Keys and values of each block for a prompt `(batch, time, units)`, as a causal pass finds them."""
-        caches = []
+        x, caches = self._enter(x), []
         for block in self.blocks:
             x, cache = block.prefill(x)
             caches.append(cache)
@@ -115,7 +119,7 @@ class Stack(Composed, layers.Layer):
             seen = following["seen"] = extend_seen(seen, beams, slot)
         if slot is not None:
             following["slot"] = slot + beams
-        caches = []
+        x, caches = self._enter(x), []
         for index, block in enumerate(self.blocks):
             held = None if cross is None else cross[index]
             x, cache = block.step(x, state["caches"][index], seen, slot, held, cross_mask)

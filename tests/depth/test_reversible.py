@@ -1,0 +1,241 @@
+"""Two streams, and gradients that are those of keeping everything: dropout, buckets and memories included."""
+
+import os
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+import tensorflow as tf
+from keras import layers, ops
+
+from tests.blocks.cases import make_block
+from tests.contracts import check_causal, length_mask, sequences
+from tests.elsewhere import ROOT
+from zoo.attention import LSHAttention, MultiHeadAttention
+from zoo.blocks import Macaron, PreNorm
+from zoo.depth import ReversibleStack
+from zoo.feedforward import ChunkedFeedForward, FeedForward
+
+ROWS = ((1, 7), (2, 3))
+X, MASK = sequences(ROWS, 7, 6), length_mask(ROWS, 7)
+MEMORY = sequences(((5, 5), (6, 4)), 5, 6)
+MEMORY_MASK = length_mask(((1, 5), (2, 4)), 5)
+
+
+def attention(kind, seed):
+    settings = {"num_buckets": 4, "chunk_length": 2, "resample": True, "seed": seed}
+    return LSHAttention(6, 2, **settings) if kind == "lsh" else MultiHeadAttention(6, 2)
+
+
+def made(memory, kind="lsh", cross=False, macaron=False, dropout=0.0, depth=3):
+    """Stacks of the same arguments have the same weights."""
+
+    def block(seed):
+        parts = {
+            "attention": attention(kind, seed),
+            "feedforward": ChunkedFeedForward(FeedForward(6, 8, dropout=dropout, seed=50 + seed), 2),
+            "cross_attention": MultiHeadAttention(6, 2) if cross else None,
+        }
+        if macaron:
+            parts["first"] = FeedForward(6, 4)
+        return (Macaron if macaron else PreNorm)(**parts, dropout=dropout, seed=10 * seed)
+
+    stack = ReversibleStack([block(seed) for seed in range(depth)], memory)
+    stack.build((None, None, 6), (None, None, 6))
+    generator = np.random.default_rng(3)
+    for weight in stack.trainable_weights:
+        weight.assign(generator.normal(0.0, 0.4, weight.shape))
+    return stack
+
+
+def gradients(stack, compiled=False, training=True, dtype="float32"):
+    """`[outputs, gradient of x (and of the memory), gradients of the weights]` for a random gradient of the outputs."""
+    cross = stack.blocks[0].cross_attention is not None
+    sources = [tf.constant(each, dtype) for each in ((X, MEMORY) if cross else (X,))]
+    upstream = tf.constant(np.random.default_rng(4).normal(size=X.shape), dtype)
+
+    def run(*sources):
+        memory = {"memory": sources[1], "memory_mask": MEMORY_MASK} if cross else {}
+        with tf.GradientTape() as tape:
+            tape.watch(sources)
+            outputs = stack(sources[0], mask=MASK, **memory, causal=True, training=training)
+        weights = [weight.value for weight in stack.trainable_weights]
+        return [outputs, *tape.gradient(outputs, [*sources, *weights], tf.cast(upstream, outputs.dtype))]
+
+    run = tf.function(run, jit_compile=True, autograph=False) if compiled else run
+    return [tf.convert_to_tensor(each).numpy() for each in run(*sources)]
+
+
+def difference(found, expected):
+    """Relative, over all gradients."""
+    total = sum(
+        np.square(one.astype("float64") - other).sum() for one, other in zip(found[1:], expected[1:], strict=True)
+    )
+    return np.sqrt(total / sum(np.square(other.astype("float64")).sum() for other in expected[1:]))
+
+
+@pytest.fixture
+def float64():
+    keras.config.set_floatx("float64")
+    yield
+    keras.config.set_floatx("float32")
+
+
+CONFIGURATIONS = [
+    pytest.param({"kind": "multi_head"}, id="multi-head"),
+    pytest.param({"cross": True, "dropout": 0.3}, id="lsh-cross-dropout"),
+    pytest.param({"macaron": True, "dropout": 0.3}, id="lsh-macaron-dropout"),
+]
+
+
+@pytest.mark.parametrize("settings", CONFIGURATIONS)
+@pytest.mark.parametrize("memory", ["checkpoint", "reversible"])
+def test_gradients_are_those_of_keeping_everything(memory, settings, float64):
+    """To the last digits of float64, with dropout, buckets drawn for the step, chunks, padding and a memory."""
+    expected = gradients(made("plain", **settings), dtype="float64")
+    found = gradients(made(memory, **settings), dtype="float64")
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+    assert difference(found, expected) < 1e-9
+    assert all(np.any(each != 0) for each in expected), "every source and weight has a gradient"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("memory", ["checkpoint", "reversible"])
+def test_compiled_gradients_are_those_of_keeping_everything(memory, float64):
+    settings = {"cross": True, "dropout": 0.3}
+    expected = gradients(made("plain", **settings), compiled=True, dtype="float64")
+    assert difference(gradients(made(memory, **settings), compiled=True, dtype="float64"), expected) < 1e-9
+
+
+ON_JAX = """
+import jax, numpy as np
+from tests.depth import test_reversible as here
+
+def gradients(stack):
+    def loss(x, memory, trained, fixed):
+        call = dict(mask=here.MASK, memory=memory, memory_mask=here.MEMORY_MASK, causal=True, training=True)
+        outputs, fixed = stack.stateless_call(trained, fixed, x, **call)
+        return (outputs * np.random.default_rng(4).normal(size=outputs.shape)).sum(), (outputs, fixed)
+    values = [[v.value for v in group] for group in (stack.trainable_variables, stack.non_trainable_variables)]
+    step = jax.jit(jax.value_and_grad(loss, (0, 1, 2), has_aux=True))
+    (_, (outputs, fixed)), found = step(here.X, here.MEMORY, *values)
+    assert any((one != other).any() for one, other in zip(fixed, values[1])), "seeds go on"
+    return [np.asarray(each) for each in jax.tree.leaves([outputs, *found])]
+
+expected = gradients(here.made("plain", cross=True, dropout=0.3))
+for memory in ("checkpoint", "reversible"):
+    assert here.difference(gradients(here.made(memory, cross=True, dropout=0.3)), expected) < 2e-6, memory
+"""
+
+
+@pytest.mark.slow
+def test_gradients_on_jax():
+    environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", ON_JAX], env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+
+
+def test_two_streams_change_in_turn():
+    """The paper's equations, with the sub-layers as they are."""
+    stack = made("reversible", kind="multi_head", depth=2)
+    first = second = X
+    for block in stack.blocks:
+        norms = block.norms
+        first = first + block.attention(norms[0](second), value_mask=MASK)
+        second = second + block.feedforward(norms[1](first))
+    expected = ops.convert_to_numpy(stack.final_norm(first + second))
+    for training in (False, True):
+        np.testing.assert_allclose(stack(X, mask=MASK, training=training), expected, atol=1e-5)
+
+
+def test_masks_of_dropout_differ_from_step_to_step_and_from_branch_to_branch():
+    stack = made("reversible", kind="multi_head", dropout=0.5)
+    drawn = [ops.convert_to_numpy(stack(X, training=True)) for _ in range(2)]
+    assert not np.allclose(*drawn)
+    pieces = stack._pieces(None, None, False, False, True)
+    states = [tuple(np.array(each)) for piece in pieces for each in piece.values()[1] if each.shape == (2,)]
+    assert len(set(states)) == len(states) >= 9
+    later = {tuple(np.array(each)) for piece in pieces for each in piece.values()[1] if each.shape == (2,)}
+    assert not later & set(states)
+
+
+def test_steps_are_the_causal_pass():
+    """Of a chunk that holds all, for beyond that LSH attention steps over more than it sees at once."""
+    stack = made("reversible", kind="multi_head")
+    expected = ops.convert_to_numpy(stack(X, causal=True))
+    for max_length in (None, 7):
+        state = stack.start(2, 1, max_length)
+        for position in range(7):
+            output, state = stack.step(X[:, position : position + 1], state)
+            np.testing.assert_allclose(ops.convert_to_numpy(output)[:, 0], expected[:, position], atol=1e-5)
+    state = stack.start(2, prompt=(stack.prefill(X[:, :4]), np.ones((2, 4), bool)))
+    output, _ = stack.step(X[:, 4:5], state)
+    np.testing.assert_allclose(ops.convert_to_numpy(output)[:, 0], expected[:, 4], atol=1e-5)
+
+
+def test_no_later_position_is_seen():
+    stack = made("reversible")
+    check_causal(lambda x: stack(x, causal=True, training=True), X)
+
+
+def test_mixed_precision_keeps_its_streams_in_float32():
+    """A small step on a large stream is not lost, and gradients are those of keeping everything."""
+    keras.config.set_dtype_policy("mixed_bfloat16")
+    try:
+        stacks = {memory: made(memory, kind="multi_head") for memory in ("plain", "reversible")}
+    finally:
+        keras.config.set_dtype_policy("float32")
+    found = {memory: gradients(stack) for memory, stack in stacks.items()}
+    assert difference(found["reversible"], found["plain"]) < 5e-3
+    for stack in stacks.values():
+        assert stack(X).dtype == "bfloat16"
+        streams = stack._enter(tf.constant(X, "bfloat16"))
+        assert {each.dtype for each in streams} == {tf.float32}
+    state = stack.start(2)
+    assert stack.step(tf.constant(X[:, :1]), state)[0].dtype == "bfloat16"
+
+
+class Statistics(layers.Layer):
+    units = 6
+
+    def __init__(self, layer, **kwargs):
+        super().__init__(**kwargs)
+        self.layer = layer
+
+    def build(self, shape):
+        self.layer.build(shape)
+
+    def call(self, x, training=None):
+        return self.layer(x, training=training)
+
+
+class Penalty(layers.Layer):
+    def call(self, x, training=None):
+        self.add_loss(ops.sum(x))
+        return x
+
+
+@pytest.mark.parametrize("memory", ["checkpoint", "reversible"])
+@pytest.mark.parametrize(
+    ("inner", "message"), [(layers.BatchNormalization, "changes.*moving_mean"), (Penalty, "adds 1 losses")]
+)
+def test_what_cannot_run_twice_is_refused(inner, message, memory):
+    stack = ReversibleStack([PreNorm(MultiHeadAttention(6, 2), Statistics(inner()))], memory)
+    stack(X)
+    with pytest.raises(ValueError, match=f'(?s){message}.*memory="plain"'):
+        stack(X, training=True)
+    plain = ReversibleStack([PreNorm(MultiHeadAttention(6, 2), Statistics(inner()))], "plain")
+    assert plain(X, training=True).shape == X.shape
+
+
+def test_settings_are_checked():
+    with pytest.raises(ValueError, match=r"cannot undo \['PostNorm'\].*PreNorm or Macaron"):
+        ReversibleStack([make_block("pre_norm"), make_block("post_norm")])
+    with pytest.raises(ValueError, match="expected one of .*'checkpoint'.*received 'none'"):
+        ReversibleStack([make_block("pre_norm")], "none")
+    with pytest.raises(ValueError, match="has no cross_attention but was given a memory"):
+        ReversibleStack([make_block("pre_norm")])(X, memory=MEMORY)
+    with pytest.raises(ValueError, match="needs a memory"):
+        ReversibleStack([make_block("pre_norm", cross=True)])(X, training=True)

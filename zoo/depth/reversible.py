@@ -1,0 +1,154 @@
+"""A reversible stack: the activations of a layer are computed again from those behind it, so depth costs no memory."""
+
+from functools import partial
+
+from keras import ops
+
+from zoo.attention.hashing import wide
+from zoo.depth.stack import Stack
+from zoo.recall import recording, replaying
+from zoo.recompute import Piece, after, checkpoint, vjp
+from zoo.registry import register
+
+MEMORY = ("plain", "checkpoint", "reversible")
+
+
+@register
+class ReversibleStack(Stack):
+    """Two streams, `(a, b) <- (b, a + f(LN(b)))` for each branch `f` of each block in turn; `y = LN(a_L + b_L)`.
+
+    Both begin as `x`. A half-step can be undone, `a = a' - f(LN(b))`, so the backward pass rebuilds the activations
+    from the last two streams, and a training step needs the activations of one branch whatever the depth. With
+    attention and feed-forward in turn this is `Y_1 = X_1 + Attention(X_2)`, `Y_2 = X_2 + FeedForward(Y_1)`; any
+    pre-norm block will do, a `Macaron` or one with cross-attention, whose memory gets its gradient. Dropout masks and
+    the buckets of LSH attention are those of the forward pass. (The authors' code ends in `LN([a_L; b_L])`, twice as
+    wide.)
+
+    Streams are float32 under mixed precision, too. Gradients are those of `memory="plain"` up to rounding.
+
+    Args:
+        blocks: a list of `PreNorm`, `Macaron`, ... of the same units; not `PostNorm`, whose norm cannot be undone.
+        memory: what a training step keeps: "reversible" the last two streams, "checkpoint" the stream before each
+            branch (both compute each branch twice), "plain" everything.
+
+    Raises:
+        ValueError: a block that cannot be undone, or an unknown `memory`; in training, unless "plain", a sub-layer
+            that changes its variables (BatchNormalization) or adds a loss.
+
+    Example:
+        >>> from zoo.attention import LSHAttention
+        >>> from zoo.blocks import PreNorm
+        >>> from zoo.feedforward import FeedForward
+        >>> blocks = [PreNorm(LSHAttention(8, 2), FeedForward(8, 16)) for _ in range(2)]
+        >>> tuple(ReversibleStack(blocks)(np.ones((2, 3, 8), "float32"), training=True).shape)
+        (2, 3, 8)
+
+    References: https://arxiv.org/abs/1707.04585; https://arxiv.org/abs/2001.04451, section 3.
+    """
+
+    def __init__(self, blocks, memory="reversible", **kwargs):
+        super().__init__(blocks, **{**kwargs, "autocast": False})
+        wrong = sorted({type(block).__name__ for block in self.blocks if not block.needs_final_norm})
+        if wrong:
+            raise ValueError(
+                f"ReversibleStack cannot undo {wrong}: the norm on its stream loses the length of what went in. "
+                "Expected blocks that add to the stream, such as PreNorm or Macaron; or take a Stack."
+            )
+        if memory not in MEMORY:
+            raise ValueError(f"Unknown memory: expected one of {MEMORY}, received {memory!r}.")
+        self.memory = memory
+
+    def call(self, x, mask=None, memory=None, memory_mask=None, causal=False, training=None):
+        pieces = self._pieces(mask, memory_mask, causal, memory is not None, training)
+        sides = () if memory is None else (wide(memory),)  # its gradient is a sum over the blocks
+        streams = self._enter(x)
+        if training and self.memory == "reversible":
+            return self._finish(reversible(pieces, streams, sides))
+        keep = training and self.memory == "checkpoint"
+        for piece in pieces:
+            change = checkpoint(piece, streams[1], *sides) if keep else piece.function(streams[1], *sides)
+            streams = half_step(streams, change)
+        return self._finish(streams)
+
+    def _enter(self, x):
+        return wide(x), wide(x)
+
+    def _finish(self, x):
+        return self.final_norm(x[0] + x[1])
+
+    def _pieces(self, mask, memory_mask, causal, remembers, training):
+        """Every branch behind its norm, as functions of a stream and the memory."""
+
+        def change(block, index, x, memory=None):
+            functions = block.functions(mask, memory, memory_mask, causal, training)
+            norm, branch = block.branches(functions, training)[index]
+            return branch(norm(x))
+
+        pieces = []
+        for block in self.blocks:
+            block.check_memory(remembers)
+            for index, name in enumerate(block.present):
+                parts = getattr(block, name), block.norms[index], block.drops[index]
+                pieces.append(Piece(partial(change, block, index), parts))
+        return pieces
+
+    def get_config(self):
+        return {**super().get_config(), "memory": self.memory}
+
+
+def half_step(streams, change):
+    """`(a, b)` -> `(b, a + change)`."""
+    first, second = streams
+    return second, first + ops.cast(change, first.dtype)
+
+
+def split(values, sizes):
+    """`values` in lists of the given sizes."""
+    values = iter(values)
+    return [[next(values) for _ in range(size)] for size in sizes]
+
+
+def reversible(pieces, streams, sides):
+    """The two streams behind all pieces; the gradient rebuilds what is before them.
+
+    It is one custom gradient for the whole stack: one for each piece would keep each piece's input.
+    """
+    held = [piece.values() for piece in pieces]
+    sizes = [len(trained) for trained, _ in held]
+    count = len(sides)
+
+    @ops.custom_gradient
+    def run(first, second, *rest):
+        sides, trained = rest[:count], split(rest[count:], sizes)
+        records, last = [], (first, second)
+        for piece, values, (_, fixed) in zip(pieces, trained, held, strict=True):
+            records.append([])
+            with recording(records[-1]):
+                last = half_step(last, piece.run((values, fixed), last[1], *sides))
+
+        def gradient(*upstream, variables=()):
+            # TensorFlow hands over one gradient for each output, JAX one tuple of them.
+            before, now = upstream[0] if len(upstream) == 1 else upstream  # of the streams (b, a + f(b)) behind a piece
+            kept, changed = last
+            side_gradients = [ops.zeros_like(side) for side in sides]
+            found_values, ready = [None] * len(pieces), (now,)
+            for index in reversed(range(len(pieces))):
+
+                def change(x, *others, index=index):
+                    with replaying(records[index]):
+                        moved = pieces[index].run((others[count:], held[index][1]), x, *others[:count])
+                    return ops.cast(moved, x.dtype)
+
+                moved, found = vjp(change, [after(kept, *ready), *sides, *trained[index]], now)
+                found_values[index] = found[1 + count :]
+                pairs = zip(side_gradients, found[1 : 1 + count], strict=True)
+                side_gradients = [total + each for total, each in pairs]
+                kept, changed = changed - moved, kept
+                before, now = now, before + found[0]
+                ready = (now, *found[1:])  # or else their parts are kept until XLA finds the time
+            # the streams before the first piece are (kept, changed), their gradients (before, now)
+            return (before, now, *side_gradients, *[each for found in found_values for each in found])
+
+        return last, gradient
+
+    return run(*streams, *sides, *[value for trained, _ in held for value in trained])

@@ -1,0 +1,114 @@
+"""Gradients with less memory: forget activations in the forward pass, compute them again in the backward pass.
+
+`keras.remat` cannot be used for this: sub-layers called with keyword arguments raise on TensorFlow, on JAX a dropout's
+seed leaks out of the trace, and XLA on a CPU undoes the recomputation. Here everything that a function depends on is
+explicit: its inputs, the values of its variables, its dropout seeds and its discrete choices (`zoo.recall`).
+"""
+
+import keras
+import numpy as np
+from keras import ops
+
+from zoo.recall import recording, replaying
+
+DRAWS = 1024  # random numbers that one pass may draw from one seed generator before the next pass repeats them
+
+
+def vjp(function, inputs, upstream):
+    """`(function(*inputs), gradients of the inputs)` for the gradient `upstream` of the output."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            output = function(*inputs)
+        found = tape.gradient(output, inputs, upstream, unconnected_gradients="zero")
+        return output, [tf.convert_to_tensor(each) for each in found]  # of a table: dense
+    if keras.backend.backend() == "jax":
+        import jax
+
+        output, pull = jax.vjp(function, *inputs)
+        return output, list(pull(upstream))
+    raise ValueError(
+        "Recomputing activations needs the tensorflow or the jax backend. Received: "
+        f'{keras.backend.backend()!r}. Choose memory="plain".'
+    )
+
+
+def after(x, *others):
+    """`x`, but not before the others are there: else XLA recomputes early, or not at all, and keeps everything."""
+    total = sum(ops.cast(ops.reshape(each, (-1,))[0], "float32") for each in others)
+    return x + ops.cast(ops.where(total == total, 0.0, float("nan")), x.dtype)
+
+
+class Piece:
+    """A function `f(x, *sides)` of layers that can be run twice: what it depends on comes from outside.
+
+    Args:
+        function: called as `function(x, *sides)`.
+        layers: the layers that it calls; built.
+
+    Raises:
+        ValueError: (when run) the function changes a variable (the statistics of a BatchNormalization) or adds a loss:
+            it runs twice, and neither would come out.
+    """
+
+    def __init__(self, function, layers):
+        self.function = function
+        variables = {id(variable): variable for layer in layers for variable in layer.variables}.values()
+        self.seeds = [each for each in variables if each.path.endswith("seed_generator_state")]
+        drawn = {id(each) for each in self.seeds}
+        others = [each for each in variables if id(each) not in drawn]
+        self.trained = [each for each in others if each.trainable]
+        self.fixed = [each for each in others if not each.trainable]
+
+    def values(self):
+        """`(trained, fixed)`: the present values of the variables; the seed generators go on to other numbers.
+
+        Times 1: tensors, where TensorFlow would hand over its variables.
+        """
+        trained, fixed, seeds = ([each.value * 1 for each in group] for group in (self.trained, self.fixed, self.seeds))
+        for seed, state in zip(self.seeds, seeds, strict=True):
+            seed.assign(state + ops.convert_to_tensor(np.array([0, DRAWS]), dtype=seed.dtype))
+        return trained, [*fixed, *seeds]
+
+    def run(self, values, x, *sides):
+        """`function(x, *sides)` where the variables have these values."""
+        trained, fixed = values
+        pairs = [*zip(self.trained, trained, strict=True), *zip([*self.fixed, *self.seeds], fixed, strict=True)]
+        scope = keras.StatelessScope(pairs, collect_losses=True)
+        before = [scope.get_current_value(each) for each in self.fixed]
+        with scope:
+            output = self.function(x, *sides)
+        pairs = zip(self.fixed, before, strict=True)
+        changed = [each.path for each, value in pairs if scope.get_current_value(each) is not value]
+        if changed or scope.losses:
+            raise ValueError(
+                "A layer whose activations are recomputed must not change variables or add losses, because it runs "
+                f"twice. Received a layer that changes {changed} and adds {len(scope.losses)} losses. Take "
+                'memory="plain", or other layers.'
+            )
+        return output
+
+
+def checkpoint(piece, x, *sides):
+    """`piece(x, *sides)`, of which only the arguments are kept; the gradient computes the rest again."""
+    trained, fixed = piece.values()
+    count = 1 + len(sides)
+
+    @ops.custom_gradient
+    def run(*given):
+        record = []
+        with recording(record):
+            output = piece.run((given[count:], fixed), *given[:count])
+
+        def gradient(upstream, variables=()):
+            def again(*given):
+                with replaying(record):
+                    return piece.run((given[count:], fixed), *given[:count])
+
+            return tuple(vjp(again, [after(given[0], upstream), *given[1:]], upstream)[1])
+
+        return output, gradient
+
+    return run(x, *sides, *trained)
