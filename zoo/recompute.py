@@ -35,10 +35,15 @@ def vjp(function, inputs, upstream):
     )
 
 
-def after(x, *others):
-    """`x`, but not before the others are there: else XLA recomputes early, or not at all, and keeps everything."""
-    total = sum(ops.cast(ops.reshape(each, (-1,))[0], "float32") for each in others)
-    return x + ops.cast(ops.where(total == total, 0.0, float("nan")), x.dtype)
+def after(ready, x, *others):
+    """`[x, *others]`, but not before all of `ready` is there: else XLA recomputes early, or not at all.
+
+    Of the others only vectors wait, the scales of norms and biases: XLA spreads them over all positions as soon as it
+    can, and keeps that.
+    """
+    total = sum(ops.cast(ops.reshape(each, (-1,))[0], "float32") for each in ready)
+    zero = ops.where(total == total, 0.0, float("nan"))
+    return [each + ops.cast(zero, each.dtype) if each is x or len(each.shape) == 1 else each for each in (x, *others)]
 
 
 class Piece:
@@ -107,7 +112,7 @@ def checkpoint(piece, x, *sides):
                 with replaying(record):
                     return piece.run((given[count:], fixed), *given[:count])
 
-            return tuple(vjp(again, [after(given[0], upstream), *given[1:]], upstream)[1])
+            return tuple(vjp(again, after([upstream], *given), upstream)[1])
 
         return output, gradient
 

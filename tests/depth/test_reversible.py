@@ -14,6 +14,7 @@ from tests.blocks.cases import make_block
 from tests.contracts import check_causal, length_mask, sequences
 from tests.elsewhere import ROOT
 from zoo.attention import LSHAttention, MultiHeadAttention
+from zoo.attention.hashing import hash_vectors
 from zoo.blocks import Macaron, PreNorm
 from zoo.depth import ReversibleStack
 from zoo.feedforward import ChunkedFeedForward, FeedForward
@@ -99,6 +100,20 @@ def test_gradients_are_those_of_keeping_everything(memory, settings, float64):
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
     assert difference(found, expected) < 1e-9
     assert all(np.any(each != 0) for each in expected), "every source and weight has a gradient"
+
+
+@pytest.mark.parametrize("memory", ["checkpoint", "reversible"])
+def test_buckets_are_those_of_the_forward_pass(memory, monkeypatch):
+    """Nothing is hashed in the backward pass: in 16 bits it would find other buckets."""
+    hashed = []
+
+    def spy(x, rotations):
+        hashed.append(x)
+        return hash_vectors(x, rotations)
+
+    monkeypatch.setattr("zoo.attention.lsh.hash_vectors", spy)
+    gradients(made(memory))
+    assert len(hashed) == 3
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import ops
 
 from tests import transformer_oracles
@@ -35,6 +36,41 @@ def test_chunks_change_nothing(chunks):
     chunked = ChunkedFeedForward(whole, chunks)
     assert chunked.units == 5
     np.testing.assert_allclose(ops.convert_to_numpy(chunked(X)), ops.convert_to_numpy(whole(X)), atol=1e-6)
+
+
+def test_gradients_of_chunks_are_those_of_the_whole():
+    whole = made(FeedForward(5, 13))
+    found = []
+    for layer in (whole, ChunkedFeedForward(whole, 3)):
+        with tf.GradientTape() as tape:
+            x = tf.constant(X)
+            tape.watch(x)
+            outputs = layer(x, training=True)
+        found.append(tape.gradient(outputs, [x, *(weight.value for weight in whole.trainable_weights)], X))
+    for one, other in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_chunks_drop_differently_and_the_same_in_the_gradient():
+    """Where the output is a sum of hidden units that were kept, so is its gradient by a unit's bias."""
+    layer = made(ChunkedFeedForward(FeedForward(1, 7, dropout=0.5, seed=3), 2))
+    inner = layer.feedforward
+    inner.hidden.kernel.assign(np.zeros((5, 7)))
+    inner.output_projection.kernel.assign(np.ones((7, 1)))
+    inner.output_projection.bias.assign(np.zeros(1))
+    masks = []
+    for unit in np.eye(7):
+        inner.hidden.bias.assign(unit)
+        for seed in (v for v in layer.variables if v.path.endswith("seed_generator_state")):
+            seed.assign([3, 0])
+        with tf.GradientTape() as tape:
+            outputs = layer(X[:, :6], training=True)
+        gradient = tape.gradient(outputs, inner.hidden.bias.value)
+        masks.append(ops.convert_to_numpy(outputs)[..., 0])
+        np.testing.assert_allclose(gradient.numpy() @ unit, masks[-1].sum(), atol=1e-5)
+    masks = np.stack(masks)
+    assert set(np.unique(masks)) == {0.0, 2.0}
+    assert not np.array_equal(masks[:, :, :3], masks[:, :, 3:])
 
 
 def test_a_chunk_is_as_long_as_it_should_be():

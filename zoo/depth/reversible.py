@@ -139,7 +139,7 @@ def reversible(pieces, streams, sides):
                         moved = pieces[index].run((others[count:], held[index][1]), x, *others[:count])
                     return ops.cast(moved, x.dtype)
 
-                moved, found = vjp(change, [after(kept, *ready), *sides, *trained[index]], now)
+                moved, found = vjp(change, after(ready, kept, *sides, *trained[index]), now)
                 found_values[index] = found[1 + count :]
                 pairs = zip(side_gradients, found[1 : 1 + count], strict=True)
                 side_gradients = [total + each for total, each in pairs]

@@ -1,8 +1,11 @@
 """A feed-forward network over parts of the sequence, one after the other, to need less memory."""
 
+from functools import partial
+
 import keras
 from keras import layers, ops
 
+from zoo.recompute import Piece, checkpoint
 from zoo.registry import register
 
 
@@ -10,8 +13,8 @@ from zoo.registry import register
 class ChunkedFeedForward(layers.Layer):
     """`y = [f(x^(1)); ...; f(x^(c))]`, `x^(i)` the i-th of `c` chunks of the time axis: the same numbers as `f(x)`.
 
-    The widest activation is `1 / chunks` as long. The time axis is padded to a multiple of `chunks`, so any length will
-    do.
+    The widest activation is `1 / chunks` as long. In training, too, where each chunk keeps its input and computes the
+    rest again for its gradient. The time axis is padded to a multiple of `chunks`, so any length will do.
 
     Shapes: `(batch, time, units)` -> what `feedforward` makes of it.
 
@@ -20,7 +23,7 @@ class ChunkedFeedForward(layers.Layer):
         chunks: number of parts.
 
     Raises:
-        ValueError: `chunks` is not a positive integer.
+        ValueError: `chunks` is not a positive integer; in training, `feedforward` changes its variables or adds a loss.
 
     Example:
         >>> from zoo.feedforward import FeedForward
@@ -51,7 +54,10 @@ class ChunkedFeedForward(layers.Layer):
         length = (time + self.chunks - 1) // self.chunks
         x = ops.pad(x, ((0, 0), (0, length * self.chunks - time), (0, 0)))
         parts = ops.reshape(x, (batch, self.chunks, length, x.shape[-1]))
-        done = [self.feedforward(parts[:, index], training=training) for index in range(self.chunks)]
+        run = partial(self.feedforward, training=training)
+        if training and self.chunks > 1:
+            run = partial(checkpoint, Piece(run, [self.feedforward]))
+        done = [run(parts[:, index]) for index in range(self.chunks)]
         return ops.concatenate(done, axis=1)[:, :time]
 
     def compute_output_shape(self, x_shape):
