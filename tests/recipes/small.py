@@ -34,6 +34,9 @@ KINDS = {
     "language_model": COMMON
     | STACK
     | {"model": "language_model", "data": "text", "task": "text", "source_pieces": "char", "context": 5},
+    "completions": REVERSAL
+    | STACK
+    | {"model": "language_model", "data": "duplication", "source_pieces": "char", "source_vocab_size": 60},
     "classifier": COMMON | STACK | NOISE | {"model": "classifier", "data": "trec", "task": "kind of question"},
     "tagger": COMMON | STACK | NOISE | {"model": "tagger", "data": "tagged", "task": "tags"},
 }

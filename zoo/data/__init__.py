@@ -1,19 +1,22 @@
 """Corpora, synthetic tasks, and batches of static shapes; everything is NumPy."""
 
 from zoo.data.batching import Batches, pad
+from zoo.data.completions import Completions
 from zoo.data.corpora import running_text, sst, tagged, trec
 from zoo.data.dates import dates
 from zoo.data.labelled import LabelledBatches, TaggedBatches, first_pieces
 from zoo.data.parallel import find_parallel, read_lines, read_parallel
-from zoo.data.toy import reversal
+from zoo.data.toy import duplication, reversal
 from zoo.data.windows import Windows
 
 __all__ = [
     "Batches",
+    "Completions",
     "LabelledBatches",
     "TaggedBatches",
     "Windows",
     "dates",
+    "duplication",
     "find_parallel",
     "first_pieces",
     "pad",

@@ -23,6 +23,31 @@ def reversal(
     return [" ".join(s) for s in sequences], [" ".join(s[::-1]) for s in sequences]
 
 
+def duplication(
+    count: int,
+    length: int = 31,
+    alphabet: str = string.ascii_letters,
+    seed: int = 0,
+) -> tuple[list[str], list[str]]:
+    """`0w0` and `w`: to write the second half one must find the same place in the first (Kitaev et al. 2020).
+
+    Symbols are uniform in the alphabet and stand without spaces.
+
+    Args:
+        count: number of sequences.
+        length: symbols of `w`; the whole has `2 * length + 2`.
+        alphabet: characters, the digit 0 not among them.
+        seed: of the symbols.
+
+    Returns:
+        Prompts such as "0ab0" and completions such as "ab".
+    """
+    if "0" in alphabet:
+        raise ValueError(f"The alphabet must not hold 0, which separates the halves; got {alphabet!r}.")
+    words = ["".join(word) for word in _sequences(count, length, length, alphabet, seed)]
+    return [f"0{word}0" for word in words], words
+
+
 def _sequences(count, min_length, max_length, alphabet, seed) -> list[list[str]]:
     if not 1 <= min_length <= max_length:
         raise ValueError(f"Expected 1 <= min_length <= max_length; received {min_length} and {max_length}.")

@@ -3,10 +3,10 @@
 import hashlib
 from pathlib import Path
 
-from zoo.data import dates, find_parallel, read_parallel, reversal, running_text, sst, tagged, trec
+from zoo.data import dates, duplication, find_parallel, read_parallel, reversal, running_text, sst, tagged, trec
 
 SPLITS = ("train", "valid", "test")
-GENERATED = ("dates", "reversal")
+GENERATED = ("dates", "reversal", "duplication")
 
 
 def read(recipe, split, directory=None):
@@ -73,10 +73,17 @@ def _dates(recipe, split, directory):
 
 
 def _reversal(recipe, split, directory):
+    return _part(recipe, split, lambda count: reversal(count, recipe.shortest, recipe.longest, seed=recipe.seed))
+
+
+def _duplication(recipe, split, directory):
+    return _part(recipe, split, lambda count: duplication(count, recipe.longest, seed=recipe.seed))
+
+
+def _part(recipe, split, generate):
     """Distinct sequences, cut into test, valid and train, so that no split knows another's."""
     sizes = [getattr(recipe, f"{name}_size") for name in reversed(SPLITS)]
-    lengths = recipe.shortest, recipe.longest
-    pairs = list(dict(zip(*reversal(sum(sizes), *lengths, seed=recipe.seed), strict=True)).items())
+    pairs = list(dict(zip(*generate(sum(sizes)), strict=True)).items())
     start = sum(sizes[: SPLITS[::-1].index(split)])
     chosen = pairs[start : start + getattr(recipe, f"{split}_size")]
     return [source for source, _ in chosen], [target for _, target in chosen]
@@ -85,6 +92,7 @@ def _reversal(recipe, split, directory):
 _READERS = {
     "dates": _dates,
     "reversal": _reversal,
+    "duplication": _duplication,
     "parallel": _parallel,
     "text": _text,
     "trec": lambda recipe, split, directory: trec(directory, split),

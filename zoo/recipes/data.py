@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from zoo.data import Batches, LabelledBatches, TaggedBatches, Windows
+from zoo.data import Batches, Completions, LabelledBatches, TaggedBatches, Windows
 from zoo.data.epochs import Bucketed
 from zoo.recipes import corpora
 from zoo.text import SubwordNoise, Tokenizer
@@ -79,12 +79,14 @@ def make_batches(recipe, tokenizers, labels, texts, training=False):
         ValueError: a label that the training did not have.
     """
     plan = {"batch_size": recipe.batch_size, "seed": recipe.seed, "shuffle": training}
-    if recipe.model == "language_model":
+    if recipe.data == "text":
         return Windows(encode_verbatim(tokenizers[0], texts[0][0]), context=recipe.context, **plan)
     if training:
         plan |= {"num_buckets": recipe.num_buckets, "max_length": recipe.max_length or None}
     else:
         plan["num_buckets"] = max(1, recipe.num_buckets // 2)
+    if recipe.model == "language_model":
+        return Completions(*(tokenizers[0].encode(side) for side in texts), **plan)
     if not labels:
         return Batches(*(each.encode(side) for each, side in zip(tokenizers, texts, strict=True)), **plan)
     if training:

@@ -32,9 +32,11 @@ def evaluate(run, labels, split, directory=None, *, beams=None, limit=None, prog
     """
     recipe = run[0]
     inputs, answers = corpora.read(recipe, split, directory)
-    if recipe.model == "language_model":
-        return _language_model(run, inputs[0][:limit]), []
+    if recipe.data == "text":
+        return _language_model(run, [inputs[0][:limit]], answers), []
     inputs, answers = inputs[:limit], answers[:limit]
+    if recipe.model == "language_model":
+        return _language_model(run, inputs, answers), []
     report = progress and (lambda done: progress(done, len(inputs)))
     if labels:
         outputs = label(run, labels, inputs, progress=report)
@@ -69,17 +71,18 @@ def accuracy(outputs, answers):
     return {"sentences": len(pairs), "labels": len(right), "accuracy": 100 * sum(right) / len(right)}
 
 
-def _language_model(run, text):
-    """Mean negative log-likelihood of a text, cut into windows that each begin anew."""
+def _language_model(run, inputs, answers):
+    """Mean negative log-likelihood of a text, cut into windows that each begin anew, or of the answers to prompts."""
     recipe, model, tokenizer, _ = run
     judge = Compiled(model, lambda logits, batch: token_sums(batch["labels"], logits, batch["weights"]))
-    batches = make_batches(recipe, (tokenizer,), (), ([text], [""]))
+    batches = make_batches(recipe, (tokenizer,), (), (inputs, answers))
+    characters = sum(map(len, answers)) or len(inputs[0])
     sums = sum(np.asarray(judge.predict_on_batch(batch), "float64") for batch in batches)
     return {
-        "characters": len(text),
+        "characters": characters,
         "tokens": int(sums[2]),
         "context": recipe.context,
-        "nats_per_character": float(sums[0]) / len(text),
+        "nats_per_character": float(sums[0]) / characters,
         "token_accuracy": 100 * float(sums[1] / sums[2]),
     }
 

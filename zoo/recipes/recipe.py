@@ -14,6 +14,7 @@ READ_BY = {  # which models read which data
     "reversal": ("seq2seq", "transformer"),
     "parallel": ("seq2seq", "transformer"),
     "text": ("language_model",),
+    "duplication": ("language_model",),
     "trec": ("classifier",),
     "sst": ("classifier",),
     "tagged": ("tagger",),
@@ -38,7 +39,7 @@ class Recipe:
     description: str  # one sentence
 
     # Data
-    data: Literal[*READ_BY]  # dates and reversal are generated
+    data: Literal[*READ_BY]  # dates, reversal and duplication are generated
     source_language: str = ""  # file suffixes of a parallel corpus, such as "de"
     target_language: str = ""
     train_split: str = "train"
@@ -48,7 +49,7 @@ class Recipe:
     valid_size: int = 500
     test_size: int = 2_000
     shortest: int = 3  # symbols of a sequence to reverse
-    longest: int = 20
+    longest: int = 20  # the length of every one to duplicate
     phrases: bool = False  # train on every phrase of the trees of "sst"
 
     # Text; models of one vocabulary take the source's settings
