@@ -1,7 +1,7 @@
 """The embeddings as cases of the contract battery."""
 
 from tests.contracts import Case, length_mask, sequences, token_ids
-from zoo.embeddings import ConvolutionalPositions, LearnedPositions, SinusoidalPositions, TokenEmbedding
+from zoo.embeddings import AxialPositions, ConvolutionalPositions, LearnedPositions, SinusoidalPositions, TokenEmbedding
 
 
 def ids(rows, time, noise):
@@ -16,7 +16,12 @@ def masked(rows, time, noise):
     return {**vectors(rows, time, noise), "mask": length_mask(rows, time)}
 
 
+def even(rows, time, noise):
+    return {"x": sequences(rows, time, 6, noise)}
+
+
 CASES = [
+    Case("axial", lambda: AxialPositions((4, 3)), even, lambda layer, arguments: layer(arguments["x"])),
     Case("convolutional", lambda: ConvolutionalPositions(3), masked),
     Case("tokens", lambda: TokenEmbedding(13, 5), ids, lambda layer, arguments: layer(arguments["ids"]), core=True),
     Case("sinusoidal", SinusoidalPositions, vectors, lambda layer, arguments: layer(arguments["x"]), core=True),

@@ -6,7 +6,7 @@ from keras import ops
 
 from tests import transformer_oracles
 from tests.contracts import length_mask, sequences
-from zoo.embeddings import ConvolutionalPositions, LearnedPositions, SinusoidalPositions, TokenEmbedding
+from zoo.embeddings import AxialPositions, ConvolutionalPositions, LearnedPositions, SinusoidalPositions, TokenEmbedding
 
 IDS = np.array([[0, 12, 5], [5, 5, 1]], "int32")
 
@@ -58,6 +58,31 @@ def test_learned_positions_are_rows_of_the_matrix():
     np.testing.assert_allclose(received, x + matrix[:7], atol=1e-6)
 
 
+def test_axial_positions_are_a_row_and_a_column():
+    layer = AxialPositions((4, 3))
+    x = sequences(((1, 12), (2, 12)), 12, 6)
+    received = ops.convert_to_numpy(layer(x))
+    rows, columns = (ops.convert_to_numpy(matrix) for matrix in (layer.rows, layer.columns))
+    assert rows.shape == (4, 3) and columns.shape == (3, 3) and layer.max_positions == 12
+    for place in range(12):
+        added = np.concatenate([rows[place // 3], columns[place % 3]])
+        np.testing.assert_allclose(received[:, place], x[:, place] + added, atol=1e-6)
+    np.testing.assert_array_equal(layer.at(np.array([11, 12, 99], "int32")), np.tile(added, (3, 1)))
+    with pytest.raises(ValueError, match="13 positions is too long: expected at most max_positions=12"):
+        layer(np.zeros((1, 13, 6), "float32"))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3,), (2, 3, 4), (2.0, 3), ()])
+def test_grids_are_checked(shape):
+    with pytest.raises(ValueError, match="rows and columns of the grid.*Received: shape="):
+        AxialPositions(shape)
+
+
+def test_axial_positions_need_even_units():
+    with pytest.raises(ValueError, match="must be even. Received: 5"):
+        AxialPositions((4, 3)).build((None, None, 5))
+
+
 @pytest.mark.parametrize("width", [1, 3, 7])
 def test_a_convolution_is_its_sum(width):
     """Also over fewer positions than it is wide."""
@@ -77,12 +102,16 @@ def test_widths_are_checked(width):
         ConvolutionalPositions(width)
 
 
-@pytest.mark.parametrize("make", [SinusoidalPositions, lambda: LearnedPositions(11)], ids=["sinusoidal", "learned"])
+@pytest.mark.parametrize(
+    "make",
+    [SinusoidalPositions, lambda: LearnedPositions(11), lambda: AxialPositions((4, 3))],
+    ids=["sinusoidal", "learned", "axial"],
+)
 def test_rows_may_be_asked_for_in_any_shape(make):
     layer = make()
-    whole = ops.convert_to_numpy(layer(np.zeros((1, 11, 5), "float32")))[0]
+    whole = ops.convert_to_numpy(layer(np.zeros((1, 11, 6), "float32")))[0]
     for places in (np.array(3), np.array([7, 0]), np.array([[1, 10, 2], [0, 0, 5]])):
-        found = ops.convert_to_numpy(layer.at(places.astype("int32"), 5))
+        found = ops.convert_to_numpy(layer.at(places.astype("int32"), 6))
         np.testing.assert_allclose(found, whole[places], atol=1e-6)
 
 

@@ -1,7 +1,8 @@
 """Token ids and positions to vectors."""
 
+from zoo.embeddings.axial import AxialPositions
 from zoo.embeddings.convolutional import ConvolutionalPositions
 from zoo.embeddings.positions import LearnedPositions, SinusoidalPositions
 from zoo.embeddings.tokens import TokenEmbedding
 
-__all__ = ["ConvolutionalPositions", "LearnedPositions", "SinusoidalPositions", "TokenEmbedding"]
+__all__ = ["AxialPositions", "ConvolutionalPositions", "LearnedPositions", "SinusoidalPositions", "TokenEmbedding"]

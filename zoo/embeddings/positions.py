@@ -22,6 +22,15 @@ class Positions(layers.Layer):
     def call(self, x, mask=None):
         return x + self.at(ops.arange(ops.shape(x)[1], dtype="int32"), x.shape[-1])
 
+    def check_length(self, x):
+        """Where the length is known: not more than there are positions."""
+        time = x.shape[1]  # None, or a symbol of JAX, where it is dynamic
+        if isinstance(time, int) and time > self.max_positions:
+            raise ValueError(
+                f"A sequence of {time} positions is too long: expected at most max_positions="
+                f"{self.max_positions}. Cut it, or build the model with more positions."
+            )
+
     def get_config(self):
         return super().get_config()  # Keras' default would not write a dtype policy
 
@@ -76,12 +85,7 @@ class LearnedPositions(Positions):
         self.matrix = self.add_weight(name="matrix", shape=(self.max_positions, x_shape[-1]), initializer="uniform")
 
     def call(self, x, mask=None):
-        time = x.shape[1]  # None, or a symbol of JAX, where it is dynamic
-        if isinstance(time, int) and time > self.max_positions:
-            raise ValueError(
-                f"A sequence of {time} positions is too long: expected at most max_positions="
-                f"{self.max_positions}. Cut it, or build the model with more positions."
-            )
+        self.check_length(x)
         return super().call(x, mask)
 
     def at(self, positions, units=None):
