@@ -35,6 +35,6 @@ CASES = [
     Case("stack-pre_norm-gelu-encoder", stack("pre_norm", activation="gelu"), reading),
     Case("stack-macaron-decoder", stack("macaron", cross=True), writing, causally),
     # In 16 bits a query next to the border of two buckets falls into the other one, and meets other keys.
-    Case("reversible-lsh-encoder", reversible_encoder, reading, without=("bfloat16",), core=True),
+    Case("reversible-lsh-encoder", reversible_encoder, reading, without=("bfloat16",)),
     Case("reversible-macaron-decoder", reversible_decoder, writing, causally),
 ]

@@ -87,7 +87,7 @@ def float64():
 CONFIGURATIONS = [
     pytest.param({"kind": "multi_head"}, id="multi-head"),
     pytest.param({"cross": True, "dropout": 0.3}, id="lsh-cross-dropout"),
-    pytest.param({"macaron": True, "dropout": 0.3}, id="lsh-macaron-dropout"),
+    pytest.param({"macaron": True, "dropout": 0.3}, id="lsh-macaron-dropout", marks=pytest.mark.slow),
 ]
 
 
