@@ -3,9 +3,11 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import ops
 
 from zoo.training import SmoothedCrossEntropy
+from zoo.training.losses import chunked_cross_entropy
 
 
 def oracle(labels, logits, weights, smoothing):
@@ -33,6 +35,28 @@ def test_loss_is_the_weighted_mean_of_the_definition(batch, smoothing):
     labels, logits, weights = batch
     loss = SmoothedCrossEntropy(smoothing)(labels, logits, sample_weight=weights)
     np.testing.assert_allclose(float(loss), oracle(labels, logits, weights, smoothing), rtol=1e-6)
+
+
+@pytest.mark.parametrize("chunks", [1, 2, 5, 7])
+def test_chunks_of_a_vocabulary_change_nothing(batch, chunks):
+    """Neither the loss nor its gradients: whether they divide the 5 positions or not."""
+    labels, _, weights = batch
+    random = np.random.default_rng(4)
+    states, matrix = (tf.constant(random.normal(size=shape), "float32") for shape in ((3, 5, 4), (7, 4)))
+
+    def found(loss):
+        with tf.GradientTape() as tape:
+            tape.watch([states, matrix])
+            value = loss()
+        return [float(value), *tape.gradient(value, [states, matrix])]
+
+    logits = tf.matmul(states, matrix, transpose_b=True).numpy()
+    whole = found(lambda: SmoothedCrossEntropy(0.1)(labels, tf.matmul(states, matrix, transpose_b=True), weights))
+    parts = found(lambda: chunked_cross_entropy(states, matrix, labels, weights, chunks, 0.1))
+    np.testing.assert_allclose(parts[0], oracle(labels, logits, weights, 0.1), rtol=1e-6)
+    for one, other in zip(parts[1:], whole[1:], strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-6)
+    assert float(chunked_cross_entropy(states, matrix, labels, 0 * weights, chunks)) == 0.0
 
 
 def test_padding_does_not_matter(batch):

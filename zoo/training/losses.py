@@ -4,9 +4,12 @@ Szegedy et al. 2016, "Rethinking the Inception Architecture", section 7; used fo
 "Attention Is All You Need", section 5.4.
 """
 
+from functools import partial
+
 import keras
 from keras import ops
 
+from zoo.recompute import Piece, checkpoint
 from zoo.registry import register
 
 
@@ -22,6 +25,39 @@ def smoothed_cross_entropy(labels, logits, smoothing):
     label_logits = ops.sum(logits * hot, axis=-1)
     loss = ops.logsumexp(logits, axis=-1) - (1.0 - smoothing) * label_logits
     return loss - smoothing * ops.mean(logits, axis=-1) if smoothing else loss
+
+
+def chunked_cross_entropy(states, matrix, labels, weights, chunks, smoothing=0.0):
+    """sum_t(w_t * loss_t) / sum_t(w_t) of the logits `states matrix^T`, which never exist all at once.
+
+    The time is cut into `chunks` parts; each keeps its states and computes its logits again for the gradient, so memory
+    is `O(batch * time / chunks * vocabulary)`. The time is padded to whole chunks. Equal to `SmoothedCrossEntropy` of
+    `TokenEmbedding.logits`.
+
+    Args:
+        states: `(batch, time, units)`, what the decoder gives.
+        matrix: `(vocabulary, units)`.
+        labels: `(batch, time)` integers.
+        weights: `(batch, time)`; where all are zero the loss is 0.
+        chunks: number of parts.
+        smoothing: as of `SmoothedCrossEntropy`.
+
+    Reference: https://arxiv.org/abs/2001.04451, section 3 ("chunking").
+    """
+    batch, time = ops.shape(states)[:2]
+    length = (time + chunks - 1) // chunks
+    padding = (0, 0), (0, length * chunks - time)
+    states = ops.pad(states, (*padding, (0, 0)))
+    labels, weights = ops.pad(labels, padding), ops.cast(ops.pad(weights, padding), "float32")
+
+    def total(chunk, states, matrix):
+        part = slice(chunk * length, (chunk + 1) * length)
+        logits = ops.cast(ops.matmul(states, ops.transpose(ops.cast(matrix, states.dtype))), "float32")
+        return ops.sum(weights[:, part] * smoothed_cross_entropy(labels[:, part], logits, smoothing))
+
+    parts = ops.reshape(states, (batch, chunks, length, states.shape[-1]))
+    sums = [checkpoint(Piece(partial(total, chunk), []), parts[:, chunk], matrix) for chunk in range(chunks)]
+    return sum(sums) / ops.maximum(ops.sum(weights), keras.config.epsilon())
 
 
 @register
