@@ -1,7 +1,14 @@
 """The embeddings as cases of the contract battery."""
 
 from tests.contracts import Case, length_mask, sequences, token_ids
-from zoo.embeddings import AxialPositions, ConvolutionalPositions, LearnedPositions, SinusoidalPositions, TokenEmbedding
+from zoo.embeddings import (
+    AxialPositions,
+    ConvolutionalPositions,
+    LearnedPositions,
+    SinusoidalPositions,
+    SpelledEmbedding,
+    TokenEmbedding,
+)
 
 
 def ids(rows, time, noise):
@@ -24,6 +31,12 @@ CASES = [
     Case("axial", lambda: AxialPositions((4, 3)), even, lambda layer, arguments: layer(arguments["x"])),
     Case("convolutional", lambda: ConvolutionalPositions(3), masked),
     Case("tokens", lambda: TokenEmbedding(13, 5), ids, lambda layer, arguments: layer(arguments["ids"]), core=True),
+    Case(
+        "spelled",
+        lambda: SpelledEmbedding(13, 5, features=2, buckets=7),
+        ids,
+        lambda layer, arguments: layer(arguments["ids"]),
+    ),
     Case("sinusoidal", SinusoidalPositions, vectors, lambda layer, arguments: layer(arguments["x"]), core=True),
     Case("learned", lambda: LearnedPositions(11), vectors, lambda layer, arguments: layer(arguments["x"]), core=True),
 ]

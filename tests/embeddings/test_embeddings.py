@@ -6,7 +6,14 @@ from keras import ops
 
 from tests import transformer_oracles
 from tests.contracts import length_mask, sequences
-from zoo.embeddings import AxialPositions, ConvolutionalPositions, LearnedPositions, SinusoidalPositions, TokenEmbedding
+from zoo.embeddings import (
+    AxialPositions,
+    ConvolutionalPositions,
+    LearnedPositions,
+    SinusoidalPositions,
+    SpelledEmbedding,
+    TokenEmbedding,
+)
 
 IDS = np.array([[0, 12, 5], [5, 5, 1]], "int32")
 
@@ -136,3 +143,30 @@ def test_sizes_are_checked(name, sizes):
 def test_positions_are_checked(max_positions):
     with pytest.raises(ValueError, match=f"positive number of positions. Received: {max_positions!r}"):
         LearnedPositions(max_positions)
+
+
+def test_spelled_words_are_sums_over_their_pieces():
+    """Three words of two, one and two pieces, and padding, against sums in NumPy."""
+    layer, random = SpelledEmbedding(9, 5, features=3, buckets=7), np.random.default_rng(0)
+    table, starts = random.integers(7, size=(9, 3)), np.array([1, 1, 1, 1, 1, 0, 0, 1, 1])
+    layer.spell(table, starts)
+    ids, words = np.array([[4, 5, 7, 8, 6, 0, 0]], "int32"), [[0, 1], [2], [3, 4], [5], [6]]
+    matrix, spelling = (ops.convert_to_numpy(each).astype("float64") for each in (layer.matrix, layer.spelling))
+    pieces = np.array([matrix[i] + sum(spelling[f] for f in table[i]) / np.sqrt(3) for i in ids[0]])
+    expected = np.zeros((7, 5))
+    for word in words:
+        expected[word] = np.sqrt(5 / len(word)) * sum(pieces[place] for place in word)
+    np.testing.assert_allclose(ops.convert_to_numpy(layer(ids))[0], expected, atol=1e-5)
+
+
+def test_spelling_is_never_hidden():
+    layer = SpelledEmbedding(9, 5, features=2, dropout=0.5, seed=1)
+    layer.spell(np.zeros((9, 2), "int32"), np.ones(9, "int32"))
+    layer.matrix.assign(ops.zeros((9, 5)))
+    ids = np.arange(9, dtype="int32")[None]
+    plain, hidden = (ops.convert_to_numpy(layer(ids, training=training)) for training in (False, True))
+    np.testing.assert_allclose(plain, hidden, atol=1e-6)
+    layer.matrix.assign(ops.ones((9, 5)))
+    plain, hidden = (ops.convert_to_numpy(layer(ids, training=training)) for training in (False, True))
+    steps = np.round((hidden - ops.convert_to_numpy(plain)) / np.sqrt(5), 4)  # -1 where hidden, +1 where kept
+    assert set(np.unique(steps)) == {-1.0, 1.0} and (steps == steps[:, :, :1]).all()

@@ -38,7 +38,10 @@ KINDS = {
     | STACK
     | {"model": "language_model", "data": "duplication", "source_pieces": "char", "source_vocab_size": 60},
     "classifier": COMMON | STACK | NOISE | {"model": "classifier", "data": "trec", "task": "kind of question"},
-    "tagger": COMMON | STACK | NOISE | {"model": "tagger", "data": "tagged", "task": "tags"},
+    "tagger": COMMON
+    | STACK
+    | NOISE
+    | {"model": "tagger", "data": "tagged", "task": "tags", "spelling": True, "spelling_alone": 0.2, "subword_rare": 9},
 }
 WORDS = ("undoing", "undone", "doing", "done", "redo", "undo")
 

@@ -3,6 +3,14 @@
 from zoo.embeddings.axial import AxialPositions
 from zoo.embeddings.convolutional import ConvolutionalPositions
 from zoo.embeddings.positions import LearnedPositions, SinusoidalPositions
+from zoo.embeddings.spelled import SpelledEmbedding
 from zoo.embeddings.tokens import TokenEmbedding
 
-__all__ = ["AxialPositions", "ConvolutionalPositions", "LearnedPositions", "SinusoidalPositions", "TokenEmbedding"]
+__all__ = [
+    "AxialPositions",
+    "ConvolutionalPositions",
+    "LearnedPositions",
+    "SinusoidalPositions",
+    "SpelledEmbedding",
+    "TokenEmbedding",
+]

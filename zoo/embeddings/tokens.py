@@ -43,7 +43,7 @@ class TokenEmbedding(layers.Layer):
             initializer=initializers.RandomNormal(stddev=self.units**-0.5),
         )
 
-    def call(self, ids):
+    def call(self, ids, training=None):
         return ops.take(ops.cast(self.matrix, self.compute_dtype), ids, axis=0) * self.units**0.5
 
     def logits(self, x):

@@ -4,6 +4,7 @@ import keras
 from keras import layers, ops
 
 from zoo.composed import Composed
+from zoo.decoding.loop import PAD
 from zoo.dropout import Dropout
 from zoo.embeddings import SinusoidalPositions, TokenEmbedding
 from zoo.masks import length_mask
@@ -15,31 +16,35 @@ from zoo.seeds import shifted
 class Labeller(Composed, keras.Model):
     """What both share: ids to states of a bidirectional stack, and states to logits."""
 
-    parts = ("encoder", "positions")
+    parts = ("encoder", "positions", "embedding")
 
-    def __init__(self, vocab_size, num_labels, encoder, positions=None, dropout=0.1, seed=None, **kwargs):
+    def __init__(
+        self, vocab_size, num_labels, encoder, positions=None, embedding=None, dropout=0.1, seed=None, **kwargs
+    ):
         super().__init__(**kwargs)
         if not isinstance(num_labels, int) or num_labels < 2:
             raise ValueError(f"{type(self).__name__} needs at least two labels. Received: num_labels={num_labels!r}.")
         self.vocab_size, self.num_labels, self.encoder = vocab_size, num_labels, encoder
         self.rate, self.seed = dropout, seed
         policy = self.dtype_policy
-        self.embedding = TokenEmbedding(vocab_size, encoder.units, dtype=policy)
+        self.embedding = embedding or TokenEmbedding(vocab_size, encoder.units, dtype=policy)
         self.positions = positions or SinusoidalPositions(dtype=policy)
         self.drops = [Dropout(dropout, seed=shifted(seed, index), dtype=policy) for index in range(2)]
         self.readout = layers.Dense(num_labels, name="readout", dtype=policy)
 
     def build(self, input_shape=None):
-        self.embedding.build()
+        if not self.embedding.built:  # one that comes out of a file is built already
+            self.embedding.build()
         for layer in (self.positions, self.encoder):
-            if not layer.built:  # one that comes out of a file is built already
+            if not layer.built:
                 layer.build((None, None, self.encoder.units))
         self.readout.build((None, self.encoder.units))
 
     def states(self, inputs, training=None):
         """`(states (batch, time, units), mask (batch, time))`."""
         mask = length_mask(inputs["lengths"], ops.shape(inputs["token_ids"])[1])
-        x = self.positions(self.embedding(inputs["token_ids"]), mask=mask)
+        token_ids = ops.where(mask, inputs["token_ids"], PAD)
+        x = self.positions(self.embedding(token_ids, training=training), mask=mask)
         x = self.drops[0](x, training=training)
         return self.encoder(x, mask=mask, training=training), mask
 
@@ -63,6 +68,7 @@ class Classifier(Labeller):
         num_labels: number of classes, at least 2.
         encoder: a stack without cross-attention (`zoo.depth.make_stack`).
         positions: a layer of `zoo.embeddings`; None is `SinusoidalPositions`.
+        embedding: another one, of the encoder's units; None is `TokenEmbedding`.
         dropout: on the sum of embeddings and positions, and on `h`.
         seed: of the dropout.
 

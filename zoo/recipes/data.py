@@ -1,6 +1,7 @@
 """From a recipe to what its training sees: tokenizers, labels and batches."""
 
 import dataclasses
+from collections import Counter
 
 from zoo.data import Batches, Completions, LabelledBatches, TaggedBatches, Windows
 from zoo.data.epochs import Bucketed
@@ -115,9 +116,10 @@ def encode_sentences(model, tokenizer, texts):
 def _noise(recipe, tokenizer, texts):
     if recipe.subword_candidates == 1 and not recipe.token_dropout:
         return None
+    counts = Counter(word for text in texts for word in text.split())
     return SubwordNoise(
         tokenizer,
-        (word for text in texts for word in text.split()),
+        [word for word, count in counts.items() if count <= (recipe.subword_rare or count)],
         candidates=recipe.subword_candidates,
         alpha=recipe.subword_alpha,
         dropout=recipe.token_dropout,

@@ -4,7 +4,7 @@ import random
 from contextlib import contextmanager
 
 from zoo.depth import make_stack
-from zoo.embeddings import ConvolutionalPositions, LearnedPositions
+from zoo.embeddings import ConvolutionalPositions, LearnedPositions, SpelledEmbedding
 from zoo.models import Classifier, LanguageModel, Seq2Seq, Tagger, Transformer
 from zoo.seeds import shifted
 
@@ -45,7 +45,7 @@ def _dropout(recipe):
 def _positions(recipe):
     """The layer, None for sinusoids."""
     if recipe.positions == "convolutional":
-        return ConvolutionalPositions()
+        return ConvolutionalPositions(recipe.convolution_width)
     return LearnedPositions(recipe.context) if recipe.positions == "learned" else None
 
 
@@ -65,11 +65,17 @@ def _language_model(recipe, vocab_size):
 
 
 def _classifier(recipe, *sizes):
-    return Classifier(*sizes, _stack(recipe), _positions(recipe), **_dropout(recipe))
+    return Classifier(*sizes, _stack(recipe), _positions(recipe), _embedding(recipe, sizes[0]), **_dropout(recipe))
 
 
 def _tagger(recipe, *sizes):
-    return Tagger(*sizes, _stack(recipe), _positions(recipe), **_dropout(recipe))
+    return Tagger(*sizes, _stack(recipe), _positions(recipe), _embedding(recipe, sizes[0]), **_dropout(recipe))
+
+
+def _embedding(recipe, vocab_size):
+    """The layer, None for plain vectors; `zoo.recipes.train` tells it the spelling of the pieces."""
+    settings = {"dropout": recipe.spelling_alone, "seed": shifted(recipe.seed, SEEDS_PER_STACK - 1)}
+    return SpelledEmbedding(vocab_size, recipe.units, **settings) if recipe.spelling else None
 
 
 _MAKERS = {

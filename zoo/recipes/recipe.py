@@ -64,8 +64,11 @@ class Recipe:
     shared_vocabulary: bool = False  # one for source and target, with the source's settings
     joiner: str = ""  # what joins pieces that the files hold already, such as "@@ ": removed before scoring
     subword_candidates: int = 1  # spellings of a word that a labelled text draws from in training; 1: no drawing
+    subword_rare: int = 0  # words that the training has more often keep their spelling; 0: none does
     subword_alpha: float = 0.3  # how much the drawing minds their probabilities
     token_dropout: float = 0.0  # share of a labelled text's tokens that training hides
+    spelling: bool = False  # a labelled text's words are known by their ends and shape, too (`SpelledEmbedding`)
+    spelling_alone: float = 0.0  # share of the pieces that training knows by their spelling alone
 
     # Model
     model: Literal["seq2seq", "transformer", "language_model", "classifier", "tagger"] = "seq2seq"
@@ -84,6 +87,7 @@ class Recipe:
     activation: Literal["relu", "gelu"] = "relu"
     context: int = 64  # tokens that a language model sees in training
     positions: Literal["sinusoidal", "learned", "convolutional"] = "sinusoidal"  # learned ones end at `context`
+    convolution_width: int = 3  # of convolutional positions
 
     # Batches
     batch_size: int = 64

@@ -12,7 +12,7 @@ from zoo.recipes.data import make_data
 from zoo.recipes.models import make_model
 from zoo.recipes.optimisation import make_loss, make_optimizer, make_plan
 from zoo.recipes.recipe import dumps, load
-from zoo.text.tokenizer import Tokenizer
+from zoo.text import Tokenizer, spell
 from zoo.training import (
     JUDGES,
     average,
@@ -54,6 +54,8 @@ def train(recipe, directory, data=None, resume=False):
     start = time.monotonic()
     parts = make_data(recipe, data)
     model = make_model(recipe, *parts.sizes)
+    if recipe.spelling:
+        model.embedding.spell(*spell(parts.tokenizers[0].pieces, model.embedding.buckets))
     steps = make_steps(model, make_optimizer(recipe), make_loss(recipe))
     directory.mkdir(parents=True, exist_ok=True)
     _write(directory / "recipe.toml", dumps(recipe))

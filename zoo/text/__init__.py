@@ -2,6 +2,7 @@
 
 from zoo.text.noise import SubwordNoise
 from zoo.text.special import BOS, EOS, PAD, UNK
+from zoo.text.spelling import spell
 from zoo.text.tokenizer import Tokenizer
 
-__all__ = ["BOS", "EOS", "PAD", "UNK", "SubwordNoise", "Tokenizer"]
+__all__ = ["BOS", "EOS", "PAD", "UNK", "SubwordNoise", "Tokenizer", "spell"]

@@ -133,6 +133,11 @@ class Tokenizer:
         """Number of pieces, the four special ones included."""
         return self._processor.vocab_size()
 
+    @property
+    def pieces(self) -> list[str]:
+        """The pieces in the order of their ids; "▁" is the space before a word."""
+        return [self._processor.id_to_piece(token) for token in range(self.vocab_size)]
+
     def encode(self, texts: list[str]) -> list[list[int]]:
         """Token ids of each text, without BOS or EOS."""
         if isinstance(texts, str):

@@ -1,0 +1,88 @@
+"""Embedding of words by their pieces and by how these are spelt."""
+
+from keras import initializers, layers, ops
+
+from zoo.dropout import Dropout
+from zoo.registry import register
+
+
+@register
+class SpelledEmbedding(layers.Layer):
+    """`x_t = sqrt(units / n) sum_s (E[id_s] + sum_f G[f(id_s)] / sqrt(F))` over the `n` pieces `s` of the word of `t`.
+
+    `f(id)` are the `F` features of a piece, its ends and its shape, and `G` has a vector for each: a rare word is known
+    by its suffix and its capital. Every piece of a word gets the vector of the whole word. In training `dropout` hides
+    `E[id_t]`, so that the spelling has to do alone, as it has to for a word that nobody has seen.
+
+    Features and starts of words are weights that are not trained: `spell` them once, files keep them. Before, all
+    pieces look alike and none begins a word.
+
+    Shapes: ids `(batch, time)` int32 -> `(batch, time, units)`. Padding must be PAD, which is a word of its own.
+    Cost: `O(time^2 * units)` for the sums, as of attention.
+
+    Args:
+        vocab_size: number of ids.
+        units: width of a vector.
+        features: F, of each piece.
+        buckets: number of vectors of `G`.
+        dropout: share of the pieces whose own vector training hides.
+        seed: of the dropout.
+
+    Raises:
+        ValueError: a size is not a positive integer, or `dropout` is outside [0, 1).
+
+    Example:
+        >>> embedding = SpelledEmbedding(3, 4)
+        >>> embedding.spell(np.zeros((3, 9), "int32"), np.ones(3, "int32"))
+        >>> tuple(embedding(np.zeros((2, 3), "int32")).shape)
+        (2, 3, 4)
+
+    Reference: https://arxiv.org/abs/1607.04606 (word vectors as sums over their character n-grams).
+    """
+
+    def __init__(self, vocab_size, units, features=9, buckets=8192, dropout=0.0, seed=None, **kwargs):
+        super().__init__(**kwargs)
+        sizes = {"vocab_size": vocab_size, "units": units, "features": features, "buckets": buckets}
+        for name, value in sizes.items():
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"SpelledEmbedding needs a positive integer as {name}. Received: {value!r}.")
+        self.vocab_size, self.units, self.features, self.buckets = sizes.values()
+        self.rate, self.seed = dropout, seed
+        self.drop = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+
+    def build(self, ids_shape=None):
+        self.matrix, self.spelling = (
+            self.add_weight(
+                name=name,
+                shape=(rows, self.units),
+                initializer=initializers.RandomNormal(stddev=self.units**-0.5),
+            )
+            for name, rows in (("matrix", self.vocab_size), ("spelling", self.buckets))
+        )
+        self.table, self.starts = (
+            self.add_weight(name=name, shape=shape, dtype="int32", initializer="zeros", trainable=False)
+            for name, shape in (("table", (self.vocab_size, self.features)), ("starts", (self.vocab_size,)))
+        )
+
+    def spell(self, table, starts):
+        """Give every piece its features `(vocab_size, features)`, and 1 where it begins a word: `zoo.text.spell`."""
+        if not self.built:
+            self.build()
+        self.table.assign(table)
+        self.starts.assign(starts)
+
+    def call(self, ids, training=None):
+        own = ops.take(ops.cast(self.matrix, self.compute_dtype), ids, axis=0)
+        own = own * self.drop(ops.ones_like(own[:, :, :1]), training=training)
+        found = ops.take(ops.cast(self.spelling, self.compute_dtype), ops.take(self.table, ids, axis=0), axis=0)
+        x = own + ops.sum(found, axis=-2) * self.features**-0.5
+        word = ops.cumsum(ops.take(self.starts, ids, axis=0), axis=1)
+        same = ops.cast(word[:, :, None] == word[:, None, :], x.dtype)
+        return ops.matmul(same, x) * (self.units / ops.sum(same, axis=-1, keepdims=True)) ** 0.5
+
+    def compute_output_shape(self, ids_shape):
+        return (*ids_shape, self.units)
+
+    def get_config(self):
+        names = ("vocab_size", "units", "features", "buckets", "seed")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}, "dropout": self.rate}
