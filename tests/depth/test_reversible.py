@@ -152,6 +152,17 @@ def test_gradients_on_jax():
     assert done.returncode == 0, done.stderr[-3000:]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_depth_costs_no_memory(backend):
+    """Temporary memory of the compiled step, by XLA's account; keeping everything costs three times as much."""
+    from benchmarks.reformer_memory import elsewhere
+
+    shallow, deep = (elsewhere(backend, "memory", depth, "reversible") for depth in (2, 8))
+    assert deep <= 1.05 * shallow
+    assert elsewhere(backend, "memory", 8, "plain") > 3 * deep
+
+
 def test_two_streams_change_in_turn():
     """The paper's equations, with the sub-layers as they are."""
     stack = made("reversible", kind="multi_head", depth=2)
