@@ -175,8 +175,17 @@ def main(arguments=None):
             rows,
             backend=os.environ.get("KERAS_BACKEND", "tensorflow"),
             cpu_time=options.cpu_time,
+            repeats=options.repeats,
+            peers=options.peer and versions_of(options.peer),
             **summary,
         )
+
+
+def versions_of(python):
+    """Of the peer's libraries."""
+    code = "import json, torch, transformers; print(json.dumps([torch.__version__, transformers.__version__]))"
+    done = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    return dict(zip(("torch", "transformers"), json.loads(done.stdout), strict=True))
 
 
 def summarise(rows, rounds):
