@@ -39,6 +39,7 @@ def scoring(model):
 
     def score(source_ids, source_lengths, target_ids, target_lengths):
         inputs = {"source_ids": source_ids, "source_lengths": source_lengths, "target_ids": _after_bos(target_ids)}
+        inputs["target_lengths"] = target_lengths + 1
         column = ops.zeros_like(target_ids[:, :1])
         position = ops.arange(ops.shape(target_ids)[1] + 1, dtype="int32")[None, :]
         labels = ops.where(position < target_lengths[:, None], ops.concatenate([target_ids, column], axis=1), EOS)
@@ -51,7 +52,7 @@ def text_scoring(model):
     """`log p(text | BOS)` of a language model, summed over `lengths` positions."""
 
     def score(token_ids, lengths):
-        logits = model({"token_ids": _after_bos(token_ids)}, training=False)
+        logits = model({"token_ids": _after_bos(token_ids), "lengths": lengths + 1}, training=False)
         return {"log_probs": _log_probs(logits[:, :-1], token_ids, lengths)}
 
     return score

@@ -10,6 +10,11 @@ def length_mask(lengths, time):
     return ops.arange(time, dtype="int32")[None, :] < ops.cast(lengths, "int32")[:, None]
 
 
+def optional_mask(lengths, x):
+    """The mask of `x (batch, time, ...)`, or None where no lengths are given: every position counts."""
+    return None if lengths is None else length_mask(lengths, ops.shape(x)[1])
+
+
 def masked_softmax(scores, mask=None):
     """Softmax over the last axis where `mask` holds; exactly 0 elsewhere, and all 0 where nothing is valid.
 

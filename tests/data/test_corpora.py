@@ -81,6 +81,14 @@ def test_running_text_is_cut_at_nine_tenths(tmp_path):
         running_text(tmp_path, "test")
 
 
+def test_running_text_may_have_a_file_for_each_split(tmp_path):
+    write(tmp_path / "train.txt.gz", "a", "", " b")
+    write(tmp_path / "test.txt", "c")
+    assert running_text(tmp_path, "train") == "a\n\n b\n" and running_text(tmp_path, "test") == "c\n"
+    with pytest.raises(ValueError, match="looked for valid.txt"):
+        running_text(tmp_path, "valid")
+
+
 def test_what_is_missing_is_named(tmp_path):
     with pytest.raises(ValueError, match="There is no file .*TREC.train"):
         trec(tmp_path, "train")

@@ -110,8 +110,8 @@ CASES = [
     language_model("sinusoidal", core=True),
     language_model("learned", "macaron", lambda: LearnedPositions(11)),
     # In 16 bits a query next to the border of two buckets falls into the other one, and meets other keys.
-    Case("transformer-reformer", reformer, batch, called, without=("bfloat16",)),
-    Case("language-model-reformer", reformer_language_model, causal_text, called),
+    Case("reformer", reformer, batch, called, without=("bfloat16",)),
+    Case("reformer-language-model", reformer_language_model, causal_text, called),
     Case("classifier", lambda: Classifier(TARGETS, 3, stack("pre_norm", 1)), text, called, core=True),
     Case("tagger", lambda: Tagger(TARGETS, 5, stack("post_norm", 1), ConvolutionalPositions(3)), text, called),
 ]

@@ -11,6 +11,7 @@ from tests.contracts import lengths, token_ids
 from tests.models.cases import TARGETS, stack
 from tests.steps import BOS, check_steps
 from zoo.decoding import greedy
+from zoo.depth import make_reformer_stack
 from zoo.embeddings import ConvolutionalPositions, LearnedPositions
 from zoo.models import LanguageModel
 
@@ -132,3 +133,14 @@ def test_settings_are_checked():
         LanguageModel(TARGETS, stack("pre_norm"), ConvolutionalPositions(3))
     with pytest.raises(ValueError, match="needs a memory"):
         LanguageModel(TARGETS, stack("pre_norm", cross=True))({"token_ids": TEXT})
+
+
+def test_padding_changes_nothing_where_attention_sorts():
+    """Several chunks of LSH attention: what stands behind the lengths, and how much, does not matter."""
+    model = LanguageModel(TARGETS, make_reformer_stack(1, 6, 2, 8, {"num_buckets": 4, "chunk_length": 3}, seed=1))
+    text, length = token_ids(((3, 9),), 9, TARGETS), np.array([9], "int32")
+    alone = ops.convert_to_numpy(model({"token_ids": text, "lengths": length}))
+    for extra in (1, 7):
+        padded = np.concatenate([text, token_ids(((5, extra),), extra, TARGETS)], axis=1)
+        padded = ops.convert_to_numpy(model({"token_ids": padded, "lengths": length}))
+        np.testing.assert_allclose(padded[:, :9], alone, atol=1e-5)

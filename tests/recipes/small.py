@@ -34,6 +34,22 @@ KINDS = {
     "language_model": COMMON
     | STACK
     | {"model": "language_model", "data": "text", "task": "text", "source_pieces": "char", "context": 5},
+    "reformer": COMMON
+    | STACK
+    | {
+        "model": "language_model",
+        "data": "text",
+        "task": "text",
+        "source_pieces": "char",
+        "context": 12,
+        "block": "reversible",
+        "positions": "axial",
+        "axial_columns": 4,
+        "hash_rounds": 2,
+        "hash_buckets": 4,
+        "hash_chunk": 4,
+        "feedforward_chunks": 2,
+    },
     "completions": REVERSAL
     | STACK
     | {"model": "language_model", "data": "duplication", "source_pieces": "char", "source_vocab_size": 60},

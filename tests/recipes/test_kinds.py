@@ -12,7 +12,7 @@ from zoo import recipes
 from zoo.data import first_pieces
 from zoo.recipes import corpora
 from zoo.recipes.models import make_model
-from zoo.text import BOS, EOS
+from zoo.text import BOS, EOS, PAD
 
 QUICK = ("language_model", "tagger")
 
@@ -110,8 +110,9 @@ def nats(run, text):
     ids, total = tokenizer.encode([text])[0], 0.0
     for start in range(0, len(ids), one.context):
         window = ids[start : start + one.context]
-        logits = np.asarray(model({"token_ids": np.array([[BOS, *window[:-1]]], "int32")}), "float64")[0]
-        total -= sum(row[token] - math.log(np.exp(row).sum()) for row, token in zip(logits, window, strict=True))
+        padded = [*window, *[PAD] * (one.context - len(window))]  # which LSH attention sorts like any other token
+        logits = np.asarray(model({"token_ids": np.array([[BOS, *padded[:-1]]], "int32")}), "float64")[0]
+        total -= sum(row[token] - math.log(np.exp(row).sum()) for row, token in zip(logits, window, strict=False))
     return total / len(text)
 
 

@@ -116,14 +116,20 @@ def tagged(directory: str | os.PathLike, split: str) -> tuple[list[str], list[st
 
 
 def running_text(directory: str | os.PathLike, split: str) -> str:
-    """`input.txt` of a directory: its first 90 % of characters is "train", the rest "valid" (nanoGPT's split).
+    """`train.txt`, `valid.txt` or `test.txt` of a directory, plain or `.gz`.
+
+    Where there is but `input.txt`, its first 90 % of characters are "train", the rest "valid" (nanoGPT's split).
 
     Raises:
         ValueError: another split, or no such file.
     """
-    if split not in ("train", "valid"):
-        raise ValueError(f"A running text has the splits train and valid; received {split!r}.")
-    text = "\n".join(read_lines(Path(directory) / "input.txt")) + "\n"
+    _check_split(split)
+    whole = [path for path in (Path(directory) / name for name in ("input.txt", "input.txt.gz")) if path.is_file()]
+    if not whole:
+        return "\n".join(read_lines(find(directory, split, ".txt"))) + "\n"
+    if split == "test":
+        raise ValueError(f"{whole[0]} is cut into the splits train and valid; received {split!r}.")
+    text = "\n".join(read_lines(whole[0])) + "\n"
     cut = int(0.9 * len(text))
     return text[:cut] if split == "train" else text[cut:]
 

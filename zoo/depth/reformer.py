@@ -18,6 +18,7 @@ def make_reformer_stack(
     memory="reversible",
     dropout=0.1,
     cross=False,
+    activation="relu",
     seed=None,
 ):
     """A `ReversibleStack` of `PreNorm` blocks: LSH attention, attention over a memory if `cross`, feed-forward.
@@ -37,6 +38,7 @@ def make_reformer_stack(
         memory: what a training step keeps, "plain", "checkpoint" or "reversible": see `ReversibleStack`.
         dropout: on each branch.
         cross: whether the blocks attend to a memory, as a decoder's do.
+        activation: of the feed-forward layers.
         seed: of the dropouts and of the rotations.
 
     Example:
@@ -53,7 +55,7 @@ def make_reformer_stack(
             attention = MultiHeadAttention(units, num_heads)
         else:
             attention = LSHAttention(units, num_heads, seed=base, **hashing)
-        feedforward = FeedForward(units, hidden_units)
+        feedforward = FeedForward(units, hidden_units, activation)
         return PreNorm(
             attention,
             feedforward if chunks == 1 else ChunkedFeedForward(feedforward, chunks),

@@ -7,6 +7,7 @@ from zoo.composed import Composed
 from zoo.decoding.loop import BOS
 from zoo.dropout import Dropout
 from zoo.embeddings import SinusoidalPositions, TokenEmbedding
+from zoo.masks import optional_mask
 from zoo.models import signatures
 from zoo.registry import register
 
@@ -18,9 +19,10 @@ class LanguageModel(Composed, keras.Model):
     A text begins with BOS. In the step protocol the prompt is the source: `encode` reads all but its last token, which
     `start` gives as the first one to feed.
 
-    Call arguments: a dict of `token_ids (batch, time)` int32, BOS and then the text.
+    Call arguments: a dict of `token_ids (batch, time)` int32, BOS and then the text; and `lengths (batch,)` int32, BOS
+    included, if the attention sorts its positions (LSH), so that padding is told from text.
     Returns: logits `(batch, time, vocab_size)`, float32.
-    Masking: none is needed; a position sees nothing behind it.
+    Masking: else none is needed; a position sees nothing behind it.
 
     Args:
         vocab_size: number of token ids.
@@ -66,7 +68,8 @@ class LanguageModel(Composed, keras.Model):
 
     def call(self, inputs, training=None):
         x = self.drop(self.positions(self.embedding(inputs["token_ids"])), training=training)
-        return self.embedding.logits(self.decoder(x, causal=True, training=training))
+        mask = optional_mask(inputs.get("lengths"), x)
+        return self.embedding.logits(self.decoder(x, mask=mask, causal=True, training=training))
 
     @property
     def longest_prompt(self):

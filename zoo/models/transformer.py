@@ -7,7 +7,7 @@ from zoo.composed import Composed
 from zoo.decoding.loop import BOS
 from zoo.dropout import Dropout
 from zoo.embeddings import SinusoidalPositions, TokenEmbedding
-from zoo.masks import length_mask
+from zoo.masks import length_mask, optional_mask
 from zoo.models import signatures
 from zoo.registry import register
 from zoo.seeds import shifted
@@ -22,7 +22,8 @@ class Transformer(Composed, keras.Model):
     `shared=True` the source has it too (`E' = E`), as in the paper.
 
     Call arguments: a dict of `source_ids (batch, source_time)`, `source_lengths (batch,)` and `target_ids
-    (batch, time)`, int32, where target_ids is BOS and then the target (teacher forcing).
+    (batch, time)`, int32, where target_ids is BOS and then the target (teacher forcing); and `target_lengths (batch,)`
+    if the decoder's attention sorts its positions (LSH), so that padding is told from targets.
     Returns: logits `(batch, time, target_vocab_size)`, float32.
     Masking: from the lengths; padding, its content and the other rows never change a row.
     Search sees `encode`, `start`, `step` and `reorder` (the step protocol): the memory's keys and values are computed
@@ -89,7 +90,9 @@ class Transformer(Composed, keras.Model):
         mask = length_mask(inputs["source_lengths"], ops.shape(inputs["source_ids"])[1])
         memory = self._encode(inputs["source_ids"], mask, training)
         x = self.target_drop(self.positions(self.target_embedding(inputs["target_ids"])), training=training)
-        outputs = self.decoder(x, memory=memory, memory_mask=mask, causal=True, training=training)
+        target_mask = optional_mask(inputs.get("target_lengths"), x)
+        masks = {"mask": target_mask, "memory_mask": mask}
+        outputs = self.decoder(x, memory=memory, causal=True, training=training, **masks)
         return self.target_embedding.logits(outputs)
 
     def _encode(self, source_ids, mask, training=None):

@@ -3,8 +3,8 @@
 import random
 from contextlib import contextmanager
 
-from zoo.depth import make_stack
-from zoo.embeddings import ConvolutionalPositions, LearnedPositions, SpelledEmbedding
+from zoo.depth import make_reformer_stack, make_stack
+from zoo.embeddings import AxialPositions, ConvolutionalPositions, LearnedPositions, SpelledEmbedding
 from zoo.models import Classifier, LanguageModel, Seq2Seq, Tagger, Transformer
 from zoo.seeds import shifted
 
@@ -25,17 +25,20 @@ def make_model(recipe, *sizes):
 
 
 def _stack(recipe, number=0, cross=False):
-    return make_stack(
-        recipe.num_layers,
-        recipe.units,
-        recipe.num_heads,
-        recipe.hidden_units,
-        block=recipe.block,
-        dropout=recipe.dropout,
-        cross=cross,
-        activation=recipe.activation,
-        seed=shifted(recipe.seed, SEEDS_PER_STACK * (number + 1)),
-    )
+    sizes = recipe.num_layers, recipe.units, recipe.num_heads, recipe.hidden_units
+    seed = shifted(recipe.seed, SEEDS_PER_STACK * (number + 1))
+    common = {"dropout": recipe.dropout, "cross": cross, "activation": recipe.activation, "seed": seed}
+    if recipe.block != "reversible":
+        return make_stack(*sizes, block=recipe.block, **common)
+    return make_reformer_stack(*sizes, _hashing(recipe), recipe.feedforward_chunks, recipe.memory, **common)
+
+
+def _hashing(recipe):
+    """The settings of LSH attention, None for full attention."""
+    if not recipe.hash_rounds:
+        return None
+    sizes = {"num_buckets": recipe.hash_buckets, "chunk_length": recipe.hash_chunk, "rounds": recipe.hash_rounds}
+    return {**sizes, "resample": recipe.hash_resample}
 
 
 def _dropout(recipe):
@@ -46,6 +49,8 @@ def _positions(recipe):
     """The layer, None for sinusoids."""
     if recipe.positions == "convolutional":
         return ConvolutionalPositions(recipe.convolution_width)
+    if recipe.positions == "axial":
+        return AxialPositions((-(-recipe.context // recipe.axial_columns), recipe.axial_columns))
     return LearnedPositions(recipe.context) if recipe.positions == "learned" else None
 
 

@@ -22,7 +22,7 @@ READ_BY = {  # which models read which data
 POSITIONS_OF = {  # which positions a model takes
     "seq2seq": ("sinusoidal",),
     "transformer": ("sinusoidal",),
-    "language_model": ("sinusoidal", "learned"),
+    "language_model": ("sinusoidal", "learned", "axial"),
     "classifier": ("sinusoidal", "convolutional"),
     "tagger": ("sinusoidal", "convolutional"),
 }
@@ -81,13 +81,22 @@ class Recipe:
     attention: Literal["additive", "dot", "none"] = "additive"
 
     # of the others
-    block: Literal["post_norm", "pre_norm", "macaron"] = "pre_norm"
+    block: Literal["post_norm", "pre_norm", "macaron", "reversible"] = "pre_norm"
     num_heads: int = 4
     hidden_units: int = 512  # of the feed-forward layers; Macaron's two have half each
     activation: Literal["relu", "gelu"] = "relu"
     context: int = 64  # tokens that a language model sees in training
-    positions: Literal["sinusoidal", "learned", "convolutional"] = "sinusoidal"  # learned ones end at `context`
+    positions: Literal["sinusoidal", "learned", "convolutional", "axial"] = "sinusoidal"  # learned, axial: to `context`
     convolution_width: int = 3  # of convolutional positions
+    axial_columns: int = 64  # of axial positions
+
+    # of reversible blocks
+    memory: Literal["plain", "checkpoint", "reversible"] = "reversible"  # what a training step keeps
+    feedforward_chunks: int = 1  # parts of the sequence, one after the other
+    hash_rounds: int = 2  # of LSH attention; 0 is full attention
+    hash_buckets: int = 16  # an even number, about 2 * context / hash_chunk
+    hash_chunk: int = 64  # positions that look at each other and at the chunk before
+    hash_resample: bool = False  # other rotations in each training step
 
     # Batches
     batch_size: int = 64
