@@ -74,7 +74,7 @@ class Kind:
         raise NotImplementedError
 
     def cases(self, vocabularies):
-        """`(row name, inputs)` of the parity check; "drive" steps through `target_ids`, see `forced`."""
+        """`(row name, inputs)` of the parity check; "drive" steps through `target_ids`, see `expected_logits`."""
         raise NotImplementedError
 
     def facts(self):

@@ -97,8 +97,27 @@ class Generate(Kind):
             "target_lengths": target_lengths,
         }
 
+    def expected_logits(self, token_ids, lengths, target_ids):
+        """Logits before each token of `target_ids` and behind the last: what the exported steps must come to.
+
+        In one pass of the whole model, or step by step where its pass is an approximation of its steps (LSH attention).
+        """
+        decoder = getattr(self.model, "decoder", None)
+        look = self._stepped if getattr(decoder, "approximate", False) else self.forced
+        return look(token_ids=token_ids, lengths=lengths, target_ids=target_ids)
+
+    def _stepped(self, token_ids, lengths, target_ids):
+        memory = self.model.encode(token_ids, lengths)
+        token, state = self.model.start(memory)
+        found = []
+        for following in [*target_ids.T[:, :, None], None]:
+            logits, state = self.model.step(token, state, memory)
+            found.append(np.asarray(logits)[:, 0])
+            token = following
+        return {"logits": np.stack(found, axis=1)}
+
     def forced(self, token_ids, lengths, target_ids):
-        """Logits before each token of `target_ids` and behind the last, in one pass: what steps must come to."""
+        """The logits in one pass."""
         return self._teach(source_ids=token_ids, source_lengths=lengths, target_ids=with_bos(target_ids))
 
     def _teach(self, **inputs):

@@ -22,7 +22,7 @@ def expectation(kind, tokenizers, texts):
         number += 1
 
     for name, inputs in kind.cases([tokenizer.vocab_size for tokenizer in tokenizers]):
-        enter(name, inputs, kind.forced(**inputs) if name == "drive" else kind.ask(name, **inputs))
+        enter(name, inputs, kind.expected_logits(**inputs) if name == "drive" else kind.ask(name, **inputs))
     if texts:
         answers = [kind.answer(tokenizers, text) for text in texts]  # one at a time: batch-mates must not matter
         outputs = {key: stacked([answer[key] for answer in answers]) for key in answers[0]}

@@ -63,6 +63,8 @@ class LSHAttention(layers.Layer):
     Reference: https://arxiv.org/abs/2001.04451, section 2.
     """
 
+    approximate = True  # the pass over a whole sequence, of the steps: see above
+
     def __init__(
         self,
         units,

@@ -56,6 +56,11 @@ class Stack(Composed, layers.Layer):
         if self.blocks[-1].needs_final_norm:
             self.final_norm = layers.LayerNormalization(epsilon=EPSILON, name="final_norm", dtype=self.dtype_policy)
 
+    @property
+    def approximate(self):
+        """Whether a pass over a whole sequence approximates the steps, as hashing does, instead of equalling them."""
+        return any(getattr(block.attention, "approximate", False) for block in self.blocks)
+
     def build(self, x_shape, memory_shape=None):
         for block in self.blocks:
             if not block.built:
