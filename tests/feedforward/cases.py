@@ -1,7 +1,7 @@
 """The position-wise networks as cases of the contract battery."""
 
 from tests.contracts import Case, sequences
-from zoo.feedforward import ChunkedFeedForward, FeedForward
+from zoo.feedforward import ChunkedFeedForward, FeedForward, ProductKeyMemory
 
 
 def positions(rows, time, noise):
@@ -17,4 +17,19 @@ CASES = [
     Case("feedforward-gelu", lambda: FeedForward(5, 11, "gelu"), positions, called),
     Case("chunked-2", lambda: ChunkedFeedForward(FeedForward(5, 11), 2), positions, called, core=True),
     Case("chunked-3-gelu", lambda: ChunkedFeedForward(FeedForward(5, 7, "gelu"), 3), positions, called),
+]
+
+
+def memory(name, core=False, without=(), **settings):
+    def make():
+        return ProductKeyMemory(5, **{"num_keys": 7, "num_heads": 2, "k": 5, "query_dim": 6, "seed": 1, **settings})
+
+    return Case(f"product-key-{name}", make, positions, called, without, core)
+
+
+CASES += [
+    # In 16 bits another of two keys that are alike may be the nearer one, and its value is another.
+    memory("batch-norm", core=True, without=("bfloat16",)),
+    memory("layer-norm", query_norm="layer", without=("bfloat16",)),
+    memory("all-slots", num_keys=2, k=4, query_norm=None),
 ]

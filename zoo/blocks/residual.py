@@ -85,8 +85,10 @@ class Block(Composed, layers.Layer):
         return self._run(x, self.functions(mask, memory, memory_mask, causal, training), training)
 
     def functions(self, mask=None, memory=None, memory_mask=None, causal=False, training=None):
-        """The sub-layers that attend, as functions of their own input alone."""
+        """The sub-layers that attend or look at the mask, as functions of their own input alone."""
+        masked = [name for name in self.present if getattr(getattr(self, name), "uses_mask", False)]
         return {
+            **{name: partial(getattr(self, name), mask=mask, training=training) for name in masked},
             "attention": lambda h: self.attention(h, value_mask=mask, causal=causal, training=training),
             "cross_attention": lambda h: self.cross_attention(h, memory, value_mask=memory_mask, training=training),
         }

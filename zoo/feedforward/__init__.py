@@ -2,5 +2,6 @@
 
 from zoo.feedforward.chunked import ChunkedFeedForward
 from zoo.feedforward.dense import FeedForward
+from zoo.feedforward.product_key import ProductKeyMemory
 
-__all__ = ["ChunkedFeedForward", "FeedForward"]
+__all__ = ["ChunkedFeedForward", "FeedForward", "ProductKeyMemory"]
