@@ -10,6 +10,7 @@ import numpy as np
 from keras import ops
 
 from zoo.recall import recording, replaying
+from zoo.rows import tapping
 
 DRAWS = 1024  # random numbers that one pass may draw from one seed generator before the next pass repeats them
 
@@ -83,7 +84,7 @@ class Piece:
         pairs = [*zip(self.trained, trained, strict=True), *zip([*self.fixed, *self.seeds], fixed, strict=True)]
         scope = keras.StatelessScope(pairs, collect_losses=True)
         before = [scope.get_current_value(each) for each in self.fixed]
-        with scope:
+        with scope, tapping(None):  # the gradient of a table is whole where it is computed again
             output = self.function(x, *sides)
         pairs = zip(self.fixed, before, strict=True)
         changed = [each.path for each, value in pairs if scope.get_current_value(each) is not value]

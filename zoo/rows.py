@@ -18,18 +18,18 @@ class Taps:
     """What the lookups of one pass read: tables, indices and weights `(positions, rows)`; and zeros they add.
 
     Args:
-        zeros: one a lookup, `(positions, units)`; None where their shapes are still to be found (`shapes`).
+        zeros: one a lookup, `(positions, units)`; None where their shapes are still to be found (of `outputs`).
     """
 
     def __init__(self, zeros=None):
-        self.zeros, self.tables, self.indices, self.weights, self.shapes = zeros, [], [], [], []
+        self.zeros, self.tables, self.indices, self.weights, self.outputs = zeros, [], [], [], []
 
     def add(self, table, indices, weights, outputs):
         number = len(self.tables)
         self.tables.append(table)
         self.indices.append(indices)
         self.weights.append(ops.stop_gradient(weights))
-        self.shapes.append(outputs)
+        self.outputs.append(ops.stop_gradient(outputs))
         return outputs if self.zeros is None else outputs + self.zeros[number]
 
 

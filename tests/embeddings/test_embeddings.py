@@ -170,3 +170,11 @@ def test_spelling_is_never_hidden():
     plain, hidden = (ops.convert_to_numpy(layer(ids, training=training)) for training in (False, True))
     steps = np.round((hidden - ops.convert_to_numpy(plain)) / np.sqrt(5), 4)  # -1 where hidden, +1 where kept
     assert set(np.unique(steps)) == {-1.0, 1.0} and (steps == steps[:, :, :1]).all()
+
+
+@pytest.mark.parametrize("make", [lambda: LearnedPositions(97), lambda: AxialPositions((31, 29))])
+def test_learned_positions_start_with_the_variance_of_sinusoids(make):
+    length = 90
+    x = np.zeros((1, length, 64), "float32")
+    found, sinusoids = (ops.convert_to_numpy(layer(x)) for layer in (make(), SinusoidalPositions()))
+    assert abs(found.var() - 0.5) < 0.05 and abs((sinusoids**2).mean() - 0.5) < 1e-3

@@ -1,8 +1,9 @@
 """Axial positions: learned positions for long texts, from two small matrices instead of a large one."""
 
 from keras import ops
+from keras.initializers import RandomNormal
 
-from zoo.embeddings.positions import Positions
+from zoo.embeddings.positions import STDDEV, Positions
 from zoo.registry import register
 
 
@@ -49,7 +50,8 @@ class AxialPositions(Positions):
             )
         names = zip(("rows", "columns"), self.shape, strict=True)
         self.rows, self.columns = (
-            self.add_weight(name=name, shape=(size, units // 2), initializer="uniform") for name, size in names
+            self.add_weight(name=name, shape=(size, units // 2), initializer=RandomNormal(stddev=STDDEV))
+            for name, size in names
         )
 
     def call(self, x, mask=None):

@@ -4,9 +4,11 @@ import math
 
 import numpy as np
 from keras import layers, ops
+from keras.initializers import RandomNormal
 
 from zoo.registry import register
 
+STDDEV = 0.5**0.5  # of learned positions at the start: that of sinusoids. Smaller ones are drowned by the embeddings
 LONGEST = 10_000.0  # the longest wave has 2 pi times as many positions
 
 
@@ -64,7 +66,7 @@ class LearnedPositions(Positions):
     """`x + P`, `P` a trained matrix: good for at most `max_positions` positions.
 
     Shapes: `(batch, time, units)` -> the same. `at(positions)`: `(...)` -> `(..., units)`; positions beyond the matrix
-    take its last row.
+    take its last row. Entries start with the variance of sinusoids, 1/2, beside embeddings of variance 1.
 
     Args:
         max_positions: rows of the matrix.
@@ -82,7 +84,8 @@ class LearnedPositions(Positions):
         self.max_positions = max_positions
 
     def build(self, x_shape):
-        self.matrix = self.add_weight(name="matrix", shape=(self.max_positions, x_shape[-1]), initializer="uniform")
+        shape = self.max_positions, x_shape[-1]
+        self.matrix = self.add_weight(name="matrix", shape=shape, initializer=RandomNormal(stddev=STDDEV))
 
     def call(self, x, mask=None):
         self.check_length(x)

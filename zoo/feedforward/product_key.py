@@ -32,8 +32,8 @@ def product_top_k(first, second, k):
 def memory_usage(weights):
     """`{"usage", "kl"}` of the `(slots,)` weights that a text laid on each slot (`ProductKeyMemory.slot_weights`).
 
-    `usage` is the share of slots with any weight at all; `kl = log(slots) + sum_i z_i log z_i`, in nats, the distance of
-    the normalised weights from uniform ones: 0 where all slots are used alike, `log(slots)` where one does all the work.
+    `usage` is the share of slots with any weight at all. `kl = log(slots) + sum_i z_i log z_i`, in nats, is how far
+    the normalised weights are from uniform ones: 0 where all slots are used alike, `log(slots)` where one does it all.
     """
     weights = ops.cast(weights, "float32")
     shares = weights / ops.maximum(ops.sum(weights), keras.config.epsilon())
@@ -47,20 +47,21 @@ class ProductKeyMemory(layers.Layer):
     """`y = sum_h sum_(i in I_h) w_hi v_i`, `w_h = softmax` over the `k` keys nearest to the head's query, `I_h`.
 
     A head's query `q_h = norm(W_h x + b_h)` has two halves, and its `num_keys^2` keys are all pairs of two sets of
-    `num_keys` half-keys: `score(i, j) = q' . c_i + q'' . c'_j`. The `k` best pairs are found exactly among the pairs of the `k`
-    best halves (`product_top_k`). Slot `i * num_keys + j` holds the value `v`; all heads share the values.
+    `num_keys` half-keys: `score(i, j) = q' . c_i + q'' . c'_j`. The `k` best pairs are found exactly among the pairs of
+    the `k` best halves (`product_top_k`). Slot `i * num_keys + j` holds the value `v`; all heads share the values.
 
     A position reads `num_heads * k` of `num_keys^2` values, and its gradient is as few: `zoo.training.RowAdam` updates
     the rows that were read, at a learning rate of their own.
 
-    Shapes: `(batch, time, query_units)` -> `(batch, time, units)`. Cost of a position: `O(num_heads (num_keys query_dim +
-    k^2 + k units))` in time; `num_keys^2 units` parameters.
+    Shapes: `(batch, time, query_units)` -> `(batch, time, units)`. Cost of a position: `O(num_heads (num_keys query_dim
+    + k^2 + k units))` in time; `num_keys^2 units` parameters.
 
-    Masking: `mask (batch, time)` bool, True = keep, keeps padding out of the statistics of the batch norm; blocks give it.
+    Masking: `mask (batch, time)` bool, True = keep, keeps padding out of the statistics of the batch norm; blocks give
+    it.
 
     Causality: in training a batch norm's statistics are those of the whole batch, later positions included, as in the
-    paper. In evaluation and when written step by step it is a fixed affine map and nothing leaks. Where that will not do, or
-    under a recompute ("checkpoint", "reversible"), take `query_norm="layer"`.
+    paper. In evaluation and step by step it is a fixed affine map and nothing leaks. Where that will not do, or under
+    a recompute ("checkpoint", "reversible"), take `query_norm="layer"`.
 
     Args:
         units: width of the output.
@@ -128,6 +129,7 @@ class ProductKeyMemory(layers.Layer):
             initializer=initializers.RandomNormal(stddev=self.units**-0.5, seed=shifted(self.seed, 1)),
             autocast=False,  # a cast would copy all slots, and their gradient
         )
+        self.values.row_updates = True  # see zoo.training.RowAdam
 
     def call(self, x, mask=None, training=None):
         indices, weights = self.select(x, mask, training)
@@ -137,7 +139,7 @@ class ProductKeyMemory(layers.Layer):
         return ops.cast(outputs, self.compute_dtype)
 
     def select(self, x, mask=None, training=None):
-        """The slots that each position reads, and how much of each: two `(batch, time, num_heads, k)`, int32, float32."""
+        """The slots that each position reads, and how much of each: int32, float32 `(batch, time, num_heads, k)`."""
         first, second = self.half_scores(self.queries(x, mask, training))
         scores, indices = product_top_k(first, second, self.k)
         return indices, ops.exp(scores - ops.logsumexp(scores, axis=-1, keepdims=True))
@@ -157,7 +159,7 @@ class ProductKeyMemory(layers.Layer):
         return tuple(ops.einsum("bthd,hnd->bthn", part, self.keys[side]) for side, part in enumerate(parts))
 
     def slot_weights(self, x, mask=None):
-        """`(slots,)` float32: all that the positions of `x` laid on each slot. Sum it over a text for `memory_usage`."""
+        """`(slots,)` float32: what the positions of `x` laid on each slot. Sum it over a text for `memory_usage`."""
         indices, weights = self.select(x)
         if mask is not None:
             weights = ops.where(mask[:, :, None, None], weights, 0.0)

@@ -4,6 +4,7 @@ from zoo.training.checkpoints import average, load_weights, save_weights
 from zoo.training.loop import Plan, Progress, best_path, checkpoint_path, fit, validate
 from zoo.training.losses import SmoothedCrossEntropy
 from zoo.training.metrics import JUDGES, summarise, token_sums
+from zoo.training.row_adam import RowAdam
 from zoo.training.schedules import (
     ConstantRate,
     CosineDecay,
@@ -21,6 +22,7 @@ __all__ = [
     "LinearDecay",
     "Plan",
     "Progress",
+    "RowAdam",
     "SmoothedCrossEntropy",
     "average",
     "best_path",

@@ -3,7 +3,9 @@
 import jax
 import jax.numpy as jnp
 
+from zoo.rows import Taps, tapping
 from zoo.training.metrics import token_sums
+from zoo.training.row_adam import RowAdam, row_gradients
 from zoo.training.steps import model_inputs
 
 
@@ -22,17 +24,29 @@ class JaxSteps:
             optimizer.variables,
         )
 
-        def compute_loss(trainable, fixed, batch):
-            logits, fixed, extra = model.stateless_call(
-                trainable, fixed, model_inputs(batch), training=True, return_losses=True
-            )
+        tables = [variable for variable in model.trainable_variables if getattr(variable, "row_updates", False)]
+        by_rows = bool(tables) and isinstance(optimizer, RowAdam)
+
+        def compute_loss(trainable, zeros, fixed, batch):
+            taps = Taps(zeros)
+            with tapping(taps if by_rows else None):
+                logits, fixed, extra = model.stateless_call(
+                    trainable, fixed, model_inputs(batch), training=True, return_losses=True
+                )
             value = loss(batch["labels"], logits, sample_weight=batch["weights"])
-            return value + sum(extra), fixed
+            tables[:] = taps.tables
+            return value + sum(extra), (fixed, taps.indices, taps.weights, taps.outputs)
 
         def train(state, batch):
             trainable, fixed, slots = state
-            gradient = jax.value_and_grad(compute_loss, has_aux=True)
-            (value, fixed), gradients = gradient(trainable, fixed, batch)
+            zeros = None
+            if by_rows:
+                outputs = jax.eval_shape(compute_loss, trainable, None, fixed, batch)[1][-1]
+                zeros = [jnp.zeros(output.shape, output.dtype) for output in outputs]
+            gradient = jax.value_and_grad(compute_loss, argnums=(0, 1), has_aux=True)
+            (value, (fixed, *read, _)), (gradients, upstream) = gradient(trainable, zeros, fixed, batch)
+            if by_rows:
+                gradients = row_gradients(model.trainable_variables, gradients, tables, *read, upstream)
             trainable, slots = optimizer.stateless_apply(slots, gradients, trainable)
             return (trainable, fixed, slots), value
 
