@@ -1,0 +1,138 @@
+"""Adam that updates, of a large table, the rows that a step has read, and touches no other."""
+
+import keras
+from keras import ops
+
+from zoo.registry import register
+
+
+class RowGradient:
+    """The gradient of a table in factors: `dV[i] = sum of weights[t, j] * upstream[t] over indices[t, j] = i`.
+
+    Args:
+        indices, weights: `(positions, rows)`.
+        upstream: `(positions, units)`.
+    """
+
+    def __init__(self, indices, weights, upstream):
+        self.indices, self.weights, self.upstream = indices, weights, upstream
+
+    def pairs(self):
+        """`(slots (n,), gradients (n, units))`, a slot as often as it was read."""
+        rows = self.weights[..., None] * self.upstream[..., None, :]
+        return ops.reshape(self.indices, (-1,)), ops.reshape(rows, (-1, rows.shape[-1]))
+
+
+def row_gradients(variables, gradients, tables, indices, weights, upstream):
+    """The gradients of all variables, where those of tables that a pass has tapped (`zoo.rows`) are `RowGradient`s."""
+    found = {}
+    for table, *factors in zip(tables, indices, weights, upstream, strict=True):
+        found.setdefault(id(table), []).append(factors)
+    merged = {
+        key: RowGradient(*(ops.concatenate(parts, axis=0) for parts in zip(*each, strict=True)))
+        for key, each in found.items()
+    }
+    return [merged.get(id(variable), whole) for variable, whole in zip(variables, gradients, strict=True)]
+
+
+def pairs_of(gradient):
+    """Of a `RowGradient` or of TensorFlow's `IndexedSlices`."""
+    if isinstance(gradient, RowGradient):
+        return gradient.pairs()
+    return gradient.indices, gradient.values
+
+
+def is_rows(gradient):
+    return isinstance(gradient, RowGradient) or type(gradient).__name__ == "IndexedSlices"
+
+
+def summed(slots, gradients):
+    """`(slots, gradients)` sorted by slot, where each copy of a slot has the sum of all its gradients."""
+    order = ops.argsort(slots)
+    slots, gradients = ops.take(slots, order), ops.take(gradients, order, axis=0)
+    new = ops.concatenate([ops.zeros((1,), "int32"), ops.cast(slots[1:] != slots[:-1], "int32")])
+    groups = ops.cumsum(new)
+    sums = ops.segment_sum(gradients, groups, num_segments=ops.shape(gradients)[0])
+    return slots, ops.take(sums, groups, axis=0)
+
+
+def write_rows(variable, slots, rows):
+    """Set these rows in place; copies of a slot have equal rows."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        variable.value.scatter_update(tf.IndexedSlices(rows, slots))
+    else:
+        variable.assign(variable.value.at[slots].set(rows, indices_are_sorted=True))
+
+
+@register
+class RowAdam(keras.optimizers.Adam):
+    """Adam, and for tables marked `row_updates` its lazy form, `row_learning_rate` apart from the schedule.
+
+    For a row `i` that the step has read, with its gradient `g`: `m_i <- b1 m_i + (1 - b1) g`, `v_i <- b2 v_i + (1 - b2)
+    g^2`, `V_i <- V_i - rate sqrt(1 - b2^t) / (1 - b1^t) m_i / (sqrt(v_i) + eps)`. Rows that were not read stay as they
+    are: no momentum moves them and no weight decay shrinks them, where Adam would touch all. Time and memory of an
+    update grow with the rows read and not with the table; the state does (`m` and `v`).
+
+    Clipping: the norm of the other variables' gradients alone counts; a table's rows are not clipped.
+
+    Args:
+        learning_rate: of all other variables, a number or a schedule.
+        row_learning_rate: of the tables; the paper's is constant, 1e-3, four times that of the keys.
+        **kwargs: as of `keras.optimizers.Adam`.
+
+    Raises:
+        ValueError: `row_learning_rate` is not positive.
+
+    Example:
+        >>> from zoo.training import RowAdam
+        >>> RowAdam(2.5e-4, row_learning_rate=1e-3, beta_2=0.98).row_learning_rate
+        0.001
+
+    Reference: https://arxiv.org/abs/1907.05242, section 4.2 ("sparse updates").
+    """
+
+    def __init__(self, learning_rate=2.5e-4, row_learning_rate=1e-3, **kwargs):
+        if not row_learning_rate > 0:
+            raise ValueError(f"RowAdam needs a positive row_learning_rate. Received: {row_learning_rate!r}.")
+        super().__init__(learning_rate, **kwargs)
+        self.row_learning_rate = row_learning_rate
+
+    def apply(self, grads, trainable_variables=None):
+        variables = list(self._trainable_variables if trainable_variables is None else trainable_variables)
+        if not self.built:
+            self.build(variables)
+        tables = [
+            is_rows(grad) and getattr(variable, "row_updates", False)
+            for grad, variable in zip(grads, variables, strict=True)
+        ]
+        for grad, variable, table in zip(grads, variables, tables, strict=True):
+            if table:
+                self._update_rows(variable, *summed(*pairs_of(grad)))
+        rest = [(grad, variable) for grad, variable, table in zip(grads, variables, tables, strict=True) if not table]
+        super().apply([grad for grad, _ in rest], [variable for _, variable in rest])
+
+    def _update_rows(self, table, slots, gradients):
+        index = self._get_variable_index(table)
+        m, v = self._momentums[index], self._velocities[index]
+        step = ops.cast(self.iterations + 1, "float32")
+        rate = self.row_learning_rate * ops.sqrt(1 - self.beta_2**step) / (1 - self.beta_1**step)
+        before = [_read(each, slots) for each in (m, v, table)]
+        first = self.beta_1 * before[0] + (1 - self.beta_1) * gradients
+        second = self.beta_2 * before[1] + (1 - self.beta_2) * ops.square(gradients)
+        after = before[2] - rate * first / (ops.sqrt(second) + self.epsilon)
+        for variable, rows in zip((m, v, table), (first, second, after), strict=True):
+            write_rows(variable, slots, rows)
+
+    def get_config(self):
+        return {**super().get_config(), "row_learning_rate": self.row_learning_rate}
+
+
+def _read(variable, slots):
+    """Some rows: on TensorFlow without reading the whole variable first."""
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        return tf.gather(variable.value, slots)
+    return ops.take(variable.value, slots, axis=0)
