@@ -1,7 +1,13 @@
 """The attentions as cases of the contract battery."""
 
 from tests.contracts import Case, length_mask, sequences
-from zoo.attention import AdditiveAttention, DotProductAttention, LSHAttention, MultiHeadAttention
+from zoo.attention import (
+    AdaptiveSpanAttention,
+    AdditiveAttention,
+    DotProductAttention,
+    LSHAttention,
+    MultiHeadAttention,
+)
 
 
 def crossing(rows, time, noise):
@@ -68,4 +74,18 @@ CASES += [
     lsh("causal", alone, core=True, without=("bfloat16",)),
     lsh("both-ways", alone, lambda layer, arguments: layer(**arguments), num_buckets=[2, 4], without=("bfloat16",)),
     lsh("one-chunk", alone, chunk_length=8, rounds=1, use_bias=True),
+]
+
+
+def adaptive_span(name, core=False, **settings):
+    def make():
+        return AdaptiveSpanAttention(6, 2, **{"max_span": 4, "ramp": 3, **settings})
+
+    return Case(f"adaptive-span-{name}", make, alone, causally, core=core)
+
+
+CASES += [
+    adaptive_span("static", core=True),
+    adaptive_span("dynamic", dynamic=True),
+    adaptive_span("window", max_span=16, ramp=8, window=3),
 ]

@@ -1,8 +1,9 @@
 """Slot 1: how do positions exchange information?"""
 
+from zoo.attention.adaptive_span import AdaptiveSpanAttention
 from zoo.attention.additive import AdditiveAttention
 from zoo.attention.dot_product import DotProductAttention
 from zoo.attention.lsh import LSHAttention
 from zoo.attention.multi_head import MultiHeadAttention
 
-__all__ = ["AdditiveAttention", "DotProductAttention", "LSHAttention", "MultiHeadAttention"]
+__all__ = ["AdaptiveSpanAttention", "AdditiveAttention", "DotProductAttention", "LSHAttention", "MultiHeadAttention"]

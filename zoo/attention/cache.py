@@ -16,6 +16,20 @@ def add_room(cache, slots):
     return {name: ops.pad(leaf, ((0, 0), (0, 0), (0, slots), (0, 0))) for name, leaf in cache.items()}
 
 
+def align_right(caches, mask):
+    """Every pool of a prompt, and its mask `(batch, time)`, with each row's padding moved from its end to its front.
+
+    So the slots of a row that are the oldest come first, whatever the lengths, and a cache may be cut at its front.
+    """
+    lengths, time = ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True), ops.shape(mask)[1]
+    places = (ops.arange(time, dtype="int32")[None, :] + lengths) % time
+
+    def moved(leaf):
+        return ops.take_along_axis(leaf, ops.broadcast_to(places[:, None, :, None], ops.shape(leaf)), axis=2)
+
+    return tuple({name: moved(leaf) for name, leaf in cache.items()} for cache in caches), ops.flip(mask, axis=1)
+
+
 def append(cache, keys, values, slot=None):
     """The pool with `keys`, `values` `(batch, heads, beams, head_dim)` behind its last slot, or written at `slot`."""
     new = {"keys": keys, "values": values}

@@ -3,7 +3,7 @@
 from keras import layers, ops
 
 from zoo.attention import MultiHeadAttention
-from zoo.attention.cache import add_room, extend_seen
+from zoo.attention.cache import add_room, align_right, extend_seen
 from zoo.beams import gather_beams
 from zoo.blocks import Macaron, PostNorm, PreNorm
 from zoo.blocks.residual import EPSILON
@@ -103,6 +103,8 @@ class Stack(Composed, layers.Layer):
         """
         nothing = 0 * batch  # where the batch is dynamic so is this, and TensorFlow lets the axis grow in a loop
         nobody = tuple(block.attention.empty_cache(batch, nothing) for block in self.blocks)
+        if prompt is not None and any(hasattr(block.attention, "window") for block in self.blocks):
+            prompt = align_right(*prompt)
         caches, mask = prompt or (nobody, ops.zeros((batch, nothing), dtype="bool"))
         seen = ops.broadcast_to(mask[:, None, :], (batch, beams, ops.shape(mask)[1]))
         state = {"position": ops.zeros((), dtype="int32"), "caches": caches}

@@ -1,0 +1,249 @@
+"""Attention to the past whose heads learn how far back to look, and which reads no further."""
+
+import math
+
+import keras
+from keras import initializers, layers, ops
+
+from zoo.attention.banded import chunked, least, slant, soft_span, straighten, with_previous
+from zoo.attention.cache import append
+from zoo.registry import register
+
+
+@register
+class Fraction(keras.constraints.Constraint):
+    """`min(max(w, 0), 1)`: keeps a span, as a part of the longest one, in its bounds after every update."""
+
+    def __call__(self, w):
+        return ops.clip(w, 0.0, 1.0)
+
+
+@register
+class AdaptiveSpanAttention(layers.Layer):
+    """`a_tr = m(t-r) exp(s_tr) / sum_q m(t-q) exp(s_tq)`, `s_tr = q_t . (k_r + p_(t-r)) / sqrt(d)`, `t - S <= r < t`.
+
+    `m(x) = min(max((R + z - x) / R, 0), 1)` falls from 1 to 0 over the `R` positions behind the head's span `z`, which
+    is learned: the loss gains `penalty / num_heads * sum_i z_i` a layer. A constraint keeps `z = S z'` in `[0, S]`;
+    `z'` is the weight, and starts at 0. Position vectors `p` of the distances 1 .. S are shared by the heads. A
+    position does not see itself: the first one gives 0.
+
+    Dynamic: `z_t = S sigmoid(v . x_t + b)` of each position, `b` starting at -4; its mean over positions is penalised.
+
+    Keys and values further back than `window` are never read. It is `max_span` until `trim` finds the reach of the
+    widest head, and belongs to the config, so that what is exported after a `trim` is small. `zoo.training.SpanSteps`
+    trims during training, where a new window is a new trace. A dynamic span knows no reach but `max_span`.
+
+    Call arguments: as of `MultiHeadAttention`; `value` must be None and `causal` True. Masking: padding weighs 0 and
+    never changes a valid position.
+
+    Returns: `(batch, time, units)`. Cost: `O(time * window * units)` in time, `O(num_heads * time * window)` in memory.
+    A growing cache (`step`) keeps the last `window + 1` slots of each beam; a static one has them all.
+
+    Args:
+        units: width of the output and of all heads together.
+        num_heads: a divisor of `units`.
+        max_span: `S`.
+        ramp: `R`, at least 2.
+        penalty: of the spans; the paper's is 2e-6, and 0.5e-6 where S = 8192. The layer adds it as a loss in training.
+        dynamic: whether the span depends on the input.
+        window: how far back keys are read at most; None is `max_span`.
+
+    Raises:
+        ValueError: sizes that do not fit, a `value`, or `causal=False`.
+
+    Example:
+        >>> attention = AdaptiveSpanAttention(8, num_heads=2, max_span=16, ramp=4)
+        >>> tuple(attention(np.ones((2, 11, 8), "float32"), causal=True).shape)
+        (2, 11, 8)
+
+    Reference: https://arxiv.org/abs/1905.07799.
+    """
+
+    def __init__(self, units, num_heads, max_span=1024, ramp=32, penalty=2e-6, dynamic=False, window=None, **kwargs):
+        super().__init__(**kwargs)
+        sizes = {"units": units, "num_heads": num_heads, "max_span": max_span, "ramp": ramp}
+        whole = all(isinstance(size, int) and size > 0 for size in sizes.values())
+        if not whole or units % num_heads or ramp < 2 or (window is not None and not 1 <= window <= max_span):
+            raise ValueError(
+                "AdaptiveSpanAttention needs positive integers, units that its heads divide evenly, a ramp of at least "
+                "2 (a shorter one sees nothing at span 0) and a window of 1 to max_span. Received: "
+                f"{', '.join(f'{name}={size!r}' for name, size in sizes.items())}, window={window!r}."
+            )
+        if penalty < 0:
+            raise ValueError(f"AdaptiveSpanAttention needs a penalty of at least 0. Received: penalty={penalty!r}.")
+        self.units, self.num_heads, self.max_span, self.ramp = units, num_heads, max_span, ramp
+        self.penalty, self.dynamic, self.window = penalty, dynamic, window or max_span
+        self.head_dim = units // num_heads
+        self.supports_masking = True
+        for name in ("query", "key", "value", "output"):
+            dense = layers.Dense(units, use_bias=False, name=name, dtype=self.dtype_policy)
+            setattr(self, f"{name}_projection", dense)
+        bias = initializers.Constant(-4.0)
+        self.gate = layers.Dense(num_heads, bias_initializer=bias, name="gate", dtype="float32") if dynamic else None
+
+    def build(self, query_shape, value_shape=None):
+        inputs = [self.query_projection, self.key_projection, self.value_projection]
+        for projection in [*inputs, self.gate] if self.dynamic else inputs:
+            if not projection.built:  # `project` builds two of them where it is called first
+                projection.build(tuple(query_shape))
+        self.output_projection.build((*query_shape[:-1], self.units))
+        self.positions = self.add_weight(
+            name="positions",
+            shape=(self.max_span, self.head_dim),  # row x - 1: the distance x
+            initializer=initializers.RandomNormal(stddev=self.head_dim**-0.5),
+        )
+        if not self.dynamic:
+            self.fractions = self.add_weight(
+                name="fractions",
+                shape=(self.num_heads,),
+                initializer="zeros",
+                constraint=Fraction(),
+                dtype="float32",
+                autocast=False,
+            )
+
+    def spans(self, x=None):
+        """`z`: `(num_heads,)`; if dynamic, of each position of `x (batch, time, units)`: `(batch, time, num_heads)`."""
+        if self.dynamic:
+            return self.max_span * ops.sigmoid(self.gate(x))
+        return self.max_span * ops.convert_to_tensor(self.fractions)
+
+    @property
+    def reach(self):
+        """The largest distance of positive weight, of all heads: what a trimmed layer must still read."""
+        if self.dynamic:
+            return self.max_span
+        widest = float(ops.convert_to_numpy(ops.max(self.fractions))) * self.max_span
+        return min(self.max_span, max(1, math.ceil(widest + self.ramp) - 1))
+
+    def trim(self, multiple=1, slack=0):
+        """Read no further than needed: the window becomes the reach and `slack`, rounded up to `multiple`; returned.
+
+        Nothing that was traced or compiled before sees it. With no slack, outputs stay the same and spans cannot grow.
+        """
+        self.window = min(self.max_span, -(-(self.reach + slack) // multiple) * multiple)
+        return self.window
+
+    def call(self, query, value=None, *, query_mask=None, value_mask=None, causal=False, cache=None, training=None):
+        if value is not None or not causal:
+            raise ValueError(
+                f"{self.name} looks back over one sequence: expected value=None and causal=True, received "
+                f"{'a value' if value is not None else 'causal=False'}. For attention over a memory or in both "
+                "directions take MultiHeadAttention."
+            )
+        held = self.project(query) if cache is None else cache
+        mask = query_mask if value_mask is None else value_mask
+        spans = self.spans(query)
+        if training and self.penalty:
+            self.add_loss(self.penalty * self._mean_span(spans, mask))
+        output = self.output_projection(self._look_back(query, held, spans, mask))
+        if query_mask is not None:
+            output = ops.where(query_mask[:, :, None], output, 0.0)
+        return output if cache is None else (output, cache)
+
+    def _mean_span(self, spans, mask):
+        """Over the heads; and over the positions that count, if dynamic."""
+        if not self.dynamic or mask is None:
+            return ops.mean(spans)
+        kept = ops.cast(mask, spans.dtype)
+        return ops.sum(ops.mean(spans, axis=-1) * kept) / ops.maximum(ops.sum(kept), 1.0)
+
+    def _look_back(self, query, held, spans, mask):
+        """`(batch, time, units)`: all heads side by side, by chunks as long as the window."""
+        time = ops.shape(query)[1]
+        length = least(self.window, time)
+        extra = (length - time % length) % length
+        room = ((0, 0), (0, 0), (0, extra), (0, 0))
+        parts = self.split_heads(self.query_projection(query)) * self.head_dim**-0.5, held["keys"], held["values"]
+        query, keys, values = (chunked(ops.pad(part, room), length) for part in parts)
+        keys, values = with_previous(keys), with_previous(values)
+        near = ops.cast(self.positions[:length], query.dtype)[::-1]  # column y: the distance length - y
+        scores = straighten(ops.matmul(query, ops.swapaxes(keys, -1, -2))) + ops.matmul(query, ops.transpose(near))
+        distance = length - ops.arange(length, dtype="int32")
+        seen = self._seen(mask, ops.shape(held["keys"])[0], time, length, extra)
+        weights = soft_span(
+            scores, ops.where(seen, self._under(distance, self._chunked_spans(spans, length, extra)), 0.0)
+        )
+        mixed = ops.matmul(slant(ops.cast(weights, values.dtype)), values)
+        mixed = ops.reshape(mixed, (*ops.shape(mixed)[:2], -1, self.head_dim))[:, :, :time]
+        return self._join_heads(mixed)
+
+    def _seen(self, mask, batch, time, length, extra):
+        """`(batch, 1, chunks, length, length)` bool: whether there is a valid position at that distance."""
+        mask = ops.ones((batch, time), "bool") if mask is None else mask
+        mask = ops.cast(ops.pad(mask, ((0, 0), (0, extra)), constant_values=False), "float32")
+        both = with_previous(chunked(mask[:, None, :, None], length))[..., 0]  # (batch, 1, chunks, 2 length)
+        wide = ops.broadcast_to(both[:, :, :, None, :], (*ops.shape(both)[:3], length, 2 * length))
+        return straighten(wide) > 0
+
+    def _chunked_spans(self, spans, length, extra):
+        """So that they meet distances: `(heads, 1, 1, 1)` or `(batch, heads, chunks, length, 1)`."""
+        if not self.dynamic:
+            return spans[:, None, None, None]
+        spans = ops.transpose(ops.pad(spans, ((0, 0), (0, extra), (0, 0))), (0, 2, 1))
+        return chunked(spans[..., None], length)
+
+    def _under(self, distance, spans):
+        """`m_z(x)`, in [0, 1]."""
+        return ops.clip((self.ramp + spans - ops.cast(distance, "float32")) / self.ramp, 0.0, 1.0)
+
+    def project(self, value):
+        """`{"keys", "values"}` `(batch, heads, time, head_dim)`."""
+        parts = {"keys": self.key_projection, "values": self.value_projection}
+        return {name: self.split_heads(projection(value)) for name, projection in parts.items()}
+
+    def empty_cache(self, batch, slots):
+        """A pool without content: what `project` would give for nothing."""
+        zeros = ops.zeros((batch, self.num_heads, slots, self.head_dim), dtype=self.compute_dtype)
+        return {"keys": zeros, "values": zeros}
+
+    def step(self, x, cache, seen=None, slot=None):
+        """One new position a beam, `x (batch, beams, units)`; see `MultiHeadAttention.step`.
+
+        A slot's distance is the number of slots that the beam sees behind it. A growing cache is cut to the last
+        `(window + 1) beams` slots: `seen` then is longer, and its end is the cache's. Prompts must end where the pool
+        does (`zoo.attention.cache.align_right`; `Stack.start` sees to it).
+
+        Returns: `(output, cache)`.
+        """
+        beams = ops.shape(x)[1]
+        new = self.project(x)
+        cache = append(cache, new["keys"], new["values"], slot)
+        if slot is None:
+            cache = {name: leaf[:, :, -(self.window + 1) * beams :] for name, leaf in cache.items()}
+        slots = ops.shape(cache["keys"])[2]
+        if seen is None:
+            distance = (slots - 1 - ops.arange(slots, dtype="int32"))[None, None, :]
+            seen = ops.ones_like(distance, dtype="bool")
+        else:
+            counts = ops.cumsum(ops.cast(seen, "int32"), axis=-1)
+            distance, seen = (counts[..., -1:] - counts)[..., -slots:], seen[..., -slots:]
+        seen = ops.logical_and(seen, ops.logical_and(distance > 0, distance <= self.window))
+        query = self.split_heads(self.query_projection(x)) * self.head_dim**-0.5
+        places = ops.clip(distance - 1, 0, self.window - 1)  # (batch | 1, beams | 1, slots)
+        near = ops.matmul(query, ops.transpose(ops.cast(self.positions[: self.window], query.dtype)))
+        places = ops.broadcast_to(places[:, None], (*ops.shape(near)[:3], slots))
+        scores = ops.matmul(query, ops.swapaxes(cache["keys"], -1, -2)) + ops.take_along_axis(near, places, axis=-1)
+        spans = self.spans(x)
+        spans = ops.transpose(spans, (0, 2, 1))[..., None] if self.dynamic else spans[:, None, None]
+        weights = soft_span(scores, ops.where(seen[:, None], self._under(distance[:, None], spans), 0.0))
+        mixed = self._join_heads(ops.matmul(ops.cast(weights, cache["values"].dtype), cache["values"]))
+        return self.output_projection(mixed), cache
+
+    def split_heads(self, x):
+        """`(batch, time, units)` -> `(batch, heads, time, head_dim)`."""
+        x = ops.reshape(x, (*ops.shape(x)[:2], self.num_heads, self.head_dim))
+        return ops.transpose(x, (0, 2, 1, 3))
+
+    def _join_heads(self, x):
+        return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (ops.shape(x)[0], ops.shape(x)[2], self.units))
+
+    def compute_output_shape(self, query_shape, value_shape=None):
+        return (*query_shape[:2], self.units)
+
+    def compute_mask(self, query, query_mask=None, **kwargs):
+        return query_mask
+
+    def get_config(self):
+        names = "units num_heads max_span ramp penalty dynamic window".split()
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
