@@ -7,6 +7,7 @@ from zoo.attention import (
     DotProductAttention,
     LSHAttention,
     MultiHeadAttention,
+    MultiLinearAttention,
 )
 
 
@@ -88,4 +89,17 @@ CASES += [
     adaptive_span("static", core=True),
     adaptive_span("dynamic", dynamic=True),
     adaptive_span("window", max_span=16, ramp=8, window=3),
+]
+
+
+def multi_linear(name, apply=causally, core=False, **settings):
+    return Case(
+        f"multi-linear-{name}", lambda: MultiLinearAttention(6, 5, max_time=7, **settings), alone, apply, (), core
+    )
+
+
+CASES += [
+    multi_linear("causal", core=True),
+    multi_linear("both-ways", lambda layer, arguments: layer(**arguments), num_cores=3),
+    multi_linear("reconstruct", mode="reconstruct"),
 ]

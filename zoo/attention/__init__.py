@@ -5,5 +5,13 @@ from zoo.attention.additive import AdditiveAttention
 from zoo.attention.dot_product import DotProductAttention
 from zoo.attention.lsh import LSHAttention
 from zoo.attention.multi_head import MultiHeadAttention
+from zoo.attention.tensorized import MultiLinearAttention
 
-__all__ = ["AdaptiveSpanAttention", "AdditiveAttention", "DotProductAttention", "LSHAttention", "MultiHeadAttention"]
+__all__ = [
+    "AdaptiveSpanAttention",
+    "AdditiveAttention",
+    "DotProductAttention",
+    "LSHAttention",
+    "MultiHeadAttention",
+    "MultiLinearAttention",
+]
