@@ -3,8 +3,11 @@
 from tests.attention.cases import ATTENTIONS
 from tests.contracts import Case, lengths, token_ids
 from tests.recurrent.cases import CELLS
-from zoo.depth import make_reformer_stack, make_stack
+from zoo.attention import AdaptiveSpanAttention, MultiLinearAttention
+from zoo.blocks import Macaron, PreNorm
+from zoo.depth import ReversibleStack, Stack, make_reformer_stack, make_stack
 from zoo.embeddings import AxialPositions, ConvolutionalPositions, LearnedPositions
+from zoo.feedforward import FeedForward, ProductKeyMemory
 from zoo.models import Classifier, LanguageModel, Seq2Seq, Tagger, Transformer
 from zoo.recurrent import RecurrentEncoder, SelfAttentiveEncoder
 
@@ -114,4 +117,34 @@ CASES = [
     Case("reformer-language-model", reformer_language_model, causal_text, called),
     Case("classifier", lambda: Classifier(TARGETS, 3, stack("pre_norm", 1)), text, called, core=True),
     Case("tagger", lambda: Tagger(TARGETS, 5, stack("post_norm", 1), ConvolutionalPositions(3)), text, called),
+]
+
+
+def mixed_language_model(blocks, stack=Stack, positions=None):
+    return LanguageModel(TARGETS, stack(blocks), positions)
+
+
+def remembering_the_near():
+    """Spans and a memory of slots, in one block of the plain kind and one that is a Macaron."""
+    attentions = [AdaptiveSpanAttention(6, 2, max_span=8, ramp=3, window=window) for window in (4, None)]
+    memory = ProductKeyMemory(6, num_keys=2, num_heads=2, k=4, query_dim=4)
+    macaron = Macaron(FeedForward(6, 8), attentions[1], FeedForward(6, 8))
+    return mixed_language_model([PreNorm(attentions[0], memory), macaron])
+
+
+def reversible_memory():
+    memory = ProductKeyMemory(6, 2, 2, 4, 4, query_norm="layer")
+    attention = AdaptiveSpanAttention(6, 2, max_span=8, ramp=3, penalty=0.0)
+    return mixed_language_model([PreNorm(attention, memory)], ReversibleStack)
+
+
+def tensorized():
+    attention = MultiLinearAttention(6, 5, max_time=11)
+    return mixed_language_model([PreNorm(attention, FeedForward(6, 8))], positions=LearnedPositions(11))
+
+
+CASES += [
+    Case("language-model-span-memory", remembering_the_near, causal_text, called),
+    Case("language-model-reversible-memory", reversible_memory, causal_text, called),
+    Case("language-model-tensorized", tensorized, causal_text, called),
 ]
