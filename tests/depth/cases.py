@@ -4,7 +4,7 @@ from tests.blocks.cases import causally, reading, writing
 from tests.contracts import Case
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.blocks import Macaron, PreNorm
-from zoo.depth import ReversibleStack, make_stack
+from zoo.depth import ReversibleStack, make_stack, make_star_stack
 from zoo.feedforward import FeedForward
 
 
@@ -30,6 +30,14 @@ def reversible_decoder():
     return ReversibleStack([block(attention) for attention in attentions], "checkpoint")
 
 
+def star_states():
+    return make_star_stack(2, 6, 2, summary=False, dropout=0.1, seed=1)
+
+
+def summarised(layer, arguments):
+    return layer(**arguments, summary=True)
+
+
 CASES = [
     Case("stack-post_norm-encoder", stack("post_norm"), reading),
     Case("stack-pre_norm-gelu-encoder", stack("pre_norm", activation="gelu"), reading),
@@ -37,4 +45,7 @@ CASES = [
     # In 16 bits a query next to the border of two buckets falls into the other one, and meets other keys.
     Case("reversible-lsh-encoder", reversible_encoder, reading, without=("bfloat16",)),
     Case("reversible-macaron-decoder", reversible_decoder, writing, causally),
+    # LN divides what ReLU leaves of six units by almost nothing; tests/depth/test_star.py asks 16 bits of 64 units.
+    Case("star-states", star_states, reading, without=("bfloat16",), core=True),
+    Case("star-summary", lambda: make_star_stack(2, 6, 2), reading, summarised, without=("bfloat16",)),
 ]

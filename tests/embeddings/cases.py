@@ -3,6 +3,7 @@
 from tests.contracts import Case, length_mask, sequences, token_ids
 from zoo.embeddings import (
     AxialPositions,
+    ConcatenatedPositions,
     ConvolutionalPositions,
     LearnedPositions,
     SinusoidalPositions,
@@ -29,6 +30,7 @@ def even(rows, time, noise):
 
 CASES = [
     Case("axial", lambda: AxialPositions((4, 3)), even, lambda layer, arguments: layer(arguments["x"])),
+    Case("concatenated", lambda: ConcatenatedPositions(11, 3), masked),
     Case("convolutional", lambda: ConvolutionalPositions(3), masked),
     Case("tokens", lambda: TokenEmbedding(13, 5), ids, lambda layer, arguments: layer(arguments["ids"]), core=True),
     Case(

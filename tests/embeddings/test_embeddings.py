@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests import transformer_oracles
+from tests import star_oracles, transformer_oracles
 from tests.contracts import length_mask, sequences
 from zoo.embeddings import (
     AxialPositions,
+    ConcatenatedPositions,
     ConvolutionalPositions,
     LearnedPositions,
     SinusoidalPositions,
@@ -101,6 +102,19 @@ def test_a_convolution_is_its_sum(width):
     for row, (_, length) in enumerate(rows):
         expected = transformer_oracles.convolve(layer, x[row, :length].astype("float64"))
         np.testing.assert_allclose(received[row, :length], expected, atol=1e-5)
+
+
+def test_positions_may_stand_beside_the_embeddings():
+    layer, x = ConcatenatedPositions(11, 3), sequences(((1, 7), (2, 7)), 7, 5)
+    layer(x)
+    layer.projection.bias.assign(np.arange(5.0))
+    received = ops.convert_to_numpy(layer(x))
+    for row in range(2):
+        np.testing.assert_allclose(received[row], star_oracles.concatenated(layer, x[row].astype("float64")), atol=1e-5)
+    with pytest.raises(ValueError, match="12 positions is too long: expected at most max_positions=11"):
+        layer(np.zeros((1, 12, 5), "float32"))
+    with pytest.raises(ValueError, match="positive number of units. Received: units=0"):
+        ConcatenatedPositions(11, 0)
 
 
 @pytest.mark.parametrize("width", [0, -1, 2, 3.0, None])

@@ -5,8 +5,8 @@ from tests.contracts import Case, lengths, token_ids
 from tests.recurrent.cases import CELLS
 from zoo.attention import AdaptiveSpanAttention, MultiLinearAttention
 from zoo.blocks import Macaron, PreNorm
-from zoo.depth import ReversibleStack, Stack, make_reformer_stack, make_stack
-from zoo.embeddings import AxialPositions, ConvolutionalPositions, LearnedPositions
+from zoo.depth import ReversibleStack, Stack, make_reformer_stack, make_stack, make_star_stack
+from zoo.embeddings import AxialPositions, ConcatenatedPositions, ConvolutionalPositions, LearnedPositions
 from zoo.feedforward import FeedForward, ProductKeyMemory
 from zoo.models import Classifier, LanguageModel, Seq2Seq, Tagger, Transformer
 from zoo.recurrent import RecurrentEncoder, SelfAttentiveEncoder
@@ -94,6 +94,10 @@ def reformer_language_model():
     return LanguageModel(TARGETS, reformer_stack(2, hashing=ONE_CHUNK), AxialPositions((4, 4)))
 
 
+def star_tagger():
+    return Tagger(TARGETS, 5, make_star_stack(2, 6, 2, summary=False), ConcatenatedPositions(11, 3))
+
+
 CORE = {("gru", "additive"), ("lstm", "dot"), ("gru_reset_before", None)}
 CASES = [
     *(seq2seq(cell, attention, core=(cell, attention) in CORE) for cell in CELLS for attention in (None, *ATTENTIONS)),
@@ -116,6 +120,10 @@ CASES = [
     Case("reformer", reformer, batch, called, without=("bfloat16",)),
     Case("reformer-language-model", reformer_language_model, causal_text, called),
     Case("classifier", lambda: Classifier(TARGETS, 3, stack("pre_norm", 1)), text, called, core=True),
+    Case(
+        "star-classifier", lambda: Classifier(TARGETS, 3, make_star_stack(2, 6, 2)), text, called, without=("bfloat16",)
+    ),
+    Case("star-tagger", star_tagger, text, called, without=("bfloat16",)),
     Case("tagger", lambda: Tagger(TARGETS, 5, stack("post_norm", 1), ConvolutionalPositions(3)), text, called),
 ]
 

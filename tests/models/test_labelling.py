@@ -1,10 +1,12 @@
 """Classifier and tagger against their equations."""
 
+import math
+
 import numpy as np
 import pytest
 from keras import ops
 
-from tests import transformer_oracles
+from tests import star_oracles, transformer_oracles
 from tests.contracts import build, lengths, token_ids
 from tests.models.cases import CASES, TARGETS, stack
 from zoo.models import Classifier, Tagger
@@ -76,3 +78,18 @@ def test_signatures_are_the_table():
     assert tables["tagger"]["tag"].outputs[0].shape == ("batch", "time", 5)
     offsets = [spec.name for spec in tables["tagger"]["serving_default"].outputs]
     assert offsets == ["tags", "starts", "ends", "scores", "word_counts"]
+
+
+def test_a_star_gives_a_classifier_its_summary_and_a_tagger_its_states():
+    models = [(made("star-classifier"), 1), (made("star-tagger"), 0)]
+    for model, part in models:
+        received, run = ops.convert_to_numpy(model(INPUTS)), star_oracles.star(model.encoder)
+        for row, (_, length) in enumerate(ROWS):
+            ids = INPUTS["token_ids"][row, :length]
+            if part:
+                x = transformer_oracles.embed(ids, model.embedding, model.positions)
+            else:
+                x = math.sqrt(6) * ops.convert_to_numpy(model.embedding.matrix).astype("float64")[ids]
+                x = star_oracles.concatenated(model.positions, x)
+            expected = transformer_oracles.affine(model.readout)(run(x)[part])
+            np.testing.assert_allclose(received[row] if part else received[row, :length], expected, atol=1e-4)

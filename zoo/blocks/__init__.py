@@ -2,5 +2,6 @@
 
 from zoo.blocks.macaron import Macaron
 from zoo.blocks.residual import PostNorm, PreNorm
+from zoo.blocks.star import StarBlock
 
-__all__ = ["Macaron", "PostNorm", "PreNorm"]
+__all__ = ["Macaron", "PostNorm", "PreNorm", "StarBlock"]

@@ -1,6 +1,7 @@
 """Token ids and positions to vectors."""
 
 from zoo.embeddings.axial import AxialPositions
+from zoo.embeddings.concatenated import ConcatenatedPositions
 from zoo.embeddings.convolutional import ConvolutionalPositions
 from zoo.embeddings.positions import LearnedPositions, SinusoidalPositions
 from zoo.embeddings.spelled import SpelledEmbedding
@@ -8,6 +9,7 @@ from zoo.embeddings.tokens import TokenEmbedding
 
 __all__ = [
     "AxialPositions",
+    "ConcatenatedPositions",
     "ConvolutionalPositions",
     "LearnedPositions",
     "SinusoidalPositions",

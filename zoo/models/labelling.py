@@ -40,13 +40,13 @@ class Labeller(Composed, keras.Model):
                 layer.build((None, None, self.encoder.units))
         self.readout.build((None, self.encoder.units))
 
-    def states(self, inputs, training=None):
-        """`(states (batch, time, units), mask (batch, time))`."""
+    def read(self, inputs, training=None, **settings):
+        """`(what the encoder returns, mask (batch, time))`."""
         mask = length_mask(inputs["lengths"], ops.shape(inputs["token_ids"])[1])
         token_ids = ops.where(mask, inputs["token_ids"], PAD)
         x = self.positions(self.embedding(token_ids, training=training), mask=mask)
         x = self.drops[0](x, training=training)
-        return self.encoder(x, mask=mask, training=training), mask
+        return self.encoder(x, mask=mask, training=training, **settings), mask
 
     def logits(self, states, training=None):
         return ops.cast(self.readout(self.drops[1](states, training=training)), "float32")
@@ -58,7 +58,8 @@ class Labeller(Composed, keras.Model):
 
 @register
 class Classifier(Labeller):
-    """`p(c | x) = softmax(W h + b)`, `h` the mean of the encoder's states over the text's own positions.
+    """`p(c | x) = softmax(W h + b)`, `h` the mean of the encoder's states over the text's own positions,
+    or what an encoder of its own summary gives (`zoo.depth.StarStack`).
 
     Call arguments: a dict of `token_ids (batch, time)` and `lengths (batch,)`, int32; EOS ends a text.
     Returns: logits `(batch, num_labels)`, float32. An empty row has those of `h = 0`.
@@ -80,7 +81,9 @@ class Classifier(Labeller):
     """
 
     def call(self, inputs, training=None):
-        states, mask = self.states(inputs, training)
+        if getattr(self.encoder, "summarises", False):
+            return self.logits(self.read(inputs, training, summary=True)[0], training)
+        states, mask = self.read(inputs, training)
         total = ops.sum(ops.where(mask[:, :, None], states, 0.0), axis=1)
         count = ops.maximum(ops.cast(inputs["lengths"], total.dtype), 1)[:, None]
         return self.logits(total / count, training)
@@ -107,7 +110,7 @@ class Tagger(Labeller):
     """
 
     def call(self, inputs, training=None):
-        states, _ = self.states(inputs, training)
+        states, _ = self.read(inputs, training)
         return self.logits(states, training)
 
     def signatures(self):
