@@ -47,6 +47,9 @@ def export(model, tokenizers, out, settings, version=None, say=lambda stage: Non
             f"Export needs a float32 model; this one computes in {model.compute_dtype}. Load it with a float32 policy: "
             "weights are stored in float32 under mixed precision."
         )
+    for layer in model._flatten_layers():
+        if hasattr(layer, "trim"):
+            layer.trim()  # an adaptive span: what no head looks at is not read in the files either
     kind = kind_of(model, settings)
     if len(tokenizers) != len(kind.sides):
         raise ValueError(

@@ -97,6 +97,13 @@ def test_trim_rounds_up_and_leaves_room():
     assert made(dynamic=True, max_span=64).trim() == 64
 
 
+def test_spans_start_where_they_should():
+    layer = AdaptiveSpanAttention(6, 2, max_span=64, ramp=8, initial_span=48)
+    layer.build((None, None, 6))
+    np.testing.assert_allclose(ops.convert_to_numpy(layer.spans()), 48, rtol=1e-6)
+    assert layer.reach == 55
+
+
 def test_bands():
     strip = np.arange(2 * 4 * 8).reshape(2, 4, 8).astype("float32")
     band = ops.convert_to_numpy(straighten(strip))
@@ -206,6 +213,8 @@ def test_a_value_and_both_directions_are_refused():
         ({"ramp": 1}, "ramp of at least 2.*ramp=1"),
         ({"window": 9, "max_span": 8}, "window of 1 to max_span.*window=9"),
         ({"penalty": -1.0}, "penalty=-1.0"),
+        ({"initial_span": 9, "max_span": 8}, "initial_span=9, max_span=8"),
+        ({"initial_span": 1, "dynamic": True}, "dynamic=True"),
     ],
 )
 def test_settings_are_checked(settings, message):

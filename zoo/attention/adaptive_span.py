@@ -47,6 +47,8 @@ class AdaptiveSpanAttention(layers.Layer):
         penalty: of the spans; the paper's is 2e-6, and 0.5e-6 where S = 8192. The layer adds it as a loss in training.
         dynamic: whether the span depends on the input.
         window: how far back keys are read at most; None is `max_span`.
+        initial_span: of all heads, 0 as in the paper. A span grows only by what the keys on its ramp are worth, so one
+            that starts at 0 may never find what is useful far behind it; one that starts long shrinks to it.
 
     Raises:
         ValueError: sizes that do not fit, a `value`, or `causal=False`.
@@ -59,7 +61,18 @@ class AdaptiveSpanAttention(layers.Layer):
     Reference: https://arxiv.org/abs/1905.07799.
     """
 
-    def __init__(self, units, num_heads, max_span=1024, ramp=32, penalty=2e-6, dynamic=False, window=None, **kwargs):
+    def __init__(
+        self,
+        units,
+        num_heads,
+        max_span=1024,
+        ramp=32,
+        penalty=2e-6,
+        dynamic=False,
+        window=None,
+        initial_span=0,
+        **kwargs,
+    ):
         super().__init__(**kwargs)
         sizes = {"units": units, "num_heads": num_heads, "max_span": max_span, "ramp": ramp}
         whole = all(isinstance(size, int) and size > 0 for size in sizes.values())
@@ -73,6 +86,12 @@ class AdaptiveSpanAttention(layers.Layer):
             raise ValueError(f"AdaptiveSpanAttention needs a penalty of at least 0. Received: penalty={penalty!r}.")
         self.units, self.num_heads, self.max_span, self.ramp = units, num_heads, max_span, ramp
         self.penalty, self.dynamic, self.window = penalty, dynamic, window or max_span
+        if not 0 <= initial_span <= max_span or (dynamic and initial_span):
+            raise ValueError(
+                "initial_span must be 0 to max_span, and 0 where spans are dynamic (they start at -4 before the "
+                f"sigmoid). Received: initial_span={initial_span!r}, max_span={max_span!r}, dynamic={dynamic!r}."
+            )
+        self.initial_span = initial_span
         self.head_dim = units // num_heads
         self.supports_masking = True
         for name in ("query", "key", "value", "output"):
@@ -96,7 +115,7 @@ class AdaptiveSpanAttention(layers.Layer):
             self.fractions = self.add_weight(
                 name="fractions",
                 shape=(self.num_heads,),
-                initializer="zeros",
+                initializer=initializers.Constant(self.initial_span / self.max_span),
                 constraint=Fraction(),
                 dtype="float32",
                 autocast=False,
@@ -245,5 +264,5 @@ class AdaptiveSpanAttention(layers.Layer):
         return query_mask
 
     def get_config(self):
-        names = "units num_heads max_span ramp penalty dynamic window".split()
+        names = "units num_heads max_span ramp penalty dynamic window initial_span".split()
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -12,6 +12,7 @@ from zoo.training.schedules import (
     LinearDecay,
     schedule,
 )
+from zoo.training.spans import SpanSteps
 from zoo.training.steps import make_steps
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Progress",
     "RowAdam",
     "SmoothedCrossEntropy",
+    "SpanSteps",
     "average",
     "best_path",
     "checkpoint_path",

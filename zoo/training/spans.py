@@ -1,0 +1,91 @@
+"""Training steps that compute no more of an adaptive span than its heads use."""
+
+from zoo.training.steps import make_steps
+
+
+def spans_of(model):
+    """The layers of a model whose span is learned (`zoo.attention.AdaptiveSpanAttention`)."""
+    return [layer for layer in model._flatten_layers() if hasattr(layer, "trim")]
+
+
+class SpanSteps:
+    """What `make_steps` gives, whose programs are traced again where the rounded span of a layer has changed.
+
+    After every `every` updates each span layer's window becomes its reach and `slack`, rounded up to `multiple`.
+    Between two such looks spans may grow by the slack without being cut. A program is compiled per set of windows and
+    batch shape, so `multiple` bounds their number.
+
+    Args:
+        model, optimizer, loss: as of `make_steps`.
+        every: updates between two looks at the spans.
+        multiple: what windows are rounded up to; the authors' is 64.
+        slack: positions.
+
+    Raises:
+        ValueError: the model has no adaptive span, or a number is not positive.
+
+    Example:
+        >>> from zoo.training import SmoothedCrossEntropy
+        >>> block = PreNorm(AdaptiveSpanAttention(8, 2, max_span=256, ramp=8), FeedForward(8, 8))
+        >>> model = LanguageModel(11, Stack([block]))
+        >>> model.build()
+        >>> SpanSteps(model, keras.optimizers.Adam(1e-3), SmoothedCrossEntropy(), multiple=16).windows
+        [16]
+
+    Reference: https://arxiv.org/abs/1905.07799, section 3 and the authors' code (trimming in steps of 64).
+    """
+
+    def __init__(self, model, optimizer, loss, every=100, multiple=64, slack=8):
+        layers = spans_of(model)
+        if not layers or min(every, multiple, slack + 1) < 1:
+            raise ValueError(
+                "SpanSteps needs a model with an AdaptiveSpanAttention and positive numbers. Received: "
+                f"{len(layers)} such layers, every={every!r}, multiple={multiple!r}, slack={slack!r}."
+            )
+        self.model, self.optimizer = model, optimizer
+        self._loss, self._layers, self._every, self._rounding = loss, layers, every, (multiple, slack)
+        self._updates, self._earlier_programs = 0, 0
+        self._trim()
+        self._steps = make_steps(model, optimizer, loss)
+
+    @property
+    def windows(self):
+        """How far back each layer reads at present."""
+        return [layer.window for layer in self._layers]
+
+    def _trim(self):
+        before = self.windows
+        for layer in self._layers:
+            layer.trim(*self._rounding)
+        return self.windows != before
+
+    def _retrace(self):
+        self._earlier_programs += self._steps.num_programs
+        self._steps = make_steps(self.model, self.optimizer, self._loss)
+
+    def train(self, batch):
+        loss = self._steps.train(batch)
+        self._updates += 1
+        if self._updates % self._every == 0:
+            self._steps.sync()
+            if self._trim():
+                self._retrace()
+        return loss
+
+    def evaluate(self, batch):
+        return self._steps.evaluate(batch)
+
+    def learning_rate(self):
+        return self._steps.learning_rate()
+
+    def sync(self):
+        self._steps.sync()
+
+    def reload(self):
+        """As of `make_steps`; the spans, too, may be others now."""
+        self._trim()
+        self._retrace()
+
+    @property
+    def num_programs(self):
+        return self._earlier_programs + self._steps.num_programs
