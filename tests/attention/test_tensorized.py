@@ -95,7 +95,7 @@ def test_later_positions_leak_without_the_mask_and_not_with_it(mode):
     [(256, 40, 1, 32, 30_760), (256, 40, 2, 30, 30_800), (512, 100, 2, 100, 153_800)],
 )
 def test_parameters_are_the_papers(units, rank, cores, time, expected):
-    """`3 d R + h R`, which leaves out `W_O`, `N^2 d`: at N = 100 it alone is 33 times all the rest."""
+    """`3 d R + h R`, which leaves out `W_O`, `N^2 d`: of the last size it alone is 33 times all the rest."""
     layer = MultiLinearAttention(units, rank, time, cores)
     layer.build((None, None, units))
     assert layer.attention_parameters == 3 * units * rank + cores * rank == expected

@@ -52,7 +52,7 @@ class MultiLinearAttention(layers.Layer):
 
     Args:
         units: width of the output.
-        rank: of the factors, the paper's R (and d_k = d_v).
+        rank: of the factors, the paper's d_k = d_v, which a diagonal core makes its R, too.
         max_time: the longest sequence.
         num_cores: `h`.
         mode: "split_concat" or "reconstruct".
