@@ -148,7 +148,7 @@ def convolve(layer, x):
 
 def transformer(model, source, target):
     """Logits behind each token of one target, given one source."""
-    memory = stack(model.encoder)(embed(source, model.source_embedding, model.positions))
+    memory = stack(model.encoder)(embed(source, model.source_embedding, model.source_positions))
     outputs = stack(model.decoder)(embed(target, model.target_embedding, model.positions), memory, causal=True)
     return outputs @ numpy(model.target_embedding.matrix)[0].T
 

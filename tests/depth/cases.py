@@ -1,10 +1,10 @@
 """The stacks as cases of the contract battery; the models' cases hold the other wirings."""
 
-from tests.blocks.cases import causally, reading, writing
+from tests.blocks.cases import causally, make_block, reading, writing
 from tests.contracts import Case
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.blocks import Macaron, PreNorm
-from zoo.depth import ReversibleStack, make_stack, make_star_stack
+from zoo.depth import Halting, ReversibleStack, UniversalStack, make_stack, make_star_stack, make_universal_stack
 from zoo.feedforward import FeedForward
 
 
@@ -34,6 +34,14 @@ def star_states():
     return make_star_stack(2, 6, 2, summary=False, dropout=0.1, seed=1)
 
 
+def universal(cross=False, **settings):
+    return make_universal_stack(3, 6, 2, 8, cross=cross, **settings)
+
+
+def universal_decoder():
+    return UniversalStack(make_block("pre_norm", cross=True), 3, Halting("interpolated", ponder=0.1))
+
+
 def summarised(layer, arguments):
     return layer(**arguments, summary=True)
 
@@ -45,6 +53,10 @@ CASES = [
     # In 16 bits a query next to the border of two buckets falls into the other one, and meets other keys.
     Case("reversible-lsh-encoder", reversible_encoder, reading, without=("bfloat16",)),
     Case("reversible-macaron-decoder", reversible_decoder, writing, causally),
+    Case("universal-encoder", lambda: universal(max_offset=5, seed=1), reading),
+    # In 16 bits a position may halt a step earlier or later, and so be another one.
+    Case("universal-act-encoder", lambda: universal(halting=Halting()), reading, without=("bfloat16",), core=True),
+    Case("universal-act-decoder", universal_decoder, writing, causally, without=("bfloat16",)),
     # LN divides what ReLU leaves of six units by almost nothing; tests/depth/test_star.py asks 16 bits of 64 units.
     Case("star-states", star_states, reading, without=("bfloat16",), core=True),
     Case("star-summary", lambda: make_star_stack(2, 6, 2), reading, summarised, without=("bfloat16",)),

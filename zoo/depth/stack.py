@@ -40,6 +40,7 @@ class Stack(Composed, layers.Layer):
     """
 
     parts = ("blocks",)
+    places_itself = False  # whether it adds positions, so that a model does not
 
     def __init__(self, blocks, **kwargs):
         super().__init__(**kwargs)
@@ -77,6 +78,10 @@ class Stack(Composed, layers.Layer):
         """What the first block is given: one stream."""
         return x
 
+    def _visits(self):
+        """The blocks in the order in which they run; each visit has a cache of its own."""
+        return self.blocks
+
     def _finish(self, x):
         return x if self.final_norm is None else self.final_norm(x)
 
@@ -102,7 +107,7 @@ class Stack(Composed, layers.Layer):
             prompt: `(caches, mask (batch, time))` that the pool starts with, or None.
         """
         nothing = 0 * batch  # where the batch is dynamic so is this, and TensorFlow lets the axis grow in a loop
-        nobody = tuple(block.attention.empty_cache(batch, nothing) for block in self.blocks)
+        nobody = tuple(block.attention.empty_cache(batch, nothing) for block in self._visits())
         if prompt is not None and any(hasattr(block.attention, "window") for block in self.blocks):
             prompt = align_right(*prompt)
         caches, mask = prompt or (nobody, ops.zeros((batch, nothing), dtype="bool"))
@@ -121,17 +126,22 @@ class Stack(Composed, layers.Layer):
     def step(self, x, state, cross=None, cross_mask=None):
         """One new position a beam, `x (batch, beams, units)`: `(outputs, state)`."""
         beams, slot, seen = ops.shape(x)[1], state.get("slot"), state.get("seen")
-        following = {"position": state["position"] + 1}
+        following = {**state, "position": state["position"] + 1}
         if seen is not None:
             seen = following["seen"] = extend_seen(seen, beams, slot)
         if slot is not None:
             following["slot"] = slot + beams
+        x, caches = self._advance(x, state, seen, slot, cross, cross_mask)
+        return x, {**following, "caches": caches}
+
+    def _advance(self, x, state, seen, slot, cross, cross_mask):
+        """The outputs and the caches of one step."""
         x, caches = self._enter(x), []
         for index, block in enumerate(self.blocks):
             held = None if cross is None else cross[index]
             x, cache = block.step(x, state["caches"][index], seen, slot, held, cross_mask)
             caches.append(cache)
-        return self._finish(x), {**following, "caches": tuple(caches)}
+        return self._finish(x), tuple(caches)
 
     def reorder(self, state, parents):
         """The state whose beam `k` goes on from beam `parents[:, k]`: the pool stays, what is seen of it moves."""

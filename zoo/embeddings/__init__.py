@@ -3,7 +3,7 @@
 from zoo.embeddings.axial import AxialPositions
 from zoo.embeddings.concatenated import ConcatenatedPositions
 from zoo.embeddings.convolutional import ConvolutionalPositions
-from zoo.embeddings.positions import LearnedPositions, SinusoidalPositions
+from zoo.embeddings.positions import LearnedPositions, NoPositions, SinusoidalPositions, positions_before
 from zoo.embeddings.spelled import SpelledEmbedding
 from zoo.embeddings.tokens import TokenEmbedding
 
@@ -12,7 +12,9 @@ __all__ = [
     "ConcatenatedPositions",
     "ConvolutionalPositions",
     "LearnedPositions",
+    "NoPositions",
     "SinusoidalPositions",
     "SpelledEmbedding",
     "TokenEmbedding",
+    "positions_before",
 ]

@@ -62,6 +62,24 @@ class SinusoidalPositions(Positions):
 
 
 @register
+class NoPositions(Positions):
+    """`x` as it is: for a stack that adds positions itself, such as `zoo.depth.UniversalStack`.
+
+    Example:
+        >>> NoPositions()(np.ones((1, 1, 3), "float32"))[0, 0].numpy().tolist()
+        [1.0, 1.0, 1.0]
+    """
+
+    def at(self, positions, units):
+        return ops.zeros((*ops.shape(positions), units), dtype=self.compute_dtype)
+
+
+def positions_before(stack, dtype=None):
+    """What a model adds before a stack unless it was told: sinusoids, or nothing where the stack adds its own."""
+    return (NoPositions if getattr(stack, "places_itself", False) else SinusoidalPositions)(dtype=dtype)
+
+
+@register
 class LearnedPositions(Positions):
     """`x + P`, `P` a trained matrix: good for at most `max_positions` positions.
 

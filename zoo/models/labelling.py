@@ -6,7 +6,7 @@ from keras import layers, ops
 from zoo.composed import Composed
 from zoo.decoding.loop import PAD
 from zoo.dropout import Dropout
-from zoo.embeddings import SinusoidalPositions, TokenEmbedding
+from zoo.embeddings import TokenEmbedding, positions_before
 from zoo.masks import length_mask
 from zoo.models import signatures
 from zoo.registry import register
@@ -28,7 +28,7 @@ class Labeller(Composed, keras.Model):
         self.rate, self.seed = dropout, seed
         policy = self.dtype_policy
         self.embedding = embedding or TokenEmbedding(vocab_size, encoder.units, dtype=policy)
-        self.positions = positions or SinusoidalPositions(dtype=policy)
+        self.positions = positions or positions_before(encoder, policy)
         self.drops = [Dropout(dropout, seed=shifted(seed, index), dtype=policy) for index in range(2)]
         self.readout = layers.Dense(num_labels, name="readout", dtype=policy)
 

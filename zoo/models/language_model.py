@@ -6,7 +6,7 @@ from keras import ops
 from zoo.composed import Composed
 from zoo.decoding.loop import BOS
 from zoo.dropout import Dropout
-from zoo.embeddings import SinusoidalPositions, TokenEmbedding
+from zoo.embeddings import TokenEmbedding, positions_before
 from zoo.masks import optional_mask
 from zoo.models import signatures
 from zoo.registry import register
@@ -56,7 +56,7 @@ class LanguageModel(Composed, keras.Model):
         self.vocab_size, self.decoder, self.rate, self.seed = vocab_size, decoder, dropout, seed
         policy = self.dtype_policy
         self.embedding = TokenEmbedding(vocab_size, decoder.units, dtype=policy)
-        self.positions = positions or SinusoidalPositions(dtype=policy)
+        self.positions = positions or positions_before(decoder, policy)
         self.drop = Dropout(dropout, seed=seed, dtype=policy)
 
     def build(self, input_shape=None):

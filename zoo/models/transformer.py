@@ -6,7 +6,7 @@ from keras import ops
 from zoo.composed import Composed
 from zoo.decoding.loop import BOS
 from zoo.dropout import Dropout
-from zoo.embeddings import SinusoidalPositions, TokenEmbedding
+from zoo.embeddings import TokenEmbedding, positions_before
 from zoo.masks import length_mask, optional_mask
 from zoo.models import signatures
 from zoo.registry import register
@@ -73,7 +73,8 @@ class Transformer(Composed, keras.Model):
         self.target_embedding = TokenEmbedding(target_vocab_size, units, dtype=policy)
         own = None if shared else TokenEmbedding(source_vocab_size, units, dtype=policy)
         self.source_embedding = self.target_embedding if shared else own
-        self.positions = SinusoidalPositions(dtype=policy)
+        self.source_positions = positions_before(encoder, policy)
+        self.positions = positions_before(decoder, policy)
         self.source_drop = Dropout(dropout, seed=shifted(seed, 0), dtype=policy)
         self.target_drop = Dropout(dropout, seed=shifted(seed, 1), dtype=policy)
 
@@ -96,7 +97,7 @@ class Transformer(Composed, keras.Model):
         return self.target_embedding.logits(outputs)
 
     def _encode(self, source_ids, mask, training=None):
-        x = self.source_drop(self.positions(self.source_embedding(source_ids)), training=training)
+        x = self.source_drop(self.source_positions(self.source_embedding(source_ids)), training=training)
         return self.encoder(x, mask=mask, training=training)
 
     def encode(self, source_ids, source_lengths, training=None):

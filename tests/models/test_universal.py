@@ -1,0 +1,109 @@
+"""Universal Transformers as models: steps equal the full pass, and each compiled training step pays for thinking."""
+
+import keras
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.blocks.cases import make_block
+from tests.contracts import assert_close, lengths, token_ids
+from tests.models.cases import SOURCES, TARGETS
+from tests.steps import check_steps
+from zoo.depth import Halting, UniversalStack, make_stack, make_universal_stack
+from zoo.embeddings import NoPositions, SinusoidalPositions
+from zoo.models import Classifier, LanguageModel, Tagger, Transformer
+from zoo.training import SmoothedCrossEntropy, make_steps
+
+ROWS = ((1, 5), (2, 2), (3, 0))
+
+
+def stack(rule=None, cross=False, block=None, **settings):
+    halting = rule and Halting(rule, threshold=0.9)
+    if block:
+        return UniversalStack(make_block(block, cross), 3, halting)
+    return make_universal_stack(3, 6, 2, 8, halting, cross, seed=1, **settings)
+
+
+def randomised(model):
+    model.build()
+    generator = np.random.default_rng(5)
+    for weight in model.trainable_weights:
+        weight.assign(generator.normal(0.0, 0.5, weight.shape))
+    return model
+
+
+def language_model(*args):
+    return randomised(LanguageModel(TARGETS, stack(*args), dropout=0.0))
+
+
+def encoder_decoder(rule=None, cross=True, *args):
+    return randomised(Transformer(SOURCES, TARGETS, stack(rule, False, *args), stack(rule, True, *args), dropout=0.0))
+
+
+@pytest.mark.parametrize(
+    ("make", "rule", "block", "max_length"),
+    [
+        (language_model, None, None, None),
+        (language_model, "accumulated", "macaron", 5),
+        pytest.param(language_model, "interpolated", None, None, marks=pytest.mark.slow),
+        (encoder_decoder, "accumulated", None, None),
+        pytest.param(encoder_decoder, None, "pre_norm", 5, marks=pytest.mark.slow),
+        pytest.param(encoder_decoder, "interpolated", "pre_norm", 5, marks=pytest.mark.slow),
+    ],
+)
+def test_steps_are_the_full_pass(make, rule, block, max_length):
+    """Each position with the number of its own steps, behind ragged prompts, whatever way the beams go."""
+    following = token_ids(((7, 4), (8, 4), (9, 4)), 4, TARGETS)[:, None].repeat(2, axis=1)
+    parents = np.array([[[0, 1, 1, 0]] * 2, [[1, 0, 0, 1]] * 2, [[0, 0, 1, 1]] * 2])
+    vocabulary = TARGETS if make is language_model else SOURCES
+    source = token_ids(ROWS, 5, vocabulary, noise=5)
+    check_steps(make(rule, False, block), source, lengths(ROWS), following, parents, max_length)
+
+
+def test_embeddings_are_given_without_positions():
+    model = Transformer(SOURCES, TARGETS, stack(), make_stack(1, 6, 2, 8, cross=True))
+    assert type(model.source_positions) is NoPositions and type(model.positions) is SinusoidalPositions
+    for make in (Classifier, Tagger):
+        assert type(make(TARGETS, 3, stack()).positions) is NoPositions
+        assert type(make(TARGETS, 3, make_stack(1, 6, 2, 8)).positions) is SinusoidalPositions
+    assert type(LanguageModel(TARGETS, stack()).positions) is NoPositions
+    given = LanguageModel(TARGETS, stack(), SinusoidalPositions())
+    assert type(given.positions) is SinusoidalPositions
+
+
+@pytest.mark.slow
+def test_a_compiled_training_step_pays_for_thinking():
+    """Loss and ponder cost of an update; a high price makes positions halt sooner."""
+    ids = token_ids(((1, 11), (2, 7), (3, 9)), 12, 11)
+    batch = {"token_ids": ids[:, :-1], "labels": ids[:, 1:], "weights": np.ones((3, 11), "float32")}
+    steps = {}
+    for ponder in (0.0, 3.0):
+        keras.utils.set_random_seed(3)
+        decoder = make_universal_stack(4, 6, 2, 8, Halting(ponder=ponder), dropout=0.0, max_offset=3)
+        model = LanguageModel(13, decoder, dropout=0.0)
+        model.build()
+        decoder.halting.dense.bias.assign([-2.0])
+        training = make_steps(model, keras.optimizers.SGD(0.1), SmoothedCrossEntropy())
+        first = float(training.train(batch))
+        for _ in range(20):
+            last = float(training.train(batch))
+        assert last < first
+        training.sync()
+        thought = decoder.ponder(model.embedding(ids), causal=True)[1]
+        steps[ponder] = float(ops.mean(thought["updates"]))
+    assert steps[3.0] < steps[0.0]
+
+
+def test_a_compiled_pass_stops_early_too():
+    model = language_model("accumulated")
+    ids = token_ids(((1, 7), (2, 7)), 7, TARGETS)
+    expected = ops.convert_to_numpy(model({"token_ids": ids}))
+    if keras.backend.backend() == "tensorflow":
+        import tensorflow as tf
+
+        compiled = tf.function(lambda ids: model({"token_ids": ids}))
+    else:
+        import jax
+
+        compiled = jax.jit(lambda ids: model({"token_ids": ids}))
+    assert_close([ops.convert_to_numpy(compiled(ids))], [expected])

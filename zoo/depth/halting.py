@@ -1,0 +1,106 @@
+"""Adaptive computation time: each position decides how many steps it takes, and what of each step counts."""
+
+from keras import initializers, layers, ops
+
+from zoo.registry import register
+
+RULES = ("accumulated", "interpolated")
+
+
+def begin(running):
+    """The state before the first step; `running (batch, time)` bool: who takes steps at all."""
+    zeros = ops.zeros_like(ops.cast(running, "float32"))
+    return {"running": running, "probability": zeros, "remainders": zeros, "updates": zeros}
+
+
+def advance(state, probability, threshold, final):
+    """`(weight, state)` of one step, all `(batch, time)`, float32.
+
+    `w = p` while the sum of the `p` stays at or below the threshold, and `w = R`, what is missing to 1, in the step
+    that crosses it, or where `final`; then 0. `updates` counts the steps up to and with that one.
+    """
+    running, before = state["running"], state["probability"]
+    total = before + probability
+    halts = ops.logical_and(running, ops.logical_or(total > threshold, final))
+    goes_on = ops.logical_and(running, ops.logical_not(halts))
+    remainder = 1.0 - before
+    weight = ops.where(halts, remainder, ops.where(goes_on, probability, 0.0))
+    return weight, {
+        "running": goes_on,
+        "probability": ops.where(goes_on, total, before),
+        "remainders": ops.where(halts, remainder, state["remainders"]),
+        "updates": state["updates"] + ops.cast(running, "float32"),
+    }
+
+
+@register
+class Halting(layers.Layer):
+    """`p_t = sigmoid(w h_t + b)` of the state that enters step t; a position halts in the step whose `p` takes their
+    sum over `threshold`; that step's weight is `w_t = R = 1 - (the sum before)`, an earlier one's is `w_t = p_t`.
+
+    * "accumulated", Graves' rule: `y = sum_t w_t s_t`. The weights sum to 1: the last step allowed takes the remainder.
+    * "interpolated", the listing of the Universal Transformer's paper: `y <- w_t s_t + (1 - w_t) y`, from `y = 0`. The
+      weights sum to less than 1 (of `p = .6, .6` to .76), and who never crosses the threshold has no remainder.
+
+    `s_t` is what step t makes of `h_t`. Both add the ponder cost `ponder * mean(N + R)` to a training step's loss, `N`
+    being the steps taken; its gradient is that of R.
+
+    Args:
+        rule: "accumulated" or "interpolated".
+        threshold: 1 - epsilon.
+        ponder: factor of the cost of a step; 0 is no cost.
+
+    Call arguments: `h (batch, time, units)`. Returns: `p (batch, time)`, float32.
+
+    Raises:
+        ValueError: an unknown rule, or a threshold that is not between 0 and 1.
+
+    Example:
+        >>> tuple(Halting()(np.ones((2, 3, 8), "float32")).shape)
+        (2, 3)
+
+    References: https://arxiv.org/abs/1603.08983, equations 6-13; https://arxiv.org/abs/1807.03819, appendix C.
+    """
+
+    def __init__(self, rule="accumulated", threshold=0.99, ponder=0.01, **kwargs):
+        super().__init__(**kwargs)
+        if rule not in RULES:
+            raise ValueError(f"Unknown rule: expected one of {RULES}, received {rule!r}.")
+        if not 0 < threshold < 1:
+            raise ValueError(f"Halting needs a threshold between 0 and 1, such as 0.99. Received: {threshold!r}.")
+        self.rule, self.threshold, self.ponder = rule, threshold, ponder
+        # At first p is .73: nearly all halt in their second step.
+        bias = initializers.Ones()
+        self.dense = layers.Dense(1, bias_initializer=bias, name="probability", dtype=self.dtype_policy)
+
+    def build(self, h_shape):
+        if not self.dense.built:
+            self.dense.build(tuple(h_shape))
+
+    def call(self, h):
+        return ops.sigmoid(ops.cast(self.dense(h)[..., 0], "float32"))
+
+    def advance(self, state, h, final):
+        """`(weight, state)`: see `advance`; `final` says whether no step follows."""
+        final = final if self.rule == "accumulated" else False
+        return advance(state, self(h), self.threshold, final)
+
+    def merge(self, outputs, made, weight):
+        """The outputs, float32, after a step that made `made`."""
+        weight, made = weight[..., None], ops.cast(made, "float32")
+        kept = outputs if self.rule == "accumulated" else outputs * (1.0 - weight)
+        return kept + weight * made
+
+    def cost(self, state, mask=None):
+        """`ponder * mean(N + R)` over the positions that the mask keeps."""
+        each = state["updates"] + state["remainders"]
+        if mask is None:
+            return self.ponder * ops.mean(each)
+        return self.ponder * ops.sum(each) / ops.maximum(ops.sum(ops.cast(mask, "float32")), 1.0)
+
+    def compute_output_shape(self, h_shape):
+        return tuple(h_shape[:-1])
+
+    def get_config(self):
+        own = {"rule": self.rule, "threshold": self.threshold, "ponder": self.ponder}
+        return {**super().get_config(), **own}

@@ -1,0 +1,211 @@
+"""The Universal Transformer: one block, applied again and again, as often as a position wants."""
+
+from functools import partial
+
+import keras
+from keras import ops
+
+from zoo.attention import MultiHeadAttention
+from zoo.blocks import PostNorm
+from zoo.depth import halting as act
+from zoo.depth.stack import Stack
+from zoo.embeddings import SinusoidalPositions
+from zoo.feedforward import FeedForward
+from zoo.registry import register
+
+
+@register
+class UniversalStack(Stack):
+    """`H^t = block(H^{t-1} + P^t)` for t = 1 .. `steps`, of one block; `y = H^steps`, or with `halting` a mean of all.
+
+    `P^t[i, 2j] = sin(i / 10000^(2j/d)) + sin(t / 10000^(2j/d))`, cosines in the odd channels, i and t from 1, is added
+    in every step, so models give this stack embeddings without positions. With `halting` each position stops when it
+    has thought enough, by one of two rules (`Halting`), and `y` weighs its states. From then on its state is copied
+    from step to step, as the paper's text says; in the paper's listing it goes on changing, for the others to see.
+
+    Training runs all `steps`. A pass without training stops as soon as all positions that the mask keeps have halted;
+    decoding (`step`) runs them all, because those who come later may look at a step that this position does not take.
+
+    Shapes: `(batch, time, units)` -> the same. Call arguments: as of a block.
+    Cost: that of a stack of `steps` blocks, or fewer; the parameters of one.
+
+    Args:
+        block: a `PostNorm` (the paper's), `PreNorm`, `Macaron`, ...
+        steps: how often it is applied; with `halting`, at most.
+        halting: a `Halting`, or None.
+        max_offset: in training each row's positions begin at a random place from 1 to `max_offset + 1`, so that places
+            beyond the longest text are known too.
+        seed: of the offsets.
+
+    Raises:
+        ValueError: `steps` is not a positive integer, or a negative `max_offset`.
+
+    Example:
+        >>> stack = make_universal_stack(4, units=8, num_heads=2, hidden_units=16, halting=Halting())
+        >>> outputs, thought = stack.ponder(np.ones((2, 3, 8), "float32"))
+        >>> tuple(outputs.shape), tuple(thought["updates"].shape), 1 <= int(thought["steps"]) <= 4
+        ((2, 3, 8), (2, 3), True)
+
+    Reference: https://arxiv.org/abs/1807.03819.
+    """
+
+    parts = ("block", "halting")
+    places_itself = True  # models add no positions before it
+
+    def __init__(self, block, steps, halting=None, max_offset=0, seed=None, **kwargs):
+        super().__init__([block], **kwargs)
+        if not isinstance(steps, int) or steps < 1:
+            raise ValueError(f"UniversalStack needs a positive number of steps. Received: steps={steps!r}.")
+        if not isinstance(max_offset, int) or max_offset < 0:
+            raise ValueError(f"UniversalStack needs a max_offset of at least 0. Received: max_offset={max_offset!r}.")
+        self.steps, self.halting, self.max_offset, self.seed = steps, halting, max_offset, seed
+        self.signal = SinusoidalPositions(name="signal", dtype=self.dtype_policy)
+        self.generator = keras.random.SeedGenerator(seed) if max_offset else None
+
+    @property
+    def block(self):
+        return self.blocks[0]
+
+    def build(self, x_shape, memory_shape=None):
+        super().build(x_shape, memory_shape)
+        if self.halting is not None and not self.halting.built:
+            self.halting.build(tuple(x_shape))
+
+    def call(self, x, mask=None, memory=None, memory_mask=None, causal=False, training=None):
+        outputs, thought = self.ponder(x, mask, memory, memory_mask, causal, training)
+        if training and self.halting is not None and self.halting.ponder:
+            self.add_loss(self.halting.cost(thought, mask))
+        return outputs
+
+    def ponder(self, x, mask=None, memory=None, memory_mask=None, causal=False, training=None):
+        """`(outputs, thought)`: what `call` returns, and how it came about.
+
+        `thought` is a dict of `steps`, how often the block ran, and with halting of `updates` and `remainders`,
+        `(batch, time)` float32: N and R of each position.
+        """
+        run = partial(self.block, mask=mask, memory=memory, memory_mask=memory_mask, causal=causal, training=training)
+        places = ops.arange(ops.shape(x)[1], dtype="int32")[None, :] + self._offset(x, training)
+        if self.halting is None or training:
+            return self._think(x, places, lambda h, index: run(h), mask)
+        return self._think_until_all_halted(x, places, run, mask)
+
+    def _offset(self, x, training):
+        if not (training and self.max_offset):
+            return 0
+        share = keras.random.uniform((ops.shape(x)[0], 1), seed=self.generator)
+        return ops.cast(share * (self.max_offset + 1), "int32")
+
+    def _think(self, x, places, run, mask=None):
+        """All steps one after the other; `run(h, index)` is the block in step number `index`."""
+        signal = self.signal.at(places + 1, self.units)
+        thinking = None if self.halting is None else self._begin(x, mask)
+        for index in range(self.steps):
+            h = x + signal + self.signal.at(index + 1, self.units)
+            made = run(h, index)
+            if thinking is None:
+                x = made
+            else:
+                x, thinking = self._weigh(x, h, made, thinking, index == self.steps - 1)
+        if thinking is None:
+            return self._finish(x), {"steps": self.steps}
+        return self._conclude(x, *thinking, self.steps)
+
+    def _think_until_all_halted(self, x, places, run, mask):
+        """The same, in a loop that ends with the last position's last step."""
+        signal = self.signal.at(places + 1, self.units)
+
+        def thinks(index, x, outputs, state):
+            return ops.logical_and(index < self.steps, ops.any(state["running"]))
+
+        def think(index, x, outputs, state):
+            h = x + signal + self.signal.at(index + 1, self.units)
+            x, (outputs, state) = self._weigh(x, h, run(h), (outputs, state), index + 1 >= self.steps)
+            return index + 1, x, outputs, state
+
+        first = (ops.zeros((), dtype="int32"), x, *self._begin(x, mask))
+        index, x, outputs, state = ops.while_loop(thinks, think, first, maximum_iterations=self.steps)
+        return self._conclude(x, outputs, state, index)
+
+    @staticmethod
+    def _begin(x, mask):
+        running = ops.ones_like(x[:, :, 0], dtype="bool") if mask is None else mask
+        return ops.zeros_like(x, dtype="float32"), act.begin(running)
+
+    def _weigh(self, x, h, made, thinking, final):
+        """The states after a step, and `(outputs, state of halting)`."""
+        outputs, state = thinking
+        running = state["running"]
+        weight, state = self.halting.advance(state, h, final)
+        return ops.where(running[:, :, None], made, x), (self.halting.merge(outputs, made, weight), state)
+
+    def _conclude(self, x, outputs, state, steps):
+        return self._finish(ops.cast(outputs, x.dtype)), {**state, "steps": steps}
+
+    def _visits(self):
+        return self.blocks * self.steps
+
+    def prefill(self, x):
+        """Keys and values of each step for a prompt `(batch, time, units)`, as a causal pass finds them."""
+        caches = []
+
+        def run(h, index):
+            made, cache = self.block.prefill(h)
+            caches.append(cache)
+            return made
+
+        self._think(x, ops.arange(ops.shape(x)[1], dtype="int32")[None, :], run)
+        return tuple(caches)
+
+    def start(self, batch, beams=1, max_length=None, prompt=None):
+        """The state before the first step, with one pool of keys and values for each of the `steps`: see `Stack`."""
+        state = super().start(batch, beams, max_length, prompt)
+        lengths = ops.zeros((batch,), "int32") if prompt is None else ops.sum(ops.cast(prompt[1], "int32"), axis=1)
+        return {**state, "before": lengths}  # the place of the first token that is written
+
+    def _advance(self, x, state, seen, slot, cross, cross_mask):
+        caches, held = [], None if cross is None else cross[0]
+
+        def run(h, index):
+            made, cache = self.block.step(h, state["caches"][index], seen, slot, held, cross_mask)
+            caches.append(cache)
+            return made
+
+        outputs, _ = self._think(x, state["before"][:, None] + state["position"], run)
+        return outputs, tuple(caches)
+
+    def get_config(self):
+        config = {**super().get_config(), "steps": self.steps, "max_offset": self.max_offset, "seed": self.seed}
+        return config
+
+
+def make_universal_stack(
+    steps, units, num_heads, hidden_units, halting=None, cross=False, dropout=0.1, max_offset=0, seed=None
+):
+    """A `UniversalStack` of one `PostNorm` block with multi-head attention and a dense feed-forward layer: the paper's.
+
+    Args:
+        steps: how often the block is applied; with `halting`, at most.
+        units: width of the states.
+        num_heads: heads of the attention.
+        hidden_units: inner width of the feed-forward layer.
+        halting: a `Halting`, or None for a fixed number of steps.
+        cross: whether the block attends to a memory, as a decoder's does.
+        dropout: on each branch.
+        max_offset: of random positions in training.
+        seed: of the dropouts and the offsets.
+
+    Example:
+        >>> from zoo.models import Transformer
+        >>> stacks = [make_universal_stack(3, 8, num_heads=2, hidden_units=16, cross=cross) for cross in (False, True)]
+        >>> model = Transformer(11, 13, *stacks)
+
+    Reference: https://arxiv.org/abs/1807.03819.
+    """
+    block = PostNorm(
+        MultiHeadAttention(units, num_heads),
+        FeedForward(units, hidden_units),
+        MultiHeadAttention(units, num_heads) if cross else None,
+        dropout=dropout,
+        seed=seed,
+    )
+    return UniversalStack(block, steps, halting, max_offset, None if seed is None else seed + 9)
