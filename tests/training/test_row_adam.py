@@ -75,6 +75,7 @@ class WholeAdam(keras.optimizers.Adam):
         super().apply(grads, trainable_variables)
 
 
+@pytest.mark.slow
 def test_equals_adam_where_all_rows_are_read():
     """And where its rate is that of the rest: lazy and full Adam differ in untouched rows alone."""
     found = []
