@@ -1,0 +1,140 @@
+"""Copying at lengths beyond those of training: Universal Transformer, a Transformer of untied blocks, an LSTM.
+
+    python benchmarks/universal_copy.py           # three seeds; writes benchmarks/results/universal_copy.json
+    python benchmarks/universal_copy.py --quick   # one seed, 10 updates; writes nothing
+
+Texts of 10 symbols, 1 to 10 of them in training, 20 and 40 in the test (500 of each length, greedy decoding). 64 units,
+4 heads, 128 hidden units; four steps of one block, or four blocks; the LSTM encodes and decodes without attention.
+Training starts every row at a random place up to 40 in both Transformers, so that no place of the test is new. Adam,
+peak 0.002, batches of 64. Accuracy of symbols (at their own place) and of whole texts.
+"""
+
+import argparse
+import os
+import time
+
+os.environ.setdefault("KERAS_BACKEND", "jax")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import numpy as np
+from keras import ops
+from timing import table, write
+
+from zoo.decoding import greedy
+from zoo.decoding.loop import BOS, EOS
+from zoo.depth import Halting, make_stack, make_universal_stack
+from zoo.embeddings import SinusoidalPositions
+from zoo.models import Seq2Seq, Transformer
+from zoo.training import SmoothedCrossEntropy, make_steps
+
+SYMBOLS, FIRST, LONGEST, TESTS, OFFSET, BATCH = 10, 4, 10, (10, 20, 40), 40, 64
+SIZES = {"units": 64, "num_heads": 4, "hidden_units": 128, "dropout": 0.0}
+
+
+class OffsetPositions(SinusoidalPositions):
+    """In training each row begins at a random place, as `UniversalStack(max_offset=...)` has it."""
+
+    def __init__(self, seed, **kwargs):
+        super().__init__(**kwargs)
+        self.generator = keras.random.SeedGenerator(seed)
+
+    def call(self, x, mask=None, training=None):
+        places = ops.arange(ops.shape(x)[1], dtype="int32")[None, :]
+        if training:
+            share = keras.random.uniform((ops.shape(x)[0], 1), seed=self.generator)
+            places = places + ops.cast(share * (OFFSET + 1), "int32")
+        return x + self.at(places, x.shape[-1])
+
+
+def universal(seed, halting=None):
+    stacks = [
+        make_universal_stack(
+            4, **SIZES, halting=halting and Halting(), cross=cross, max_offset=OFFSET, seed=seed + cross
+        )
+        for cross in (False, True)
+    ]
+    return Transformer(FIRST + SYMBOLS, FIRST + SYMBOLS, *stacks, dropout=0.0)
+
+
+def transformer(seed):
+    stacks = [make_stack(4, **SIZES, block="post_norm", cross=cross) for cross in (False, True)]
+    model = Transformer(FIRST + SYMBOLS, FIRST + SYMBOLS, *stacks, dropout=0.0)
+    model.source_positions, model.positions = OffsetPositions(seed), OffsetPositions(seed + 1)
+    return model
+
+
+def lstm(seed):
+    return Seq2Seq(FIRST + SYMBOLS, FIRST + SYMBOLS, units=128, cell="lstm", attention=None)
+
+
+MODELS = {
+    "universal": universal,
+    "universal, ACT": lambda seed: universal(seed, True),
+    "transformer": transformer,
+    "lstm": lstm,
+}
+
+
+def examples(random, count, shortest, longest):
+    lengths = random.integers(shortest, longest + 1, count).astype("int32")
+    kept = np.arange(longest)[None] < lengths[:, None]
+    ids = np.where(kept, random.integers(FIRST, FIRST + SYMBOLS, (count, longest)), 0).astype("int32")
+    labels = np.pad(ids, ((0, 0), (0, 1)))
+    labels[np.arange(count), lengths] = EOS
+    return {
+        "source_ids": ids,
+        "source_lengths": lengths,
+        "target_ids": np.pad(ids, ((0, 0), (1, 0)), constant_values=BOS),
+        "labels": labels,
+        "weights": (np.arange(longest + 1)[None] <= lengths[:, None]).astype("float32"),
+    }
+
+
+def train(make, seed, updates):
+    keras.utils.set_random_seed(seed)
+    model, random = make(seed), np.random.default_rng(seed)
+    batch = examples(random, BATCH, 1, LONGEST)
+    model({name: batch[name] for name in ("source_ids", "source_lengths", "target_ids")})
+    schedule = keras.optimizers.schedules.CosineDecay(0.0, updates, warmup_target=2e-3, warmup_steps=updates // 10)
+    steps = make_steps(model, keras.optimizers.Adam(schedule, clipnorm=1.0), SmoothedCrossEntropy())
+    for _ in range(updates):
+        steps.train(examples(random, BATCH, 1, LONGEST))
+    steps.sync()
+    return model
+
+
+def score(model, length):
+    """Accuracy of symbols and of texts."""
+    batch = examples(np.random.default_rng(99), 500, length, length)
+    memory = model.encode(batch["source_ids"], batch["source_lengths"])
+    written, lengths, _ = (ops.convert_to_numpy(each) for each in greedy(model, memory, length + 2))
+    right = written[:, 0, :length] == batch["source_ids"]
+    return right.mean(), (right.all(axis=1) & (lengths[:, 0] == length)).mean()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--updates", type=int, default=4000)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--models", nargs="+", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    rows, updates = [], 10 if options.quick else options.updates
+    for seed in range(1 if options.quick else options.seeds):
+        for name in options.models:
+            start = time.time()
+            model = train(MODELS[name], seed, updates)
+            row = {"model": name, "seed": seed, "parameters": model.count_params()}
+            for length in TESTS:
+                symbols, texts = score(model, length)
+                row |= {f"symbols, {length}": round(float(symbols), 4), f"texts, {length}": round(float(texts), 4)}
+            rows.append({**row, "seconds": round(time.time() - start)})
+            print(table(rows[-1:]).splitlines()[-1], flush=True)
+    if not options.quick:
+        write("universal_copy", rows, updates=updates)
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()
