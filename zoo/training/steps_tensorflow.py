@@ -3,7 +3,18 @@
 import tensorflow as tf
 
 from zoo.training.metrics import token_sums
+from zoo.training.row_adam import RowAdam
 from zoo.training.steps import model_inputs
+
+
+def whole(gradient, variable, optimizer):
+    """The gradient as a tensor, unless the optimizer updates the variable by rows.
+
+    Of a gather it is a list of rows, in which a token that occurs twice stands twice; Keras' Adam would square each of
+    the two, where the square of their sum is meant.
+    """
+    by_rows = isinstance(optimizer, RowAdam) and getattr(variable, "row_updates", False)
+    return gradient if by_rows or not isinstance(gradient, tf.IndexedSlices) else tf.convert_to_tensor(gradient)
 
 
 class TensorFlowSteps:
@@ -23,6 +34,7 @@ class TensorFlowSteps:
                 value = loss(batch["labels"], logits, sample_weight=batch["weights"])
                 value = value + sum(model.losses)
             gradients = tape.gradient(value, model.trainable_variables)
+            gradients = [whole(*pair, optimizer) for pair in zip(gradients, model.trainable_variables, strict=True)]
             optimizer.apply(gradients, model.trainable_variables)
             return value
 
