@@ -1,0 +1,118 @@
+"""Masked summation, the Star-Transformer's own task: with and without the connections to the relay.
+
+    python benchmarks/star_summation.py           # writes results/star_summation.json and docs/zoo/figures/star.png
+    python benchmarks/star_summation.py --quick   # 50 positions, 20 updates; writes nothing
+
+A row of X (n, 10) has a mask in {0, 1} as its first number, k of n rows have 1, and the rest is uniform in [0, 1); the
+target is the sum of the masked rows. Guessing k / 2 has a squared error of k / 12. 100 units, 10 heads, two steps, Adam
+at 0.001, batches of 32, fresh examples in every update; 2,000 others are the test. "ring" sees neighbours alone, and is
+summed up by max H + mean e.
+"""
+
+import argparse
+import os
+from pathlib import Path
+
+os.environ.setdefault("KERAS_BACKEND", "jax")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import keras
+import numpy as np
+from timing import table, write
+
+from zoo.depth import make_star_stack
+from zoo.training import make_steps
+
+FIGURE = Path(__file__).parents[1] / "docs/zoo/figures/star.png"
+TASKS = ((50, 5), (200, 10))  # n, k
+WIDTH, BATCH, EVERY = 10, 32, 25
+
+
+def examples(random, count, n, k):
+    x = random.random((count, n, WIDTH), dtype="float32")
+    x[:, :, 0] = random.permuted(np.tile(np.arange(n) < k, (count, 1)), axis=1)
+    return x, (x[:, :, :1] * x[:, :, 1:]).sum(axis=1)
+
+
+class Summation(keras.Model):
+    def __init__(self, connections, k):
+        super().__init__()
+        self.embedding, self.stack = keras.layers.Dense(100), make_star_stack(2, 100, 10, connections=connections)
+        self.readout = keras.layers.Dense(WIDTH - 1, bias_initializer=keras.initializers.Constant(k / 2))
+
+    def call(self, inputs, training=None):
+        return self.readout(self.stack(self.embedding(inputs["x"]), summary=True, training=training))
+
+
+def squared_error(labels, logits, sample_weight=None):
+    return keras.ops.mean((labels - logits) ** 2)
+
+
+def train(connections, n, k, updates, seed=1):
+    """The test error and the curve of training errors."""
+    keras.utils.set_random_seed(seed)
+    random, model = np.random.default_rng(seed), Summation(connections, k)
+    model({"x": np.zeros((1, n, WIDTH), "float32")})
+    schedule = keras.optimizers.schedules.CosineDecay(1e-3, updates)
+    steps, curve = make_steps(model, keras.optimizers.Adam(schedule, clipnorm=5.0), squared_error), []
+    for update in range(updates):
+        x, y = examples(random, BATCH, n, k)
+        loss = steps.train({"x": x, "labels": y, "weights": np.ones(BATCH, "float32")})
+        if update % EVERY == 0:
+            curve.append(float(loss))
+    steps.sync()
+    x, y = examples(np.random.default_rng(99), 2000, n, k)
+    errors = [
+        np.mean((keras.ops.convert_to_numpy(model({"x": x[at : at + 250]})) - y[at : at + 250]) ** 2)
+        for at in range(0, len(x), 250)
+    ]
+    return float(np.mean(errors)), curve
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--updates", type=int, default=500)
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    rows, curves, updates = [], {}, 20 if options.quick else options.updates
+    for n, k in TASKS[: 1 if options.quick else None]:
+        for connections in ("star", "ring"):
+            error, curves[n, connections] = train(connections, n, k, updates)
+            rows.append(
+                {
+                    "n": n,
+                    "k": k,
+                    "connections": connections,
+                    "updates": updates,
+                    "squared error": round(error, 4),
+                    "constant guess": round(k / 12, 4),
+                }
+            )
+            print(table(rows[-1:]).splitlines()[-1], flush=True)
+    if not options.quick:
+        write("star_summation", rows)
+        draw(curves)
+    print(table(rows))
+
+
+def draw(curves):
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, len(TASKS), figsize=(8, 2.8), sharey=True)
+    for axis, (n, k) in zip(axes, TASKS, strict=True):
+        for connections, label in (("star", "star"), ("ring", "without the relay")):
+            curve = curves[n, connections]
+            axis.plot(np.arange(len(curve)) * EVERY, curve, label=label)
+        axis.axhline(k / 12, color="grey", linestyle=":", label="guessing k / 2")
+        axis.set(title=f"{n} rows, {k} to add", xlabel="update", yscale="log")
+    axes[0].set_ylabel("squared error")
+    axes[0].legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(FIGURE, dpi=120)
+
+
+if __name__ == "__main__":
+    main()
