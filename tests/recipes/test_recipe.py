@@ -55,7 +55,7 @@ def test_wrong_overrides_are_refused(assignment, message):
         ({"model": "tagger"}, "gives 'reversal' data to a tagger; expected one of the models seq2seq, transformer"),
         ({"data": "tagged"}, "gives 'tagged' data to a seq2seq; expected one of the models tagger"),
         ({"positions": "learned"}, "gives a seq2seq learned positions; it takes sinusoidal"),
-        ({"block": "prenorm"}, "block must be one of post_norm, pre_norm, macaron; received"),
+        ({"block": "prenorm"}, "block must be one of post_norm, pre_norm, macaron, reversible; received"),
         ({"label_smoothin": 0.1}, "Did you mean 'label_smoothing'"),
         ({"units": 1.5}, "units must be int, received 1.5 .float."),
         ({"units": True}, "units must be int, received True .bool."),

@@ -15,7 +15,7 @@ class SpelledEmbedding(layers.Layer):
     `E[id_t]`, so that the spelling has to do alone, as it has to for a word that nobody has seen.
 
     Features and starts of words are weights that are not trained: `spell` them once, files keep them. Before, all
-    pieces look alike and none begins a word.
+    pieces look alike and each is a word.
 
     Shapes: ids `(batch, time)` int32 -> `(batch, time, units)`. Padding must be PAD, which is a word of its own.
     Cost: `O(time^2 * units)` for the sums, as of attention.
@@ -60,8 +60,11 @@ class SpelledEmbedding(layers.Layer):
             for name, rows in (("matrix", self.vocab_size), ("spelling", self.buckets))
         )
         self.table, self.starts = (
-            self.add_weight(name=name, shape=shape, dtype="int32", initializer="zeros", trainable=False)
-            for name, shape in (("table", (self.vocab_size, self.features)), ("starts", (self.vocab_size,)))
+            self.add_weight(name=name, shape=shape, dtype="int32", initializer=initial, trainable=False)
+            for name, shape, initial in (
+                ("table", (self.vocab_size, self.features), "zeros"),
+                ("starts", (self.vocab_size,), "ones"),
+            )
         )
 
     def spell(self, table, starts):
