@@ -55,7 +55,7 @@ def test_steps_are_the_full_pass_of_one_chunk(make, vocabulary, max_length):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("make", [language_model, encoder_decoder])
+@pytest.mark.parametrize("make", [language_model])  # gradients of a memory: tests/depth/test_reversible.py
 def test_a_compiled_training_step_does_not_depend_on_what_is_kept(make):
     """Several chunks and padding: the loss of each of three updates."""
     ids = token_ids(((1, 11), (2, 7), (3, 9)), 12, 11)
