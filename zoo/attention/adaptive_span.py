@@ -7,6 +7,7 @@ from keras import initializers, layers, ops
 
 from zoo.attention.banded import chunked, least, slant, soft_span, straighten, with_previous
 from zoo.attention.cache import append
+from zoo.attention.heads import Heads
 from zoo.registry import register
 
 
@@ -19,7 +20,7 @@ class Fraction(keras.constraints.Constraint):
 
 
 @register
-class AdaptiveSpanAttention(layers.Layer):
+class AdaptiveSpanAttention(Heads, layers.Layer):
     """`a_tr = m(t-r) exp(s_tr) / sum_q m(t-q) exp(s_tq)`, `s_tr = q_t . (k_r + p_(t-r)) / sqrt(d)`, `t - S <= r < t`.
 
     `m(x) = min(max((R + z - x) / R, 0), 1)` falls from 1 to 0 over the `R` positions behind the head's span `z`, which
@@ -248,20 +249,6 @@ class AdaptiveSpanAttention(layers.Layer):
         weights = soft_span(scores, ops.where(seen[:, None], self._under(distance[:, None], spans), 0.0))
         mixed = self._join_heads(ops.matmul(ops.cast(weights, cache["values"].dtype), cache["values"]))
         return self.output_projection(mixed), cache
-
-    def split_heads(self, x):
-        """`(batch, time, units)` -> `(batch, heads, time, head_dim)`."""
-        x = ops.reshape(x, (*ops.shape(x)[:2], self.num_heads, self.head_dim))
-        return ops.transpose(x, (0, 2, 1, 3))
-
-    def _join_heads(self, x):
-        return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (ops.shape(x)[0], ops.shape(x)[2], self.units))
-
-    def compute_output_shape(self, query_shape, value_shape=None):
-        return (*query_shape[:2], self.units)
-
-    def compute_mask(self, query, query_mask=None, **kwargs):
-        return query_mask
 
     def get_config(self):
         names = "units num_heads max_span ramp penalty dynamic window initial_span".split()

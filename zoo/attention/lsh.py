@@ -10,13 +10,14 @@ from keras import layers, ops
 from zoo.attention.base import combined_mask
 from zoo.attention.cache import append
 from zoo.attention.hashing import ALONE, BEHIND, hash_vectors, lsh_attention, unit, wide
+from zoo.attention.heads import Heads
 from zoo.masks import MASKED
 from zoo.recall import recall
 from zoo.registry import register
 
 
 @register
-class LSHAttention(layers.Layer):
+class LSHAttention(Heads, layers.Layer):
     """`y_i = W_O sum_j softmax_j(q_i . q_j / ||q_j||) v_j` over the positions `j` that hash near `i`.
 
     Queries are keys, too (brought to unit length, so without the factor `1 / sqrt(d)`); a position sees itself only
@@ -184,24 +185,6 @@ class LSHAttention(layers.Layer):
             scores = ops.where(mask[:, None], scores, MASKED)
         weights = ops.exp(scores - ops.logsumexp(scores, axis=-1, keepdims=True))
         return self._join_heads(ops.matmul(ops.cast(weights, values.dtype), values))
-
-    def split_heads(self, x):
-        """`(batch, time, units)` -> `(batch, heads, time, head_dim)`."""
-        x = ops.reshape(x, (*ops.shape(x)[:2], self.num_heads, self.head_dim))
-        return ops.transpose(x, (0, 2, 1, 3))
-
-    def _join_heads(self, x):
-        return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (ops.shape(x)[0], ops.shape(x)[2], self.units))
-
-    @staticmethod
-    def _silence(output, query_mask):
-        return output if query_mask is None else ops.where(query_mask[:, :, None], output, 0.0)
-
-    def compute_output_shape(self, query_shape, value_shape=None):
-        return (*query_shape[:2], self.units)
-
-    def compute_mask(self, query, query_mask=None, **kwargs):
-        return query_mask
 
     def get_config(self):
         names = "units num_heads num_buckets chunk_length rounds use_bias resample seed".split()

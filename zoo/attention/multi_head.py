@@ -4,6 +4,7 @@ from keras import layers, ops
 
 from zoo.attention.base import combined_mask
 from zoo.attention.cache import append
+from zoo.attention.heads import Heads
 from zoo.dropout import Dropout
 from zoo.masks import masked_softmax
 from zoo.registry import register
@@ -11,7 +12,7 @@ from zoo.seeds import shifted
 
 
 @register
-class MultiHeadAttention(layers.Layer):
+class MultiHeadAttention(Heads, layers.Layer):
     """`y = [head_1; ...; head_h] W_O`, `head_i = softmax(Q_i K_i^T / sqrt(d)) V_i`, `d = units / num_heads`.
 
     `Q = x W_Q`, `K = z W_K`, `V = z W_V`; head `i` has columns `i d .. (i + 1) d` of each. Where a fused kernel exists
@@ -136,14 +137,6 @@ class MultiHeadAttention(layers.Layer):
         mask = combined_mask(ops.shape(query)[1], ops.shape(value)[1], value_mask, causal)
         return self._weights(self.split_heads(self.query_projection(query)), self.project(value)["keys"], mask)
 
-    def split_heads(self, x):
-        """`(batch, time, units)` -> `(batch, heads, time, head_dim)`."""
-        x = ops.reshape(x, (*ops.shape(x)[:2], self.num_heads, self.head_dim))
-        return ops.transpose(x, (0, 2, 1, 3))
-
-    def _join_heads(self, x):
-        return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (ops.shape(x)[0], ops.shape(x)[2], self.units))
-
     def _weights(self, query, keys, mask):
         scores = ops.matmul(query * self.head_dim**-0.5, ops.swapaxes(keys, -1, -2))
         return masked_softmax(scores, None if mask is None else mask[:, None])
@@ -153,16 +146,6 @@ class MultiHeadAttention(layers.Layer):
         mask = combined_mask(ops.shape(query)[2], ops.shape(key)[2], value_mask, causal)
         weights = self.dropout(self._weights(query, key, mask), training=training)
         return self._join_heads(ops.matmul(weights, value))
-
-    @staticmethod
-    def _silence(output, query_mask):
-        return output if query_mask is None else ops.where(query_mask[:, :, None], output, 0.0)
-
-    def compute_output_shape(self, query_shape, value_shape=None):
-        return (*query_shape[:2], self.units)
-
-    def compute_mask(self, query, query_mask=None, **kwargs):
-        return query_mask
 
     def get_config(self):
         own = {"units": self.units, "num_heads": self.num_heads, "dropout": self.dropout.rate}
