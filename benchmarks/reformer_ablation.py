@@ -29,8 +29,8 @@ def main(arguments=None):
 
     def nats(rounds, silent=()):
         """Of the model with other hashes, and without the attention of the layers `silent`."""
-        changed = {"hash_rounds": rounds} if rounds else {"hash_rounds": 1, "hash_chunk": recipe.context}
-        other = make_model(dataclasses.replace(recipe, **changed), tokenizer.vocab_size)
+        changed = {"rounds": rounds} if rounds else {"rounds": 1, "chunk_length": recipe.context}
+        other = make_model(dataclasses.replace(recipe, attention=recipe.attention | changed), tokenizer.vocab_size)
         for variable, value in zip(other.trainable_variables, trained, strict=True):
             variable.assign(value)
         for index in silent:
@@ -45,10 +45,10 @@ def main(arguments=None):
     rows = [{"attention": f"{rounds} rounds", "nats per character": nats(rounds)} for rounds in (1, 2, 4, 8)]
     rows.append({"attention": "full, over shared queries and keys", "nats per character": nats(None)})
     rows += [
-        {"attention": f"silent in layer {index + 1}", "nats per character": nats(recipe.hash_rounds, [index])}
+        {"attention": f"silent in layer {index + 1}", "nats per character": nats(recipe.attention["rounds"], [index])}
         for index in layers
     ]
-    rows.append({"attention": "silent in all layers", "nats per character": nats(recipe.hash_rounds, layers)})
+    rows.append({"attention": "silent in all layers", "nats per character": nats(recipe.attention["rounds"], layers)})
     print(table(rows))
     write("reformer_ablation", rows, recipe=recipe.name, steps=recipe.steps, characters=options.characters)
 

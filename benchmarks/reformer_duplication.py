@@ -26,9 +26,10 @@ FIGURE = Path(__file__).parent.parent / "docs" / "zoo" / "figures" / "reformer-d
 
 def hashing(recipe, rounds):
     """The settings of `rounds` rounds; "full" is one chunk that holds everything."""
+    changed = {"rounds": rounds}
     if rounds == "full":
-        return dataclasses.replace(recipe, hash_rounds=1, hash_chunk=2 * recipe.longest + 2, hash_resample=False)
-    return dataclasses.replace(recipe, hash_rounds=rounds)
+        changed = {"rounds": 1, "chunk_length": 2 * recipe.longest + 2, "resample": False}
+    return dataclasses.replace(recipe, attention=recipe.attention | changed)
 
 
 def train(rounds, seed, runs, overrides):
@@ -36,7 +37,7 @@ def train(rounds, seed, runs, overrides):
     from zoo import recipes
 
     directory = runs / f"{NAME}-{rounds}-{seed}"
-    recipe = hashing(recipes.load(NAME, [*overrides, f"seed={seed}", "memory=plain"]), rounds)
+    recipe = hashing(recipes.load(NAME, [*overrides, f"seed={seed}", "depth.memory=plain"]), rounds)
     if not (directory / "training.json").is_file():
         recipes.train(recipe, directory, resume=directory.is_dir())
     return directory

@@ -42,13 +42,10 @@ KINDS = {
         "task": "text",
         "source_pieces": "char",
         "context": 12,
-        "block": "reversible",
-        "positions": "axial",
-        "axial_columns": 4,
-        "hash_rounds": 2,
-        "hash_buckets": 4,
-        "hash_chunk": 4,
-        "feedforward_chunks": 2,
+        "depth": "reversible",
+        "attention": {"layer": "lsh", "rounds": 2, "num_buckets": 4, "chunk_length": 4},
+        "feedforward": {"layer": "chunked", "chunks": 2},
+        "positions": {"layer": "axial", "columns": 4},
     },
     "completions": REVERSAL
     | STACK

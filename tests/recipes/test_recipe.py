@@ -4,7 +4,7 @@ import pytest
 
 from tests.recipes.small import SETTINGS, recipe
 from zoo import recipes
-from zoo.recipes.recipe import parse
+from zoo.recipes.files import parse
 
 
 @pytest.mark.parametrize("name", recipes.names())
@@ -54,13 +54,14 @@ def test_wrong_overrides_are_refused(assignment, message):
     [
         ({"model": "tagger"}, "gives 'reversal' data to a tagger; expected one of the models seq2seq, transformer"),
         ({"data": "tagged"}, "gives 'tagged' data to a seq2seq; expected one of the models tagger"),
-        ({"positions": "learned"}, "gives a seq2seq learned positions; it takes sinusoidal"),
-        ({"block": "prenorm"}, "block must be one of post_norm, pre_norm, macaron, reversible; received"),
+        ({"positions": "learned"}, "positions of a seq2seq must be one of none; received 'learned'"),
+        ({"block": "prenorm"}, "block must be one of post_norm, pre_norm, macaron; received"),
         ({"label_smoothin": 0.1}, "Did you mean 'label_smoothing'"),
         ({"units": 1.5}, "units must be int, received 1.5 .float."),
         ({"units": True}, "units must be int, received True .bool."),
         ({"units": -1}, "units must not be negative"),
-        ({"attention": "aditive"}, "attention must be one of additive, dot, none; received"),
+        ({"attention": "aditive"}, "attention of a seq2seq must be one of additive, dot, none; received"),
+        ({"attention": 3}, "attention must be the name of a layer or a table with its settings; received 3"),
         ({"data": "parallel"}, "needs source_language and target_language, received '' and ''"),
     ],
 )

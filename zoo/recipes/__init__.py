@@ -1,7 +1,8 @@
 """One TOML per zoo entry, and what turns it into a trained model."""
 
 from zoo.recipes.evaluation import evaluate, label
-from zoo.recipes.recipe import Recipe, dumps, load, make, names
+from zoo.recipes.files import dumps, load, names
+from zoo.recipes.recipe import Recipe, make
 from zoo.recipes.run import open_labels, open_run, train
 from zoo.recipes.scoring import score, score_by_length
 from zoo.recipes.translate import translate

@@ -2,10 +2,13 @@
 
 import random
 from contextlib import contextmanager
+from functools import partial
 
-from zoo.depth import make_reformer_stack, make_stack
-from zoo.embeddings import AxialPositions, ConvolutionalPositions, LearnedPositions, SpelledEmbedding
+from zoo.attention import MultiHeadAttention
+from zoo.depth.stack import BLOCKS, SEEDS_PER_BLOCK
+from zoo.embeddings import SpelledEmbedding
 from zoo.models import Classifier, LanguageModel, Seq2Seq, Tagger, Transformer
+from zoo.recipes.slots import make_layer
 from zoo.seeds import shifted
 
 SEEDS_PER_STACK = 1_000  # more than any stack draws
@@ -25,37 +28,29 @@ def make_model(recipe, *sizes):
 
 
 def _stack(recipe, number=0, cross=False):
-    sizes = recipe.num_layers, recipe.units, recipe.num_heads, recipe.hidden_units
     seed = shifted(recipe.seed, SEEDS_PER_STACK * (number + 1))
-    common = {"dropout": recipe.dropout, "cross": cross, "activation": recipe.activation, "seed": seed}
-    if recipe.block != "reversible":
-        return make_stack(*sizes, block=recipe.block, **common)
-    return make_reformer_stack(*sizes, _hashing(recipe), recipe.feedforward_chunks, recipe.memory, **common)
+    halved = recipe.block == "macaron"  # so that the number of parameters stays
+    hidden_units = recipe.hidden_units // 2 if halved else recipe.hidden_units
 
+    def make_block(index):
+        base = shifted(seed, SEEDS_PER_BLOCK * index)
+        sizes = {"block": index + 1, "hidden_units": hidden_units, "seed": base}
+        parts = {slot: make_layer(recipe, slot, **sizes) for slot in ("attention", "feedforward")}
+        if halved:
+            parts["first"] = make_layer(recipe, "feedforward", **sizes)
+        if cross:
+            parts["cross_attention"] = MultiHeadAttention(recipe.units, recipe.num_heads)
+        return BLOCKS[recipe.block](**parts, dropout=recipe.dropout, seed=base)
 
-def _hashing(recipe):
-    """The settings of LSH attention, None for full attention."""
-    if not recipe.hash_rounds:
-        return None
-    sizes = {"num_buckets": recipe.hash_buckets, "chunk_length": recipe.hash_chunk, "rounds": recipe.hash_rounds}
-    return {**sizes, "resample": recipe.hash_resample}
+    return make_layer(recipe, "depth", make_block=make_block, seed=seed)
 
 
 def _dropout(recipe):
     return {"dropout": recipe.dropout, "seed": recipe.seed}
 
 
-def _positions(recipe):
-    """The layer, None for sinusoids."""
-    if recipe.positions == "convolutional":
-        return ConvolutionalPositions(recipe.convolution_width)
-    if recipe.positions == "axial":
-        return AxialPositions((-(-recipe.context // recipe.axial_columns), recipe.axial_columns))
-    return LearnedPositions(recipe.context) if recipe.positions == "learned" else None
-
-
 def _seq2seq(recipe, *sizes):
-    attention = None if recipe.attention == "none" else recipe.attention
+    attention = None if recipe.attention["layer"] == "none" else recipe.attention["layer"]
     shape = {"units": recipe.units, "cell": recipe.cell, "attention": attention, "num_layers": recipe.num_layers}
     return Seq2Seq(*sizes, **shape, **_dropout(recipe))
 
@@ -66,15 +61,12 @@ def _transformer(recipe, *sizes):
 
 
 def _language_model(recipe, vocab_size):
-    return LanguageModel(vocab_size, _stack(recipe), _positions(recipe), **_dropout(recipe))
+    return LanguageModel(vocab_size, _stack(recipe), make_layer(recipe, "positions"), **_dropout(recipe))
 
 
-def _classifier(recipe, *sizes):
-    return Classifier(*sizes, _stack(recipe), _positions(recipe), _embedding(recipe, sizes[0]), **_dropout(recipe))
-
-
-def _tagger(recipe, *sizes):
-    return Tagger(*sizes, _stack(recipe), _positions(recipe), _embedding(recipe, sizes[0]), **_dropout(recipe))
+def _labeller(make, recipe, vocab_size, num_labels):
+    parts = _stack(recipe), make_layer(recipe, "positions"), _embedding(recipe, vocab_size)
+    return make(vocab_size, num_labels, *parts, **_dropout(recipe))
 
 
 def _embedding(recipe, vocab_size):
@@ -87,8 +79,8 @@ _MAKERS = {
     "seq2seq": _seq2seq,
     "transformer": _transformer,
     "language_model": _language_model,
-    "classifier": _classifier,
-    "tagger": _tagger,
+    "classifier": partial(_labeller, Classifier),
+    "tagger": partial(_labeller, Tagger),
 }
 
 

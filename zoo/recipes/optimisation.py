@@ -4,18 +4,24 @@ import dataclasses
 
 import keras
 
-from zoo.training import Plan, SmoothedCrossEntropy, schedule
+from zoo.training import Plan, RowAdam, SmoothedCrossEntropy, SpanSteps, make_steps, schedule
 
 
 def make_optimizer(recipe):
-    """Adam on the recipe's schedule, clipped by the global norm; its weight decay leaves biases and norms alone."""
+    """Adam on the recipe's schedule, clipped by the global norm; its weight decay leaves biases and norms alone.
+
+    The values of a product-key memory are updated where they were read, at a rate of their own (`RowAdam`).
+    """
     rate = schedule(recipe.schedule, recipe.learning_rate, recipe.warmup, recipe.steps)
-    optimizer = keras.optimizers.Adam(
-        rate,
-        beta_2=recipe.adam_beta_2,
-        weight_decay=recipe.weight_decay or None,
-        global_clipnorm=recipe.clip_norm or None,
-    )
+    settings = {
+        "beta_2": recipe.adam_beta_2,
+        "weight_decay": recipe.weight_decay or None,
+        "global_clipnorm": recipe.clip_norm or None,
+    }
+    if recipe.feedforward["layer"] == "product_key":
+        optimizer = RowAdam(rate, row_learning_rate=recipe.row_learning_rate, **settings)
+    else:
+        optimizer = keras.optimizers.Adam(rate, **settings)
     if recipe.weight_decay:
         optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
     return optimizer
@@ -24,6 +30,12 @@ def make_optimizer(recipe):
 def make_loss(recipe):
     """The training loss."""
     return SmoothedCrossEntropy(recipe.label_smoothing)
+
+
+def make_training_steps(recipe, model):
+    """What `zoo.training.make_steps` gives; with adaptive spans, steps that compute no more than those reach."""
+    adaptive = recipe.attention["layer"] == "adaptive_span"
+    return (SpanSteps if adaptive else make_steps)(model, make_optimizer(recipe), make_loss(recipe))
 
 
 def make_plan(recipe):

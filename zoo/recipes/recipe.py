@@ -1,13 +1,9 @@
-"""A recipe: everything that decides a training, as one flat TOML file of checked settings."""
+"""A recipe: everything that decides a training, as checked settings."""
 
 import dataclasses
 import difflib
-import json
-import tomllib
-from pathlib import Path
 from typing import Literal, get_args
 
-HERE = Path(__file__).parent
 Pieces = Literal["unigram", "bpe", "char", "word"]
 READ_BY = {  # which models read which data
     "dates": ("seq2seq", "transformer"),
@@ -19,12 +15,33 @@ READ_BY = {  # which models read which data
     "sst": ("classifier",),
     "tagged": ("tagger",),
 }
-POSITIONS_OF = {  # which positions a model takes
-    "seq2seq": ("sinusoidal",),
-    "transformer": ("sinusoidal",),
-    "language_model": ("sinusoidal", "learned", "axial"),
-    "classifier": ("sinusoidal", "convolutional"),
-    "tagger": ("sinusoidal", "convolutional"),
+LAYERED = ("transformer", "language_model", "classifier", "tagger")
+ANY_ATTENTION = ("multi_head", "lsh", "multi_linear")
+ANY_DEPTH = ("stack", "reversible", "universal")
+NOTHING = ("none",)
+SLOTS = {  # what a slot of a model may hold; the first where the recipe does not say (`zoo.recipes.slots`)
+    "attention": {
+        "seq2seq": ("additive", "dot", "none"),
+        "transformer": ANY_ATTENTION,
+        "language_model": (*ANY_ATTENTION, "adaptive_span"),
+        "classifier": ANY_ATTENTION,
+        "tagger": ANY_ATTENTION,
+    },
+    "feedforward": {"seq2seq": NOTHING} | dict.fromkeys(LAYERED, ("dense", "chunked", "product_key")),
+    "depth": {
+        "seq2seq": NOTHING,
+        "transformer": ANY_DEPTH,
+        "language_model": ANY_DEPTH,
+        "classifier": (*ANY_DEPTH, "star"),
+        "tagger": (*ANY_DEPTH, "star"),
+    },
+    "positions": {
+        "seq2seq": NOTHING,
+        "transformer": ("sinusoidal",),
+        "language_model": ("sinusoidal", "learned", "axial"),
+        "classifier": ("sinusoidal", "convolutional", "concatenated"),
+        "tagger": ("sinusoidal", "convolutional", "concatenated"),
+    },
 }
 Normalization = Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"]
 
@@ -78,25 +95,20 @@ class Recipe:
 
     # of a recurrent one
     cell: Literal["simple_rnn", "gru", "gru_reset_before", "lstm"] = "gru"
-    attention: Literal["additive", "dot", "none"] = "additive"
 
-    # of the others
-    block: Literal["post_norm", "pre_norm", "macaron", "reversible"] = "pre_norm"
+    # The slots: a name of `SLOTS`, or a table of "layer", the name, and of the layer's own settings; "blocks" may list
+    # the blocks, counted from 1, that have this attention or feed-forward layer
+    attention: str | dict = ""
+    feedforward: str | dict = ""
+    depth: str | dict = ""
+    positions: str | dict = ""
+
+    # of layered models
+    block: Literal["post_norm", "pre_norm", "macaron"] = "pre_norm"
     num_heads: int = 4
     hidden_units: int = 512  # of the feed-forward layers; Macaron's two have half each
     activation: Literal["relu", "gelu"] = "relu"
-    context: int = 64  # tokens that a language model sees in training
-    positions: Literal["sinusoidal", "learned", "convolutional", "axial"] = "sinusoidal"  # learned, axial: to `context`
-    convolution_width: int = 3  # of convolutional positions
-    axial_columns: int = 64  # of axial positions
-
-    # of reversible blocks
-    memory: Literal["plain", "checkpoint", "reversible"] = "reversible"  # what a training step keeps
-    feedforward_chunks: int = 1  # parts of the sequence, one after the other
-    hash_rounds: int = 2  # of LSH attention; 0 is full attention
-    hash_buckets: int = 16  # an even number, about 2 * context / hash_chunk
-    hash_chunk: int = 64  # positions that look at each other and at the chunk before
-    hash_resample: bool = False  # other rotations in each training step
+    context: int = 64  # tokens that a language model sees in training, and has learned positions for
 
     # Batches
     batch_size: int = 64
@@ -108,6 +120,7 @@ class Recipe:
     schedule: Literal["constant", "inverse_sqrt", "linear", "cosine"] = "constant"
     warmup: int = 0
     adam_beta_2: float = 0.999
+    row_learning_rate: float = 1e-3  # of the values of a product-key memory, constant
     weight_decay: float = 0.0  # of matrices; a step shrinks them by this times the learning rate
     clip_norm: float = 1.0  # of all gradients together; 0 does not clip
     label_smoothing: float = 0.0
@@ -127,22 +140,20 @@ class Recipe:
 
     def __post_init__(self):
         for field in dataclasses.fields(self):
-            _check(field, getattr(self, field.name))
+            if field.name not in SLOTS:
+                _check(field, getattr(self, field.name))
         if self.data == "parallel" and not (self.source_language and self.target_language):
             raise ValueError(
                 f"recipe {self.name!r} reads a parallel corpus and so needs source_language and "
                 f"target_language, received {self.source_language!r} and {self.target_language!r}."
-            )
-        if self.positions not in POSITIONS_OF[self.model]:
-            raise ValueError(
-                f"recipe {self.name!r} gives a {self.model} {self.positions} positions; it takes "
-                f"{' or '.join(POSITIONS_OF[self.model])} (convolutional ones look ahead, learned ones end)."
             )
         if self.model not in READ_BY[self.data]:
             raise ValueError(
                 f"recipe {self.name!r} gives {self.data!r} data to a {self.model}; expected one of the models "
                 f"{', '.join(READ_BY[self.data])}."
             )
+        for slot, choices in SLOTS.items():
+            object.__setattr__(self, slot, _filled(slot, getattr(self, slot), choices[self.model], self.model))
 
 
 FIELDS = {field.name: field for field in dataclasses.fields(Recipe)}
@@ -159,6 +170,16 @@ def _check(field, value):
         raise ValueError(f"{field.name} must not be negative, received {value!r}.")
 
 
+def _filled(slot, value, choices, model):
+    """A slot's table, whose layer is said."""
+    if not isinstance(value, str | dict):
+        raise ValueError(f"{slot} must be the name of a layer or a table with its settings; received {value!r}.")
+    table = {"layer": value or choices[0]} if isinstance(value, str) else {"layer": choices[0]} | value
+    if table["layer"] not in choices:
+        raise ValueError(f"{slot} of a {model} must be one of {', '.join(choices)}; received {table['layer']!r}.")
+    return table
+
+
 def make(settings):
     """A `Recipe` from a dict; whole numbers are taken for floats.
 
@@ -167,7 +188,7 @@ def make(settings):
             of the wrong type or not among the choices.
     """
     for key in settings:
-        _known(key)
+        known(key)
     missing = [name for name, field in FIELDS.items() if field.default is dataclasses.MISSING and name not in settings]
     if missing:
         raise ValueError(f"the recipe lacks {', '.join(missing)}; received {sorted(settings)}.")
@@ -179,71 +200,13 @@ def make(settings):
     )
 
 
-def _known(key):
+def known(key):
+    """Refuse a setting that no recipe has, and name the nearest one that it has."""
     if key not in FIELDS:
-        nearest = difflib.get_close_matches(key, FIELDS, n=1, cutoff=0.4)
-        hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-        raise ValueError(f"unknown setting {key!r}.{hint} Known settings: {', '.join(FIELDS)}.")
+        raise ValueError(f"unknown setting {key!r}.{hint(key, FIELDS)} Known settings: {', '.join(FIELDS)}.")
 
 
-def parse(assignment):
-    """("key", value) of a command line's "key=value", the value by the setting's type.
-
-    Raises:
-        ValueError: there is no "=", the key is unknown or the value does not parse.
-    """
-    key, equals, text = assignment.partition("=")
-    if not equals:
-        raise ValueError(f"expected key=value, such as steps=100; received {assignment!r}.")
-    _known(key)
-    kind = str if get_args(FIELDS[key].type) else FIELDS[key].type
-    try:
-        value = {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
-    except (KeyError, ValueError) as error:
-        raise ValueError(f"{key} must be {kind.__name__}, received {text!r}.") from error
-    return key, value
-
-
-def names():
-    """The recipes that come with the zoo."""
-    return sorted(path.stem for path in HERE.glob("*.toml"))
-
-
-def load(name_or_path, overrides=()):
-    """The recipe of a name, or of a TOML file, with "key=value" overrides applied.
-
-    A file that begins with `extends = "NAME"` holds only what differs from NAME.toml beside it.
-
-    Raises:
-        ValueError: there is no such recipe, or it is wrong (see `make`, `parse`).
-    """
-    path = Path(name_or_path)
-    if path.suffix != ".toml":
-        if str(name_or_path) not in names():
-            nearest = difflib.get_close_matches(str(name_or_path), names(), n=1)
-            hint = f" Did you mean {nearest[0]!r}?" if nearest else ""
-            raise ValueError(
-                f"unknown recipe {str(name_or_path)!r}.{hint} Known recipes: {', '.join(names())}; "
-                "or give the path of a .toml file."
-            )
-        path = HERE / f"{name_or_path}.toml"
-    try:
-        return make(_settings(path) | dict(parse(assignment) for assignment in overrides))
-    except FileNotFoundError as error:
-        raise ValueError(f"there is no recipe {error.filename}.") from error
-
-
-def _settings(path):
-    """What a file says; `extends = "NAME"` begins with what NAME.toml beside it says."""
-    try:
-        own = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not TOML: {error}") from error
-    base = own.pop("extends", None)
-    return own if base is None else _settings(path.with_name(f"{base}.toml")) | own
-
-
-def dumps(recipe):
-    """The TOML text of a recipe, every setting spelt out."""
-    settings = dataclasses.asdict(recipe).items()
-    return "".join(f"{key} = {json.dumps(value, ensure_ascii=False)}\n" for key, value in settings)
+def hint(name, names):
+    """ " Did you mean ...?", or nothing where no name is like it."""
+    nearest = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    return f" Did you mean {nearest[0]!r}?" if nearest else ""

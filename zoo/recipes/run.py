@@ -9,9 +9,10 @@ from pathlib import Path
 import keras
 
 from zoo.recipes.data import make_data
+from zoo.recipes.files import dumps, load
 from zoo.recipes.models import make_model
-from zoo.recipes.optimisation import make_loss, make_optimizer, make_plan
-from zoo.recipes.recipe import dumps, load
+from zoo.recipes.optimisation import make_plan, make_training_steps
+from zoo.recipes.slots import check_slots
 from zoo.text import Tokenizer, spell
 from zoo.training import (
     JUDGES,
@@ -20,7 +21,6 @@ from zoo.training import (
     checkpoints,
     fit,
     load_weights,
-    make_steps,
     validate,
 )
 
@@ -47,8 +47,9 @@ def train(recipe, directory, data=None, resume=False):
         The content of training.json.
 
     Raises:
-        ValueError: the directory holds a run already, or one of another recipe.
+        ValueError: the directory holds a run already, or one of another recipe; a slot's layer does not have a setting.
     """
+    check_slots(recipe)
     directory = Path(directory)
     _claim(recipe, directory, resume)
     start = time.monotonic()
@@ -56,7 +57,7 @@ def train(recipe, directory, data=None, resume=False):
     model = make_model(recipe, *parts.sizes)
     if recipe.spelling:
         model.embedding.spell(*spell(parts.tokenizers[0].pieces, model.embedding.buckets))
-    steps = make_steps(model, make_optimizer(recipe), make_loss(recipe))
+    steps = make_training_steps(recipe, model)
     directory.mkdir(parents=True, exist_ok=True)
     _write(directory / "recipe.toml", dumps(recipe))
     for name, tokenizer in zip(TOKENIZERS, parts.tokenizers, strict=False):

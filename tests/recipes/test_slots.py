@@ -1,0 +1,111 @@
+"""Slots of a recipe: what every layer of `SLOTS` builds, and how a recipe says so."""
+
+import numpy as np
+import pytest
+
+from tests.recipes.small import KINDS, recipe
+from zoo import recipes
+from zoo.recipes.models import make_model
+from zoo.recipes.recipe import SLOTS
+from zoo.recipes.slots import LAYERS, check_slots, make_layer
+
+LAYERED = ("transformer", "language_model", "classifier", "tagger")
+SMALL = {
+    "lsh": {"num_buckets": 4, "chunk_length": 4},
+    "multi_linear": {"rank": 3, "max_time": 8},
+    "adaptive_span": {"max_span": 6, "ramp": 2},
+    "product_key": {"num_keys": 4, "k": 2, "query_dim": 4},
+    "universal": {"halting": "accumulated"},
+    "axial": {"columns": 3},
+}
+CASES = [
+    (model, slot, layer)
+    for slot, choices in SLOTS.items()
+    for model in LAYERED
+    for layer in choices[model]
+    if layer != choices[model][0]
+]
+
+
+def settings(layer):
+    return {"layer": layer} | SMALL.get(layer, {})
+
+
+@pytest.mark.parametrize(("model", "slot", "layer"), CASES)
+def test_each_layer_builds_the_model_it_is_allowed_in(model, slot, layer):
+    one = recipe(model, **{slot: settings(layer), "num_layers": 2})
+    check_slots(one)
+    sizes = {"transformer": (9, 9), "language_model": (9,)}.get(model, (9, 3))
+    found = make_model(one, *sizes)
+    ids, lengths = np.full((2, 5), 4, "int32"), np.array([5, 3], "int32")
+    names = ("source_ids", "source_lengths") if model == "transformer" else ("token_ids", "lengths")
+    inputs = dict(zip(names, (ids, lengths), strict=True)) | ({"target_ids": ids} if model == "transformer" else {})
+    assert found(inputs).shape[-1] == sizes[-1]
+    made = {type(each).__name__ for each in found._flatten_layers()}
+    expected = LAYERS[slot][layer]
+    assert getattr(expected, "__name__", "").startswith(layer.split("_")[0]) or expected.__name__ in made
+
+
+def test_every_name_has_a_layer():
+    named = {slot: set().union(*(choices[model] for model in LAYERED)) for slot, choices in SLOTS.items()}
+    assert named == {slot: set(layers) for slot, layers in LAYERS.items()}
+
+
+def test_some_blocks_may_have_another_layer():
+    one = recipe("language_model", num_layers=3, feedforward=settings("product_key") | {"blocks": [2]})
+    kinds = [type(block.feedforward).__name__ for block in make_model(one, 9).decoder.blocks]
+    assert kinds == ["FeedForward", "ProductKeyMemory", "FeedForward"]
+
+
+def test_macarons_half_steps_share_the_width():
+    block = make_model(recipe("language_model", block="macaron", hidden_units=6), 9).decoder.blocks[0]
+    assert (block.first.hidden_units, block.feedforward.hidden_units) == (3, 3)
+
+
+def test_a_layers_own_settings_reach_it():
+    one = recipe("language_model", attention=settings("lsh") | {"rounds": 3}, seed=5)
+    layer = make_layer(one, "attention")
+    assert (layer.rounds, layer.num_buckets, layer.seed, layer.units) == (3, 4, 5, one.units)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"attention": {"layer": "lsh", "round": 2}},
+            "'lsh', its attention, has no setting 'round'. Did you mean 'rounds'[?] It takes num_buckets, chunk_length",
+        ),
+        ({"attention": {"layer": "lsh", "units": 8}}, "has no setting 'units'"),
+        ({"depth": {"steps": 2}}, "'stack', its depth, has no setting 'steps'. It takes none"),
+        ({"attention": {"layer": "lsh", "blocks": [0]}}, "must list numbers from 1 to num_layers=1; received .0."),
+        ({"depth": {"layer": "universal", "blocks": [1]}}, "has no setting 'blocks'"),
+    ],
+)
+def test_wrong_settings_of_a_layer_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        check_slots(recipe("language_model", **changes))
+
+
+def test_training_refuses_them_before_it_reads_anything(tmp_path):
+    wrong = recipe("language_model", attention={"layer": "lsh", "round": 2})
+    with pytest.raises(ValueError, match="Did you mean 'rounds'"):
+        recipes.train(wrong, tmp_path / "run", tmp_path / "nowhere")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_command_line_fills_a_slot_and_changes_what_is_in_it(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(recipes.dumps(recipe("reformer")), encoding="utf-8")
+    changed = recipes.load(path, ["attention.rounds=4", "attention.resample=true", "depth.memory=plain"])
+    assert changed.attention == KINDS["reformer"]["attention"] | {"rounds": 4, "resample": True}
+    assert changed.depth == {"layer": "reversible", "memory": "plain"}
+    assert recipes.load(path, ["attention=multi_head"]).attention == {"layer": "multi_head"}
+    assert recipes.load(path, ["feedforward.blocks=[1]"]).feedforward["blocks"] == [1]
+
+
+def test_a_table_without_a_layer_goes_on_with_the_one_it_extends(tmp_path):
+    (tmp_path / "base.toml").write_text(recipes.dumps(recipe("reformer", name="base")))
+    (tmp_path / "more.toml").write_text('extends = "base"\n[attention]\nrounds = 5\n')
+    (tmp_path / "other.toml").write_text('extends = "base"\n[attention]\nlayer = "multi_linear"\n')
+    assert recipes.load(tmp_path / "more.toml").attention == KINDS["reformer"]["attention"] | {"rounds": 5}
+    assert recipes.load(tmp_path / "other.toml").attention == {"layer": "multi_linear"}
