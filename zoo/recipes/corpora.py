@@ -42,7 +42,8 @@ def last_split(recipe):
 def _example(recipe):
     if recipe.data == "parallel":
         return f"{recipe.train_split}.{recipe.source_language}.gz"
-    names = {"text": "input.txt", "trec": "TREC.train", "sst": "trees/train.txt.gz"}
+    trees = "trees/train.txt.gz"
+    names = {"text": "input.txt", "trec": "TREC.train", "sst": trees, "sst5": trees}
     return names.get(recipe.data, f"{recipe.train_split}.tsv.gz")
 
 
@@ -61,7 +62,8 @@ def _own(recipe, split):
 
 
 def _sst(recipe, split, directory):
-    return sst(directory, split, phrases=recipe.phrases and split == "train")
+    classes = 5 if recipe.data == "sst5" else 2
+    return sst(directory, split, phrases=recipe.phrases and split == "train", classes=classes)
 
 
 def _text(recipe, split, directory):
@@ -97,6 +99,7 @@ _READERS = {
     "text": _text,
     "trec": lambda recipe, split, directory: trec(directory, split),
     "sst": _sst,
+    "sst5": _sst,
     "tagged": _tagged,
 }
 

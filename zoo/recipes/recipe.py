@@ -13,6 +13,7 @@ READ_BY = {  # which models read which data
     "duplication": ("language_model",),
     "trec": ("classifier",),
     "sst": ("classifier",),
+    "sst5": ("classifier",),
     "tagged": ("tagger",),
 }
 LAYERED = ("transformer", "language_model", "classifier", "tagger")
@@ -67,7 +68,7 @@ class Recipe:
     test_size: int = 2_000
     shortest: int = 3  # symbols of a sequence to reverse
     longest: int = 20  # the length of every one to duplicate
-    phrases: bool = False  # train on every phrase of the trees of "sst"
+    phrases: bool = False  # train on every phrase of the trees of "sst" and "sst5"
 
     # Text; models of one vocabulary take the source's settings
     source_vocab_size: int = 4_000
