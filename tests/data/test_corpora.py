@@ -53,6 +53,15 @@ def test_sst_whole_sentences_and_phrases(tmp_path):
         "it is bad\\/1\u00a01 -rrb-": "negative",
     }
     assert sst(tmp_path, "valid") == (["the fine film ."], ["positive"])
+    assert sst(tmp_path, "train", classes=5) == (
+        ["the fine film .", "it is bad\\/1\u00a01 -rrb-", "neutral fine"],
+        ["positive", "negative", "neutral"],
+    )
+    fine = dict(zip(*sst(tmp_path, "train", phrases=True, classes=5), strict=True))
+    assert fine["fine film ."] == "very-positive" and fine["is bad\\/1\u00a01 -rrb-"] == "very-negative"
+    assert fine["the"] == fine["film ."] == "neutral" and len(fine) == 16
+    with pytest.raises(ValueError, match="classes must be 2 .* or 5 .*received 3"):
+        sst(tmp_path, "train", classes=3)
     write(tmp_path / "trees" / "test.txt", "no tree")
     with pytest.raises(ValueError, match="test.txt, line 1: expected a tree such as"):
         sst(tmp_path, "test")

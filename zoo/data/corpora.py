@@ -8,7 +8,10 @@ from pathlib import Path
 from zoo.data.parallel import SPLITS, read_lines
 
 _LEAF = re.compile(r"([^ ()]+)\)")
-_SENTIMENTS = {"0": "negative", "1": "negative", "3": "positive", "4": "positive"}  # 2 is neutral
+_SENTIMENTS = {
+    2: {"0": "negative", "1": "negative", "3": "positive", "4": "positive"},  # 2 is neutral, and left out
+    5: {"0": "very-negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very-positive"},
+}
 
 
 def trec(directory: str | os.PathLike, split: str) -> tuple[list[str], list[str]]:
@@ -47,21 +50,28 @@ def _hash(text):
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
-def sst(directory: str | os.PathLike, split: str, phrases: bool = False) -> tuple[list[str], list[str]]:
-    """SST-2: film reviews, "negative" or "positive", out of the Stanford Sentiment Treebank (Socher et al. 2013).
+def sst(
+    directory: str | os.PathLike, split: str, phrases: bool = False, classes: int = 2
+) -> tuple[list[str], list[str]]:
+    """SST-2 and SST-5: film reviews and what they feel, out of the Stanford Sentiment Treebank (Socher et al. 2013).
 
-    Lines are trees, `(label (label word) ...)`. Labels 0 and 1 are negative, 3 and 4 positive; neutral texts are left
-    out. Texts are lower-cased, as in the two-class files that are in use (`stsa.binary.*`), which they equal.
+    Lines are trees, `(label (label word) ...)`, with labels from 0 to 4. Of two classes 0 and 1 are "negative", 3 and 4
+    "positive", and neutral texts are left out; of five they are "very-negative" to "very-positive". Texts are
+    lower-cased, as in the files that are in use (`stsa.binary.*`, `stsa.fine.*`), which they equal.
 
     Args:
         directory: holds `trees/train.txt`, `trees/dev.txt` and `trees/test.txt`, plain or `.gz`.
         split: "train", "valid" or "test".
         phrases: every subtree is an example, each phrase once (with the label of its first occurrence).
+        classes: 2 or 5.
 
     Raises:
-        ValueError: an unknown split, no such file, or a line that is no tree.
+        ValueError: an unknown split, no such file, a line that is no tree, or another number of classes.
     """
     _check_split(split)
+    if classes not in _SENTIMENTS:
+        raise ValueError(f"classes must be 2 (SST-2) or 5 (SST-5); received {classes!r}.")
+    names = _SENTIMENTS[classes]
     path = find(Path(directory) / "trees", split, ".txt")
     found = []
     for number, line in enumerate(read_lines(path), 1):
@@ -71,8 +81,8 @@ def sst(directory: str | os.PathLike, split: str, phrases: bool = False) -> tupl
         found += trees if phrases else trees[-1:]
     examples = {} if phrases else []
     for label, text in found:
-        if label in _SENTIMENTS:
-            examples.setdefault(text, _SENTIMENTS[label]) if phrases else examples.append((text, _SENTIMENTS[label]))
+        if label in names:
+            examples.setdefault(text, names[label]) if phrases else examples.append((text, names[label]))
     return _columns(examples.items() if phrases else examples)
 
 

@@ -125,6 +125,7 @@ class Recipe:
     weight_decay: float = 0.0  # of matrices; a step shrinks them by this times the learning rate
     clip_norm: float = 1.0  # of all gradients together; 0 does not clip
     label_smoothing: float = 0.0
+    loss_chunks: int = 1  # parts of the time whose logits exist at once: less memory (a language model, a transformer)
     steps: int = 10_000
     validate_every: int = 500
     checkpoint_every: int = 500
@@ -153,6 +154,8 @@ class Recipe:
                 f"recipe {self.name!r} gives {self.data!r} data to a {self.model}; expected one of the models "
                 f"{', '.join(READ_BY[self.data])}."
             )
+        if self.loss_chunks > 1 and self.model not in ("language_model", "transformer"):
+            raise ValueError(f"loss_chunks is for a language_model or a transformer; the model is a {self.model}.")
         for slot, choices in SLOTS.items():
             object.__setattr__(self, slot, _filled(slot, getattr(self, slot), choices[self.model], self.model))
 
