@@ -7,6 +7,7 @@ Memory: temporary memory of the compiled step (XLA's own account: loss and gradi
 2 to 32 of a stack of multi-head attention and feed-forward layers: batch 2, 1024 positions, 128 units, 2 heads, 512
 hidden units, float32. Reconstruction: largest error of the streams before the first block, computed back from those
 behind the last, relative to their largest entry. Long: one training step of an LSH language model over 65,536 tokens.
+Loss: a step of a language model of 32,000 tokens over 4 x 512 positions, on JAX, with the logits of a part at a time.
 """
 
 import argparse
@@ -169,6 +170,24 @@ def measure_long(tokens=65_536, depth=3):
     return {**found, "peak_gib": peak, "seconds_with_compiling": seconds}
 
 
+def measure_loss(chunks):
+    """MiB of a compiled step whose loss is cut into so many parts."""
+    import keras
+    import numpy as np
+
+    from zoo.depth import make_stack
+    from zoo.models import LanguageModel
+    from zoo.training import ChunkedCrossEntropy, SmoothedCrossEntropy, make_steps
+
+    model = LanguageModel(32_000, make_stack(1, 64, 2, 128, dropout=0.0), dropout=0.0)
+    model.build()
+    loss = SmoothedCrossEntropy() if chunks == 1 else ChunkedCrossEntropy(chunks)
+    steps = make_steps(model, keras.optimizers.SGD(0.1), loss)
+    ids = np.ones((4, 512), "int32")
+    batch = {"token_ids": ids, "labels": ids, "weights": ids.astype("float32")}
+    return jax_temporary(lambda state, batch: steps._train(state, batch), steps._state, batch)
+
+
 def elsewhere(backend, *arguments):
     """The answer of this file in a process of its own: each has a clean account."""
     import tempfile
@@ -189,7 +208,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.one:
         name, *rest = json.loads(options.one)
-        print(json.dumps({"memory": measure_memory, "errors": measure_errors, "long": measure_long}[name](*rest)))
+        print(json.dumps({"memory": measure_memory, "errors": measure_errors, "long": measure_long, "loss": measure_loss}[name](*rest)))
         return
     from timing import table, write
 
@@ -208,7 +227,9 @@ def main(arguments=None):
     if not options.quick:
         long = elsewhere("jax", "long")
         print(table([long]))
-        write("reformer_memory", rows, reconstruction_errors=errors, long=long)
+        loss = {f"{chunks} chunks": round(elsewhere("jax", "loss", chunks), 1) for chunks in (1, 4, 8, 16)}
+        print(table([loss]))
+        write("reformer_memory", rows, reconstruction_errors=errors, long=long, loss=loss)
 
 
 if __name__ == "__main__":

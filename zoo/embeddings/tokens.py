@@ -50,6 +50,10 @@ class TokenEmbedding(layers.Layer):
         matrix = ops.cast(self.matrix, self.compute_dtype)
         return ops.cast(ops.matmul(x, ops.transpose(matrix)), "float32")
 
+    def readout(self, x):
+        """`(x, E)`, from which a loss makes its logits itself (`zoo.training.ChunkedCrossEntropy`)."""
+        return x, ops.convert_to_tensor(self.matrix)
+
     def compute_output_shape(self, ids_shape):
         return (*ids_shape, self.units)
 

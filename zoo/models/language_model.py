@@ -21,7 +21,7 @@ class LanguageModel(Composed, keras.Model):
 
     Call arguments: a dict of `token_ids (batch, time)` int32, BOS and then the text; and `lengths (batch,)` int32, BOS
     included, if the attention sorts its positions (LSH), so that padding is told from text.
-    Returns: logits `(batch, time, vocab_size)`, float32.
+    Returns: logits `(batch, time, vocab_size)`, float32; with `states=True` `(h, E)` instead.
     Masking: else none is needed; a position sees nothing behind it.
 
     Args:
@@ -66,10 +66,11 @@ class LanguageModel(Composed, keras.Model):
             if not layer.built:  # one that comes out of a file is built already
                 layer.build(shape)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs, training=None, states=False):
         x = self.drop(self.positions(self.embedding(inputs["token_ids"])), training=training)
         mask = optional_mask(inputs.get("lengths"), x)
-        return self.embedding.logits(self.decoder(x, mask=mask, causal=True, training=training))
+        outputs = self.decoder(x, mask=mask, causal=True, training=training)
+        return self.embedding.readout(outputs) if states else self.embedding.logits(outputs)
 
     @property
     def longest_prompt(self):

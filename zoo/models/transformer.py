@@ -24,7 +24,7 @@ class Transformer(Composed, keras.Model):
     Call arguments: a dict of `source_ids (batch, source_time)`, `source_lengths (batch,)` and `target_ids
     (batch, time)`, int32, where target_ids is BOS and then the target (teacher forcing); and `target_lengths (batch,)`
     if the decoder's attention sorts its positions (LSH), so that padding is told from targets.
-    Returns: logits `(batch, time, target_vocab_size)`, float32.
+    Returns: logits `(batch, time, target_vocab_size)`, float32; with `states=True` `(d, E)` instead.
     Masking: from the lengths; padding, its content and the other rows never change a row.
     Search sees `encode`, `start`, `step` and `reorder` (the step protocol): the memory's keys and values are computed
     once per sentence, and its beams share one pool of keys (`zoo.attention.cache`).
@@ -87,14 +87,14 @@ class Transformer(Composed, keras.Model):
         if not self.decoder.built:
             self.decoder.build(shape, shape)
 
-    def call(self, inputs, training=None):
+    def call(self, inputs, training=None, states=False):
         mask = length_mask(inputs["source_lengths"], ops.shape(inputs["source_ids"])[1])
         memory = self._encode(inputs["source_ids"], mask, training)
         x = self.target_drop(self.positions(self.target_embedding(inputs["target_ids"])), training=training)
         target_mask = optional_mask(inputs.get("target_lengths"), x)
         masks = {"mask": target_mask, "memory_mask": mask}
         outputs = self.decoder(x, memory=memory, causal=True, training=training, **masks)
-        return self.target_embedding.logits(outputs)
+        return self.target_embedding.readout(outputs) if states else self.target_embedding.logits(outputs)
 
     def _encode(self, source_ids, mask, training=None):
         x = self.source_drop(self.source_positions(self.source_embedding(source_ids)), training=training)

@@ -4,7 +4,7 @@ import dataclasses
 
 import keras
 
-from zoo.training import Plan, RowAdam, SmoothedCrossEntropy, SpanSteps, make_steps, schedule
+from zoo.training import ChunkedCrossEntropy, Plan, RowAdam, SmoothedCrossEntropy, SpanSteps, make_steps, schedule
 
 
 def make_optimizer(recipe):
@@ -29,6 +29,8 @@ def make_optimizer(recipe):
 
 def make_loss(recipe):
     """The training loss."""
+    if recipe.loss_chunks > 1:
+        return ChunkedCrossEntropy(recipe.loss_chunks, recipe.label_smoothing)
     return SmoothedCrossEntropy(recipe.label_smoothing)
 
 

@@ -2,7 +2,7 @@
 
 from zoo.training.checkpoints import average, load_weights, save_weights
 from zoo.training.loop import Plan, Progress, best_path, checkpoint_path, fit, validate
-from zoo.training.losses import SmoothedCrossEntropy
+from zoo.training.losses import ChunkedCrossEntropy, SmoothedCrossEntropy
 from zoo.training.metrics import JUDGES, summarise, token_sums
 from zoo.training.row_adam import RowAdam
 from zoo.training.schedules import (
@@ -17,6 +17,7 @@ from zoo.training.steps import make_steps
 
 __all__ = [
     "JUDGES",
+    "ChunkedCrossEntropy",
     "ConstantRate",
     "CosineDecay",
     "InverseSquareRoot",

@@ -9,7 +9,7 @@ from functools import partial
 import keras
 from keras import ops
 
-from zoo.recompute import Piece, checkpoint
+from zoo.recompute import after, vjp
 from zoo.registry import register
 
 
@@ -30,9 +30,9 @@ def smoothed_cross_entropy(labels, logits, smoothing):
 def chunked_cross_entropy(states, matrix, labels, weights, chunks, smoothing=0.0):
     """sum_t(w_t * loss_t) / sum_t(w_t) of the logits `states matrix^T`, which never exist all at once.
 
-    The time is cut into `chunks` parts; each keeps its states and computes its logits again for the gradient, so memory
-    is `O(batch * time / chunks * vocabulary)`. The time is padded to whole chunks. Equal to `SmoothedCrossEntropy` of
-    `TokenEmbedding.logits`.
+    The time is cut into `chunks` parts, one after the other; each makes its logits, its share of the loss and, before it
+    forgets them, its share of the gradients. So memory is `O(batch * time / chunks * vocabulary)`, and nothing is
+    computed twice. The time is padded to whole chunks. Equal to `SmoothedCrossEntropy` of `TokenEmbedding.logits`.
 
     Args:
         states: `(batch, time, units)`, what the decoder gives.
@@ -49,15 +49,31 @@ def chunked_cross_entropy(states, matrix, labels, weights, chunks, smoothing=0.0
     padding = (0, 0), (0, length * chunks - time)
     states = ops.pad(states, (*padding, (0, 0)))
     labels, weights = ops.pad(labels, padding), ops.cast(ops.pad(weights, padding), "float32")
+    scale = 1.0 / ops.maximum(ops.sum(weights), keras.config.epsilon())
 
-    def total(chunk, states, matrix):
-        part = slice(chunk * length, (chunk + 1) * length)
+    def loss_of(index, states, matrix):
+        part = slice(index * length, (index + 1) * length)
         logits = ops.cast(ops.matmul(states, ops.transpose(ops.cast(matrix, states.dtype))), "float32")
-        return ops.sum(weights[:, part] * smoothed_cross_entropy(labels[:, part], logits, smoothing))
+        return scale * ops.sum(weights[:, part] * smoothed_cross_entropy(labels[:, part], logits, smoothing))
 
-    parts = ops.reshape(states, (batch, chunks, length, states.shape[-1]))
-    sums = [checkpoint(Piece(partial(total, chunk), []), parts[:, chunk], matrix) for chunk in range(chunks)]
-    return sum(sums) / ops.maximum(ops.sum(weights), keras.config.epsilon())
+    @ops.custom_gradient
+    def run(states, matrix):
+        total, to_states, to_matrix = 0.0, [], 0.0
+        for index in range(chunks):
+            part = states[:, index * length : (index + 1) * length]
+            if index:  # XLA would rather do all at the same time
+                (part,) = after([total, to_matrix], part)
+            value, (found, share) = vjp(partial(loss_of, index), [part, matrix], ops.ones_like(scale))
+            total, to_matrix = total + value, to_matrix + share
+            to_states.append(found)
+        to_states = ops.concatenate(to_states, axis=1)
+
+        def gradient(upstream, variables=()):
+            return ops.cast(upstream, to_states.dtype) * to_states, ops.cast(upstream, to_matrix.dtype) * to_matrix
+
+        return total, gradient
+
+    return run(states, ops.convert_to_tensor(matrix))
 
 
 @register
@@ -93,3 +109,35 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
     def get_config(self):
         return {**super().get_config(), "smoothing": self.smoothing}
+
+
+class ChunkedCrossEntropy:
+    """`SmoothedCrossEntropy` of a `LanguageModel` or a `Transformer` whose logits never exist all at once.
+
+    A training step of `make_steps` gives it the decoder's states and the output matrix in place of logits, and
+    `chunked_cross_entropy` makes of them the same number in less memory. Validation still has its logits.
+
+    Args:
+        chunks: number of parts of the time.
+        smoothing: as of `SmoothedCrossEntropy`.
+
+    Raises:
+        ValueError: `chunks` is not a positive integer, or `smoothing` is outside [0, 1).
+
+    Example:
+        >>> states, matrix = np.zeros((1, 2, 4), "float32"), np.zeros((5, 4), "float32")
+        >>> loss = ChunkedCrossEntropy(chunks=2)
+        >>> float(loss(np.array([[2, 0]]), (states, matrix), sample_weight=np.array([[1.0, 0.0]])))  # log 5
+        1.609...
+    """
+
+    of_states = True  # what `make_steps` has the model return
+
+    def __init__(self, chunks, smoothing=0.0):
+        if not isinstance(chunks, int) or chunks < 1:
+            raise ValueError(f"ChunkedCrossEntropy needs a positive number of chunks. Received: {chunks!r}.")
+        self.chunks, self.smoothing = chunks, SmoothedCrossEntropy(smoothing).smoothing
+
+    def __call__(self, labels, outputs, sample_weight):
+        states, matrix = outputs
+        return chunked_cross_entropy(states, matrix, labels, sample_weight, self.chunks, self.smoothing)

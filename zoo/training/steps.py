@@ -15,6 +15,11 @@ def model_inputs(batch):
     return {name: value for name, value in batch.items() if name not in TARGETS}
 
 
+def call_settings(loss):
+    """How a training step calls the model: a loss may want decoder states and the output matrix instead of logits."""
+    return {"training": True, "states": True} if getattr(loss, "of_states", False) else {"training": True}
+
+
 def make_steps(model, optimizer, loss):
     """The compiled steps of a model.
 
@@ -22,7 +27,8 @@ def make_steps(model, optimizer, loss):
         model: a built Keras model, called as `model(inputs, training=)` -> logits, where inputs are
             all entries of a batch but `labels` and `weights`. Losses that its layers add count too.
         optimizer: a Keras optimizer (one that scales losses, for float16, is not supported).
-        loss: called as `loss(labels, logits, sample_weight=weights)` -> scalar.
+        loss: called as `loss(labels, logits, sample_weight=weights)` -> scalar; one that is marked `of_states`
+            (`ChunkedCrossEntropy`) has the model called with `states=True`.
 
     Returns: an object with
 

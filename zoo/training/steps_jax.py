@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from zoo.rows import Taps, tapping
 from zoo.training.metrics import token_sums
 from zoo.training.row_adam import RowAdam, row_gradients
-from zoo.training.steps import model_inputs
+from zoo.training.steps import call_settings, model_inputs
 
 
 class JaxSteps:
@@ -30,10 +30,10 @@ class JaxSteps:
         def compute_loss(trainable, zeros, fixed, batch):
             taps = Taps(zeros)
             with tapping(taps if by_rows else None):
-                logits, fixed, extra = model.stateless_call(
-                    trainable, fixed, model_inputs(batch), training=True, return_losses=True
+                outputs, fixed, extra = model.stateless_call(
+                    trainable, fixed, model_inputs(batch), return_losses=True, **call_settings(loss)
                 )
-            value = loss(batch["labels"], logits, sample_weight=batch["weights"])
+            value = loss(batch["labels"], outputs, sample_weight=batch["weights"])
             tables[:] = taps.tables
             return value + sum(extra), (fixed, taps.indices, taps.weights, taps.outputs)
 

@@ -4,7 +4,7 @@ import tensorflow as tf
 
 from zoo.training.metrics import token_sums
 from zoo.training.row_adam import RowAdam
-from zoo.training.steps import model_inputs
+from zoo.training.steps import call_settings, model_inputs
 
 
 def whole(gradient, variable, optimizer):
@@ -30,8 +30,8 @@ class TensorFlowSteps:
         @tf.function(jit_compile=True, autograph=False)
         def train(batch):
             with tf.GradientTape() as tape:
-                logits = model(model_inputs(batch), training=True)
-                value = loss(batch["labels"], logits, sample_weight=batch["weights"])
+                outputs = model(model_inputs(batch), **call_settings(loss))
+                value = loss(batch["labels"], outputs, sample_weight=batch["weights"])
                 value = value + sum(model.losses)
             gradients = tape.gradient(value, model.trainable_variables)
             gradients = [whole(*pair, optimizer) for pair in zip(gradients, model.trainable_variables, strict=True)]
