@@ -55,7 +55,8 @@ class Runtime:
         """One result per text, in their order.
 
         What comes out depends on the artefact's kind: "generate" gives a `Result` (a blank text a blank one),
-        "continue" a `Result` with how the text goes on, "classify" a `Label`, "tag" `Tags`.
+        "continue" a `Result` with how the text goes on, "classify" a `Label`, "compare" (of texts
+        "first TAB second") another, "tag" `Tags`.
 
         Args:
             texts: a list of strings.

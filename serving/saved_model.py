@@ -22,9 +22,9 @@ def write(kind, tokenizers, directory):
     module.tokenizers = [GraphTokenizer(tokenizer.model_bytes) for tokenizer in tokenizers]
     module.functions = {name: row.traced for name, row in kind.rows.items() if row.saved}
 
-    def serving_default(text):
-        return kind.strings(module.tokenizers, text)
+    def serving_default(*texts):
+        return kind.strings(module.tokenizers, *texts)
 
-    specs = [tf.TensorSpec((None,), "string", "text")]
+    specs = [tf.TensorSpec((None,), "string", spec.name) for spec in kind.table("serving_default").inputs]
     module.functions["serving_default"] = tf.function(serving_default, input_signature=specs, autograph=False)
     tf.saved_model.save(module, str(directory), signatures=dict(module.functions))

@@ -68,6 +68,17 @@ def probabilities(model):
     return classify
 
 
+def pair_probabilities(model):
+    """`softmax(logits)` of a model that labels pairs of texts."""
+
+    def compare(first_ids, first_lengths, second_ids, second_lengths):
+        sides = {"first_ids": first_ids, "first_lengths": first_lengths}
+        sides |= {"second_ids": second_ids, "second_lengths": second_lengths}
+        return {"probabilities": ops.softmax(model(sides, training=False), axis=-1)}
+
+    return compare
+
+
 def _after_bos(token_ids):
     """`(batch, time)` ids -> `(batch, time + 1)`, BOS in front."""
     return ops.concatenate([ops.zeros_like(token_ids[:, :1]) + BOS, token_ids], axis=1)

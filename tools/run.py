@@ -20,6 +20,7 @@ EPILOG = """examples:
   seqzoo run MODEL "ein Haus" --plot-attention map.png
   seqzoo run MODEL "ROMEO:" --sample --temperature 0.8 --top-k 20 --top-p 0.95 --seed 1 --length 300
   seqzoo run CLASSIFIER "Who wrote Hamlet ?"
+  printf 'A dog runs .\\tAn animal moves .\\n' | seqzoo run PAIR_CLASSIFIER
   seqzoo run TAGGER "The cat sat ." --json
 
 Without texts and without --file, lines are read from standard input.
@@ -103,7 +104,7 @@ def _answer_all(runtime, args, options):
 
 
 def _line(kind, number, text, result, n_best):
-    if kind == "classify":
+    if kind in ("classify", "compare"):
         return f"{result.label}\t{result.probability:.4f}"
     if kind == "tag":
         return " ".join(f"{word.text}/{word.tag}" for word in result.words)

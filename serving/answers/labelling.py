@@ -1,7 +1,8 @@
-"""Texts that get a label, and words that get tags."""
+"""Texts and pairs of texts that get a label, and words that get tags."""
 
 from serving.answers.results import Label, Mode, Tags, Word
-from serving.loaded import listed
+from serving.loaded import batches, listed, padded
+from serving.pairs import pair
 from serving.words import words
 
 
@@ -29,6 +30,23 @@ class Classify:
         order = (-probabilities).argsort(kind="stable")
         ranked = {self.labels[index]: float(probabilities[index]) for index in order}
         return Label(*next(iter(ranked.items())), ranked)
+
+
+class Compare(Classify):
+    """A label for every pair of texts, "first TAB second"."""
+
+    def run(self, texts):
+        pairs = [pair(text) for text in listed(texts)]
+        sides = [[[*ids, *self.loaded.end] for ids in self.loaded.encode(side)] for side in zip(*pairs, strict=True)]
+        results = [None] * len(pairs)
+        for group in batches([max(map(len, both)) for both in zip(*sides, strict=True)]):
+            inputs = {}
+            for name, side in zip(("first", "second"), sides, strict=True):
+                inputs[f"{name}_ids"], inputs[f"{name}_lengths"] = padded([side[row] for row in group])
+            found = self.loaded.run(self.graph, inputs)["probabilities"]
+            for row, probabilities in zip(group, found, strict=True):
+                results[row] = self._label(probabilities)
+        return results
 
 
 class Tag(Classify):

@@ -1,9 +1,9 @@
-"""What differs between models that write, go on, classify and tag; all the rest of `serving` is the same for them."""
+"""What differs between models that write, go on, classify, compare and tag; the rest of `serving` is the same."""
 
-from serving.kinds.labelling import Classify, Tag
+from serving.kinds.labelling import Classify, Compare, Tag
 from serving.kinds.writing import Continue, Generate
 
-KINDS = {kind.name: kind for kind in (Generate, Continue, Classify, Tag)}
+KINDS = {kind.name: kind for kind in (Generate, Continue, Classify, Compare, Tag)}
 
 
 def kind_of(model, settings):
@@ -13,12 +13,12 @@ def kind_of(model, settings):
         ValueError: it has none that is known.
     """
     tables = {table.name: [spec.name for spec in table.inputs] for table in model.signatures()}
-    for name in ("classify", "tag"):
+    for name in ("classify", "compare", "tag"):
         if name in tables:
             return KINDS[name](model, settings)
     if "tokens" in tables:
         return KINDS["generate" if "source_ids" in tables["score"] else "continue"](model, settings)
     raise ValueError(
-        f"{type(model).__name__} cannot be exported: expected signatures with 'tokens', 'classify' or 'tag', "
-        f"received {sorted(tables)}."
+        f"{type(model).__name__} cannot be exported: expected signatures with 'tokens', 'classify', 'compare' or "
+        f"'tag', received {sorted(tables)}."
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import tensorflow as tf
 
 from serving.signatures import find
@@ -68,6 +69,10 @@ class Kind:
     def strings(self, tokenizers, text):
         """`serving_default` in TensorFlow operations: a `GraphTokenizer` a side, `(batch,)` strings -> dict."""
         raise NotImplementedError
+
+    def asked(self, texts):
+        """The inputs of `serving_default` for a list of texts: arrays of strings by name."""
+        return {"text": np.array(texts, dtype=str)}
 
     def answer(self, tokenizers, text):
         """The same of one text in Python: a `Tokenizer` a side, a string -> dict of arrays without a batch axis."""

@@ -1,11 +1,12 @@
-"""Models that label: a text (`Classify`) or each of its words (`Tag`)."""
+"""Models that label: a text (`Classify`), two of them (`Compare`) or each word of one (`Tag`)."""
 
 import numpy as np
 import tensorflow as tf
 
 from serving.kinds.base import Kind, Row
+from serving.pairs import pair
 from serving.parity.grid import grid
-from serving.signatures import probabilities
+from serving.signatures import pair_probabilities, probabilities
 from serving.words import words
 from zoo.text.special import EOS
 
@@ -14,6 +15,7 @@ class Classify(Kind):
     """A text, and its label."""
 
     name = "classify"
+    function = staticmethod(probabilities)
 
     def make_rows(self):
         if len(self.settings.labels) != self.model.num_labels:
@@ -21,7 +23,7 @@ class Classify(Kind):
                 f"Export needs a name for each label: the model has {self.model.num_labels}, received "
                 f"{len(self.settings.labels)}. They stand in the run's labels.json, in the order of their ids."
             )
-        return [Row(self.table(self.name), probabilities(self.model), "model.onnx", int8=True)]
+        return [Row(self.table(self.name), self.function(self.model), "model.onnx", int8=True)]
 
     def strings(self, tokenizers, text):
         (tokenizer,) = tokenizers
@@ -46,6 +48,47 @@ class Classify(Kind):
 
     def facts(self):
         return {"labels": list(self.settings.labels)}
+
+
+class Compare(Classify):
+    """Two texts, and the label of the pair."""
+
+    name = "compare"
+    function = staticmethod(pair_probabilities)
+
+    def strings(self, tokenizers, first_text, second_text):
+        sides = (part for text in (first_text, second_text) for part in tokenizers[0].encode(text))
+        found = self.rows[self.name].traced(*sides)["probabilities"]
+        return {"label": self._best(found), "probabilities": found}
+
+    def asked(self, texts):
+        first, second = zip(*map(pair, texts), strict=True)
+        return {"first_text": np.array(first, dtype=str), "second_text": np.array(second, dtype=str)}
+
+    def answer(self, tokenizers, text):
+        sides = [
+            {"token_ids": np.array([[*ids, EOS]], "int32"), "lengths": np.array([len(ids) + 1], "int32")}
+            for ids in tokenizers[0].encode(list(pair(text)))
+        ]
+        found = self.ask(self.name, **_pair_inputs(*sides))["probabilities"][0]
+        return {"label": np.array(self.settings.labels[found.argmax()]), "probabilities": found}
+
+    def cases(self, vocabularies):
+        """Two grids side by side; beside each case stands another of as many rows, and mostly of another length."""
+        firsts, seconds = (list(grid(vocabularies[0], seed)) for seed in (0, 1))
+        for number, first in enumerate(firsts):
+            alike = [second for second in seconds if len(second["lengths"]) == len(first["lengths"])]
+            yield self.name, _pair_inputs(first, alike[(number + 3) % len(alike)])
+
+
+def _pair_inputs(first, second):
+    """The inputs of "compare" from those of two texts."""
+    sides = {"first": first, "second": second}
+    return {
+        f"{side}_{name}": inputs[key]
+        for side, inputs in sides.items()
+        for name, key in (("ids", "token_ids"), ("lengths", "lengths"))
+    }
 
 
 class Tag(Classify):

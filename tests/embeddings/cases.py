@@ -6,6 +6,7 @@ from zoo.embeddings import (
     ConcatenatedPositions,
     ConvolutionalPositions,
     LearnedPositions,
+    SentenceEmbedding,
     SinusoidalPositions,
     SpelledEmbedding,
     TokenEmbedding,
@@ -24,6 +25,16 @@ def masked(rows, time, noise):
     return {**vectors(rows, time, noise), "mask": length_mask(rows, time)}
 
 
+def spoken(rows, time, noise):
+    return {**ids(rows, time, noise), "mask": length_mask(rows, time)}
+
+
+def sentences():
+    embedding = SentenceEmbedding(13, 5, longest=2)
+    embedding.mark([0, 1] + 10 * [0] + [1])
+    return embedding
+
+
 def even(rows, time, noise):
     return {"x": sequences(rows, time, 6, noise)}
 
@@ -39,6 +50,7 @@ CASES = [
         ids,
         lambda layer, arguments: layer(arguments["ids"]),
     ),
+    Case("sentences", sentences, spoken, lambda layer, arguments: layer(**arguments)[0]),
     Case("sinusoidal", SinusoidalPositions, vectors, lambda layer, arguments: layer(arguments["x"]), core=True),
     Case("learned", lambda: LearnedPositions(11), vectors, lambda layer, arguments: layer(arguments["x"]), core=True),
 ]

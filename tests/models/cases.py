@@ -14,9 +14,15 @@ from zoo.depth import (
     make_star_stack,
     make_universal_stack,
 )
-from zoo.embeddings import AxialPositions, ConcatenatedPositions, ConvolutionalPositions, LearnedPositions
+from zoo.embeddings import (
+    AxialPositions,
+    ConcatenatedPositions,
+    ConvolutionalPositions,
+    LearnedPositions,
+    SentenceEmbedding,
+)
 from zoo.feedforward import FeedForward, ProductKeyMemory
-from zoo.models import Classifier, LanguageModel, Seq2Seq, Tagger, Transformer
+from zoo.models import Classifier, LanguageModel, PairClassifier, Seq2Seq, Tagger, Transformer
 from zoo.recurrent import RecurrentEncoder, SelfAttentiveEncoder
 
 SOURCES, TARGETS = 11, 13  # vocabularies
@@ -106,6 +112,19 @@ def star_tagger():
     return Tagger(TARGETS, 5, make_star_stack(2, 6, 2, summary=False), ConcatenatedPositions(11, 3))
 
 
+def texts(rows, time, noise):
+    """Two of as many tokens, the second with more padding."""
+    first, second = text(rows, time, noise), token_ids(rows, time + 2, TARGETS, noise, stream=1)
+    sides = {"second_ids": second, "second_lengths": first["lengths"]}
+    return {"first_ids": first["token_ids"], "first_lengths": first["lengths"], **sides}
+
+
+def reader_of_sentences():
+    embedding = SentenceEmbedding(TARGETS, 6, longest=2)
+    embedding.mark([0, 1] + (TARGETS - 3) * [0] + [1])
+    return Classifier(TARGETS, 3, stack("pre_norm", 1), embedding=embedding)
+
+
 def universal_stack(cross=False, rule="accumulated"):
     return make_universal_stack(3, 6, 2, 8, halting=rule and Halting(rule), cross=cross)
 
@@ -143,6 +162,8 @@ CASES = [
         "star-classifier", lambda: Classifier(TARGETS, 3, make_star_stack(2, 6, 2)), text, called, without=("bfloat16",)
     ),
     Case("star-tagger", star_tagger, text, called, without=("bfloat16",)),
+    Case("sentence-classifier", reader_of_sentences, text, called),
+    Case("pair-classifier", lambda: PairClassifier(TARGETS, 3, stack("pre_norm", 1)), texts, called),
     Case("tagger", lambda: Tagger(TARGETS, 5, stack("post_norm", 1), ConvolutionalPositions(3)), text, called),
 ]
 

@@ -1,5 +1,6 @@
 """Corpora, synthetic tasks, and batches of static shapes; everything is NumPy."""
 
+from zoo.data.babi import babi
 from zoo.data.batching import Batches, pad
 from zoo.data.completions import Completions
 from zoo.data.corpora import running_text, sst, tagged, trec
@@ -15,6 +16,7 @@ __all__ = [
     "LabelledBatches",
     "TaggedBatches",
     "Windows",
+    "babi",
     "dates",
     "duplication",
     "find_parallel",

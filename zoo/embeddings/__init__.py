@@ -4,6 +4,7 @@ from zoo.embeddings.axial import AxialPositions
 from zoo.embeddings.concatenated import ConcatenatedPositions
 from zoo.embeddings.convolutional import ConvolutionalPositions
 from zoo.embeddings.positions import LearnedPositions, NoPositions, SinusoidalPositions, positions_before
+from zoo.embeddings.sentences import SentenceEmbedding
 from zoo.embeddings.spelled import SpelledEmbedding
 from zoo.embeddings.tokens import TokenEmbedding
 
@@ -13,6 +14,7 @@ __all__ = [
     "ConvolutionalPositions",
     "LearnedPositions",
     "NoPositions",
+    "SentenceEmbedding",
     "SinusoidalPositions",
     "SpelledEmbedding",
     "TokenEmbedding",

@@ -41,12 +41,24 @@ class Labeller(Composed, keras.Model):
         self.readout.build((None, self.encoder.units))
 
     def read(self, inputs, training=None, **settings):
-        """`(what the encoder returns, mask (batch, time))`."""
+        """`(what the encoder returns, mask (batch, time))`, the time being that of the embedding."""
         mask = length_mask(inputs["lengths"], ops.shape(inputs["token_ids"])[1])
         token_ids = ops.where(mask, inputs["token_ids"], PAD)
-        x = self.positions(self.embedding(token_ids, training=training), mask=mask)
+        if getattr(self.embedding, "gathers", False):
+            x, mask = self.embedding(token_ids, mask=mask, training=training)
+        else:
+            x = self.embedding(token_ids, training=training)
+        x = self.positions(x, mask=mask)
         x = self.drops[0](x, training=training)
         return self.encoder(x, mask=mask, training=training, **settings), mask
+
+    def summary(self, inputs, training=None):
+        """One vector of each text, `(batch, units)`: the mean of its states, or the encoder's own summary."""
+        if getattr(self.encoder, "summarises", False):
+            return self.read(inputs, training, summary=True)[0]
+        states, mask = self.read(inputs, training)
+        total = ops.sum(ops.where(mask[:, :, None], states, 0.0), axis=1)
+        return total / ops.maximum(ops.sum(ops.cast(mask, total.dtype), axis=1), 1)[:, None]
 
     def logits(self, states, training=None):
         return ops.cast(self.readout(self.drops[1](states, training=training)), "float32")
@@ -69,7 +81,8 @@ class Classifier(Labeller):
         num_labels: number of classes, at least 2.
         encoder: a stack without cross-attention (`zoo.depth.make_stack`).
         positions: a layer of `zoo.embeddings`; None is `SinusoidalPositions`.
-        embedding: another one, of the encoder's units; None is `TokenEmbedding`.
+        embedding: another one, of the encoder's units; None is `TokenEmbedding`. A `SentenceEmbedding` gives a
+            classifier's encoder sentences for positions.
         dropout: on the sum of embeddings and positions, and on `h`.
         seed: of the dropout.
 
@@ -81,12 +94,7 @@ class Classifier(Labeller):
     """
 
     def call(self, inputs, training=None):
-        if getattr(self.encoder, "summarises", False):
-            return self.logits(self.read(inputs, training, summary=True)[0], training)
-        states, mask = self.read(inputs, training)
-        total = ops.sum(ops.where(mask[:, :, None], states, 0.0), axis=1)
-        count = ops.maximum(ops.cast(inputs["lengths"], total.dtype), 1)[:, None]
-        return self.logits(total / count, training)
+        return self.logits(self.summary(inputs, training), training)
 
     def signatures(self):
         """The typed table of what this model serves."""
@@ -102,12 +110,23 @@ class Tagger(Labeller):
 
     Args: as of `Classifier`.
 
+    Raises:
+        ValueError: an embedding that gives fewer vectors than there are tokens.
+
     Example:
         >>> from zoo.depth import make_stack
         >>> model = Tagger(11, 17, make_stack(1, units=8, num_heads=2, hidden_units=16))
         >>> tuple(model({"token_ids": np.ones((2, 5), "int32"), "lengths": np.array([5, 3], "int32")}).shape)
         (2, 5, 17)
     """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if getattr(self.embedding, "gathers", False):
+            raise ValueError(
+                f"A Tagger labels tokens, and {type(self.embedding).__name__} gives one vector for many of them. "
+                "Expected an embedding such as TokenEmbedding; for a label of the whole text take a Classifier."
+            )
 
     def call(self, inputs, training=None):
         states, _ = self.read(inputs, training)

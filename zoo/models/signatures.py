@@ -65,6 +65,21 @@ def classifier(num_labels):
     )
 
 
+def pair_classifier(num_labels):
+    """Of a model that gives two texts one of `num_labels` labels."""
+    probabilities = rows("probabilities", "float32", num_labels)
+    texts = rows("first_text", "string"), rows("second_text", "string")
+    ids = [
+        spec
+        for side in ("first", "second")
+        for spec in (rows(f"{side}_ids", "int32", f"{side}_time"), rows(f"{side}_lengths"))
+    ]
+    return (
+        Signature("serving_default", texts, (rows("label", "string"), probabilities)),
+        Signature("compare", tuple(ids), (probabilities,)),
+    )
+
+
 def tagger(num_labels):
     """Of a model that gives every word one of `num_labels` tags.
 

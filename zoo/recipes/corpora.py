@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from zoo.data import dates, duplication, find_parallel, read_parallel, reversal, running_text, sst, tagged, trec
+from zoo.data import babi, dates, duplication, find_parallel, read_parallel, reversal, running_text, sst, tagged, trec
 
 SPLITS = ("train", "valid", "test")
 GENERATED = ("dates", "reversal", "duplication")
@@ -42,8 +42,8 @@ def last_split(recipe):
 def _example(recipe):
     if recipe.data == "parallel":
         return f"{recipe.train_split}.{recipe.source_language}.gz"
-    trees = "trees/train.txt.gz"
-    names = {"text": "input.txt", "trec": "TREC.train", "sst": trees, "sst5": trees}
+    trees, story = "trees/train.txt.gz", f"en-valid-10k/qa{recipe.babi_task}_train.txt.gz"
+    names = {"text": "input.txt", "trec": "TREC.train", "sst": trees, "sst5": trees, "babi": story}
     return names.get(recipe.data, f"{recipe.train_split}.tsv.gz")
 
 
@@ -98,6 +98,7 @@ _READERS = {
     "parallel": _parallel,
     "text": _text,
     "trec": lambda recipe, split, directory: trec(directory, split),
+    "babi": lambda recipe, split, directory: babi(directory, split, recipe.babi_task),
     "sst": _sst,
     "sst5": _sst,
     "tagged": _tagged,

@@ -6,7 +6,7 @@ from functools import partial
 
 from zoo.attention import MultiHeadAttention
 from zoo.depth.stack import BLOCKS, SEEDS_PER_BLOCK
-from zoo.embeddings import SpelledEmbedding
+from zoo.embeddings import SentenceEmbedding, SpelledEmbedding
 from zoo.models import Classifier, LanguageModel, Seq2Seq, Tagger, Transformer
 from zoo.recipes.slots import make_layer
 from zoo.seeds import shifted
@@ -70,7 +70,9 @@ def _labeller(make, recipe, vocab_size, num_labels):
 
 
 def _embedding(recipe, vocab_size):
-    """The layer, None for plain vectors; `zoo.recipes.train` tells it the spelling of the pieces."""
+    """The layer, None for plain vectors; `zoo.recipes.train` tells it what it has to know of the pieces."""
+    if recipe.sentences:
+        return SentenceEmbedding(vocab_size, recipe.units, shortest=recipe.sentences)
     settings = {"dropout": recipe.spelling_alone, "seed": shifted(recipe.seed, SEEDS_PER_STACK - 1)}
     return SpelledEmbedding(vocab_size, recipe.units, **settings) if recipe.spelling else None
 

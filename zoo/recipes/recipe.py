@@ -14,6 +14,7 @@ READ_BY = {  # which models read which data
     "trec": ("classifier",),
     "sst": ("classifier",),
     "sst5": ("classifier",),
+    "babi": ("classifier",),
     "tagged": ("tagger",),
 }
 LAYERED = ("transformer", "language_model", "classifier", "tagger")
@@ -68,6 +69,7 @@ class Recipe:
     test_size: int = 2_000
     shortest: int = 3  # symbols of a sequence to reverse
     longest: int = 20  # the length of every one to duplicate
+    babi_task: int = 1  # of the twenty of "babi"
     phrases: bool = False  # train on every phrase of the trees of "sst" and "sst5"
 
     # Text; models of one vocabulary take the source's settings
@@ -87,6 +89,7 @@ class Recipe:
     token_dropout: float = 0.0  # share of a labelled text's tokens that training hides
     spelling: bool = False  # a labelled text's words are known by their ends and shape, too (`SpelledEmbedding`)
     spelling_alone: float = 0.0  # share of the pieces that training knows by their spelling alone
+    sentences: int = 0  # a text to classify is read by sentences of at least so many tokens; 0: token by token
 
     # Model
     model: Literal["seq2seq", "transformer", "language_model", "classifier", "tagger"] = "seq2seq"

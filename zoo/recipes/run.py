@@ -13,7 +13,7 @@ from zoo.recipes.files import dumps, load
 from zoo.recipes.models import make_model
 from zoo.recipes.optimisation import make_plan, make_training_steps
 from zoo.recipes.slots import check_slots
-from zoo.text import Tokenizer, spell
+from zoo.text import Tokenizer, sentence_ends, spell
 from zoo.training import (
     JUDGES,
     average,
@@ -57,6 +57,8 @@ def train(recipe, directory, data=None, resume=False):
     model = make_model(recipe, *parts.sizes)
     if recipe.spelling:
         model.embedding.spell(*spell(parts.tokenizers[0].pieces, model.embedding.buckets))
+    if recipe.sentences:
+        model.embedding.mark(sentence_ends(parts.tokenizers[0].pieces))
     steps = make_training_steps(recipe, model)
     directory.mkdir(parents=True, exist_ok=True)
     _write(directory / "recipe.toml", dumps(recipe))

@@ -1,0 +1,16 @@
+"""Two texts as one line: what an artefact of kind "compare" is asked in Python and on the command line."""
+
+
+def pair(text):
+    """`(first, second)` of "first TAB second".
+
+    Raises:
+        ValueError: there is not exactly one TAB.
+    """
+    sides = text.split("\t")
+    if len(sides) != 2:
+        raise ValueError(
+            f"A pair is two texts with one TAB between them; received {len(sides) - 1} TABs in {text[:80]!r}. "
+            "Put one TAB between the first text and the second."
+        )
+    return tuple(sides)

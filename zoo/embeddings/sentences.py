@@ -1,0 +1,99 @@
+"""Embedding of a text sentence by sentence: each is the sum of its words, masked by their places."""
+
+from keras import initializers, layers, ops
+
+from zoo.registry import register
+
+
+@register
+class SentenceEmbedding(layers.Layer):
+    """`x_s = sqrt(units) sum_j m_j * E[id_{s,j}]` of the words `j` of sentence `s`: one vector a sentence.
+
+    The masks `m_j`, one vector for each place in a sentence, are trained and begin with ones; without them a sentence
+    would be a bag of words. A sentence ends with a token that `mark` was told of, and with the text; the text's last
+    token, EOS, belongs to its last sentence. What ends a sentence is a weight that is not trained: files keep it.
+    Before `mark`, each text is one sentence.
+
+    Shapes: ids `(batch, time)` int32, `mask (batch, time)` bool, True = keep -> `(x, mask)`: `(batch, sentences,
+    units)` and `(batch, sentences)` bool, with `sentences = ceil(time / shortest)`. A row of `n` tokens has room for
+    `ceil(n / shortest)` sentences; one that has more, because some are shorter, loses its first.
+    Cost: `O(time * sentences * units)` for the sums.
+
+    Args:
+        vocab_size: number of ids.
+        units: width of a vector.
+        longest: number of masks; words further back in their sentence share the last.
+        shortest: tokens of the shortest sentence, its full stop counted. 1 is always right; more saves work.
+
+    Raises:
+        ValueError: a size is not a positive integer.
+
+    Example:
+        >>> embedding = SentenceEmbedding(7, 4, shortest=2)
+        >>> embedding.mark([0, 0, 0, 0, 1, 0, 0])
+        >>> x, mask = embedding(np.array([[5, 4, 6, 6, 4, 3]]), mask=np.ones((1, 6), "bool"))
+        >>> tuple(x.shape), np.asarray(mask).tolist()
+        ((1, 3, 4), [[True, True, False]])
+
+    Reference: https://arxiv.org/abs/1807.03819, section 3.1 (after https://arxiv.org/abs/1612.03969, equation 1).
+    """
+
+    gathers = True  # models get a mask, too: there are fewer vectors than tokens
+
+    def __init__(self, vocab_size, units, longest=16, shortest=1, **kwargs):
+        super().__init__(**kwargs)
+        sizes = {"vocab_size": vocab_size, "units": units, "longest": longest, "shortest": shortest}
+        for name, value in sizes.items():
+            if not isinstance(value, int) or value < 1:
+                raise ValueError(f"SentenceEmbedding needs a positive integer as {name}. Received: {value!r}.")
+        self.vocab_size, self.units, self.longest, self.shortest = sizes.values()
+        self.supports_masking = True
+
+    def build(self, ids_shape=None):
+        shape, stddev = (self.vocab_size, self.units), self.units**-0.5
+        self.matrix = self.add_weight(name="matrix", shape=shape, initializer=initializers.RandomNormal(stddev=stddev))
+        self.masks = self.add_weight(name="masks", shape=(self.longest, self.units), initializer="ones")
+        self.ends = self.add_weight(
+            name="ends", shape=(self.vocab_size,), dtype="int32", initializer="zeros", trainable=False
+        )
+
+    def mark(self, ends):
+        """Say of every id, `(vocab_size,)`, whether it ends a sentence (1) or not (0): `zoo.text.sentence_ends`."""
+        if not self.built:
+            self.build()
+        self.ends.assign(ends)
+
+    def call(self, ids, mask, training=None):
+        member, kept = self._members(ids, mask)
+        words = ops.take(ops.cast(self.matrix, self.compute_dtype), ids, axis=0)
+        masks = ops.take(ops.cast(self.masks, self.compute_dtype), self._places(member, mask), axis=0)
+        return ops.matmul(ops.cast(member, self.compute_dtype), words * masks) * self.units**0.5, kept
+
+    def _members(self, ids, mask):
+        """Which token is in which sentence, `(batch, sentences, time)` float32; and which sentences there are."""
+        follows = ops.pad(ops.take(self.ends, ids, axis=0)[:, :-1] > 0, ((0, 0), (1, 0)))
+        goes_on = ops.pad(mask[:, 1:], ((0, 0), (0, 1)))  # the last token begins no sentence
+        begins = ops.cast(ops.logical_and(ops.logical_and(follows, goes_on), mask), "int32")
+        length = ops.sum(ops.cast(mask, "int32"), axis=1)
+        count = ops.sum(begins, axis=1) + ops.cast(length > 0, "int32")
+        room = (length + self.shortest - 1) // self.shortest
+        place = ops.cumsum(begins, axis=1) - ops.maximum(count - room, 0)[:, None]
+        numbers = ops.arange((ops.shape(ids)[1] + self.shortest - 1) // self.shortest, dtype="int32")
+        member = ops.logical_and(place[:, None, :] == numbers[None, :, None], mask[:, None, :])
+        return ops.cast(member, "float32"), numbers[None, :] < ops.minimum(count, room)[:, None]
+
+    def _places(self, member, mask):
+        """The place of each token in its sentence, from 0, at most `longest - 1`: `(batch, time)` int32."""
+        sizes = ops.sum(member, axis=2)
+        lost = ops.sum(ops.cast(mask, "float32"), axis=1) - ops.sum(sizes, axis=1)  # in front of all others
+        first = ops.cumsum(sizes, axis=1) - sizes + lost[:, None]
+        offsets = ops.matmul(first[:, None, :], member)[:, 0]
+        places = ops.arange(ops.shape(mask)[1], dtype="int32")[None, :] - ops.cast(offsets, "int32")
+        return ops.minimum(ops.maximum(places, 0), self.longest - 1)
+
+    def compute_mask(self, *args, **kwargs):
+        return None  # it is an output
+
+    def get_config(self):
+        names = ("vocab_size", "units", "longest", "shortest")
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
