@@ -11,6 +11,7 @@ import onnxruntime
 import tensorflow as tf
 from onnx import TensorProto, helper
 from tf2onnx import optimizer, tfonnx
+from tf2onnx.onnx_opset import controlflow
 
 from serving.errors import ConversionError
 from serving.onnx import handlers, loops
@@ -18,6 +19,7 @@ from serving.onnx.attention import native_attention
 from serving.onnx.frozen import freeze, restore
 from serving.onnx.graphs import walk
 from serving.onnx.operators import native_operators
+from serving.onnx.patches import replaced
 from serving.onnx.recurrent import native_recurrent
 
 OPSET = 18  # the newest that tf2onnx writes
@@ -137,7 +139,7 @@ def _to_onnx(concrete, signature):
     outputs = {name: tensor.name for name, tensor in concrete.structured_outputs.items()}
     renames = dict(zip(inputs, (spec.name for spec in signature.inputs), strict=True))
     renames.update({tensor: name for name, tensor in outputs.items()})
-    with _errors_of_tf2onnx() as errors, tf.device("/cpu:0"):
+    with _errors_of_tf2onnx() as errors, replaced(controlflow, prefix_graph=_prefix_graph), tf.device("/cpu:0"):
         frozen, weights = freeze(concrete, inputs, outputs.values())
         with tf.Graph().as_default() as graph:
             tf.import_graph_def(frozen, name="")
@@ -156,6 +158,15 @@ def _to_onnx(concrete, signature):
         model = parsed.make_model(signature.name)
     restore(model, weights)
     return model
+
+
+def _prefix_graph(graph, scope, rename=controlflow.prefix_graph):
+    """Stand-in for what renames the nodes of a condition's branch: it forgets which operators are Microsoft's."""
+    domains = [node.domain for node in graph.get_nodes() if not node.is_graph_input()]
+    rename(graph, scope)
+    renamed = [node for node in graph.get_nodes() if not node.is_graph_input()]
+    for node, domain in zip(renamed, domains, strict=True):
+        node.domain = domain
 
 
 @contextlib.contextmanager

@@ -4,7 +4,7 @@ A `tf.while_loop` arrives with every captured tensor, weights included, as a loo
 carried round unchanged. onnxruntime can then neither prepack, fuse nor quantise them. `optimize`
 runs
 
-    unique names -> lift -> decarry -> hoist -> merge -> fold -> prune -> sink -> topological order
+    declare -> unique names -> lift -> decarry -> hoist -> merge -> fold -> prune -> sink -> topological order
 
 on the outermost graph, bodies nested to any depth included. The maths is not touched.
 """
@@ -32,6 +32,7 @@ def optimize(model):
     graph = model.graph
     for inner in walk(graph):
         del inner.value_info[:]  # names are about to move; onnxruntime infers shapes itself
+    declare_counters(graph)
     unique_names(graph)
     lift_initializers(graph)
     sort_nodes(graph)
@@ -44,6 +45,18 @@ def optimize(model):
     sink_initializers(graph)
     sort_nodes(graph)
     return model
+
+
+def declare_counters(graph):
+    """Say that the number of the round and the condition, which a body is given, are scalars.
+
+    tf2onnx forgets it where the body has conditions, and onnxruntime then does not run the Loop.
+    """
+    for inner in walk(graph):
+        for node in inner.node:
+            if node.op_type == "Loop":
+                for value in bodies(node)[0].input[:2]:
+                    value.type.tensor_type.shape.SetInParent()
 
 
 def lift_initializers(graph):

@@ -4,7 +4,17 @@ from tests.blocks.cases import causally, make_block, reading, writing
 from tests.contracts import Case
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.blocks import Macaron, PreNorm
-from zoo.depth import Halting, ReversibleStack, UniversalStack, make_stack, make_star_stack, make_universal_stack
+from zoo.depth import (
+    GeometricExit,
+    Halting,
+    ReversibleStack,
+    SequenceExit,
+    UniversalStack,
+    make_depth_adaptive_stack,
+    make_stack,
+    make_star_stack,
+    make_universal_stack,
+)
 from zoo.feedforward import FeedForward
 
 
@@ -46,6 +56,15 @@ def summarised(layer, arguments):
     return layer(**arguments, summary=True)
 
 
+def depth_adaptive(rule, block="pre_norm"):
+    return make_depth_adaptive_stack(3, 6, 2, 8, rule(3), block)
+
+
+def all_depths(stack, arguments):
+    """What training sees."""
+    return stack.depths(**arguments, causal=True)
+
+
 CASES = [
     Case("stack-post_norm-encoder", stack("post_norm"), reading),
     Case("stack-pre_norm-gelu-encoder", stack("pre_norm", activation="gelu"), reading),
@@ -57,6 +76,22 @@ CASES = [
     # In 16 bits a position may halt a step earlier or later, and so be another one.
     Case("universal-act-encoder", lambda: universal(halting=Halting()), reading, without=("bfloat16",), core=True),
     Case("universal-act-decoder", universal_decoder, writing, causally, without=("bfloat16",)),
+    # In 16 bits a token may leave a block earlier or later. Who leaves where has no gradient.
+    Case(
+        "depth-adaptive-exits",
+        lambda: depth_adaptive(GeometricExit),
+        writing,
+        causally,
+        without=("bfloat16", "gradients"),
+        core=True,
+    ),
+    Case(
+        "depth-adaptive-depths",
+        lambda: depth_adaptive(SequenceExit, "post_norm"),
+        writing,
+        all_depths,
+        without=("elsewhere",),
+    ),
     # LN divides what ReLU leaves of six units by almost nothing; tests/depth/test_star.py asks 16 bits of 64 units.
     Case("star-states", star_states, reading, without=("bfloat16",), core=True),
     Case("star-summary", lambda: make_star_stack(2, 6, 2), reading, summarised, without=("bfloat16",)),

@@ -1,14 +1,21 @@
 """The models as cases of the contract battery."""
 
+from keras import ops
+
 from tests.attention.cases import ATTENTIONS
 from tests.contracts import Case, lengths, token_ids
 from tests.recurrent.cases import CELLS
 from zoo.attention import AdaptiveSpanAttention, MultiLinearAttention
 from zoo.blocks import Macaron, PreNorm
 from zoo.depth import (
+    ConfidenceExit,
+    FixedExit,
+    GeometricExit,
     Halting,
+    MultinomialExit,
     ReversibleStack,
     Stack,
+    make_depth_adaptive_stack,
     make_reformer_stack,
     make_stack,
     make_star_stack,
@@ -22,7 +29,7 @@ from zoo.embeddings import (
     SentenceEmbedding,
 )
 from zoo.feedforward import FeedForward, ProductKeyMemory
-from zoo.models import Classifier, LanguageModel, PairClassifier, Seq2Seq, Tagger, Transformer
+from zoo.models import Classifier, DepthAdaptiveTransformer, LanguageModel, PairClassifier, Seq2Seq, Tagger, Transformer
 from zoo.recurrent import RecurrentEncoder, SelfAttentiveEncoder
 
 SOURCES, TARGETS = 11, 13  # vocabularies
@@ -133,6 +140,23 @@ def universal_transformer():
     return Transformer(SOURCES, TARGETS, universal_stack(), universal_stack(cross=True))
 
 
+def depth_adaptive(rule, tied=True, paths=0):
+    decoder = make_depth_adaptive_stack(3, 6, 2, 8, rule(3), paths=paths, seed=1)
+    return DepthAdaptiveTransformer(SOURCES, TARGETS, stack("pre_norm", 1), decoder, tied=tied)
+
+
+def all_depths(model, inputs):
+    """What training sees, time first."""
+    outputs = model(inputs, training=True)
+    return {**outputs, "logits": ops.transpose(outputs["logits"], (0, 2, 1, 3))}
+
+
+def without_dropout():
+    decoder = make_depth_adaptive_stack(3, 6, 2, 8, GeometricExit(3), dropout=0.0)
+    encoder = make_stack(1, 6, 2, 8, dropout=0.0)
+    return DepthAdaptiveTransformer(SOURCES, TARGETS, encoder, decoder, dropout=0.0, tied=False)
+
+
 CORE = {("gru", "additive"), ("lstm", "dot"), ("gru_reset_before", None)}
 CASES = [
     *(seq2seq(cell, attention, core=(cell, attention) in CORE) for cell in CELLS for attention in (None, *ATTENTIONS)),
@@ -158,6 +182,23 @@ CASES = [
     # In 16 bits a position may halt a step earlier or later, and so be another one.
     Case("universal-transformer", universal_transformer, batch, called, without=("bfloat16",)),
     Case("universal-language-model", lambda: LanguageModel(TARGETS, universal_stack(rule=None)), causal_text, called),
+    # In 16 bits a token may leave a block earlier or later. Who leaves where has no gradient.
+    Case(
+        "depth-adaptive",
+        lambda: depth_adaptive(MultinomialExit, tied=False),
+        batch,
+        called,
+        without=("bfloat16", "gradients"),
+    ),
+    Case(
+        "depth-adaptive-confidence",
+        lambda: depth_adaptive(lambda depths: ConfidenceExit(depths, 0.3)),
+        batch,
+        called,
+        without=("bfloat16", "gradients"),
+    ),
+    Case("depth-adaptive-fixed", lambda: depth_adaptive(FixedExit, paths=2), batch, called, without=("gradients",)),
+    Case("depth-adaptive-training", without_dropout, batch, all_depths, without=("symbolic", "elsewhere")),
     Case(
         "star-classifier", lambda: Classifier(TARGETS, 3, make_star_stack(2, 6, 2)), text, called, without=("bfloat16",)
     ),

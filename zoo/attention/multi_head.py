@@ -111,6 +111,10 @@ class MultiHeadAttention(Heads, layers.Layer):
         mixed, cache = self.extend(*projected, cache, seen, slot)
         return self.output_projection(mixed), cache
 
+    def note(self, x, cache, seen=None, slot=None):
+        """The cache of `step`, where nobody asks what the new positions see."""
+        return append(cache, *self.project(x).values(), slot)
+
     def extend(self, query, key, value, cache, seen, slot):
         """`(mixed, cache)` of projected `(batch, beams, units)`: append, then mix."""
         cache = append(cache, self.split_heads(key), self.split_heads(value), slot)

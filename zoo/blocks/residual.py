@@ -153,6 +153,19 @@ class Block(Composed, layers.Layer):
         x = self._run(x, {"attention": attend, "cross_attention": attend_memory})
         return x, kept["cache"]
 
+    def skip(self, x, cache, seen=None, slot=None):
+        """The cache behind positions that pass the block by: their state `x` stays, and later ones may look at it."""
+        kept = {}
+
+        def note(h):
+            kept["cache"] = self.attention.note(h, cache, seen, slot)
+            return h
+
+        for name, (norm, branch) in zip(self.present, self.branches({"attention": note}), strict=True):
+            x = self.join(x, norm, branch)
+            if name == "attention":
+                return kept["cache"]
+
     def compute_output_shape(self, x_shape, memory_shape=None):
         return tuple(x_shape)
 

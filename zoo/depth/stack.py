@@ -125,14 +125,20 @@ class Stack(Composed, layers.Layer):
 
     def step(self, x, state, cross=None, cross_mask=None):
         """One new position a beam, `x (batch, beams, units)`: `(outputs, state)`."""
-        beams, slot, seen = ops.shape(x)[1], state.get("slot"), state.get("seen")
+        following, seen, slot = self._follow(state, ops.shape(x)[1])
+        x, caches = self._advance(x, state, seen, slot, cross, cross_mask)
+        return x, {**following, "caches": caches}
+
+    @staticmethod
+    def _follow(state, beams):
+        """The state after a step but for its caches; what the step sees of them, and where it writes."""
+        slot, seen = state.get("slot"), state.get("seen")
         following = {**state, "position": state["position"] + 1}
         if seen is not None:
             seen = following["seen"] = extend_seen(seen, beams, slot)
         if slot is not None:
             following["slot"] = slot + beams
-        x, caches = self._advance(x, state, seen, slot, cross, cross_mask)
-        return x, {**following, "caches": caches}
+        return following, seen, slot
 
     def _advance(self, x, state, seen, slot, cross, cross_mask):
         """The outputs and the caches of one step."""

@@ -1,9 +1,18 @@
 """What a user builds."""
 
+from zoo.models.depth_adaptive import DepthAdaptiveTransformer
 from zoo.models.labelling import Classifier, Tagger
 from zoo.models.language_model import LanguageModel
 from zoo.models.pairs import PairClassifier
 from zoo.models.seq2seq import Seq2Seq
 from zoo.models.transformer import Transformer
 
-__all__ = ["Classifier", "LanguageModel", "PairClassifier", "Seq2Seq", "Tagger", "Transformer"]
+__all__ = [
+    "Classifier",
+    "DepthAdaptiveTransformer",
+    "LanguageModel",
+    "PairClassifier",
+    "Seq2Seq",
+    "Tagger",
+    "Transformer",
+]

@@ -1,6 +1,7 @@
 """Losses, metrics, schedules, checkpoints, and the loop that puts them to work."""
 
 from zoo.training.checkpoints import average, load_weights, save_weights
+from zoo.training.depth_adaptive import DepthAdaptiveLoss
 from zoo.training.loop import Plan, Progress, best_path, checkpoint_path, fit, validate
 from zoo.training.losses import ChunkedCrossEntropy, SmoothedCrossEntropy
 from zoo.training.metrics import JUDGES, summarise, token_sums
@@ -20,6 +21,7 @@ __all__ = [
     "ChunkedCrossEntropy",
     "ConstantRate",
     "CosineDecay",
+    "DepthAdaptiveLoss",
     "InverseSquareRoot",
     "LinearDecay",
     "Plan",

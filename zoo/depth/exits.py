@@ -1,0 +1,259 @@
+"""Rules of exit: at which depth a token leaves a stack of blocks, decided before, in the first or in every block.
+
+Depths count from 1 to N. A rule that is learned has a distribution `q` over them (`log_chances`), which training
+draws to an oracle (`zoo.depth.oracles`). Reference of all: https://openreview.net/forum?id=SJg7KhVKPH.
+"""
+
+from keras import layers, ops
+
+from zoo.depth.oracles import first_largest
+from zoo.registry import register
+
+
+class Exit(layers.Layer):
+    """What all rules share.
+
+    Args:
+        num_layers: N, of the stack.
+
+    Raises:
+        ValueError: `num_layers` is not a positive integer.
+    """
+
+    over = "tokens"  # what `q` is of: "tokens", a whole "sequence", or None where nothing is learned
+    reads_logits = False  # whether it judges by the logits of each depth
+
+    def __init__(self, num_layers, **kwargs):
+        super().__init__(**kwargs)
+        if not isinstance(num_layers, int) or num_layers < 1:
+            raise ValueError(
+                f"{type(self).__name__} needs the number of layers of its stack, at least 1. Received: {num_layers!r}."
+            )
+        self.num_layers = num_layers
+
+    def build(self, h_shape):
+        pass
+
+    def log_chances(self, states, memory=None, memory_mask=None):
+        """`log q (batch, time | 1, N)`, float32.
+
+        Args:
+            states: list of N `(batch, time, units)`: what each depth's classifier is given.
+            memory, memory_mask: `(batch, memory_time, units)` and `(batch, memory_time)`, for a rule over sequences.
+        """
+        raise NotImplementedError
+
+    def choose(self, memory, memory_mask=None):
+        """The depth chosen before decoding, `(batch, 1)` int32; None where the rule looks at the tokens."""
+        return None
+
+    def plan(self, state):
+        """The depth that the state `(batch, time, units)` of the first block tells, `(batch, time)` int32, or None."""
+        return None
+
+    def leaves(self, index, state, logits, plan):
+        """Who leaves behind block `index`, `(batch, time)` bool: by default who has planned to."""
+        return plan <= index + 1
+
+    def compute_output_shape(self, h_shape):
+        return (*h_shape[:-1], self.num_layers)
+
+    def get_config(self):
+        return {**super().get_config(), "num_layers": self.num_layers}
+
+
+@register
+class FixedExit(Exit):
+    """Every token leaves behind block `depth`: at N, the stack is a plain one.
+
+    Args:
+        num_layers: N.
+        depth: from 1 to N; None is N.
+
+    Raises:
+        ValueError: a depth that the stack has not.
+
+    Example:
+        >>> FixedExit(6, depth=4).depth
+        4
+    """
+
+    over = None
+
+    def __init__(self, num_layers, depth=None, **kwargs):
+        super().__init__(num_layers, **kwargs)
+        depth = num_layers if depth is None else depth
+        if not isinstance(depth, int) or not 1 <= depth <= num_layers:
+            raise ValueError(f"FixedExit needs a depth from 1 to num_layers={num_layers}. Received: depth={depth!r}.")
+        self.depth = depth
+
+    def plan(self, state):
+        return ops.full_like(state[:, :, 0], self.depth, dtype="int32")
+
+    def get_config(self):
+        return {**super().get_config(), "depth": self.depth}
+
+
+class Softmax(Exit):
+    """`q = softmax(W h + b)` of one state; the depth is the most probable one, the least among equals."""
+
+    def __init__(self, num_layers, **kwargs):
+        super().__init__(num_layers, **kwargs)
+        self.dense = layers.Dense(num_layers, name="chances", dtype=self.dtype_policy)
+
+    def build(self, h_shape):
+        if not self.dense.built:
+            self.dense.build(tuple(h_shape))
+
+    def call(self, h):
+        """`log q`: `(..., units)` -> `(..., N)`, float32."""
+        return ops.log_softmax(ops.cast(self.dense(h), "float32"), axis=-1)
+
+
+@register
+class SequenceExit(Softmax):
+    """`q(n | x) = softmax(W (1/|x| sum_t s_t) + b)` of the encoder's states: one depth for all tokens of a sentence.
+
+    Args, errors: `num_layers`, as of `Exit`.
+
+    Example:
+        >>> tuple(SequenceExit(6).choose(np.ones((2, 5, 8), "float32")).shape)
+        (2, 1)
+    """
+
+    over = "sequence"
+
+    def log_chances(self, states, memory=None, memory_mask=None):
+        return self(mean(memory, memory_mask))
+
+    def choose(self, memory, memory_mask=None):
+        return first_largest(self(mean(memory, memory_mask))) + 1
+
+
+def mean(memory, mask=None):
+    """Of the states that the mask keeps, `(batch, 1, units)`; 0 where there is none."""
+    if mask is None:
+        return ops.mean(memory, axis=1, keepdims=True)
+    total = ops.sum(ops.where(mask[:, :, None], memory, 0.0), axis=1, keepdims=True)
+    return total / ops.cast(ops.maximum(ops.sum(ops.cast(mask, "int32"), axis=1), 1)[:, None, None], total.dtype)
+
+
+@register
+class MultinomialExit(Softmax):
+    """`q_t = softmax(W h_t^1 + b)`: the state behind the first block tells how deep the token will go.
+
+    Args, errors: `num_layers`, as of `Exit`.
+
+    Example:
+        >>> tuple(MultinomialExit(6).plan(np.ones((2, 5, 8), "float32")).shape)
+        (2, 5)
+    """
+
+    def log_chances(self, states, memory=None, memory_mask=None):
+        return self(states[0])
+
+    def plan(self, state):
+        return first_largest(self(state)) + 1
+
+
+@register
+class GeometricExit(Exit):
+    """`chi^n = sigmoid(w h^n + b)`, `q(n) = chi^n prod_{m<n} (1 - chi^m)`, `q(N) = prod_{m<N} (1 - chi^m)`.
+
+    A token leaves behind the first block whose `chi` is above the threshold. The paper's first version calls this
+    Poisson binomial. `w` and `b` are those of all depths.
+
+    Args:
+        num_layers: N.
+        threshold: above which a token leaves.
+
+    Raises:
+        ValueError: `num_layers` as of `Exit`, or a threshold that is not between 0 and 1.
+
+    Example:
+        >>> states = [np.ones((2, 5, 8), "float32")] * 3
+        >>> float(ops.sum(ops.exp(GeometricExit(3).log_chances(states))[0, 0]))
+        1.0...
+    """
+
+    def __init__(self, num_layers, threshold=0.5, **kwargs):
+        super().__init__(num_layers, **kwargs)
+        if not 0 < threshold < 1:
+            raise ValueError(f"GeometricExit needs a threshold between 0 and 1. Received: threshold={threshold!r}.")
+        self.threshold = threshold
+        self.dense = layers.Dense(1, name="chance", dtype=self.dtype_policy)
+
+    def build(self, h_shape):
+        if not self.dense.built:
+            self.dense.build(tuple(h_shape))
+
+    def call(self, h):
+        """The logit of `chi`: `(batch, time, units)` -> `(batch, time)`, float32."""
+        return ops.cast(self.dense(h)[:, :, 0], "float32")
+
+    def log_chances(self, states, memory=None, memory_mask=None):
+        found, stayed = [], ops.zeros_like(states[0][:, :, 0], dtype="float32")
+        for state in states[:-1]:
+            logit = self(state)
+            found.append(stayed + ops.log_sigmoid(logit))
+            stayed = stayed + ops.log_sigmoid(-logit)
+        return ops.stack([*found, stayed], axis=-1)
+
+    def leaves(self, index, state, logits, plan):
+        return ops.sigmoid(self(state)) > self.threshold
+
+    def compute_output_shape(self, h_shape):
+        return tuple(h_shape[:-1])
+
+    def get_config(self):
+        return {**super().get_config(), "threshold": self.threshold}
+
+
+@register
+class ConfidenceExit(Exit):
+    """A token leaves behind the first block n whose classifier is sure: `max_y p(y | h^n) > tau_n`. Nothing is learned.
+
+    Every depth that a token sees costs a classifier. The thresholds are weights, so that they can be tuned after the
+    training (`zoo.depth.thresholds`): `rule.thresholds.assign(...)`.
+
+    Args:
+        num_layers: N.
+        thresholds: at first, one for all depths but the last or a list of N - 1.
+
+    Raises:
+        ValueError: `num_layers` as of `Exit`, or another number of thresholds.
+
+    Example:
+        >>> ConfidenceExit(3, [0.9, 0.7]).initial
+        [0.9, 0.7]
+    """
+
+    over = None
+    reads_logits = True
+
+    def __init__(self, num_layers, thresholds=0.9, **kwargs):
+        super().__init__(num_layers, **kwargs)
+        given = [thresholds] * (num_layers - 1) if isinstance(thresholds, int | float) else list(thresholds)
+        if len(given) != num_layers - 1:
+            raise ValueError(
+                f"ConfidenceExit needs a threshold for each of the {num_layers - 1} depths before the last, or one "
+                f"number for all. Received: thresholds={thresholds!r}."
+            )
+        self.initial = [float(each) for each in given]
+
+    def build(self, h_shape):
+        self.thresholds = self.add_weight(
+            name="thresholds",
+            shape=(self.num_layers - 1,),
+            initializer=lambda shape, dtype: ops.convert_to_tensor(self.initial, dtype),
+            trainable=False,
+            dtype="float32",
+            autocast=False,
+        )
+
+    def leaves(self, index, state, logits, plan):
+        surest = ops.exp(ops.max(logits, axis=-1) - ops.logsumexp(logits, axis=-1))
+        return surest > self.thresholds[index]
+
+    def get_config(self):
+        return {**super().get_config(), "thresholds": self.initial}

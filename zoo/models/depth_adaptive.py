@@ -1,0 +1,201 @@
+"""The Depth-Adaptive Transformer: a decoder that writes easy tokens with few of its blocks."""
+
+from functools import partial
+
+import keras
+import numpy as np
+from keras import layers, ops
+
+from zoo.depth.flops import decoder_flops
+from zoo.masks import length_mask, optional_mask
+from zoo.models.transformer import Transformer
+from zoo.registry import register
+
+
+@register
+class DepthAdaptiveTransformer(Transformer):
+    """`p(y_{t+1} | h_t^n) = softmax(W_n LN_n(h_t^n))` at every depth n of the decoder; a rule of exit tells which.
+
+    With `tied=True` all `W_n` are the target embedding; else each depth has a matrix of its own.
+
+    Call arguments: as of `Transformer`. Returns: with its exits live, logits `(batch, time, target_vocab_size)`,
+    float32; equal to the steps of decoding, where the states of tokens that have left are copied upwards.
+
+    In training, a dict for `zoo.training.DepthAdaptiveLoss`:
+
+    * `logits (batch, K, time, target_vocab_size)`: of all N depths, nobody leaving ("aligned"), or of M paths that
+      were drawn ("mixed"; `paths` of the decoder),
+    * `log_exits (batch, time | 1, N)`: `log q` of a rule that is learned, else absent.
+
+    Args:
+        source_vocab_size, target_vocab_size: numbers of token ids.
+        encoder: a stack without, `decoder`: a `zoo.depth.DepthAdaptiveStack` with cross-attention, of the same units.
+        shared: one embedding matrix for source and target.
+        dropout: on the sums of embeddings and positions.
+        tied: whether the target embedding is the classifier of every depth.
+        seed: of the dropout.
+
+    Raises:
+        ValueError: as of `Transformer`, or a decoder without exits.
+
+    Example:
+        >>> from zoo.depth import GeometricExit, make_depth_adaptive_stack, make_stack
+        >>> encoder = make_stack(2, units=8, num_heads=2, hidden_units=16)
+        >>> decoder = make_depth_adaptive_stack(4, 8, 2, hidden_units=16, exit=GeometricExit(4))
+        >>> model = DepthAdaptiveTransformer(11, 13, encoder, decoder)
+        >>> batch = {"source_ids": np.ones((2, 5), "int32"), "source_lengths": np.array([5, 3], "int32"),
+        ...          "target_ids": np.ones((2, 4), "int32")}
+        >>> tuple(model(batch).shape), tuple(model(batch, training=True)["logits"].shape)
+        ((2, 4, 13), (2, 4, 4, 13))
+
+    Reference: https://openreview.net/forum?id=SJg7KhVKPH.
+    """
+
+    def __init__(
+        self,
+        source_vocab_size,
+        target_vocab_size,
+        encoder,
+        decoder,
+        shared=False,
+        dropout=0.1,
+        tied=True,
+        seed=None,
+        **kwargs,
+    ):
+        super().__init__(source_vocab_size, target_vocab_size, encoder, decoder, shared, dropout, seed, **kwargs)
+        if not hasattr(decoder, "exit"):
+            raise ValueError(
+                f"DepthAdaptiveTransformer needs a decoder with exits, a DepthAdaptiveStack. Received: "
+                f"{type(decoder).__name__}; with that, take a Transformer."
+            )
+        self.tied = tied
+        self.classifiers = [
+            layers.Dense(target_vocab_size, use_bias=False, name=f"classifier_{index + 1}", dtype=self.dtype_policy)
+            for index in range(0 if tied else len(decoder.blocks))
+        ]
+
+    def build(self, input_shape=None):
+        super().build(input_shape)
+        for classifier in self.classifiers:
+            classifier.build((None, None, self.decoder.units))
+
+    def classify(self, index, state):
+        """Logits of block `index`, float32, of its `LN_n(h^n) (batch, time, units)`."""
+        return self.target_embedding.logits(state) if self.tied else ops.cast(self.classifiers[index](state), "float32")
+
+    def call(self, inputs, training=None):
+        x, given = self._prepare(inputs, training)
+        if not training:
+            return self._read(*self.decoder.think(x, **given, classify=self.classify))
+        if self.decoder.paths:
+            return {"logits": ops.stack([self._walk(x, given) for _ in range(self.decoder.paths)], axis=1)}
+        states, log_exits = self.decoder.depths(x, **given)
+        logits = ops.stack([self.classify(index, state) for index, state in enumerate(states)], axis=1)
+        return {"logits": logits} if log_exits is None else {"logits": logits, "log_exits": log_exits}
+
+    def _prepare(self, inputs, training):
+        """The decoder's input, and what else its passes are given."""
+        mask = length_mask(inputs["source_lengths"], ops.shape(inputs["source_ids"])[1])
+        memory = self._encode(inputs["source_ids"], mask, training)
+        x = self.target_drop(self.positions(self.target_embedding(inputs["target_ids"])), training=training)
+        target_mask = optional_mask(inputs.get("target_lengths"), x)
+        masks = {"mask": target_mask, "memory": memory, "memory_mask": mask}
+        return x, {**masks, "causal": True, "training": training}
+
+    def _walk(self, x, given):
+        """Logits of one random path."""
+        exits = self.decoder.draw_exits(*ops.shape(x)[:2])
+        return self._read(self.decoder.path(x, exits, **given), {"exits": exits})
+
+    def _read(self, outputs, thought):
+        """Logits of what each token left with; a matrix that no token needs is not multiplied."""
+        if "logits" in thought or self.tied:
+            return thought["logits"] if "logits" in thought else self.target_embedding.logits(outputs)
+        logits = self.classify(0, outputs)
+        for index in range(1, len(self.classifiers)):
+            here = thought["exits"] == index + 1
+            read = partial(self._read_here, index, outputs, here, logits)
+            logits = ops.cond(ops.any(here), read, lambda logits=logits: logits)
+        return logits
+
+    def _read_here(self, index, outputs, here, logits):
+        return ops.where(here[:, :, None], self.classify(index, outputs), logits)
+
+    def think(self, inputs):
+        """How the logits of a call came about: see `zoo.depth.DepthAdaptiveStack.think`."""
+        x, given = self._prepare(inputs, training=False)
+        return self.decoder.think(x, **given, classify=self.classify)[1]
+
+    def judge_depths(self, inputs):
+        """`(batch, N, time, target_vocab_size)` logits of all depths, nobody leaving; without dropout."""
+        x, given = self._prepare(inputs, training=False)
+        states, _ = self.decoder.depths(x, **given)
+        return ops.stack([self.classify(index, state) for index, state in enumerate(states)], axis=1)
+
+    def encode(self, source_ids, source_lengths, training=None):
+        """As of `Transformer`; a rule over sequences chooses here, and the memory holds its `exit (batch, 1)`."""
+        mask = length_mask(source_lengths, ops.shape(source_ids)[1])
+        states = self._encode(source_ids, mask, training)
+        memory = {"cross": self.decoder.remember(states), "mask": mask}
+        chosen = self.decoder.exit.choose(states, mask)
+        return memory if chosen is None else {**memory, "exit": chosen}
+
+    def step(self, token_ids, state, memory):
+        """`(batch, beams)` last tokens -> logits `(batch, beams, vocabulary)` and the next state."""
+        logits, _, state = self.think_step(token_ids, state, memory)
+        return logits, state
+
+    def think_step(self, token_ids, state, memory):
+        """`(logits, thought, state)` of a step."""
+        units = self.decoder.units
+        x = self.target_embedding(token_ids) + self.positions.at(state["position"], units)
+        masks = memory["cross"], memory["mask"][:, None, :]
+        outputs, thought, state = self.decoder.think_step(x, state, *masks, memory.get("exit"), self.classify)
+        return self._read(outputs, thought), thought, state
+
+    def report(self, inputs, target_lengths):
+        """What the exits of target texts come to, such as of those that the model has written.
+
+        Args:
+            inputs: as of a call; `target_ids` is BOS and then the target.
+            target_lengths: `(batch,)`: how many tokens to count of each row.
+
+        Returns: a dict of `tokens`, `average_exit`, `shares` (of the tokens, by depth), `flops` and `full_flops`, of
+        the blocks for a token (`zoo.depth.flops`), the latter if nobody left before the last one.
+        """
+        exits = ops.convert_to_numpy(self.think(inputs)["exits"])
+        rows = [row[:length] for row, length in zip(exits, np.asarray(target_lengths), strict=True)]
+        left, stack = np.concatenate(rows), self.decoder
+        sizes = len(stack.blocks), stack.units, stack.blocks[0].feedforward.hidden_units
+        sources = np.asarray(inputs["source_lengths"]).tolist()
+
+        def flops(rows):
+            return sum(decoder_flops(row, *sizes, source) for row, source in zip(rows, sources, strict=True))
+
+        return {
+            "tokens": len(left),
+            "average_exit": float(left.mean()),
+            "shares": (np.bincount(left, minlength=sizes[0] + 1)[1:] / len(left)).tolist(),
+            "flops": flops(rows) / len(left),
+            "full_flops": flops([np.full_like(row, sizes[0]) for row in rows]) / len(left),
+        }
+
+    def with_exit(self, exit):
+        """A copy of the model with another rule of exit, whose own weights are new; the others are copied."""
+        config = self.get_config()
+        config["decoder"]["config"] |= {"exit": keras.saving.serialize_keras_object(exit), "paths": 0}
+        twin = type(self).from_config(config)
+        twin.build()
+        for ours, theirs in zip(self._parts(), twin._parts(), strict=True):
+            theirs.set_weights(ours.get_weights())
+        return twin
+
+    def _parts(self):
+        """Everything that has weights, but the rule of exit."""
+        embeddings = {id(each): each for each in (self.source_embedding, self.target_embedding)}.values()
+        norms = [norm for norm in self.decoder.norms if norm is not None]
+        return [*embeddings, self.encoder, *self.decoder.blocks, *norms, *self.classifiers]
+
+    def get_config(self):
+        return {**super().get_config(), "tied": self.tied}

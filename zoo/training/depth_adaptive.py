@@ -1,0 +1,109 @@
+"""The loss of a Depth-Adaptive Transformer: every depth learns to write, and the rule of exit what each would gain."""
+
+import keras
+from keras import ops
+
+from zoo.depth.oracles import first_largest, sequence_oracle, token_oracle
+from zoo.registry import register
+from zoo.training.losses import smoothed_cross_entropy
+
+JUDGES = ("likelihood", "correctness")
+
+
+@register
+class DepthAdaptiveLoss(keras.losses.Loss):
+    """`L = L_dec + alpha L_exit`, `L_dec = 1 / sum(w) sum_n w_n loss^n`, `L_exit = sum_t H(q*_t, q_t)`, over tokens.
+
+    `loss^n` is the smoothed cross entropy of depth n ("aligned") or of path n ("mixed"). `q*` puts everything on the
+    depth of the largest score, `s^n - price * n`; the score of a depth is what it does without smoothing of labels:
+    "likelihood" log p of the label, "correctness" 1 where the best token is the label. Scores are sums over the
+    sentence for a rule over sequences, and over the token and its neighbours (`width`) for one over tokens. Both parts
+    are divided by the number of real tokens. The gradient of `L_exit` reaches the whole model; `q*` is a constant.
+
+    Called as `loss(labels, outputs, sample_weight=weights)`: labels and weights `(batch, time)`, outputs what a
+    `DepthAdaptiveTransformer` returns in training. A batch whose weights are all zero has loss 0.
+
+    Args:
+        judge: of the depths, "likelihood" or "correctness".
+        price: lambda, of one more layer, in nats or in right tokens.
+        width: sigma, of the kernel over the neighbours; 0 is the token alone.
+        alpha: factor of `L_exit`; 0 trains the classifiers alone.
+        smoothing: of the labels in `L_dec`.
+        depth_weights: `w_n`, one for each depth; None weighs all alike.
+
+    Raises:
+        ValueError: an unknown judge, numbers out of range, or another number of weights than depths.
+
+    Example:
+        >>> loss = DepthAdaptiveLoss("correctness", price=0.1)
+        >>> outputs = {"logits": np.zeros((1, 3, 2, 5)), "log_exits": np.log(np.full((1, 2, 3), 1 / 3))}
+        >>> float(loss(np.array([[2, 0]]), outputs, np.array([[1.0, 0.0]])))  # log 5 + 0.1 log 3
+        1.719...
+
+    Reference: https://openreview.net/forum?id=SJg7KhVKPH, section 3.
+    """
+
+    def __init__(
+        self, judge="likelihood", price=0.1, width=0.0, alpha=0.1, smoothing=0.0, depth_weights=None, name="loss"
+    ):
+        super().__init__(name=name, reduction="sum")
+        if judge not in JUDGES:
+            raise ValueError(f"Unknown judge: expected one of {JUDGES}, received {judge!r}.")
+        if price < 0 or width < 0 or alpha < 0 or not 0 <= smoothing < 1:
+            raise ValueError(
+                "price, width and alpha must be at least 0 and smoothing in [0, 1). Received: "
+                f"price={price!r}, width={width!r}, alpha={alpha!r}, smoothing={smoothing!r}."
+            )
+        self.judge, self.price, self.width, self.alpha = judge, price, width, alpha
+        self.smoothing = smoothing
+        self.depth_weights = None if depth_weights is None else list(depth_weights)
+
+    def __call__(self, labels, outputs, sample_weight=None):
+        logits, log_exits = outputs["logits"], outputs.get("log_exits")
+        weights = ops.ones_like(labels) if sample_weight is None else sample_weight
+        weights = ops.cast(weights, "float32")
+        total = ops.maximum(ops.sum(weights), keras.config.epsilon())
+        loss = ops.sum(self.decoding_loss(labels, logits) * weights) / total
+        if log_exits is None:
+            return loss
+        oracle = self.oracle(labels, logits, weights, whole=log_exits.shape[1] == 1)
+        return loss + self.alpha * self.exit_loss(oracle, log_exits, weights) / total
+
+    def decoding_loss(self, labels, logits):
+        """`(batch, time)`: the mean over depths or paths."""
+        depths = logits.shape[1]
+        if self.depth_weights is not None and len(self.depth_weights) != depths:
+            raise ValueError(
+                f"depth_weights must be one for each of the {depths} depths. Received: {self.depth_weights!r}."
+            )
+        parts = [smoothed_cross_entropy(labels, logits[:, index], self.smoothing) for index in range(depths)]
+        factors = self.depth_weights or [1.0] * depths
+        return sum(factor * part for factor, part in zip(factors, parts, strict=True)) / sum(factors)
+
+    def scores(self, labels, logits):
+        """`(batch, time, N)`: what each depth is worth to each token."""
+        if self.judge == "likelihood":
+            each = [-smoothed_cross_entropy(labels, logits[:, index], 0.0) for index in range(logits.shape[1])]
+        else:
+            right = first_largest(logits) == ops.cast(labels, "int32")[:, None]
+            each = ops.unstack(ops.cast(right, "float32"), logits.shape[1], axis=1)
+        return ops.stack(each, axis=-1)
+
+    def oracle(self, labels, logits, weights, whole=False):
+        """`q* (batch, time | 1, N)`; `whole`: of sequences."""
+        scores = self.scores(labels, ops.stop_gradient(logits))
+        if whole:
+            return sequence_oracle(scores, weights, self.price)
+        return token_oracle(scores, weights, self.price, self.width)
+
+    @staticmethod
+    def exit_loss(oracle, log_exits, weights):
+        """The sum of the cross entropies `H(q*, q)` over the tokens, or over the sequences that have any."""
+        cross = -ops.sum(oracle * log_exits, axis=-1)
+        if cross.shape[1] == 1:
+            weights = ops.max(weights, axis=1, keepdims=True)
+        return ops.sum(cross * weights)
+
+    def get_config(self):
+        own = {name: getattr(self, name) for name in ("judge", "price", "width", "alpha", "smoothing", "depth_weights")}
+        return {"name": self.name, **own}
