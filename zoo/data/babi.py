@@ -27,7 +27,7 @@ def babi(directory: str | os.PathLike, split: str, task: int = 1) -> tuple[list[
     """
     if not isinstance(task, int) or not 1 <= task <= TASKS:
         raise ValueError(f"task must be a whole number from 1 to {TASKS}; received {task!r}.")
-    path, facts, texts, answers = _find(Path(directory), split, task), [], [], []
+    path, facts, texts, answers = find(Path(directory), split, task), [], [], []
     for number, line in enumerate(read_lines(path), 1):
         place, _, sentence = line.partition(" ")
         question, *rest = sentence.split("\t")
@@ -46,7 +46,8 @@ def babi(directory: str | os.PathLike, split: str, task: int = 1) -> tuple[list[
     return texts, answers
 
 
-def _find(directory, split, task):
+def find(directory: Path, split: str, task: int) -> Path:
+    """The file of a split of a task; see `babi`."""
     names = [f"qa{task}_{name}.txt{zipped}" for name in SPLITS.get(split, (split,)) for zipped in ("", ".gz")]
     for folder in FOLDERS:
         for name in names:

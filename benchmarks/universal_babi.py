@@ -1,0 +1,142 @@
+"""bAbI by a Universal Transformer with adaptive steps: errors, and how long it thinks about stories.
+
+    python benchmarks/universal_babi.py --data DIR --runs RUNS          # writes results/universal_babi.json, babi.png
+    python benchmarks/universal_babi.py --data DIR --runs RUNS --quick  # task 1, 20 updates; writes nothing
+
+One model a task, of the recipe `babi-1-universal-act` (or `babi-2-universal-act`, for task 2), one seed, trained in
+RUNS/babi-TASK; a finished run there is not trained again. `error` is in percent of the task's 1,000 test questions;
+`facts` is how many facts support an answer, on average, as the files say; `steps` is the mean number of steps that the
+sentences of the test's stories took (facts and question alike), with its standard deviation over sentences. DIR is that
+of `zoo.data.babi`; of task 3 it may hold 900 training questions only, the others have 9,000.
+"""
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+os.environ.setdefault("KERAS_BACKEND", "jax")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+
+import numpy as np
+from keras import ops
+from timing import table, write
+
+from zoo import recipes
+from zoo.data import read_lines
+from zoo.data.babi import find
+from zoo.masks import length_mask
+from zoo.recipes.data import make_batches
+from zoo.recipes.evaluation import Compiled
+
+FIGURE = Path(__file__).parents[1] / "docs/zoo/figures/babi.png"
+DRAWN = (1, 2, 3)
+
+
+def trained(task, options):
+    """`(run, labels, training.json)` of a task, trained if it was not yet."""
+    directory, name = Path(options.runs) / f"babi-{task}", f"babi-{2 if task == 2 else 1}-universal-act"
+    if not (directory / "training.json").is_file():
+        settings = [f"babi_task={task}", *options.set]
+        recipes.train(recipes.load(name, settings), directory, options.data, resume=True)
+    summary = json.loads((directory / "training.json").read_text(encoding="utf-8"))
+    return recipes.open_run(directory), recipes.open_labels(directory), summary
+
+
+def ponder(run, labels, texts, answers):
+    """The steps that each sentence of each text took: a list of arrays."""
+    recipe, model, tokenizer, _ = run
+
+    def steps(_, batch):
+        mask = length_mask(batch["lengths"], batch["token_ids"].shape[1])
+        x, mask = model.embedding(ops.where(mask, batch["token_ids"], 0), mask=mask)
+        _, thought = model.encoder.ponder(model.positions(x, mask=mask), mask)
+        return ops.where(mask, thought["updates"], -1.0)
+
+    judge = Compiled(model, steps)
+    batches = make_batches(recipe, (tokenizer,), tuple(labels), (texts, [labels[0]] * len(answers)))
+    found = [None] * len(texts)
+    for number, batch in enumerate(batches):
+        taken = np.asarray(judge.predict_on_batch(batch))
+        for row, each in zip(batches.rows(number), taken, strict=False):
+            found[row] = each[each >= 0]
+    return found
+
+
+def supporting(directory, task):
+    """How many facts support an answer of the test, on average."""
+    lines = [line.split("\t") for line in read_lines(find(Path(directory), "test", task))]
+    return float(np.mean([len(line[2].split()) for line in lines if len(line) > 2]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--runs", required=True)
+    parser.add_argument("--tasks", type=int, nargs="+", default=list(range(1, 21)))
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting of the recipe")
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args()
+    if options.quick:
+        options.tasks, options.set = [1], ["steps=20", "validate_every=20", "log_every=20"]
+    rows, drawn = [], {}
+    for task in options.tasks:
+        run, labels, summary = trained(task, options)
+        texts, answers = recipes.corpora.read(run[0], "test", options.data)
+        scores, outputs = recipes.evaluate(run, labels, "test", options.data)
+        taken = ponder(run, labels, texts, answers)
+        each = np.concatenate(taken)
+        rows.append(
+            {
+                "task": task,
+                "error": round(100 - scores["accuracy"], 1),
+                "facts": round(supporting(options.data, task), 1),
+                "steps": round(float(each.mean()), 2),
+                "deviation": round(float(each.std()), 2),
+                "of questions": round(float(np.mean([one[-1] for one in taken])), 2),
+                "updates": summary["steps"],
+                "seconds": round(summary["training_seconds"]),
+            }
+        )
+        print(table(rows[-1:]).splitlines()[-1], flush=True)
+        if task in DRAWN:
+            drawn[task] = example(texts, answers, outputs, taken)
+        if not options.quick:
+            write("universal_babi", rows)
+    if not options.quick and drawn:
+        draw(rows, drawn)
+    print(table(rows))
+
+
+def example(texts, answers, outputs, taken, most=10):
+    """The first right answer to a story of a fitting length: its sentences, with the answer, and their steps."""
+    for text, answer, output, steps in zip(texts, answers, outputs, taken, strict=True):
+        if answer == output and 6 <= len(steps) <= most:
+            sentences = [f"{fact}." for fact in text.split(". ")[:-1]] + [f"{text.split('. ')[-1]} {answer}"]
+            return sentences, steps
+    return [], []
+
+
+def draw(rows, drawn):
+    import matplotlib
+
+    matplotlib.use("agg")
+    import matplotlib.pyplot as plt
+
+    drawn = {task: each for task, each in drawn.items() if each[0]}
+    figure, axes = plt.subplots(1, len(drawn) + 1, figsize=(4.4 * len(drawn) + 3, 2.8))
+    for axis, (task, (sentences, steps)) in zip(axes, drawn.items(), strict=False):
+        places = np.arange(len(sentences))[::-1]
+        axis.barh(places, steps, color=["C0"] * (len(steps) - 1) + ["C1"])
+        axis.set_yticks(places, sentences, fontsize=7)
+        axis.set(title=f"task {task}", xlabel="steps", xlim=(0, 6.2))
+    for row in rows:
+        axes[-1].plot(row["facts"], row["steps"], "o", color="C0")
+        axes[-1].annotate(str(row["task"]), (row["facts"], row["steps"]), fontsize=7)
+    axes[-1].set(xlabel="supporting facts", ylabel="mean steps", title="all tasks")
+    figure.tight_layout()
+    figure.savefig(FIGURE, dpi=120)
+
+
+if __name__ == "__main__":
+    main()
