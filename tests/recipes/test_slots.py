@@ -1,10 +1,13 @@
 """Slots of a recipe: what every layer of `SLOTS` builds, and how a recipe says so."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from tests.recipes.small import KINDS, recipe
 from zoo import recipes
+from zoo.recipes import files
 from zoo.recipes.models import make_model
 from zoo.recipes.recipe import SLOTS
 from zoo.recipes.slots import LAYERS, check_slots, make_layer
@@ -109,3 +112,29 @@ def test_a_table_without_a_layer_goes_on_with_the_one_it_extends(tmp_path):
     (tmp_path / "other.toml").write_text('extends = "base"\n[attention]\nlayer = "multi_linear"\n')
     assert recipes.load(tmp_path / "more.toml").attention == KINDS["reformer"]["attention"] | {"rounds": 5}
     assert recipes.load(tmp_path / "other.toml").attention == {"layer": "multi_linear"}
+
+
+def test_the_readme_example_builds(tmp_path):
+    """Its TOML beside the recipe it extends, smaller."""
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    example = text.split("```toml\n")[1].split("```")[0]
+    (tmp_path / "mine.toml").write_text(example)
+    for name in ("gutenberg-9-transformer", "gutenberg-9-reformer"):
+        (tmp_path / f"{name}.toml").write_text((files.HERE / f"{name}.toml").read_text())
+    one = recipes.load(tmp_path / "mine.toml", ["units=8", "feedforward.num_keys=4", "feedforward.k=2"])
+    check_slots(one)
+    blocks = make_model(one, 9).decoder.blocks
+    assert [type(block.feedforward).__name__ for block in blocks] == [
+        "FeedForward",
+        "ProductKeyMemory",
+        "FeedForward",
+        "FeedForward",
+    ]
+    assert {(type(block.attention).__name__, block.attention.rounds) for block in blocks} == {("LSHAttention", 4)}
+
+
+def test_the_readme_names_every_layer():
+    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    for slot, choices in SLOTS.items():
+        row = next(line for line in text.splitlines() if line.startswith(f"| `{slot}` |"))
+        assert {name for names in choices.values() for name in names if name != "none"} <= set(row.split("`"))
