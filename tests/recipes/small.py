@@ -1,6 +1,7 @@
 """Recipes that train in seconds, one for each kind of model, and corpora of a few lines."""
 
 from zoo import recipes
+from zoo.recipes import corpora
 
 COMMON = {
     "name": "small",
@@ -51,6 +52,10 @@ KINDS = {
     | STACK
     | {"model": "language_model", "data": "duplication", "source_pieces": "char", "source_vocab_size": 60},
     "classifier": COMMON | STACK | NOISE | {"model": "classifier", "data": "trec", "task": "kind of question"},
+    "stories": COMMON
+    | STACK
+    | {"model": "classifier", "data": "babi", "babi_task": 2, "task": "questions", "source_pieces": "bpe"}
+    | {"source_vocab_size": 60, "sentences": 2, "depth": {"layer": "universal", "halting": "accumulated"}},
     "tagger": COMMON
     | STACK
     | NOISE
@@ -73,6 +78,10 @@ def write_corpus(one, directory):
         lines = [f"{('LOC', 'NUM', 'HUM')[i % 3]}:x {text} {i}" for i, text in enumerate(texts)]
         (directory / "TREC.train").write_text("".join(f"{line}\n" for line in lines))
         (directory / "TREC.test").write_text("".join(f"{line}\n" for line in lines[:7]))
+    elif one.data == "babi":
+        lines = [f"{1 + i % 3} {text}." if i % 3 < 2 else f"3 {text}? \t{text[:2]}\t1" for i, text in enumerate(texts)]
+        for split in corpora.SPLITS:
+            (directory / f"qa2_{split}.txt").write_text("".join(f"{line}\n" for line in lines))
     elif one.data == "tagged":
         lines = [f"{text}\t{' '.join(word[0].upper() for word in text.split())}\n" for text in texts]
         for split in ("train", "dev", "test"):

@@ -31,7 +31,7 @@ def test_a_parallel_corpus_is_found_by_split_and_language(tmp_path):
         corpora.read(parallel, "train")
 
 
-@pytest.mark.parametrize("model", ["classifier", "tagger", "language_model"])
+@pytest.mark.parametrize("model", ["classifier", "tagger", "stories", "language_model"])
 def test_each_kind_of_data_is_pairs_of_strings(model, tmp_path):
     one = recipe(model)
     write_corpus(one, tmp_path)

@@ -15,11 +15,14 @@ from zoo.recipes.models import make_model
 from zoo.text import BOS, EOS, PAD
 
 QUICK = ("language_model", "tagger")
+ELSEWHERE = ("seq2seq", "stories")  # have tests of their own
 
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in KINDS if name != "seq2seq"],
+    params=[
+        pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in KINDS if name not in ELSEWHERE
+    ],
 )
 def kind(request, tmp_path_factory):
     """(run directory, summary, recipe, data directory); the training was stopped half-way and went on."""

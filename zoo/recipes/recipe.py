@@ -159,6 +159,12 @@ class Recipe:
             )
         if self.loss_chunks > 1 and self.model not in ("language_model", "transformer"):
             raise ValueError(f"loss_chunks is for a language_model or a transformer; the model is a {self.model}.")
+        if self.sentences and (self.model != "classifier" or self.spelling):
+            raise ValueError(
+                f"recipe {self.name!r} reads texts by sentences, which a classifier does whose words are not spelled; "
+                f"received sentences={self.sentences}, model={self.model!r}, spelling={self.spelling}. Set sentences "
+                "to 0, or spelling to false and the model to 'classifier'."
+            )
         for slot, choices in SLOTS.items():
             object.__setattr__(self, slot, _filled(slot, getattr(self, slot), choices[self.model], self.model))
 
