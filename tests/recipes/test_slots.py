@@ -9,6 +9,7 @@ from tests.recipes.small import KINDS, recipe
 from zoo import recipes
 from zoo.recipes import files
 from zoo.recipes.models import make_model
+from zoo.recipes.optimisation import make_loss
 from zoo.recipes.recipe import SLOTS
 from zoo.recipes.slots import LAYERS, check_slots, make_layer
 
@@ -138,3 +139,19 @@ def test_the_readme_names_every_layer():
     for slot, choices in SLOTS.items():
         row = next(line for line in text.splitlines() if line.startswith(f"| `{slot}` |"))
         assert {name for names in choices.values() for name in names if name != "none"} <= set(row.split("`"))
+
+
+def test_a_depth_adaptive_decoder_has_its_own_model_and_loss():
+    table = {"layer": "depth_adaptive", "exit": "sequence", "tied": False, "judge": "correctness", "price": 0.3}
+    one = recipe("transformer", num_layers=2, depth=table, label_smoothing=0.2)
+    check_slots(one)
+    model, loss = make_model(one, 9, 9), make_loss(one)
+    assert type(model).__name__ == "DepthAdaptiveTransformer" and len(model.classifiers) == 2
+    assert type(model.encoder).__name__ == "Stack" and type(model.decoder.exit).__name__ == "SequenceExit"
+    assert (loss.judge, loss.price, loss.width, loss.alpha, loss.smoothing) == ("correctness", 0.3, 0.0, 0.1, 0.2)
+    mixed = recipe("transformer", num_layers=2, depth={"layer": "depth_adaptive", "exit": "last", "paths": 3})
+    assert make_model(mixed, 9, 9).decoder.paths == 3
+    with pytest.raises(ValueError, match="must be one of last, sequence, .*received 'never'"):
+        make_model(recipe("transformer", depth={"layer": "depth_adaptive", "exit": "never"}), 9, 9)
+    with pytest.raises(ValueError, match="all its depths at once; received loss_chunks=2"):
+        make_loss(recipe("transformer", depth=table, loss_chunks=2))

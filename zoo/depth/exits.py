@@ -30,6 +30,7 @@ class Exit(layers.Layer):
                 f"{type(self).__name__} needs the number of layers of its stack, at least 1. Received: {num_layers!r}."
             )
         self.num_layers = num_layers
+        self.supports_masking = True
 
     def build(self, h_shape):
         pass

@@ -7,7 +7,7 @@ from functools import partial
 from zoo.attention import MultiHeadAttention
 from zoo.depth.stack import BLOCKS, SEEDS_PER_BLOCK
 from zoo.embeddings import SentenceEmbedding, SpelledEmbedding
-from zoo.models import Classifier, LanguageModel, Seq2Seq, Tagger, Transformer
+from zoo.models import Classifier, DepthAdaptiveTransformer, LanguageModel, Seq2Seq, Tagger, Transformer
 from zoo.recipes.slots import make_layer
 from zoo.seeds import shifted
 
@@ -42,7 +42,7 @@ def _stack(recipe, number=0, cross=False):
             parts["cross_attention"] = MultiHeadAttention(recipe.units, recipe.num_heads)
         return BLOCKS[recipe.block](**parts, dropout=recipe.dropout, seed=base)
 
-    return make_layer(recipe, "depth", make_block=make_block, seed=seed)
+    return make_layer(recipe, "depth", make_block=make_block, seed=seed, cross=cross)
 
 
 def _dropout(recipe):
@@ -57,7 +57,12 @@ def _seq2seq(recipe, *sizes):
 
 def _transformer(recipe, *sizes):
     stacks = _stack(recipe), _stack(recipe, number=1, cross=True)
-    return Transformer(*sizes, *stacks, shared=recipe.shared_vocabulary, **_dropout(recipe))
+    shared = {"shared": recipe.shared_vocabulary}
+    if recipe.depth["layer"] == "depth_adaptive":
+        return DepthAdaptiveTransformer(
+            *sizes, *stacks, tied=recipe.depth.get("tied", True), **shared, **_dropout(recipe)
+        )
+    return Transformer(*sizes, *stacks, **shared, **_dropout(recipe))
 
 
 def _language_model(recipe, vocab_size):

@@ -4,7 +4,16 @@ import dataclasses
 
 import keras
 
-from zoo.training import ChunkedCrossEntropy, Plan, RowAdam, SmoothedCrossEntropy, SpanSteps, make_steps, schedule
+from zoo.training import (
+    ChunkedCrossEntropy,
+    DepthAdaptiveLoss,
+    Plan,
+    RowAdam,
+    SmoothedCrossEntropy,
+    SpanSteps,
+    make_steps,
+    schedule,
+)
 
 
 def make_optimizer(recipe):
@@ -29,6 +38,14 @@ def make_optimizer(recipe):
 
 def make_loss(recipe):
     """The training loss."""
+    if recipe.depth["layer"] == "depth_adaptive":
+        if recipe.loss_chunks > 1:
+            raise ValueError(
+                f"recipe {recipe.name!r}: a depth_adaptive decoder needs the logits of all its depths at once; "
+                f"received loss_chunks={recipe.loss_chunks}. Set it to 1."
+            )
+        own = {name: recipe.depth[name] for name in ("judge", "price", "width", "alpha") if name in recipe.depth}
+        return DepthAdaptiveLoss(**own, smoothing=recipe.label_smoothing)
     if recipe.loss_chunks > 1:
         return ChunkedCrossEntropy(recipe.loss_chunks, recipe.label_smoothing)
     return SmoothedCrossEntropy(recipe.label_smoothing)

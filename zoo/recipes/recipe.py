@@ -32,7 +32,7 @@ SLOTS = {  # what a slot of a model may hold; the first where the recipe does no
     "feedforward": {"seq2seq": NOTHING} | dict.fromkeys(LAYERED, ("dense", "chunked", "product_key")),
     "depth": {
         "seq2seq": NOTHING,
-        "transformer": ANY_DEPTH,
+        "transformer": (*ANY_DEPTH, "depth_adaptive"),
         "language_model": ANY_DEPTH,
         "classifier": (*ANY_DEPTH, "star"),
         "tagger": (*ANY_DEPTH, "star"),

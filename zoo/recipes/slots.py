@@ -3,7 +3,19 @@
 import inspect
 
 from zoo.attention import AdaptiveSpanAttention, LSHAttention, MultiHeadAttention, MultiLinearAttention
-from zoo.depth import Halting, ReversibleStack, Stack, UniversalStack, make_star_stack
+from zoo.depth import (
+    ConfidenceExit,
+    DepthAdaptiveStack,
+    FixedExit,
+    GeometricExit,
+    Halting,
+    MultinomialExit,
+    ReversibleStack,
+    SequenceExit,
+    Stack,
+    UniversalStack,
+    make_star_stack,
+)
 from zoo.depth.stack import SEEDS_PER_BLOCK
 from zoo.embeddings import AxialPositions, ConcatenatedPositions, ConvolutionalPositions, LearnedPositions
 from zoo.feedforward import ChunkedFeedForward, FeedForward, ProductKeyMemory
@@ -31,6 +43,28 @@ def universal(make_block, num_layers, seed, halting="none", threshold=0.99, pond
     """`num_layers` steps of one block; `halting` is a rule of `Halting`, or "none" for all steps."""
     rule = None if halting == "none" else Halting(halting, threshold, ponder)
     return UniversalStack(make_block(0), num_layers, rule, max_offset, shifted(seed, SEEDS_PER_BLOCK))
+
+
+EXITS = {
+    "last": FixedExit,
+    "sequence": SequenceExit,
+    "multinomial": MultinomialExit,
+    "geometric": GeometricExit,
+    "confidence": ConfidenceExit,
+}
+
+
+def depth_adaptive(
+    make_block, num_layers, seed, cross, exit="geometric", paths=0, tied=True, judge="", price=0.0, width=0.0, alpha=0.0
+):
+    """A decoder with exits, behind a plain encoder. `tied` is of the model; the last four are of `DepthAdaptiveLoss`,
+    whose own they are where the recipe does not say (`zoo.recipes.optimisation`)."""
+    if not cross:
+        return stack(make_block, num_layers)
+    if exit not in EXITS:
+        raise ValueError(f"depth.exit must be one of {', '.join(EXITS)}; received {exit!r}.")
+    blocks = [make_block(index) for index in range(num_layers)]
+    return DepthAdaptiveStack(blocks, EXITS[exit](num_layers), paths, shifted(seed, SEEDS_PER_BLOCK * num_layers))
 
 
 def star(num_layers, units, num_heads, dropout, seed, model, connections="star"):
@@ -61,7 +95,13 @@ LAYERS = {
         "multi_linear": multi_linear,
     },
     "feedforward": {"dense": FeedForward, "chunked": chunked, "product_key": ProductKeyMemory},
-    "depth": {"stack": stack, "reversible": reversible, "universal": universal, "star": star},
+    "depth": {
+        "stack": stack,
+        "reversible": reversible,
+        "universal": universal,
+        "star": star,
+        "depth_adaptive": depth_adaptive,
+    },
     "positions": {
         "sinusoidal": sinusoidal,
         "learned": learned,
@@ -73,6 +113,7 @@ LAYERS = {
 SHARED = (
     "units num_heads hidden_units activation num_layers dropout context seed model".split()
 )  # settings of the recipe
+OF_THE_PLACE = ("make_block", "cross")  # what the model says, not the recipe
 IN_BLOCKS = ("attention", "feedforward")  # slots that "blocks" may restrict to some blocks
 
 
@@ -106,7 +147,7 @@ def _own_settings(slot, layer):
     """What a recipe may say about a layer: what the recipe as a whole does not say already."""
     if layer not in LAYERS[slot]:
         return []
-    names = [name for name in _parameters(LAYERS[slot][layer]) if name not in (*SHARED, "make_block")]
+    names = [name for name in _parameters(LAYERS[slot][layer]) if name not in (*SHARED, *OF_THE_PLACE)]
     return names + ["blocks"] if slot in IN_BLOCKS else names
 
 
