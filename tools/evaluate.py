@@ -45,7 +45,7 @@ def main(args):
         (directory / f"{split}.hypotheses.txt").write_text(text, encoding="utf-8")
     _write(directory / RECORD, scores)
     if args.record:
-        _record(recipe, scores, directory, recipes.recipe.HERE / RECORD)
+        _record(recipe, scores, directory)
     print(json.dumps(scores) if args.json else _table(recipe.name, scores))
     return 0
 
@@ -69,8 +69,11 @@ def _write(path, content):
     path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def _record(recipe, scores, directory, path):
-    """Enter a measurement, and the training it belongs to, under the recipe's name."""
+def _record(recipe, scores, directory):
+    """Enter a measurement, and the training it belongs to, under the recipe's name, beside the recipes."""
+    from zoo.recipes import files
+
+    path = files.HERE / RECORD
     table = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     training = json.loads((directory / "training.json").read_text(encoding="utf-8"))
     kept = ("steps", "training_seconds", "parameters", "backend", "keras", "data_sha256")

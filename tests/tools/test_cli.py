@@ -144,15 +144,17 @@ def test_list_knows_what_an_entry_extends_and_every_kind_of_score(tmp_path, monk
     assert rows == [["a", "s", "t", "accuracy", "94.3"], ["b", "s", "t", "1.851", "nats/character"]]
 
 
-def test_record_enters_the_scores_of_a_run(tmp_path):
+def test_record_enters_the_scores_of_a_run(tmp_path, monkeypatch):
     from tools.evaluate import _record
     from zoo import recipes
 
+    one = recipes.load("dates-gru-additive")
+    monkeypatch.setattr("zoo.recipes.files.HERE", tmp_path)
     training = dict.fromkeys(("steps", "training_seconds", "parameters", "backend", "keras", "data_sha256"), 1)
     (tmp_path / "training.json").write_text(json.dumps(training | {"shapes": []}))
     path = tmp_path / "scores.json"
     path.write_text('{"z": {"bleu": 1.0}}')
-    _record(recipes.load("dates-gru-additive"), {"exact_match": 99.0}, tmp_path, path)
+    _record(one, {"exact_match": 99.0}, tmp_path)
     table = json.loads(path.read_text())
     assert list(table) == ["dates-gru-additive", "z"]
     assert table["dates-gru-additive"] == {"exact_match": 99.0, "training": training}
