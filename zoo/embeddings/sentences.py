@@ -4,13 +4,16 @@ from keras import initializers, layers, ops
 
 from zoo.registry import register
 
+WORDS = 8  # of a usual sentence
+
 
 @register
 class SentenceEmbedding(layers.Layer):
     """`x_s = sqrt(units) sum_j m_j * E[id_{s,j}]` of the words `j` of sentence `s`: one vector a sentence.
 
     The masks `m_j`, one vector for each place in a sentence, are trained and begin with ones; without them a sentence
-    would be a bag of words. A sentence ends with a token that `mark` was told of, and with the text; the text's last
+    would be a bag of words. Entries of `E` begin with variance `1 / (8 units)`, so that a sentence of eight words has
+    variance 1, like the positions that are added to it: louder words drown them. A sentence ends with a token that `mark` was told of, and with the text; the text's last
     token, EOS, belongs to its last sentence. What ends a sentence is a weight that is not trained: files keep it.
     Before `mark`, each text is one sentence.
 
@@ -50,7 +53,7 @@ class SentenceEmbedding(layers.Layer):
         self.supports_masking = True
 
     def build(self, ids_shape=None):
-        shape, stddev = (self.vocab_size, self.units), self.units**-0.5
+        shape, stddev = (self.vocab_size, self.units), (WORDS * self.units) ** -0.5
         self.matrix = self.add_weight(name="matrix", shape=shape, initializer=initializers.RandomNormal(stddev=stddev))
         self.masks = self.add_weight(name="masks", shape=(self.longest, self.units), initializer="ones")
         self.ends = self.add_weight(
