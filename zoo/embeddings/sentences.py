@@ -13,9 +13,11 @@ class SentenceEmbedding(layers.Layer):
 
     The masks `m_j`, one vector for each place in a sentence, are trained and begin with ones; without them a sentence
     would be a bag of words. Entries of `E` begin with variance `1 / (8 units)`, so that a sentence of eight words has
-    variance 1, like the positions that are added to it: louder words drown them. A sentence ends with a token that `mark` was told of, and with the text; the text's last
-    token, EOS, belongs to its last sentence. What ends a sentence is a weight that is not trained: files keep it.
-    Before `mark`, each text is one sentence.
+    variance 1, like the positions that are added to it: louder words drown them.
+
+    A sentence ends with a token that `mark` was told of, and with the text; the text's last token, EOS, belongs to its
+    last sentence. What ends a sentence is a weight that is not trained: files keep it. Before `mark`, each text is one
+    sentence.
 
     Shapes: ids `(batch, time)` int32, `mask (batch, time)` bool, True = keep -> `(x, mask)`: `(batch, sentences,
     units)` and `(batch, sentences)` bool, with `sentences = ceil(time / shortest)`. A row of `n` tokens has room for
