@@ -59,13 +59,14 @@ class DepthAdaptiveLoss(keras.losses.Loss):
         self.depth_weights = None if depth_weights is None else list(depth_weights)
 
     def __call__(self, labels, outputs, sample_weight=None):
-        logits, log_exits = outputs["logits"], outputs.get("log_exits")
+        logits, log_exits = ops.cast(outputs["logits"], "float32"), outputs.get("log_exits")
         weights = ops.ones_like(labels) if sample_weight is None else sample_weight
         weights = ops.cast(weights, "float32")
         total = ops.maximum(ops.sum(weights), keras.config.epsilon())
         loss = ops.sum(self.decoding_loss(labels, logits) * weights) / total
         if log_exits is None:
             return loss
+        log_exits = ops.cast(log_exits, "float32")
         oracle = self.oracle(labels, logits, weights, whole=log_exits.shape[1] == 1)
         return loss + self.alpha * self.exit_loss(oracle, log_exits, weights) / total
 
