@@ -93,7 +93,7 @@ def main():
                 "facts": round(supporting(options.data, task), 1),
                 "steps": round(float(each.mean()), 2),
                 "deviation": round(float(each.std()), 2),
-                "of questions": round(float(np.mean([one[-1] for one in taken])), 2),
+                "steps of questions": round(float(np.mean([one[-1] for one in taken])), 2),
                 "updates": summary["steps"],
                 "seconds": round(summary["training_seconds"]),
             }
@@ -124,16 +124,19 @@ def draw(rows, drawn):
     import matplotlib.pyplot as plt
 
     drawn = {task: each for task, each in drawn.items() if each[0]}
-    figure, axes = plt.subplots(1, len(drawn) + 1, figsize=(4.4 * len(drawn) + 3, 2.8))
+    compared = len(rows) > 3
+    figure, axes = plt.subplots(1, len(drawn) + compared, figsize=(4.8 * len(drawn) + 3 * compared, 2.8), squeeze=False)
+    axes = axes[0]
     for axis, (task, (sentences, steps)) in zip(axes, drawn.items(), strict=False):
         places = np.arange(len(sentences))[::-1]
         axis.barh(places, steps, color=["C0"] * (len(steps) - 1) + ["C1"])
         axis.set_yticks(places, sentences, fontsize=7)
-        axis.set(title=f"task {task}", xlabel="steps", xlim=(0, 6.2))
-    for row in rows:
+        axis.set(title=f"task {task}", xlabel="steps", xlim=(0, 4.2))
+    for row in rows if compared else ():
         axes[-1].plot(row["facts"], row["steps"], "o", color="C0")
         axes[-1].annotate(str(row["task"]), (row["facts"], row["steps"]), fontsize=7)
-    axes[-1].set(xlabel="supporting facts", ylabel="mean steps", title="all tasks")
+    if compared:
+        axes[-1].set(xlabel="supporting facts", ylabel="mean steps", title="all tasks")
     figure.tight_layout()
     figure.savefig(FIGURE, dpi=120)
 
