@@ -70,7 +70,7 @@ def train(name, updates, seed=1):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--updates", type=int, default=2000)
+    parser.add_argument("--updates", type=int, default=1500)
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     rows, updates = [], 20 if options.quick else options.updates
