@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from zoo.depth import GeometricExit, SequenceExit, make_depth_adaptive_stack, make_stack
+from zoo.depth import GeometricExit, make_depth_adaptive_stack, make_stack
 from zoo.models import DepthAdaptiveTransformer
 from zoo.training import DepthAdaptiveLoss, make_steps
 
@@ -105,14 +105,8 @@ def made(rule, paths=0):
     return model, {**batch, "weights": np.ones((6, 5), "float32")}
 
 
-@pytest.mark.parametrize(
-    ("rule", "paths"),
-    [
-        (GeometricExit, 0),
-        pytest.param(SequenceExit, 0, marks=pytest.mark.slow),
-        pytest.param(None, 2, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize(("rule", "paths"), [(GeometricExit, 0), (None, 2)])
 def test_compiled_updates_learn_when_to_leave(rule, paths):
     """A layer that costs much is not worth it: all leave behind the first block; the loss of all depths falls."""
     model, batch = made(rule and rule(3), paths)

@@ -19,8 +19,6 @@ from zoo.decoding.loop import BOS
 from zoo.depth import (
     ConfidenceExit,
     GeometricExit,
-    MultinomialExit,
-    SequenceExit,
     make_depth_adaptive_stack,
     make_stack,
 )
@@ -37,7 +35,7 @@ def made(rule, vocabularies=(20, 20), tied=True, units=8):
     model = DepthAdaptiveTransformer(*vocabularies, make_stack(1, units, 2, 2 * units), decoder, tied=tied)
     randomised(model, seed=3)
     random = np.random.default_rng(6)
-    ids = random.integers(4, 20, (20, 5)).astype("int32")
+    ids = random.integers(4, min(vocabularies), (20, 5)).astype("int32")
     inputs = {"source_ids": ids, "source_lengths": np.full(20, 5, "int32"), "target_ids": ids}
     for _ in range(50 if rule.over else 0):  # until tokens leave here and there
         for weight, scale in zip(rule.dense.weights, (3.0, 0.0), strict=True):
@@ -70,15 +68,9 @@ def counting(model):
     return count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    "rule",
-    [
-        lambda: GeometricExit(LAYERS),
-        pytest.param(lambda: MultinomialExit(LAYERS), marks=pytest.mark.slow),
-        pytest.param(lambda: SequenceExit(LAYERS), marks=pytest.mark.slow),
-        pytest.param(lambda: ConfidenceExit(LAYERS, 0.35), marks=pytest.mark.slow),
-    ],
-    ids=["geometric", "multinomial", "sequence", "confidence"],
+    "rule", [lambda: GeometricExit(LAYERS), lambda: ConfidenceExit(LAYERS, 0.35)], ids=["geometric", "confidence"]
 )
 def test_blocks_that_all_have_left_are_not_run_anywhere(rule, tmp_path):
     """The count comes from inside the branch of the condition; alone, and in batches that wait for their slowest."""
