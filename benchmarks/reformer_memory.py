@@ -208,7 +208,13 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.one:
         name, *rest = json.loads(options.one)
-        print(json.dumps({"memory": measure_memory, "errors": measure_errors, "long": measure_long, "loss": measure_loss}[name](*rest)))
+        print(
+            json.dumps(
+                {"memory": measure_memory, "errors": measure_errors, "long": measure_long, "loss": measure_loss}[name](
+                    *rest
+                )
+            )
+        )
         return
     from timing import table, write
 
