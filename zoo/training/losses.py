@@ -30,8 +30,8 @@ def smoothed_cross_entropy(labels, logits, smoothing):
 def chunked_cross_entropy(states, matrix, labels, weights, chunks, smoothing=0.0):
     """sum_t(w_t * loss_t) / sum_t(w_t) of the logits `states matrix^T`, which never exist all at once.
 
-    The time is cut into `chunks` parts, one after the other; each makes its logits, its share of the loss and, before it
-    forgets them, its share of the gradients. So memory is `O(batch * time / chunks * vocabulary)`, and nothing is
+    The time is cut into `chunks` parts, one after the other; each makes its logits, its share of the loss and, before
+    it forgets them, its share of the gradients. So memory is `O(batch * time / chunks * vocabulary)`, and nothing is
     computed twice. The time is padded to whole chunks. Equal to `SmoothedCrossEntropy` of `TokenEmbedding.logits`.
 
     Args:
