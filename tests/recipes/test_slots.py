@@ -82,6 +82,7 @@ def test_a_layers_own_settings_reach_it():
         ({"attention": {"layer": "lsh", "units": 8}}, "has no setting 'units'"),
         ({"depth": {"steps": 2}}, "'stack', its depth, has no setting 'steps'. It takes none"),
         ({"attention": {"layer": "lsh", "blocks": [0]}}, "must list numbers from 1 to num_layers=1; received .0."),
+        ({"attention": {"layer": "lsh", "blocks": 1}}, "must list numbers from 1 to num_layers=1; received 1."),
         ({"depth": {"layer": "universal", "blocks": [1]}}, "has no setting 'blocks'"),
     ],
 )

@@ -132,10 +132,11 @@ def check_slots(recipe):
                     f"recipe {recipe.name!r}: {table['layer']!r}, its {slot}, has no setting {name!r}."
                     f"{hint(name, allowed)} It takes {', '.join(allowed) or 'none'}."
                 )
-        if not all(isinstance(one, int) and 1 <= one <= recipe.num_layers for one in table.get("blocks", [])):
+        blocks = table.get("blocks", [])
+        if not isinstance(blocks, list) or not all(one in range(1, recipe.num_layers + 1) for one in blocks):
             raise ValueError(
                 f"recipe {recipe.name!r}: {slot}.blocks must list numbers from 1 to num_layers={recipe.num_layers}; "
-                f"received {table['blocks']!r}."
+                f"received {blocks!r}."
             )
 
 
