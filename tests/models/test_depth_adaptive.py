@@ -9,6 +9,7 @@ from tests import transformer_oracles
 from tests.contracts import assert_close, lengths, token_ids
 from tests.models.cases import SOURCES, TARGETS
 from tests.steps import check_steps
+from tests.weights import randomised
 from zoo.depth import (
     ConfidenceExit,
     FixedExit,
@@ -34,11 +35,7 @@ def made(rule=None, block="pre_norm", tied=True, paths=0):
     model = DepthAdaptiveTransformer(
         SOURCES, TARGETS, make_stack(1, 6, 2, 8, block, 0.0), decoder, dropout=0.0, tied=tied
     )
-    model.build()
-    generator = np.random.default_rng(5)
-    for weight in model.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.5, weight.shape))
-    return model
+    return randomised(model)
 
 
 def arrays(structure):

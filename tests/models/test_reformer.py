@@ -7,6 +7,7 @@ import pytest
 from tests.contracts import lengths, token_ids
 from tests.models.cases import ONE_CHUNK, SOURCES, TARGETS
 from tests.steps import check_steps
+from tests.weights import randomised
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.depth import make_reformer_stack
 from zoo.embeddings import AxialPositions
@@ -19,14 +20,6 @@ ROWS = ((1, 5), (2, 2), (3, 0))
 
 def stack(cross=False, hashing=ONE_CHUNK, **settings):
     return make_reformer_stack(2, 6, 2, 8, hashing=hashing, cross=cross, seed=1, **settings)
-
-
-def randomised(model):
-    model.build()
-    generator = np.random.default_rng(5)
-    for weight in model.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.5, weight.shape))
-    return model
 
 
 def language_model(positions=None, **settings):

@@ -9,6 +9,7 @@ from tests.blocks.cases import make_block
 from tests.contracts import assert_close, lengths, token_ids
 from tests.models.cases import SOURCES, TARGETS
 from tests.steps import check_steps
+from tests.weights import randomised
 from zoo.depth import Halting, UniversalStack, make_stack, make_universal_stack
 from zoo.embeddings import NoPositions, SinusoidalPositions
 from zoo.models import Classifier, LanguageModel, Tagger, Transformer
@@ -22,14 +23,6 @@ def stack(rule=None, cross=False, block=None, **settings):
     if block:
         return UniversalStack(make_block(block, cross), 3, halting)
     return make_universal_stack(3, 6, 2, 8, halting, cross, seed=1, **settings)
-
-
-def randomised(model):
-    model.build()
-    generator = np.random.default_rng(5)
-    for weight in model.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.5, weight.shape))
-    return model
 
 
 def language_model(*args):

@@ -7,20 +7,15 @@ from keras import ops
 from tests import oracles
 from tests.contracts import length_mask, sequences
 from tests.recurrent.cases import CELLS
+from tests.weights import randomised
 from zoo.recurrent import make_cell, make_layer
-
-
-def randomise(layer, seed=3):
-    generator = np.random.default_rng(seed)
-    for weight in layer.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.7, weight.shape))
 
 
 @pytest.mark.parametrize("name", CELLS)
 def test_a_step_is_the_papers_equation(name):
     cell = make_cell(name, 5, dtype="float64")
     cell.build((None, 3))
-    randomise(cell)
+    randomised(cell, scale=0.7)
     step, count = oracles.from_keras(name, cell)
     generator = np.random.default_rng(2)
     x = generator.normal(size=(7, 3))
@@ -40,7 +35,7 @@ def test_a_padded_sequence_is_its_steps(name):
     rows = ((1, 7), (2, 3), (3, 0))
     inputs, mask = sequences(rows, 7, 3, noise=6), length_mask(rows, 7)
     layer(inputs, mask=mask)
-    randomise(layer)
+    randomised(layer, scale=0.7)
     outputs, *finals = layer(inputs, mask=mask)
     step, count = oracles.from_keras(name, layer.cell)
     for row, (_, length) in enumerate(rows):

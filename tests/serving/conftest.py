@@ -1,7 +1,8 @@
 """One small artefact of each kind: an untrained model answers as repeatably as a trained one."""
 
-import numpy as np
 import pytest
+
+from tests import weights
 
 TEXTS = ("the cat sat on the mat", "a mat", "on a cat")
 LABELS = ("chat", "tapis", "über")
@@ -9,12 +10,7 @@ MAX_LENGTH = 7
 
 
 def randomised(model, seed=1):
-    """Weights far from zero, so that differences show."""
-    random = np.random.default_rng(seed)
-    model.build()
-    for variable in model.trainable_variables:
-        variable.assign(random.normal(0, 0.4, variable.shape))
-    return model
+    return weights.randomised(model, seed, 0.4)
 
 
 @pytest.fixture(scope="session")
