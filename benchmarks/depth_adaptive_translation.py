@@ -41,6 +41,7 @@ from zoo.depth import (
 from zoo.depth.flops import decoder_flops
 from zoo.depth.thresholds import judged, tune
 from zoo.models import DepthAdaptiveTransformer
+from zoo.recipes.evaluation import Compiled
 from zoo.recipes.scoring import score as score_texts
 from zoo.recipes.translate import Searcher
 from zoo.text import Tokenizer
@@ -112,19 +113,6 @@ def go_on(model, tokenizer, texts, directory, updates, rate, loss):
     report = {"updates": updates, "seconds": round(progress.seconds), "history": progress.history}
     (directory / "training.json").write_text(json.dumps(report) + "\n")
     print(directory.name, report, flush=True)
-
-
-class Compiled(keras.Model):
-    """`function(**inputs)`, compiled; a model, because its state is then that of the model it asks."""
-
-    def __init__(self, model, function):
-        super().__init__()
-        self.model, self.function = model, function
-        self.built = True
-        self.compile(jit_compile=True)
-
-    def call(self, inputs):
-        return self.function(inputs)
 
 
 def trained(options):

@@ -50,9 +50,12 @@ class Judge:
         from zoo.recipes.evaluation import Compiled
         from zoo.recipes.models import make_model
         from zoo.training.metrics import token_sums
+        from zoo.training.steps import model_inputs
 
-        self.model = make_model(hashing(recipe, rounds), vocab_size)
-        self.sums = Compiled(self.model, lambda logits, batch: token_sums(batch["labels"], logits, batch["weights"]))
+        self.model = model = make_model(hashing(recipe, rounds), vocab_size)
+        self.sums = Compiled(
+            model, lambda batch: token_sums(batch["labels"], model(model_inputs(batch)), batch["weights"])
+        )
 
     def __call__(self, run, sentences=512, draws=5):
         """The mean over draws of the rotations."""

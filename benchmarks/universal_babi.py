@@ -47,7 +47,7 @@ def ponder(run, labels, texts, answers):
     """The steps that each sentence of each text took: a list of arrays."""
     recipe, model, tokenizer, _ = run
 
-    def steps(_, batch):
+    def steps(batch):
         mask = length_mask(batch["lengths"], batch["token_ids"].shape[1])
         x, mask = model.embedding(ops.where(mask, batch["token_ids"], 0), mask=mask)
         _, thought = model.encoder.ponder(model.positions(x, mask=mask), mask)

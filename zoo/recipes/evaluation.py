@@ -74,7 +74,7 @@ def accuracy(outputs, answers):
 def _language_model(run, inputs, answers):
     """Mean negative log-likelihood of a text, cut into windows that each begin anew, or of the answers to prompts."""
     recipe, model, tokenizer, _ = run
-    judge = Compiled(model, lambda logits, batch: token_sums(batch["labels"], logits, batch["weights"]))
+    judge = Compiled(model, lambda batch: token_sums(batch["labels"], model(model_inputs(batch)), batch["weights"]))
     batches = make_batches(recipe, (tokenizer,), (), (inputs, answers))
     characters = sum(map(len, answers)) or len(inputs[0])
     sums = sum(np.asarray(judge.predict_on_batch(batch), "float64") for batch in batches)
@@ -105,7 +105,7 @@ def label(run, labels, texts, progress=None):
         batches = TaggedBatches(sentences, [[0] * len(sentence) for sentence in sentences], **plan)
     else:
         batches = LabelledBatches(sentences, [0] * len(sentences), **plan)
-    best = Compiled(model, lambda logits, batch: keras.ops.argmax(logits, axis=-1))
+    best = Compiled(model, lambda batch: keras.ops.argmax(model(model_inputs(batch)), axis=-1))
     outputs = {}
     for step, batch in enumerate(batches):
         found = np.asarray(best.predict_on_batch(batch))
@@ -117,13 +117,13 @@ def label(run, labels, texts, progress=None):
 
 
 class Compiled(keras.Model):
-    """`read(logits, batch)` of a model; a model itself, because `predict_on_batch` compiles it on every backend."""
+    """`function(batch)`, which asks `model`; a model itself, for `predict_on_batch` compiles it on every backend."""
 
-    def __init__(self, model, read):
+    def __init__(self, model, function):
         super().__init__()
-        self.model, self.read = model, read
+        self.model, self.function = model, function
         self.built = True
         self.compile(jit_compile=True)
 
     def call(self, batch):
-        return self.read(self.model(model_inputs(batch)), batch)
+        return self.function(batch)
