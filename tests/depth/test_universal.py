@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests import transformer_oracles
+from tests import transformer_oracles, weights
 from tests.blocks.cases import make_block
 from tests.contracts import assert_close, check_causal, length_mask, sequences
 from tests.oracles import numpy, sigmoid
@@ -21,9 +21,7 @@ RULES = "accumulated", "interpolated"
 
 def randomised(stack, bias=None, memory=None, scale=0.5):
     stack.build((None, None, 6), memory)
-    generator = np.random.default_rng(3)
-    for weight in stack.trainable_weights:
-        weight.assign(generator.normal(0.0, scale, weight.shape))
+    weights.randomised(stack, seed=3, scale=scale)
     if bias is not None:
         stack.halting.dense.bias.assign([bias])
     return stack

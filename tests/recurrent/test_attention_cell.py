@@ -10,7 +10,7 @@ from keras import ops
 from tests import oracles
 from tests.contracts import length_mask, sequences
 from tests.recurrent.cases import ATTENTIONS, CELLS
-from tests.recurrent.test_cells import randomise
+from tests.weights import randomised
 from zoo.recurrent import AttentionCell, make_cell
 
 ROWS = ((1, 7), (2, 5), (3, 0))
@@ -23,7 +23,7 @@ def recurrence(cell="gru", attention="additive", num_layers=1):
     rnn = keras.layers.RNN(inner, return_sequences=True)
     with rnn.cell.attending(VALUES, MASK):
         rnn(INPUTS)
-    randomise(rnn)
+    randomised(rnn, scale=0.7)
     return rnn
 
 

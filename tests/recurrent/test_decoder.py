@@ -7,7 +7,7 @@ from keras import ops
 from tests import oracles
 from tests.contracts import check_causal, length_mask, sequences
 from tests.recurrent.cases import ATTENTIONS, CELLS
-from tests.recurrent.test_cells import randomise
+from tests.weights import randomised
 from zoo.recurrent import RecurrentDecoder
 
 ROWS = ((1, 7), (2, 3))
@@ -19,7 +19,7 @@ STATES = [sequences(((seed, 1), (seed + 1, 1)), 1, 11)[:, 0] for seed in (5, 7)]
 def prepared(cell="gru", attention=None, num_layers=1, states=1):
     decoder = RecurrentDecoder(5, cell, attention and ATTENTIONS[attention](2), num_layers)
     decoder(INPUTS, decoder.remember(VALUES, MASK, STATES[:states]))
-    randomise(decoder)
+    randomised(decoder, scale=0.7)
     return decoder, decoder.remember(VALUES, MASK, STATES[:states])
 
 

@@ -7,7 +7,7 @@ from keras import ops
 from tests import oracles
 from tests.contracts import length_mask, lengths, sequences
 from tests.recurrent.cases import ATTENTIONS, CELLS
-from tests.recurrent.test_cells import randomise
+from tests.weights import randomised
 from zoo.recurrent import RecurrentEncoder, SelfAttentiveEncoder
 
 ROWS = ((1, 7), (2, 3), (3, 1), (4, 0))
@@ -16,7 +16,7 @@ INPUTS, MASK = sequences(ROWS, 7, 3, noise=6), length_mask(ROWS, 7)
 
 def prepared(encoder):
     encoder(INPUTS, mask=MASK)
-    randomise(encoder)
+    randomised(encoder, scale=0.7)
     return encoder
 
 
