@@ -239,6 +239,15 @@ def test_random_offsets_are_of_training_and_move_a_whole_row():
     assert set(nearest) == set(range(8))
 
 
+def test_stacks_of_one_seed_draw_the_same_offsets():
+    x = np.repeat(X[:1], 40, axis=0)
+    one, same, other = (made(2, max_offset=7, seed=seed, dropout=0.0) for seed in (1, 1, 2))
+    for _ in range(2):  # and go on doing so
+        first, second, third = (ops.convert_to_numpy(each(x, training=True)) for each in (one, same, other))
+        np.testing.assert_allclose(first, second, atol=1e-6)
+        assert np.abs(first - third).max() > 1e-2
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

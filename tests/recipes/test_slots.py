@@ -55,6 +55,12 @@ def test_every_name_has_a_layer():
     assert named == {slot: set(layers) for slot, layers in LAYERS.items()}
 
 
+def test_encoder_and_decoder_of_a_universal_transformer_draw_the_same_offsets():
+    model = make_model(recipe("transformer", depth={"layer": "universal", "max_offset": 5}), 9, 9)
+    assert model.encoder.max_offset == model.decoder.max_offset == 5
+    assert model.encoder.seed == model.decoder.seed is not None
+
+
 def test_some_blocks_may_have_another_layer():
     one = recipe("language_model", num_layers=3, feedforward=settings("product_key") | {"blocks": [2]})
     kinds = [type(block.feedforward).__name__ for block in make_model(one, 9).decoder.blocks]

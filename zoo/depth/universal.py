@@ -35,7 +35,8 @@ class UniversalStack(Stack):
         halting: a `Halting`, or None.
         max_offset: in training each row's positions begin at a random place from 1 to `max_offset + 1`, so that places
             beyond the longest text are known too.
-        seed: of the offsets.
+        seed: of the offsets. Encoder and decoder with one seed draw the same offsets, so that their positions stay
+            comparable (to copy is to look at one's own place); with none, each draws its own.
 
     Raises:
         ValueError: `steps` is not a positive integer, or a negative `max_offset`.
@@ -192,7 +193,7 @@ def make_universal_stack(
         cross: whether the block attends to a memory, as a decoder's does.
         dropout: on each branch.
         max_offset: of random positions in training.
-        seed: of the dropouts and the offsets.
+        seed: of the dropouts and the offsets; give encoder and decoder the same with `max_offset`.
 
     Example:
         >>> from zoo.models import Transformer

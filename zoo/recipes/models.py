@@ -42,7 +42,8 @@ def _stack(recipe, number=0, cross=False):
             parts["cross_attention"] = MultiHeadAttention(recipe.units, recipe.num_heads)
         return BLOCKS[recipe.block](**parts, dropout=recipe.dropout, seed=base)
 
-    return make_layer(recipe, "depth", make_block=make_block, seed=seed, cross=cross)
+    place = {"cross": cross, "offset_seed": recipe.seed}  # of encoder and decoder one: a row's offsets agree
+    return make_layer(recipe, "depth", make_block=make_block, seed=seed, **place)
 
 
 def _dropout(recipe):

@@ -39,10 +39,10 @@ def reversible(make_block, num_layers, memory="reversible"):
     return ReversibleStack([make_block(index) for index in range(num_layers)], memory)
 
 
-def universal(make_block, num_layers, seed, halting="none", threshold=0.99, ponder=0.01, max_offset=0):
+def universal(make_block, num_layers, offset_seed, halting="none", threshold=0.99, ponder=0.01, max_offset=0):
     """`num_layers` steps of one block; `halting` is a rule of `Halting`, or "none" for all steps."""
     rule = None if halting == "none" else Halting(halting, threshold, ponder)
-    return UniversalStack(make_block(0), num_layers, rule, max_offset, shifted(seed, SEEDS_PER_BLOCK))
+    return UniversalStack(make_block(0), num_layers, rule, max_offset, offset_seed)
 
 
 EXITS = {
@@ -113,7 +113,7 @@ LAYERS = {
 SHARED = (
     "units num_heads hidden_units activation num_layers dropout context seed model".split()
 )  # settings of the recipe
-OF_THE_PLACE = ("make_block", "cross")  # what the model says, not the recipe
+OF_THE_PLACE = ("make_block", "cross", "offset_seed")  # what the model says, not the recipe
 IN_BLOCKS = ("attention", "feedforward")  # slots that "blocks" may restrict to some blocks
 
 
