@@ -44,7 +44,7 @@ def trained(task, options):
 
 
 def ponder(run, labels, texts, answers):
-    """The steps that each sentence of each text took: a list of arrays."""
+    """The steps that each sentence of each text took, in the order of the text: a list of arrays."""
     recipe, model, tokenizer, _ = run
 
     def steps(batch):
@@ -59,7 +59,7 @@ def ponder(run, labels, texts, answers):
     for number, batch in enumerate(batches):
         taken = np.asarray(judge.predict_on_batch(batch))
         for row, each in zip(batches.rows(number), taken, strict=False):
-            found[row] = each[each >= 0]
+            found[row] = each[each >= 0][::-1]  # the embedding has the last sentence first
     return found
 
 

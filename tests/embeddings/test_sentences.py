@@ -1,4 +1,4 @@
-"""A sentence as the sum of its words, each masked by its place."""
+"""A sentence as the sum of its words, each masked by its place; the last sentence first."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def oracle(layer, sentences):
     """`sqrt(d) sum_j m_j * E w_j`, word by word."""
     matrix, masks = numpy(layer.matrix, layer.masks)
     summed = np.zeros((len(sentences), matrix.shape[1]))
-    for s, words in enumerate(sentences):
+    for s, words in enumerate(reversed(sentences)):
         for j, word in enumerate(words):
             summed[s] += masks[min(j, len(masks) - 1)] * matrix[word]
     return np.sqrt(matrix.shape[1]) * summed

@@ -46,7 +46,7 @@ def test_a_classifier_reads_the_mean_of_the_sentences():
     inputs["token_ids"][0] = [4, 1, 5, 6, 12, 1, 1]  # three sentences: the last token begins none
     received = ops.convert_to_numpy(model(inputs))
     matrix, masks = numpy(model.embedding.matrix, model.embedding.masks)
-    sentences = [[4, 1], [5, 6, 12], [1, 1]]
+    sentences = [[1, 1], [5, 6, 12], [4, 1]]  # the last first
     x = [sum(masks[min(j, 1)] * matrix[word] for j, word in enumerate(words)) for words in sentences]
     x = np.sqrt(6) * np.stack(x) + transformer_oracles.sinusoids(3, 6)
     expected = transformer_oracles.affine(model.readout)(transformer_oracles.stack(model.encoder)(x).mean(axis=0))

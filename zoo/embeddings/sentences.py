@@ -1,4 +1,4 @@
-"""Embedding of a text sentence by sentence: each is the sum of its words, masked by their places."""
+"""Embedding of a text sentence by sentence, the last first: each is the sum of its words, masked by their places."""
 
 from keras import initializers, layers, ops
 
@@ -14,6 +14,9 @@ class SentenceEmbedding(layers.Layer):
     The masks `m_j`, one vector for each place in a sentence, are trained and begin with ones; without them a sentence
     would be a bag of words. Entries of `E` begin with variance `1 / (8 units)`, so that a sentence of eight words has
     variance 1, like the positions that are added to it: louder words drown them.
+
+    The last sentence comes first. So a sentence's position says how far it is from the end of the text, from the
+    question if that is where it stands, and "the latest that ..." is the first that is found.
 
     A sentence ends with a token that `mark` was told of, and with the text; the text's last token, EOS, belongs to its
     last sentence. What ends a sentence is a weight that is not trained: files keep it. Before `mark`, each text is one
@@ -40,7 +43,8 @@ class SentenceEmbedding(layers.Layer):
         >>> tuple(x.shape), np.asarray(mask).tolist()
         ((1, 3, 4), [[True, True, False]])
 
-    Reference: https://arxiv.org/abs/1807.03819, section 3.1 (after https://arxiv.org/abs/1612.03969, equation 1).
+    Reference: https://arxiv.org/abs/1807.03819, section 3.1 (after https://arxiv.org/abs/1612.03969, equation 1); the
+    order is that of https://arxiv.org/abs/1503.08895, section 4.1.
     """
 
     gathers = True  # models get a mask, too: there are fewer vectors than tokens
@@ -79,19 +83,18 @@ class SentenceEmbedding(layers.Layer):
         follows = ops.pad(ops.take(self.ends, ids, axis=0)[:, :-1] > 0, ((0, 0), (1, 0)))
         goes_on = ops.pad(mask[:, 1:], ((0, 0), (0, 1)))  # the last token begins no sentence
         begins = ops.cast(ops.logical_and(ops.logical_and(follows, goes_on), mask), "int32")
-        length = ops.sum(ops.cast(mask, "int32"), axis=1)
-        count = ops.sum(begins, axis=1) + ops.cast(length > 0, "int32")
-        room = (length + self.shortest - 1) // self.shortest
-        place = ops.cumsum(begins, axis=1) - ops.maximum(count - room, 0)[:, None]
+        later = ops.sum(begins, axis=1, keepdims=True) - ops.cumsum(begins, axis=1)
         numbers = ops.arange((ops.shape(ids)[1] + self.shortest - 1) // self.shortest, dtype="int32")
-        member = ops.logical_and(place[:, None, :] == numbers[None, :, None], mask[:, None, :])
-        return ops.cast(member, "float32"), numbers[None, :] < ops.minimum(count, room)[:, None]
+        length = ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True)
+        room = (length + self.shortest - 1) // self.shortest
+        kept = numbers < ops.minimum(room, ops.sum(begins, axis=1, keepdims=True) + 1)
+        member = ops.logical_and(later[:, None, :] == numbers[:, None], mask[:, None, :])
+        return ops.cast(ops.logical_and(member, kept[:, :, None]), "float32"), kept
 
     def _places(self, member, mask):
         """The place of each token in its sentence, from 0, at most `longest - 1`: `(batch, time)` int32."""
-        sizes = ops.sum(member, axis=2)
-        lost = ops.sum(ops.cast(mask, "float32"), axis=1) - ops.sum(sizes, axis=1)  # in front of all others
-        first = ops.cumsum(sizes, axis=1) - sizes + lost[:, None]
+        length = ops.sum(ops.cast(mask, "float32"), axis=1, keepdims=True)
+        first = length - ops.cumsum(ops.sum(member, axis=2), axis=1)
         offsets = ops.matmul(first[:, None, :], member)[:, 0]
         places = ops.arange(ops.shape(mask)[1], dtype="int32")[None, :] - ops.cast(offsets, "int32")
         return ops.minimum(ops.maximum(places, 0), self.longest - 1)
