@@ -55,7 +55,10 @@ PLAN = {"batch_size": 32, "num_buckets": 4, "max_length": LONGEST, "seed": 1}
 RULES = {
     "Tok-C geometric, lambda .1": (GeometricExit, "correctness", 0.1, 0.0),
     "Tok-C geometric, lambda .02": (GeometricExit, "correctness", 0.02, 0.0),
+    "Tok-LL geometric, lambda .05": (GeometricExit, "likelihood", 0.05, 0.0),
+    "Tok-LL geometric, lambda .02": (GeometricExit, "likelihood", 0.02, 0.0),
     "Tok-LL multinomial, lambda .05": (MultinomialExit, "likelihood", 0.05, 0.0),
+    "Tok-LL multinomial, lambda .02": (MultinomialExit, "likelihood", 0.02, 0.0),
     "Seq-LL, lambda .5": (SequenceExit, "likelihood", 0.5, 0.0),
 }
 

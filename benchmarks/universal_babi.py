@@ -48,7 +48,7 @@ def ponder(run, labels, texts, answers):
     recipe, model, tokenizer, _ = run
 
     def steps(batch):
-        mask = length_mask(batch["lengths"], batch["token_ids"].shape[1])
+        mask = length_mask(batch["lengths"], ops.shape(batch["token_ids"])[1])
         x, mask = model.embedding(ops.where(mask, batch["token_ids"], 0), mask=mask)
         _, thought = model.encoder.ponder(model.positions(x, mask=mask), mask)
         return ops.where(mask, thought["updates"], -1.0)
