@@ -76,6 +76,29 @@ def log_probs(model, source, whole):
     return logits[np.arange(len(whole)), list(whole)]
 
 
+class Resting(Table):
+    """A table that says nonsense to rows of which it was told that they are done."""
+
+    def start(self, memory, beams, max_length=None):
+        token_ids, state = super().start(memory, beams, max_length)
+        return token_ids, {**state, "running": ops.ones_like(token_ids, dtype="bool")}
+
+    def step(self, token_ids, state, memory):
+        running = state["running"]
+        self.rested = ops.convert_to_numpy(ops.logical_not(running)).sum(axis=1)
+        logits, following = super().step(token_ids, state, memory)
+        return ops.where(running[:, :, None], logits, logits[:, :, ::-1]), {**following, "running": running}
+
+
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+def test_rows_that_are_done_may_rest(search):
+    memory, model = TABLE.random(7, seed=3), Resting(vocabulary=5, max_length=5)
+    memory["logits"][:3, :, EOS] += 9.0  # these end at once
+    assert_close(numpy_leaves(search(model, memory)), numpy_leaves(search(TABLE, memory)), 0, 0)
+    beams = model.rested.max()
+    assert beams > 0 and model.rested[:3].tolist() == 3 * [beams] and model.rested.min() == 0
+
+
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 def test_one_trace_serves_all_batches_and_xla_agrees(search):
     specs = {"logits": tf.TensorSpec((None, TABLE.prefixes, 5), tf.float32)}

@@ -157,6 +157,23 @@ def test_a_block_runs_for_the_one_who_has_not_left():
     assert think(stack)[1]["ran"] == max(found)
 
 
+def test_nobody_waits_for_a_row_that_is_done():
+    stack = made(GeometricExit(LAYERS, 0.6))
+    cross, mask = stack.remember(MEMORY), MASK[:, None, :]
+    state = stack.start(3)
+    assert state["running"].shape == (3, 1) and bool(ops.all(state["running"]))
+    expected, thought, _ = stack.think_step(X[:, :1], state, cross, mask)
+    exits = ops.convert_to_numpy(thought["exits"])[:, 0]
+    done = exits == exits.max()
+    assert int(thought["ran"]) == exits.max() > exits[~done].max() >= 1
+    state["running"] = ops.convert_to_tensor(~done[:, None])
+    found, thought, following = stack.think_step(X[:, :1], state, cross, mask)
+    assert int(thought["ran"]) == exits[~done].max()
+    np.testing.assert_array_equal(ops.convert_to_numpy(thought["exits"])[:, 0], np.where(done, 1, exits))
+    assert_close(ops.convert_to_numpy(found)[~done], ops.convert_to_numpy(expected)[~done], 1e-6)
+    assert_close([ops.convert_to_numpy(following["running"])], [~done[:, None]])
+
+
 @pytest.mark.parametrize("rule", ["sequence", "multinomial", "geometric"])
 def test_distributions(rule):
     """They sum to 1, and are those of the paper."""

@@ -2,7 +2,8 @@
 
 The model is known only by the step protocol: `start(memory, beams, max_length) -> (token_ids, state)`,
 `step(token_ids, state, memory) -> (logits, state)` and `reorder(state, parents) -> state`. Beams are query positions: a
-memory's leaves are `(batch, ...)`, once per sentence, and it is captured by the loop, not carried.
+memory's leaves are `(batch, ...)`, once per sentence, and it is captured by the loop, not carried. A state that holds
+`running (batch, beams)` bool is told there of rows that are done, whose steps nobody reads any more.
 """
 
 from keras import ops
@@ -43,6 +44,9 @@ def decode(model, memory, strategy, beams, max_length, growing=False):
         last, hypotheses, parents = strategy.advance(position, ops.cast(logits, "float32"), hypotheses)
         if parents is not None:
             state = model.reorder(state, parents)
+        if "running" in state:
+            going_on = ops.logical_not(strategy.done(hypotheses))[:, None]
+            state = {**state, "running": ops.logical_and(state["running"], going_on)}
         return position + 1, last, state, hypotheses
 
     last, state = model.start(memory, beams, None if growing else max_length)

@@ -19,7 +19,8 @@ class DepthAdaptiveStack(Stack):
     A block that a token passes by still projects its own keys and values from the copy (behind its own norm), because
     tokens that go deeper attend to them. A block that everybody has left is not run at all, in Keras, in the SavedModel
     and in ONNX (a condition around it): in a pass over whole sequences when all its tokens have left, in a step of
-    decoding when all rows and beams have. Otherwise it runs for all, and those who have left keep what they had.
+    decoding when all rows and beams have; who belongs to a row that is done leaves behind the first block. Otherwise it
+    runs for all, and those who have left keep what they had.
 
     Where the blocks leave the stream without a norm (`PreNorm`) each depth has one of its own, the `LN_n`.
 
@@ -136,6 +137,11 @@ class DepthAdaptiveStack(Stack):
         )
         return outputs, thought
 
+    def start(self, batch, beams=1, max_length=None, prompt=None):
+        """As of `Stack`, and who is `running (batch, beams)`: a row that is done waits behind the first block."""
+        state = super().start(batch, beams, max_length, prompt)
+        return {**state, "running": ops.ones((batch, beams), dtype="bool")}
+
     def think_step(self, x, state, cross=None, cross_mask=None, plan=None, classify=None):
         """`step` of one new position a beam: `(outputs, thought, state)`, see `think`."""
         following, seen, slot = self._follow(state, ops.shape(x)[1])
@@ -147,7 +153,7 @@ class DepthAdaptiveStack(Stack):
         def skip(index, h):
             return self.blocks[index].skip(h, state["caches"][index], seen, slot)
 
-        outputs, thought, caches = self._descend(x, ops.ones_like(x[:, :, 0], "bool"), run, skip, plan, classify)
+        outputs, thought, caches = self._descend(x, state["running"], run, skip, plan, classify)
         return outputs, thought, {**following, "caches": caches}
 
     def _advance(self, x, state, seen, slot, cross, cross_mask):
