@@ -6,8 +6,9 @@
 One model a task, of the recipe `babi-1-universal-act` (or `babi-2-universal-act`, for task 2), one seed, trained in
 RUNS/babi-TASK; a finished run there is not trained again. `error` is in percent of the task's 1,000 test questions;
 `facts` is how many facts support an answer, on average, as the files say; `steps` is the mean number of steps that the
-sentences of the test's stories took (facts and question alike), with its standard deviation over sentences. DIR is that
-of `zoo.data.babi`; of task 3 it may hold 900 training questions only, the others have 9,000.
+sentences of the test's stories took (facts and question alike), with its standard deviation over sentences. `--tasks`
+measures some of them and leaves the results of the others as they are; the figure is drawn anew with 1, 2 and 3. DIR
+is that of `zoo.data.babi`; of task 3 it may hold 900 training questions only, the others have 9,000.
 """
 
 import argparse
@@ -20,7 +21,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
 from keras import ops
-from timing import table, write
+from timing import RESULTS, table, write
 
 from zoo import recipes
 from zoo.data import read_lines
@@ -102,10 +103,18 @@ def main():
         if task in DRAWN:
             drawn[task] = example(texts, answers, outputs, taken)
         if not options.quick:
-            write("universal_babi", rows)
-    if not options.quick and drawn:
-        draw(rows, drawn)
+            write("universal_babi", with_others(rows))
+    if not options.quick and len(drawn) == len(DRAWN):
+        draw(with_others(rows), drawn)
     print(table(rows))
+
+
+def with_others(rows):
+    """The rows, and those that are known of other tasks, by task."""
+    path = RESULTS / "universal_babi.json"
+    known = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.is_file() else []
+    found = {row["task"]: row for row in [*known, *rows]}
+    return [found[task] for task in sorted(found)]
 
 
 def example(texts, answers, outputs, taken, most=10):

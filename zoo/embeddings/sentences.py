@@ -5,14 +5,16 @@ from keras import initializers, layers, ops
 from zoo.registry import register
 
 WORDS = 8  # of a usual sentence
+SPREAD = 0.5  # of the masks at first
 
 
 @register
 class SentenceEmbedding(layers.Layer):
     """`x_s = sqrt(units) sum_j m_j * E[id_{s,j}]` of the words `j` of sentence `s`: one vector a sentence.
 
-    The masks `m_j`, one vector for each place in a sentence, are trained and begin with ones; without them a sentence
-    would be a bag of words. Entries of `E` begin with variance `1 / (8 units)`, so that a sentence of eight words has
+    The masks `m_j`, one vector for each place in a sentence, are trained; without them a sentence would be a bag of
+    words. They begin with mean 1 and standard deviation 0.5: from ones, the order of words takes thousands of updates
+    to be seen. Entries of `E` begin with variance `1 / (8 units)`, so that a sentence of eight words has
     variance 1, like the positions that are added to it: louder words drown them.
 
     The last sentence comes first. So a sentence's position says how far it is from the end of the text, from the
@@ -61,7 +63,9 @@ class SentenceEmbedding(layers.Layer):
     def build(self, ids_shape=None):
         shape, stddev = (self.vocab_size, self.units), (WORDS * self.units) ** -0.5
         self.matrix = self.add_weight(name="matrix", shape=shape, initializer=initializers.RandomNormal(stddev=stddev))
-        self.masks = self.add_weight(name="masks", shape=(self.longest, self.units), initializer="ones")
+        self.masks = self.add_weight(
+            name="masks", shape=(self.longest, self.units), initializer=initializers.RandomNormal(1.0, SPREAD)
+        )
         self.ends = self.add_weight(
             name="ends", shape=(self.vocab_size,), dtype="int32", initializer="zeros", trainable=False
         )
