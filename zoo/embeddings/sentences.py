@@ -61,11 +61,10 @@ class SentenceEmbedding(layers.Layer):
         self.supports_masking = True
 
     def build(self, ids_shape=None):
-        shape, stddev = (self.vocab_size, self.units), (WORDS * self.units) ** -0.5
-        self.matrix = self.add_weight(name="matrix", shape=shape, initializer=initializers.RandomNormal(stddev=stddev))
-        self.masks = self.add_weight(
-            name="masks", shape=(self.longest, self.units), initializer=initializers.RandomNormal(1.0, SPREAD)
-        )
+        words = initializers.RandomNormal(stddev=(WORDS * self.units) ** -0.5)
+        spread = initializers.RandomNormal(1.0, SPREAD)
+        self.matrix = self.add_weight(name="matrix", shape=(self.vocab_size, self.units), initializer=words)
+        self.masks = self.add_weight(name="masks", shape=(self.longest, self.units), initializer=spread)
         self.ends = self.add_weight(
             name="ends", shape=(self.vocab_size,), dtype="int32", initializer="zeros", trainable=False
         )
