@@ -5,7 +5,7 @@ from keras import initializers, layers, ops
 from zoo.registry import register
 
 WORDS = 8  # of a usual sentence
-SPREAD = 0.5  # of the masks at first
+SPREAD = 0.2  # of the masks at first
 
 
 @register
@@ -13,7 +13,7 @@ class SentenceEmbedding(layers.Layer):
     """`x_s = sqrt(units) sum_j m_j * E[id_{s,j}]` of the words `j` of sentence `s`: one vector a sentence.
 
     The masks `m_j`, one vector for each place in a sentence, are trained; without them a sentence would be a bag of
-    words. They begin with mean 1 and standard deviation 0.5: from ones, the order of words takes thousands of updates
+    words. They begin with mean 1 and standard deviation 0.2: from ones, the order of words takes thousands of updates
     to be seen. Entries of `E` begin with variance `1 / (8 units)`, so that a sentence of eight words has
     variance 1, like the positions that are added to it: louder words drown them.
 
