@@ -7,7 +7,7 @@ One model a task, of the recipe `babi-1-universal-act` (or `babi-2-universal-act
 RUNS/babi-TASK; a finished run there is not trained again. `error` is in percent of the task's 1,000 test questions;
 `facts` is how many facts support an answer, on average, as the files say; `steps` is the mean number of steps that the
 sentences of the test's stories took (facts and question alike), with its standard deviation over sentences. `--tasks`
-measures some of them and leaves the results of the others as they are; the figure is drawn anew with 1, 2 and 3. DIR
+measures some of them and leaves the results of the others as they are; the figure is drawn anew with 1 and 2. DIR
 is that of `zoo.data.babi`; of task 3 it may hold 900 training questions only, the others have 9,000.
 """
 
@@ -31,7 +31,7 @@ from zoo.recipes.data import make_batches
 from zoo.recipes.evaluation import Compiled
 
 FIGURE = Path(__file__).parents[1] / "docs/zoo/figures/babi.png"
-DRAWN = (1, 2, 3)
+DRAWN = (1, 2)
 
 
 def trained(task, options):
@@ -133,21 +133,34 @@ def draw(rows, drawn):
     import matplotlib.pyplot as plt
 
     drawn = {task: each for task, each in drawn.items() if each[0]}
-    compared = len(rows) > 3
-    figure, axes = plt.subplots(1, len(drawn) + compared, figsize=(4.8 * len(drawn) + 3 * compared, 2.8), squeeze=False)
-    axes = axes[0]
+    compared = len(rows) > len(drawn)
+    size = (4.4 * len(drawn) + 3.4 * compared, 2.8)
+    axes = plt.subplots(1, len(drawn) + compared, figsize=size, squeeze=False, layout="constrained")[1][0]
     for axis, (task, (sentences, steps)) in zip(axes, drawn.items(), strict=False):
         places = np.arange(len(sentences))[::-1]
         axis.barh(places, steps, color=["C0"] * (len(steps) - 1) + ["C1"])
         axis.set_yticks(places, sentences, fontsize=7)
         axis.set(title=f"task {task}", xlabel="steps", xlim=(0, 4.2))
-    for row in rows if compared else ():
-        axes[-1].plot(row["facts"], row["steps"], "o", color="C0")
-        axes[-1].annotate(str(row["task"]), (row["facts"], row["steps"]), fontsize=7)
     if compared:
-        axes[-1].set(xlabel="supporting facts", ylabel="mean steps", title="all tasks")
-    figure.tight_layout()
-    figure.savefig(FIGURE, dpi=120)
+        compare(axes[-1], rows)
+    plt.savefig(FIGURE, dpi=120)
+
+
+def compare(axis, rows):
+    """Steps of questions, a bar a task; pale where the task is not learnt."""
+    rows = sorted(rows, key=lambda row: (round(row["facts"]), row["task"]))
+    for place, row in enumerate(rows):
+        axis.bar(
+            place,
+            row["steps of questions"],
+            color=f"C{round(row['facts']) + 1}",
+            alpha=1 if row["error"] <= 5 else 0.35,
+        )
+    for facts in sorted({round(row["facts"]) for row in rows}):
+        axis.bar(0, 0, color=f"C{facts + 1}", label=f"{facts} supporting fact{'s' * (facts > 1)}")
+    axis.set_xticks(range(len(rows)), [row["task"] for row in rows], fontsize=7)
+    axis.set(xlabel="task (pale: not learnt)", ylabel="steps of questions", ylim=(0, 5.2))
+    axis.legend(fontsize=7, loc="upper left", frameon=False)
 
 
 if __name__ == "__main__":
