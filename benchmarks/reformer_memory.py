@@ -208,13 +208,8 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     if options.one:
         name, *rest = json.loads(options.one)
-        print(
-            json.dumps(
-                {"memory": measure_memory, "errors": measure_errors, "long": measure_long, "loss": measure_loss}[name](
-                    *rest
-                )
-            )
-        )
+        measures = {"memory": measure_memory, "errors": measure_errors, "long": measure_long, "loss": measure_loss}
+        print(json.dumps(measures[name](*rest)))
         return
     from timing import table, write
 
