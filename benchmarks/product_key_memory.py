@@ -25,7 +25,7 @@ from timing import compared, measure, table, write
 from zoo.feedforward import FeedForward, ProductKeyMemory
 from zoo.feedforward.product_key import memory_usage
 from zoo.training import RowAdam, SmoothedCrossEntropy, make_steps
-from zoo.training.row_adam import RowGradient
+from zoo.training.steps.rows import RowGradient
 
 FIGURE = Path(__file__).parents[1] / "docs" / "zoo" / "figures" / "product-key-memory.png"
 UNITS, LABELS, BATCH = 32, 64, 256

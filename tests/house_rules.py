@@ -40,7 +40,7 @@ EXPORTED = (
     "models",
     "decoding",
 )
-MAY_IMPORT_TENSORFLOW = {"zoo/text/graph.py", "zoo/training/steps_tensorflow.py"}
+MAY_IMPORT_TENSORFLOW = {"zoo/text/graph.py", "zoo/training/steps/tensorflow.py"}
 # The parity check opens a SavedModel in a process that must not import zoo.
 MAY_IMPORT_TENSORFLOW_TEXT = ("zoo/text/", "serving/parity/check.py")
 WITHOUT_FRAMEWORK = (
@@ -108,6 +108,38 @@ def wrong_direction(path, tree):
                 if parts[1] not in allowed:
                     found.append(item)
     return found
+
+
+def imported_files(path, known):
+    """The files among `known` that a file imports, at its top or inside a function."""
+    found = set()
+    for item in imports(read(path)):
+        parts = item.module.split(".")
+        # `from a.b import c` is a/b/c.py, or else a name in a/b.py or in a/b/__init__.py.
+        for base in ("/".join(parts), "/".join(parts[:-1])):
+            hit = {f"{base}.py", f"{base}/__init__.py"} & known
+            if hit:
+                found |= hit
+                break
+    return found - {path}
+
+
+def import_circles(graph):
+    """The sets of files of `graph`, a dict of file -> files that it imports, that import each other in a circle."""
+    reached = {}
+    for start in graph:
+        seen, waiting = set(), [start]
+        while waiting:
+            new = graph[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        reached[start] = seen
+    circles = {
+        frozenset(other for other in seen if start in reached[other])
+        for start, seen in reached.items()
+        if start in seen
+    }
+    return sorted(sorted(circle) for circle in circles)
 
 
 def constructor_arguments(tree):

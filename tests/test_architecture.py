@@ -20,6 +20,8 @@ from tests.house_rules import (
     WITHOUT_FRAMEWORK,
     constructor_arguments,
     head,
+    import_circles,
+    imported_files,
     imports,
     lost_in_export,
     read,
@@ -32,6 +34,17 @@ FRAMEWORKS = {"jax", "keras", "onnx", "tensorflow", "tensorflow_text", "zoo"}
 @pytest.mark.parametrize("path", SOURCES)
 def test_imports_run_one_way(path):
     assert not wrong_direction(path, read(path))
+
+
+def test_no_files_import_each_other_in_a_circle():
+    """Not inside a function either, where such an import only hides that two files are one idea."""
+    known = set(SOURCES)
+    assert import_circles({path: imported_files(path, known) for path in SOURCES}) == []
+
+
+def test_circles_are_noticed():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": {"a"}}
+    assert import_circles(graph) == [["b", "c"]]
 
 
 @pytest.mark.parametrize("path", SOURCES)

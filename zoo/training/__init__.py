@@ -5,7 +5,6 @@ from zoo.training.depth_adaptive import DepthAdaptiveLoss
 from zoo.training.loop import Plan, Progress, best_path, checkpoint_path, fit, validate
 from zoo.training.losses import ChunkedCrossEntropy, SmoothedCrossEntropy
 from zoo.training.metrics import JUDGES, summarise, token_sums
-from zoo.training.row_adam import RowAdam
 from zoo.training.schedules import (
     ConstantRate,
     CosineDecay,
@@ -13,8 +12,7 @@ from zoo.training.schedules import (
     LinearDecay,
     schedule,
 )
-from zoo.training.spans import SpanSteps
-from zoo.training.steps import make_steps
+from zoo.training.steps import RowAdam, SpanSteps, make_steps
 
 __all__ = [
     "JUDGES",

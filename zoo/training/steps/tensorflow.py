@@ -3,8 +3,8 @@
 import tensorflow as tf
 
 from zoo.training.metrics import token_sums
-from zoo.training.row_adam import RowAdam
-from zoo.training.steps import call_settings, model_inputs
+from zoo.training.steps.inputs import call_settings, model_inputs
+from zoo.training.steps.rows import RowAdam
 
 
 def whole(gradient, variable, optimizer):
@@ -18,7 +18,7 @@ def whole(gradient, variable, optimizer):
 
 
 class TensorFlowSteps:
-    """See `zoo.training.steps.make_steps`.
+    """See `zoo.training.make_steps`.
 
     A function is traced anew for each batch shape, because XLA wants to know the number of rounds
     of a recurrent loop; with a bounded number of bucket shapes that is a bounded cost.

@@ -1,6 +1,6 @@
 """Training steps that compute no more of an adaptive span than its heads use."""
 
-from zoo.training.steps import make_steps
+from zoo.training.steps.make import make_steps
 
 
 def spans_of(model):

@@ -7,18 +7,6 @@ until somebody asks for it, and compile one program per batch shape.
 
 import keras
 
-TARGETS = ("labels", "weights")
-
-
-def model_inputs(batch):
-    """The part of a batch that the model sees; `labels` and `weights` are for the loss."""
-    return {name: value for name, value in batch.items() if name not in TARGETS}
-
-
-def call_settings(loss):
-    """How a training step calls the model: a loss may want decoder states and the output matrix instead of logits."""
-    return {"training": True, "states": True} if getattr(loss, "of_states", False) else {"training": True}
-
 
 def make_steps(model, optimizer, loss):
     """The compiled steps of a model.
@@ -45,11 +33,11 @@ def make_steps(model, optimizer, loss):
     """
     optimizer.build(model.trainable_variables)
     if keras.backend.backend() == "tensorflow":
-        from zoo.training.steps_tensorflow import TensorFlowSteps
+        from zoo.training.steps.tensorflow import TensorFlowSteps
 
         return TensorFlowSteps(model, optimizer, loss)
     if keras.backend.backend() == "jax":
-        from zoo.training.steps_jax import JaxSteps
+        from zoo.training.steps.jax import JaxSteps
 
         return JaxSteps(model, optimizer, loss)
     raise ValueError(

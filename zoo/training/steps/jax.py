@@ -5,12 +5,12 @@ import jax.numpy as jnp
 
 from zoo.rows import Taps, tapping
 from zoo.training.metrics import token_sums
-from zoo.training.row_adam import RowAdam, row_gradients
-from zoo.training.steps import call_settings, model_inputs
+from zoo.training.steps.inputs import call_settings, model_inputs
+from zoo.training.steps.rows import RowAdam, row_gradients
 
 
 class JaxSteps:
-    """See `zoo.training.steps.make_steps`.
+    """See `zoo.training.make_steps`.
 
     The state is (trainable, non-trainable, optimizer) values. Its buffers are donated from step to
     step; what goes to and from the Keras variables is copied, so that those stay readable.
