@@ -135,7 +135,7 @@ def test_no_position_sees_itself_or_later_ones_through_keys():
         gradient = np.abs(tape.gradient(output, x).numpy()).sum(axis=(0, 2))
         assert not np.any(gradient[position + 1 :])
         assert not np.any(gradient[: max(0, position - SPAN)])
-        assert position < 2 or gradient[position] > 0  # as a query
+        assert position < 2 or gradient[position] > 1e-4 * gradient.max()  # as a query
 
 
 @pytest.mark.parametrize("dynamic", [False, True])

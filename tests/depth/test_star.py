@@ -6,7 +6,7 @@ import pytest
 from keras import ops
 
 from tests import star_oracles
-from tests.contracts import length_mask, sequences
+from tests.contracts import changed, length_mask, sequences
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import StarBlock
 from zoo.depth import StarStack, make_star_stack
@@ -57,7 +57,7 @@ def reached(steps, connections, length):
         for block in stack.blocks:
             states, hub = block(states, x, hub, mask=mask)
         results.append(ops.convert_to_numpy(states)[0, :length])
-    return np.any(results[0] != results[1], axis=-1).tolist()
+    return changed(results[1], results[0], -1).tolist()
 
 
 def test_news_reach_the_neighbours_first_and_then_everyone():

@@ -75,7 +75,7 @@ def test_the_oracle_is_a_constant_and_the_exit_loss_is_not():
             value = loss(LABELS, {"logits": logits, "log_exits": tf.cast(log_exits, "float32")}, WEIGHTS)
         found[alpha] = [tf.convert_to_tensor(each).numpy() for each in tape.gradient(value, [logits, log_exits])]
     np.testing.assert_allclose(found[0.0][0], found[0.5][0])
-    assert not found[0.0][1].any() and found[0.5][1].any()
+    assert not found[0.0][1].any() and np.abs(found[0.5][1]).max() > 1e-3
 
 
 def test_the_exit_loss_reaches_the_blocks():
@@ -88,7 +88,7 @@ def test_the_exit_loss_reaches_the_blocks():
     gradients = tape.gradient(
         value, [model.decoder.blocks[1].feedforward.hidden.kernel.value, model.encoder.weights[0]]
     )
-    assert all(gradient is not None and np.any(gradient.numpy()) for gradient in gradients)
+    assert all(gradient is not None and np.abs(gradient.numpy()).max() > 1e-4 for gradient in gradients)
 
 
 def made(rule, paths=0):
