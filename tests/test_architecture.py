@@ -111,6 +111,8 @@ def test_importing_leaves_out(module, absent):
         ("zoo/models/a.py", "def f():\n    import serving.runtime"),
         ("serving/a.py", "from tools.run import main"),
         ("tools/a.py", "from tests.contracts import battery"),
+        ("tools/a.py", "from tools.run import main"),
+        ("tools/a.py", "from ..zoo import models"),
     ],
 )
 def test_wrong_directions_are_noticed(path, line):

@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 # Fonts with Chinese, Japanese and Korean signs; the first one held joins the default font.
@@ -22,27 +23,38 @@ CJK_FONTS = (
 SUFFIXES = (".pdf", ".png", ".svg")
 
 
+def check(path):
+    """Refuse what `draw` could not write, before the map is computed.
+
+    Raises:
+        ValueError: another suffix, a directory, or no matplotlib.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"Expected a figure's name to end in one of {', '.join(SUFFIXES)}; received {path}.")
+    if path.is_dir():
+        raise ValueError(f"Expected the name of a figure to write; received {path}, which is a directory.")
+    if find_spec("matplotlib") is None:
+        raise ValueError(
+            "Drawing an attention map needs matplotlib, which is not installed here. "
+            "Install it with: pip install 'seqzoo[plot]'"
+        )
+
+
 def draw(attention, path):
     """Write the map of a `serving.runtime.Attention` to `path` (.png, .svg or .pdf).
 
     A sign that no font here holds is drawn as an empty box; a note on standard error says so.
 
     Raises:
-        ValueError: no matplotlib, another suffix, or a file that cannot be written.
+        ValueError: see `check`, or a file that cannot be written.
     """
     path = Path(path)
-    if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"Expected a figure's name to end in one of {SUFFIXES}; received {path}.")
-    try:
-        import matplotlib
-        from matplotlib import font_manager
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ValueError(
-            "Drawing an attention map needs matplotlib, which is not installed here. "
-            "Install it with: pip install 'seqzoo[plot]'"
-        ) from error
+    check(path)
+    import matplotlib
+    from matplotlib import font_manager
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
 
     held = {font.name for font in font_manager.fontManager.ttflist}
     family = ["DejaVu Sans", *[name for name in CJK_FONTS if name in held][:1]]

@@ -1,16 +1,21 @@
 """The `seqzoo` command. Each subcommand is a module of this folder, imported when it is asked for.
 
+Options and other arguments may come in any order. A command that imports TensorFlow does so in a calm process (`calm`).
+
 Exit status: 0 success, 1 failure, 2 wrong use. An error that has an explanation is one line on
 standard error, with a traceback only under SEQZOO_DEBUG=1; anything else is a bug and keeps it.
 """
 
 import argparse
+import contextlib
 import importlib
 import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
 from serving.errors import ServingError
+
+from .calm import calm
 
 COMMANDS = {
     "train": "train a recipe",
@@ -22,6 +27,7 @@ COMMANDS = {
     "plot": "draw figures of measured scores",
     "bench": "measure speed",
 }
+LOUD = ("train", "evaluate", "export", "verify")  # these import TensorFlow
 EXTRAS = {  # what a missing module is part of
     "keras": "tensorflow",
     "tensorflow": "tensorflow",
@@ -37,29 +43,46 @@ EXTRAS = {  # what a missing module is part of
 }
 
 
-def make_parser(chosen=None):
-    """The parser of all subcommands; only the `chosen` one knows its arguments."""
+def make_parser():
+    """The parser of what stands before a subcommand; it lists them all."""
     parser = argparse.ArgumentParser(
         prog="seqzoo", description="Sequence models: train, evaluate, export, verify, run."
     )
     parser.add_argument("--version", action="version", version=f"seqzoo {_version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
-        command = commands.add_parser(name, help=summary, description=f"seqzoo {name}: {summary}.")
-        if name == chosen:
-            module = importlib.import_module(f"tools.{name}")
-            module.add_arguments(command)
-            command.set_defaults(main=module.main)
+        commands.add_parser(name, help=summary)
     return parser
 
 
+def parse(argv):
+    """The arguments of a subcommand, in any order, or argparse's exit for wrong ones, `--help` and `--version`."""
+    if not argv or argv[0] not in COMMANDS:
+        return make_parser().parse_args(argv)
+    name = argv[0]
+    module = importlib.import_module(f".{name}", __package__)
+    parser = argparse.ArgumentParser(prog=f"seqzoo {name}", description=f"seqzoo {name}: {COMMANDS[name]}.")
+    parser.set_defaults(main=module.main)
+    module.add_arguments(parser)
+    return parser.parse_intermixed_args(argv[1:])
+
+
 def main(argv=None):
-    """Run one subcommand; returns the exit status, or exits as argparse does."""
-    argv = sys.argv[1:] if argv is None else list(argv)
-    chosen = next((word for word in argv if not word.startswith("-")), None)
+    """Run one subcommand; returns the exit status, or exits as argparse does.
+
+    As a program (`argv` is None), the process keeps the lines of native libraries from standard error.
+    """
+    if argv is not None:
+        return _main(list(argv))
+    with calm() if sys.argv[1:2] and sys.argv[1] in LOUD else contextlib.nullcontext():
+        return _main(sys.argv[1:])
+
+
+def _main(argv):
+    chosen = argv[0] if argv else None
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported
     try:
-        args = make_parser(chosen).parse_args(argv)
+        args = parse(argv)
         return args.main(args)
     except BrokenPipeError:  # a reader such as `head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

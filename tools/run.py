@@ -10,6 +10,8 @@ from serving.artefact import resolve
 from serving.runtime import Runtime, Sampling
 from serving.sessions import PRECISIONS
 
+from . import attention_map
+
 CHUNK = 256  # lines read before the first answer, when they do not come from a keyboard
 DRAWN = ("temperature", "top_k", "top_p", "seed")
 
@@ -52,24 +54,24 @@ def add_arguments(parser):
 
 
 def main(args):
-    """Run, print, and return the exit status: 0, or 2 for wrong use."""
-    try:
-        if args.texts and args.file:
-            raise ValueError("received texts and --file: give one of them.")
-        if args.plot_attention and len(args.texts) != 1:
+    """Run, print, and return the exit status."""
+    if args.texts and args.file:
+        raise ValueError("received texts and --file: give one of them.")
+    if args.plot_attention:
+        if len(args.texts) != 1:
             raise ValueError(f"--plot-attention draws the map of exactly one text; received {len(args.texts)}.")
-        options = _options(args)
-        runtime = Runtime(resolve(args.directory), threads=args.threads, precision=args.precision)
-        if _answer_all(runtime, args, options) == 0:
-            raise ValueError(
-                f"no input: {args.file or 'standard input'} holds no line. Give a text, a file "
-                "with --file, or lines on standard input."
-            )
-        if args.plot_attention:
-            _plot(runtime, args)
-    except (ValueError, TypeError) as error:
-        print(f"seqzoo run: {error}", file=sys.stderr)
-        return 2
+        attention_map.check(args.plot_attention)
+    options = _options(args)
+    runtime = Runtime(resolve(args.directory), threads=args.threads, precision=args.precision)
+    attention = runtime.attention(args.texts[0], args.beam) if args.plot_attention else None
+    if _answer_all(runtime, args, options) == 0:
+        raise ValueError(
+            f"no input: {args.file or 'standard input'} holds no line. Give a text, a file "
+            "with --file, or lines on standard input."
+        )
+    if args.plot_attention:
+        attention_map.draw(attention, args.plot_attention)
+        print(f"attention map in {args.plot_attention}", file=sys.stderr)
     return 0
 
 
@@ -147,10 +149,3 @@ def _decode(line, name, number):
             "Convert the text to UTF-8 first."
         ) from error
     return text.rstrip("\r\n")
-
-
-def _plot(runtime, args):
-    from tools.attention_map import draw
-
-    draw(runtime.attention(args.texts[0], args.beam), args.plot_attention)
-    print(f"attention map in {args.plot_attention}", file=sys.stderr)

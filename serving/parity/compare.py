@@ -2,12 +2,12 @@
 
 import json
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
+from serving import own
 from serving.errors import ParityError
 from serving.parity.reference import expectation
 
@@ -21,7 +21,7 @@ def compare(kind, tokenizers, directory, texts):
     with tempfile.TemporaryDirectory() as work:
         expected, path = Path(work) / "expected.npz", Path(work) / "report.json"
         np.savez(expected, **expectation(kind, tokenizers, texts))
-        command = [sys.executable, "-m", "serving.parity.check", directory, expected, path]
+        command = own.command("serving.parity.check", directory, expected, path)
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
         if not path.is_file():
             raise ParityError(

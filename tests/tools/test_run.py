@@ -1,16 +1,18 @@
-import argparse
 import io
+import itertools
 import json
+import shutil
 import subprocess
 import sys
 
 import numpy as np
 import pytest
 
+from serving.errors import DamagedError
 from serving.runtime import Attention
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
-from tools import run
+from tools import cli, run
 from tools.attention_map import draw
 
 
@@ -27,9 +29,7 @@ def others(tmp_path_factory):
 
 
 def call(*arguments):
-    parser = argparse.ArgumentParser()
-    run.add_arguments(parser)
-    return run.main(parser.parse_args([str(item) for item in arguments]))
+    return cli.main(["run", *map(str, arguments)])
 
 
 def feed(monkeypatch, content):
@@ -72,6 +72,7 @@ def test_json(artefact, capsys):
         (["--file", "nowhere.txt"], "cannot read nowhere.txt: No such file"),
         (["a", "b", "--plot-attention", "a.png"], "exactly one text; received 2"),
         (["a", "--plot-attention", "a.txt"], "received a.txt"),
+        (["a", "--plot-attention", "."], "received ."),
         (["a", "--beam", "7"], "no graph for beam 7"),
         (["a", "--n-best", "0"], "between 1 and the beam width 4; received 0"),
         (["a", "--threads", "-1"], "threads must be a positive integer"),
@@ -83,7 +84,19 @@ def test_json(artefact, capsys):
 )
 def test_wrong_use(artefact, capsys, arguments, message):
     assert call(artefact, *arguments) == 2
-    assert message in capsys.readouterr().err
+    captured = capsys.readouterr()
+    assert message in captured.err and captured.err.count("\n") == 1
+    assert not captured.out  # what is wrong is found before anything is answered
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(("DIR", "--n-best 2", "--json", "ab"))))
+def test_options_and_texts_in_any_order(artefact, capsys, order):
+    if order.index("DIR") > order.index("ab"):
+        order = order[::-1]  # the directory comes before the texts
+    assert call(*" ".join(order).replace("DIR", artefact).split(), "--", "-3") == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert (first["input"], second["input"]) == ("ab", "-3")
+    assert [each["text"] for each in first["n_best"]] == ["ab", "a"]
 
 
 @pytest.mark.parametrize("kind", ["classify", "tag"])
@@ -144,6 +157,18 @@ def test_wrong_input(artefact, capsys, monkeypatch, tmp_path):
     assert "there is no such directory" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["model.onnx", "source.spm"])
+def test_a_damaged_artefact_is_a_failure(artefact, capsys, monkeypatch, tmp_path, name):
+    damaged = shutil.copytree(artefact, tmp_path / "damaged")
+    (damaged / name).write_bytes(b"other bytes")
+    assert call(damaged, "ab") == 1
+    captured = capsys.readouterr()
+    assert "is damaged" in captured.err and captured.err.count("\n") == 1 and not captured.out
+    monkeypatch.setenv("SEQZOO_DEBUG", "1")
+    with pytest.raises(DamagedError):  # with a traceback
+        call(damaged, "ab")
+
+
 def test_plot_attention(artefact, capsys, tmp_path):
     path = tmp_path / "maps" / "map.png"
     assert call(artefact, "a日", "--plot-attention", path) == 0
@@ -162,7 +187,7 @@ def test_signs_without_a_font_are_boxes_and_dollars_no_formulas(capsys, tmp_path
 
 def test_a_reader_that_stops_early_is_no_bug(artefact):
     process = subprocess.Popen(
-        [sys.executable, "-m", "tools.cli", "run", artefact, *"abcdefgh"],
+        [sys.executable, "-m", "tools", "run", artefact, *"abcdefgh"],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

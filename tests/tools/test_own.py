@@ -1,0 +1,112 @@
+"""Beside a user's own packages of the same names, the command line uses the ones that were installed with it."""
+
+import os
+import subprocess
+import sys
+import venv
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from serving import own
+from tests.house_rules import ROOT
+from tests.serving import fake_artefact
+
+HOSTILE = ("serving", "tools", "zoo")
+
+
+def hostile(folder):
+    """A folder with a user's packages, whose import would fail."""
+    for name in HOSTILE:
+        (folder / name).mkdir(parents=True)
+        (folder / name / "__init__.py").write_text(f"raise RuntimeError('the {name} of somebody else')\n")
+    return folder
+
+
+def start(command, folder, *path, **variables):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(map(str, path))} | variables
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def theirs(tmp_path_factory):
+    """(working folder, another one for PYTHONPATH) with packages called as ours are."""
+    home = tmp_path_factory.mktemp("theirs")
+    return hostile(home / "work"), hostile(home / "path")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A folder with the packages under the names under which they are installed."""
+    home = tmp_path_factory.mktemp("site")
+    for name, folder in (("seqzoo", "tools"), ("serving", "serving"), ("zoo", "zoo")):
+        (home / name).symlink_to(ROOT / folder)
+    return home
+
+
+def test_the_command_line(theirs, site, tmp_path):
+    artefact = fake_artefact.write(tmp_path / "echo")
+    run = [sys.executable, "-m", "seqzoo", "run", str(artefact), "ab"]
+    done = start(run, theirs[0], theirs[1], site)
+    assert (done.returncode, done.stdout) == (0, "ab\n"), done.stderr
+    done = start([sys.executable, "-m", "seqzoo", "list"], theirs[0], theirs[1], site)
+    assert done.returncode == 0 and "dates-gru-additive" in done.stdout, done.stderr
+
+
+def test_the_packages_and_nothing_else(theirs, site):
+    code = (
+        "import sys; before = list(sys.path); import seqzoo; assert sys.path == before;"
+        "import serving.runtime, importlib.util as find; print(serving.__file__, find.find_spec('zoo').origin);"
+        "print(find.find_spec('tools').origin)"
+    )
+    done = start([sys.executable, "-c", code], theirs[0], theirs[1], site)
+    expected = [site / "serving" / "__init__.py", site / "zoo" / "__init__.py", theirs[0] / "tools" / "__init__.py"]
+    assert done.stdout.split() == list(map(str, expected)), done.stderr
+
+
+def test_a_process_of_ones_own(theirs):
+    done = start(own.command("serving.artefact"), *theirs)
+    assert (done.returncode, done.stderr) == (0, "")
+    done = start(own.command("serving.parity.nothing"), *theirs)
+    assert "No module named serving.parity.nothing" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """The `seqzoo` command of an environment with the real wheel, and with this one's libraries."""
+    home = tmp_path_factory.mktemp("installed")
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    modern = int(version("setuptools").split(".")[0]) >= 77
+    build = [*pip, "wheel", str(ROOT), "--no-deps", "-q", "-w", str(home)]
+    done = subprocess.run([*build, "--no-build-isolation"] if modern else build, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"the wheel cannot be built here: {done.stderr[-300:]}")
+    (wheel,) = home.glob("*.whl")
+    venv.create(home / "env", with_pip=False, symlinks=True)
+    python = home / "env" / "bin" / "python"
+    subprocess.run([*pip, "--python", str(python), "install", "-q", "--no-deps", "--no-index", str(wheel)], check=True)
+    (site,) = home.glob("env/lib/python*/site-packages")
+    import numpy
+
+    (site / "libraries.pth").write_text(f"{Path(numpy.__file__).parents[1]}\n")
+    assert not (site / "tools").exists()
+    return home / "env" / "bin" / "seqzoo"
+
+
+@pytest.mark.slow
+def test_an_installed_wheel_trains_exports_verifies_and_runs(installed, theirs, tmp_path):
+    def seqzoo(*arguments, command=(installed,)):
+        done = start([*map(str, command), *map(str, arguments)], *theirs, KERAS_BACKEND="tensorflow")
+        assert done.returncode == 0, done.stderr
+        return done
+
+    small = "train_size=40 valid_size=5 test_size=6 longest=4 units=3 batch_size=8 steps=2 validate_every=1 warmup=0"
+    changes = [word for setting in f"{small} num_buckets=1 max_output_length=5".split() for word in ("--set", setting)]
+    trained = seqzoo("train", "reversal-gru-additive", "--out", tmp_path / "run", *changes)
+    assert all(line.startswith("step ") for line in trained.stderr.splitlines()), trained.stderr
+    as_module = (installed.with_name("python"), "-m", "seqzoo")
+    export = ("export", tmp_path / "run", "--out", tmp_path, "--no-int8")
+    path = seqzoo(*export, command=as_module).stdout.strip()
+    assert "is whole" in seqzoo("verify", path).stdout
+    assert seqzoo("run", path, "a b").stdout.count("\n") == 1
