@@ -1,12 +1,12 @@
-"""Product-key memory: what a lookup and an update cost as slots grow, how much it holds, and what normalisation does.
+"""Product-key memory: what a lookup and an update cost as values grow, how much it holds, and what normalisation does.
 
     python benchmarks/product_key_memory.py            # writes benchmarks/results/product_key_memory.json, the figure
     KERAS_BACKEND=tensorflow python benchmarks/product_key_memory.py    # the update alone, on TensorFlow
     python benchmarks/product_key_memory.py --quick    # small sizes; writes nothing
 
-Lookup: 256 positions of 256 units, 4 heads, k = 32, queries of 256, one thread, up to 2^20 slots; beside it, scoring
+Lookup: 256 positions of 256 units, 4 heads, k = 32, queries of 256, one thread, up to 2^20 values; beside it, scoring
 all keys. Update: of values of 128 units, 8,192 reads of random rows: RowAdam (those rows) and Adam (all rows).
-Capacity: n random vectors of 32 numbers, each with a random label of 64; a memory of 16,384 slots and a feed-forward
+Capacity: n random vectors of 32 numbers, each with a random label of 64; a memory of 16,384 values and a feed-forward
 network whose products are as many learn them by heart. Usage: those memories, with and without batch norm.
 """
 
@@ -49,7 +49,7 @@ def compiled(function, *arguments):
 
 
 def lookup_row(num_keys, positions, rounds, least):
-    """Milliseconds of a lookup among `num_keys^2` slots, and of scoring every key."""
+    """Milliseconds of a lookup among `num_keys^2` values, and of scoring every key."""
     memory = ProductKeyMemory(256, num_keys, 4, 32, 256, "layer", seed=1)
     memory.build((None, None, 256))
     x = ops.convert_to_tensor(np.random.default_rng(0).normal(size=(1, positions, 256)).astype("float32"))
@@ -58,7 +58,7 @@ def lookup_row(num_keys, positions, rounds, least):
         calls["all"] = compiled(lambda x: all_keys(memory, x), x)
     found = compared(measure(calls, rounds, least), "product")
     times = {"finding, ms": found["find_ms"], "with reading, ms": found["product_ms"]}
-    return {"slots": num_keys**2, **times, "all keys, ms": found.get("all_ms", "")}
+    return {"values": num_keys**2, **times, "all keys, ms": found.get("all_ms", "")}
 
 
 def all_keys(memory, x):
@@ -67,7 +67,7 @@ def all_keys(memory, x):
 
     first, second = memory.half_scores(memory.queries(x))
     sums = first[..., :, None] + second[..., None, :]
-    scores, indices = ops.top_k(ops.reshape(sums, (*sums.shape[:-2], memory.slots)), memory.k)
+    scores, indices = ops.top_k(ops.reshape(sums, (*sums.shape[:-2], memory.num_values)), memory.k)
     weights = ops.softmax(scores, axis=-1)
     return mixed_rows(memory.values, *(ops.reshape(each, (x.shape[1], -1)) for each in (indices, weights)))
 
@@ -90,20 +90,20 @@ def batches(count, step):
     return {"x": x[rows], "labels": labels[rows].astype("int32"), "weights": np.ones((BATCH, 1), "float32")}
 
 
-def updater(optimizer, slots, rows, units=128):
-    """A call that updates a table `(slots, units)` by the gradients of `rows` of its rows, its state in place."""
+def updater(optimizer, values, rows, units=128):
+    """A call that updates a table `(values, units)` by the gradients of `rows` of its rows, its state in place."""
     random = np.random.default_rng(0)
-    table = keras.Variable(np.zeros((slots, units), "float32"), name="values")
+    table = keras.Variable(np.zeros((values, units), "float32"), name="values")
     table.row_updates = True
     optimizer.build([table])
-    indices = random.integers(0, slots, (rows, 1)).astype("int32")
+    indices = random.integers(0, values, (rows, 1)).astype("int32")
     factors = indices, np.ones((rows, 1), "float32"), random.normal(size=(rows, units)).astype("float32")
     by_rows = isinstance(optimizer, RowAdam)
     if keras.backend.backend() == "jax":
         import jax
 
         def apply(state, *factors):
-            gradient = RowGradient(*factors) if by_rows else ops.segment_sum(factors[2], factors[0][:, 0], slots)
+            gradient = RowGradient(*factors) if by_rows else ops.segment_sum(factors[2], factors[0][:, 0], values)
             return optimizer.stateless_apply(state[1], [gradient], state[0])
 
         run = jax.jit(apply, donate_argnums=0)
@@ -119,7 +119,7 @@ def updater(optimizer, slots, rows, units=128):
     def apply(indices, weights, upstream):
         gradient = tf.IndexedSlices(upstream, indices[:, 0])
         if not by_rows:
-            gradient = tf.math.unsorted_segment_sum(upstream, indices[:, 0], slots)
+            gradient = tf.math.unsorted_segment_sum(upstream, indices[:, 0], values)
         optimizer.apply([gradient], [table])
         return optimizer.iterations.value
 
@@ -128,11 +128,11 @@ def updater(optimizer, slots, rows, units=128):
 
 def update_row(num_keys, rounds, least, rows=8192):
     """Milliseconds of one update of the values alone: the rows that were read, and the whole table."""
-    slots = num_keys**2
-    calls = {"rows": updater(RowAdam(1e-3), slots, rows), "whole": updater(keras.optimizers.Adam(1e-3), slots, rows)}
+    values = num_keys**2
+    calls = {"rows": updater(RowAdam(1e-3), values, rows), "whole": updater(keras.optimizers.Adam(1e-3), values, rows)}
     found = compared(measure(calls, rounds, least), "whole")
     times = {"by rows, ms": found["rows_ms"], "whole, ms": found["whole_ms"]}
-    return {"slots": slots, **times, "whole / by rows": found["whole/rows"]}
+    return {"values": values, **times, "whole / by rows": found["whole/rows"]}
 
 
 def products(inner):
@@ -156,7 +156,7 @@ def capacity_row(name, inner, count, updates):
     row = {"layer": name, "pairs": count, "products a position": products(inner), "known": round(float(right), 3)}
     weights = None
     if isinstance(inner, ProductKeyMemory):
-        weights = ops.convert_to_numpy(inner.slot_weights(x))
+        weights = ops.convert_to_numpy(inner.value_weights(x))
         found = memory_usage(weights)
         row |= {"usage": round(found["usage"], 3), "KL": round(found["kl"], 2)}
     print(row, file=sys.stderr, flush=True)
@@ -196,7 +196,7 @@ def draw(rows, weights, path):
     for (name, found), style in zip(weights.items(), ("-", "--"), strict=True):
         right.plot(np.linspace(0, 1, len(found)), np.sort(found / found.sum())[::-1] * len(found), style, label=name)
     right.axhline(1, color="0.6", lw=0.8, ls=":")
-    right.set(yscale="log", ylim=(1e-3, None), xlabel="slots, most used first", ylabel="weight / uniform weight")
+    right.set(yscale="log", ylim=(1e-3, None), xlabel="values, most used first", ylabel="weight / uniform weight")
     right.legend(frameon=False, fontsize=8)
     for axes in (left, right):
         axes.spines[["top", "right"]].set_visible(False)

@@ -24,14 +24,16 @@ def memory():
     for axes, backend in zip(panels, ("tensorflow", "jax"), strict=True):
         for row in (row for row in rows if row["backend"] == backend):
             depths = [key for key in row if key.endswith(" layers")]
-            axes.plot([int(key.split()[0]) for key in depths], [row[key] for key in depths], "o-", label=row["memory"])
+            axes.plot(
+                [int(key.split()[0]) for key in depths], [row[key] for key in depths], "o-", label=row["activations"]
+            )
         axes.set(title={"tensorflow": "TensorFlow", "jax": "JAX"}[backend], xlabel="layers", xscale="log", yscale="log")
         axes.set_xticks([2, 4, 8, 16, 32], ["2", "4", "8", "16", "32"])
         axes.minorticks_off()
         axes.grid(alpha=0.3)
     panels[0].set_yticks([50, 100, 200, 500, 1000, 2000], ["50", "100", "200", "500", "1000", "2000"])
     panels[0].set_ylabel("temporary memory of a step, MiB")
-    panels[0].legend(title="memory=")
+    panels[0].legend(title="activations=")
     figure.tight_layout()
     figure.savefig(FIGURES / "reformer-memory.png", dpi=130)
 

@@ -20,17 +20,17 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BATCH, TIME, UNITS, HEADS, HIDDEN = 2, 1024, 128, 2, 512
 DEPTHS = (2, 4, 8, 16, 32)
-MEMORY = ("plain", "checkpoint", "reversible")
+ACTIVATIONS = ("plain", "checkpoint", "reversible")
 
 
-def make_stack(depth, memory):
+def make_stack(depth, activations):
     from zoo.attention import MultiHeadAttention
     from zoo.blocks import PreNorm
     from zoo.depth import ReversibleStack
     from zoo.feedforward import FeedForward
 
     blocks = [PreNorm(MultiHeadAttention(UNITS, HEADS), FeedForward(UNITS, HIDDEN)) for _ in range(depth)]
-    stack = ReversibleStack(blocks, memory)
+    stack = ReversibleStack(blocks, activations)
     stack.build((None, None, UNITS))
     return stack
 
@@ -84,11 +84,11 @@ def _temporary(text):
     return sum(int(line.split("size ")[1].split(",")[0]) for line in lines)
 
 
-def measure_memory(depth, memory):
+def measure_memory(depth, activations):
     import keras
     import numpy as np
 
-    stack = make_stack(depth, memory)
+    stack = make_stack(depth, activations)
     if keras.backend.backend() == "jax":
         step, trained = jax_step(stack)
         return jax_temporary(step, trained, np.zeros((BATCH, TIME, UNITS), "float32"))
@@ -216,9 +216,9 @@ def main(arguments=None):
     depths = DEPTHS[:2] if options.quick else DEPTHS
     rows = []
     for backend in ("tensorflow", "jax"):
-        for memory in MEMORY:
-            found = {f"{depth} layers": round(elsewhere(backend, "memory", depth, memory), 1) for depth in depths}
-            rows.append({"backend": backend, "memory": memory, **found})
+        for activations in ACTIVATIONS:
+            found = {f"{depth} layers": round(elsewhere(backend, "memory", depth, activations), 1) for depth in depths}
+            rows.append({"backend": backend, "activations": activations, **found})
             print(rows[-1], file=sys.stderr, flush=True)
     errors = elsewhere("tensorflow", "errors", [1, 6] if options.quick else [1, 6, 12, 24, 48, 96])
     lost = [

@@ -59,7 +59,7 @@ def ponder(run, labels, texts, answers):
     found = [None] * len(texts)
     for number, batch in enumerate(batches):
         taken = np.asarray(judge.predict_on_batch(batch))
-        for row, each in zip(batches.rows(number), taken, strict=False):
+        for row, each in zip(batches.examples(number), taken, strict=False):
             found[row] = each[each >= 0][::-1]  # the embedding has the last sentence first
     return found
 

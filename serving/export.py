@@ -19,7 +19,7 @@ from serving.settings import Settings, Trial
 __all__ = ["Settings", "Trial", "export", "newest"]
 
 
-def export(model, tokenizers, out, settings, version=None, say=lambda stage: None):
+def export(model, tokenizers, out, settings, version=None, log=lambda stage: None):
     """Write `out/name/version/` and return its path; nothing is left there if any step or the parity check fails.
 
     Args:
@@ -28,7 +28,7 @@ def export(model, tokenizers, out, settings, version=None, say=lambda stage: Non
         out: the model repository; TensorFlow Serving's `base_path` is `out/name`.
         settings: `Settings`.
         version: a positive integer; None is one more than the newest there.
-        say: called with a line per stage.
+        log: called with a line per stage.
 
     Raises:
         ValueError: the version exists or is not positive, the model is not float32, the backend is not TensorFlow, or
@@ -64,9 +64,9 @@ def export(model, tokenizers, out, settings, version=None, say=lambda stage: Non
     partial = home / f".{version}.{os.getpid()}.partial"
     try:
         partial.mkdir()
-        _write_files(kind, tokenizers, partial, say)
+        _write_files(kind, tokenizers, partial, log)
         partial = partial.rename(home / f".{version}.{os.getpid()}.checked")  # nothing depends on where it was written
-        _check(kind, tokenizers, partial, version, say)
+        _check(kind, tokenizers, partial, version, log)
         partial.rename(final)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -79,28 +79,28 @@ def newest(home):
     return max(versions, default=0)
 
 
-def _write_files(kind, tokenizers, directory, say):
-    say("writing model.keras and the SavedModel")
+def _write_files(kind, tokenizers, directory, log):
+    log("writing model.keras and the SavedModel")
     kind.model.save(directory / "model.keras")
     saved_model.write(kind, tokenizers, directory / "saved_model")
     for side, tokenizer in zip(kind.sides, tokenizers, strict=True):
         tokenizer.save(directory / f"{side}.spm")
     (directory / "recipe.toml").write_text(kind.settings.recipe, encoding="utf-8")
-    for row in {row.graph: row for row in kind.rows.values() if row.graph}.values():
-        say(f"writing {row.graph}")
-        graph = onnx_convert.convert(row.function, row.signature, directory / row.graph)
-        if kind.settings.int8 and row.int8:
-            onnx_convert.write(quantize(graph), directory / graph_file(row.graph, "int8"))
+    for function in {function.graph: function for function in kind.functions.values() if function.graph}.values():
+        log(f"writing {function.graph}")
+        graph = onnx_convert.convert(function.function, function.signature, directory / function.graph)
+        if kind.settings.int8 and function.int8:
+            onnx_convert.write(quantize(graph), directory / graph_file(function.graph, "int8"))
 
 
-def _check(kind, tokenizers, directory, version, say):
+def _check(kind, tokenizers, directory, version, log):
     """Parity, and what int8 changes; both are written down."""
     settings = kind.settings
     write_manifest(kind, directory, version)
-    say("checking parity in a fresh process")
+    log("checking parity in a fresh process")
     measured = {"parity": compare(kind, tokenizers, directory, list(settings.texts))}
     if settings.int8 and (settings.texts or settings.trial):
-        say("measuring int8")
+        log("measuring int8")
         measured["int8"] = report(directory, settings.texts, settings.trial)
     write_card(kind, directory, version, **measured)
     write_manifest(kind, directory, version, **measured)

@@ -29,9 +29,9 @@ def report(directory, texts, trial=None):
     some = [texts[index % len(texts)] for index in range(BATCH)]
     found, scores = [], {}
     for mode in runtimes["float32"].modes:
-        pair = [_answers(runtimes[name], texts, mode) for name in PRECISIONS]
-        alone = [_answers(runtimes["int8"], [text], mode, number)[0] for number, text in enumerate(texts[:BATCH])]
-        together = _answers(runtimes["int8"], some, mode)[: len(alone)]
+        pair = [_predictor(runtimes[name], texts, mode) for name in PRECISIONS]
+        alone = [_predictor(runtimes["int8"], [text], mode, number)[0] for number, text in enumerate(texts[:BATCH])]
+        together = _predictor(runtimes["int8"], some, mode)[: len(alone)]
         sizes = [(directory / graph_file(mode.graph, name)).stat().st_size for name in PRECISIONS]
         found.append(
             {
@@ -65,7 +65,7 @@ def medians(runtimes, texts, mode, rounds=ROUNDS):
     return {name: statistics.median(times) for name, times in taken.items()}
 
 
-def _answers(runtime, texts, mode, first=0):
+def _predictor(runtime, texts, mode, first=0):
     return [result.answer for result in runtime.run(texts, **mode.at(first))]
 
 

@@ -1,4 +1,4 @@
-"""The parts of an artefact, opened: manifest, graphs, tokenizers; and batches of rows through a graph."""
+"""The parts of an artefact, opened: manifest, graphs, tokenizers; and batches of sequences through a graph."""
 
 from pathlib import Path
 
@@ -8,11 +8,11 @@ from sentencepiece import SentencePieceProcessor
 from serving.artefact import check_files, damaged, find, read_manifest
 from serving.sessions import Graphs, run_options
 
-MAX_ROWS = 32  # sequences in one batch
+MAX_SEQUENCES = 32  # sequences in one batch
 MAX_IDS = 4096  # token ids in one batch, padding included
 
 
-def batches(lengths, max_rows=MAX_ROWS, max_ids=MAX_IDS):
+def batches(lengths, max_sequences=MAX_SEQUENCES, max_ids=MAX_IDS):
     """Partition positions into lists of similar length, longest first, each within both bounds.
 
     Longest first, so that the arena of ONNX Runtime reaches its size at once. A sequence longer
@@ -21,7 +21,7 @@ def batches(lengths, max_rows=MAX_ROWS, max_ids=MAX_IDS):
     groups = []
     for position in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
         group = groups[-1] if groups else None
-        if group and len(group) < max_rows and (len(group) + 1) * lengths[group[0]] <= max_ids:
+        if group and len(group) < max_sequences and (len(group) + 1) * lengths[group[0]] <= max_ids:
             group.append(position)
         else:
             groups.append([position])
@@ -73,7 +73,7 @@ class Loaded:
         names = [node.name for node in session.get_outputs()]
         return dict(zip(names, session.run(names, fed, run_options()), strict=True))
 
-    def rows(self, graph, sequences, **more):
+    def run_all(self, graph, sequences, **more):
         """Outputs by name for each sequence of ids, in their order; `more`: further inputs, a row for each sequence."""
         answers = [None] * len(sequences)
         for group in batches([len(sequence) for sequence in sequences]):

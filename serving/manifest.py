@@ -20,7 +20,7 @@ def write_manifest(kind, directory, version, parity=None, int8=None):
         "kind": kind.name,
         **kind.facts(),
         "signatures": [table.to_dict() for table in (kind.table("serving_default"), *kind.signatures())],
-        "graphs": {name: row.graph for name, row in kind.rows.items() if row.graph},
+        "graphs": {name: function.graph for name, function in kind.functions.items() if function.graph},
         "tokenizer": {side: f"{side}.spm" for side in kind.sides},
         "texts": list(settings.texts),
         "scores": settings.scores,

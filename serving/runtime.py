@@ -4,10 +4,10 @@ runtime = Runtime("build/demo/dates-gru-additive/1")
 runtime.run(["3. März 2021"])[0].text
 """
 
-from serving.answers import ANSWERS
-from serving.answers.attention import attention
-from serving.answers.results import Attention, Hypothesis, Label, Result, Sampling, Tags, Word
 from serving.loaded import Loaded
+from serving.predictors import PREDICTORS
+from serving.predictors.attention import attention
+from serving.predictors.results import Attention, Hypothesis, Label, Result, Sampling, Tags, Word
 
 __all__ = ["Attention", "Hypothesis", "Label", "Result", "Runtime", "Sampling", "Tags", "Word"]
 
@@ -29,27 +29,27 @@ class Runtime:
     def __init__(self, directory, *, threads=None, precision="float32", verify=False):
         loaded = Loaded(directory, threads, precision, verify)
         self.manifest, self.kind = loaded.manifest, loaded.manifest["kind"]
-        if self.kind not in ANSWERS:
+        if self.kind not in PREDICTORS:
             raise ValueError(
                 f"{loaded.directory} is of the kind {self.kind!r}, which this seqzoo does not know; it knows "
-                f"{list(ANSWERS)}. Install a newer seqzoo."
+                f"{list(PREDICTORS)}. Install a newer seqzoo."
             )
-        self._answers = ANSWERS[self.kind](loaded)
+        self._predictor = PREDICTORS[self.kind](loaded)
 
     @property
     def options(self):
         """Names of what `run` takes besides texts."""
-        return self._answers.options
+        return self._predictor.options
 
     @property
     def modes(self):
         """Every `Mode` in which it can be asked: one for each graph that answers to texts."""
-        return self._answers.modes
+        return self._predictor.modes
 
     @property
     def beams(self):
         """The beam widths that the artefact has a graph for, ascending; none where it does not search."""
-        return getattr(self._answers, "beams", ())
+        return getattr(self._predictor, "beams", ())
 
     def run(self, texts, **options):
         """One result per text, in their order.
@@ -74,7 +74,7 @@ class Runtime:
                 f"{self.manifest['name']} is an artefact of kind {self.kind!r} and takes "
                 f"{', '.join(self.options) or 'no option'}; received {', '.join(wrong)}. Leave out {', '.join(wrong)}."
             )
-        return self._answers.run(texts, **options)
+        return self._predictor.run(texts, **options)
 
     def score(self, texts):
         """`(log p, number of tokens)` of each text by a language model ("continue"); of a long one, of its beginning.
@@ -85,10 +85,10 @@ class Runtime:
         """
         if self.kind != "continue":
             raise ValueError(f"{self.manifest['name']} is of kind {self.kind!r}: only 'continue' scores texts.")
-        return self._answers.score(texts)
+        return self._predictor.score(texts)
 
     def attention(self, text, beam=None):
-        """`Attention` of the best output of `text`; see `serving.answers.attention`."""
+        """`Attention` of the best output of `text`; see `serving.predictors.attention`."""
         if self.kind != "generate":
             raise ValueError(f"{self.manifest['name']} is of kind {self.kind!r}: only 'generate' has an attention map.")
-        return attention(self._answers, text, beam)
+        return attention(self._predictor, text, beam)

@@ -6,7 +6,7 @@ from zoo.text.graph import GraphTokenizer
 
 
 def write(kind, tokenizers, directory):
-    """Write a model as a SavedModel: `serving_default`, from strings, and the kind's rows.
+    """Write a model as a SavedModel: `serving_default`, from strings, and the kind's exported functions.
 
     No signature has a scalar input and every output starts with the batch axis, so the server may batch requests.
     The tokenizers' models are part of the graph: there is no asset to lose. Loading it needs tensorflow_text's
@@ -20,7 +20,7 @@ def write(kind, tokenizers, directory):
     module = tf.Module()
     module.model_variables = [variable.value for variable in kind.model.variables]
     module.tokenizers = [GraphTokenizer(tokenizer.model_bytes) for tokenizer in tokenizers]
-    module.functions = {name: row.traced for name, row in kind.rows.items() if row.saved}
+    module.functions = {name: function.traced for name, function in kind.functions.items() if function.saved}
 
     def serving_default(*texts):
         return kind.strings(module.tokenizers, *texts)

@@ -5,7 +5,7 @@ from pathlib import Path
 from serving.artefact import check_files, read_manifest
 
 
-def verify(directory, say=lambda stage: None):
+def verify(directory, log=lambda stage: None):
     """The parity report of the artefact at `directory`.
 
     Compares every file with its SHA-256 first; then the Keras model in it answers over the grid, and a fresh process
@@ -17,7 +17,7 @@ def verify(directory, say=lambda stage: None):
     """
     directory = Path(directory)
     manifest = read_manifest(directory)
-    say("comparing hashes")
+    log("comparing hashes")
     check_files(directory, manifest)
     import keras
 
@@ -29,5 +29,5 @@ def verify(directory, say=lambda stage: None):
 
     kind = kind_of(keras.models.load_model(directory / "model.keras"), Settings.of(manifest))
     tokenizers = [Tokenizer.load(directory / manifest["tokenizer"][side]) for side in kind.sides]
-    say("checking parity in a fresh process")
+    log("checking parity in a fresh process")
     return compare(kind, tokenizers, directory, manifest["texts"])

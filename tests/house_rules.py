@@ -44,7 +44,7 @@ MAY_IMPORT_TENSORFLOW = {"zoo/text/graph.py", "zoo/training/steps/tensorflow.py"
 # The parity check opens a SavedModel in a process that must not import zoo.
 MAY_IMPORT_TENSORFLOW_TEXT = ("zoo/text/", "serving/parity/check.py")
 WITHOUT_FRAMEWORK = (
-    "serving/answers/",
+    "serving/predictors/",
     "serving/artefact.py",
     "serving/int8.py",
     "serving/loaded.py",

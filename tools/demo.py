@@ -19,7 +19,7 @@ TYPED = (
 )
 
 
-def say(line):
+def log(line):
     print(line, file=sys.stderr, flush=True)
 
 
@@ -45,7 +45,7 @@ def demonstrate(out, changes=()):
     run = out / "run"
     if (run / "recipe.toml").is_file():
         shutil.rmtree(run)  # of an earlier demo
-    say(f"training {recipe.name}: {recipe.description}")
+    log(f"training {recipe.name}: {recipe.description}")
     train(recipe, run)
 
     recipe, model, *tokenizers = trained = open_run(run)
@@ -60,18 +60,18 @@ def demonstrate(out, changes=()):
         scores={"split": "test", **{name: scores[name] for name in ("beam", "sentences", "exact_match")}},
         texts=TYPED,
     )
-    artefact = export(model, tokenizers, out, settings, say=say)
-    parity = verify(artefact, say=say)
-    say(f"verified {artefact}: largest difference {parity['max_abs_diff']:.1e}")
+    artefact = export(model, tokenizers, out, settings, log=log)
+    parity = verify(artefact, log=log)
+    log(f"verified {artefact}: largest difference {parity['max_abs_diff']:.1e}")
 
     runtime = Runtime(artefact)
     sources, targets = corpora.read(recipe, "test")
     answers = runtime.run(list(sources), beam=1)
     right = sum(answer.text == target for answer, target in zip(answers, targets, strict=True))
     exact_match = 100 * right / len(targets)
-    say(f"{exact_match:.2f} % of {len(targets)} held-out dates are exactly right")
+    log(f"{exact_match:.2f} % of {len(targets)} held-out dates are exactly right")
     for text, answer in zip(TYPED, runtime.run(list(TYPED)), strict=True):
-        say(f"  {text:<28} {answer.text}")
+        log(f"  {text:<28} {answer.text}")
     return {
         "exact_match": round(exact_match, 3),
         "parity_max_abs_diff": parity["max_abs_diff"],

@@ -51,7 +51,7 @@ def main(args):
         xla=args.xla,
         trial=trial(recipe, labels, args.split, args.data) if args.data or args.split else None,
     )
-    path = export(model, tokenizers, args.out, settings, args.version, say=lambda stage: print(stage, file=sys.stderr))
+    path = export(model, tokenizers, args.out, settings, args.version, log=lambda stage: print(stage, file=sys.stderr))
     manifest = read_manifest(path)
     if args.json:
         difference = manifest["parity"]["max_abs_diff"]

@@ -15,7 +15,7 @@ def main(args):
     from serving.verify import verify
 
     path = resolve(args.directory)
-    report = verify(path, say=lambda stage: print(stage, file=sys.stderr))
+    report = verify(path, log=lambda stage: print(stage, file=sys.stderr))
     if args.json:
         print(json.dumps({"path": str(path), **report}, indent=2))
     else:

@@ -32,7 +32,7 @@ def vjp(function, inputs, upstream):
         return output, list(pull(upstream))
     raise ValueError(
         "Recomputing activations needs the tensorflow or the jax backend. Received: "
-        f'{keras.backend.backend()!r}. Choose memory="plain".'
+        f'{keras.backend.backend()!r}. Choose activations="plain".'
     )
 
 
@@ -92,7 +92,7 @@ class Piece:
             raise ValueError(
                 "A layer whose activations are recomputed must not change variables or add losses, because it runs "
                 f"twice. Received a layer that changes {changed} and adds {len(scope.losses)} losses. Take "
-                'memory="plain", or other layers.'
+                'activations="plain", or other layers.'
             )
         return output
 

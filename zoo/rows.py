@@ -45,8 +45,8 @@ def tapping(taps):
 
 
 def mixed_rows(table, indices, weights):
-    """`o_t = sum_j weights[t, j] table[indices[t, j]]`: a table `(slots, units)`, `(positions, rows)` -> `(positions,
-    units)` in the table's dtype.
+    """`o_t = sum_j weights[t, j] table[indices[t, j]]`: a table `(table_rows, units)`,
+    `(positions, rows)` -> `(positions, units)` in the table's dtype.
 
     The table is never copied or cast as a whole, and neither is its gradient, if the optimizer agrees
     (`zoo.training.RowAdam`).

@@ -12,7 +12,7 @@ from zoo.specs import Signature
 
 
 @dataclass(frozen=True)
-class Row:
+class ExportedFunction:
     """A signature, what computes it, and where it goes.
 
     Args:
@@ -57,13 +57,13 @@ class Kind:
     def __init__(self, model, settings):
         self.model, self.settings = model, settings
         self.tables = model.signatures()
-        self.rows = {row.name: row for row in self.make_rows()}
+        self.functions = {function.name: function for function in self.make_functions()}
 
     def table(self, name):
         return find(self.tables, name)
 
-    def make_rows(self):
-        """A `Row` for every signature but the one of strings."""
+    def make_functions(self):
+        """An `ExportedFunction` for every signature but the one of strings."""
         raise NotImplementedError
 
     def strings(self, tokenizers, text):
@@ -79,7 +79,7 @@ class Kind:
         raise NotImplementedError
 
     def cases(self, vocabularies):
-        """`(row name, inputs)` of the parity check; "drive" steps through `target_ids`, see `expected_logits`."""
+        """`(function name, inputs)` of the parity check; "drive" steps through `target_ids`, see `expected_logits`."""
         raise NotImplementedError
 
     def facts(self):
@@ -87,10 +87,10 @@ class Kind:
         return {}
 
     def ask(self, name, **inputs):
-        """A row's answer as arrays."""
+        """What the exported function `name` answers, as arrays."""
         tensors = {key: tf.constant(value) for key, value in inputs.items()}
-        return {key: value.numpy() for key, value in self.rows[name].traced(**tensors).items()}
+        return {key: value.numpy() for key, value in self.functions[name].traced(**tensors).items()}
 
     def signatures(self):
-        """The rows' tables."""
-        return [row.signature for row in self.rows.values()]
+        """The signatures of the exported functions."""
+        return [function.signature for function in self.functions.values()]

@@ -3,7 +3,7 @@
 import numpy as np
 import tensorflow as tf
 
-from serving.kinds.base import Kind, Row
+from serving.kinds.base import ExportedFunction, Kind
 from serving.pairs import pair
 from serving.parity.grid import grid
 from serving.signatures import pair_probabilities, probabilities
@@ -17,17 +17,17 @@ class Classify(Kind):
     name = "classify"
     function = staticmethod(probabilities)
 
-    def make_rows(self):
+    def make_functions(self):
         if len(self.settings.labels) != self.model.num_labels:
             raise ValueError(
                 f"Export needs a name for each label: the model has {self.model.num_labels}, received "
                 f"{len(self.settings.labels)}. They stand in the run's labels.json, in the order of their ids."
             )
-        return [Row(self.table(self.name), self.function(self.model), "model.onnx", int8=True)]
+        return [ExportedFunction(self.table(self.name), self.function(self.model), "model.onnx", int8=True)]
 
     def strings(self, tokenizers, text):
         (tokenizer,) = tokenizers
-        found = self.rows[self.name].traced(*tokenizer.encode(text))["probabilities"]
+        found = self.functions[self.name].traced(*tokenizer.encode(text))["probabilities"]
         return {"label": self._best(found), "probabilities": found}
 
     def _best(self, found):
@@ -58,7 +58,7 @@ class Compare(Classify):
 
     def strings(self, tokenizers, first_text, second_text):
         sides = (part for text in (first_text, second_text) for part in tokenizers[0].encode(text))
-        found = self.rows[self.name].traced(*sides)["probabilities"]
+        found = self.functions[self.name].traced(*sides)["probabilities"]
         return {"label": self._best(found), "probabilities": found}
 
     def asked(self, texts):
@@ -99,7 +99,7 @@ class Tag(Classify):
     def strings(self, tokenizers, text):
         (tokenizer,) = tokenizers
         token_ids, lengths, found = tokenizer.encode_words(text)
-        all_ = self.rows[self.name].traced(token_ids, lengths)["probabilities"]
+        all_ = self.functions[self.name].traced(token_ids, lengths)["probabilities"]
         first = tf.gather(all_, found["first"], batch_dims=1)
         there = tf.sequence_mask(found["word_counts"])
         return {

@@ -6,7 +6,7 @@ import numpy as np
 import tensorflow as tf
 
 from serving.driver import driver
-from serving.kinds.base import Kind, Row
+from serving.kinds.base import ExportedFunction, Kind
 from serving.parity.grid import FIRST_WORD, grid
 from serving.signatures import generation, sampling, scoring, text_scoring
 from zoo.text.special import BOS, EOS
@@ -25,7 +25,7 @@ class Generate(Kind):
     score_graph = None
     _teacher = None
 
-    def make_rows(self):
+    def make_functions(self):
         model, settings = self.model, self.settings
         most, alpha = settings.max_length, settings.alpha
         model.start(model.encode(np.zeros((1, 1), "int32"), np.ones(1, "int32")), 1, most)  # says where it is too long
@@ -34,22 +34,22 @@ class Generate(Kind):
         def search(name, beams, **kwargs):
             table = self.table("greedy" if beams == 1 else "tokens").fix(beams=beams, **sizes)
             function = generation(model, beams, most, alpha, growing=not kwargs.get("xla"))
-            return Row(dataclasses.replace(table, name=name), function, **kwargs)
+            return ExportedFunction(dataclasses.replace(table, name=name), function, **kwargs)
 
-        rows = [
+        searches = [
             search(name, beams, graph=graph_name(beams, settings), int8=True, saved=name in ("greedy", "tokens"))
             for name, beams in {"greedy": 1, "tokens": settings.beams[0], **self._more_beams()}.items()
         ]
         if settings.xla:
-            rows.append(search("tokens_xla", settings.beams[0], xla=True))
+            searches.append(search("tokens_xla", settings.beams[0], xla=True))
         sample = self.table("sample").fix(samples=1, **sizes)
         pair = driver(model, self.remembers)
         return [
-            *rows,
-            Row(sample, sampling(model, most), "sample.onnx", int8=True),
-            Row(self.table("score"), self.scoring(model), self.score_graph, int8=True),
-            Row(*pair["encode"], "encoder.onnx", saved=False),
-            Row(*pair["step"], "step.onnx", saved=False),
+            *searches,
+            ExportedFunction(sample, sampling(model, most), "sample.onnx", int8=True),
+            ExportedFunction(self.table("score"), self.scoring(model), self.score_graph, int8=True),
+            ExportedFunction(*pair["encode"], "encoder.onnx", saved=False),
+            ExportedFunction(*pair["step"], "step.onnx", saved=False),
         ]
 
     def _more_beams(self):
@@ -57,7 +57,7 @@ class Generate(Kind):
 
     def strings(self, tokenizers, text):
         source, target = tokenizers
-        found = self.rows["tokens"].traced(*source.encode(text))
+        found = self.functions["tokens"].traced(*source.encode(text))
         best, length = found["output_ids"][:, 0], found["output_lengths"][:, 0]
         return {"output_text": target.decode(best, length), "scores": found["scores"][:, 0]}
 
@@ -68,7 +68,7 @@ class Generate(Kind):
         return {"output_text": np.array(target.decode([written])[0]), "scores": found["scores"][0, 0]}
 
     def _best(self, ids, end=0):
-        """The answer of row "tokens" to `ids` less the last `end`, and the ids of its best output."""
+        """The answer of the function "tokens" to `ids` less the last `end`, and the ids of its best output."""
         found = self.ask("tokens", token_ids=np.array([ids], "int32"), lengths=np.array([len(ids) - end], "int32"))
         return found, found["output_ids"][0, 0, : found["output_lengths"][0, 0]].tolist()
 
@@ -144,7 +144,7 @@ class Generate(Kind):
         return {name: value[same] for name, value in inputs.items()} if same.any() else inputs
 
     def facts(self):
-        settings, step = self.settings, self.rows["step"].signature
+        settings, step = self.settings, self.functions["step"].signature
         return {
             "generation": {str(beams): graph_name(beams, settings) for beams in sorted({1, *settings.beams})},
             "default_beam": settings.beams[0],
@@ -167,7 +167,7 @@ class Continue(Generate):
         (tokenizer,) = tokenizers
         token_ids, lengths = tokenizer.encode(text)
         lengths -= 1  # without EOS, which is padding now
-        found = self.rows["tokens"].traced(token_ids, lengths)
+        found = self.functions["tokens"].traced(token_ids, lengths)
         best, length = found["output_ids"][:, 0], found["output_lengths"][:, 0]
         output = tokenizer.decode_after(token_ids, lengths, best, length)
         return {"output_text": output, "scores": found["scores"][:, 0]}

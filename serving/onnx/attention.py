@@ -20,7 +20,7 @@ extend = MultiHeadAttention.extend
 def native_attention():
     """While open, `MultiHeadAttention` traces to the fused operator. For conversion only.
 
-    A pool of static slots is traced as it is: only one that grows has an operator.
+    A pool of static entries is traced as it is: only one that grows has an operator.
     """
     with replaced(MultiHeadAttention, mix=_mix, mix_all=_mix_all, extend=_extend):
         yield
@@ -47,10 +47,10 @@ def _mix_all(layer, query, key, value, value_mask=None, causal=False):
     return tf.where(tf.reduce_any(value_mask, axis=1)[:, None, None], mixed, 0.0)
 
 
-def _extend(layer, query, key, value, cache, seen, slot):
-    """Stand-in for `MultiHeadAttention.extend`: the operator appends, too. A beam always sees its own new slot."""
-    if slot is not None:
-        return extend(layer, query, key, value, cache, seen, slot)
+def _extend(layer, query, key, value, cache, seen, write_index):
+    """Stand-in for `MultiHeadAttention.extend`: the operator appends, too. A beam always sees its own new entry."""
+    if write_index is not None:
+        return extend(layer, query, key, value, cache, seen, write_index)
     bias = None if seen is None else _bias(seen, query)
     held = query.shape[0], layer.num_heads, None, layer.head_dim
     inputs = [query, key, value, None, None, bias, cache["keys"], cache["values"]]
@@ -72,7 +72,7 @@ def _attention(layer, inputs, shapes, **attributes):
 
 
 def _bias(mask, query):
-    """What is added to the scores, `(batch | 1, 1, time, slots)`: 0 where the mask holds, far below elsewhere."""
+    """What is added to the scores, `(batch | 1, 1, time, entries)`: 0 where the mask holds, far below elsewhere."""
     bias = tf.expand_dims(tf.where(mask, 0.0, MASKED), 1)
     if mask.shape[1] == query.shape[1]:
         return bias

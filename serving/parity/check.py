@@ -59,7 +59,7 @@ def check(directory, arrays):
     _check_operations(report, directory)
     for name, inputs, outputs in _cases(arrays):
         where = ", ".join(f"{key} {list(value.shape)}" for key, value in inputs.items())
-        for engine, answer in _answers(name, inputs, loaded, sessions):
+        for engine, answer in _predictor(name, inputs, loaded, sessions):
             report.same(f"outputs of {engine} {name}", sorted(outputs), sorted(answer))
             for key in outputs.keys() & answer.keys():
                 report.compare(f"{engine} {name} {key}", where, outputs[key], answer[key])
@@ -82,7 +82,7 @@ def _cases(arrays):
         yield name, sides["in"], sides["out"]
 
 
-def _answers(name, inputs, loaded, sessions):
+def _predictor(name, inputs, loaded, sessions):
     """`(engine, outputs)` of every engine that has the signature."""
     if name == "drive":
         yield "ONNX", _drive(sessions["encode"], sessions["step"], **inputs)

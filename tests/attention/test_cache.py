@@ -15,23 +15,23 @@ def numbers(batch, beams, start):
     return np.broadcast_to(content, (batch, 3, beams, 5)).astype("float32")
 
 
-def grown(steps=3, slots=0, static=False):
-    keys = {name: np.zeros((2, 3, slots, 5), "float32") for name in ("keys", "values")}
+def grown(steps=3, entries=0, static=False):
+    keys = {name: np.zeros((2, 3, entries, 5), "float32") for name in ("keys", "values")}
     keys = pool.add_room(keys, 2 * steps) if static else keys
     for step in range(steps):
-        slot = slots + 2 * step if static else None
-        keys = pool.append(keys, numbers(2, 2, 10 * step), numbers(2, 2, 100 * step), slot)
+        write_index = entries + 2 * step if static else None
+        keys = pool.append(keys, numbers(2, 2, 10 * step), numbers(2, 2, 100 * step), write_index)
     return {name: ops.convert_to_numpy(leaf) for name, leaf in keys.items()}
 
 
-@pytest.mark.parametrize("slots", [0, 3])
-def test_static_and_growing_pools_hold_the_same(slots):
-    growing, static = grown(slots=slots), grown(slots=slots, static=True)
+@pytest.mark.parametrize("entries", [0, 3])
+def test_static_and_growing_pools_hold_the_same(entries):
+    growing, static = grown(entries=entries), grown(entries=entries, static=True)
     for name, factor in (("keys", 10), ("values", 100)):
         np.testing.assert_array_equal(growing[name], static[name])
-        assert growing[name].shape == (2, 3, slots + 6, 5)
+        assert growing[name].shape == (2, 3, entries + 6, 5)
         np.testing.assert_array_equal(
-            growing[name][1, 2, slots:, 4], np.add.outer(factor * np.arange(3), [2, 3]).ravel()
+            growing[name][1, 2, entries:, 4], np.add.outer(factor * np.arange(3), [2, 3]).ravel()
         )
 
 
@@ -40,7 +40,7 @@ def test_a_beam_sees_its_own_new_slot():
     expected = np.concatenate([seen, np.broadcast_to(np.eye(3, dtype=bool), (2, 3, 3))], axis=2)
     np.testing.assert_array_equal(ops.convert_to_numpy(pool.extend_seen(seen, 3)), expected)
     room = np.pad(seen, ((0, 0), (0, 0), (0, 3)))
-    np.testing.assert_array_equal(ops.convert_to_numpy(pool.extend_seen(room, 3, slot=2)), expected)
+    np.testing.assert_array_equal(ops.convert_to_numpy(pool.extend_seen(room, 3, write_index=2)), expected)
 
 
 def operations(max_length):

@@ -168,7 +168,7 @@ def test_steps_are_the_causal_pass_of_one_chunk(chunk_length):
     for position in range(13):
         new, seen = x[:, position : position + 1], np.broadcast_to(np.arange(13) <= position, (2, 1, 13))
         output, growing = layer.step(new, growing)
-        other, static = layer.step(new, static, seen, slot=position)
+        other, static = layer.step(new, static, seen, write_index=position)
         for found in (output, other):
             np.testing.assert_allclose(ops.convert_to_numpy(found)[:, 0], expected[:, position], atol=1e-5)
 

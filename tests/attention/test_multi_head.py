@@ -121,7 +121,7 @@ def test_steps_are_the_causal_pass():
         new = x[:, position : position + 1]
         seen = np.broadcast_to(np.arange(7) <= position, (2, 1, 7))
         output, growing = layer.step(new, growing)
-        other, static = layer.step(new, static, seen, slot=position)
+        other, static = layer.step(new, static, seen, write_index=position)
         assert growing["keys"].shape[2] == position + 1 and static["keys"].shape[2] == 7
         for found in (output, other):
             np.testing.assert_allclose(ops.convert_to_numpy(found)[:, 0], expected[:, position], atol=1e-5)

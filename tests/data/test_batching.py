@@ -28,7 +28,7 @@ def same(one, other):
 def test_a_batch_spells_its_pairs(corpus, batches):
     sources, targets = corpus
     for step in range(batches.steps_per_epoch):
-        batch, rows = batches.batch(step), batches.rows(step)
+        batch, rows = batches.batch(step), batches.examples(step)
         for i, row in enumerate(rows):
             source, target = sources[row] + [EOS], targets[row]
             n, m = len(source), len(target) + 1
@@ -65,7 +65,7 @@ def test_every_pair_once_an_epoch(batches):
     steps = batches.steps_per_epoch
     assert len(list(batches)) == len(batches) == steps
     for epoch in (0, 1, 5):
-        rows = np.concatenate([batches.rows(epoch * steps + i) for i in range(steps)])
+        rows = np.concatenate([batches.examples(epoch * steps + i) for i in range(steps)])
         assert sorted(rows) == list(range(PAIRS))
 
 
@@ -81,7 +81,7 @@ def test_a_batch_depends_on_seed_and_step_alone(corpus, batches):
 
 def test_without_shuffling_every_epoch_keeps_the_order(corpus):
     batches = Batches(*corpus, batch_size=7, num_buckets=1, shuffle=False)
-    rows = np.concatenate([batches.rows(step) for step in range(len(batches))])
+    rows = np.concatenate([batches.examples(step) for step in range(len(batches))])
     assert rows.tolist() == list(range(PAIRS))
     assert same(batches.batch(2), batches.batch(2 + 3 * len(batches)))
 
@@ -90,7 +90,7 @@ def test_long_pairs_are_dropped_and_counted():
     sources, targets = [[5] * 3, [5] * 4, [5], [5]], [[6], [6], [6] * 3, [6] * 4]
     batches = Batches(sources, targets, batch_size=4, max_length=4)
     assert batches.dropped == 2
-    assert sorted(batches.rows(0)) == [0, 2]
+    assert sorted(batches.examples(0)) == [0, 2]
     with pytest.raises(ValueError, match="4 are longer than max_length=1"):
         Batches(sources, targets, batch_size=4, max_length=1)
 

@@ -34,7 +34,7 @@ def test_a_text_has_one_label():
     assert len(batches.shapes) == 2
     seen = []
     for step, batch in enumerate(batches):
-        rows = batches.rows(step)
+        rows = batches.examples(step)
         seen += list(rows)
         assert batch["token_ids"].shape[0] == batch["labels"].size == batch["weights"].size == 4
         assert batch["token_ids"].shape[1:] in batches.shapes
@@ -55,7 +55,7 @@ def test_a_text_has_one_label():
 def test_a_tag_stands_at_the_first_piece_of_its_word():
     batches = TaggedBatches(SENTENCES, TAGS, batch_size=4, num_buckets=2, seed=3)
     for step, batch in enumerate(batches):
-        rows = batches.rows(step)
+        rows = batches.examples(step)
         for i, row in enumerate(rows):
             expected = [
                 (tag if place == 0 else 0, float(place == 0))
@@ -77,7 +77,7 @@ def test_noise_is_a_pure_function_of_seed_and_step(kind, labels):
     for step in (5, 0, 40, 5):
         assert same(one.batch(step), other.batch(step))
     assert not same(make(4).batch(0), one.batch(0))
-    row, step = one.rows(2)[0], 2
+    row, step = one.examples(2)[0], 2
     assert joined(SENTENCES[row]) == one.batch(step)["token_ids"][0, 1 : 1 + len(joined(SENTENCES[row]))].tolist()
     if kind is TaggedBatches:
         assert one.batch(step)["weights"][0].sum() == len(SENTENCES[row])

@@ -31,7 +31,7 @@ def attention(kind, seed):
     return LSHAttention(6, 2, **settings) if kind == "lsh" else MultiHeadAttention(6, 2)
 
 
-def made(memory, kind="lsh", cross=False, macaron=False, dropout=0.0, depth=3):
+def made(activations, kind="lsh", cross=False, macaron=False, dropout=0.0, depth=3):
     """Stacks of the same arguments have the same weights."""
 
     def block(seed):
@@ -44,7 +44,7 @@ def made(memory, kind="lsh", cross=False, macaron=False, dropout=0.0, depth=3):
             parts["first"] = FeedForward(6, 4)
         return (Macaron if macaron else PreNorm)(**parts, dropout=dropout, seed=10 * seed)
 
-    stack = ReversibleStack([block(seed) for seed in range(depth)], memory)
+    stack = ReversibleStack([block(seed) for seed in range(depth)], activations)
     stack.build((None, None, 6), (None, None, 6))
     generator = np.random.default_rng(3)
     for weight in stack.trainable_weights:
@@ -93,12 +93,12 @@ CONFIGURATIONS = [
 
 
 @pytest.mark.parametrize("settings", CONFIGURATIONS)
-@pytest.mark.parametrize("memory", ["checkpoint", "reversible"])
-def test_gradients_are_those_of_keeping_everything(memory, settings, float64):
+@pytest.mark.parametrize("activations", ["checkpoint", "reversible"])
+def test_gradients_are_those_of_keeping_everything(activations, settings, float64):
     """To the last digits of float64, with dropout, buckets drawn for the step, chunks, padding and a memory."""
     plain = made("plain", **settings)
     expected = gradients(plain, dtype="float64")
-    found = gradients(made(memory, **settings), dtype="float64")
+    found = gradients(made(activations, **settings), dtype="float64")
     np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
     assert difference(found, expected) < 1e-9
     unseen, weights = unseen_weights(plain), plain.trainable_weights
@@ -107,8 +107,8 @@ def test_gradients_are_those_of_keeping_everything(memory, settings, float64):
     assert all(np.abs(each).max() > 1e-6 for each in [*sources, *seen]), "every source and weight has a gradient"
 
 
-@pytest.mark.parametrize("memory", ["checkpoint", "reversible"])
-def test_buckets_are_those_of_the_forward_pass(memory, monkeypatch):
+@pytest.mark.parametrize("activations", ["checkpoint", "reversible"])
+def test_buckets_are_those_of_the_forward_pass(activations, monkeypatch):
     """Nothing is hashed in the backward pass: in 16 bits it would find other buckets."""
     hashed = []
 
@@ -117,16 +117,16 @@ def test_buckets_are_those_of_the_forward_pass(memory, monkeypatch):
         return hash_vectors(x, rotations)
 
     monkeypatch.setattr("zoo.attention.lsh.hash_vectors", spy)
-    gradients(made(memory))
+    gradients(made(activations))
     assert len(hashed) == 3
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("memory", ["checkpoint", "reversible"])
-def test_compiled_gradients_are_those_of_keeping_everything(memory, float64):
+@pytest.mark.parametrize("activations", ["checkpoint", "reversible"])
+def test_compiled_gradients_are_those_of_keeping_everything(activations, float64):
     settings = {"cross": True, "dropout": 0.3}
     expected = gradients(made("plain", **settings), compiled=True, dtype="float64")
-    assert difference(gradients(made(memory, **settings), compiled=True, dtype="float64"), expected) < 1e-9
+    assert difference(gradients(made(activations, **settings), compiled=True, dtype="float64"), expected) < 1e-9
 
 
 ON_JAX = """
@@ -145,8 +145,8 @@ def gradients(stack):
     return [np.asarray(each) for each in jax.tree.leaves([outputs, *found])]
 
 expected = gradients(here.made("plain", cross=True, dropout=0.3))
-for memory in ("checkpoint", "reversible"):
-    assert here.difference(gradients(here.made(memory, cross=True, dropout=0.3)), expected) < 2e-6, memory
+for activations in ("checkpoint", "reversible"):
+    assert here.difference(gradients(here.made(activations, cross=True, dropout=0.3)), expected) < 2e-6, activations
 """
 
 
@@ -215,10 +215,10 @@ def test_mixed_precision_keeps_its_streams_in_float32():
     """A small step on a large stream is not lost, and gradients are those of keeping everything."""
     keras.config.set_dtype_policy("mixed_bfloat16")
     try:
-        stacks = {memory: made(memory, kind="multi_head") for memory in ("plain", "reversible")}
+        stacks = {activations: made(activations, kind="multi_head") for activations in ("plain", "reversible")}
     finally:
         keras.config.set_dtype_policy("float32")
-    found = {memory: gradients(stack) for memory, stack in stacks.items()}
+    found = {activations: gradients(stack) for activations, stack in stacks.items()}
     assert difference(found["reversible"], found["plain"]) < 5e-3
     for stack in stacks.values():
         assert stack(X).dtype == "bfloat16"
@@ -248,14 +248,14 @@ class Penalty(layers.Layer):
         return x
 
 
-@pytest.mark.parametrize("memory", ["checkpoint", "reversible"])
+@pytest.mark.parametrize("activations", ["checkpoint", "reversible"])
 @pytest.mark.parametrize(
     ("inner", "message"), [(layers.BatchNormalization, "changes.*moving_mean"), (Penalty, "adds 1 losses")]
 )
-def test_what_cannot_run_twice_is_refused(inner, message, memory):
-    stack = ReversibleStack([PreNorm(MultiHeadAttention(6, 2), Statistics(inner()))], memory)
+def test_what_cannot_run_twice_is_refused(inner, message, activations):
+    stack = ReversibleStack([PreNorm(MultiHeadAttention(6, 2), Statistics(inner()))], activations)
     stack(X)
-    with pytest.raises(ValueError, match=f'(?s){message}.*memory="plain"'):
+    with pytest.raises(ValueError, match=f'(?s){message}.*activations="plain"'):
         stack(X, training=True)
     plain = ReversibleStack([PreNorm(MultiHeadAttention(6, 2), Statistics(inner()))], "plain")
     assert plain(X, training=True).shape == X.shape
@@ -270,3 +270,9 @@ def test_settings_are_checked():
         ReversibleStack([make_block("pre_norm")])(X, memory=MEMORY)
     with pytest.raises(ValueError, match="needs a memory"):
         ReversibleStack([make_block("pre_norm", cross=True)])(X, training=True)
+
+
+def test_files_with_the_former_name_of_activations_load():
+    config = made("checkpoint").get_config()
+    config["memory"] = config.pop("activations")
+    assert ReversibleStack.from_config(config).activations == "checkpoint"

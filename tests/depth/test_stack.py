@@ -75,22 +75,22 @@ def prompt(stack):
 @pytest.mark.parametrize("prompted", [False, True])
 @pytest.mark.parametrize("beams", [1, 3])
 def test_a_state_grows_or_stays(beams, prompted):
-    """By one slot a beam and step; a static one has all of them from the start, and never changes its shapes."""
+    """By one entry a beam and step; a static one has all of them from the start, and never changes its shapes."""
     stack = made(2, 6, 2, 8)
-    slots = 4 if prompted else 0
+    entries = 4 if prompted else 0
     given = {"beams": beams, "prompt": prompt(stack) if prompted else None}
     growing, static = stack.start(3, **given), stack.start(3, max_length=5, **given)
     shapes = shapes_of(static)
-    assert static["caches"][0]["keys"].shape == (3, 2, slots + 5 * beams, 3)
+    assert static["caches"][0]["keys"].shape == (3, 2, entries + 5 * beams, 3)
     assert ("seen" in growing) == (prompted or beams > 1), "one beam without a prompt sees all there is"
     x = np.repeat(X[:, :1], beams, axis=1)
     for step in range(3):
         (one, growing), (other, static) = stack.step(x, growing), stack.step(x, static)
         np.testing.assert_allclose(*map(ops.convert_to_numpy, (one, other)), atol=1e-5)
         assert shapes_of(static) == shapes
-        assert growing["caches"][1]["values"].shape == (3, 2, slots + (step + 1) * beams, 3)
+        assert growing["caches"][1]["values"].shape == (3, 2, entries + (step + 1) * beams, 3)
         assert int(growing["position"]) == int(static["position"]) == step + 1
-        assert int(static["slot"]) == slots + (step + 1) * beams
+        assert int(static["write_index"]) == entries + (step + 1) * beams
 
 
 @pytest.mark.parametrize("max_length", [None, 5])

@@ -163,7 +163,7 @@ def test_spelled_words_are_sums_over_their_pieces():
     """Three words of two, one and two pieces, and padding, against sums in NumPy."""
     layer, random = SpelledEmbedding(9, 5, features=3, buckets=7), np.random.default_rng(0)
     table, starts = random.integers(7, size=(9, 3)), np.array([1, 1, 1, 1, 1, 0, 0, 1, 1])
-    layer.spell(table, starts)
+    layer.set_features(table, starts)
     ids, words = np.array([[4, 5, 7, 8, 6, 0, 0]], "int32"), [[0, 1], [2], [3, 4], [5], [6]]
     matrix, spelling = (ops.convert_to_numpy(each).astype("float64") for each in (layer.matrix, layer.spelling))
     pieces = np.array([matrix[i] + sum(spelling[f] for f in table[i]) / np.sqrt(3) for i in ids[0]])
@@ -175,7 +175,7 @@ def test_spelled_words_are_sums_over_their_pieces():
 
 def test_spelling_is_never_hidden():
     layer = SpelledEmbedding(9, 5, features=2, dropout=0.5, seed=1)
-    layer.spell(np.zeros((9, 2), "int32"), np.ones(9, "int32"))
+    layer.set_features(np.zeros((9, 2), "int32"), np.ones(9, "int32"))
     layer.matrix.assign(ops.zeros((9, 5)))
     ids = np.arange(9, dtype="int32")[None]
     plain, hidden = (ops.convert_to_numpy(layer(ids, training=training)) for training in (False, True))

@@ -1,4 +1,4 @@
-"""Product-key memory: the same slots as a search through all keys, the paper's equation, the mask, usage and KL."""
+"""Product-key memory: the same values as a search through all keys, the paper's equation, the mask, usage and KL."""
 
 import keras
 import numpy as np
@@ -56,7 +56,7 @@ VALUES = st.integers(-4, 4).map(float)  # small numbers, so that sums are exact 
 @settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(arrays("float32", (2, 3, 6), elements=VALUES), st.integers(1, 36))
 def test_selection_is_the_best_with_ties_too(halves, k):
-    """Of equal sums any may be taken: their scores are the best there are, and no slot comes twice."""
+    """Of equal sums any may be taken: their scores are the best there are, and no value comes twice."""
     scores, indices = map(ops.convert_to_numpy, product_top_k(*map(ops.convert_to_tensor, halves), k))
     sums = (halves[0][:, :, None] + halves[1][:, None, :]).reshape(3, 36)
     np.testing.assert_array_equal(scores, -np.sort(-sums, axis=-1)[:, :k])
@@ -145,12 +145,12 @@ def test_memories_stand_in_any_stack_and_steps_are_the_full_pass():
         np.testing.assert_allclose(ops.convert_to_numpy(output)[:, 0], expected[:, position], atol=1e-4)
 
 
-def test_slot_weights_count_what_is_read():
+def test_value_weights_count_what_is_read():
     layer = made()
     indices, weights = map(ops.convert_to_numpy, layer.select(X))
     expected = np.zeros(49)
     np.add.at(expected, indices[MASK].ravel(), weights[MASK].ravel())
-    received = ops.convert_to_numpy(layer.slot_weights(X, MASK))
+    received = ops.convert_to_numpy(layer.value_weights(X, MASK))
     np.testing.assert_allclose(received, expected, atol=1e-5)
     np.testing.assert_allclose(received.sum(), MASK.sum() * 2, atol=1e-4)
 
@@ -178,7 +178,7 @@ def test_batch_norm_removes_what_all_inputs_share():
         layer = ProductKeyMemory(32, 32, 4, 8, 16, query_norm, seed=1)
         for _ in range(40 if query_norm else 1):
             layer(x, training=True)
-        found[query_norm] = memory_usage(layer.slot_weights(x))
+        found[query_norm] = memory_usage(layer.value_weights(x))
     assert found["batch"]["usage"] > found[None]["usage"] + 0.1
     assert found["batch"]["kl"] < found[None]["kl"] / 3
 

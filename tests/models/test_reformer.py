@@ -69,7 +69,9 @@ def test_a_compiled_training_step_does_not_depend_on_what_is_kept(make):
 
 
 def test_make_reformer_stack_says_it_all():
-    made = stack(cross=True, hashing={"num_buckets": [4, 6], "rounds": 3}, chunks=5, memory="checkpoint", dropout=0.2)
+    made = stack(
+        cross=True, hashing={"num_buckets": [4, 6], "rounds": 3}, chunks=5, activations="checkpoint", dropout=0.2
+    )
     assert made.memory == "checkpoint" and len(made.blocks) == 2
     for block in made.blocks:
         assert isinstance(block.attention, LSHAttention) and isinstance(block.cross_attention, MultiHeadAttention)

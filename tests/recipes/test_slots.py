@@ -107,9 +107,9 @@ def test_training_refuses_them_before_it_reads_anything(tmp_path):
 def test_a_command_line_fills_a_slot_and_changes_what_is_in_it(tmp_path):
     path = tmp_path / "small.toml"
     path.write_text(recipes.dumps(recipe("reformer")), encoding="utf-8")
-    changed = recipes.load(path, ["attention.rounds=4", "attention.resample=true", "depth.memory=plain"])
+    changed = recipes.load(path, ["attention.rounds=4", "attention.resample=true", "depth.activations=plain"])
     assert changed.attention == KINDS["reformer"]["attention"] | {"rounds": 4, "resample": True}
-    assert changed.depth == {"layer": "reversible", "memory": "plain"}
+    assert changed.depth == {"layer": "reversible", "activations": "plain"}
     assert recipes.load(path, ["attention=multi_head"]).attention == {"layer": "multi_head"}
     assert recipes.load(path, ["feedforward.blocks=[1]"]).feedforward["blocks"] == [1]
 
@@ -162,3 +162,11 @@ def test_a_depth_adaptive_decoder_has_its_own_model_and_loss():
         make_model(recipe("transformer", depth={"layer": "depth_adaptive", "exit": "never"}), 9, 9)
     with pytest.raises(ValueError, match="all its depths at once; received loss_chunks=2"):
         make_loss(recipe("transformer", depth=table, loss_chunks=2))
+
+
+def test_files_with_the_former_name_of_activations_load(tmp_path):
+    path = tmp_path / "old.toml"
+    path.write_text('extends = "gutenberg-9-reformer"\n[depth]\nlayer = "reversible"\nmemory = "plain"\n')
+    for base in ("gutenberg-9-reformer", "gutenberg-9-transformer", "tinyshakespeare-transformer-pre-norm"):
+        (tmp_path / f"{base}.toml").write_text((recipes.files.HERE / f"{base}.toml").read_text(encoding="utf-8"))
+    assert recipes.load(path).depth == {"layer": "reversible", "activations": "plain"}

@@ -248,7 +248,7 @@ def test_samples_draw_numbers_of_their_own(runtimes):
 
 def test_batches_are_bounded_and_complete():
     lengths = [3, 50, 7, 7, 1, 2, 30, 2]
-    groups = batches(lengths, max_rows=3, max_ids=40)
+    groups = batches(lengths, max_sequences=3, max_ids=40)
     assert sorted(sum(groups, [])) == list(range(8))
     assert groups[:2] == [[1], [6]]  # longer than the bound; 2 * 30 > 40
     assert all(len(group) <= 3 for group in groups)

@@ -3,12 +3,12 @@
 import numpy as np
 
 from tests.text.samples import CORPUS
-from zoo.text import EOS, PAD, Tokenizer, spell
+from zoo.text import EOS, PAD, Tokenizer, spelling_features
 
 
 def same(pieces):
     """In which features two pieces agree."""
-    table, _ = spell(pieces, 1 << 30)
+    table, _ = spelling_features(pieces, 1 << 30)
     return (table[0] == table[1]).tolist()
 
 
@@ -21,7 +21,7 @@ def test_features_are_ends_and_shape():
 
 def test_words_begin_where_sentencepiece_writes_a_space():
     tokenizer = Tokenizer.train(CORPUS, vocab_size=60)
-    table, starts = spell(tokenizer.pieces, 50)
+    table, starts = spelling_features(tokenizer.pieces, 50)
     assert table.shape == (tokenizer.vocab_size, 9) and table.dtype == starts.dtype == np.int32
     assert (0 <= table).all() and (table < 50).all() and starts[PAD] == starts[EOS] == 1
     for ids in tokenizer.encode_words(["short", "tree", "dance"]):

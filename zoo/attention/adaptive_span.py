@@ -38,7 +38,7 @@ class AdaptiveSpanAttention(Heads, layers.Layer):
     never changes a valid position.
 
     Returns: `(batch, time, units)`. Cost: `O(time * window * units)` in time, `O(num_heads * time * window)` in memory.
-    A growing cache (`step`) keeps the last `window + 1` slots of each beam; a static one has them all.
+    A growing cache (`step`) keeps the last `window + 1` entries of each beam; a static one has them all.
 
     Args:
         units: width of the output and of all heads together.
@@ -212,37 +212,37 @@ class AdaptiveSpanAttention(Heads, layers.Layer):
         parts = {"keys": self.key_projection, "values": self.value_projection}
         return {name: self.split_heads(projection(value)) for name, projection in parts.items()}
 
-    def empty_cache(self, batch, slots):
+    def empty_cache(self, batch, entries):
         """A pool without content: what `project` would give for nothing."""
-        zeros = ops.zeros((batch, self.num_heads, slots, self.head_dim), dtype=self.compute_dtype)
+        zeros = ops.zeros((batch, self.num_heads, entries, self.head_dim), dtype=self.compute_dtype)
         return {"keys": zeros, "values": zeros}
 
-    def step(self, x, cache, seen=None, slot=None):
+    def step(self, x, cache, seen=None, write_index=None):
         """One new position a beam, `x (batch, beams, units)`; see `MultiHeadAttention.step`.
 
-        A slot's distance is the number of slots that the beam sees behind it. A growing cache is cut to the last
-        `(window + 1) beams` slots: `seen` then is longer, and its end is the cache's. Prompts must end where the pool
+        An entry's distance is the number of entries that the beam sees behind it. A growing cache is cut to the last
+        `(window + 1) beams` entries: `seen` then is longer, and its end is the cache's. Prompts must end where the pool
         does (`zoo.attention.cache.align_right`; `Stack.start` sees to it).
 
         Returns: `(output, cache)`.
         """
         beams = ops.shape(x)[1]
         new = self.project(x)
-        cache = append(cache, new["keys"], new["values"], slot)
-        if slot is None:
+        cache = append(cache, new["keys"], new["values"], write_index)
+        if write_index is None:
             cache = {name: leaf[:, :, -(self.window + 1) * beams :] for name, leaf in cache.items()}
-        slots = ops.shape(cache["keys"])[2]
+        entries = ops.shape(cache["keys"])[2]
         if seen is None:
-            distance = (slots - 1 - ops.arange(slots, dtype="int32"))[None, None, :]
+            distance = (entries - 1 - ops.arange(entries, dtype="int32"))[None, None, :]
             seen = ops.ones_like(distance, dtype="bool")
         else:
             counts = ops.cumsum(ops.cast(seen, "int32"), axis=-1)
-            distance, seen = (counts[..., -1:] - counts)[..., -slots:], seen[..., -slots:]
+            distance, seen = (counts[..., -1:] - counts)[..., -entries:], seen[..., -entries:]
         seen = ops.logical_and(seen, ops.logical_and(distance > 0, distance <= self.window))
         query = self.split_heads(self.query_projection(x)) * self.head_dim**-0.5
-        places = ops.clip(distance - 1, 0, self.window - 1)  # (batch | 1, beams | 1, slots)
+        places = ops.clip(distance - 1, 0, self.window - 1)  # (batch | 1, beams | 1, entries)
         near = ops.matmul(query, ops.transpose(ops.cast(self.positions[: self.window], query.dtype)))
-        places = ops.broadcast_to(places[:, None], (*ops.shape(near)[:3], slots))
+        places = ops.broadcast_to(places[:, None], (*ops.shape(near)[:3], entries))
         scores = ops.matmul(query, ops.swapaxes(cache["keys"], -1, -2)) + ops.take_along_axis(near, places, axis=-1)
         spans = self.spans(x)
         spans = ops.transpose(spans, (0, 2, 1))[..., None] if self.dynamic else spans[:, None, None]

@@ -1,25 +1,25 @@
 """Keys and values of what has been written, one pool per source sentence, shared by its beams.
 
-A step appends one slot per beam; slot `j` of a step belongs to beam `j`, and `seen[b, k, s]` says whether beam `k`'s
-history holds slot `s`. When beams change parents only `seen` moves, never a key: a tree of hypotheses in one array.
-Keys and values are `(batch, heads, slots, head_dim)`.
+A step appends one entry per beam; entry `j` of a step belongs to beam `j`, and `seen[b, k, s]` says whether beam `k`'s
+history holds entry `s`. When beams change parents only `seen` moves, never a key: a tree of hypotheses in one array.
+Keys and values are `(batch, heads, entries, head_dim)`.
 
-A *growing* pool is extended by concatenation: no step looks at a slot that is not written yet, but its shape changes,
-which XLA cannot have. A *static* pool has all slots from the start and is written in place.
+A *growing* pool is extended by concatenation: no step looks at a entry that is not written yet, but its shape changes,
+which XLA cannot have. A *static* pool has all entries from the start and is written in place.
 """
 
 from keras import ops
 
 
-def add_room(cache, slots):
-    """A static pool: the same with `slots` more, still to be written."""
-    return {name: ops.pad(leaf, ((0, 0), (0, 0), (0, slots), (0, 0))) for name, leaf in cache.items()}
+def add_room(cache, entries):
+    """A static pool: the same with `entries` more, still to be written."""
+    return {name: ops.pad(leaf, ((0, 0), (0, 0), (0, entries), (0, 0))) for name, leaf in cache.items()}
 
 
 def align_right(caches, mask):
     """Every pool of a prompt, and its mask `(batch, time)`, with each row's padding moved from its end to its front.
 
-    So the slots of a row that are the oldest come first, whatever the lengths, and a cache may be cut at its front.
+    So the entries of a row that are the oldest come first, whatever the lengths, and a cache may be cut at its front.
     """
     lengths, time = ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True), ops.shape(mask)[1]
     places = (ops.arange(time, dtype="int32")[None, :] + lengths) % time
@@ -30,18 +30,18 @@ def align_right(caches, mask):
     return tuple({name: moved(leaf) for name, leaf in cache.items()} for cache in caches), ops.flip(mask, axis=1)
 
 
-def append(cache, keys, values, slot=None):
-    """The pool with `keys`, `values` `(batch, heads, beams, head_dim)` behind its last slot, or written at `slot`."""
+def append(cache, keys, values, write_index=None):
+    """The pool with `keys`, `values` `(batch, heads, beams, head_dim)` behind its last entry, or at `write_index`."""
     new = {"keys": keys, "values": values}
-    if slot is None:
+    if write_index is None:
         return {name: ops.concatenate([cache[name], new[name]], axis=2) for name in new}
-    return {name: ops.slice_update(cache[name], (0, 0, slot, 0), new[name]) for name in new}
+    return {name: ops.slice_update(cache[name], (0, 0, write_index, 0), new[name]) for name in new}
 
 
-def extend_seen(seen, beams, slot=None):
-    """`seen` after a step: each beam sees its own new slot."""
+def extend_seen(seen, beams, write_index=None):
+    """`seen` after a step: each beam sees its own new entry."""
     beam = ops.arange(beams, dtype="int32")  # ops.eye has no ONNX form where `beams` is dynamic
     own = ops.broadcast_to((beam[:, None] == beam)[None], (ops.shape(seen)[0], beams, beams))
-    if slot is None:
+    if write_index is None:
         return ops.concatenate([seen, own], axis=2)
-    return ops.slice_update(seen, (0, 0, slot), own)
+    return ops.slice_update(seen, (0, 0, write_index), own)

@@ -159,23 +159,23 @@ class LSHAttention(Heads, layers.Layer):
         values = self.split_heads(self.value_projection(value))
         return {"keys": ops.cast(keys, values.dtype), "values": values}
 
-    def empty_cache(self, batch, slots):
+    def empty_cache(self, batch, entries):
         """A pool without content: what `project` would give for nothing."""
-        zeros = ops.zeros((batch, self.num_heads, slots, self.head_dim), dtype=self.compute_dtype)
+        zeros = ops.zeros((batch, self.num_heads, entries, self.head_dim), dtype=self.compute_dtype)
         return {"keys": zeros, "values": zeros}
 
     def attend(self, query, cache, mask, own):
-        """Exact: query `(batch, time, units)`; `own (time, slots)` bool says which slot is the query's own."""
+        """Exact: query `(batch, time, units)`; `own (time, entries)` bool says which entry is the query's own."""
         mixed = self._mix(self.query_projection(query), cache["keys"], cache["values"], mask, own)
         return self.output_projection(mixed)
 
-    def step(self, x, cache, seen=None, slot=None):
+    def step(self, x, cache, seen=None, write_index=None):
         """One new position a beam: see `MultiHeadAttention.step`."""
         query, new = self.query_projection(x), self.project(x)
-        cache = append(cache, new["keys"], new["values"], slot)
-        slots, beams = ops.shape(cache["keys"])[2], ops.shape(x)[1]
-        first = slots - beams if slot is None else slot
-        own = ops.arange(slots, dtype="int32") == first + ops.arange(beams, dtype="int32")[:, None]
+        cache = append(cache, new["keys"], new["values"], write_index)
+        entries, beams = ops.shape(cache["keys"])[2], ops.shape(x)[1]
+        first = entries - beams if write_index is None else write_index
+        own = ops.arange(entries, dtype="int32") == first + ops.arange(beams, dtype="int32")[:, None]
         return self.output_projection(self._mix(query, cache["keys"], cache["values"], seen, own)), cache
 
     def _mix(self, query, keys, values, mask, own):

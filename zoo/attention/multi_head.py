@@ -90,34 +90,35 @@ class MultiHeadAttention(Heads, layers.Layer):
             "values": self.split_heads(self.value_projection(value)),
         }
 
-    def empty_cache(self, batch, slots):
+    def empty_cache(self, batch, entries):
         """A pool without content: what `project` would give for nothing."""
-        zeros = ops.zeros((batch, self.num_heads, slots, self.head_dim), dtype=self.compute_dtype)
+        zeros = ops.zeros((batch, self.num_heads, entries, self.head_dim), dtype=self.compute_dtype)
         return {"keys": zeros, "values": zeros}
 
     def attend(self, query, cache, mask=None):
-        """Over projected keys and values: query `(batch, time, units)`, mask `(batch | 1, time | 1, slots)` bool."""
+        """Over projected keys and values: query `(batch, time, units)`, mask `(batch | 1, time | 1, entries)` bool."""
         mixed = self.mix(self.query_projection(query), cache["keys"], cache["values"], mask)
         return self.output_projection(mixed)
 
-    def step(self, x, cache, seen=None, slot=None):
-        """Self-attention of one new position a beam, `x (batch, beams, units)`, over the pool and the new slots.
+    def step(self, x, cache, seen=None, write_index=None):
+        """Self-attention of one new position a beam, `x (batch, beams, units)`, over the pool and the new entries.
 
-        `seen (batch, beams, slots)` includes the new slots; None sees all. `slot`: see `zoo.attention.cache.append`.
+        `seen (batch, beams, entries)` includes the new entries; None sees all. `write_index`: see
+        `zoo.attention.cache.append`.
 
         Returns: `(output, cache)`.
         """
         projected = self.query_projection(x), self.key_projection(x), self.value_projection(x)
-        mixed, cache = self.extend(*projected, cache, seen, slot)
+        mixed, cache = self.extend(*projected, cache, seen, write_index)
         return self.output_projection(mixed), cache
 
-    def note(self, x, cache, seen=None, slot=None):
+    def append_to_cache(self, x, cache, seen=None, write_index=None):
         """The cache of `step`, where nobody asks what the new positions see."""
-        return append(cache, *self.project(x).values(), slot)
+        return append(cache, *self.project(x).values(), write_index)
 
-    def extend(self, query, key, value, cache, seen, slot):
+    def extend(self, query, key, value, cache, seen, write_index):
         """`(mixed, cache)` of projected `(batch, beams, units)`: append, then mix."""
-        cache = append(cache, self.split_heads(key), self.split_heads(value), slot)
+        cache = append(cache, self.split_heads(key), self.split_heads(value), write_index)
         return self.mix(query, cache["keys"], cache["values"], seen), cache
 
     def mix(self, query, keys, values, mask=None):

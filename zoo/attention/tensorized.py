@@ -155,26 +155,28 @@ class MultiLinearAttention(layers.Layer):
         """`{"keys", "values"}` `(batch, 1, time, rank)`: of one head, as the pools of other attentions are."""
         return {"keys": self.key_projection(value)[:, None], "values": self.value_projection(value)[:, None]}
 
-    def empty_cache(self, batch, slots):
+    def empty_cache(self, batch, entries):
         """A pool without content: what `project` would give for nothing."""
-        zeros = ops.zeros((batch, 1, slots, self.rank), dtype=self.compute_dtype)
+        zeros = ops.zeros((batch, 1, entries, self.rank), dtype=self.compute_dtype)
         return {"keys": zeros, "values": zeros}
 
-    def step(self, x, cache, seen=None, slot=None):
+    def step(self, x, cache, seen=None, write_index=None):
         """One new position a beam, `x (batch, beams, units)`; see `MultiHeadAttention.step`. `O(max_time^2 units)`.
 
-        Keys and values are brought from their slots to the places in the text that they have for a beam, because the
+        Keys and values are brought from their entries to the places in the text that they have for a beam, because the
         output weights go by places.
 
         Returns: `(output, cache)`.
         """
         new = self.project(x)
-        cache = append(cache, new["keys"], new["values"], slot)
+        cache = append(cache, new["keys"], new["values"], write_index)
         if seen is None:
             seen = ops.ones((1, 1, ops.shape(cache["keys"])[2]), dtype="bool")
-        slots = ops.where(seen, ops.cumsum(ops.cast(seen, "int32"), axis=-1) - 1, -1)  # the place of each slot
+        entries = ops.where(seen, ops.cumsum(ops.cast(seen, "int32"), axis=-1) - 1, -1)  # the place of each entry
         places = ops.arange(self.max_time, dtype="int32")[:, None]
-        moved = ops.cast(places == slots[:, :, None, :], self.compute_dtype)  # (batch | 1, beams | 1, places, slots)
+        moved = ops.cast(
+            places == entries[:, :, None, :], self.compute_dtype
+        )  # (batch | 1, beams | 1, places, entries)
         keys, values = (ops.matmul(moved, cache[name]) for name in ("keys", "values"))
         query = self.query_projection(x) * self.core()
         if self.mode == "reconstruct":

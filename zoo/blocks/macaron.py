@@ -15,9 +15,9 @@ class Macaron(Block):
 
     Args:
         first: the feed-forward layer of the first half-step.
-        attention: a layer of slot 1.
+        attention: an attention layer.
         feedforward: the feed-forward layer of the second half-step.
-        cross_attention: a layer of slot 1 over a memory, or None.
+        cross_attention: an attention layer over a memory, or None.
         dropout: on each branch.
         seed: of the dropout.
 

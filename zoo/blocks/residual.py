@@ -134,7 +134,7 @@ class Block(Composed, layers.Layer):
 
         return self._run(x, {"attention": attend}), kept["cache"]
 
-    def step(self, x, cache, seen=None, slot=None, cross=None, cross_mask=None):
+    def step(self, x, cache, seen=None, write_index=None, cross=None, cross_mask=None):
         """One new position a beam, `x (batch, beams, units)`: `(output, cache)`. See `MultiHeadAttention.step`.
 
         Args:
@@ -144,7 +144,7 @@ class Block(Composed, layers.Layer):
         kept = {}
 
         def attend(h):
-            output, kept["cache"] = self.attention.step(h, cache, seen, slot)
+            output, kept["cache"] = self.attention.step(h, cache, seen, write_index)
             return output
 
         def attend_memory(h):
@@ -153,15 +153,15 @@ class Block(Composed, layers.Layer):
         x = self._run(x, {"attention": attend, "cross_attention": attend_memory})
         return x, kept["cache"]
 
-    def skip(self, x, cache, seen=None, slot=None):
+    def skip(self, x, cache, seen=None, write_index=None):
         """The cache behind positions that pass the block by: their state `x` stays, and later ones may look at it."""
         kept = {}
 
-        def note(h):
-            kept["cache"] = self.attention.note(h, cache, seen, slot)
+        def append_to_cache(h):
+            kept["cache"] = self.attention.append_to_cache(h, cache, seen, write_index)
             return h
 
-        for name, (norm, branch) in zip(self.present, self.branches({"attention": note}), strict=True):
+        for name, (norm, branch) in zip(self.present, self.branches({"attention": append_to_cache}), strict=True):
             x = self.join(x, norm, branch)
             if name == "attention":
                 return kept["cache"]
@@ -184,9 +184,9 @@ class PostNorm(Block):
     2020).
 
     Args:
-        attention: a layer of slot 1, over the block's own positions.
-        feedforward: a layer of slot 2.
-        cross_attention: a layer of slot 1 over a memory; None in an encoder or a language model.
+        attention: an attention layer over the block's own positions.
+        feedforward: a feed-forward layer.
+        cross_attention: an attention layer over a memory; None in an encoder or a language model.
         dropout: on each branch, before it is added.
         seed: of the dropout.
 

@@ -55,11 +55,11 @@ class Batches(Bucketed):
         lengths = [(len(source) + 1, len(target) + 1) for source, target in zip(sources, targets, strict=True)]
         super().__init__(np.array(lengths, int).reshape(-1, 2), **plan)
 
-    def spell(self, rows, shape, step):
+    def assemble(self, examples, shape, step):
         source_length, target_length = shape
-        fill = [[]] * (self.batch_size - len(rows))
-        sources = [self._sources[row] + [EOS] for row in rows]
-        targets = [self._targets[row] for row in rows]
+        fill = [[]] * (self.batch_size - len(examples))
+        sources = [self._sources[example] + [EOS] for example in examples]
+        targets = [self._targets[example] for example in examples]
         source_ids, source_lengths = pad(sources + fill, source_length)
         target_ids, lengths = pad([[BOS] + target for target in targets] + fill, target_length)
         labels, _ = pad([target + [EOS] for target in targets] + fill, target_length)

@@ -31,12 +31,12 @@ class Completions(Bucketed):
         lengths = [len(one) + len(other) for one, other in zip(prompts, completions, strict=True)]
         super().__init__(np.array(lengths, int).reshape(-1, 1), **plan)
 
-    def spell(self, rows, shape, step):
+    def assemble(self, examples, shape, step):
         token_ids, labels = (np.zeros((self.batch_size, shape[0]), "int32") for _ in range(2))
         weights = np.zeros(labels.shape, "float32")
-        token_ids[: len(rows), 0] = BOS
-        for index, row in enumerate(rows):
-            prompt, text = self._prompts[row], self._prompts[row] + self._completions[row]
+        token_ids[: len(examples), 0] = BOS
+        for index, example in enumerate(examples):
+            prompt, text = self._prompts[example], self._prompts[example] + self._completions[example]
             labels[index, : len(text)] = text
             token_ids[index, 1 : len(text)] = text[:-1]
             weights[index, len(prompt) : len(text)] = 1.0

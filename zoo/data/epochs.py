@@ -9,16 +9,16 @@ from zoo.data.buckets import assign, bucket_shapes
 
 
 class Bucketed(ABC):
-    """Batches of a few static shapes; a subclass says what they hold (`spell`).
+    """Batches of a few static shapes; a subclass says what they hold (`assemble`).
 
-    Each example goes to the smallest shape that holds it. A batch never mixes shapes and always has `batch_size` rows:
-    the last batch of a shape is filled with rows of length 0 and weight 0. Every example occurs exactly once an epoch,
-    and `batch(step)` depends on the seed and the step alone, so a resumed run sees what the uninterrupted one would
-    have seen.
+    Each example goes to the smallest shape that holds it. A batch never mixes shapes and always has `batch_size`
+    examples: the last batch of a shape is filled with examples of length 0 and weight 0. Every example occurs exactly
+    once an epoch, and `batch(step)` depends on the seed and the step alone, so a resumed run sees what the
+    uninterrupted one would have seen.
 
     Args:
         lengths: (examples, sides) integers, the positions that each example needs.
-        batch_size: rows of every batch.
+        batch_size: examples of every batch.
         num_buckets: upper bound of the number of shapes.
         max_length: examples with more positions on a side are dropped; all are kept by default.
         seed: of the order of examples and batches.
@@ -61,16 +61,16 @@ class Bucketed(ABC):
         self._epoch = (-1, [])  # the epoch last asked for and its plan
 
     @abstractmethod
-    def spell(self, rows: np.ndarray, shape: tuple[int, ...], step: int) -> dict[str, np.ndarray]:
-        """The batch of the examples `rows`, at most `batch_size` of them, padded to `shape` and to `batch_size`."""
+    def assemble(self, examples: np.ndarray, shape: tuple[int, ...], step: int) -> dict[str, np.ndarray]:
+        """The batch of the examples `examples`, at most `batch_size` of them, padded to `shape` and to `batch_size`."""
 
     def batch(self, step: int) -> dict[str, np.ndarray]:
         """The batch of a global step >= 0; its epoch is `step // steps_per_epoch`."""
-        bucket, rows = self._step(step)
-        return self.spell(rows, self.shapes[bucket], step)
+        bucket, examples = self._step(step)
+        return self.assemble(examples, self.shapes[bucket], step)
 
-    def rows(self, step: int) -> np.ndarray:
-        """Positions in the corpus of the real rows of a step's batch: (<= batch_size,) integers."""
+    def examples(self, step: int) -> np.ndarray:
+        """Positions in the corpus of the real examples of a step's batch: (<= batch_size,) integers."""
         return self._step(step)[1]
 
     def __len__(self) -> int:
@@ -90,7 +90,7 @@ class Bucketed(ABC):
         return plan[position]
 
     def _plan(self, epoch: int) -> list[tuple[int, np.ndarray]]:
-        """(bucket, rows) of each step of an epoch."""
+        """(bucket, examples) of each step of an epoch."""
         random = np.random.default_rng((self.seed, epoch))
         plan = []
         for bucket, members in enumerate(self._members):

@@ -25,14 +25,14 @@ class _Sentences(Bucketed):
         lengths = [growth * sum(map(len, sentence)) + 1 for sentence in sentences]
         super().__init__(np.ceil(lengths).astype(int).reshape(-1, 1), **plan)
 
-    def _read(self, rows, shape, step):
+    def _read(self, examples, shape, step):
         """(the words' ids of each row, token_ids, lengths) of a batch."""
-        sentences = [self._sentences[row] for row in rows]
+        sentences = [self._sentences[example] for example in examples]
         if self._noise is not None:
             random = np.random.default_rng((self.seed, step, 1))  # a stream of its own beside the epochs'
             sentences = [self._noise(sentence, shape[0] - 1, random) for sentence in sentences]
         joined = [[*sum(sentence, []), EOS] for sentence in sentences]
-        return sentences, *pad(joined + [[]] * (self.batch_size - len(rows)), shape[0])
+        return sentences, *pad(joined + [[]] * (self.batch_size - len(examples)), shape[0])
 
 
 class LabelledBatches(_Sentences):
@@ -49,11 +49,11 @@ class LabelledBatches(_Sentences):
         ValueError: if labels and sentences differ in number, none is left, or a count is not positive.
     """
 
-    def spell(self, rows, shape, step):
-        _, token_ids, lengths = self._read(rows, shape, step)
+    def assemble(self, examples, shape, step):
+        _, token_ids, lengths = self._read(examples, shape, step)
         labels, weights = np.zeros(self.batch_size, "int32"), np.zeros(self.batch_size, "float32")
-        labels[: len(rows)] = [self._labels[row] for row in rows]
-        weights[: len(rows)] = 1.0
+        labels[: len(examples)] = [self._labels[example] for example in examples]
+        weights[: len(examples)] = 1.0
         return {"token_ids": token_ids, "lengths": lengths, "labels": labels, "weights": weights}
 
 
@@ -76,12 +76,12 @@ class TaggedBatches(_Sentences):
                 )
         super().__init__(sentences, labels, **kwargs)
 
-    def spell(self, rows, shape, step):
-        sentences, token_ids, lengths = self._read(rows, shape, step)
+    def assemble(self, examples, shape, step):
+        sentences, token_ids, lengths = self._read(examples, shape, step)
         labels, weights = np.zeros(token_ids.shape, "int32"), np.zeros(token_ids.shape, "float32")
-        for index, (row, sentence) in enumerate(zip(rows, sentences, strict=True)):
+        for index, (example, sentence) in enumerate(zip(examples, sentences, strict=True)):
             first = first_pieces(sentence)
-            labels[index, first] = self._labels[row]
+            labels[index, first] = self._labels[example]
             weights[index, first] = 1.0
         return {"token_ids": token_ids, "lengths": lengths, "labels": labels, "weights": weights}
 

@@ -60,7 +60,9 @@ class DepthAdaptiveStack(Stack):
                 f"The rule of exit is for {self.exit.num_layers} layers and the stack has {len(self.blocks)} blocks. "
                 f"Make it {type(self.exit).__name__}({len(self.blocks)}, ...)."
             )
-        wrong = sorted({type(each.attention).__name__ for each in self.blocks if not hasattr(each.attention, "note")})
+        wrong = sorted(
+            {type(each.attention).__name__ for each in self.blocks if not hasattr(each.attention, "append_to_cache")}
+        )
         if wrong:
             raise ValueError(
                 f"DepthAdaptiveStack cannot pass by {wrong}: expected an attention whose keys and values can be noted "
@@ -144,19 +146,19 @@ class DepthAdaptiveStack(Stack):
 
     def think_step(self, x, state, cross=None, cross_mask=None, plan=None, classify=None):
         """`step` of one new position a beam: `(outputs, thought, state)`, see `think`."""
-        following, seen, slot = self._follow(state, ops.shape(x)[1])
+        following, seen, write_index = self._follow(state, ops.shape(x)[1])
 
         def run(index, h):
             held = None if cross is None else cross[index]
-            return self.blocks[index].step(h, state["caches"][index], seen, slot, held, cross_mask)
+            return self.blocks[index].step(h, state["caches"][index], seen, write_index, held, cross_mask)
 
         def skip(index, h):
-            return self.blocks[index].skip(h, state["caches"][index], seen, slot)
+            return self.blocks[index].skip(h, state["caches"][index], seen, write_index)
 
         outputs, thought, caches = self._descend(x, state["running"], run, skip, plan, classify)
         return outputs, thought, {**following, "caches": caches}
 
-    def _advance(self, x, state, seen, slot, cross, cross_mask):
+    def _advance(self, x, state, seen, write_index, cross, cross_mask):
         outputs, _, following = self.think_step(x, state, cross, cross_mask)
         return outputs, following["caches"]
 

@@ -125,13 +125,13 @@ class SequenceExit(Softmax):
     over = "sequence"
 
     def log_chances(self, states, memory=None, memory_mask=None):
-        return self(mean(memory, memory_mask))
+        return self(masked_mean(memory, memory_mask))
 
     def choose(self, memory, memory_mask=None):
-        return first_largest(self(mean(memory, memory_mask))) + 1
+        return first_largest(self(masked_mean(memory, memory_mask))) + 1
 
 
-def mean(memory, mask=None):
+def masked_mean(memory, mask=None):
     """Of the states that the mask keeps, `(batch, 1, units)`; 0 where there is none."""
     if mask is None:
         return ops.mean(memory, axis=1, keepdims=True)

@@ -15,7 +15,7 @@ def make_reformer_stack(
     hidden_units,
     hashing=None,
     chunks=1,
-    memory="reversible",
+    activations="reversible",
     dropout=0.1,
     cross=False,
     activation="relu",
@@ -35,7 +35,7 @@ def make_reformer_stack(
         hashing: settings of each `LSHAttention`: num_buckets, chunk_length, rounds, resample; {} are its defaults, None
             is `MultiHeadAttention` instead.
         chunks: parts of the sequence that the feed-forward layers take one after the other.
-        memory: what a training step keeps, "plain", "checkpoint" or "reversible": see `ReversibleStack`.
+        activations: what a training step keeps, "plain", "checkpoint" or "reversible": see `ReversibleStack`.
         dropout: on each branch.
         cross: whether the blocks attend to a memory, as a decoder's do.
         activation: of the feed-forward layers.
@@ -64,4 +64,4 @@ def make_reformer_stack(
             seed=base,
         )
 
-    return ReversibleStack([make_block(index) for index in range(num_layers)], memory)
+    return ReversibleStack([make_block(index) for index in range(num_layers)], activations)

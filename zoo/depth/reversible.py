@@ -10,7 +10,7 @@ from zoo.recall import recording, replaying
 from zoo.recompute import Piece, after, checkpoint, vjp
 from zoo.registry import register
 
-MEMORY = ("plain", "checkpoint", "reversible")
+ACTIVATIONS = ("plain", "checkpoint", "reversible")
 
 
 @register
@@ -24,15 +24,15 @@ class ReversibleStack(Stack):
     the buckets of LSH attention are those of the forward pass. (The authors' code ends in `LN([a_L; b_L])`, twice as
     wide.)
 
-    Streams are float32 under mixed precision, too. Gradients are those of `memory="plain"` up to rounding.
+    Streams are float32 under mixed precision, too. Gradients are those of `activations="plain"` up to rounding.
 
     Args:
         blocks: a list of `PreNorm`, `Macaron`, ... of the same units; not `PostNorm`, whose norm cannot be undone.
-        memory: what a training step keeps: "reversible" the last two streams, "checkpoint" the stream before each
+        activations: what a training step keeps: "reversible" the last two streams, "checkpoint" the stream before each
             branch (both compute each branch twice), "plain" everything.
 
     Raises:
-        ValueError: a block that cannot be undone, or an unknown `memory`; in training, unless "plain", a sub-layer
+        ValueError: a block that cannot be undone, or an unknown `activations`; in training, unless "plain", a sub-layer
             that changes its variables (BatchNormalization) or adds a loss.
 
     Example:
@@ -46,7 +46,7 @@ class ReversibleStack(Stack):
     References: https://arxiv.org/abs/1707.04585; https://arxiv.org/abs/2001.04451, section 3.
     """
 
-    def __init__(self, blocks, memory="reversible", **kwargs):
+    def __init__(self, blocks, activations="reversible", **kwargs):
         super().__init__(blocks, **{**kwargs, "autocast": False})
         wrong = sorted({type(block).__name__ for block in self.blocks if not block.needs_final_norm})
         if wrong:
@@ -54,17 +54,17 @@ class ReversibleStack(Stack):
                 f"ReversibleStack cannot undo {wrong}: the norm on its stream loses the length of what went in. "
                 "Expected blocks that add to the stream, such as PreNorm or Macaron; or take a Stack."
             )
-        if memory not in MEMORY:
-            raise ValueError(f"Unknown memory: expected one of {MEMORY}, received {memory!r}.")
-        self.memory = memory
+        if activations not in ACTIVATIONS:
+            raise ValueError(f"Unknown activations: expected one of {ACTIVATIONS}, received {activations!r}.")
+        self.activations = activations
 
     def call(self, x, mask=None, memory=None, memory_mask=None, causal=False, training=None):
         pieces = self._pieces(mask, memory_mask, causal, memory is not None, training)
         sides = () if memory is None else (wide(memory),)  # its gradient is a sum over the blocks
         streams = self._enter(x)
-        if training and self.memory == "reversible":
+        if training and self.activations == "reversible":
             return self._finish(reversible(pieces, streams, sides))
-        keep = training and self.memory == "checkpoint"
+        keep = training and self.activations == "checkpoint"
         for piece in pieces:
             change = checkpoint(piece, streams[1], *sides) if keep else piece.function(streams[1], *sides)
             streams = half_step(streams, change)
@@ -93,7 +93,13 @@ class ReversibleStack(Stack):
         return pieces
 
     def get_config(self):
-        return {**super().get_config(), "memory": self.memory}
+        return {**super().get_config(), "activations": self.activations}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        """Files of version 0.1.0 call `activations` by its former name, `memory`."""
+        renamed = {"activations" if name == "memory" else name: value for name, value in config.items()}
+        return super().from_config(renamed, custom_objects)
 
 
 def half_step(streams, change):

@@ -20,8 +20,9 @@ class Stack(Composed, layers.Layer):
     """`x_l = block_l(x_{l-1})`, `y = x_L`, or `y = LN(x_L)` where the blocks leave the stream without a norm.
 
     Decoding keeps a state (see `zoo.attention.cache`): `caches`, one pool of keys and values a block; `position`,
-    how many steps were made; `seen (batch, beams, slots)`, which slots each beam's history holds; and in a static state
-    `slot`, the next one to write. `start` makes it, `step` advances it, `reorder` follows the beams' parents.
+    how many steps were made; `seen (batch, beams, entries)`, which entries each beam's history holds; and in a static
+    state `write_index`, the next one to write. `start` makes it, `step` advances it, `reorder` follows the beams'
+    parents.
 
     Shapes: `(batch, time, units)` -> the same. Call arguments: as of a block.
 
@@ -120,32 +121,32 @@ class Stack(Composed, layers.Layer):
             **state,
             "caches": tuple(add_room(cache, room) for cache in caches),
             "seen": ops.pad(seen, ((0, 0), (0, 0), (0, room))),
-            "slot": ops.zeros((), dtype="int32") + ops.shape(mask)[1],
+            "write_index": ops.zeros((), dtype="int32") + ops.shape(mask)[1],
         }
 
     def step(self, x, state, cross=None, cross_mask=None):
         """One new position a beam, `x (batch, beams, units)`: `(outputs, state)`."""
-        following, seen, slot = self._follow(state, ops.shape(x)[1])
-        x, caches = self._advance(x, state, seen, slot, cross, cross_mask)
+        following, seen, write_index = self._follow(state, ops.shape(x)[1])
+        x, caches = self._advance(x, state, seen, write_index, cross, cross_mask)
         return x, {**following, "caches": caches}
 
     @staticmethod
     def _follow(state, beams):
         """The state after a step but for its caches; what the step sees of them, and where it writes."""
-        slot, seen = state.get("slot"), state.get("seen")
+        write_index, seen = state.get("write_index"), state.get("seen")
         following = {**state, "position": state["position"] + 1}
         if seen is not None:
-            seen = following["seen"] = extend_seen(seen, beams, slot)
-        if slot is not None:
-            following["slot"] = slot + beams
-        return following, seen, slot
+            seen = following["seen"] = extend_seen(seen, beams, write_index)
+        if write_index is not None:
+            following["write_index"] = write_index + beams
+        return following, seen, write_index
 
-    def _advance(self, x, state, seen, slot, cross, cross_mask):
+    def _advance(self, x, state, seen, write_index, cross, cross_mask):
         """The outputs and the caches of one step."""
         x, caches = self._enter(x), []
         for index, block in enumerate(self.blocks):
             held = None if cross is None else cross[index]
-            x, cache = block.step(x, state["caches"][index], seen, slot, held, cross_mask)
+            x, cache = block.step(x, state["caches"][index], seen, write_index, held, cross_mask)
             caches.append(cache)
         return self._finish(x), tuple(caches)
 

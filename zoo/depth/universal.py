@@ -163,11 +163,11 @@ class UniversalStack(Stack):
         lengths = ops.zeros((batch,), "int32") if prompt is None else ops.sum(ops.cast(prompt[1], "int32"), axis=1)
         return {**state, "before": lengths}  # the place of the first token that is written
 
-    def _advance(self, x, state, seen, slot, cross, cross_mask):
+    def _advance(self, x, state, seen, write_index, cross, cross_mask):
         caches, held = [], None if cross is None else cross[0]
 
         def run(h, index):
-            made, cache = self.block.step(h, state["caches"][index], seen, slot, held, cross_mask)
+            made, cache = self.block.step(h, state["caches"][index], seen, write_index, held, cross_mask)
             caches.append(cache)
             return made
 

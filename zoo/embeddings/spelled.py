@@ -14,8 +14,8 @@ class SpelledEmbedding(layers.Layer):
     by its suffix and its capital. Every piece of a word gets the vector of the whole word. In training `dropout` hides
     `E[id_t]`, so that the spelling has to do alone, as it has to for a word that nobody has seen.
 
-    Features and starts of words are weights that are not trained: `spell` them once, files keep them. Before, all
-    pieces look alike and each is a word.
+    Features and starts of words are weights that are not trained: `set_features` gives them once, and files keep
+    them. Before, all pieces look alike and each is a word.
 
     Shapes: ids `(batch, time)` int32 -> `(batch, time, units)`. Padding must be PAD, which is a word of its own.
     Cost: `O(time^2 * units)` for the sums, as of attention.
@@ -33,7 +33,7 @@ class SpelledEmbedding(layers.Layer):
 
     Example:
         >>> embedding = SpelledEmbedding(3, 4)
-        >>> embedding.spell(np.zeros((3, 9), "int32"), np.ones(3, "int32"))
+        >>> embedding.set_features(np.zeros((3, 9), "int32"), np.ones(3, "int32"))
         >>> tuple(embedding(np.zeros((2, 3), "int32")).shape)
         (2, 3, 4)
 
@@ -67,8 +67,11 @@ class SpelledEmbedding(layers.Layer):
             )
         )
 
-    def spell(self, table, starts):
-        """Give every piece its features `(vocab_size, features)`, and 1 where it begins a word: `zoo.text.spell`."""
+    def set_features(self, table, starts):
+        """Give every piece its features `(vocab_size, features)`, and 1 where it begins a word.
+
+        `zoo.text.spelling_features` makes both from the pieces of a tokenizer.
+        """
         if not self.built:
             self.build()
         self.table.assign(table)

@@ -1,4 +1,4 @@
-"""A memory of many slots in the place of a feed-forward network, found by two half-keys."""
+"""A memory of many value vectors in the place of a feed-forward network, found by two half-keys."""
 
 import math
 
@@ -30,10 +30,11 @@ def product_top_k(first, second, k):
 
 
 def memory_usage(weights):
-    """`{"usage", "kl"}` of the `(slots,)` weights that a text laid on each slot (`ProductKeyMemory.slot_weights`).
+    """`{"usage", "kl"}` of the `(values,)` weights that a text laid on each value (`ProductKeyMemory.value_weights`).
 
-    `usage` is the share of slots with any weight at all. `kl = log(slots) + sum_i z_i log z_i`, in nats, is how far
-    the normalised weights are from uniform ones: 0 where all slots are used alike, `log(slots)` where one does it all.
+    `usage` is the share of values with any weight at all. `kl = log(values) + sum_i z_i log z_i`, in nats, is how far
+    the normalised weights are from uniform ones: 0 where all values are used alike, `log(values)` where one does
+    it all.
     """
     weights = ops.cast(weights, "float32")
     shares = weights / ops.maximum(ops.sum(weights), keras.config.epsilon())
@@ -65,7 +66,7 @@ class ProductKeyMemory(layers.Layer):
 
     Args:
         units: width of the output.
-        num_keys: half-keys of a set; the memory has `num_keys^2` slots.
+        num_keys: half-keys of a set; the memory has `num_keys^2` value vectors.
         num_heads: of queries.
         k: keys that a head reads.
         query_dim: an even number, the width of a head's query.
@@ -98,7 +99,7 @@ class ProductKeyMemory(layers.Layer):
             raise ValueError(f"Unknown query_norm: expected one of {NORMS}, received {query_norm!r}.")
         self.units, self.num_keys, self.num_heads, self.k = units, num_keys, num_heads, k
         self.query_dim, self.query_norm, self.seed = query_dim, query_norm, seed
-        self.slots = num_keys**2
+        self.num_values = num_keys**2
         self.supports_masking = True
         width = num_heads * query_dim
         self.query_projection = layers.Dense(width, name="query", dtype=self.dtype_policy)
@@ -125,9 +126,9 @@ class ProductKeyMemory(layers.Layer):
         )
         self.values = self.add_weight(
             name="values",
-            shape=(self.slots, self.units),
+            shape=(self.num_values, self.units),
             initializer=initializers.RandomNormal(stddev=self.units**-0.5, seed=shifted(self.seed, 1)),
-            autocast=False,  # a cast would copy all slots, and their gradient
+            autocast=False,  # a cast would copy all values, and their gradient
         )
         self.values.row_updates = True  # see zoo.training.RowAdam
 
@@ -139,13 +140,13 @@ class ProductKeyMemory(layers.Layer):
         return ops.cast(outputs, self.compute_dtype)
 
     def select(self, x, mask=None, training=None):
-        """The slots that each position reads, and how much of each: int32, float32 `(batch, time, num_heads, k)`."""
+        """The values that each position reads, and how much of each: int32, float32 `(batch, time, num_heads, k)`."""
         first, second = self.half_scores(self.queries(x, mask, training))
         scores, indices = product_top_k(first, second, self.k)
         return indices, ops.exp(scores - ops.logsumexp(scores, axis=-1, keepdims=True))
 
     def queries(self, x, mask=None, training=None):
-        """`(batch, time, num_heads, query_dim)`, float32: which slots are best must not hang on 8 bits."""
+        """`(batch, time, num_heads, query_dim)`, float32: which values are best must not hang on 8 bits."""
         queries = ops.cast(self.query_projection(x), "float32")
         if self.query_norm == "batch":
             queries = self.norm(queries, mask=mask, training=training)
@@ -158,12 +159,12 @@ class ProductKeyMemory(layers.Layer):
         parts = queries[..., :half], queries[..., half:]
         return tuple(ops.einsum("bthd,hnd->bthn", part, self.keys[side]) for side, part in enumerate(parts))
 
-    def slot_weights(self, x, mask=None):
-        """`(slots,)` float32: what the positions of `x` laid on each slot. Sum it over a text for `memory_usage`."""
+    def value_weights(self, x, mask=None):
+        """`(values,)` float32: what the positions of `x` laid on each value. Sum it over a text for `memory_usage`."""
         indices, weights = self.select(x)
         if mask is not None:
             weights = ops.where(mask[:, :, None, None], weights, 0.0)
-        return ops.segment_sum(ops.reshape(weights, (-1,)), ops.reshape(indices, (-1,)), num_segments=self.slots)
+        return ops.segment_sum(ops.reshape(weights, (-1,)), ops.reshape(indices, (-1,)), num_segments=self.num_values)
 
     def compute_output_shape(self, x_shape):
         return (*x_shape[:-1], self.units)

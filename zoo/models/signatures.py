@@ -3,51 +3,51 @@
 from zoo.specs import Signature, TensorSpec
 
 
-def rows(name, dtype="int32", *axes):
+def batched(name, dtype="int32", *axes):
     """A tensor with the batch first, as every tensor of a signature has it."""
     return TensorSpec(name, dtype, ("batch", *axes))
 
 
 def strings(*outputs):
     """The signature that a server answers when none is named: texts in."""
-    return Signature("serving_default", (rows("text", "string"),), outputs)
+    return Signature("serving_default", (batched("text", "string"),), outputs)
 
 
-IDS = (rows("token_ids", "int32", "time"), rows("lengths"))
+IDS = (batched("token_ids", "int32", "time"), batched("lengths"))
 
 
 def found(width):
     return (
-        rows("output_ids", "int32", width, "output_time"),
-        rows("output_lengths", "int32", width),
-        rows("scores", "float32", width),
+        batched("output_ids", "int32", width, "output_time"),
+        batched("output_lengths", "int32", width),
+        batched("scores", "float32", width),
     )
 
 
 def _writing(*scored):
     """What writes a sequence; `scored`: the inputs of `score`."""
     randomness = (
-        rows("uniforms", "float32", "samples", "output_time"),
-        rows("temperature", "float32"),
-        rows("top_k", "int32"),
-        rows("top_p", "float32"),
+        batched("uniforms", "float32", "samples", "output_time"),
+        batched("temperature", "float32"),
+        batched("top_k", "int32"),
+        batched("top_p", "float32"),
     )
     return (
-        strings(rows("output_text", "string"), rows("scores", "float32")),
+        strings(batched("output_text", "string"), batched("scores", "float32")),
         Signature("tokens", IDS, found("beams")),
         Signature("greedy", IDS, found("beams")),
         Signature("sample", (*IDS, *randomness), found("samples")),
-        Signature("score", scored, (rows("log_probs", "float32"),)),
+        Signature("score", scored, (batched("log_probs", "float32"),)),
     )
 
 
 def generating():
     """Of every model that reads one sequence of ids and writes another."""
     return _writing(
-        rows("source_ids", "int32", "time"),
-        rows("source_lengths"),
-        rows("target_ids", "int32", "target_time"),
-        rows("target_lengths"),
+        batched("source_ids", "int32", "time"),
+        batched("source_lengths"),
+        batched("target_ids", "int32", "target_time"),
+        batched("target_lengths"),
     )
 
 
@@ -58,24 +58,24 @@ def language_model():
 
 def classifier(num_labels):
     """Of a model that gives a text one of `num_labels` labels."""
-    probabilities = rows("probabilities", "float32", num_labels)
+    probabilities = batched("probabilities", "float32", num_labels)
     return (
-        strings(rows("label", "string"), probabilities),
+        strings(batched("label", "string"), probabilities),
         Signature("classify", IDS, (probabilities,)),
     )
 
 
 def pair_classifier(num_labels):
     """Of a model that gives two texts one of `num_labels` labels."""
-    probabilities = rows("probabilities", "float32", num_labels)
-    texts = rows("first_text", "string"), rows("second_text", "string")
+    probabilities = batched("probabilities", "float32", num_labels)
+    texts = batched("first_text", "string"), batched("second_text", "string")
     ids = [
         spec
         for side in ("first", "second")
-        for spec in (rows(f"{side}_ids", "int32", f"{side}_time"), rows(f"{side}_lengths"))
+        for spec in (batched(f"{side}_ids", "int32", f"{side}_time"), batched(f"{side}_lengths"))
     ]
     return (
-        Signature("serving_default", texts, (rows("label", "string"), probabilities)),
+        Signature("serving_default", texts, (batched("label", "string"), probabilities)),
         Signature("compare", tuple(ids), (probabilities,)),
     )
 
@@ -88,11 +88,11 @@ def tagger(num_labels):
     """
     return (
         strings(
-            rows("tags", "string", "words"),
-            rows("starts", "int32", "words"),
-            rows("ends", "int32", "words"),
-            rows("scores", "float32", "words"),
-            rows("word_counts"),
+            batched("tags", "string", "words"),
+            batched("starts", "int32", "words"),
+            batched("ends", "int32", "words"),
+            batched("scores", "float32", "words"),
+            batched("word_counts"),
         ),
-        Signature("tag", IDS, (rows("probabilities", "float32", "time", num_labels),)),
+        Signature("tag", IDS, (batched("probabilities", "float32", "time", num_labels),)),
     )

@@ -109,7 +109,7 @@ def label(run, labels, texts, progress=None):
     outputs = {}
     for step, batch in enumerate(batches):
         found = np.asarray(best.predict_on_batch(batch))
-        for row, ids, there in zip(batches.rows(step), found, batch["weights"], strict=False):
+        for row, ids, there in zip(batches.examples(step), found, batch["weights"], strict=False):
             outputs[row] = " ".join(labels[number] for number in np.atleast_1d(ids)[np.atleast_1d(there) > 0])
         if progress:
             progress(len(outputs))

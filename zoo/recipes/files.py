@@ -80,7 +80,15 @@ def _settings(path):
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
     base = own.pop("extends", None)
+    _rename(own)
     return own if base is None else _merged(_settings(path.with_name(f"{base}.toml")), own)
+
+
+def _rename(settings):
+    """Give settings of files of version 0.1.0 their present names, in place."""
+    depth = settings.get("depth")
+    if isinstance(depth, dict) and "memory" in depth:
+        depth["activations"] = depth.pop("memory")
 
 
 def _merged(base, own):

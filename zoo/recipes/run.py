@@ -13,7 +13,7 @@ from zoo.recipes.files import dumps, load
 from zoo.recipes.models import make_model
 from zoo.recipes.optimisation import make_plan, make_training_steps
 from zoo.recipes.slots import check_slots
-from zoo.text import Tokenizer, sentence_ends, spell
+from zoo.text import Tokenizer, sentence_ends, spelling_features
 from zoo.training import (
     JUDGES,
     average,
@@ -56,7 +56,7 @@ def train(recipe, directory, data=None, resume=False):
     parts = make_data(recipe, data)
     model = make_model(recipe, *parts.sizes)
     if recipe.spelling:
-        model.embedding.spell(*spell(parts.tokenizers[0].pieces, model.embedding.buckets))
+        model.embedding.set_features(*spelling_features(parts.tokenizers[0].pieces, model.embedding.buckets))
     if recipe.sentences:
         model.embedding.mark(sentence_ends(parts.tokenizers[0].pieces))
     steps = make_training_steps(recipe, model)

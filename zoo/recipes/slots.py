@@ -35,8 +35,8 @@ def stack(make_block, num_layers):
     return Stack([make_block(index) for index in range(num_layers)])
 
 
-def reversible(make_block, num_layers, memory="reversible"):
-    return ReversibleStack([make_block(index) for index in range(num_layers)], memory)
+def reversible(make_block, num_layers, activations="reversible"):
+    return ReversibleStack([make_block(index) for index in range(num_layers)], activations)
 
 
 def universal(make_block, num_layers, offset_seed, halting="none", threshold=0.99, ponder=0.01, max_offset=0):

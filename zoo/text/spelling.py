@@ -8,7 +8,7 @@ SPACE = "▁"  # how SentencePiece writes the space before a word
 FEATURES = 9
 
 
-def spell(pieces, buckets):
+def spelling_features(pieces, buckets):
     """`(features (pieces, 9), starts (pieces,))`, int32: hashes below `buckets`, and 1 where a piece begins a word.
 
     Features are the piece in lower case, its shape (a capital, small letters, digits; runs count once), and its first

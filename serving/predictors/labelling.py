@@ -1,8 +1,8 @@
 """Texts and pairs of texts that get a label, and words that get tags."""
 
-from serving.answers.results import Label, Mode, Tags, Word
 from serving.loaded import batches, listed, padded
 from serving.pairs import pair
+from serving.predictors.results import Label, Mode, Tags, Word
 from serving.words import words
 
 
@@ -24,7 +24,7 @@ class Classify:
 
     def run(self, texts):
         sequences = [[*ids, *self.loaded.end] for ids in self.loaded.encode(texts)]
-        return [self._label(row["probabilities"]) for row in self.loaded.rows(self.graph, sequences)]
+        return [self._label(row["probabilities"]) for row in self.loaded.run_all(self.graph, sequences)]
 
     def _label(self, probabilities):
         order = (-probabilities).argsort(kind="stable")
@@ -59,7 +59,7 @@ class Tag(Classify):
         pieces = {number: self._pieces(texts[number], places[number]) for number in spoken}
         sequences = [[*sum(pieces[number], []), *self.loaded.end] for number in spoken]
         results = [Tags(())] * len(texts)
-        for number, row in zip(spoken, self.loaded.rows(self.graph, sequences), strict=True):
+        for number, row in zip(spoken, self.loaded.run_all(self.graph, sequences), strict=True):
             results[number] = self._tags(texts[number], places[number], pieces[number], row["probabilities"])
         return results
 

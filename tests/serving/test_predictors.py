@@ -85,7 +85,7 @@ def test_no_temperature_and_one_token_are_greedy(runtimes, kind):
 def test_a_long_continuation_is_a_chain_of_short_ones(runtimes, tokenizers):
     runtime, (prompt,) = runtimes("continue"), tokenizers[0].encode(["the cat"])
     whole = runtime.run(["the cat"], length=3 * MAX_LENGTH)[0].text
-    ids, answers = list(prompt), runtime._answers
+    ids, answers = list(prompt), runtime._predictor
     for _ in range(3):
         ((more, _),) = answers.search([ids], 1, 1)[0]
         ids += more

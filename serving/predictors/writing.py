@@ -1,6 +1,6 @@
 """Texts that are written: from a source, or on from a prompt."""
 
-from serving.answers.results import Hypothesis, Mode, Result, Sampling
+from serving.predictors.results import Hypothesis, Mode, Result, Sampling
 
 EMPTY = -1e9  # the score of a slot without a hypothesis, as the decoding graphs write it
 
@@ -47,14 +47,14 @@ class Generate:
 
     def search(self, sequences, beam, n_best):
         graph = self.graphs[self.default_beam if beam is None else beam]
-        return [_hypotheses(row)[:n_best] for row in self.loaded.rows(graph, sequences)]
+        return [_hypotheses(row)[:n_best] for row in self.loaded.run_all(graph, sequences)]
 
     def draw(self, sequences, keys, sampling, start=0):
         """A sample for each sequence, its tokens counted from `start`; see `Sampling.inputs`."""
         if not sequences:
             return []
         inputs = sampling.inputs(keys, start, self.max_length)
-        return [_hypotheses(row)[0] for row in self.loaded.rows(self.sampler, sequences, **inputs)]
+        return [_hypotheses(row)[0] for row in self.loaded.run_all(self.sampler, sequences, **inputs)]
 
     @property
     def sampler(self):
@@ -117,7 +117,7 @@ class Continue(Generate):
         """`(log p, number of tokens)` of each text, which EOS does not end; of a long one, of what the model reads."""
         most = self.loaded.manifest["longest_text"]
         sequences = [ids[:most] for ids in self.loaded.encode(texts)]
-        found = self.loaded.rows(self.loaded.manifest["graphs"]["score"], sequences)
+        found = self.loaded.run_all(self.loaded.manifest["graphs"]["score"], sequences)
         return [(float(row["log_probs"]), len(ids)) for row, ids in zip(found, sequences, strict=True)]
 
     def _read(self, prompt, ids, score, length):

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from serving.answers.results import Attention
 from serving.loaded import padded
+from serving.predictors.results import Attention
 
 
 def attention(answers, text, beam=None):
