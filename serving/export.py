@@ -13,6 +13,7 @@ from serving.manifest import write_card, write_manifest
 from serving.onnx import convert as onnx_convert
 from serving.onnx.quantize import quantize
 from serving.parity.compare import compare
+from serving.partial import explained, locked, remove_leftovers
 from serving.sessions import graph_file
 from serving.settings import Settings, Trial
 
@@ -21,6 +22,8 @@ __all__ = ["Settings", "Trial", "export", "newest"]
 
 def export(model, tokenizers, out, settings, version=None, log=lambda stage: None):
     """Write `out/name/version/` and return its path; nothing is left there if any step or the parity check fails.
+
+    What a killed export left in `out/name` is removed.
 
     Args:
         model: of the zoo, in float32.
@@ -34,6 +37,7 @@ def export(model, tokenizers, out, settings, version=None, log=lambda stage: Non
         ValueError: the version exists or is not positive, the model is not float32, the backend is not TensorFlow, or
             settings and model do not fit.
         ParityError, ConversionError: see there.
+        ServingError: the disk is full.
     """
     if keras.backend.backend() != "tensorflow":
         raise ValueError(
@@ -60,16 +64,20 @@ def export(model, tokenizers, out, settings, version=None, log=lambda stage: Non
     final = home / str(version)
     if final.exists():
         raise ValueError(f"{final} exists. Choose another --version, or leave it out for the next one.")
-    home.mkdir(parents=True, exist_ok=True)
     partial = home / f".{version}.{os.getpid()}.partial"
-    try:
+    with explained(final):
+        home.mkdir(parents=True, exist_ok=True)
+        remove_leftovers(home)
         partial.mkdir()
-        _write_files(kind, tokenizers, partial, log)
-        partial = partial.rename(home / f".{version}.{os.getpid()}.checked")  # nothing depends on where it was written
-        _check(kind, tokenizers, partial, version, log)
-        partial.rename(final)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+        try:
+            with locked(partial):
+                _write_files(kind, tokenizers, partial, log)
+                # Under another name, to be sure that nothing depends on where it was written.
+                partial = partial.rename(home / f".{version}.{os.getpid()}.checked")
+                _check(kind, tokenizers, partial, version, log)
+                partial.rename(final)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
     return final
 
 

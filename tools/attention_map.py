@@ -36,7 +36,7 @@ def check(path):
         raise ValueError(f"Expected the name of a figure to write; received {path}, which is a directory.")
     if find_spec("matplotlib") is None:
         raise ValueError(
-            "Drawing an attention map needs matplotlib, which is not installed here. "
+            "Drawing a figure needs matplotlib, which is not installed here. "
             "Install it with: pip install 'seqzoo[plot]'"
         )
 

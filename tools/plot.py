@@ -4,7 +4,8 @@ import csv
 import json
 from pathlib import Path
 
-SUFFIXES = (".pdf", ".png", ".svg")
+from .attention_map import SUFFIXES, check
+
 FEWEST = 10  # sentences that a length must have to be drawn
 
 
@@ -17,8 +18,7 @@ def add_arguments(parser):
 
 def main(args):
     out = Path(args.out)
-    if out.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"Expected a figure's name to end in one of {SUFFIXES}; received {out}.")
+    check(out)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -27,7 +27,7 @@ def main(args):
     axes = figure.add_subplot()
     axes.grid(alpha=0.3)
     axes.set_title(args.title)
-    FIGURES[args.figure](axes, [Path(run) for run in args.runs])
+    FIGURES[args.figure](axes, [Path(run) for run in args.runs])  # refuses a run that it has nothing of
     axes.legend()
     out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out)
@@ -42,6 +42,11 @@ def by_length(axes, runs):
         if "by_length" not in scores:
             raise ValueError(f"{run} has no scores by length: expected a run of a model that writes sentences.")
         rows = [row for row in scores["by_length"] if row["sentences"] >= FEWEST]
+        if not rows:
+            raise ValueError(
+                f"{run} has no length with at least {FEWEST} sentences, so there is nothing to draw. Evaluate it on "
+                "more sentences: leave out --limit."
+            )
         metric = "bleu" if "bleu" in rows[0] else "exact_match"
         middles = [(row["from"] + row["to"]) / 2 for row in rows]
         axes.plot(middles, [row[metric] for row in rows], marker="o", label=f"{run.name} ({scores[metric]:.1f})")
@@ -56,6 +61,11 @@ def training(axes, runs):
     for run in runs:
         with open(_needed(run / "metrics.csv", "seqzoo train"), encoding="utf-8", newline="") as file:
             rows = [row for row in csv.DictReader(file) if row.get("valid_nll")]
+        if not rows:
+            raise ValueError(
+                f"{run} has no validation yet: {run / 'metrics.csv'} holds none to draw. Train on until the first one "
+                f"with `seqzoo train --resume`, or set validate_every to fewer steps."
+            )
         axes.plot([int(row["step"]) for row in rows], [float(row["valid_nll"]) for row in rows], label=run.name)
     axes.set_xlabel("step")
     axes.set_ylabel("validation loss, nats per token")

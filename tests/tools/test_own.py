@@ -1,6 +1,7 @@
 """Beside a user's own packages of the same names, the command line uses the ones that were installed with it."""
 
 import os
+import re
 import subprocess
 import sys
 import venv
@@ -104,7 +105,7 @@ def test_an_installed_wheel_trains_exports_verifies_and_runs(installed, theirs, 
     small = "train_size=40 valid_size=5 test_size=6 longest=4 units=3 batch_size=8 steps=2 validate_every=1 warmup=0"
     changes = [word for setting in f"{small} num_buckets=1 max_output_length=5".split() for word in ("--set", setting)]
     trained = seqzoo("train", "reversal-gru-additive", "--out", tmp_path / "run", *changes)
-    assert all(line.startswith("step ") for line in trained.stderr.splitlines()), trained.stderr
+    assert not re.search(r"oneDNN|absl|cuInit|^[IWE]0000", trained.stderr, re.MULTILINE), trained.stderr
     as_module = (installed.with_name("python"), "-m", "seqzoo")
     export = ("export", tmp_path / "run", "--out", tmp_path, "--no-int8")
     path = seqzoo(*export, command=as_module).stdout.strip()
