@@ -1,6 +1,7 @@
 """Reads the source with `ast` and finds what breaks the rules of the house."""
 
 import ast
+import functools
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,7 +29,6 @@ ROOMS = {
     "models": MODELS,
     "training": TRAINING,
     "recipes": TRAINING | {"training"},
-    "hub": TRAINING | {"training"},
 }
 EXPORTED = (
     "attention",
@@ -62,11 +62,6 @@ WITHOUT_FRAMEWORK = (
     "tools/run.py",
 )
 ONNX = {"onnx", "tf2onnx", "onnxruntime"}
-MAX_LINES = 300
-MAX_ARGUMENTS = 8
-MORE_ARGUMENTS = {
-    "zoo.models.seq2seq.Seq2Seq": "a model's settings: two vocabularies and seven choices",
-}
 
 
 @dataclass(frozen=True)
@@ -76,6 +71,7 @@ class Import:
     top: bool  # at module level: runs when the file is imported
 
 
+@functools.cache
 def read(path):
     return ast.parse((ROOT / path).read_text(encoding="utf-8"), filename=path)
 
@@ -148,18 +144,6 @@ def import_circles(graph):
         if start in seen
     }
     return sorted(sorted(circle) for circle in circles)
-
-
-def constructor_arguments(tree):
-    """Number of arguments of each class's `__init__`, without self and **kwargs."""
-    counts = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            for item in node.body:
-                if isinstance(item, ast.FunctionDef) and item.name == "__init__":
-                    arguments = item.args
-                    counts[node.name] = len(arguments.posonlyargs + arguments.args + arguments.kwonlyargs) - 1
-    return counts
 
 
 UNMAPPED = {"bitwise_and", "expm1", "searchsorted", "slice_update"}

@@ -8,17 +8,13 @@ import pytest
 
 from tests.house_rules import (
     EXPORTED,
-    MAX_ARGUMENTS,
-    MAX_LINES,
     MAY_IMPORT_TENSORFLOW,
     MAY_IMPORT_TENSORFLOW_TEXT,
-    MORE_ARGUMENTS,
     ONNX,
     ROOMS,
     ROOT,
     SOURCES,
     WITHOUT_FRAMEWORK,
-    constructor_arguments,
     head,
     import_circles,
     imported_files,
@@ -27,13 +23,17 @@ from tests.house_rules import (
     read,
     wrong_direction,
 )
+from tests.house_shape import MAX_LINES, argument_counts, inheritance, line_count, too_deep, too_many_arguments
 
 FRAMEWORKS = {"jax", "keras", "onnx", "tensorflow", "tensorflow_text", "zoo"}
 
 
-@pytest.mark.parametrize("path", SOURCES)
-def test_imports_run_one_way(path):
-    assert not wrong_direction(path, read(path))
+def listed(folder):
+    return sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*.py"))
+
+
+def test_imports_run_one_way():
+    assert not {path: found for path in SOURCES if (found := wrong_direction(path, read(path)))}
 
 
 def test_no_files_import_each_other_in_a_circle():
@@ -47,40 +47,51 @@ def test_circles_are_noticed():
     assert import_circles(graph) == [["b", "c"]]
 
 
-@pytest.mark.parametrize("path", SOURCES)
-def test_fragile_imports_stay_in_their_room(path):
+def fragile(path):
+    """Imports of what is dear or breaks easily, outside the files that may have them."""
     found = imports(read(path))
-    package, _, rest = path.partition("/")
+    wrong = []
     if not path.startswith(MAY_IMPORT_TENSORFLOW_TEXT):
-        assert not [item for item in found if head(item.module) == "tensorflow_text"]
-    if package == "zoo" and path not in MAY_IMPORT_TENSORFLOW:
-        assert not [item for item in found if head(item.module) == "tensorflow" and item.top]
-    if package != "serving":
-        assert not [item for item in found if head(item.module) in ONNX]
+        wrong += [item for item in found if head(item.module) == "tensorflow_text"]
+    if head(path.replace("/", ".")) == "zoo" and path not in MAY_IMPORT_TENSORFLOW:
+        wrong += [item for item in found if head(item.module) == "tensorflow" and item.top]
+    if not path.startswith("serving/"):
+        wrong += [item for item in found if head(item.module) in ONNX]
     if path.startswith(WITHOUT_FRAMEWORK):
         heavy = {"keras", "tensorflow", "jax", "zoo"}
-        assert not [item for item in found if head(item.module) in heavy and item.top]
+        wrong += [item for item in found if head(item.module) in heavy and item.top]
+    return wrong
 
 
-@pytest.mark.parametrize("path", SOURCES)
-def test_sizes(path):
-    lines = (ROOT / path).read_text(encoding="utf-8").count("\n")
-    assert lines <= MAX_LINES, f"{path} has {lines} lines: split it by idea"
-    module = path.removesuffix(".py").replace("/", ".")
-    for name, count in constructor_arguments(read(path)).items():
-        if f"{module}.{name}" not in MORE_ARGUMENTS:
-            assert count <= MAX_ARGUMENTS, f"{name} takes {count} arguments: compose instead"
+def test_fragile_imports_stay_in_their_room():
+    assert not {path: found for path in SOURCES if (found := fragile(path))}
+    missing = [path for path in (*MAY_IMPORT_TENSORFLOW, *WITHOUT_FRAMEWORK) if not (ROOT / path).exists()]
+    assert not missing, f"house_rules names files that are not there: {missing}"
 
 
-@pytest.mark.parametrize("path", [path for path in SOURCES if path.split("/")[1] in EXPORTED])
-def test_operations_survive_export(path):
-    assert not lost_in_export(read(path), path)
+def test_files_are_short():
+    paths = [*SOURCES, *listed("tests"), *listed("benchmarks")]
+    long = {path: lines for path in paths if (lines := line_count(path)) > MAX_LINES}
+    assert not long, "split them by idea"
 
 
-def test_rooms_are_known():
+def test_callables_take_few_arguments():
+    assert not too_many_arguments([*SOURCES, *listed("benchmarks")]), "compose instead"
+
+
+def test_classes_inherit_from_few():
+    assert not too_deep({path: read(path) for path in SOURCES}), "compose instead"
+
+
+def test_operations_survive_export():
+    paths = [path for path in SOURCES if path.split("/")[1] in EXPORTED]
+    assert not {path: found for path in paths if (found := lost_in_export(read(path), path))}
+
+
+def test_rooms_are_those_that_are_there():
     rooms = {path.split("/")[1] for path in SOURCES if path.count("/") > 1 and path[:4] == "zoo/"}
-    assert rooms <= ROOMS.keys()
-    assert set(EXPORTED) <= ROOMS.keys()
+    assert rooms == ROOMS.keys()
+    assert set().union(*ROOMS.values()) <= rooms and set(EXPORTED) <= rooms
 
 
 @pytest.mark.parametrize(
@@ -152,6 +163,20 @@ def test_sound_operations_pass(line):
     assert not lost_in_export(ast.parse(line))
 
 
-def test_constructor_arguments_are_counted():
-    code = "class A:\n    def __init__(self, a, b=1, *, c=2, **kwargs): ..."
-    assert constructor_arguments(ast.parse(code)) == {"A": 3}
+def test_arguments_are_counted():
+    code = "def f(a, /, b=1, *c, d, **e): ...\nclass A:\n    def __init__(self, a, b=1, *, c=2, **kwargs): ..."
+    assert argument_counts(ast.parse(code)) == {"f": 3, "A.__init__": 3}
+
+
+def test_levels_are_counted():
+    """Also through packages, aliases and mixins."""
+    sources = {
+        "zoo/a.py": "import keras\nfrom keras import layers as l\nclass A(l.Layer): ...\nclass B(keras.Model): ...",
+        "zoo/b.py": "from zoo import A\nclass Deep: ...\nclass Mixin(Deep): ...\nclass C(Mixin, A): ...\n"
+        "class D(C): ...",
+        "zoo/c.py": "import abc\nclass E(abc.ABC): ...\nclass F(E): ...\nclass G(F): ...\nclass H(G): ...",
+    }
+    sources = {path: ast.parse(code) for path, code in sources.items()}
+    levels = {name.rpartition(".")[2]: level for name, (level, _) in inheritance(sources).items()}
+    assert levels == {"A": 1, "B": 1, "Deep": 1, "Mixin": 2, "C": 2, "D": 3, "E": 1, "F": 2, "G": 3, "H": 4}
+    assert too_deep(sources) == ["zoo.b.D: 3", "zoo.c.H: 4"]

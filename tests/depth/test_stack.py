@@ -1,5 +1,7 @@
 """Stacks: block after block, the last norm, the state of stepping, and what `make_stack` makes."""
 
+import inspect
+
 import numpy as np
 import pytest
 from keras import ops
@@ -8,7 +10,13 @@ from tests import transformer_oracles
 from tests.blocks.cases import BLOCKS, make_block
 from tests.contracts import length_mask, sequences
 from tests.steps import shapes_of
-from zoo.depth import Stack, make_stack
+from zoo.depth import (
+    Stack,
+    make_depth_adaptive_stack,
+    make_reformer_stack,
+    make_stack,
+    make_universal_stack,
+)
 
 ROWS = ((1, 7), (2, 3), (3, 0))
 X, MASK = sequences(((4, 5),) * 3, 5, 6), length_mask(ROWS, 7)
@@ -124,3 +132,16 @@ def test_blocks_of_different_units_do_not_stack():
 def test_settings_are_checked(settings, message):
     with pytest.raises(ValueError, match=message):
         make_stack(**{"num_layers": 1, "units": 6, "num_heads": 2, "hidden_units": 8, **settings})
+
+
+@pytest.mark.parametrize("make", [make_stack, make_reformer_stack, make_universal_stack, make_depth_adaptive_stack])
+def test_factories_share_their_settings(make):
+    stack = make(2, 6, 2, 8, activation="gelu", dropout=0.3, seed=5)
+    for block, seed in zip(stack.blocks, (5, 15), strict=False):
+        config = block.get_config()
+        assert (config["dropout"], config["seed"]) == (0.3, seed)
+        assert block.feedforward.get_config()["activation"] == "gelu"
+        assert (block.cross_attention is None) is (make is not make_depth_adaptive_stack)
+    with pytest.raises(TypeError, match="no setting 'droput'. Did you mean 'dropout'?"):
+        make(2, 6, 2, 8, droput=0.1)
+    assert len(inspect.signature(make).parameters) <= 8

@@ -33,7 +33,7 @@ INPUTS = {
 def made(rule=None, block="pre_norm", tied=True, paths=0):
     decoder = make_depth_adaptive_stack(4, 6, 2, 8, rule, block, paths, dropout=0.0, seed=2)
     model = DepthAdaptiveTransformer(
-        SOURCES, TARGETS, make_stack(1, 6, 2, 8, block, 0.0), decoder, dropout=0.0, tied=tied
+        SOURCES, TARGETS, make_stack(1, 6, 2, 8, block, dropout=0.0), decoder, dropout=0.0, tied=tied
     )
     return randomised(model)
 

@@ -72,7 +72,7 @@ def test_make_reformer_stack_says_it_all():
     made = stack(
         cross=True, hashing={"num_buckets": [4, 6], "rounds": 3}, chunks=5, activations="checkpoint", dropout=0.2
     )
-    assert made.memory == "checkpoint" and len(made.blocks) == 2
+    assert made.activations == "checkpoint" and len(made.blocks) == 2
     for block in made.blocks:
         assert isinstance(block.attention, LSHAttention) and isinstance(block.cross_attention, MultiHeadAttention)
         assert block.attention.factors == [4, 6] and block.attention.rounds == 3

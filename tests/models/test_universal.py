@@ -22,7 +22,7 @@ def stack(rule=None, cross=False, block=None, **settings):
     halting = rule and Halting(rule, threshold=0.9)
     if block:
         return UniversalStack(make_block(block, cross), 3, halting)
-    return make_universal_stack(3, 6, 2, 8, halting, cross, seed=1, **settings)
+    return make_universal_stack(3, 6, 2, 8, halting, cross=cross, seed=1, **settings)
 
 
 def language_model(*args):

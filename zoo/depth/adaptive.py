@@ -231,7 +231,7 @@ class DepthAdaptiveStack(Stack):
 
 
 def make_depth_adaptive_stack(
-    num_layers, units, num_heads, hidden_units, exit=None, block="pre_norm", paths=0, dropout=0.1, seed=None
+    num_layers, units, num_heads, hidden_units, exit=None, block="pre_norm", paths=0, **settings
 ):
     """A decoder's `DepthAdaptiveStack` of blocks with multi-head attention, cross-attention and feed-forward layers.
 
@@ -243,8 +243,7 @@ def make_depth_adaptive_stack(
         exit: the rule of exit, for N layers; None leaves behind the last one.
         block: "post_norm" (the paper's), "pre_norm" or "macaron".
         paths: of mixed training; 0 is aligned.
-        dropout: on each branch.
-        seed: of the dropouts and the paths.
+        **settings: dropout, activation, seed: see `zoo.depth.settings.BlockSettings`; `cross` is true.
     """
-    made = make_stack(num_layers, units, num_heads, hidden_units, block, dropout, cross=True, seed=seed)
-    return DepthAdaptiveStack(made.blocks, exit, paths, seed)
+    made = make_stack(num_layers, units, num_heads, hidden_units, block, cross=True, **settings)
+    return DepthAdaptiveStack(made.blocks, exit, paths, settings.get("seed"))

@@ -31,9 +31,11 @@ class Exit(layers.Layer):
             )
         self.num_layers = num_layers
         self.supports_masking = True
+        self.dense = None  # of a rule that is learned
 
     def build(self, h_shape):
-        pass
+        if self.dense is not None and not self.dense.built:
+            self.dense.build(tuple(h_shape))
 
     def log_chances(self, states, memory=None, memory_mask=None):
         """`log q (batch, time | 1, N)`, float32.
@@ -95,24 +97,13 @@ class FixedExit(Exit):
         return {**super().get_config(), "depth": self.depth}
 
 
-class Softmax(Exit):
-    """`q = softmax(W h + b)` of one state; the depth is the most probable one, the least among equals."""
-
-    def __init__(self, num_layers, **kwargs):
-        super().__init__(num_layers, **kwargs)
-        self.dense = layers.Dense(num_layers, name="chances", dtype=self.dtype_policy)
-
-    def build(self, h_shape):
-        if not self.dense.built:
-            self.dense.build(tuple(h_shape))
-
-    def call(self, h):
-        """`log q`: `(..., units)` -> `(..., N)`, float32."""
-        return ops.log_softmax(ops.cast(self.dense(h), "float32"), axis=-1)
+def log_softmax(dense, h):
+    """`log q`, `q = softmax(W h + b)`: `(..., units)` -> `(..., N)`, float32."""
+    return ops.log_softmax(ops.cast(dense(h), "float32"), axis=-1)
 
 
 @register
-class SequenceExit(Softmax):
+class SequenceExit(Exit):
     """`q(n | x) = softmax(W (1/|x| sum_t s_t) + b)` of the encoder's states: one depth for all tokens of a sentence.
 
     Args, errors: `num_layers`, as of `Exit`.
@@ -123,6 +114,13 @@ class SequenceExit(Softmax):
     """
 
     over = "sequence"
+
+    def __init__(self, num_layers, **kwargs):
+        super().__init__(num_layers, **kwargs)
+        self.dense = layers.Dense(num_layers, name="chances", dtype=self.dtype_policy)
+
+    def call(self, h):
+        return log_softmax(self.dense, h)
 
     def log_chances(self, states, memory=None, memory_mask=None):
         return self(masked_mean(memory, memory_mask))
@@ -140,7 +138,7 @@ def masked_mean(memory, mask=None):
 
 
 @register
-class MultinomialExit(Softmax):
+class MultinomialExit(Exit):
     """`q_t = softmax(W h_t^1 + b)`: the state behind the first block tells how deep the token will go.
 
     Args, errors: `num_layers`, as of `Exit`.
@@ -149,6 +147,13 @@ class MultinomialExit(Softmax):
         >>> tuple(MultinomialExit(6).plan(np.ones((2, 5, 8), "float32")).shape)
         (2, 5)
     """
+
+    def __init__(self, num_layers, **kwargs):
+        super().__init__(num_layers, **kwargs)
+        self.dense = layers.Dense(num_layers, name="chances", dtype=self.dtype_policy)
+
+    def call(self, h):
+        return log_softmax(self.dense, h)
 
     def log_chances(self, states, memory=None, memory_mask=None):
         return self(states[0])
@@ -183,10 +188,6 @@ class GeometricExit(Exit):
             raise ValueError(f"GeometricExit needs a threshold between 0 and 1. Received: threshold={threshold!r}.")
         self.threshold = threshold
         self.dense = layers.Dense(1, name="chance", dtype=self.dtype_policy)
-
-    def build(self, h_shape):
-        if not self.dense.built:
-            self.dense.build(tuple(h_shape))
 
     def call(self, h):
         """The logit of `chi`: `(batch, time, units)` -> `(batch, time)`, float32."""

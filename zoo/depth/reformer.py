@@ -3,9 +3,8 @@
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.depth.reversible import ReversibleStack
-from zoo.depth.stack import SEEDS_PER_BLOCK
+from zoo.depth.settings import BlockSettings
 from zoo.feedforward import ChunkedFeedForward, FeedForward
-from zoo.seeds import shifted
 
 
 def make_reformer_stack(
@@ -14,12 +13,10 @@ def make_reformer_stack(
     num_heads,
     hidden_units,
     hashing=None,
+    *,
     chunks=1,
     activations="reversible",
-    dropout=0.1,
-    cross=False,
-    activation="relu",
-    seed=None,
+    **settings,
 ):
     """A `ReversibleStack` of `PreNorm` blocks: LSH attention, attention over a memory if `cross`, feed-forward.
 
@@ -36,10 +33,7 @@ def make_reformer_stack(
             is `MultiHeadAttention` instead.
         chunks: parts of the sequence that the feed-forward layers take one after the other.
         activations: what a training step keeps, "plain", "checkpoint" or "reversible": see `ReversibleStack`.
-        dropout: on each branch.
-        cross: whether the blocks attend to a memory, as a decoder's do.
-        activation: of the feed-forward layers.
-        seed: of the dropouts and of the rotations.
+        **settings: dropout, cross, activation, seed: see `zoo.depth.settings.BlockSettings`.
 
     Example:
         >>> stack = make_reformer_stack(2, units=8, num_heads=2, hidden_units=16, hashing={"chunk_length": 4})
@@ -49,19 +43,18 @@ def make_reformer_stack(
     Reference: https://arxiv.org/abs/2001.04451.
     """
 
+    settings = BlockSettings.read(settings)
+
     def make_block(index):
-        base = shifted(seed, SEEDS_PER_BLOCK * index)
         if hashing is None:
             attention = MultiHeadAttention(units, num_heads)
         else:
-            attention = LSHAttention(units, num_heads, seed=base, **hashing)
-        feedforward = FeedForward(units, hidden_units, activation)
+            attention = LSHAttention(units, num_heads, seed=settings.block_seed(index), **hashing)
+        feedforward = FeedForward(units, hidden_units, settings.activation)
         return PreNorm(
             attention,
             feedforward if chunks == 1 else ChunkedFeedForward(feedforward, chunks),
-            cross_attention=MultiHeadAttention(units, num_heads) if cross else None,
-            dropout=dropout,
-            seed=base,
+            **settings.around(index, units, num_heads),
         )
 
     return ReversibleStack([make_block(index) for index in range(num_layers)], activations)

@@ -8,11 +8,9 @@ from zoo.beams import gather_beams
 from zoo.blocks import Macaron, PostNorm, PreNorm
 from zoo.blocks.residual import EPSILON
 from zoo.composed import Composed
+from zoo.depth.settings import BlockSettings
 from zoo.feedforward import FeedForward
 from zoo.registry import register
-from zoo.seeds import shifted
-
-SEEDS_PER_BLOCK = 10
 
 
 @register
@@ -164,9 +162,7 @@ class Stack(Composed, layers.Layer):
 BLOCKS = {"post_norm": PostNorm, "pre_norm": PreNorm, "macaron": Macaron}
 
 
-def make_stack(
-    num_layers, units, num_heads, hidden_units, block="pre_norm", dropout=0.1, cross=False, activation="relu", seed=None
-):
+def make_stack(num_layers, units, num_heads, hidden_units, block="pre_norm", **settings):
     """A `Stack` of multi-head attention and dense feed-forward layers, the Transformers of the papers.
 
     Args:
@@ -176,29 +172,28 @@ def make_stack(
         hidden_units: inner width of the feed-forward layers; Macaron's two have half of it each, so that the number of
             parameters stays.
         block: "post_norm", "pre_norm" or "macaron".
-        dropout: on each branch.
-        cross: whether the blocks attend to a memory, as a decoder's do.
-        activation: of the feed-forward layers.
-        seed: of the dropouts.
+        **settings: dropout, cross, activation, seed: see `zoo.depth.settings.BlockSettings`.
 
     Raises:
         ValueError: an unknown block, or an odd `hidden_units` for "macaron".
+        TypeError: a setting that does not exist.
     """
     if block not in BLOCKS:
         raise ValueError(f"Unknown block: expected one of {list(BLOCKS)}, received {block!r}.")
     if block == "macaron" and hidden_units % 2:
         raise ValueError(f"Macaron halves hidden_units, so they must be even. Received: {hidden_units}.")
 
+    settings = BlockSettings.read(settings)
+
     def make_block(index):
-        base = shifted(seed, SEEDS_PER_BLOCK * index)
         inner = hidden_units // 2 if block == "macaron" else hidden_units
         parts = {
             "attention": MultiHeadAttention(units, num_heads),
-            "feedforward": FeedForward(units, inner, activation),
-            "cross_attention": MultiHeadAttention(units, num_heads) if cross else None,
+            "feedforward": FeedForward(units, inner, settings.activation),
+            **settings.around(index, units, num_heads),
         }
         if block == "macaron":
-            parts["first"] = FeedForward(units, inner, activation)
-        return BLOCKS[block](**parts, dropout=dropout, seed=base)
+            parts["first"] = FeedForward(units, inner, settings.activation)
+        return BLOCKS[block](**parts)
 
     return Stack([make_block(index) for index in range(num_layers)])

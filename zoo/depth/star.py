@@ -5,7 +5,7 @@ from keras import layers, ops
 from zoo.attention import MultiHeadAttention
 from zoo.blocks.star import StarBlock
 from zoo.composed import Composed
-from zoo.depth.stack import SEEDS_PER_BLOCK
+from zoo.depth.settings import SEEDS_PER_BLOCK
 from zoo.masks import MASKED
 from zoo.registry import register
 from zoo.seeds import shifted

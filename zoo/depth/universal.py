@@ -8,10 +8,12 @@ from keras import ops
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PostNorm
 from zoo.depth import halting as act
+from zoo.depth.settings import BlockSettings
 from zoo.depth.stack import Stack
 from zoo.embeddings import SinusoidalPositions
 from zoo.feedforward import FeedForward
 from zoo.registry import register
+from zoo.seeds import shifted
 
 
 @register
@@ -179,9 +181,7 @@ class UniversalStack(Stack):
         return config
 
 
-def make_universal_stack(
-    steps, units, num_heads, hidden_units, halting=None, cross=False, dropout=0.1, max_offset=0, seed=None
-):
+def make_universal_stack(steps, units, num_heads, hidden_units, halting=None, *, max_offset=0, **settings):
     """A `UniversalStack` of one `PostNorm` block with multi-head attention and a dense feed-forward layer: the paper's.
 
     Args:
@@ -190,10 +190,8 @@ def make_universal_stack(
         num_heads: heads of the attention.
         hidden_units: inner width of the feed-forward layer.
         halting: a `Halting`, or None for a fixed number of steps.
-        cross: whether the block attends to a memory, as a decoder's does.
-        dropout: on each branch.
-        max_offset: of random positions in training.
-        seed: of the dropouts and the offsets; give encoder and decoder the same with `max_offset`.
+        max_offset: of random positions in training; give encoder and decoder the same seed with it.
+        **settings: dropout, cross, activation, seed: see `zoo.depth.settings.BlockSettings`.
 
     Example:
         >>> from zoo.models import Transformer
@@ -202,11 +200,10 @@ def make_universal_stack(
 
     Reference: https://arxiv.org/abs/1807.03819.
     """
+    settings = BlockSettings.read(settings)
     block = PostNorm(
         MultiHeadAttention(units, num_heads),
-        FeedForward(units, hidden_units),
-        MultiHeadAttention(units, num_heads) if cross else None,
-        dropout=dropout,
-        seed=seed,
+        FeedForward(units, hidden_units, settings.activation),
+        **settings.around(0, units, num_heads),
     )
-    return UniversalStack(block, steps, halting, max_offset, None if seed is None else seed + 9)
+    return UniversalStack(block, steps, halting, max_offset, shifted(settings.seed, 9))

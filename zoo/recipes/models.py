@@ -5,7 +5,8 @@ from contextlib import contextmanager
 from functools import partial
 
 from zoo.attention import MultiHeadAttention
-from zoo.depth.stack import BLOCKS, SEEDS_PER_BLOCK
+from zoo.depth.settings import SEEDS_PER_BLOCK
+from zoo.depth.stack import BLOCKS
 from zoo.embeddings import SentenceEmbedding, SpelledEmbedding
 from zoo.models import Classifier, DepthAdaptiveTransformer, LanguageModel, Seq2Seq, Tagger, Transformer
 from zoo.recipes.slots import make_layer

@@ -16,7 +16,7 @@ from zoo.depth import (
     UniversalStack,
     make_star_stack,
 )
-from zoo.depth.stack import SEEDS_PER_BLOCK
+from zoo.depth.settings import SEEDS_PER_BLOCK
 from zoo.embeddings import AxialPositions, ConcatenatedPositions, ConvolutionalPositions, LearnedPositions
 from zoo.feedforward import ChunkedFeedForward, FeedForward, ProductKeyMemory
 from zoo.recipes.recipe import SLOTS, hint
@@ -54,11 +54,8 @@ EXITS = {
 }
 
 
-def depth_adaptive(
-    make_block, num_layers, seed, cross, exit="geometric", paths=0, tied=True, judge="", price=0.0, width=0.0, alpha=0.0
-):
-    """A decoder with exits, behind a plain encoder. `tied` is of the model; the last four are of `DepthAdaptiveLoss`,
-    whose own they are where the recipe does not say (`zoo.recipes.optimisation`)."""
+def depth_adaptive(make_block, num_layers, seed, cross, exit="geometric", paths=0):
+    """A decoder with exits, behind a plain encoder."""
     if not cross:
         return stack(make_block, num_layers)
     if exit not in EXITS:
@@ -114,6 +111,8 @@ SHARED = (
     "units num_heads hidden_units activation num_layers dropout context seed model".split()
 )  # settings of the recipe
 OF_THE_PLACE = ("make_block", "cross", "offset_seed")  # what the model says, not the recipe
+# Settings that stand in a layer's table and are read by the model (`tied`) and the loss (`DepthAdaptiveLoss`).
+READ_ELSEWHERE = {"depth_adaptive": ("tied", "judge", "price", "width", "alpha")}
 IN_BLOCKS = ("attention", "feedforward")  # slots that "blocks" may restrict to some blocks
 
 
@@ -149,6 +148,7 @@ def _own_settings(slot, layer):
     if layer not in LAYERS[slot]:
         return []
     names = [name for name in _parameters(LAYERS[slot][layer]) if name not in (*SHARED, *OF_THE_PLACE)]
+    names += READ_ELSEWHERE.get(layer, ())
     return names + ["blocks"] if slot in IN_BLOCKS else names
 
 
@@ -164,5 +164,6 @@ def make_layer(recipe, slot, block=None, **others):
     maker = LAYERS[slot][table["layer"]]
     known = {name: getattr(recipe, name) for name in SHARED} | others
     shared = {name: known[name] for name in _parameters(maker) if name in known}
-    own = {name: value for name, value in table.items() if name not in ("layer", "blocks")}
+    elsewhere = ("layer", "blocks", *READ_ELSEWHERE.get(table["layer"], ()))
+    own = {name: value for name, value in table.items() if name not in elsewhere}
     return maker(**shared | own)

@@ -64,45 +64,58 @@ class InverseSquareRoot(Warmup):
         return ops.sqrt(warmup / ops.maximum(step, warmup))
 
 
-class _Decay(Warmup):
-    """A warm-up, then a fall from the peak to `floor * peak` at step `steps`."""
+def _progress(step, warmup, steps):
+    """0 at the end of the warm-up, 1 at `steps` and after."""
+    return ops.clip((step - warmup) / (steps - warmup), 0.0, 1.0)
+
+
+def _check_decay(warmup, steps, floor):
+    if steps <= warmup or not 0.0 <= floor <= 1.0:
+        raise ValueError(
+            f"expected steps > warmup and 0 <= floor <= 1, received steps={steps!r}, "
+            f"warmup={warmup!r}, floor={floor!r}. Shorten the warm-up or train for longer."
+        )
+
+
+@register
+class LinearDecay(Warmup):
+    """lr(t) = peak * (1 - (1 - floor) * u), u = (t - warmup) / (steps - warmup), after the rise.
+
+    Args: as of `Warmup`, and `steps`, where the fall ends at `floor * peak`.
+    """
 
     def __init__(self, peak, warmup=0, steps=10_000, floor=0.0):
         super().__init__(peak, warmup)
-        if steps <= warmup or not 0.0 <= floor <= 1.0:
-            raise ValueError(
-                f"expected steps > warmup and 0 <= floor <= 1, received steps={steps!r}, "
-                f"warmup={warmup!r}, floor={floor!r}. Shorten the warm-up or train for longer."
-            )
-        self.steps = steps
-        self.floor = floor
+        _check_decay(warmup, steps, floor)
+        self.steps, self.floor = steps, floor
 
-    def progress(self, step):
-        """0 at the end of the warm-up, 1 at `steps` and after."""
-        return ops.clip((step - self.warmup) / (self.steps - self.warmup), 0.0, 1.0)
+    def fall(self, step):
+        return 1.0 - (1.0 - self.floor) * _progress(step, self.warmup, self.steps)
 
     def get_config(self):
         return {**super().get_config(), "steps": self.steps, "floor": self.floor}
 
 
 @register
-class LinearDecay(_Decay):
-    """lr(t) = peak * (1 - (1 - floor) * u), u = (t - warmup) / (steps - warmup), after the rise."""
-
-    def fall(self, step):
-        return 1.0 - (1.0 - self.floor) * self.progress(step)
-
-
-@register
-class CosineDecay(_Decay):
+class CosineDecay(Warmup):
     """lr(t) = peak * (floor + (1 - floor) * (1 + cos(pi * u)) / 2), u as in `LinearDecay`.
+
+    Args: as of `LinearDecay`.
 
     Loshchilov and Hutter 2017, "SGDR", without restarts.
     """
 
+    def __init__(self, peak, warmup=0, steps=10_000, floor=0.0):
+        super().__init__(peak, warmup)
+        _check_decay(warmup, steps, floor)
+        self.steps, self.floor = steps, floor
+
     def fall(self, step):
-        wave = 0.5 * (1.0 + ops.cos(math.pi * self.progress(step)))
+        wave = 0.5 * (1.0 + ops.cos(math.pi * _progress(step, self.warmup, self.steps)))
         return self.floor + (1.0 - self.floor) * wave
+
+    def get_config(self):
+        return {**super().get_config(), "steps": self.steps, "floor": self.floor}
 
 
 def schedule(name, peak, warmup, steps):

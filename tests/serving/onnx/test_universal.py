@@ -60,7 +60,7 @@ def test_an_artefact_of_a_universal_transformer_has_parity(kind, tokenizers, tmp
     source, target = (tokenizer.vocab_size for tokenizer in tokenizers)
 
     def stack(cross=False):
-        return make_universal_stack(3, 16, 2, 32, Halting(), cross)
+        return make_universal_stack(3, 16, 2, 32, Halting(), cross=cross)
 
     if kind == "continue":
         model = LanguageModel(source, stack())
