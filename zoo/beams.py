@@ -1,4 +1,4 @@
-"""Beams are an axis of their own, behind the batch: leaves are `(batch, beams, ...)`."""
+"""Beams are an axis of their own, after the batch: leaves are `(batch, beams, ...)`."""
 
 from keras import ops, tree
 

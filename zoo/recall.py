@@ -1,7 +1,7 @@
-"""Discrete choices that a recompute must not make again: hash buckets, routes.
+"""Discrete choices, such as hash buckets, that must stay the same when a pass is computed again.
 
-A layer wraps such a choice in `recall`. Where its pass is computed twice, the first writes a record and the second
-reads it, so that rounding cannot send a vector elsewhere; everywhere else `recall` just computes.
+A layer wraps such a choice in `recall`. Where its pass is computed twice, the first pass writes a record and the second
+reads it, so that rounding cannot send a vector to another bucket. Everywhere else `recall` only computes.
 """
 
 import contextlib

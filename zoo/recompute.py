@@ -1,4 +1,4 @@
-"""Gradients with less memory: forget activations in the forward pass, compute them again in the backward pass.
+"""Gradients with less memory: activations are not kept in the forward pass, but computed again in the backward pass.
 
 `keras.remat` cannot be used for this: sub-layers called with keyword arguments raise on TensorFlow, on JAX a dropout's
 seed leaks out of the trace, and XLA on a CPU undoes the recomputation. Here everything that a function depends on is
@@ -24,7 +24,7 @@ def vjp(function, inputs, upstream):
             tape.watch(inputs)
             output = function(*inputs)
         found = tape.gradient(output, inputs, upstream, unconnected_gradients="zero")
-        return output, [tf.convert_to_tensor(each) for each in found]  # of a table: dense
+        return output, [tf.convert_to_tensor(each) for each in found]  # the gradient of a table becomes dense
     if keras.backend.backend() == "jax":
         import jax
 
@@ -37,10 +37,10 @@ def vjp(function, inputs, upstream):
 
 
 def after(ready, x, *others):
-    """`[x, *others]`, but not before all of `ready` is there: else XLA recomputes early, or not at all.
+    """`[x, *others]`, available only after all of `ready`; otherwise XLA recomputes too early, or not at all.
 
-    Of the others only vectors wait, the scales of norms and biases: XLA spreads them over all positions as soon as it
-    can, and keeps that.
+    Of the others only vectors (biases and the scales of norms) have to wait: XLA would broadcast them over all
+    positions as soon as it can, and keep the result.
     """
     total = sum(ops.cast(ops.reshape(each, (-1,))[0], "float32") for each in ready)
     zero = ops.where(total == total, 0.0, float("nan"))
@@ -48,7 +48,7 @@ def after(ready, x, *others):
 
 
 class Piece:
-    """A function `f(x, *sides)` of layers that can be run twice: what it depends on comes from outside.
+    """A function `f(x, *sides)` of layers that can be run twice, because everything that it depends on is an argument.
 
     Args:
         function: called as `function(x, *sides)`.
@@ -56,7 +56,7 @@ class Piece:
 
     Raises:
         ValueError: (when run) the function changes a variable (the statistics of a BatchNormalization) or adds a loss:
-            it runs twice, and neither would come out.
+            since it runs twice, both would be wrong.
     """
 
     def __init__(self, function, layers):
@@ -69,9 +69,9 @@ class Piece:
         self.fixed = [each for each in others if not each.trainable]
 
     def values(self):
-        """`(trained, fixed)`: the present values of the variables; the seed generators go on to other numbers.
+        """`(trained, fixed)`: the present values of the variables. The seed generators then advance to other numbers.
 
-        Times 1: tensors, where TensorFlow would hand over its variables.
+        They are multiplied by 1, because TensorFlow would otherwise give its variables and not tensors.
         """
         trained, fixed, seeds = ([each.value * 1 for each in group] for group in (self.trained, self.fixed, self.seeds))
         for seed, state in zip(self.seeds, seeds, strict=True):
@@ -98,7 +98,7 @@ class Piece:
 
 
 def checkpoint(piece, x, *sides):
-    """`piece(x, *sides)`, of which only the arguments are kept; the gradient computes the rest again."""
+    """`piece(x, *sides)`, of which only the arguments are kept; its gradient computes the activations again."""
     trained, fixed = piece.values()
     count = 1 + len(sides)
 

@@ -1,9 +1,9 @@
-"""Tables of which a step reads a few rows, and whose gradient therefore is a few rows.
+"""Tables of which a step reads only a few rows, so that their gradient has only a few rows, too.
 
-`mixed_rows` reads them. On TensorFlow the gradient of a gather knows its rows by itself. On JAX it is as large as the
-table; there a training step opens `tapping`: the table is held fixed, and of the outputs `o_t = sum_j w_tj V[i_tj]` the
-step takes the gradient `g_t` by a zero added to them. `(i, w, g)` then is the gradient of `V`, in factors:
-`dV[i] = sum of w_tj g_t over i_tj = i`.
+`mixed_rows` reads them. On TensorFlow the gradient of a gather consists of the rows that were read. On JAX it is as
+large as the table. There a training step opens `tapping`, which holds the table fixed and adds zeros to the outputs
+`o_t = sum_j w_tj V[i_tj]`; the gradient of the zeros is the gradient `g_t` of the outputs. `(i, w, g)` is then the
+gradient of `V` in factors: `dV[i] = sum of w_tj g_t over i_tj = i`.
 """
 
 import contextlib
@@ -18,7 +18,8 @@ class Taps:
     """What the lookups of one pass read: tables, indices and weights `(positions, rows)`; and zeros they add.
 
     Args:
-        zeros: one a lookup, `(positions, units)`; None where their shapes are still to be found (of `outputs`).
+        zeros: one for each lookup, `(positions, units)`; None while their shapes are not known yet (those of
+            `outputs`).
     """
 
     def __init__(self, zeros=None):
@@ -35,7 +36,7 @@ class Taps:
 
 @contextlib.contextmanager
 def tapping(taps):
-    """While open, `mixed_rows` holds its tables fixed and tells `taps` what it read."""
+    """While open, `mixed_rows` holds its tables fixed and records in `taps` what it reads."""
     before = getattr(_active, "taps", None)
     _active.taps = taps
     try:

@@ -32,7 +32,7 @@ def pad(sequences: list[list[int]], length: int | None = None) -> tuple[np.ndarr
 class Batches(Bucketed):
     """Teacher-forcing batches of a parallel corpus, in static shapes `(S, T)`.
 
-    A pair needs the length of its source with EOS and of its target with BOS.
+    A pair takes as many positions as its source with EOS and its target with BOS have.
 
     A batch has source_ids (B, S) int32, source_lengths (B,) int32, target_ids (B, T) int32 (BOS first), labels (B, T)
     int32 (EOS last) and weights (B, T) float32, 1 on labels and 0 elsewhere.

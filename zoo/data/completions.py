@@ -1,4 +1,4 @@
-"""Batches for a language model that is to go on with a prompt: only what it writes counts."""
+"""Batches for a language model that continues a prompt: only the continuation counts in the loss."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Readers of labelled texts and of running text, each in the form in which its corpus is published."""
+"""Readers of labelled texts and of running text, in the formats in which the corpora are published."""
 
 import hashlib
 import os
@@ -53,7 +53,7 @@ def _hash(text):
 def sst(
     directory: str | os.PathLike, split: str, phrases: bool = False, classes: int = 2
 ) -> tuple[list[str], list[str]]:
-    """SST-2 and SST-5: film reviews and what they feel, out of the Stanford Sentiment Treebank (Socher et al. 2013).
+    """SST-2 and SST-5: film reviews and their sentiment, from the Stanford Sentiment Treebank (Socher et al. 2013).
 
     Lines are trees, `(label (label word) ...)`, with labels from 0 to 4. Of two classes 0 and 1 are "negative", 3 and 4
     "positive", and neutral texts are left out; of five they are "very-negative" to "very-positive". Texts are
@@ -128,7 +128,7 @@ def tagged(directory: str | os.PathLike, split: str) -> tuple[list[str], list[st
 def running_text(directory: str | os.PathLike, split: str) -> str:
     """`train.txt`, `valid.txt` or `test.txt` of a directory, plain or `.gz`.
 
-    Where there is but `input.txt`, its first 90 % of characters are "train", the rest "valid" (nanoGPT's split).
+    If there is only `input.txt`, the first 90 % of its characters are "train" and the rest "valid" (nanoGPT's split).
 
     Raises:
         ValueError: another split, or no such file.

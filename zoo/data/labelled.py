@@ -1,4 +1,4 @@
-"""Batches of texts that bear labels: one a text, or one a word."""
+"""Batches of labelled texts: one label for each text, or one for each word."""
 
 from collections.abc import Callable
 
@@ -26,7 +26,7 @@ class _Sentences(Bucketed):
         super().__init__(np.ceil(lengths).astype(int).reshape(-1, 1), **plan)
 
     def _read(self, examples, shape, step):
-        """(the words' ids of each row, token_ids, lengths) of a batch."""
+        """(the words' ids of each text, token_ids, lengths) of a batch."""
         sentences = [self._sentences[example] for example in examples]
         if self._noise is not None:
             random = np.random.default_rng((self.seed, step, 1))  # a stream of its own beside the epochs'

@@ -11,13 +11,13 @@ from zoo.text.special import BOS, PAD
 class Windows:
     """`token_ids` (B, C): BOS and then C - 1 tokens; `labels` (B, C): C tokens; `weights` (B, C) float32.
 
-    Shuffled, the windows of a step begin at random places, drawn from (seed, step) alone. Else they follow each other:
-    every token of the text is predicted exactly once an epoch, and the last batch is filled up with weight 0.
+    If shuffled, the windows of a step begin at random places, drawn from (seed, step) alone. Otherwise they follow each
+    other: every token of the text is predicted exactly once an epoch, and the last batch is filled up with weight 0.
 
     Args:
         ids: token ids of the whole text.
         context: C, the number of tokens of a window.
-        batch_size: B, rows of every batch.
+        batch_size: B, the number of windows of every batch.
         seed: of the places.
         shuffle: random windows, or with False consecutive ones.
 

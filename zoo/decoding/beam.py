@@ -22,13 +22,13 @@ def best(pool, ranks, beams):
 
 
 class Beam:
-    """`beams` open hypotheses and, apart from them, the `beams` best finished ones, so finished ones are frozen.
+    """`beams` open hypotheses and, in a pool of their own, the `beams` best finished ones.
 
     At each position the `2 * beams` best continuations are looked at: those that end in EOS compete for the finished
-    pool by `log p / lp`, the best others stay open. A row is done when its pool is full and no open hypothesis can
-    still enter it: `log p <= 0` only falls, so `log p / lp(max_length)` bounds what it may become. A done row does not
-    change while its neighbours go on. Ties go to the earlier finished hypothesis, then to the lower beam, then to
-    the lower id.
+    pool by `log p / lp`, the best others stay open. A sentence is done when its pool is full and no open hypothesis can
+    still enter it: `log p <= 0` can only fall, so `log p / lp(max_length)` bounds what its rank may become. A sentence
+    that is done does not change while others of the batch go on. Ties go to the earlier finished hypothesis, then to
+    the lower beam, then to the lower id.
     """
 
     def __init__(self, beams, max_length, alpha):
@@ -107,7 +107,7 @@ def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False):
     `score(Y) = log p(Y | x) / ((5 + |Y|) / 6)^alpha`, |Y| counting EOS. `alpha = 0` compares log-probabilities.
 
     Returns: `token_ids (batch, beams, max_length)` int32 without EOS and PAD after the end, `lengths (batch, beams)`
-    int32, `scores (batch, beams)` float32; a slot without a hypothesis has length 0 and score -1e9.
+    int32, `scores (batch, beams)` float32; a place without a hypothesis has length 0 and score -1e9.
 
     Raises:
         ValueError: `alpha` is negative (an open hypothesis could then not be bounded).

@@ -6,9 +6,9 @@ from zoo.decoding.loop import EOS, PAD, decode, write
 
 
 class Greedy:
-    """`y_i = argmax_v p(v | y_<i, x)`; ties go to the lowest id. A row that has met EOS is frozen.
+    """`y_i = argmax_v p(v | y_<i, x)`; ties go to the lowest id. A row that has written EOS does not change any more.
 
-    Rows are `(batch, width)`, each for itself; another way to `choose` makes another strategy.
+    Rows are `(batch, width)` and independent of each other; a subclass with another `choose` is another strategy.
     """
 
     def __init__(self, max_length, width=1):

@@ -2,14 +2,15 @@
 
 The model is known only by the step protocol: `start(memory, beams, max_length) -> (token_ids, state)`,
 `step(token_ids, state, memory) -> (logits, state)` and `reorder(state, parents) -> state`. Beams are query positions: a
-memory's leaves are `(batch, ...)`, once per sentence, and it is captured by the loop, not carried. A state that holds
-`running (batch, beams)` bool is told there of rows that are done, whose steps nobody reads any more.
+memory's leaves are `(batch, ...)`, once per sentence, and it is captured by the loop, not carried. If a state holds
+`running (batch, beams)` bool, the loop tells it there which hypotheses are still open, so that a model can skip the
+others.
 """
 
 from keras import ops
 
 BOS, EOS, PAD = 2, 3, 0
-IMPOSSIBLE = -1e9  # the score of a slot that holds no hypothesis
+IMPOSSIBLE = -1e9  # the score of a place that holds no hypothesis
 
 
 def write(tokens, position, chosen):
@@ -26,8 +27,8 @@ def decode(model, memory, strategy, beams, max_length, growing=False):
     `finish(hypotheses)`. `logits` is float32 `(batch, beams, vocabulary)`.
 
     Args:
-        growing: let the model's caches grow from step to step instead of having their full size from the start. Does
-            less work, but shapes change: for graphs of TensorFlow and ONNX, not for XLA.
+        growing: let the model's caches grow from step to step instead of having their full size from the start. This
+            takes less work, but shapes change: it is for graphs of TensorFlow and ONNX, not for XLA.
 
     Raises:
         ValueError: `beams` or `max_length` is not a positive integer.

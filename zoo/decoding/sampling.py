@@ -10,7 +10,10 @@ COLDEST = 1e-6  # a temperature of 0 is taken for this: the most probable token
 
 
 def uniforms(seed, rows, samples, max_length):
-    """`(rows, samples, max_length)` float32 in [0, 1). Row `i` depends on `(seed, i)` alone, longer ones begin alike"""
+    """`(rows, samples, max_length)` float32 in [0, 1).
+
+    Row `i` depends on `(seed, i)` alone, and a longer one begins with the same numbers.
+    """
     drawn = [
         np.random.default_rng((seed, row, sample)).random(max_length, dtype="float32")
         for row in range(rows)
@@ -61,9 +64,9 @@ class Sample(Greedy):
 
 
 def sample(model, memory, max_length, uniforms, temperature=1.0, top_k=0, top_p=1.0, growing=False):
-    """Sampling over the step protocol. All the randomness is in `uniforms`, one number a token.
+    """Sampling over the step protocol. All randomness is in `uniforms`, one number for each token.
 
-    So the answer repeats, is the same in every engine, and a row's does not depend on its batch mates.
+    Therefore the same numbers give the same tokens in every engine, whatever else is in the batch.
 
     Args:
         model, memory, max_length, growing: see `zoo.decoding.loop.decode`.

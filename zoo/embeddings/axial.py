@@ -11,13 +11,14 @@ from zoo.registry import register
 class AxialPositions(Positions):
     """`x_t + [A_(t div n_2); B_(t mod n_2)]`: position `t` in a grid of `n_1` rows and `n_2` columns.
 
-    Half of the channels say the row, the others the column; `(n_1 + n_2) units / 2` weights serve `n_1 n_2` positions.
+    Half of the channels encode the row of the grid and the others its column, so `(n_1 + n_2) units / 2` weights
+    suffice for `n_1 n_2` positions.
 
     Shapes: `(batch, time, units)` -> the same. `at(positions)`: `(...)` -> `(..., units)`; positions beyond the grid
-    take its last one.
+    have the vector of its last position.
 
     Args:
-        shape: `(n_1, n_2)`, good for at most `n_1 * n_2` positions.
+        shape: `(n_1, n_2)`, for at most `n_1 * n_2` positions.
 
     Raises:
         ValueError: `shape` is not two positive integers, `units` are odd, or (where the length is static) a sequence

@@ -1,4 +1,4 @@
-"""Positions beside the embeddings, not added to them: a Star-Transformer's."""
+"""Positions that are concatenated to the embeddings instead of added, as a Star-Transformer has them."""
 
 from keras import layers, ops
 

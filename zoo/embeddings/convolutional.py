@@ -1,4 +1,4 @@
-"""Positions by what stands next to them: a convolution over the embeddings."""
+"""Positions that are encoded by their neighbours, through a convolution over the embeddings."""
 
 from keras import layers, ops
 
@@ -7,13 +7,13 @@ from zoo.registry import register
 
 @register
 class ConvolutionalPositions(layers.Layer):
-    """`x_t + relu(b + sum_k W_k x_{t + k - width // 2})`, zeros beyond the ends: order as what stands beside what.
+    """`x_t + relu(b + sum_k W_k x_{t + k - width // 2})`, with zeros beyond the ends.
 
-    Attention needs many updates to learn from sinusoids to look at a neighbour; here the neighbours are there from the
-    start, and so are features of word pairs and of pieces of one word. For models that read a whole text
-    (`Classifier`, `Tagger`): it looks ahead.
+    With sinusoids, attention needs many updates to learn to look at a neighbour. This layer gives each position its
+    neighbours from the start, and with them features of word pairs and of the pieces of one word. It looks ahead, so
+    it is for models that read a whole text (`Classifier`, `Tagger`).
 
-    Shapes: `(batch, time, units)` -> the same; `mask (batch, time)` bool: what it leaves out counts as zeros.
+    Shapes: `(batch, time, units)` -> the same; `mask (batch, time)` bool: positions where it is False count as zeros.
     Cost: `width` times that of a dense layer.
 
     Args:

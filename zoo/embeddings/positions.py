@@ -1,4 +1,4 @@
-"""Where a position stands: added to its embedding, for attention itself does not know the order."""
+"""Positions that are added to the embeddings, because attention by itself does not know the order of its inputs."""
 
 import math
 
@@ -8,7 +8,7 @@ from keras.initializers import RandomNormal
 
 from zoo.registry import register
 
-STDDEV = 0.5**0.5  # of learned positions at the start: that of sinusoids. Smaller ones are drowned by the embeddings
+STDDEV = 0.5**0.5  # learned positions start like sinusoids: much smaller ones vanish beside the embeddings
 LONGEST = 10_000.0  # the longest wave has 2 pi times as many positions
 
 
@@ -41,8 +41,8 @@ class Positions(layers.Layer):
 class SinusoidalPositions(Positions):
     """`x + P`, `P[t, 2i] = sin(t / 10000^(2i/d))`, `P[t, 2i+1] = cos(t / 10000^(2i/d))`.
 
-    Nothing is learnt and no table is kept, so any length will do. Sines and cosines alternate as in the paper (other
-    codes put all the sines first).
+    Nothing is learned and no table is stored, so any length is possible. Sines and cosines alternate as in the paper
+    (other codes put all the sines first).
 
     Shapes: `(batch, time, units)` -> the same. `at(positions, units)`: `(...)` -> `(..., units)`.
 
@@ -63,7 +63,7 @@ class SinusoidalPositions(Positions):
 
 @register
 class NoPositions(Positions):
-    """`x` as it is: for a stack that adds positions itself, such as `zoo.depth.UniversalStack`.
+    """`x` unchanged, for a stack that adds positions itself, such as `zoo.depth.UniversalStack`.
 
     Example:
         >>> NoPositions()(np.ones((1, 1, 3), "float32"))[0, 0].numpy().tolist()
@@ -75,13 +75,13 @@ class NoPositions(Positions):
 
 
 def positions_before(stack, dtype=None):
-    """What a model adds before a stack unless it was told: sinusoids, or nothing where the stack adds its own."""
+    """The default positions before a stack: sinusoids, or none where the stack adds its own."""
     return (NoPositions if getattr(stack, "places_itself", False) else SinusoidalPositions)(dtype=dtype)
 
 
 @register
 class LearnedPositions(Positions):
-    """`x + P`, `P` a trained matrix: good for at most `max_positions` positions.
+    """`x + P`, where `P` is a trained matrix for at most `max_positions` positions.
 
     Shapes: `(batch, time, units)` -> the same. `at(positions)`: `(...)` -> `(..., units)`; positions beyond the matrix
     take its last row. Entries start with the variance of sinusoids, 1/2, beside embeddings of variance 1.

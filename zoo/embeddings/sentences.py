@@ -1,11 +1,11 @@
-"""Embedding of a text sentence by sentence, the last first: each is the sum of its words, masked by their places."""
+"""Embedding of a text by sentences, the last one first: each is the sum of its words, weighted by their places."""
 
 from keras import initializers, layers, ops
 
 from zoo.registry import register
 
-WORDS = 8  # of a usual sentence
-SPREAD = 0.2  # of the masks at first
+WORDS = 8  # tokens of a usual sentence
+SPREAD = 0.2  # initial standard deviation of the masks
 
 
 @register
@@ -13,27 +13,28 @@ class SentenceEmbedding(layers.Layer):
     """`x_s = sqrt(units) sum_j m_j * E[id_{s,j}]` of the words `j` of sentence `s`: one vector a sentence.
 
     The masks `m_j`, one vector for each place in a sentence, are trained; without them a sentence would be a bag of
-    words. They begin with mean 1 and standard deviation 0.2: from ones, the order of words takes thousands of updates
-    to be seen. Entries of `E` begin with variance `1 / (8 units)`, so that a sentence of eight words has
-    variance 1, like the positions that are added to it: louder words drown them.
+    words. They start with mean 1 and standard deviation 0.2; if they started as ones, the model would need thousands of
+    updates to notice the order of words. Entries of `E` start with variance `1 / (8 units)`, so that a sentence of
+    eight words has variance 1, like the positions that are added to it.
 
-    The last sentence comes first. So a sentence's position says how far it is from the end of the text, from the
-    question if that is where it stands, and "the latest that ..." is the first that is found.
+    The last sentence comes first. The position of a sentence therefore says how far it is from the end of the text,
+    where a question usually stands, and the latest fact about something is the first one that is found.
 
-    A sentence ends with a token that `mark` was told of, and with the text; the text's last token, EOS, belongs to its
-    last sentence. What ends a sentence is a weight that is not trained: files keep it. Before `mark`, each text is one
-    sentence.
+    A sentence ends with one of the tokens that were given to `mark`, and at the end of the text; the last token of the
+    text, EOS, belongs to its last sentence. Which tokens end a sentence is stored in a weight that is not trained, so
+    files keep it. Before `mark` is called, each text is one sentence.
 
     Shapes: ids `(batch, time)` int32, `mask (batch, time)` bool, True = keep -> `(x, mask)`: `(batch, sentences,
-    units)` and `(batch, sentences)` bool, with `sentences = ceil(time / shortest)`. A row of `n` tokens has room for
-    `ceil(n / shortest)` sentences; one that has more, because some are shorter, loses its first.
+    units)` and `(batch, sentences)` bool, with `sentences = ceil(time / shortest)`. A text of `n` tokens has room for
+    `ceil(n / shortest)` sentences; if it has more, because some are shorter, its first sentences are left out.
     Cost: `O(time * sentences * units)` for the sums.
 
     Args:
         vocab_size: number of ids.
         units: width of a vector.
         longest: number of masks; words further back in their sentence share the last.
-        shortest: tokens of the shortest sentence, its full stop counted. 1 is always right; more saves work.
+        shortest: tokens of the shortest sentence, including its full stop. 1 is always right; a larger number saves
+            work.
 
     Raises:
         ValueError: a size is not a positive integer.
@@ -49,7 +50,7 @@ class SentenceEmbedding(layers.Layer):
     order is that of https://arxiv.org/abs/1503.08895, section 4.1.
     """
 
-    gathers = True  # models get a mask, too: there are fewer vectors than tokens
+    gathers = True  # it returns a mask, too, because there are fewer vectors than tokens
 
     def __init__(self, vocab_size, units, longest=16, shortest=1, **kwargs):
         super().__init__(**kwargs)
@@ -70,7 +71,7 @@ class SentenceEmbedding(layers.Layer):
         )
 
     def mark(self, ends):
-        """Say of every id, `(vocab_size,)`, whether it ends a sentence (1) or not (0): `zoo.text.sentence_ends`."""
+        """Tell for every id, `(vocab_size,)`, whether it ends a sentence (1) or not (0): `zoo.text.sentence_ends`."""
         if not self.built:
             self.build()
         self.ends.assign(ends)

@@ -1,4 +1,4 @@
-"""Embedding of words by their pieces and by how these are spelt."""
+"""Embedding of words by their pieces and by the spelling of the pieces."""
 
 from keras import initializers, layers, ops
 
@@ -10,22 +10,23 @@ from zoo.registry import register
 class SpelledEmbedding(layers.Layer):
     """`x_t = sqrt(units / n) sum_s (E[id_s] + sum_f G[f(id_s)] / sqrt(F))` over the `n` pieces `s` of the word of `t`.
 
-    `f(id)` are the `F` features of a piece, its ends and its shape, and `G` has a vector for each: a rare word is known
-    by its suffix and its capital. Every piece of a word gets the vector of the whole word. In training `dropout` hides
-    `E[id_t]`, so that the spelling has to do alone, as it has to for a word that nobody has seen.
+    `f(id)` are the `F` features of a piece, its beginning, its end and its shape, and `G` has a vector for each of
+    them. A rare word is represented by its suffix and its capital letter, for example. Every piece of a word gets the
+    vector of the whole word. In training `dropout` hides `E[id_t]`, so that the model learns to use the spelling alone,
+    which is all there is for an unknown word.
 
     Features and starts of words are weights that are not trained: `set_features` gives them once, and files keep
-    them. Before, all pieces look alike and each is a word.
+    them. Before that, all pieces have the same features and each is a word.
 
     Shapes: ids `(batch, time)` int32 -> `(batch, time, units)`. Padding must be PAD, which is a word of its own.
-    Cost: `O(time^2 * units)` for the sums, as of attention.
+    Cost: `O(time^2 * units)` for the sums, like attention.
 
     Args:
         vocab_size: number of ids.
         units: width of a vector.
         features: F, of each piece.
         buckets: number of vectors of `G`.
-        dropout: share of the pieces whose own vector training hides.
+        dropout: the share of the pieces whose own vector is hidden in training.
         seed: of the dropout.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Token embedding that is the output matrix, too."""
+"""Token embedding whose matrix is also the output matrix."""
 
 from keras import initializers, layers, ops
 
@@ -51,7 +51,7 @@ class TokenEmbedding(layers.Layer):
         return ops.cast(ops.matmul(x, ops.transpose(matrix)), "float32")
 
     def readout(self, x):
-        """`(x, E)`, from which a loss makes its logits itself (`zoo.training.ChunkedCrossEntropy`)."""
+        """`(x, E)`, from which a loss computes the logits itself (`zoo.training.ChunkedCrossEntropy`)."""
         return x, ops.convert_to_tensor(self.matrix)
 
     def compute_output_shape(self, ids_shape):

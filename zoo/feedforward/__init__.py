@@ -1,4 +1,4 @@
-"""Slot 2: how is one position transformed?"""
+"""The feed-forward slot: how is one position transformed?"""
 
 from zoo.feedforward.chunked import ChunkedFeedForward
 from zoo.feedforward.dense import FeedForward

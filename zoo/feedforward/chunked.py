@@ -1,4 +1,4 @@
-"""A feed-forward network over parts of the sequence, one after the other, to need less memory."""
+"""A feed-forward network that processes parts of the sequence one after the other, to need less memory."""
 
 from functools import partial
 
@@ -13,8 +13,8 @@ from zoo.registry import register
 class ChunkedFeedForward(layers.Layer):
     """`y = [f(x^(1)); ...; f(x^(c))]`, `x^(i)` the i-th of `c` chunks of the time axis: the same numbers as `f(x)`.
 
-    The widest activation is `1 / chunks` as long. In training, too, where each chunk keeps its input and computes the
-    rest again for its gradient. The time axis is padded to a multiple of `chunks`, so any length will do.
+    The widest activation is `1 / chunks` as long, in training as well: there each chunk keeps its input and computes
+    the rest again for its gradient. The time axis is padded to a multiple of `chunks`, so any length is possible.
 
     Shapes: `(batch, time, units)` -> what `feedforward` makes of it.
 

@@ -1,4 +1,4 @@
-"""A memory of many value vectors in the place of a feed-forward network, found by two half-keys."""
+"""A memory of many value vectors that replaces a feed-forward network and is searched by half-keys."""
 
 import math
 
@@ -49,7 +49,8 @@ class ProductKeyMemory(layers.Layer):
 
     A head's query `q_h = norm(W_h x + b_h)` has two halves, and its `num_keys^2` keys are all pairs of two sets of
     `num_keys` half-keys: `score(i, j) = q' . c_i + q'' . c'_j`. The `k` best pairs are found exactly among the pairs of
-    the `k` best halves (`product_top_k`). Slot `i * num_keys + j` holds the value `v`; all heads share the values.
+    the `k` best halves (`product_top_k`). The pair `(i, j)` stands for the value `v_(i * num_keys + j)`; all heads
+    share the values.
 
     A position reads `num_heads * k` of `num_keys^2` values, and its gradient is as few: `zoo.training.RowAdam` updates
     the rows that were read, at a learning rate of their own.
@@ -57,12 +58,12 @@ class ProductKeyMemory(layers.Layer):
     Shapes: `(batch, time, query_units)` -> `(batch, time, units)`. Cost of a position: `O(num_heads (num_keys query_dim
     + k^2 + k units))` in time; `num_keys^2 units` parameters.
 
-    Masking: `mask (batch, time)` bool, True = keep, keeps padding out of the statistics of the batch norm; blocks give
-    it.
+    Masking: `mask (batch, time)` bool, True = keep, keeps padding out of the statistics of the batch norm; blocks
+    pass it on.
 
     Causality: in training a batch norm's statistics are those of the whole batch, later positions included, as in the
-    paper. In evaluation and step by step it is a fixed affine map and nothing leaks. Where that will not do, or under
-    a recompute ("checkpoint", "reversible"), take `query_norm="layer"`.
+    paper. In evaluation and step by step it is a fixed affine map and nothing leaks. Where that is not acceptable, or
+    under a recompute ("checkpoint", "reversible"), take `query_norm="layer"`.
 
     Args:
         units: width of the output.
@@ -128,7 +129,7 @@ class ProductKeyMemory(layers.Layer):
             name="values",
             shape=(self.num_values, self.units),
             initializer=initializers.RandomNormal(stddev=self.units**-0.5, seed=shifted(self.seed, 1)),
-            autocast=False,  # a cast would copy all values, and their gradient
+            autocast=False,  # a cast would copy all values and their gradient
         )
         self.values.row_updates = True  # see zoo.training.RowAdam
 
@@ -146,7 +147,7 @@ class ProductKeyMemory(layers.Layer):
         return indices, ops.exp(scores - ops.logsumexp(scores, axis=-1, keepdims=True))
 
     def queries(self, x, mask=None, training=None):
-        """`(batch, time, num_heads, query_dim)`, float32: which values are best must not hang on 8 bits."""
+        """`(batch, time, num_heads, query_dim)` in float32: the choice of values must not depend on 8 bits."""
         queries = ops.cast(self.query_projection(x), "float32")
         if self.query_norm == "batch":
             queries = self.norm(queries, mask=mask, training=training)

@@ -1,4 +1,4 @@
-"""The half of a recurrent sequence-to-sequence model that writes: over time when taught, step by step in a search."""
+"""The decoder of a recurrent sequence-to-sequence model: over whole sequences in training, step by step in a search."""
 
 import keras
 from keras import layers, ops, tree
@@ -10,7 +10,7 @@ from zoo.registry import register
 
 
 def nested_list(size):
-    """A cell's `state_size` as plain nested lists: what both backends take as the structure of a loop's state."""
+    """A cell's `state_size` as plain nested lists: the structure that both backends accept for the state of a loop."""
     sizes = size if isinstance(size, (list, tuple)) else [size]
     return [nested_list(item) if isinstance(item, (list, tuple)) else item for item in sizes]
 
@@ -22,8 +22,8 @@ class RecurrentDecoder(layers.Layer):
     With attention, `c_j` is the mean of the encoder's states under `AttentionCell`. Without it, `c` is the encoder's
     final state at every step: the fixed-length-context baseline of Cho et al. (2014).
 
-    `remember(values, mask, states)` makes the memory: all that is computed once per sentence. Its leaves start with the
-    batch axis; a decoding state's leaves start with (batch, beams).
+    `remember(values, mask, states)` makes the memory: everything that is computed once for each sentence. Its leaves
+    start with the batch axis; a decoding state's leaves start with (batch, beams).
 
     Shapes: inputs `(batch, time, input_units)` -> `(batch, time, units + value_units)`.
 

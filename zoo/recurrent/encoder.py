@@ -16,8 +16,9 @@ class RecurrentEncoder(layers.Layer):
     Shapes: inputs `(batch, time, input_units)`, mask `(batch, time)` bool -> outputs
     `(batch, time, output_units)` and the last layer's final states, a tuple (LSTM: h and c) of
     `(batch, output_units)`, with `output_units = 2 * units` if bidirectional else `units`.
-    Masking: right padding only (masks come from lengths). The state stops at a row's true length, the backward
-    direction starts there, outputs at padded positions are 0, and a row of length 0 gives zeros.
+    Masking: right padding only (masks come from lengths). The state stops at the true length of a
+    sequence, the backward direction starts there, outputs at padded positions are 0, and a sequence of length 0 gives
+    zeros.
     Cost: `O(time * units * (units + input_units))` per layer, sequential in time.
 
     Args:

@@ -1,4 +1,7 @@
-"""Subword regularisation (Kudo 2018, arXiv:1804.10959) and token dropout: a text that reads differently every time."""
+"""Subword regularisation (Kudo 2018, arXiv:1804.10959) and token dropout.
+
+A text is segmented differently every time.
+"""
 
 from collections.abc import Iterable
 
