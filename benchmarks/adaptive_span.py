@@ -126,14 +126,16 @@ def draw(found, path):
                     places, heads, "o", ms=6, alpha=0.75, color=f"C{index}", label=None if block else f"seed {index}"
                 )
         panel.axhline(BACK, color="0.4", lw=0.8, ls=":")
-        panel.text(-0.6, BACK + 1, "what matters: 40 back", fontsize=8, color="0.4")
+        panel.text(2 * HEADS + 0.7, BACK - 1, "what matters: 40 back", fontsize=8, color="0.4", ha="right", va="top")
         panel.axhline(RAMP, color="0.4", lw=0.8, ls=":")
-        panel.text(-0.6, RAMP + 1, "R", fontsize=8, color="0.4")
+        panel.text(-0.6, RAMP - 1, "R", fontsize=8, color="0.4", va="top")
         panel.set_xticks([1.5, HEADS + 2.5], ["block 1", "block 2"])
         panel.set(title=f"penalty {penalty:g}", xlim=(-0.8, 2 * HEADS + 0.8), ylim=(0, None))
         panel.spines[["top", "right"]].set_visible(False)
     axes[0].set_ylabel("reach of a head, R + z (widest first)")
-    axes[0].legend(frameon=False, fontsize=8)
+    # Above the panels, so that no mark of the legend is taken for a head.
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper right", ncols=len(labels), fontsize=9)
     figure.savefig(path, dpi=150)
 
 

@@ -26,6 +26,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import keras
 import numpy as np
 from keras import ops
+from sacrebleu.metrics import BLEU
 from timing import table, write
 
 from zoo.data import Batches, find_parallel, pad, read_parallel
@@ -42,12 +43,12 @@ from zoo.depth.flops import decoder_flops
 from zoo.depth.thresholds import judged, tune
 from zoo.models import DepthAdaptiveTransformer
 from zoo.recipes.evaluation import Compiled
-from zoo.recipes.scoring import score as score_texts
 from zoo.recipes.translate import Searcher
 from zoo.text import Tokenizer
 from zoo.training import DepthAdaptiveLoss, Plan, fit, make_steps, schedule
 
 LAYERS, VOCABULARY, LONGEST, MOST, TIMED = 4, 2000, 40, 50, 200
+RESAMPLED = 1000  # draws of the test set for the interval of a BLEU
 FIGURE = Path(__file__).parents[1] / "docs/zoo/figures/depth-adaptive-bleu.png"
 SIZES = {"units": 128, "num_heads": 4, "hidden_units": 512, "dropout": 0.1}
 PLAN = {"batch_size": 32, "num_buckets": 4, "max_length": LONGEST, "seed": 1}
@@ -164,9 +165,11 @@ def score(options):
             [decoder_flops(each, *sizes, len(source)) for each, source in zip(some, sources, strict=True)]
             for some in (left, [np.full_like(each, LAYERS) for each in left])
         ]
+        bleu = BLEU(trg_lang="en").corpus_score(tokenizer.decode(list(map(list, written))), [references], RESAMPLED)
         row = {
             "rule": name,
-            "BLEU": round(score_texts(tokenizer.decode(list(map(list, written))), references, "en")["bleu"], 2),
+            "BLEU": round(bleu.score, 2),
+            "interval": round(bleu._ci, 2),  # 95 %, to both sides, over resampled sentences
             "average exit": round(float(exits.mean()), 2),
             "FLOPs, of all blocks": round(sum(flops[0]) / sum(flops[1]), 3),
             "classifiers a token": round(float(exits.mean()) if classifiers is None else classifiers, 2),
@@ -257,16 +260,18 @@ def draw(rows):
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    figure, axis = plt.subplots(figsize=(6, 3.4))
+    figure, axis = plt.subplots(figsize=(6.5, 4), layout="constrained")
     kinds = {"all at": "all at one depth", "confidence": "confidence, tuned", "": "learned"}
     left = list(rows)
     for start, label in kinds.items():
-        chosen = sorted((row["average exit"], row["BLEU"]) for row in left if row["rule"].startswith(start))
+        chosen = [row for row in left if row["rule"].startswith(start)]
+        chosen = sorted((row["average exit"], row["BLEU"], row.get("interval", 0)) for row in chosen)
         left = [row for row in left if not row["rule"].startswith(start)]
-        axis.plot(*zip(*chosen, strict=True), marker="o", label=label, linestyle="-" if start else "")
-    axis.set(xlabel="average exit", ylabel="BLEU")
-    axis.legend()
-    figure.tight_layout()
+        exits, bleu, interval = zip(*chosen, strict=True)
+        axis.errorbar(exits, bleu, interval if any(interval) else None, fmt="o-" if start else "o", ms=4, label=label)
+    axis.set(xlabel="average exit, of 4 blocks", ylabel="BLEU", xlim=(0, LAYERS + 0.2), ylim=(0, 36))
+    axis.legend(loc="lower right")
+    axis.grid(alpha=0.3)
     figure.savefig(FIGURE, dpi=120)
 
 

@@ -134,16 +134,18 @@ def draw(rows, drawn):
 
     drawn = {task: each for task, each in drawn.items() if each[0]}
     compared = len(rows) > len(drawn)
-    size = (4.4 * len(drawn) + 3.4 * compared, 2.8)
-    axes = plt.subplots(1, len(drawn) + compared, figsize=size, squeeze=False, layout="constrained")[1][0]
+    # A page shows about eight inches across: two stories side by side, and what is compared below them.
+    mosaic = [[f"story {task}" for task in drawn]] + [["compared"] * len(drawn)] * compared
+    figure, panels = plt.subplot_mosaic(mosaic, figsize=(5 * len(drawn), 3 + 2.6 * compared), layout="constrained")
+    axes = list(panels.values())
     for axis, (task, (sentences, steps)) in zip(axes, drawn.items(), strict=False):
         places = np.arange(len(sentences))[::-1]
         axis.barh(places, steps, color=["C0"] * (len(steps) - 1) + ["C1"])
-        axis.set_yticks(places, sentences, fontsize=7)
+        axis.set_yticks(places, sentences)
         axis.set(title=f"task {task}", xlabel="steps", xlim=(0, 4.2))
     if compared:
         compare(axes[-1], rows)
-    plt.savefig(FIGURE, dpi=120)
+    figure.savefig(FIGURE, dpi=120)
 
 
 def compare(axis, rows):
@@ -158,9 +160,9 @@ def compare(axis, rows):
         )
     for facts in sorted({round(row["facts"]) for row in rows}):
         axis.bar(0, 0, color=f"C{facts + 1}", label=f"{facts} supporting fact{'s' * (facts > 1)}")
-    axis.set_xticks(range(len(rows)), [row["task"] for row in rows], fontsize=7)
-    axis.set(xlabel="task (pale: not learnt)", ylabel="steps of questions", ylim=(0, 5.2))
-    axis.legend(fontsize=7, loc="upper left", frameon=False)
+    axis.set_xticks(range(len(rows)), [row["task"] for row in rows])
+    axis.set(xlabel="task (pale: not learnt)", ylabel="steps of questions", ylim=(0, 4.2))
+    axis.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)  # beside the bars
 
 
 if __name__ == "__main__":
