@@ -43,7 +43,7 @@ from zoo.depth.flops import decoder_flops
 from zoo.depth.thresholds import judged, tune
 from zoo.models import DepthAdaptiveTransformer
 from zoo.recipes.evaluation import Compiled
-from zoo.recipes.translate import Searcher
+from zoo.recipes.translation import Searcher
 from zoo.text import Tokenizer
 from zoo.training import DepthAdaptiveLoss, Plan, fit, make_steps, schedule
 

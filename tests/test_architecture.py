@@ -97,7 +97,9 @@ def test_rooms_are_those_that_are_there():
 @pytest.mark.parametrize(
     ("module", "absent"),
     [
-        ("zoo", {"tensorflow_text", *ONNX}),
+        ("zoo", {"keras", "tensorflow", "jax", "tensorflow_text", *ONNX}),
+        ("zoo.models", {"tensorflow_text", *ONNX}),
+        ("zoo.recipes", {"keras", "tensorflow", "jax", "tensorflow_text", *ONNX}),
         ("serving.runtime", FRAMEWORKS),
         ("tools.cli", FRAMEWORKS),
         ("tools.run", FRAMEWORKS | {"matplotlib"}),

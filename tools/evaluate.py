@@ -27,13 +27,15 @@ def add_arguments(parser):
 
 def main(args):
     """Score, write RUN/scores.json and RUN/SPLIT.hypotheses.txt, print."""
-    import keras
-
     from zoo import recipes
 
-    run, labels = recipes.open_run(args.run), recipes.open_labels(args.run)
-    recipe = run[0]
+    recipe = recipes.check_run(args.run)
     split = args.split or recipes.corpora.last_split(recipe)
+    recipes.check_data(recipe, (split,), args.data)
+    labels = recipes.open_labels(args.run)
+    run = recipes.open_run(args.run)
+    import keras
+
     start = time.monotonic()
     options = {"beams": args.beam, "limit": args.limit, "progress": _progress(sys.stderr)}
     found, outputs = recipes.evaluate(run, labels, split, args.data, **options)

@@ -26,7 +26,13 @@ def add_arguments(parser):
 
 
 def main(args):
+    from zoo.recipes import check_data, check_run, corpora
+
     run = Path(args.run)
+    recipe = check_run(run)
+    if args.data or args.split:
+        check_data(recipe, (args.split or corpora.last_split(recipe),), args.data)
+
     from serving.artefact import read_manifest
     from serving.export import Settings, export
     from zoo.recipes import dumps, open_labels, open_run

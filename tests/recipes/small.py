@@ -2,31 +2,28 @@
 
 from zoo import recipes
 from zoo.recipes import corpora
+from zoo.recipes.files import settled
 
 COMMON = {
     "name": "small",
     "description": "A test.",
     "batch_size": 8,
-    "num_buckets": 1,
     "steps": 4,
     "validate_every": 2,
     "average": 2,
-    "beam": 2,
-    "max_output_length": 6,
 }
-REVERSAL = COMMON | {
-    "task": "reversal",
-    "data": "reversal",
-    "train_size": 60,
-    "valid_size": 7,
-    "test_size": 11,
-    "longest": 5,
-    "source_vocab_size": 31,
-    "target_vocab_size": 31,
-    "source_pieces": "word",
-    "target_pieces": "word",
-}
-SETTINGS = REVERSAL | {"system": "recurrent", "units": 5}
+BUCKETS = {"num_buckets": 1}
+SIZES = {"train_size": 60, "valid_size": 7, "test_size": 11, "longest": 5}
+WORDS_OF_LETTERS = {"source_vocab_size": 31, "source_pieces": "word"}
+REVERSAL = (
+    COMMON
+    | BUCKETS
+    | SIZES
+    | WORDS_OF_LETTERS
+    | {"task": "reversal", "data": "reversal", "beam": 2, "max_output_length": 6}
+)
+TARGETS = {"target_vocab_size": 31, "target_pieces": "word"}
+SETTINGS = REVERSAL | TARGETS | {"system": "recurrent", "units": 5}
 STACK = {"system": "transformer", "units": 4, "num_heads": 2, "hidden_units": 6, "dropout": 0.1}
 NOISE = {"source_vocab_size": 30, "subword_candidates": 3, "token_dropout": 0.1}
 KINDS = {
@@ -34,7 +31,14 @@ KINDS = {
     "transformer": REVERSAL | STACK | {"model": "transformer", "shared_vocabulary": True},
     "language_model": COMMON
     | STACK
-    | {"model": "language_model", "data": "text", "task": "text", "source_pieces": "char", "context": 5},
+    | {
+        "max_output_length": 6,
+        "model": "language_model",
+        "data": "text",
+        "task": "text",
+        "source_pieces": "char",
+        "context": 5,
+    },
     "reformer": COMMON
     | STACK
     | {
@@ -48,15 +52,30 @@ KINDS = {
         "feedforward": {"layer": "chunked", "chunks": 2},
         "positions": {"layer": "axial", "columns": 4},
     },
-    "completions": REVERSAL
+    "completions": COMMON
+    | BUCKETS
+    | SIZES
     | STACK
-    | {"model": "language_model", "data": "duplication", "source_pieces": "char", "source_vocab_size": 60},
-    "classifier": COMMON | STACK | NOISE | {"model": "classifier", "data": "trec", "task": "kind of question"},
+    | {
+        "task": "duplication",
+        "max_output_length": 6,
+        "model": "language_model",
+        "data": "duplication",
+        "source_pieces": "char",
+        "source_vocab_size": 60,
+    },
+    "classifier": COMMON
+    | BUCKETS
+    | STACK
+    | NOISE
+    | {"model": "classifier", "data": "trec", "task": "kind of question"},
     "stories": COMMON
+    | BUCKETS
     | STACK
     | {"model": "classifier", "data": "babi", "babi_task": 2, "task": "questions", "source_pieces": "bpe"}
     | {"source_vocab_size": 60, "sentences": 2, "depth": {"layer": "universal", "halting": "accumulated"}},
     "tagger": COMMON
+    | BUCKETS
     | STACK
     | NOISE
     | {"model": "tagger", "data": "tagged", "task": "tags", "spelling": True, "spelling_alone": 0.2, "subword_rare": 9},
@@ -65,7 +84,8 @@ WORDS = ("undoing", "undone", "doing", "done", "redo", "undo")
 
 
 def recipe(model="seq2seq", **changes):
-    return recipes.make(KINDS[model] | changes)
+    """The recipe of a kind with changes, as a file with overrides is: numbers that these leave no use fall away."""
+    return recipes.make(settled([KINDS[model], changes]))
 
 
 def write_corpus(one, directory):

@@ -1,5 +1,6 @@
 """Slots of a recipe: what every layer of `SLOTS` builds, and how a recipe says so."""
 
+import inspect
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +9,12 @@ import pytest
 from tests.recipes.small import KINDS, recipe
 from zoo import recipes
 from zoo.recipes import files
+from zoo.recipes.layers import LAYERED, LAYERS, SLOTS
 from zoo.recipes.models import make_model
 from zoo.recipes.optimisation import make_loss
-from zoo.recipes.recipe import SLOTS
-from zoo.recipes.slots import LAYERS, check_slots, make_layer
+from zoo.recipes.slots import MAKERS, OF_THE_PLACE, READ_ELSEWHERE, SHARED, make_layer, parameters
+from zoo.training import DepthAdaptiveLoss
 
-LAYERED = ("transformer", "language_model", "classifier", "tagger")
 SMALL = {
     "lsh": {"num_buckets": 4, "chunk_length": 4},
     "multi_linear": {"rank": 3, "max_time": 8},
@@ -38,7 +39,6 @@ def settings(layer):
 @pytest.mark.parametrize(("model", "slot", "layer"), CASES)
 def test_each_layer_builds_the_model_it_is_allowed_in(model, slot, layer):
     one = recipe(model, **{slot: settings(layer), "num_layers": 2})
-    check_slots(one)
     sizes = {"transformer": (9, 9), "language_model": (9,)}.get(model, (9, 3))
     found = make_model(one, *sizes)
     ids, lengths = np.full((2, 5), 4, "int32"), np.array([5, 3], "int32")
@@ -46,13 +46,29 @@ def test_each_layer_builds_the_model_it_is_allowed_in(model, slot, layer):
     inputs = dict(zip(names, (ids, lengths), strict=True)) | ({"target_ids": ids} if model == "transformer" else {})
     assert found(inputs).shape[-1] == sizes[-1]
     made = {type(each).__name__ for each in found._flatten_layers()}
-    expected = LAYERS[slot][layer]
+    expected = MAKERS[slot][layer]
     assert getattr(expected, "__name__", "").startswith(layer.split("_")[0]) or expected.__name__ in made
 
 
-def test_every_name_has_a_layer():
+def test_every_name_has_a_maker():
     named = {slot: set().union(*(choices[model] for model in LAYERED)) for slot, choices in SLOTS.items()}
-    assert named == {slot: set(layers) for slot, layers in LAYERS.items()}
+    assert named == {slot: set(layers) for slot, layers in MAKERS.items()}
+    everything = {slot: set().union(*choices.values()) for slot, choices in SLOTS.items()}
+    assert everything == {slot: set(layers) for slot, layers in LAYERS.items()}
+
+
+@pytest.mark.parametrize(("slot", "layer"), [(slot, layer) for slot, layers in MAKERS.items() for layer in layers])
+def test_the_schema_is_what_the_constructors_take(slot, layer):
+    """`zoo.recipes.layers` may not import the layers, so it says a second time what they take, and the defaults."""
+    maker, described = MAKERS[slot][layer], LAYERS[slot][layer]
+    taken = [name for name in parameters(maker) if name not in OF_THE_PLACE]
+    assert set(described.takes) == {name for name in taken if name in SHARED}
+    own = [name for name in taken if name not in SHARED]
+    assert list(described.own) == [*own, *READ_ELSEWHERE.get(layer, ())]
+    defaults = {name: each.default for name, each in inspect.signature(maker).parameters.items()}
+    if layer == "depth_adaptive":  # the loss has the defaults of what is its own
+        defaults |= {name: each.default for name, each in inspect.signature(DepthAdaptiveLoss).parameters.items()}
+    assert {name: each.default for name, each in described.own.items()} == {one: defaults[one] for one in described.own}
 
 
 def test_encoder_and_decoder_of_a_universal_transformer_draw_the_same_offsets():
@@ -94,13 +110,17 @@ def test_a_layers_own_settings_reach_it():
 )
 def test_wrong_settings_of_a_layer_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
-        check_slots(recipe("language_model", **changes))
+        recipe("language_model", **changes)
 
 
-def test_training_refuses_them_before_it_reads_anything(tmp_path):
-    wrong = recipe("language_model", attention={"layer": "lsh", "round": 2})
-    with pytest.raises(ValueError, match="Did you mean 'rounds'"):
-        recipes.train(wrong, tmp_path / "run", tmp_path / "nowhere")
+def test_training_refuses_what_is_not_there_before_it_writes_anything(tmp_path):
+    one = recipe("language_model")
+    with pytest.raises(ValueError, match="there is no directory .*nowhere; expected one with files such as input.txt"):
+        recipes.train(one, tmp_path / "run", tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="No train split in .*: looked for train.txt"):
+        recipes.train(one, tmp_path / "run", tmp_path)
+    with pytest.raises(ValueError, match="more steps than those; received steps=4 and warmup=4"):
+        recipes.train(recipe("language_model", schedule="linear", warmup=4), tmp_path / "run", tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -130,7 +150,6 @@ def test_the_readme_example_builds(tmp_path):
     for name in ("gutenberg-9-transformer", "gutenberg-9-reformer"):
         (tmp_path / f"{name}.toml").write_text((files.HERE / f"{name}.toml").read_text())
     one = recipes.load(tmp_path / "mine.toml", ["units=8", "feedforward.num_keys=4", "feedforward.k=2"])
-    check_slots(one)
     blocks = make_model(one, 9).decoder.blocks
     assert [type(block.feedforward).__name__ for block in blocks] == [
         "FeedForward",
@@ -151,17 +170,21 @@ def test_the_readme_names_every_layer():
 def test_a_depth_adaptive_decoder_has_its_own_model_and_loss():
     table = {"layer": "depth_adaptive", "exit": "sequence", "tied": False, "judge": "correctness", "price": 0.3}
     one = recipe("transformer", num_layers=2, depth=table, label_smoothing=0.2)
-    check_slots(one)
     model, loss = make_model(one, 9, 9), make_loss(one)
     assert type(model).__name__ == "DepthAdaptiveTransformer" and len(model.classifiers) == 2
     assert type(model.encoder).__name__ == "Stack" and type(model.decoder.exit).__name__ == "SequenceExit"
     assert (loss.judge, loss.price, loss.width, loss.alpha, loss.smoothing) == ("correctness", 0.3, 0.0, 0.1, 0.2)
     mixed = recipe("transformer", num_layers=2, depth={"layer": "depth_adaptive", "exit": "last", "paths": 3})
     assert make_model(mixed, 9, 9).decoder.paths == 3
-    with pytest.raises(ValueError, match="must be one of last, sequence, .*received 'never'"):
-        make_model(recipe("transformer", depth={"layer": "depth_adaptive", "exit": "never"}), 9, 9)
-    with pytest.raises(ValueError, match="all its depths at once; received loss_chunks=2"):
-        make_loss(recipe("transformer", depth=table, loss_chunks=2))
+    for wrong, message in (
+        ({"depth": {"layer": "depth_adaptive", "exit": "never"}}, "must be one of last, sequence, .*received 'never'"),
+        ({"depth": table, "loss_chunks": 2}, "logits of all its depths at once. Expected loss_chunks = 1; .*=2"),
+        ({"depth": {"layer": "depth_adaptive", "paths": 2}}, "Expected depth.paths = 0"),
+        ({"depth": {"layer": "depth_adaptive", "exit": "last", "price": 0.3}}, "price=0.3 has no effect: .*sequence"),
+        ({"depth": table | {"width": 1.0}}, "depth.width=1.0 has no effect"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            recipe("transformer", num_layers=2, **wrong)
 
 
 def test_files_with_the_former_name_of_activations_load(tmp_path):

@@ -8,6 +8,7 @@ from pathlib import Path
 from zoo.data.parallel import SPLITS, read_lines
 
 _LEAF = re.compile(r"([^ ()]+)\)")
+_WHOLE = ("input.txt", "input.txt.gz")  # a running text that is not cut yet
 _SENTIMENTS = {
     2: {"0": "negative", "1": "negative", "3": "positive", "4": "positive"},  # 2 is neutral, and left out
     5: {"0": "very-negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very-positive"},
@@ -30,12 +31,20 @@ def trec(directory: str | os.PathLike, split: str) -> tuple[list[str], list[str]
     Raises:
         ValueError: an unknown split, no such file, or a line of another form (the message names it).
     """
-    _check_split(split)
-    path = Path(directory) / ("TREC.test" if split == "test" else "TREC.train")
+    path = find_trec(directory, split)
     examples = [_question(path, number, line) for number, line in enumerate(read_lines(path), 1)]
     if split != "test":
         examples = [example for example in examples if (_hash(example[0]) % 10 == 0) == (split == "valid")]
     return _columns(examples)
+
+
+def find_trec(directory: str | os.PathLike, split: str) -> Path:
+    """The file of a split; see `trec`."""
+    _check_split(split)
+    path = Path(directory) / ("TREC.test" if split == "test" else "TREC.train")
+    if not path.is_file():
+        raise ValueError(f"There is no file {path}. Expected TREC.train and TREC.test, plain text, in {directory}.")
+    return path
 
 
 def _question(path, number, line):
@@ -68,11 +77,10 @@ def sst(
     Raises:
         ValueError: an unknown split, no such file, a line that is no tree, or another number of classes.
     """
-    _check_split(split)
     if classes not in _SENTIMENTS:
         raise ValueError(f"classes must be 2 (SST-2) or 5 (SST-5); received {classes!r}.")
     names = _SENTIMENTS[classes]
-    path = find(Path(directory) / "trees", split, ".txt")
+    path = find_sst(directory, split)
     found = []
     for number, line in enumerate(read_lines(path), 1):
         trees = list(_subtrees(line))
@@ -84,6 +92,12 @@ def sst(
         if label in names:
             examples.setdefault(text, names[label]) if phrases else examples.append((text, names[label]))
     return _columns(examples.items() if phrases else examples)
+
+
+def find_sst(directory: str | os.PathLike, split: str) -> Path:
+    """The file of a split; see `sst`."""
+    _check_split(split)
+    return find(Path(directory) / "trees", split, ".txt")
 
 
 def _subtrees(line):
@@ -133,15 +147,21 @@ def running_text(directory: str | os.PathLike, split: str) -> str:
     Raises:
         ValueError: another split, or no such file.
     """
-    _check_split(split)
-    whole = [path for path in (Path(directory) / name for name in ("input.txt", "input.txt.gz")) if path.is_file()]
-    if not whole:
-        return "\n".join(read_lines(find(directory, split, ".txt"))) + "\n"
-    if split == "test":
-        raise ValueError(f"{whole[0]} is cut into the splits train and valid; received {split!r}.")
-    text = "\n".join(read_lines(whole[0])) + "\n"
+    path = find_text(directory, split)
+    text = "\n".join(read_lines(path)) + "\n"
+    if path.name not in _WHOLE:
+        return text
     cut = int(0.9 * len(text))
     return text[:cut] if split == "train" else text[cut:]
+
+
+def find_text(directory: str | os.PathLike, split: str) -> Path:
+    """The file that holds a split, alone or with others; see `running_text`."""
+    _check_split(split)
+    whole = [path for path in (Path(directory) / name for name in _WHOLE) if path.is_file()]
+    if whole and split == "test":
+        raise ValueError(f"{whole[0]} is cut into the splits train and valid; received {split!r}.")
+    return whole[0] if whole else find(directory, split, ".txt")
 
 
 def find(directory: str | os.PathLike, split: str, suffix: str) -> Path:

@@ -3,10 +3,23 @@
 import hashlib
 from pathlib import Path
 
-from zoo.data import babi, dates, duplication, find_parallel, read_parallel, reversal, running_text, sst, tagged, trec
+from zoo.data import (
+    babi,
+    corpora,
+    dates,
+    duplication,
+    find_parallel,
+    read_parallel,
+    reversal,
+    running_text,
+    sst,
+    tagged,
+    trec,
+)
+from zoo.data.babi import find as babi_file
+from zoo.recipes.effects import GENERATED
 
 SPLITS = ("train", "valid", "test")
-GENERATED = ("dates", "reversal", "duplication")
 
 
 def read(recipe, split, directory=None):
@@ -24,14 +37,38 @@ def read(recipe, split, directory=None):
         ValueError: the directory is missing where one is needed, the files are not as they should
             be, or there is no such split.
     """
-    if recipe.data in GENERATED and split not in SPLITS:
-        raise ValueError(f"{recipe.name} has the splits {', '.join(SPLITS)}; received {split!r}.")
-    if recipe.data not in GENERATED and directory is None:
+    check_data(recipe, (split,), directory)
+    return _READERS[recipe.data](recipe, split, directory)
+
+
+def check_data(recipe, splits, directory=None):
+    """Refuse data that are not there, without reading any: a matter of a moment, before anything is imported.
+
+    Args:
+        recipe: the `Recipe`.
+        splits: the names of those that are needed, see `read`.
+        directory: where the files lie, unless the data are generated.
+
+    Raises:
+        ValueError: the directory is missing where one is needed, a file is not there, or there is no such split.
+    """
+    if recipe.data in GENERATED:
+        wrong = [split for split in splits if split not in SPLITS]
+        if wrong:
+            raise ValueError(f"{recipe.name} has the splits {', '.join(SPLITS)}; received {wrong[0]!r}.")
+        return
+    if directory is None:
         raise ValueError(
             f"recipe {recipe.name} reads files: name their directory, for example with --data; "
             f"expected files such as {_example(recipe)}."
         )
-    return _READERS[recipe.data](recipe, split, directory)
+    if not Path(directory).is_dir():
+        raise ValueError(
+            f"recipe {recipe.name} reads files, and there is no directory {directory}; "
+            f"expected one with files such as {_example(recipe)}."
+        )
+    for split in splits:
+        _FINDERS[recipe.data](recipe, split, directory)
 
 
 def last_split(recipe):
@@ -91,6 +128,17 @@ def _part(recipe, split, generate):
     return [source for source, _ in chosen], [target for _, target in chosen]
 
 
+_FINDERS = {  # each finds the files of a split, or says what it looked for
+    "parallel": lambda recipe, split, directory: find_parallel(
+        directory, _own(recipe, split), recipe.source_language, recipe.target_language
+    ),
+    "text": lambda recipe, split, directory: corpora.find_text(directory, split),
+    "trec": lambda recipe, split, directory: corpora.find_trec(directory, split),
+    "babi": lambda recipe, split, directory: babi_file(directory, split, recipe.babi_task),
+    "sst": lambda recipe, split, directory: corpora.find_sst(directory, split),
+    "sst5": lambda recipe, split, directory: corpora.find_sst(directory, split),
+    "tagged": lambda recipe, split, directory: corpora.find(directory, _own(recipe, split), ".tsv"),
+}
 _READERS = {
     "dates": _dates,
     "reversal": _reversal,

@@ -7,7 +7,7 @@ from zoo.data import LabelledBatches, TaggedBatches
 from zoo.recipes import corpora
 from zoo.recipes.data import encode_sentences, make_batches
 from zoo.recipes.scoring import score, score_by_length
-from zoo.recipes.translate import translate
+from zoo.recipes.translation import translate
 from zoo.training import token_sums
 from zoo.training.steps import model_inputs
 

@@ -6,7 +6,9 @@ import tomllib
 from pathlib import Path
 from typing import get_args
 
-from zoo.recipes.recipe import FIELDS, SLOTS, hint, known, make
+from zoo.recipes.effects import useless
+from zoo.recipes.layers import SLOTS
+from zoo.recipes.recipe import DEFAULTS, FIELDS, completed, hint, known, make
 
 HERE = Path(__file__).parent
 
@@ -51,10 +53,14 @@ def names():
 def load(name_or_path, overrides=()):
     """The recipe of a name, or of a TOML file, with "key=value" overrides applied.
 
-    A file that begins with `extends = "NAME"` holds only what differs from NAME.toml beside it.
+    A file that begins with `extends = "NAME"` holds only what differs from NAME.toml, which lies beside it or else in
+    the zoo; `extends` may be the path of a .toml, too, as seen from the file's folder. Numbers that the extended recipe
+    gives, and for which what differs leaves no use, fall back to their defaults; what a file or an override says itself
+    and has no effect is refused.
 
     Raises:
-        ValueError: there is no such recipe, or it is wrong (see `make`, `parse`).
+        ValueError: there is no such recipe, recipes extend each other in a circle, or it is wrong (see `make`,
+            `parse`).
     """
     path = Path(name_or_path)
     if path.suffix != ".toml":
@@ -64,24 +70,26 @@ def load(name_or_path, overrides=()):
                 f"{', '.join(names())}; or give the path of a .toml file."
             )
         path = HERE / f"{name_or_path}.toml"
-    try:
-        settings = _settings(path)
-        for assignment in overrides:
-            settings = _merged(settings, dict([parse(assignment)]))
-        return make(settings)
-    except FileNotFoundError as error:
-        raise ValueError(f"there is no recipe {error.filename}.") from error
+    if not path.is_file():
+        raise ValueError(f"there is no recipe {path}.")
+    given = {}
+    for assignment in overrides:
+        given = merged(given, dict([parse(assignment)]))
+    return make(settled([*_layers(path), given]))
 
 
-def _settings(path):
-    """What a file says; `extends = "NAME"` begins with what NAME.toml beside it says."""
+def read(path):
+    """The settings of one file.
+
+    Raises:
+        ValueError: the file is not TOML, or cannot be read.
+    """
     try:
-        own = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
-    base = own.pop("extends", None)
-    _rename(own)
-    return own if base is None else _merged(_settings(path.with_name(f"{base}.toml")), own)
+    _rename(settings)
+    return settings
 
 
 def _rename(settings):
@@ -91,14 +99,77 @@ def _rename(settings):
         depth["activations"] = depth.pop("memory")
 
 
-def _merged(base, own):
+def _layers(path, before=()):
+    """What each file of a chain of `extends` says itself, the extended ones first."""
+    chain = (*before, path.resolve())
+    if chain[-1] in before:
+        circle = " -> ".join(str(each) for each in chain[chain.index(chain[-1]) :])
+        raise ValueError(f"recipes extend each other in a circle: {circle}. Take one `extends` out.")
+    own = read(path)
+    if "extends" not in own:
+        return [own]
+    base = own.pop("extends")
+    return [*_layers(_extended(path, base), chain), own]
+
+
+def _extended(path, base):
+    """The file that `extends = base` in the file `path` means."""
+    if not isinstance(base, str) or not base:
+        raise ValueError(f"{path}: extends must be the name of a recipe or the path of a .toml; received {base!r}.")
+    if base.endswith(".toml"):
+        places = [path.parent / base]
+    elif Path(base).name != base:
+        raise ValueError(
+            f"{path}: extends = {base!r} is neither the name of a recipe nor the path of a .toml. "
+            f"Expected for example {Path(base).name!r} or {base + '.toml'!r}."
+        )
+    else:
+        places = [path.with_name(f"{base}.toml"), HERE / f"{base}.toml"]
+    found = [each for each in places if each.is_file() and (len(places) == 1 or each.resolve() != path.resolve())]
+    if not found:
+        looked = " nor ".join(str(each) for each in places)
+        raise ValueError(
+            f"{path} extends {base!r}, and there is no recipe {looked}.{hint(base, names())} "
+            "Put the recipe beside the file, or name one of the zoo's (`seqzoo list`)."
+        )
+    return found[0]
+
+
+def settled(layers):
+    """The settings that files and overrides come to, one after the other.
+
+    A number that had its effect where it was given, and lost it by what a later one says, falls away with it.
+    """
+    states = [{}]
+    for own in layers:
+        for key in own:
+            known(key)
+        states.append(merged(states[-1], own))
+    settings = dict(states[-1])
+    for name in _without_effect(settings):
+        last = max((place for place, own in enumerate(layers) if name in own), default=None)
+        inherited = last is not None and last < len(layers) - 1 and name not in (*SLOTS, "block")
+        if inherited and name not in _without_effect(states[last + 1], otherwise=(name,)):
+            del settings[name]
+    return settings
+
+
+def _without_effect(settings, otherwise=()):
+    """The settings that have no effect; `otherwise` where they are too wrong to say, which `make` will tell."""
+    try:
+        return tuple(useless(completed(settings), DEFAULTS))
+    except (KeyError, TypeError, ValueError):
+        return otherwise
+
+
+def merged(base, own):
     """`base` with `own` settings; a slot's table that names no layer goes on with the one that is there."""
-    merged = base | own
+    result = base | own
     for slot in SLOTS:
         before, after = base.get(slot, {}), own.get(slot)
         if isinstance(after, dict) and "layer" not in after:
-            merged[slot] = ({"layer": before} if isinstance(before, str) else before) | after
-    return merged
+            result[slot] = ({"layer": before} if isinstance(before, str) else before) | after
+    return result
 
 
 def dumps(recipe):

@@ -31,12 +31,16 @@ def make_model(recipe, *sizes):
 def _stack(recipe, number=0, cross=False):
     seed = shifted(recipe.seed, SEEDS_PER_STACK * (number + 1))
     halved = recipe.block == "macaron"  # so that the number of parameters stays
+    both_ways = recipe.model == "transformer" and not cross and recipe.attention["layer"] == "adaptive_span"
     hidden_units = recipe.hidden_units // 2 if halved else recipe.hidden_units
 
     def make_block(index):
         base = shifted(seed, SEEDS_PER_BLOCK * index)
         sizes = {"block": index + 1, "hidden_units": hidden_units, "seed": base}
-        parts = {slot: make_layer(recipe, slot, **sizes) for slot in ("attention", "feedforward")}
+        parts = {  # spans look back alone, so an encoder beside them has plain attention
+            "attention": make_layer(recipe, "attention", plain=both_ways, **sizes),
+            "feedforward": make_layer(recipe, "feedforward", **sizes),
+        }
         if halved:
             parts["first"] = make_layer(recipe, "feedforward", **sizes)
         if cross:

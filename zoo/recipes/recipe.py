@@ -4,6 +4,11 @@ import dataclasses
 import difflib
 from typing import Literal, get_args
 
+from zoo.recipes import kinds
+from zoo.recipes.effects import useless
+from zoo.recipes.layers import BLOCKS, SLOTS, WHY_NOT, own_settings
+from zoo.recipes.mixes import wrong_mix, wrong_table
+
 Pieces = Literal["unigram", "bpe", "char", "word"]
 READ_BY = {  # which models read which data
     "dates": ("seq2seq", "transformer"),
@@ -17,35 +22,19 @@ READ_BY = {  # which models read which data
     "babi": ("classifier",),
     "tagged": ("tagger",),
 }
-LAYERED = ("transformer", "language_model", "classifier", "tagger")
-ANY_ATTENTION = ("multi_head", "lsh", "multi_linear")
-ANY_DEPTH = ("stack", "reversible", "universal")
-NOTHING = ("none",)
-SLOTS = {  # what a slot of a model may hold; the first where the recipe does not say (`zoo.recipes.slots`)
-    "attention": {
-        "seq2seq": ("additive", "dot", "none"),
-        "transformer": ANY_ATTENTION,
-        "language_model": (*ANY_ATTENTION, "adaptive_span"),
-        "classifier": ANY_ATTENTION,
-        "tagger": ANY_ATTENTION,
-    },
-    "feedforward": {"seq2seq": NOTHING} | dict.fromkeys(LAYERED, ("dense", "chunked", "product_key")),
-    "depth": {
-        "seq2seq": NOTHING,
-        "transformer": (*ANY_DEPTH, "depth_adaptive"),
-        "language_model": ANY_DEPTH,
-        "classifier": (*ANY_DEPTH, "star"),
-        "tagger": (*ANY_DEPTH, "star"),
-    },
-    "positions": {
-        "seq2seq": NOTHING,
-        "transformer": ("sinusoidal",),
-        "language_model": ("sinusoidal", "learned", "axial"),
-        "classifier": ("sinusoidal", "convolutional", "concatenated"),
-        "tagger": ("sinusoidal", "convolutional", "concatenated"),
-    },
-}
 Normalization = Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity"]
+RANGES = {  # of numbers; the others must be at least 0
+    **dict.fromkeys("train_size valid_size test_size shortest longest".split(), kinds.POSITIVE),
+    **dict.fromkeys("source_vocab_size target_vocab_size subword_candidates".split(), kinds.POSITIVE),
+    **dict.fromkeys("units num_layers num_heads hidden_units context".split(), kinds.POSITIVE),
+    **dict.fromkeys("batch_size num_buckets loss_chunks beam max_output_length".split(), kinds.POSITIVE),
+    **dict.fromkeys("steps validate_every checkpoint_every average log_every".split(), kinds.POSITIVE),
+    **dict.fromkeys("dropout token_dropout spelling_alone label_smoothing adam_beta_2".split(), kinds.BELOW_ONE),
+    "learning_rate": kinds.ABOVE_ZERO,
+    "row_learning_rate": kinds.ABOVE_ZERO,
+    "babi_task": kinds.Kind("a whole number from 1 to 20", lambda value: 1 <= value <= 20),
+    "character_coverage": kinds.Kind("a number above 0 and at most 1", lambda value: 0 < value <= 1),
+}
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -100,19 +89,19 @@ class Recipe:
     # of a recurrent one
     cell: Literal["simple_rnn", "gru", "gru_reset_before", "lstm"] = "gru"
 
-    # The slots: a name of `SLOTS`, or a table of "layer", the name, and of the layer's own settings; "blocks" may list
-    # the blocks, counted from 1, that have this attention or feed-forward layer
+    # The slots: a name of `zoo.recipes.layers.SLOTS`, or a table of "layer", the name, and of the layer's own settings;
+    # "blocks" may list the blocks, counted from 1, that have this attention or feed-forward layer
     attention: str | dict = ""
     feedforward: str | dict = ""
     depth: str | dict = ""
     positions: str | dict = ""
 
     # of layered models
-    block: Literal["post_norm", "pre_norm", "macaron"] = "pre_norm"
+    block: Literal[*BLOCKS] = "pre_norm"
     num_heads: int = 4
     hidden_units: int = 512  # of the feed-forward layers; Macaron's two have half each
     activation: Literal["relu", "gelu"] = "relu"
-    context: int = 64  # tokens that a language model sees in training, and has learned positions for
+    context: int = 64  # tokens that a language model sees in training, and that a model has learned positions for
 
     # Batches
     batch_size: int = 64
@@ -157,19 +146,25 @@ class Recipe:
                 f"recipe {self.name!r} gives {self.data!r} data to a {self.model}; expected one of the models "
                 f"{', '.join(READ_BY[self.data])}."
             )
-        if self.loss_chunks > 1 and self.model not in ("language_model", "transformer"):
-            raise ValueError(f"loss_chunks is for a language_model or a transformer; the model is a {self.model}.")
-        if self.sentences and (self.model != "classifier" or self.spelling):
-            raise ValueError(
-                f"recipe {self.name!r} reads texts by sentences, which a classifier does whose words are not spelled; "
-                f"received sentences={self.sentences}, model={self.model!r}, spelling={self.spelling}. Set sentences "
-                "to 0, or spelling to false and the model to 'classifier'."
-            )
         for slot, choices in SLOTS.items():
             object.__setattr__(self, slot, _filled(slot, getattr(self, slot), choices[self.model], self.model))
+        self._refuse_what_cannot_be_built()
+
+    def _refuse_what_cannot_be_built(self):
+        """Every setting has an effect, and all of them can stand together; see `effects` and `mixes`."""
+        settings = vars(self)
+        wrong = [message for slot in SLOTS if (message := wrong_table(slot, settings))]
+        for name, why in {} if wrong else useless(settings, DEFAULTS).items():
+            wrong.append(f"{name}={settings[name]!r} has no effect: {why}. Leave it out.")
+        if not wrong and self.data == "reversal" and self.shortest > self.longest:
+            wrong.append(f"shortest must be at most longest; received {self.shortest} and {self.longest}.")
+        wrong += [message] if not wrong and (message := wrong_mix(settings)) else []
+        if wrong:
+            raise ValueError(f"recipe {self.name!r}: {' '.join(wrong)}")
 
 
 FIELDS = {field.name: field for field in dataclasses.fields(Recipe)}
+DEFAULTS = {name: field.default for name, field in FIELDS.items() if field.default is not dataclasses.MISSING}
 
 
 def _check(field, value):
@@ -181,6 +176,8 @@ def _check(field, value):
         raise ValueError(f"{field.name} must be {kind.__name__}, received {value!r} ({type(value).__name__}).")
     if kind in (int, float) and value < 0:
         raise ValueError(f"{field.name} must not be negative, received {value!r}.")
+    if field.name in RANGES and not RANGES[field.name].accepts(value):
+        raise ValueError(f"{field.name} must be {RANGES[field.name].words}, received {value!r}.")
 
 
 def _filled(slot, value, choices, model):
@@ -189,7 +186,18 @@ def _filled(slot, value, choices, model):
         raise ValueError(f"{slot} must be the name of a layer or a table with its settings; received {value!r}.")
     table = {"layer": value or choices[0]} if isinstance(value, str) else {"layer": choices[0]} | value
     if table["layer"] not in choices:
-        raise ValueError(f"{slot} of a {model} must be one of {', '.join(choices)}; received {table['layer']!r}.")
+        why = WHY_NOT.get(table["layer"])
+        reason = f" The reason: {why}." if why else ""
+        raise ValueError(
+            f"{slot} of a {model} must be one of {', '.join(choices)}; received {table['layer']!r}.{reason}"
+        )
+    allowed = own_settings(slot, model, table["layer"])
+    for name in table:
+        if name != "layer" and name not in allowed:
+            raise ValueError(
+                f"{table['layer']!r}, its {slot}, has no setting {name!r}.{hint(name, allowed)} "
+                f"It takes {', '.join(allowed) or 'none'}."
+            )
     return table
 
 
@@ -211,6 +219,14 @@ def make(settings):
             for key, value in settings.items()
         }
     )
+
+
+def completed(settings):
+    """All settings of a recipe, defaults where there are others, with tables in the slots; not checked any further."""
+    whole = DEFAULTS | settings
+    for slot, choices in SLOTS.items():
+        whole[slot] = _filled(slot, whole[slot], choices[whole["model"]], whole["model"])
+    return whole
 
 
 def known(key):

@@ -1,18 +1,16 @@
-"""A run directory: what a training of a recipe leaves behind, and how one goes on."""
+"""How a recipe is trained in its run folder, and how a run is opened; `zoo.recipes.start` has checked both."""
 
-import dataclasses
 import json
 import os
 import time
-from pathlib import Path
 
 import keras
 
 from zoo.recipes.data import make_data
-from zoo.recipes.files import dumps, load
+from zoo.recipes.files import dumps
+from zoo.recipes.folder import LABELS, TOKENIZERS, tokenizer_names
 from zoo.recipes.models import make_model
 from zoo.recipes.optimisation import make_plan, make_training_steps
-from zoo.recipes.slots import check_slots
 from zoo.text import Tokenizer, sentence_ends, spelling_features
 from zoo.training import (
     JUDGES,
@@ -24,34 +22,9 @@ from zoo.training import (
     validate,
 )
 
-TOKENIZERS = ("source.spm", "target.spm")
-LABELS = "labels.json"
-MAY_CHANGE = {"steps", "patience", "checkpoint_every", "log_every", "description"}  # on resuming
-
 
 def train(recipe, directory, data=None, resume=False):
-    """Train a recipe in a run directory.
-
-    The directory holds recipe.toml (every setting), source.spm, target.spm (of models that read one
-    language and write another), labels.json (of those that label), checkpoint/, best/, metrics.csv,
-    tensorboard/ and, in the end, model.keras (the best checkpoints averaged, or the best one if
-    that does better on the validation split) and training.json (how it went).
-
-    Args:
-        recipe: the `Recipe`.
-        directory: where the run lives; it must not hold one yet, unless `resume`.
-        data: the directory of the corpus, unless it is generated.
-        resume: continue the run that is there, or begin if there is none.
-
-    Returns:
-        The content of training.json.
-
-    Raises:
-        ValueError: the directory holds a run already, or one of another recipe; a slot's layer does not have a setting.
-    """
-    check_slots(recipe)
-    directory = Path(directory)
-    _claim(recipe, directory, resume)
+    """See `zoo.recipes.train`, which has checked what it is given."""
     start = time.monotonic()
     parts = make_data(recipe, data)
     model = make_model(recipe, *parts.sizes)
@@ -94,27 +67,6 @@ def _write(path, text):
     checkpoints.write_atomically(path, lambda file: file.write(text.encode()))
 
 
-def _claim(recipe, directory, resume):
-    """Refuse to overwrite a run, or to continue one with other settings."""
-    if not (directory / "recipe.toml").is_file():
-        return
-    if not resume:
-        raise ValueError(
-            f"{directory} holds a run already. Continue it with --resume, choose another --out, or remove it."
-        )
-    settings, stored = (dataclasses.asdict(each) for each in (recipe, load(directory / "recipe.toml")))
-    changed = [
-        f"{key} ({stored[key]!r} there, {value!r} here)"
-        for key, value in settings.items()
-        if stored[key] != value and key not in MAY_CHANGE
-    ]
-    if changed:
-        raise ValueError(
-            f"the run in {directory} was started with other settings: {', '.join(changed)}. "
-            "Resume it with its own, or choose another --out."
-        )
-
-
 def _choose(steps, valid, directory, progress, loss):
     """Give the model its final weights, the average of the best or the best; returns their validation scores."""
     paths = [best_path(directory, step) for _, step in progress.best]
@@ -135,42 +87,8 @@ def save_model(model, path):
     os.replace(beside, path)
 
 
-def open_run(directory):
-    """(recipe, model, source tokenizer, target tokenizer) of a finished run; see `open_labels` for the rest.
-
-    The target tokenizer is None where the model has one vocabulary.
-
-    Raises:
-        ValueError: the directory holds no finished run.
-    """
-    directory = Path(directory)
-    _demand(directory, "recipe.toml")
-    recipe = load(directory / "recipe.toml")
-    names = TOKENIZERS if recipe.model in ("seq2seq", "transformer") else TOKENIZERS[:1]
-    _demand(directory, "model.keras", *names)
+def open_run(recipe, directory):
+    """See `zoo.recipes.open_run`, which has checked what it is given."""
     model = keras.models.load_model(directory / "model.keras", compile=False)
-    tokenizers = [Tokenizer.load(directory / name) for name in names]
+    tokenizers = [Tokenizer.load(directory / name) for name in tokenizer_names(recipe)]
     return recipe, model, *tokenizers, *[None] * (2 - len(tokenizers))
-
-
-def open_labels(directory):
-    """The names of the classes of a classifier's or tagger's run, by their ids; empty for other models.
-
-    Raises:
-        ValueError: the directory holds no run.
-    """
-    directory = Path(directory)
-    _demand(directory, "recipe.toml")
-    if load(directory / "recipe.toml").model not in ("classifier", "tagger"):
-        return []
-    _demand(directory, LABELS)
-    return json.loads((directory / LABELS).read_text(encoding="utf-8"))
-
-
-def _demand(directory, *names):
-    missing = [name for name in names if not (directory / name).is_file()]
-    if missing:
-        raise ValueError(
-            f"{directory} is not a finished run: it lacks {', '.join(missing)}. "
-            "Train one with `seqzoo train`, or finish it with `seqzoo train --resume`."
-        )

@@ -1,4 +1,4 @@
-"""From what a recipe puts into a slot to the layer: each name of `SLOTS`, and the settings that it takes."""
+"""From what a recipe puts into a slot to the layer: the maker of each name of `zoo.recipes.layers.LAYERS`."""
 
 import inspect
 
@@ -19,7 +19,7 @@ from zoo.depth import (
 from zoo.depth.settings import SEEDS_PER_BLOCK
 from zoo.embeddings import AxialPositions, ConcatenatedPositions, ConvolutionalPositions, LearnedPositions
 from zoo.feedforward import ChunkedFeedForward, FeedForward, ProductKeyMemory
-from zoo.recipes.recipe import SLOTS, hint
+from zoo.recipes.layers import default
 from zoo.seeds import shifted
 
 
@@ -58,8 +58,6 @@ def depth_adaptive(make_block, num_layers, seed, cross, exit="geometric", paths=
     """A decoder with exits, behind a plain encoder."""
     if not cross:
         return stack(make_block, num_layers)
-    if exit not in EXITS:
-        raise ValueError(f"depth.exit must be one of {', '.join(EXITS)}; received {exit!r}.")
     blocks = [make_block(index) for index in range(num_layers)]
     return DepthAdaptiveStack(blocks, EXITS[exit](num_layers), paths, shifted(seed, SEEDS_PER_BLOCK * num_layers))
 
@@ -84,7 +82,7 @@ def concatenated(max_positions=128, columns=32):
     return ConcatenatedPositions(max_positions, columns)
 
 
-LAYERS = {
+MAKERS = {
     "attention": {
         "multi_head": MultiHeadAttention,
         "lsh": LSHAttention,
@@ -107,63 +105,29 @@ LAYERS = {
         "concatenated": concatenated,
     },
 }
-SHARED = (
-    "units num_heads hidden_units activation num_layers dropout context seed model".split()
-)  # settings of the recipe
+SHARED = "units num_heads hidden_units activation num_layers dropout context seed model".split()  # of the recipe
 OF_THE_PLACE = ("make_block", "cross", "offset_seed")  # what the model says, not the recipe
 # Settings that stand in a layer's table and are read by the model (`tied`) and the loss (`DepthAdaptiveLoss`).
 READ_ELSEWHERE = {"depth_adaptive": ("tied", "judge", "price", "width", "alpha")}
-IN_BLOCKS = ("attention", "feedforward")  # slots that "blocks" may restrict to some blocks
 
 
-def check_slots(recipe):
-    """Refuse a setting that a slot's layer does not take, before anything has been read or written.
-
-    Raises:
-        ValueError: it names the slot, the setting and the nearest one.
-    """
-    for slot in SLOTS:
-        table = getattr(recipe, slot)
-        allowed = _own_settings(slot, table["layer"])
-        for name in table:
-            if name != "layer" and name not in allowed:
-                raise ValueError(
-                    f"recipe {recipe.name!r}: {table['layer']!r}, its {slot}, has no setting {name!r}."
-                    f"{hint(name, allowed)} It takes {', '.join(allowed) or 'none'}."
-                )
-        blocks = table.get("blocks", [])
-        if not isinstance(blocks, list) or not all(one in range(1, recipe.num_layers + 1) for one in blocks):
-            raise ValueError(
-                f"recipe {recipe.name!r}: {slot}.blocks must list numbers from 1 to num_layers={recipe.num_layers}; "
-                f"received {blocks!r}."
-            )
-
-
-def _parameters(maker):
+def parameters(maker):
+    """The names of what a maker takes."""
     return [name for name, each in inspect.signature(maker).parameters.items() if each.kind != each.VAR_KEYWORD]
 
 
-def _own_settings(slot, layer):
-    """What a recipe may say about a layer: what the recipe as a whole does not say already."""
-    if layer not in LAYERS[slot]:
-        return []
-    names = [name for name in _parameters(LAYERS[slot][layer]) if name not in (*SHARED, *OF_THE_PLACE)]
-    names += READ_ELSEWHERE.get(layer, ())
-    return names + ["blocks"] if slot in IN_BLOCKS else names
-
-
-def make_layer(recipe, slot, block=None, **others):
+def make_layer(recipe, slot, block=None, plain=False, **others):
     """The layer of a slot, of the recipe's settings; `others` go before them where the layer asks for them.
 
     `block` is the number of the block it is for: where the slot's table has "blocks" without it, the block gets the
-    slot's default layer.
+    slot's default layer, and so does every block if `plain`.
     """
     table = getattr(recipe, slot)
-    if block is not None and block not in table.get("blocks", [block]):
-        table = {"layer": SLOTS[slot][recipe.model][0]}
-    maker = LAYERS[slot][table["layer"]]
+    if plain or (block is not None and block not in table.get("blocks", [block])):
+        table = {"layer": default(slot, recipe.model)}
+    maker = MAKERS[slot][table["layer"]]
     known = {name: getattr(recipe, name) for name in SHARED} | others
-    shared = {name: known[name] for name in _parameters(maker) if name in known}
+    shared = {name: known[name] for name in parameters(maker) if name in known}
     elsewhere = ("layer", "blocks", *READ_ELSEWHERE.get(table["layer"], ()))
     own = {name: value for name, value in table.items() if name not in elsewhere}
     return maker(**shared | own)
