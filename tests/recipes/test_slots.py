@@ -8,6 +8,7 @@ import pytest
 
 from tests.recipes.small import KINDS, recipe
 from zoo import recipes
+from zoo.models import DepthAdaptiveTransformer
 from zoo.recipes import files
 from zoo.recipes.layers import LAYERED, LAYERS, SLOTS
 from zoo.recipes.models import make_model
@@ -66,8 +67,9 @@ def test_the_schema_is_what_the_constructors_take(slot, layer):
     own = [name for name in taken if name not in SHARED]
     assert list(described.own) == [*own, *READ_ELSEWHERE.get(layer, ())]
     defaults = {name: each.default for name, each in inspect.signature(maker).parameters.items()}
-    if layer == "depth_adaptive":  # the loss has the defaults of what is its own
-        defaults |= {name: each.default for name, each in inspect.signature(DepthAdaptiveLoss).parameters.items()}
+    if layer == "depth_adaptive":
+        for reader in (DepthAdaptiveLoss, DepthAdaptiveTransformer):
+            defaults |= {name: each.default for name, each in inspect.signature(reader).parameters.items()}
     assert {name: each.default for name, each in described.own.items()} == {one: defaults[one] for one in described.own}
 
 
