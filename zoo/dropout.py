@@ -43,6 +43,8 @@ class Dropout(layers.Dropout):
         ValueError: `rate` is outside [0, 1).
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.dropout import Dropout
         >>> tuple(Dropout(0.1, seed=0)(np.ones((2, 3), "float32"), training=True).shape)
         (2, 3)
 

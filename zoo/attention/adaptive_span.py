@@ -55,6 +55,8 @@ class AdaptiveSpanAttention(Heads, layers.Layer):
         ValueError: sizes that do not fit, a `value`, or `causal=False`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.attention import AdaptiveSpanAttention
         >>> attention = AdaptiveSpanAttention(8, num_heads=2, max_span=16, ramp=4)
         >>> tuple(attention(np.ones((2, 11, 8), "float32"), causal=True).shape)
         (2, 11, 8)

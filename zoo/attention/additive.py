@@ -25,6 +25,8 @@ class AdditiveAttention(AlignmentAttention):
         units: width of the hidden layer of the scorer.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.attention import AdditiveAttention
         >>> attention = AdditiveAttention(8)
         >>> tuple(attention(np.ones((2, 3, 5), "float32"), np.ones((2, 7, 4), "float32")).shape)
         (2, 3, 4)

@@ -24,6 +24,8 @@ class DotProductAttention(AlignmentAttention):
         scale: factor of the scores.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.attention import DotProductAttention
         >>> attention = DotProductAttention(8)
         >>> tuple(attention(np.ones((2, 3, 5), "float32"), np.ones((2, 7, 4), "float32")).shape)
         (2, 3, 4)

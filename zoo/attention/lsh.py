@@ -57,6 +57,8 @@ class LSHAttention(Heads, layers.Layer):
         ValueError: sizes that do not fit, or a `value`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.attention import LSHAttention
         >>> attention = LSHAttention(8, num_heads=2, num_buckets=4, chunk_length=4, rounds=2)
         >>> tuple(attention(np.ones((2, 11, 8), "float32"), causal=True).shape)
         (2, 11, 8)

@@ -40,6 +40,8 @@ class MultiHeadAttention(Heads, layers.Layer):
         ValueError: `num_heads` does not divide `units`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.attention import MultiHeadAttention
         >>> attention = MultiHeadAttention(8, num_heads=2)
         >>> tuple(attention(np.ones((2, 3, 8), "float32"), np.ones((2, 7, 5), "float32")).shape)
         (2, 3, 8)

@@ -61,6 +61,8 @@ class MultiLinearAttention(layers.Layer):
         ValueError: sizes that do not fit, an unknown mode, a `value`, a sequence longer than `max_time`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.attention import MultiLinearAttention
         >>> attention = MultiLinearAttention(8, rank=4, max_time=16, num_cores=2)
         >>> tuple(attention(np.ones((2, 11, 8), "float32"), causal=True).shape)
         (2, 11, 8)

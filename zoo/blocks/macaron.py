@@ -22,6 +22,8 @@ class Macaron(Block):
         seed: of the dropout.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.blocks import Macaron
         >>> from zoo.attention import MultiHeadAttention
         >>> from zoo.feedforward import FeedForward
         >>> block = Macaron(FeedForward(8, 16), MultiHeadAttention(8, 2), FeedForward(8, 16))

@@ -194,6 +194,8 @@ class PostNorm(Block):
         ValueError: the sub-layers' units differ, or a memory is given where there is no cross_attention.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.blocks import PostNorm
         >>> from zoo.attention import MultiHeadAttention
         >>> from zoo.feedforward import FeedForward
         >>> block = PostNorm(MultiHeadAttention(8, 2), FeedForward(8, 32))
@@ -221,6 +223,8 @@ class PreNorm(Block):
     Args, errors: as of `PostNorm`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.blocks import PreNorm
         >>> from zoo.attention import MultiHeadAttention
         >>> from zoo.feedforward import FeedForward
         >>> block = PreNorm(MultiHeadAttention(8, 2), FeedForward(8, 32), cross_attention=MultiHeadAttention(8, 2))

@@ -69,6 +69,8 @@ class StarBlock(Composed, layers.Layer):
         ValueError: the two attentions differ in units, unknown `connections`, or "ring" with a `relay_attention`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.blocks import StarBlock
         >>> from zoo.attention import MultiHeadAttention
         >>> block = StarBlock(MultiHeadAttention(8, 2), MultiHeadAttention(8, 2))
         >>> x, relay = np.ones((2, 3, 8), "float32"), np.ones((2, 1, 8), "float32")

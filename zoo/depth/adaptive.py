@@ -40,6 +40,8 @@ class DepthAdaptiveStack(Stack):
         ValueError: a rule for another number of layers, another attention, or a rule to learn with `paths`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.depth import make_depth_adaptive_stack
         >>> from zoo.depth import GeometricExit
         >>> stack = make_depth_adaptive_stack(4, 8, 2, hidden_units=16, exit=GeometricExit(4))
         >>> x, memory = np.ones((2, 3, 8), "float32"), np.ones((2, 5, 8), "float32")

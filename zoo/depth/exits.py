@@ -77,6 +77,7 @@ class FixedExit(Exit):
         ValueError: a depth that the stack has not.
 
     Example:
+        >>> from zoo.depth import FixedExit
         >>> FixedExit(6, depth=4).depth
         4
     """
@@ -109,6 +110,8 @@ class SequenceExit(Exit):
     Args, errors: `num_layers`, as of `Exit`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.depth import SequenceExit
         >>> tuple(SequenceExit(6).choose(np.ones((2, 5, 8), "float32")).shape)
         (2, 1)
     """
@@ -144,6 +147,8 @@ class MultinomialExit(Exit):
     Args, errors: `num_layers`, as of `Exit`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.depth import MultinomialExit
         >>> tuple(MultinomialExit(6).plan(np.ones((2, 5, 8), "float32")).shape)
         (2, 5)
     """
@@ -177,6 +182,9 @@ class GeometricExit(Exit):
         ValueError: `num_layers` as of `Exit`, or a threshold that is not between 0 and 1.
 
     Example:
+        >>> from keras import ops
+        >>> import numpy as np
+        >>> from zoo.depth import GeometricExit
         >>> states = [np.ones((2, 5, 8), "float32")] * 3
         >>> float(ops.sum(ops.exp(GeometricExit(3).log_chances(states))[0, 0]))
         1.0...
@@ -226,6 +234,7 @@ class ConfidenceExit(Exit):
         ValueError: `num_layers` as of `Exit`, or another number of thresholds.
 
     Example:
+        >>> from zoo.depth import ConfidenceExit
         >>> ConfidenceExit(3, [0.9, 0.7]).initial
         [0.9, 0.7]
     """

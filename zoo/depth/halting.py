@@ -56,6 +56,8 @@ class Halting(layers.Layer):
         ValueError: an unknown rule, or a threshold that is not between 0 and 1.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.depth import Halting
         >>> tuple(Halting()(np.ones((2, 3, 8), "float32")).shape)
         (2, 3)
 

@@ -36,6 +36,8 @@ def make_reformer_stack(
         **settings: dropout, cross, activation, seed: see `zoo.depth.settings.BlockSettings`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.depth import make_reformer_stack
         >>> stack = make_reformer_stack(2, units=8, num_heads=2, hidden_units=16, hashing={"chunk_length": 4})
         >>> tuple(stack(np.ones((2, 11, 8), "float32"), causal=True).shape)
         (2, 11, 8)

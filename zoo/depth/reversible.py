@@ -36,6 +36,8 @@ class ReversibleStack(Stack):
             that changes its variables (BatchNormalization) or adds a loss.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.depth import ReversibleStack
         >>> from zoo.attention import LSHAttention
         >>> from zoo.blocks import PreNorm
         >>> from zoo.feedforward import FeedForward

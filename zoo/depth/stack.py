@@ -31,6 +31,8 @@ class Stack(Composed, layers.Layer):
         ValueError: no block, or units that differ.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.depth import make_stack
         >>> stack = make_stack(2, units=8, num_heads=2, hidden_units=32, block="pre_norm")
         >>> tuple(stack(np.ones((2, 3, 8), "float32")).shape)
         (2, 3, 8)

@@ -33,6 +33,8 @@ class StarStack(Composed, layers.Layer):
         ValueError: no block, units that differ, or `causal`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.depth import make_star_stack
         >>> stack = make_star_stack(2, units=8, num_heads=2)
         >>> x = np.ones((2, 3, 8), "float32")
         >>> tuple(stack(x).shape), tuple(stack(x, summary=True).shape)
@@ -104,6 +106,8 @@ def make_star_stack(num_layers, units, num_heads, summary=True, connections="sta
         seed: of the dropout.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.depth import make_star_stack
         >>> from zoo.models import Classifier
         >>> model = Classifier(11, 3, make_star_stack(2, units=8, num_heads=2))
         >>> tuple(model({"token_ids": np.ones((2, 5), "int32"), "lengths": np.array([5, 3], "int32")}).shape)

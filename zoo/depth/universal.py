@@ -44,6 +44,8 @@ class UniversalStack(Stack):
         ValueError: `steps` is not a positive integer, or a negative `max_offset`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.depth import Halting, make_universal_stack
         >>> stack = make_universal_stack(4, units=8, num_heads=2, hidden_units=16, halting=Halting())
         >>> outputs, thought = stack.ponder(np.ones((2, 3, 8), "float32"))
         >>> tuple(outputs.shape), tuple(thought["updates"].shape), 1 <= int(thought["steps"]) <= 4
@@ -194,6 +196,7 @@ def make_universal_stack(steps, units, num_heads, hidden_units, halting=None, *,
         **settings: dropout, cross, activation, seed: see `zoo.depth.settings.BlockSettings`.
 
     Example:
+        >>> from zoo.depth import make_universal_stack
         >>> from zoo.models import Transformer
         >>> stacks = [make_universal_stack(3, 8, num_heads=2, hidden_units=16, cross=cross) for cross in (False, True)]
         >>> model = Transformer(11, 13, *stacks)

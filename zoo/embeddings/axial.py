@@ -25,6 +25,8 @@ class AxialPositions(Positions):
             is longer.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.embeddings import AxialPositions
         >>> tuple(AxialPositions((4, 8))(np.ones((2, 32, 6), "float32")).shape)
         (2, 32, 6)
 

@@ -21,6 +21,8 @@ class ConcatenatedPositions(layers.Layer):
             longer than `max_positions`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.embeddings import ConcatenatedPositions
         >>> tuple(ConcatenatedPositions(50, units=3)(np.ones((2, 5, 4), "float32")).shape)
         (2, 5, 4)
 

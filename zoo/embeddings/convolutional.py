@@ -23,6 +23,8 @@ class ConvolutionalPositions(layers.Layer):
         ValueError: `width` is not a positive odd integer.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.embeddings import ConvolutionalPositions
         >>> tuple(ConvolutionalPositions(width=3)(np.ones((2, 5, 4), "float32")).shape)
         (2, 5, 4)
 

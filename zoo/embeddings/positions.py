@@ -47,6 +47,8 @@ class SinusoidalPositions(Positions):
     Shapes: `(batch, time, units)` -> the same. `at(positions, units)`: `(...)` -> `(..., units)`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.embeddings import SinusoidalPositions
         >>> SinusoidalPositions()(np.zeros((1, 2, 4), "float32"))[0, 0].numpy().tolist()
         [0.0, 1.0, 0.0, 1.0]
 
@@ -66,6 +68,8 @@ class NoPositions(Positions):
     """`x` unchanged, for a stack that adds positions itself, such as `zoo.depth.UniversalStack`.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.embeddings import NoPositions
         >>> NoPositions()(np.ones((1, 1, 3), "float32"))[0, 0].numpy().tolist()
         [1.0, 1.0, 1.0]
     """

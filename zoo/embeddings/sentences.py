@@ -40,6 +40,8 @@ class SentenceEmbedding(layers.Layer):
         ValueError: a size is not a positive integer.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.embeddings import SentenceEmbedding
         >>> embedding = SentenceEmbedding(7, 4, shortest=2)
         >>> embedding.mark([0, 0, 0, 0, 1, 0, 0])
         >>> x, mask = embedding(np.array([[5, 4, 6, 6, 4, 3]]), mask=np.ones((1, 6), "bool"))

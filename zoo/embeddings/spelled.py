@@ -33,6 +33,8 @@ class SpelledEmbedding(layers.Layer):
         ValueError: a size is not a positive integer, or `dropout` is outside [0, 1).
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.embeddings import SpelledEmbedding
         >>> embedding = SpelledEmbedding(3, 4)
         >>> embedding.set_features(np.zeros((3, 9), "int32"), np.ones(3, "int32"))
         >>> tuple(embedding(np.zeros((2, 3), "int32")).shape)

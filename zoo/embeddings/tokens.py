@@ -22,6 +22,8 @@ class TokenEmbedding(layers.Layer):
         ValueError: a size is not a positive integer.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.embeddings import TokenEmbedding
         >>> embedding = TokenEmbedding(11, 4)
         >>> tuple(embedding(np.zeros((2, 3), "int32")).shape)
         (2, 3, 4)

@@ -26,6 +26,8 @@ class ChunkedFeedForward(layers.Layer):
         ValueError: `chunks` is not a positive integer; in training, `feedforward` changes its variables or adds a loss.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.feedforward import ChunkedFeedForward
         >>> from zoo.feedforward import FeedForward
         >>> layer = ChunkedFeedForward(FeedForward(4, 16), chunks=2)
         >>> tuple(layer(np.ones((2, 5, 4), "float32")).shape)

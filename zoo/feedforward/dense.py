@@ -35,6 +35,8 @@ class FeedForward(layers.Layer):
         ValueError: a size is not a positive integer, or Keras does not know the activation.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.feedforward import FeedForward
         >>> tuple(FeedForward(4, hidden_units=16)(np.ones((2, 3, 4), "float32")).shape)
         (2, 3, 4)
 

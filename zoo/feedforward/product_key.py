@@ -78,6 +78,8 @@ class ProductKeyMemory(layers.Layer):
         ValueError: sizes that do not fit, an unknown norm.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.feedforward import ProductKeyMemory
         >>> memory = ProductKeyMemory(8, num_keys=16, num_heads=2, k=4, query_dim=6)
         >>> tuple(memory(np.ones((2, 3, 8), "float32")).shape)
         (2, 3, 8)

@@ -39,6 +39,8 @@ class DepthAdaptiveTransformer(Transformer):
         ValueError: as of `Transformer`, or a decoder without exits.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.models import DepthAdaptiveTransformer
         >>> from zoo.depth import GeometricExit, make_depth_adaptive_stack, make_stack
         >>> encoder = make_stack(2, units=8, num_heads=2, hidden_units=16)
         >>> decoder = make_depth_adaptive_stack(4, 8, 2, hidden_units=16, exit=GeometricExit(4))

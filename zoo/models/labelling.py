@@ -87,6 +87,8 @@ class Classifier(Labeller):
         seed: of the dropout.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.models import Classifier
         >>> from zoo.depth import make_stack
         >>> model = Classifier(11, 3, make_stack(1, units=8, num_heads=2, hidden_units=16))
         >>> tuple(model({"token_ids": np.ones((2, 5), "int32"), "lengths": np.array([5, 3], "int32")}).shape)
@@ -114,6 +116,8 @@ class Tagger(Labeller):
         ValueError: an embedding that gives fewer vectors than there are tokens.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.models import Tagger
         >>> from zoo.depth import make_stack
         >>> model = Tagger(11, 17, make_stack(1, units=8, num_heads=2, hidden_units=16))
         >>> tuple(model({"token_ids": np.ones((2, 5), "int32"), "lengths": np.array([5, 3], "int32")}).shape)

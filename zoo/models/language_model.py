@@ -36,6 +36,8 @@ class LanguageModel(Composed, keras.Model):
         ValueError: `positions` look ahead.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.models import LanguageModel
         >>> from zoo.depth import make_stack
         >>> model = LanguageModel(11, make_stack(2, units=8, num_heads=2, hidden_units=16))
         >>> tuple(model({"token_ids": np.ones((2, 5), "int32")}).shape)

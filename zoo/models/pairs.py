@@ -24,6 +24,8 @@ class PairClassifier(Labeller):
         ValueError: fewer than two labels.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.models import PairClassifier
         >>> from zoo.depth import make_star_stack
         >>> model = PairClassifier(11, 3, make_star_stack(2, units=8, num_heads=2))
         >>> sides = {"first_ids": np.ones((2, 5), "int32"), "first_lengths": np.array([5, 3], "int32")}

@@ -51,6 +51,8 @@ class Seq2Seq(keras.Model):
         ValueError: unknown cell or attention; the message lists the known ones.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.models import Seq2Seq
         >>> model = Seq2Seq(11, 13, units=8, attention="dot")
         >>> batch = {"source_ids": np.ones((2, 5), "int32"), "source_lengths": np.array([5, 3], "int32"),
         ...          "target_ids": np.ones((2, 4), "int32")}

@@ -40,6 +40,8 @@ class Transformer(Composed, keras.Model):
         ValueError: the stacks' units differ, or `shared` with two vocabulary sizes.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.models import Transformer
         >>> from zoo.depth import make_stack
         >>> parts = [make_stack(2, units=8, num_heads=2, hidden_units=16, cross=cross) for cross in (False, True)]
         >>> model = Transformer(11, 13, *parts)

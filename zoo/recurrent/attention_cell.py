@@ -19,6 +19,10 @@ class AttentionCell(keras.layers.Layer):
     What it attends to is bound for the length of a `with` block, so keys are projected once per sentence and the loop
     captures them instead of carrying them through every step:
 
+        >>> import keras
+        >>> import numpy as np
+        >>> from zoo.attention import AdditiveAttention
+        >>> from zoo.recurrent import AttentionCell
         >>> cell = AttentionCell(keras.layers.GRUCell(8), AdditiveAttention(8))
         >>> rnn = keras.layers.RNN(cell, return_sequences=True)
         >>> with cell.attending(np.ones((2, 7, 4), "float32")):

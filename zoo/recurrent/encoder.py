@@ -30,6 +30,8 @@ class RecurrentEncoder(layers.Layer):
         seed: of the dropout.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.recurrent import RecurrentEncoder
         >>> outputs, states = RecurrentEncoder(8)(np.ones((2, 5, 3), "float32"))
         >>> tuple(outputs.shape), tuple(states[0].shape)
         ((2, 5, 16), (2, 16))
@@ -108,6 +110,9 @@ class SelfAttentiveEncoder(layers.Layer):
         attention: any layer with the attention contract, over the encoder's states.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.attention import DotProductAttention
+        >>> from zoo.recurrent import RecurrentEncoder, SelfAttentiveEncoder
         >>> encoder = SelfAttentiveEncoder(RecurrentEncoder(8), DotProductAttention(8))
         >>> tuple(encoder(np.ones((2, 5, 3), "float32"))[0].shape)
         (2, 5, 16)

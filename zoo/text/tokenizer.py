@@ -30,6 +30,7 @@ class Tokenizer:
         ValueError: if the bytes are no SentencePiece model or its special ids are others.
 
     Example:
+        >>> from zoo.text import Tokenizer
         >>> tokenizer = Tokenizer.train(["a cat", "a hat"], vocab_size=20)
         >>> tokenizer.decode(tokenizer.encode(["a hat"]))
         ['a hat']

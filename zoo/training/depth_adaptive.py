@@ -35,6 +35,8 @@ class DepthAdaptiveLoss(keras.losses.Loss):
         ValueError: an unknown judge, numbers out of range, or another number of weights than depths.
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.training import DepthAdaptiveLoss
         >>> loss = DepthAdaptiveLoss("correctness", price=0.1)
         >>> outputs = {"logits": np.zeros((1, 3, 2, 5)), "log_exits": np.log(np.full((1, 2, 3), 1 / 3))}
         >>> float(loss(np.array([[2, 0]]), outputs, np.array([[1.0, 0.0]])))  # log 5 + 0.1 log 3

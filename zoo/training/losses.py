@@ -90,6 +90,8 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         ValueError: `smoothing` is outside [0, 1).
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.training import SmoothedCrossEntropy
         >>> loss = SmoothedCrossEntropy(smoothing=0.1)
         >>> float(loss(np.array([[2, 0]]), np.zeros((1, 2, 5)), np.array([[1.0, 0.0]])))  # log 5
         1.609...
@@ -125,6 +127,8 @@ class ChunkedCrossEntropy:
         ValueError: `chunks` is not a positive integer, or `smoothing` is outside [0, 1).
 
     Example:
+        >>> import numpy as np
+        >>> from zoo.training import ChunkedCrossEntropy
         >>> states, matrix = np.zeros((1, 2, 4), "float32"), np.zeros((5, 4), "float32")
         >>> loss = ChunkedCrossEntropy(chunks=2)
         >>> float(loss(np.array([[2, 0]]), (states, matrix), sample_weight=np.array([[1.0, 0.0]])))  # log 5

@@ -25,6 +25,13 @@ class SpanSteps:
         ValueError: the model has no adaptive span, or a number is not positive.
 
     Example:
+        >>> import keras
+        >>> from zoo.attention import AdaptiveSpanAttention
+        >>> from zoo.blocks import PreNorm
+        >>> from zoo.depth import Stack
+        >>> from zoo.feedforward import FeedForward
+        >>> from zoo.models import LanguageModel
+        >>> from zoo.training import SpanSteps
         >>> from zoo.training import SmoothedCrossEntropy
         >>> block = PreNorm(AdaptiveSpanAttention(8, 2, max_span=256, ramp=8), FeedForward(8, 8))
         >>> model = LanguageModel(11, Stack([block]))
