@@ -11,6 +11,7 @@ import tensorflow as tf
 from serving.onnx.markers import onnx_op
 from serving.onnx.patches import replaced
 from zoo.attention import MultiHeadAttention
+from zoo.attention.base import sees_any
 from zoo.masks import MASKED
 
 extend = MultiHeadAttention.extend
@@ -44,7 +45,8 @@ def _mix_all(layer, query, key, value, value_mask=None, causal=False):
     (mixed,) = _attention(layer, inputs, [query.shape], unidirectional=int(causal))
     if value_mask is None:
         return mixed
-    return tf.where(tf.reduce_any(value_mask, axis=1)[:, None, None], mixed, 0.0)
+    seeing = sees_any(tf.shape(query)[1], value_mask, causal)
+    return tf.where(seeing[:, :, None], mixed, 0.0)
 
 
 def _extend(layer, query, key, value, cache, seen, write_index):

@@ -3,6 +3,7 @@
 import keras
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import ops
 
 from tests import contracts, transformer_oracles
@@ -88,6 +89,50 @@ def test_the_ways_to_compute_agree(causal):
     explicit.set_weights([*layer.get_weights(), *explicit.get_weights()[8:]])
     explicit = explicit(QUERY, VALUE, value_mask=MASK, causal=causal, training=True)
     np.testing.assert_allclose(ops.convert_to_numpy(explicit), fused, atol=1e-5)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_any_mask_at_all(causal):
+    """Random masks, every share of them: each query is the paper's equation over what it sees, or the bias alone.
+
+    By the fused kernel, by a cache, and by the explicit form that dropout takes in training.
+    """
+    generator = np.random.default_rng(8)
+    x, values = generator.normal(size=(40, 6, 11)), generator.normal(size=(40, 7, 13))
+    masks = generator.random((40, 7)) < np.linspace(0, 1, 40)[:, None]
+    masks[0, :3] = False, True, True
+    layer = made(QUERY, VALUE)
+    attend, bias = transformer_oracles.multi_head(layer), ops.convert_to_numpy(layer.output_projection.bias)
+    expected = np.broadcast_to(bias, (40, 6, 15)).copy()
+    for row, position in np.ndindex(40, 6):
+        seen = masks[row] & (np.arange(7) <= position) if causal else masks[row]
+        if seen.any():
+            expected[row, position] = attend(x[row, position : position + 1], values[row, seen])[0]
+    given = {"value_mask": masks, "causal": causal}
+    x, values = x.astype("float32"), values.astype("float32")
+    fused, cached = layer(x, values, **given), layer(x, cache=layer.project(values), **given)[0]
+    explicit = MultiHeadAttention(15, 3, dropout=1e-9)
+    explicit(QUERY, VALUE)
+    explicit.set_weights([*layer.get_weights(), *explicit.get_weights()[8:]])
+    for received in (fused, cached, explicit(x, values, training=True, **given)):
+        np.testing.assert_allclose(ops.convert_to_numpy(received), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("dropout", [0.0, 0.5])
+@pytest.mark.parametrize("mask", [(0, 1, 1, 1), (0, 0, 1, 0), (1, 0, 0, 1), (0, 0, 0, 0)])
+def test_no_later_position_is_seen_under_a_mask(mask, dropout):
+    """By gradients, in training: where a query sees nothing, no position has any part in its output."""
+    layer, x = made(VALUE, dropout=dropout, seed=1), tf.constant(VALUE[:1, :4])
+    kept = np.array([mask], bool)
+    for position in range(4):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            outputs = layer(x, value_mask=kept, causal=True, training=True)
+            loss = tf.reduce_sum(outputs[:, position] ** 2)
+        gradient = tape.gradient(loss, x).numpy()
+        assert np.all(np.isfinite(gradient)) and not np.any(gradient[:, position + 1 :])
+        if not any(mask[: position + 1]):
+            assert not np.any(gradient)
 
 
 def test_dropout_is_on_the_weights_in_training_only():

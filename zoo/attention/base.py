@@ -16,6 +16,16 @@ def combined_mask(query_time, value_time, value_mask=None, causal=False):
     return mask
 
 
+def sees_any(query_time, value_mask, causal=False):
+    """`(batch, query_time | 1)` bool: which queries may see anything at all, without a mask of all pairs."""
+    if not causal:
+        return ops.any(value_mask, axis=1, keepdims=True)
+    value_time = ops.shape(value_mask)[1]
+    places = ops.arange(value_time, dtype="int32")
+    first = ops.min(ops.where(value_mask, places, query_time + value_time), axis=1, keepdims=True)
+    return first <= ops.arange(query_time, dtype="int32")[None, :]
+
+
 class AlignmentAttention(keras.layers.Layer):
     """`c_j = sum_i a_ji h_i`, `a_j = softmax_i e(s_j, h_i)`; a subclass says what `e` is.
 

@@ -186,6 +186,8 @@ class LSHAttention(Heads, layers.Layer):
         if mask is not None:
             scores = ops.where(mask[:, None], scores, MASKED)
         weights = ops.exp(scores - ops.logsumexp(scores, axis=-1, keepdims=True))
+        if mask is not None:  # where nothing is seen all scores are alike
+            weights = ops.where(mask[:, None], weights, 0.0)
         return self._join_heads(ops.matmul(ops.cast(weights, values.dtype), values))
 
     def get_config(self):

@@ -2,7 +2,7 @@
 
 from keras import layers, ops
 
-from zoo.attention.base import combined_mask
+from zoo.attention.base import combined_mask, sees_any
 from zoo.attention.cache import append
 from zoo.attention.heads import Heads
 from zoo.dropout import Dropout
@@ -136,7 +136,9 @@ class MultiHeadAttention(Heads, layers.Layer):
         mixed = ops.reshape(mixed, (*ops.shape(query)[:2], self.units))
         if value_mask is None:
             return mixed
-        return ops.where(ops.any(value_mask, axis=1)[:, None, None], mixed, 0.0)
+        # A kernel gives a query that may see nothing the mean of all values, later ones among them.
+        seeing = sees_any(ops.shape(query)[1], value_mask, causal)
+        return ops.where(seeing[:, :, None], mixed, 0.0)
 
     def attention_weights(self, query, value=None, *, value_mask=None, causal=False):
         """`(batch, heads, time, value_time)` for plots and tests."""
