@@ -6,7 +6,7 @@ import keras
 import pytest
 
 import zoo
-from tests import contracts, elsewhere
+from tests import contracts, elsewhere, implicit_masks
 from tests.attention import cases as attention
 from tests.blocks import cases as blocks
 from tests.depth import cases as depth
@@ -17,9 +17,17 @@ from tests.recurrent import cases as recurrent
 
 CASES = [case for room in (attention, feedforward, embeddings, blocks, depth, recurrent, models) for case in room.CASES]
 
+LAWS = {**contracts.LAWS, "implicit_masks": implicit_masks.check}
+
 
 def cost(case, law):
-    return () if case.core or law in contracts.CHEAP else pytest.mark.slow
+    cheap = case.core or law in contracts.CHEAP or (case in attention.CASES and law == "implicit_masks")
+    return () if cheap else pytest.mark.slow
+
+
+def asked(case, law):
+    """Models take ids and lengths, to which Keras attaches no mask."""
+    return law not in case.without and not (law == "implicit_masks" and case in models.CASES)
 
 
 @pytest.fixture(scope="module")
@@ -41,12 +49,12 @@ def build():
     [
         pytest.param(case, law, id=f"{case.name}-{law}", marks=cost(case, law))
         for case in CASES
-        for law in contracts.LAWS
-        if law not in case.without
+        for law in LAWS
+        if asked(case, law)
     ],
 )
 def test_law(case, law, build):
-    contracts.LAWS[law](build(case))
+    LAWS[law](build(case))
 
 
 @pytest.mark.parametrize("core", [True, pytest.param(False, marks=pytest.mark.slow)])
@@ -54,12 +62,18 @@ def test_law(case, law, build):
 def test_loads_elsewhere(backend, core, build, tmp_path, subtests):
     """In a fresh process of either backend, which imported zoo: one process for all cases."""
     cases = [case for case in CASES if case.core is core and "elsewhere" not in case.without]
+    masked = [case for case in cases if asked(case, "implicit_masks") and implicit_masks.names(build(case).layer)]
     for case in cases:
         elsewhere.pack(build(case), tmp_path)
+    for case in masked:
+        implicit_masks.pack(build(case), tmp_path)
     elsewhere.run_elsewhere(tmp_path, backend)
     for case in cases:
         with subtests.test(case.name):
             elsewhere.check(build(case), tmp_path, backend)
+    for case in masked:
+        with subtests.test(f"{case.name}, implicit masks"):
+            implicit_masks.check_elsewhere(build(case), tmp_path, backend)
 
 
 def test_everything_public_has_a_case(build):

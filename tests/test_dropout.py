@@ -35,6 +35,35 @@ def test_kept_entries_are_scaled_and_calls_differ():
     assert np.array_equal(np.asarray(layer(x)), x)
 
 
+def test_a_noise_shape_drops_whole_axes():
+    x = np.ones((5, 64, 7), "float32")
+    dropped = np.asarray(Dropout(0.4, noise_shape=(None, 1, 7), seed=1)(x, training=True))
+    assert np.array_equal(dropped, np.broadcast_to(dropped[:, :1], dropped.shape)), "alike at all times"
+    assert 0.2 < (dropped[:, 0] == 0).mean() < 0.6
+    rows = np.asarray(Dropout(0.4, noise_shape=[None, 64, 1], seed=1)(x, training=True))
+    assert np.array_equal(rows, np.broadcast_to(rows[:, :, :1], rows.shape)) and abs((rows == 0).mean() - 0.4) < 0.1
+    graph = keras.Sequential([keras.Input((None, 7)), Dropout(0.4, noise_shape=(None, 1, 7), seed=1)])
+    assert np.array_equal(np.asarray(graph(x, training=True)), dropped)
+    config = Dropout(0.4, (None, 1, 7)).get_config()
+    assert Dropout.from_config(config).noise_shape == (None, 1, 7)
+
+
+def test_a_noise_shape_of_other_axes_is_refused():
+    with pytest.raises(ValueError, match=r"as many axes as its input has, 3. Received: \(None, 1\)"):
+        Dropout(0.5, noise_shape=(None, 1))(np.ones((2, 3, 4), "float32"), training=True)
+
+
+@pytest.mark.parametrize("rate", (0.999, 1 - 2**-20, 0.9999999999, 1 - 2**-53))
+def test_rates_next_to_1_drop_nearly_everything(rate):
+    """What is kept is scaled by the rate that 32 bits can hold, never everything by 10 to the 10."""
+    x = np.ones(2**20, "float32")
+    dropped = np.asarray(Dropout(rate, seed=1)(x, training=True))
+    kept, expected = np.count_nonzero(dropped), (1 - rate) * x.size
+    assert abs(kept - expected) <= 5 * max(expected, 1) ** 0.5
+    scale = 1 / max(1 - rate, 2.0**-32)
+    np.testing.assert_allclose(dropped[dropped != 0], scale, rtol=1e-5)
+
+
 @pytest.mark.parametrize("rate", (-0.1, 1.0))
 def test_impossible_rates(rate):
     with pytest.raises(ValueError, match="rate"):

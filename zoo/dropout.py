@@ -1,8 +1,12 @@
 """Dropout whose random numbers cost next to nothing."""
 
+import math
+
 from keras import layers, ops
 
 from zoo.registry import register
+
+WORDS = 2**32
 
 
 def _word(value):
@@ -36,11 +40,13 @@ class Dropout(layers.Dropout):
     cryptographic counters of Philox and Threefry, which on a CPU took 13 % of a Transformer's training step.
 
     Args:
-        rate: in [0, 1).
+        rate: in [0, 1). It is rounded to a multiple of `2^-32` below 1, for it is compared with words of 32 bits.
+        noise_shape: shape of the `m_i`, which are alike along an axis of size 1. None is the shape of `x`, a None in
+            it the size of that axis.
         seed: of the seed generator, which counts the calls.
 
     Raises:
-        ValueError: `rate` is outside [0, 1).
+        ValueError: `rate` is outside [0, 1), or (when called) `noise_shape` has another number of axes than the input.
 
     Example:
         >>> import numpy as np
@@ -51,13 +57,25 @@ class Dropout(layers.Dropout):
     References: https://jmlr.org/papers/v15/srivastava14a.html; the constants: https://nullprogram.com/blog/2018/07/31/.
     """
 
-    def __init__(self, rate, seed=None, **kwargs):
+    def __init__(self, rate, noise_shape=None, seed=None, **kwargs):
         if not 0 <= rate < 1:
             raise ValueError(f"Dropout needs a rate of at least 0 and below 1. Received: rate={rate!r}.")
-        super().__init__(rate, seed=seed, **kwargs)
+        super().__init__(rate, noise_shape=noise_shape, seed=seed, **kwargs)
 
     def call(self, inputs, training=False):
         if not training or not self.rate:
             return inputs
-        bits = ops.reshape(random_bits(ops.size(inputs), self.seed_generator.next()), ops.shape(inputs))
-        return ops.where(bits >= _word(round(self.rate * 2**32)), inputs / (1.0 - self.rate), 0.0)
+        shape = self._shape_of_noise(inputs)
+        dropped = min(round(self.rate * WORDS), WORDS - 1)  # a word is dropped where it is below
+        bits = ops.reshape(random_bits(math.prod(shape), self.seed_generator.next()), shape)
+        return ops.where(bits >= _word(dropped), inputs / (1.0 - dropped / WORDS), 0.0)
+
+    def _shape_of_noise(self, inputs):
+        shape, given = ops.shape(inputs), self.noise_shape
+        if given is None:
+            return shape
+        if len(given) != len(shape):
+            raise ValueError(
+                f"Dropout needs a noise_shape of as many axes as its input has, {len(shape)}. Received: {given!r}."
+            )
+        return tuple(own if size is None else size for own, size in zip(shape, given, strict=True))

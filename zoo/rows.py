@@ -11,6 +11,8 @@ import threading
 
 from keras import ops
 
+from zoo.precision import wide
+
 _active = threading.local()
 
 
@@ -55,5 +57,5 @@ def mixed_rows(table, indices, weights):
     taps = getattr(_active, "taps", None)
     whole = table.value if taps is None else ops.stop_gradient(table.value)
     rows = ops.take(whole, indices, axis=0)
-    outputs = ops.sum(ops.cast(weights, rows.dtype)[..., None] * rows, axis=-2)
+    outputs = ops.cast(ops.sum(wide(ops.cast(weights, rows.dtype)[..., None] * rows), axis=-2), rows.dtype)
     return outputs if taps is None else taps.add(table, indices, weights, outputs)

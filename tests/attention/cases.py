@@ -55,10 +55,12 @@ CASES = [
 ]
 MULTI_HEAD = [
     multi_head("cross", crossing, lambda layer, arguments: layer(**arguments), core=True),
+    multi_head("self", alone, lambda layer, arguments: layer(**arguments)),
     multi_head("causal-self", alone),
     multi_head("without-bias", alone, use_bias=False),
     # `project` is a method: a functional model, which knows layers and operations, cannot hold it.
-    multi_head("cached", remembering, remembered, without=("symbolic", "elsewhere")),
+    # And nothing but an argument tells it what of the value counts.
+    multi_head("cached", remembering, remembered, without=("symbolic", "elsewhere", "implicit_masks")),
 ]
 CASES += MULTI_HEAD
 

@@ -50,7 +50,7 @@ def cell(name, attention, num_layers=1, core=False):
         return keras.layers.RNN(AttentionCell(inner, ATTENTIONS[attention](5)), return_sequences=True)
 
     # What the cell attends to is bound by a `with` block, so it is no input of a functional model.
-    without = ("symbolic", "elsewhere")
+    without = ("symbolic", "elsewhere", "implicit_masks")
     return Case(f"cell-{name}-{num_layers}-{attention}", make, beside_memory, attending, without, core)
 
 

@@ -8,6 +8,7 @@ from keras import initializers, layers, ops
 from zoo.attention.banded import chunked, least, slant, soft_span, straighten, with_previous
 from zoo.attention.cache import append
 from zoo.attention.heads import Heads
+from zoo.masks import ImplicitMasks
 from zoo.registry import register
 
 
@@ -20,7 +21,7 @@ class Fraction(keras.constraints.Constraint):
 
 
 @register
-class AdaptiveSpanAttention(Heads, layers.Layer):
+class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
     """`a_tr = m(t-r) exp(s_tr) / sum_q m(t-q) exp(s_tq)`, `s_tr = q_t . (k_r + p_(t-r)) / sqrt(d)`, `t - S <= r < t`.
 
     `m(x) = min(max((R + z - x) / R, 0), 1)` falls from 1 to 0 over the `R` positions behind the head's span `z`, which

@@ -3,12 +3,14 @@
 from keras import layers, ops
 
 from zoo.attention.base import AlignmentAttention
+from zoo.precision import wide
 from zoo.registry import register
 
 
 def additive_scores(query, keys, vector):
     """`e_ji = v . tanh(q_j + k_i)`: (b, t, d), (b, s, d), (d,) -> (b, t, s)."""
-    return ops.sum(ops.tanh(query[:, :, None, :] + keys[:, None, :, :]) * vector, axis=-1)
+    hidden = ops.tanh(query[:, :, None, :] + keys[:, None, :, :]) * vector
+    return ops.sum(wide(hidden), axis=-1)
 
 
 @register

@@ -3,7 +3,7 @@
 import keras
 from keras import ops
 
-from zoo.masks import masked_softmax
+from zoo.masks import ImplicitMasks, masked_softmax
 
 
 def combined_mask(query_time, value_time, value_mask=None, causal=False):
@@ -26,7 +26,7 @@ def sees_any(query_time, value_mask, causal=False):
     return first <= ops.arange(query_time, dtype="int32")[None, :]
 
 
-class AlignmentAttention(keras.layers.Layer):
+class AlignmentAttention(ImplicitMasks, keras.layers.Layer):
     """`c_j = sum_i a_ji h_i`, `a_j = softmax_i e(s_j, h_i)`; a subclass says what `e` is.
 
     The values `h` are averaged as they are; only the scores see projections. `project` is separate from `attend` so
@@ -35,7 +35,8 @@ class AlignmentAttention(keras.layers.Layer):
     Call arguments:
         query: `(batch, time, query_units)`.
         value: `(batch, value_time, value_units)`; None is self-attention.
-        query_mask: `(batch, time)` bool; outputs of masked queries are 0.
+        query_mask: `(batch, time)` bool; outputs of masked queries are 0. `mask` is another name for it, by which Keras
+            hands over what an `Embedding(mask_zero=True)` has attached. Without a value it masks the keys, too.
         value_mask: `(batch, value_time)` bool, True = keep. Masked positions weigh exactly 0; a row that is all
             padding gives zeros, and finite gradients.
         causal: position j sees only positions up to j.
@@ -70,7 +71,7 @@ class AlignmentAttention(keras.layers.Layer):
         """`(context, weights)`: `(batch, time, value_units)` and `(batch, time, value_time)`."""
         keys, values = cache["keys"], cache["values"]
         mask = combined_mask(ops.shape(query)[1], ops.shape(keys)[1], value_mask, causal)
-        weights = masked_softmax(self.scores(query, keys), mask)
+        weights = ops.cast(masked_softmax(self.scores(query, keys), mask), values.dtype)
         return ops.matmul(weights, values), weights
 
     def attention_weights(self, query, value=None, *, value_mask=None, causal=False):

@@ -1,17 +1,11 @@
 """The arithmetic of LSH attention: hash, sort, cut into chunks, attend within them, and put the rounds together."""
 
-import keras
 from keras import ops
 
 from zoo.masks import MASKED
 
 ALONE = -1e5  # the score of a position for itself: it counts where nothing else does
 BEHIND = 2**20  # the bucket of padding; tf2onnx sorts as float32, which holds whole numbers up to 2^24
-
-
-def wide(x):
-    """In float32, or wider where `x` is: hashes and scores are not for 16 bits."""
-    return x if keras.backend.standardize_dtype(x.dtype) == "float64" else ops.cast(x, "float32")
 
 
 def unit(x):

@@ -9,15 +9,16 @@ from keras import layers, ops
 
 from zoo.attention.base import combined_mask
 from zoo.attention.cache import append
-from zoo.attention.hashing import ALONE, BEHIND, hash_vectors, lsh_attention, unit, wide
+from zoo.attention.hashing import ALONE, BEHIND, hash_vectors, lsh_attention, unit
 from zoo.attention.heads import Heads
-from zoo.masks import MASKED
+from zoo.masks import MASKED, ImplicitMasks
+from zoo.precision import wide
 from zoo.recall import recall
 from zoo.registry import register
 
 
 @register
-class LSHAttention(Heads, layers.Layer):
+class LSHAttention(Heads, ImplicitMasks, layers.Layer):
     """`y_i = W_O sum_j softmax_j(q_i . q_j / ||q_j||) v_j` over the positions `j` that hash near `i`.
 
     Queries are keys, too (brought to unit length, so without the factor `1 / sqrt(d)`); a position sees itself only

@@ -6,13 +6,13 @@ from zoo.attention.base import combined_mask, sees_any
 from zoo.attention.cache import append
 from zoo.attention.heads import Heads
 from zoo.dropout import Dropout
-from zoo.masks import masked_softmax
+from zoo.masks import ImplicitMasks, masked_softmax
 from zoo.registry import register
 from zoo.seeds import shifted
 
 
 @register
-class MultiHeadAttention(Heads, layers.Layer):
+class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
     """`y = [head_1; ...; head_h] W_O`, `head_i = softmax(Q_i K_i^T / sqrt(d)) V_i`, `d = units / num_heads`.
 
     `Q = x W_Q`, `K = z W_K`, `V = z W_V`; head `i` has columns `i d .. (i + 1) d` of each. Where a fused kernel exists
@@ -21,7 +21,8 @@ class MultiHeadAttention(Heads, layers.Layer):
     Call arguments:
         query: `(batch, time, query_units)`.
         value: `(batch, value_time, value_units)`; None is self-attention.
-        query_mask: `(batch, time)` bool; outputs of masked queries are 0.
+        query_mask: `(batch, time)` bool; outputs of masked queries are 0. `mask` is another name for it, by which Keras
+            hands over what an `Embedding(mask_zero=True)` has attached. Without a value it masks the keys, too.
         value_mask: `(batch, value_time)` bool, True = keep. A query that may see nothing gives the bias of `W_O` alone.
         causal: position j sees only positions up to j.
         cache: `project(value)`; then `value` is not needed, and the result is `(output, cache)`.

@@ -5,6 +5,8 @@ import math
 from keras import initializers, layers, ops
 
 from zoo.attention.cache import append
+from zoo.masks import ImplicitMasks
+from zoo.precision import wide
 from zoo.registry import register
 
 MODES = ("split_concat", "reconstruct")
@@ -27,7 +29,7 @@ def multi_linear(core, query, keys, values):
 
 
 @register
-class MultiLinearAttention(layers.Layer):
+class MultiLinearAttention(ImplicitMasks, layers.Layer):
     """`y_i = SplitConcat(A)_i W_O`, `A_ijm = 1/h sum_c sum_r g_cr Q_ir K_jr V_mr`, `g_c = softmax(w_c)`.
 
     `Q = x W_Q`, `K = x W_K`, `V = x W_V`, each `(time, rank)` and shared by the `h` cores. A position's slice `A_i` is
@@ -146,12 +148,14 @@ class MultiLinearAttention(layers.Layer):
     def _reconstruct(self, query, keys, values, causal):
         """`X_im = (q_i * g * sum_j k_j) . v_m`; if causal, `j` and `m` go up to `i`."""
         time = ops.shape(query)[1]
+        keys, values, query = (wide(each) for each in (keys, values, query * self.core()))
         sums = ops.cumsum(keys, axis=1) if causal else ops.sum(keys, axis=1, keepdims=True)
-        weights = ops.matmul(query * self.core() * sums, ops.swapaxes(values, 1, 2))
+        weights = ops.matmul(query * sums, ops.swapaxes(values, 1, 2))
         if causal:
             place = ops.arange(time, dtype="int32")
             weights = ops.where(place[None, :] <= place[:, None], weights, 0.0)
-        return ops.matmul(weights, self.output_weights[:time])
+        mixed = ops.matmul(weights, wide(self.output_weights[:time]))
+        return ops.cast(mixed, self.compute_dtype)
 
     def project(self, value):
         """`{"keys", "values"}` `(batch, 1, time, rank)`: of one head, as the pools of other attentions are."""
@@ -182,8 +186,10 @@ class MultiLinearAttention(layers.Layer):
         keys, values = (ops.matmul(moved, cache[name]) for name in ("keys", "values"))
         query = self.query_projection(x) * self.core()
         if self.mode == "reconstruct":
+            query, keys, values = (wide(each) for each in (query, keys, values))
             weights = ops.einsum("bkr,bknr->bkn", query * ops.sum(keys, axis=2), values)
-            return ops.matmul(weights, self.output_weights), cache
+            mixed = ops.matmul(weights, wide(ops.convert_to_tensor(self.output_weights)))
+            return ops.cast(mixed, self.compute_dtype), cache
         tensor = ops.matmul(query[:, :, None, :] * keys, ops.swapaxes(values, 2, 3))
         flat = ops.reshape(tensor, (*ops.shape(x)[:2], self.max_time**2))
         return ops.matmul(flat, ops.reshape(self.output_weights, (self.max_time**2, self.units))), cache

@@ -10,6 +10,7 @@ from keras import layers, ops
 
 from zoo.composed import Composed
 from zoo.dropout import Dropout
+from zoo.masks import ImplicitMasks
 from zoo.registry import register
 from zoo.seeds import shifted
 
@@ -24,12 +25,13 @@ def add_branch(x, norm, branch):
     return x + branch(norm(x))
 
 
-class Block(Composed, layers.Layer):
+class Block(Composed, ImplicitMasks, layers.Layer):
     """What all wirings share. A subclass says how a branch joins the stream (`join`), another may add branches.
 
     Call arguments:
         x: `(batch, time, units)`.
-        mask: `(batch, time)` bool, True = keep.
+        mask: `(batch, time)` bool, True = keep; Keras fills in the mask that is attached to `x`. A causal block's valid
+            positions do not need it where padding stands behind them, because they never look there.
         memory: `(batch, memory_time, memory_units)`; only with a `cross_attention`.
         memory_mask: `(batch, memory_time)` bool.
         causal: position j sees only positions up to j.

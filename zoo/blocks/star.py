@@ -5,7 +5,8 @@ from keras import layers, ops
 from zoo.blocks.residual import EPSILON
 from zoo.composed import Composed
 from zoo.dropout import Dropout
-from zoo.masks import masked_softmax
+from zoo.masks import ImplicitMasks, masked_softmax
+from zoo.precision import wide
 from zoo.registry import register
 from zoo.seeds import shifted
 
@@ -36,12 +37,13 @@ def attend_few(query, keys, values, heads):
         return ops.reshape(x, (*ops.shape(x)[:-1], heads, head_dim))
 
     query = split(query) * head_dim**-0.5
-    weights = masked_softmax(ops.stack([ops.sum(query * split(key), axis=-1) for key in keys], axis=-1))
+    scores = [ops.sum(wide(query * split(key)), axis=-1) for key in keys]
+    weights = ops.cast(masked_softmax(ops.stack(scores, axis=-1)), query.dtype)
     return ops.reshape(sum(weights[..., place, None] * split(value) for place, value in enumerate(values)), shape)
 
 
 @register
-class StarBlock(Composed, layers.Layer):
+class StarBlock(Composed, ImplicitMasks, layers.Layer):
     """`h_i <- LN(ReLU(MultiAtt(h_i, [h_{i-1}; h_i; h_{i+1}; e_i; s])))`, all of the step before, and then
     `s <- LN(ReLU(MultiAtt(s, [s; H])))` of the new `H`.
 
@@ -112,7 +114,7 @@ class StarBlock(Composed, layers.Layer):
     def units(self):
         return self.attention.units
 
-    def build(self, states_shape, *shapes):
+    def build(self, states_shape, embeddings_shape=None, relay_shape=None):
         shape = (*states_shape[:-1], self.units)
         for norm in self.norms:
             norm.build(shape)
@@ -158,8 +160,8 @@ class StarBlock(Composed, layers.Layer):
     def compute_output_shape(self, states_shape, embeddings_shape=None, relay_shape=None):
         return tuple(states_shape), (states_shape[0], 1, self.units)
 
-    def compute_mask(self, states, *args, **kwargs):
-        return None
+    def compute_mask(self, states, mask=None, **kwargs):
+        return mask, None
 
     def get_config(self):
         own = {"connections": self.connections, "dropout": self.rate, "seed": self.seed}

@@ -4,9 +4,10 @@ Depths count from 1 to N. A rule that is learned has a distribution `q` over the
 draws to an oracle (`zoo.depth.oracles`). Reference of all: https://openreview.net/forum?id=SJg7KhVKPH.
 """
 
-from keras import layers, ops
+from keras import KerasTensor, layers, ops
 
 from zoo.depth.oracles import first_largest
+from zoo.masks import masked_mean
 from zoo.registry import register
 
 
@@ -60,6 +61,9 @@ class Exit(layers.Layer):
 
     def compute_output_shape(self, h_shape):
         return (*h_shape[:-1], self.num_layers)
+
+    def compute_output_spec(self, h):
+        return KerasTensor(self.compute_output_shape(h.shape), "float32")  # whatever the dtype of h
 
     def get_config(self):
         return {**super().get_config(), "num_layers": self.num_layers}
@@ -126,18 +130,10 @@ class SequenceExit(Exit):
         return log_softmax(self.dense, h)
 
     def log_chances(self, states, memory=None, memory_mask=None):
-        return self(masked_mean(memory, memory_mask))
+        return self(masked_mean(memory, memory_mask)[:, None])
 
     def choose(self, memory, memory_mask=None):
-        return first_largest(self(masked_mean(memory, memory_mask))) + 1
-
-
-def masked_mean(memory, mask=None):
-    """Of the states that the mask keeps, `(batch, 1, units)`; 0 where there is none."""
-    if mask is None:
-        return ops.mean(memory, axis=1, keepdims=True)
-    total = ops.sum(ops.where(mask[:, :, None], memory, 0.0), axis=1, keepdims=True)
-    return total / ops.cast(ops.maximum(ops.sum(ops.cast(mask, "int32"), axis=1), 1)[:, None, None], total.dtype)
+        return first_largest(self(masked_mean(memory, memory_mask)[:, None])) + 1
 
 
 @register

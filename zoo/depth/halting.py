@@ -1,6 +1,6 @@
 """Adaptive computation time: each position decides how many steps it takes, and what of each step counts."""
 
-from keras import initializers, layers, ops
+from keras import KerasTensor, initializers, layers, ops
 
 from zoo.registry import register
 
@@ -78,6 +78,9 @@ class Halting(layers.Layer):
     def build(self, h_shape):
         if not self.dense.built:
             self.dense.build(tuple(h_shape))
+
+    def compute_output_spec(self, h):
+        return KerasTensor(self.compute_output_shape(h.shape), "float32")  # whatever the dtype of h
 
     def call(self, h):
         return ops.sigmoid(ops.cast(self.dense(h)[..., 0], "float32"))

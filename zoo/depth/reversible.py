@@ -4,8 +4,8 @@ from functools import partial
 
 from keras import ops
 
-from zoo.attention.hashing import wide
 from zoo.depth.stack import Stack
+from zoo.precision import wide
 from zoo.recall import recording, replaying
 from zoo.recompute import Piece, after, checkpoint, vjp
 from zoo.registry import register

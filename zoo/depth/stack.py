@@ -10,11 +10,12 @@ from zoo.blocks.residual import EPSILON
 from zoo.composed import Composed
 from zoo.depth.settings import BlockSettings
 from zoo.feedforward import FeedForward
+from zoo.masks import ImplicitMasks
 from zoo.registry import register
 
 
 @register
-class Stack(Composed, layers.Layer):
+class Stack(Composed, ImplicitMasks, layers.Layer):
     """`x_l = block_l(x_{l-1})`, `y = x_L`, or `y = LN(x_L)` where the blocks leave the stream without a norm.
 
     Decoding keeps a state (see `zoo.attention.cache`): `caches`, one pool of keys and values a block; `position`,

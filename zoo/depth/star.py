@@ -6,13 +6,13 @@ from zoo.attention import MultiHeadAttention
 from zoo.blocks.star import StarBlock
 from zoo.composed import Composed
 from zoo.depth.settings import SEEDS_PER_BLOCK
-from zoo.masks import MASKED
+from zoo.masks import MASKED, ImplicitMasks, masked_mean
 from zoo.registry import register
 from zoo.seeds import shifted
 
 
 @register
-class StarStack(Composed, layers.Layer):
+class StarStack(Composed, ImplicitMasks, layers.Layer):
     """`h_i = e_i`, `s = mean_i e_i`; then each `StarBlock` in turn; `y_i = h_i`, or with `summary` `y = s + max_i h_i`.
 
     Two positions meet after two steps, however far apart. It goes where an encoder's `Stack` goes: a `Tagger` reads the
@@ -68,18 +68,10 @@ class StarStack(Composed, layers.Layer):
                 "A StarStack cannot be causal: its relay has seen the whole text. Expected causal=False; "
                 "for a decoder or a language model take a Stack."
             )
-        states, relay = x, self._mean(x, mask)
+        states, relay = x, masked_mean(x, mask)[:, None]
         for block in self.blocks:
             states, relay = block(states, x, relay, mask=mask, training=training)
         return relay[:, 0] + self._maximum(states, mask) if summary else states
-
-    @staticmethod
-    def _mean(x, mask):
-        if mask is None:
-            return ops.mean(x, axis=1, keepdims=True)
-        weights = ops.cast(mask, x.dtype)[:, :, None]
-        count = ops.maximum(ops.sum(weights, axis=1, keepdims=True), 1)
-        return ops.sum(ops.where(mask[:, :, None], x, 0.0), axis=1, keepdims=True) / count
 
     @staticmethod
     def _maximum(states, mask):
@@ -88,8 +80,12 @@ class StarStack(Composed, layers.Layer):
         highest = ops.max(ops.where(mask[:, :, None], states, MASKED), axis=1)
         return ops.where(ops.any(mask, axis=1)[:, None], highest, 0.0)
 
-    def compute_mask(self, x, *args, **kwargs):
-        return None
+    def compute_mask(self, x, mask=None, **kwargs):
+        return mask
+
+    def _set_mask_metadata(self, inputs, outputs, previous_mask):
+        if len(outputs.shape) == 3:  # a summary has no time that a mask could be of
+            super()._set_mask_metadata(inputs, outputs, previous_mask)
 
 
 def make_star_stack(num_layers, units, num_heads, summary=True, connections="star", dropout=0.0, seed=None):

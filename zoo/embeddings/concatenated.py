@@ -3,11 +3,12 @@
 from keras import layers, ops
 
 from zoo.embeddings.positions import LearnedPositions
+from zoo.masks import ImplicitMasks
 from zoo.registry import register
 
 
 @register
-class ConcatenatedPositions(layers.Layer):
+class ConcatenatedPositions(ImplicitMasks, layers.Layer):
     """`e_t = W [x_t; P_t] + b`, `P` a trained matrix of `units` columns, `W` back to the width of `x`.
 
     Shapes: `(batch, time, width)` -> the same. Positions beyond the matrix share its last row.

@@ -2,11 +2,12 @@
 
 from keras import layers, ops
 
+from zoo.masks import ImplicitMasks
 from zoo.registry import register
 
 
 @register
-class ConvolutionalPositions(layers.Layer):
+class ConvolutionalPositions(ImplicitMasks, layers.Layer):
     """`x_t + relu(b + sum_k W_k x_{t + k - width // 2})`, with zeros beyond the ends.
 
     With sinusoids, attention needs many updates to learn to look at a neighbour. This layer gives each position its

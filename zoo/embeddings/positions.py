@@ -6,13 +6,14 @@ import numpy as np
 from keras import layers, ops
 from keras.initializers import RandomNormal
 
+from zoo.masks import ImplicitMasks
 from zoo.registry import register
 
 STDDEV = 0.5**0.5  # learned positions start like sinusoids: much smaller ones vanish beside the embeddings
 LONGEST = 10_000.0  # the longest wave has 2 pi times as many positions
 
 
-class Positions(layers.Layer):
+class Positions(ImplicitMasks, layers.Layer):
     """What both kinds share: `call(x)` adds the rows of positions 0, 1, ...; `at(positions)` gives rows."""
 
     max_positions = None  # no bound

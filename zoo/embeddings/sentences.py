@@ -2,6 +2,7 @@
 
 from keras import initializers, layers, ops
 
+from zoo.precision import wide
 from zoo.registry import register
 
 WORDS = 8  # tokens of a usual sentence
@@ -82,7 +83,9 @@ class SentenceEmbedding(layers.Layer):
         member, kept = self._members(ids, mask)
         words = ops.take(ops.cast(self.matrix, self.compute_dtype), ids, axis=0)
         masks = ops.take(ops.cast(self.masks, self.compute_dtype), self._places(member, mask), axis=0)
-        return ops.matmul(ops.cast(member, self.compute_dtype), words * masks) * self.units**0.5, kept
+        words = wide(words * masks)
+        sums = ops.matmul(ops.cast(member, words.dtype), words) * self.units**0.5
+        return ops.cast(sums, self.compute_dtype), kept
 
     def _members(self, ids, mask):
         """Which token is in which sentence, `(batch, sentences, time)` float32; and which sentences there are."""

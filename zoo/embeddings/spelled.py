@@ -3,6 +3,7 @@
 from keras import initializers, layers, ops
 
 from zoo.dropout import Dropout
+from zoo.precision import wide
 from zoo.registry import register
 
 
@@ -86,8 +87,10 @@ class SpelledEmbedding(layers.Layer):
         found = ops.take(ops.cast(self.spelling, self.compute_dtype), ops.take(self.table, ids, axis=0), axis=0)
         x = own + ops.sum(found, axis=-2) * self.features**-0.5
         word = ops.cumsum(ops.take(self.starts, ids, axis=0), axis=1)
+        x = wide(x)
         same = ops.cast(word[:, :, None] == word[:, None, :], x.dtype)
-        return ops.matmul(same, x) * (self.units / ops.sum(same, axis=-1, keepdims=True)) ** 0.5
+        sums = ops.matmul(same, x) * (self.units / ops.sum(same, axis=-1, keepdims=True)) ** 0.5
+        return ops.cast(sums, self.compute_dtype)
 
     def compute_output_shape(self, ids_shape):
         return (*ids_shape, self.units)

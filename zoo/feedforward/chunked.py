@@ -5,18 +5,20 @@ from functools import partial
 import keras
 from keras import layers, ops
 
+from zoo.masks import ImplicitMasks
 from zoo.recompute import Piece, checkpoint
 from zoo.registry import register
 
 
 @register
-class ChunkedFeedForward(layers.Layer):
+class ChunkedFeedForward(ImplicitMasks, layers.Layer):
     """`y = [f(x^(1)); ...; f(x^(c))]`, `x^(i)` the i-th of `c` chunks of the time axis: the same numbers as `f(x)`.
 
     The widest activation is `1 / chunks` as long, in training as well: there each chunk keeps its input and computes
     the rest again for its gradient. The time axis is padded to a multiple of `chunks`, so any length is possible.
 
-    Shapes: `(batch, time, units)` -> what `feedforward` makes of it.
+    Shapes: `(batch, time, units)` -> what `feedforward` makes of it. The mask `(batch, time)` goes to a `feedforward`
+    that uses one.
 
     Args:
         feedforward: a position-wise layer, for example `FeedForward`.
@@ -51,16 +53,29 @@ class ChunkedFeedForward(layers.Layer):
     def units(self):
         return self.feedforward.units
 
-    def call(self, x, training=None):
+    @property
+    def uses_mask(self):
+        """Whether padding matters to `feedforward`, as it does to the statistics of a batch norm."""
+        return getattr(self.feedforward, "uses_mask", False)
+
+    def call(self, x, mask=None, training=None):
         batch, time = ops.shape(x)[0], ops.shape(x)[1]
         length = (time + self.chunks - 1) // self.chunks
-        x = ops.pad(x, ((0, 0), (0, length * self.chunks - time), (0, 0)))
-        parts = ops.reshape(x, (batch, self.chunks, length, x.shape[-1]))
-        run = partial(self.feedforward, training=training)
-        if training and self.chunks > 1:
-            run = partial(checkpoint, Piece(run, [self.feedforward]))
-        done = [run(parts[:, index]) for index in range(self.chunks)]
+        extra = length * self.chunks - time
+        parts = ops.reshape(ops.pad(x, ((0, 0), (0, extra), (0, 0))), (batch, self.chunks, length, x.shape[-1]))
+        settings = [{"training": training}] * self.chunks
+        if self.uses_mask and mask is not None:
+            masks = ops.reshape(ops.pad(mask, ((0, 0), (0, extra))), (batch, self.chunks, length))
+            settings = [{"training": training, "mask": masks[:, index]} for index in range(self.chunks)]
+        done = [self._run(parts[:, index], each) for index, each in enumerate(settings)]
         return ops.concatenate(done, axis=1)[:, :time]
+
+    def _run(self, x, settings):
+        """`feedforward` of one chunk, computed again for its gradient where there are several."""
+        run = partial(self.feedforward, **settings)
+        if settings["training"] and self.chunks > 1:
+            return checkpoint(Piece(run, [self.feedforward]), x)
+        return run(x)
 
     def compute_output_shape(self, x_shape):
         return self.feedforward.compute_output_shape(x_shape)

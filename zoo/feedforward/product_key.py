@@ -5,6 +5,7 @@ import math
 import keras
 from keras import initializers, layers, ops
 
+from zoo.masks import ImplicitMasks
 from zoo.registry import register
 from zoo.rows import mixed_rows
 from zoo.seeds import shifted
@@ -44,7 +45,7 @@ def memory_usage(weights):
 
 
 @register
-class ProductKeyMemory(layers.Layer):
+class ProductKeyMemory(ImplicitMasks, layers.Layer):
     """`y = sum_h sum_(i in I_h) w_hi v_i`, `w_h = softmax` over the `k` keys nearest to the head's query, `I_h`.
 
     A head's query `q_h = norm(W_h x + b_h)` has two halves, and its `num_keys^2` keys are all pairs of two sets of

@@ -7,7 +7,7 @@ from zoo.composed import Composed
 from zoo.decoding.loop import PAD
 from zoo.dropout import Dropout
 from zoo.embeddings import TokenEmbedding, positions_before
-from zoo.masks import length_mask
+from zoo.masks import length_mask, masked_mean
 from zoo.models import signatures
 from zoo.registry import register
 from zoo.seeds import shifted
@@ -57,8 +57,7 @@ class Labeller(Composed, keras.Model):
         if getattr(self.encoder, "summarises", False):
             return self.read(inputs, training, summary=True)[0]
         states, mask = self.read(inputs, training)
-        total = ops.sum(ops.where(mask[:, :, None], states, 0.0), axis=1)
-        return total / ops.maximum(ops.sum(ops.cast(mask, total.dtype), axis=1), 1)[:, None]
+        return masked_mean(states, mask)
 
     def logits(self, states, training=None):
         return ops.cast(self.readout(self.drops[1](states, training=training)), "float32")

@@ -4,6 +4,7 @@ import keras
 from keras import layers, ops, tree
 
 from zoo.beams import flatten_beams
+from zoo.masks import ImplicitMasks
 from zoo.recurrent.attention_cell import AttentionCell
 from zoo.recurrent.cells import check_cell, make_cell
 from zoo.registry import register
@@ -16,7 +17,7 @@ def nested_list(size):
 
 
 @register
-class RecurrentDecoder(layers.Layer):
+class RecurrentDecoder(ImplicitMasks, layers.Layer):
     """`s_{j+1} = cell([y_j; c_j], s_j)`, `s_0 = tanh(W h_final)`, output `[s_{j+1}; c_j]`.
 
     With attention, `c_j` is the mean of the encoder's states under `AttentionCell`. Without it, `c` is the encoder's
@@ -25,7 +26,9 @@ class RecurrentDecoder(layers.Layer):
     `remember(values, mask, states)` makes the memory: everything that is computed once for each sentence. Its leaves
     start with the batch axis; a decoding state's leaves start with (batch, beams).
 
-    Shapes: inputs `(batch, time, input_units)` -> `(batch, time, units + value_units)`.
+    Shapes: inputs `(batch, time, input_units)` -> `(batch, time, units + value_units)`. Masking: `inputs_mask (batch,
+    time)` bool, True = keep; a masked step leaves the state as it is. Padding at the end changes no valid position
+    either way, because no step looks ahead.
 
     Args:
         units: width of the state.
@@ -38,6 +41,7 @@ class RecurrentDecoder(layers.Layer):
 
     def __init__(self, units, cell="gru", attention=None, num_layers=1, **kwargs):
         super().__init__(**kwargs)
+        self.supports_masking = True
         self.units, self.cell, self.attention, self.num_layers = units, check_cell(cell), attention, num_layers
         inner = make_cell(cell, units, num_layers, dtype=self.dtype_policy)
         self.step_cell = inner if attention is None else AttentionCell(inner, attention, dtype=self.dtype_policy)
@@ -68,15 +72,16 @@ class RecurrentDecoder(layers.Layer):
             return {"initial": initial, "summary": states[0]}
         return {"initial": initial, "keys": self.attention.project(values), "mask": mask, "values": values}
 
-    def call(self, inputs, memory, training=None):
+    def call(self, inputs, memory, training=None, inputs_mask=None):
         initial = tree.pack_sequence_as(self._state_structure, list(memory["initial"]))
         if self.attention is None:
             time = ops.shape(inputs)[1]
             summary = ops.repeat(memory["summary"][:, None, :], time, axis=1)
-            outputs = self.rnn(ops.concatenate([inputs, summary], axis=-1), initial_state=initial, training=training)
+            inputs = ops.concatenate([inputs, summary], axis=-1)
+            outputs = self.rnn(inputs, initial_state=initial, mask=inputs_mask, training=training)
             return ops.concatenate([outputs, summary], axis=-1)
         with self.step_cell.attending(memory["values"], memory["mask"], memory["keys"]):
-            return self.rnn(inputs, initial_state=initial, training=training)
+            return self.rnn(inputs, initial_state=initial, mask=inputs_mask, training=training)
 
     @property
     def _state_structure(self):

@@ -4,13 +4,14 @@ import keras
 from keras import layers, ops
 
 from zoo.dropout import Dropout
+from zoo.masks import ImplicitMasks
 from zoo.recurrent.cells import check_cell, make_layer
 from zoo.registry import register
 from zoo.seeds import shifted
 
 
 @register
-class RecurrentEncoder(layers.Layer):
+class RecurrentEncoder(ImplicitMasks, layers.Layer):
     """`h^l = RNN_l(dropout(h^{l-1}))`, where bidirectional layers give `h_i = [forward h_i; backward h_i]`.
 
     Shapes: inputs `(batch, time, input_units)`, mask `(batch, time)` bool -> outputs
@@ -91,7 +92,7 @@ class RecurrentEncoder(layers.Layer):
         return (*inputs_shape[:2], self.output_units), (state,) * (2 if self.cell == "lstm" else 1)
 
     def compute_mask(self, inputs, mask=None):
-        return None  # the caller holds the lengths
+        return mask, (None,) * (2 if self.cell == "lstm" else 1)  # final states have no time
 
     def get_config(self):
         names = ("units", "cell", "num_layers", "bidirectional", "dropout", "seed")
@@ -99,7 +100,7 @@ class RecurrentEncoder(layers.Layer):
 
 
 @register
-class SelfAttentiveEncoder(layers.Layer):
+class SelfAttentiveEncoder(ImplicitMasks, layers.Layer):
     """`h~_i = tanh(W [h_i; c_i])` with `c_i = sum_j a_ij h_j`: the states of a recurrent encoder attend to each other.
 
     Shapes, masking and results as `RecurrentEncoder`; the final states are the recurrent encoder's. Cost: the
@@ -150,7 +151,7 @@ class SelfAttentiveEncoder(layers.Layer):
         return self.encoder.compute_output_shape(inputs_shape)
 
     def compute_mask(self, inputs, mask=None):
-        return None  # the caller holds the lengths
+        return self.encoder.compute_mask(inputs, mask)
 
     def get_config(self):
         parts = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("encoder", "attention")}

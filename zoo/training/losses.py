@@ -9,6 +9,7 @@ from functools import partial
 import keras
 from keras import ops
 
+from zoo.precision import wide
 from zoo.recompute import after, vjp
 from zoo.registry import register
 
@@ -20,6 +21,7 @@ def smoothed_cross_entropy(labels, logits, smoothing):
 
         (1 - e) * -log p_y + e * mean_v(-log p_v) = logsumexp(z) - (1 - e) * z_y - e * mean_v(z_v)
     """
+    logits = wide(logits)
     # A one-hot product is fused by XLA, where a gather would leave a scatter in the gradient.
     hot = ops.one_hot(ops.cast(labels, "int32"), logits.shape[-1], dtype=logits.dtype)
     label_logits = ops.sum(logits * hot, axis=-1)

@@ -16,7 +16,7 @@ def token_sums(labels, logits, weights):
 
     Shapes: labels and weights (batch, time), logits (batch, time, vocabulary).
     """
-    logits = ops.cast(logits, "float32")
+    logits, weights = ops.cast(logits, "float32"), ops.cast(weights, "float32")
     nll = smoothed_cross_entropy(labels, logits, 0.0)
     correct = ops.equal(ops.argmax(logits, axis=-1), ops.cast(labels, "int32"))
     parts = (nll, ops.cast(correct, "float32"), ops.ones_like(nll))
