@@ -23,4 +23,11 @@ def _where(context, node, name, args):
     context.make_node("Where", node.input, outputs=node.output, name=name, shapes=[shape], dtypes=[dtype])
 
 
-HANDLERS = {**markers.HANDLERS, "Erfc": (_erfc, []), "SelectV2": (_where, [])}
+def _range(context, node, name, args):
+    """ai.onnx `Range`; where Microsoft's operators are allowed, tf2onnx writes theirs, which other engines do not know."""
+    shape, dtype = context.get_shape(node.output[0]), context.get_dtype(node.output[0])
+    context.remove_node(name)
+    context.make_node("Range", node.input, outputs=node.output, name=name, shapes=[shape], dtypes=[dtype], domain="")
+
+
+HANDLERS = {**markers.HANDLERS, "Erfc": (_erfc, []), "Range": (_range, []), "SelectV2": (_where, [])}

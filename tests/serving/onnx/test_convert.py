@@ -6,8 +6,10 @@ import onnx
 import pytest
 import tensorflow as tf
 from keras import layers, ops
+from onnx.reference import ReferenceEvaluator
 
 from serving.onnx.convert import ConversionError, convert, load
+from serving.onnx.graphs import walk
 from zoo.specs import Signature, TensorSpec
 
 X = TensorSpec("x", "float32", ("batch", "time", 3))
@@ -66,6 +68,25 @@ def test_where_drops_infinities_that_are_not_chosen():
     x = np.array([[[1, -np.inf, 2]]], "float32")
     (y,) = load(convert(function, Signature("where", (X,), (Y,)))).run(None, {"x": x})
     np.testing.assert_array_equal(y, [[[1, 0, 2]]])
+
+
+def test_a_range_is_the_operator_of_onnx_itself_in_loops_too():
+    """tf2onnx writes com.microsoft's, which no other engine knows: `onnx.reference` runs what is written now."""
+
+    def function(n):
+        def body(index, total):
+            return index + 1, total + tf.reduce_sum(tf.range(0, index, 2))
+
+        _, total = tf.while_loop(lambda index, total: index < tf.reduce_max(n), body, (0, 0))
+        return {"m": tf.range(tf.reduce_max(n)) + total}
+
+    inner = TensorSpec("m", "int32", ("time",))
+    model = convert(function, Signature("f", (N,), (inner,)))
+    assert {node.domain for graph in walk(model.graph) for node in graph.node} == {""}
+    n = np.array([5, 3], "int32")
+    expected = np.arange(5) + sum(np.arange(0, index, 2).sum() for index in range(5))
+    for answer in (load(model).run(None, {"n": n}), ReferenceEvaluator(model).run(None, {"n": n})):
+        np.testing.assert_array_equal(answer[0], expected)
 
 
 @pytest.mark.parametrize("nested", [False, True], ids=["outside", "inside a loop"])
