@@ -1,20 +1,75 @@
-"""An artefact on disk, as its reader sees it; needs nothing but the standard library."""
+"""An artefact on disk, as its reader sees it; needs nothing but the standard library.
+
+Nothing is trusted because it lies in the right folder: the manifest must fit its schema, a file is used only where the
+manifest lists it, it must lie inside the artefact, and the bytes that are used are those whose hash was compared.
+"""
 
 import hashlib
-import json
+import os
+import stat
 from pathlib import Path
 
-from serving.errors import DamagedError
+from serving import manifest_format
+from serving.errors import DamagedError, UnsupportedError
 
 MANIFEST = "manifest.json"
-REQUIRED = ("name", "version", "kind", "graphs", "tokenizer", "files")
+MOST_BYTES = 2**24  # of a manifest
+MEND = "Copy the artefact again, or export it again."
 
 
-def read_manifest(directory):
-    """The manifest of the artefact at `directory`, a dict.
+class Artefact:
+    """A directory with a manifest, opened for reading.
+
+    Args:
+        directory: `name/version/`.
+        verify: compare each file that is read, and the manifest itself, with the SHA-256 recorded for it.
 
     Raises:
-        ValueError: no such directory, no manifest in it, or a manifest that cannot be read.
+        ValueError: no artefact there.
+        DamagedError: the manifest is not what was written, or not what a manifest must be.
+        UnsupportedError: its format is newer than this reader.
+    """
+
+    def __init__(self, directory, verify=True):
+        self.directory, self.verify = Path(directory), verify
+        self.manifest = read_manifest(directory, verify)
+
+    def read(self, name):
+        """The bytes of file `name`, read once and compared with their hash: what is used is what was compared.
+
+        Raises:
+            ValueError: the artefact has no such file; the message lists those that it has.
+            DamagedError: the file is missing, not listed in the manifest, outside of the artefact, or has other bytes.
+        """
+        if name not in self.manifest["files"]:
+            raise self._unlisted(name)
+        size = self.manifest["sizes"].get(name) if self.verify else None
+        content = read_inside(self.directory, name, size)
+        if self.verify and hashlib.sha256(content).hexdigest() != self.manifest["files"][name]:
+            raise DamagedError(
+                f"{self.directory / name} is damaged: its bytes are not those whose SHA-256 {MANIFEST} records. "
+                f"{MEND} `seqzoo verify {self.directory}` checks every file; "
+                "verify=False (--no-verify) uses them unchecked."
+            )
+        return content
+
+    def _unlisted(self, name):
+        path = self.directory / name
+        if path.is_file():
+            return DamagedError(f"{path} is not used: {MANIFEST} does not list it, so nothing says whose it is. {MEND}")
+        held = sorted(file for file in self.manifest["files"] if Path(file).suffix == path.suffix and "/" not in file)
+        mend = "Export again with int8 graphs, or use float32." if ".int8." in name else "Export again."
+        return ValueError(f"{self.directory} holds no {name}; of its kind it holds {held}. {mend}")
+
+
+def read_manifest(directory, verify=True):
+    """The manifest of the artefact at `directory`, a dict; keys that its format did not have yet have their defaults.
+
+    Args:
+        directory: the artefact.
+        verify: compare the manifest with the SHA-256 in it.
+
+    Raises: as of `Artefact`.
     """
     directory = Path(directory)
     if not directory.is_dir():
@@ -23,21 +78,59 @@ def read_manifest(directory):
             "Expected what `seqzoo export RUN --out DIR` wrote."
         )
     path = directory / MANIFEST
-    if not path.is_file():
+    if not os.path.lexists(path):
         raise ValueError(f"{directory} is not an artefact: it holds no {MANIFEST}." + _suggestion(directory))
+    content = read_inside(directory, MANIFEST, most=MOST_BYTES)
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        manifest = manifest_format.parse(content)
     except ValueError as error:
-        raise ValueError(
-            f"{path} is damaged: expected JSON, and reading it says: {error}. Export again, or copy the artefact again."
-        ) from error
-    missing = [key for key in REQUIRED if not isinstance(manifest, dict) or key not in manifest]
-    if missing:
-        raise ValueError(
-            f"{path} is not an artefact's manifest: it lacks {missing}. Export again with "
-            "`seqzoo export RUN --out DIR`."
+        raise DamagedError(f"{path} is damaged: expected JSON, and reading it says: {error}. {MEND}") from error
+    number = manifest.get("format") if isinstance(manifest, dict) else None
+    if type(number) is int and number > manifest_format.FORMAT:
+        raise UnsupportedError(
+            f"{path} is of format {number}; this seqzoo reads formats up to {manifest_format.FORMAT}. "
+            "Install a newer one."
         )
-    return manifest
+    try:
+        return manifest_format.checked(manifest, verify)
+    except ValueError as error:
+        raise DamagedError(f"{path} is not a sound manifest of an artefact: {error}. {MEND}") from error
+
+
+def read_inside(directory, name, size=None, most=None):
+    """The bytes of the regular file `name` below `directory`; no link leads out of there.
+
+    Args:
+        directory: of the artefact. It may be reached through links.
+        name: a relative path with forward slashes.
+        size: how many bytes the file must have, or None.
+        most: how many bytes it may have, or None.
+
+    Raises:
+        DamagedError: it is missing, lies elsewhere, is no regular file, has another size, or cannot be read.
+    """
+    path = Path(directory) / name
+    try:
+        if not inside(directory, path):
+            raise DamagedError(f"{path} lies outside of the artefact: it leads to {path.resolve()}. {MEND}")
+        flags = os.O_RDONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NONBLOCK", 0)  # a pipe must not block us
+        with open(os.open(path, flags), "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise DamagedError(f"{path} is damaged: expected a regular file. {MEND}")
+            if size is not None and found.st_size != size or most is not None and found.st_size > most:
+                expected = f"{size} bytes" if size is not None else f"at most {most} bytes"
+                raise DamagedError(f"{path} is damaged: expected {expected}, found {found.st_size}. {MEND}")
+            return file.read()
+    except FileNotFoundError:
+        raise DamagedError(f"{path} is damaged: the file is missing. {MEND}") from None
+    except (OSError, RuntimeError) as error:  # RuntimeError: a circle of links
+        raise DamagedError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}. {MEND}") from error
+
+
+def inside(directory, path):
+    """Whether `path`, with every link followed, lies below `directory`."""
+    return path.resolve().is_relative_to(Path(directory).resolve())
 
 
 def _suggestion(directory):
@@ -61,7 +154,7 @@ def resolve(directory):
         return directory
     found = [*directory.glob(f"*/{MANIFEST}"), *directory.glob(f"*/*/{MANIFEST}")]
     homes = {path.parent.parent for path in found}
-    numbered = [path.parent for path in found if path.parent.name.isdigit()]
+    numbered = [path.parent for path in found if path.parent.name.isdecimal() and path.parent.name.isascii()]
     if len(homes) == 1 and numbered:
         return max(numbered, key=lambda path: int(path.name))
     read_manifest(directory)  # says what is there and what was expected
@@ -75,41 +168,44 @@ def sha256(path):
 
 
 def check_files(directory, manifest):
-    """Compare every file with the hash in the manifest.
+    """Compare every file with the size and the hash in the manifest; the names of files that it does not list.
 
     Raises:
-        DamagedError: names every file that is missing or has other bytes.
+        DamagedError: names every file that is missing, lies elsewhere, or has other bytes.
     """
     directory = Path(directory)
-    wrong = [
-        f"{name} ({'other bytes' if (directory / name).is_file() else 'missing'})"
-        for name, expected in sorted(manifest["files"].items())
-        if not (directory / name).is_file() or sha256(directory / name) != expected
-    ]
+    wrong = {name: fault for name in sorted(manifest["files"]) if (fault := _fault(directory, name, manifest))}
     if wrong:
         raise DamagedError(
             f"{directory} is damaged: expected the bytes whose SHA-256 {MANIFEST} records, found "
-            f"otherwise: {', '.join(wrong)}. Copy the artefact again, or export it again."
+            f"otherwise: {', '.join(f'{name} ({fault})' for name, fault in wrong.items())}. {MEND}"
         )
+    return extra_files(directory, manifest)
 
 
-def find(directory, name):
-    """The path of file `name` in the artefact.
+def _fault(directory, name, manifest):
+    path = directory / name
+    if not path.is_file():
+        return "missing"
+    if not inside(directory, path):
+        return "outside of the artefact"
+    if path.stat().st_size != manifest["sizes"].get(name, path.stat().st_size):
+        return "another size"
+    return None if sha256(path) == manifest["files"][name] else "other bytes"
 
-    Raises:
-        ValueError: there is none; the message lists what is there.
-    """
-    path = Path(directory) / name
-    if path.is_file():
-        return path
-    held = sorted(item.name for item in Path(directory).iterdir() if item.suffix == path.suffix)
-    mend = "Export again with int8 graphs, or use float32." if ".int8." in name else "Export again."
-    raise ValueError(f"{directory} holds no {name}; of its kind it holds {held}. {mend}")
+
+def extra_files(directory, manifest):
+    """Files and links in the artefact that the manifest does not list; nothing reads them."""
+    found = []
+    for folder, folders, files in os.walk(directory):  # does not follow links
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        found += [(Path(folder) / name).relative_to(directory).as_posix() for name in (*files, *links)]
+    return sorted(set(found) - manifest["files"].keys() - {MANIFEST})
 
 
 def damaged(path, error):
     """The error for a file that its library cannot read."""
     return DamagedError(
-        f"{path} is damaged or of a newer format: {error}. `seqzoo verify {Path(path).parent}` "
+        f"{path} is damaged or of a newer format: {str(error).rstrip('.')}. `seqzoo verify {Path(path).parent}` "
         "checks every file; copy or export the artefact again."
     )

@@ -15,3 +15,7 @@ class ParityError(ServingError):
 
 class DamagedError(ServingError):
     """A file is missing, has other bytes than its manifest says, or cannot be read."""
+
+
+class UnsupportedError(ServingError):
+    """The artefact is sound, and this installation is too old to answer by it."""

@@ -59,6 +59,12 @@ def export(model, tokenizers, out, settings, version=None, log=lambda stage: Non
         raise ValueError(
             f"{type(model).__name__} needs a tokenizer for {' and '.join(kind.sides)}. Received: {len(tokenizers)}."
         )
+    held = {side: tokenizer.vocab_size for side, tokenizer in zip(kind.sides, tokenizers, strict=True)}
+    if held != kind.vocabulary():
+        raise ValueError(
+            f"{type(model).__name__} and its tokenizers disagree: expected the vocabularies {kind.vocabulary()}, "
+            f"received {held}. Give the tokenizers that it was trained with."
+        )
     home = Path(out) / settings.name
     version = version or newest(home) + 1
     final = home / str(version)
@@ -83,7 +89,7 @@ def export(model, tokenizers, out, settings, version=None, log=lambda stage: Non
 
 def newest(home):
     """The highest version below `home`, 0 if there is none."""
-    versions = [int(path.name) for path in home.glob("*") if path.name.isdigit()]
+    versions = [int(path.name) for path in home.glob("*") if path.name.isdecimal() and path.name.isascii()]
     return max(versions, default=0)
 
 

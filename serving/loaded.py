@@ -1,11 +1,11 @@
 """The parts of an artefact, opened: manifest, graphs, tokenizers; and batches of sequences through a graph."""
 
-from pathlib import Path
-
 import numpy as np
 from sentencepiece import SentencePieceProcessor
 
-from serving.artefact import check_files, damaged, find, read_manifest
+from serving import bounds
+from serving.artefact import Artefact, damaged
+from serving.errors import DamagedError, ServingError, UnsupportedError
 from serving.sessions import Graphs, run_options
 
 MAX_SEQUENCES = 32  # sequences in one batch
@@ -37,6 +37,20 @@ def padded(sequences):
     return token_ids, lengths
 
 
+class Outputs(dict):
+    """Outputs of a graph by name, and the path of the graph."""
+
+    def __init__(self, values, path):
+        super().__init__(values)
+        self.path = path
+
+    def __missing__(self, name):
+        raise DamagedError(
+            f"{self.path} is not the graph that its manifest says: expected the output {name!r}, it has {list(self)}. "
+            "Copy the artefact again, or export it again."
+        )
+
+
 class Loaded:
     """Graphs load at first use and stay loaded.
 
@@ -44,34 +58,70 @@ class Loaded:
     """
 
     def __init__(self, directory, threads, precision, verify):
-        self.directory = Path(directory)
-        self.manifest = read_manifest(self.directory)
-        if verify:
-            check_files(self.directory, self.manifest)
-        self.name, self.graphs = self.manifest["name"], Graphs(self.directory, precision, threads)
-        tokenizers = {side: self._tokenizer(name) for side, name in self.manifest["tokenizer"].items()}
+        self.artefact = Artefact(directory, verify)
+        self.directory, self.manifest = self.artefact.directory, self.artefact.manifest
+        self.name, self.graphs = self.manifest["name"], Graphs(self.artefact, precision, threads)
+        tokenizers = {side: self._tokenizer(side, name) for side, name in self.manifest["tokenizer"].items()}
         self.source = tokenizers["source"]
         self.target = tokenizers.get("target", self.source)
         self.end = [self.source.eos_id()]  # what ends a source
 
-    def _tokenizer(self, name):
-        processor = SentencePieceProcessor()
+    def _tokenizer(self, side, name):
+        processor, content = SentencePieceProcessor(), self.artefact.read(name)
         try:
-            processor.LoadFromSerializedProto(find(self.directory, name).read_bytes())
+            processor.LoadFromSerializedProto(content)
         except RuntimeError as error:
             raise damaged(self.directory / name, error) from error
+        known = self.manifest["vocabulary"].get(side, processor.vocab_size())
+        if processor.vocab_size() != known or min(processor.eos_id(), processor.unk_id()) < 0:
+            raise DamagedError(
+                f"{self.directory / name} is not the tokenizer of these graphs: expected {known} pieces, the unknown "
+                f"one and the end of sentence among them; it has {processor.vocab_size()}. Export the artefact again."
+            )
         return processor
+
+    def graph(self, signature):
+        """The file that answers to a signature.
+
+        Raises:
+            UnsupportedError: the artefact has none, as one that was exported before there was such a signature.
+        """
+        if signature not in self.manifest["graphs"]:
+            raise UnsupportedError(
+                f"{self.directory} holds no graph for {signature!r}; it holds those for "
+                f"{sorted(self.manifest['graphs'])}. Export its run again with this seqzoo."
+            )
+        return self.manifest["graphs"][signature]
 
     def encode(self, texts):
         """Ids of each text, without EOS."""
         return self.source.encode(listed(texts), out_type=int)
 
     def run(self, graph, inputs, precision=None):
-        """Outputs by name; of `inputs` the graph takes what it knows."""
+        """Outputs by name; of `inputs` the graph takes what it knows.
+
+        Raises:
+            ValueError: no row, an id that is not of the vocabulary, or a length that is not within the time axis.
+            DamagedError: the graph asks for an input that there is not.
+            ServingError: ONNX Runtime fails.
+        """
         session = self.graphs.open(graph, precision)
-        fed = {node.name: np.asarray(inputs[node.name]) for node in session.get_inputs()}
+        wanted = [node.name for node in session.get_inputs()]
+        missing = sorted(set(wanted) - inputs.keys())
+        if missing:
+            raise DamagedError(
+                f"{self.directory / graph} is not the graph that its manifest says: it asks for {missing}, which is "
+                f"not among {sorted(inputs)}. Export the artefact again."
+            )
+        inputs = {name: np.asarray(value) for name, value in inputs.items()}
+        signature = "step" if graph == self.manifest["graphs"].get("step") else "other"
+        bounds.check(self.manifest["kind"], signature, inputs, self.manifest["vocabulary"])
         names = [node.name for node in session.get_outputs()]
-        return dict(zip(names, session.run(names, fed, run_options()), strict=True))
+        try:
+            found = session.run(names, {name: inputs[name] for name in wanted}, run_options())
+        except Exception as error:  # ONNX Runtime's errors share no base but Exception
+            raise ServingError(f"{self.directory / graph} could not answer: {error}") from error
+        return Outputs(zip(names, found, strict=True), self.directory / graph)
 
     def run_all(self, graph, sequences, **more):
         """Outputs by name for each sequence of ids, in their order; `more`: further inputs, a row for each sequence."""
@@ -81,7 +131,7 @@ class Loaded:
             inputs = {name: values[group] for name, values in more.items()}
             found = self.run(graph, {"token_ids": token_ids, "lengths": lengths, **inputs})
             for place, row in enumerate(group):
-                answers[row] = {name: values[place] for name, values in found.items()}
+                answers[row] = Outputs({name: values[place] for name, values in found.items()}, found.path)
         return answers
 
 

@@ -1,36 +1,71 @@
 """What an artefact says of itself: `manifest.json` for programs, `card.md` for people."""
 
 import json
+import math
 import platform
 from importlib import metadata
 
+import onnx
+
 from serving.artefact import MANIFEST, sha256
+from serving.bounds import bounds
+from serving.manifest_format import DIGEST, FORMAT, checked, digest_of
+from serving.onnx.requirements import requirements
 
 PACKAGES = ("keras", "tensorflow", "tensorflow-text", "tf2onnx", "onnx", "onnxruntime", "sentencepiece", "numpy")
 
 
 def write_manifest(kind, directory, version, parity=None, int8=None):
-    """Everything a program needs to know to use the artefact, and the SHA-256 of every other file."""
+    """Everything a program needs to know to use the artefact, the SHA-256 of every other file, and its own."""
     settings = kind.settings
-    files = sorted(path for path in directory.rglob("*") if path.is_file() and path.name != MANIFEST)
+    files = {
+        path.relative_to(directory).as_posix(): path
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.name != MANIFEST
+    }
     manifest = {
+        "format": FORMAT,
         "name": settings.name,
         "version": version,
         "task": settings.task,
         "kind": kind.name,
         **kind.facts(),
-        "signatures": [table.to_dict() for table in (kind.table("serving_default"), *kind.signatures())],
+        "vocabulary": kind.vocabulary(),
+        "signatures": [_table(kind, table) for table in (kind.table("serving_default"), *kind.signatures())],
         "graphs": {name: function.graph for name, function in kind.functions.items() if function.graph},
+        "onnx": {name: requirements(onnx.load(path)) for name, path in files.items() if path.suffix == ".onnx"},
         "tokenizer": {side: f"{side}.spm" for side in kind.sides},
         "texts": list(settings.texts),
         "scores": settings.scores,
         "parity": parity,
         "int8": int8,
         "versions": {name: metadata.version(name) for name in PACKAGES} | {"python": platform.python_version()},
-        "files": {path.relative_to(directory).as_posix(): sha256(path) for path in files},
+        "files": {name: sha256(path) for name, path in files.items()},
+        "sizes": {name: path.stat().st_size for name, path in files.items()},
     }
+    manifest = json.loads(json.dumps(_finite(manifest)))  # as it will be read
+    manifest[DIGEST] = digest_of(manifest)
+    checked(manifest)
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     (directory / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def _table(kind, table):
+    """A signature as a dict; inputs that hold ids or lengths say which they may be."""
+    found, vocabulary = table.to_dict(), kind.vocabulary()
+    for spec in found["inputs"]:
+        limits = bounds(kind.name, table.name, spec["name"], vocabulary)
+        spec |= dict(zip(("minimum", "maximum"), limits, strict=True)) if limits else {}
+    return found
+
+
+def _finite(value):
+    """The value with null for every number that JSON does not know: a score may be infinite."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_card(kind, directory, version, parity, int8=None):

@@ -4,6 +4,7 @@ runtime = Runtime("build/demo/dates-gru-additive/1")
 runtime.run(["3. März 2021"])[0].text
 """
 
+from serving.errors import UnsupportedError
 from serving.loaded import Loaded
 from serving.predictors import PREDICTORS
 from serving.predictors.attention import attention
@@ -19,18 +20,21 @@ class Runtime:
         directory: the artefact, `name/version/`.
         threads: inside one operator; None leaves the choice to ONNX Runtime (physical cores).
         precision: "float32", or "int8" if the artefact holds the quantised graphs.
-        verify: compare every file with its SHA-256 in the manifest first.
+        verify: compare every file that is opened, the manifest too, with the SHA-256 recorded for it. Files are opened
+            when they are first needed; `seqzoo verify` checks all of them at once.
 
     Raises:
-        ValueError: no artefact there, a damaged one, or one without the precision asked for.
+        ValueError: no artefact there, or one without the precision asked for.
+        DamagedError: a file is not what was exported. It is a ValueError; so is the next.
+        UnsupportedError: this seqzoo or ONNX Runtime is older than the artefact needs.
         TypeError: threads is not an integer.
     """
 
-    def __init__(self, directory, *, threads=None, precision="float32", verify=False):
+    def __init__(self, directory, *, threads=None, precision="float32", verify=True):
         loaded = Loaded(directory, threads, precision, verify)
         self.manifest, self.kind = loaded.manifest, loaded.manifest["kind"]
         if self.kind not in PREDICTORS:
-            raise ValueError(
+            raise UnsupportedError(
                 f"{loaded.directory} is of the kind {self.kind!r}, which this seqzoo does not know; it knows "
                 f"{list(PREDICTORS)}. Install a newer seqzoo."
             )

@@ -1,10 +1,15 @@
 """ONNX Runtime sessions of one artefact, with options that keep memory and latency steady."""
 
+import re
+
 import onnxruntime
 
-from serving.artefact import damaged, find
+from serving.artefact import damaged
+from serving.errors import UnsupportedError
+from serving.external import names_files
 
 PRECISIONS = ("float32", "int8")
+OLDEST = "1.24"  # of ONNX Runtime, for graphs whose manifest does not say: what this package itself asks for
 
 
 def session_options(threads=None):
@@ -36,7 +41,7 @@ class Graphs:
     """Opens the graphs of an artefact at first use and keeps them open.
 
     Args:
-        directory: the artefact.
+        artefact: `serving.artefact.Artefact`.
         precision: "float32" or "int8", what `open` chooses unless told otherwise.
         threads: threads inside one operator, or None.
 
@@ -45,21 +50,23 @@ class Graphs:
         TypeError: threads is not an integer.
     """
 
-    def __init__(self, directory, precision="float32", threads=None):
+    def __init__(self, artefact, precision="float32", threads=None):
         if precision not in PRECISIONS:
             raise ValueError(f"Unknown precision: expected one of {PRECISIONS}, received {precision!r}.")
         if threads is not None and type(threads) is not int:
             raise TypeError(f"threads must be a positive integer or None; received {threads!r}.")
         if threads is not None and threads < 1:
             raise ValueError(f"threads must be a positive integer or None; received {threads}.")
-        self.directory, self.precision, self.threads = directory, precision, threads
+        self.artefact, self.precision, self.threads = artefact, precision, threads
         self._sessions = {}
 
     def open(self, name, precision=None):
         """The session of graph `name`, such as "model.onnx"; its int8 form is "model.int8.onnx".
 
         Raises:
-            ValueError: the artefact has no such graph, or it cannot be read.
+            ValueError: the artefact has no such graph.
+            DamagedError: its bytes are not those that were written, or it cannot be read.
+            UnsupportedError: the installed ONNX Runtime is older than the graph needs.
         """
         name = graph_file(name, precision or self.precision)
         if name not in self._sessions:
@@ -67,8 +74,30 @@ class Graphs:
         return self._sessions[name]
 
     def _load(self, name):
-        path = find(self.directory, name)
+        content, path = self.artefact.read(name), self.artefact.directory / name
+        check_version(path, self.artefact.manifest["onnx"].get(name, {}).get("onnxruntime", OLDEST))
         try:
-            return onnxruntime.InferenceSession(path, session_options(self.threads), providers=["CPUExecutionProvider"])
+            if names_files(content):
+                raise ValueError("it keeps tensors in other files, which no graph of an artefact does")
+            options = session_options(self.threads)
+            return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime's errors share no base but Exception
             raise damaged(path, error) from error
+
+
+def check_version(path, oldest, installed=onnxruntime.__version__):
+    """Refuse an ONNX Runtime that is older than the oldest that answers right.
+
+    Raises:
+        UnsupportedError: it is.
+    """
+    if _numbers(installed) < _numbers(oldest):
+        raise UnsupportedError(
+            f"{path} needs ONNX Runtime {oldest} or newer, and {installed} is installed: older ones refuse the graph "
+            f"or answer wrongly. Install a newer one: pip install 'onnxruntime>={oldest}'."
+        )
+
+
+def _numbers(version):
+    """(1, 24, 0) of "1.24", for comparison; what comes behind the third number does not count."""
+    return tuple(int(number) for number in [*re.findall(r"\d+", version), 0, 0, 0][:3])

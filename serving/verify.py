@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from serving.artefact import check_files, read_manifest
+from serving.artefact import MANIFEST, check_files, read_manifest
 
 
 def verify(directory, log=lambda stage: None):
-    """The parity report of the artefact at `directory`.
+    """The parity report of the artefact at `directory`, and under "extra" the files that its manifest does not list.
 
     Compares every file with its SHA-256 first; then the Keras model in it answers over the grid, and a fresh process
     holds the SavedModel and the ONNX graphs to that.
@@ -18,7 +18,9 @@ def verify(directory, log=lambda stage: None):
     directory = Path(directory)
     manifest = read_manifest(directory)
     log("comparing hashes")
-    check_files(directory, manifest)
+    extra = check_files(directory, manifest)
+    if extra:
+        log(f"note: {MANIFEST} does not list {', '.join(extra)}; nothing reads what it does not list")
     import keras
 
     import zoo  # noqa: F401  registers the classes
@@ -30,4 +32,4 @@ def verify(directory, log=lambda stage: None):
     kind = kind_of(keras.models.load_model(directory / "model.keras"), Settings.of(manifest))
     tokenizers = [Tokenizer.load(directory / manifest["tokenizer"][side]) for side in kind.sides]
     log("checking parity in a fresh process")
-    return compare(kind, tokenizers, directory, manifest["texts"])
+    return compare(kind, tokenizers, directory, manifest["texts"]) | {"extra": extra}

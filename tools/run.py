@@ -40,6 +40,7 @@ def add_arguments(parser):
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.add_argument("--precision", choices=PRECISIONS, default="float32")
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: every core)")
+    parser.add_argument("--no-verify", action="store_true", help="do not compare files with their recorded SHA-256")
     writing = parser.add_argument_group("models that write")
     writing.add_argument("--beam", type=int, metavar="K", help="beam width (default: the artefact's own)")
     writing.add_argument("--n-best", type=int, metavar="N", help="show the N best outputs, or N samples")
@@ -62,7 +63,8 @@ def main(args):
             raise ValueError(f"--plot-attention draws the map of exactly one text; received {len(args.texts)}.")
         attention_map.check(args.plot_attention)
     options = _options(args)
-    runtime = Runtime(resolve(args.directory), threads=args.threads, precision=args.precision)
+    checks = not args.no_verify
+    runtime = Runtime(resolve(args.directory), threads=args.threads, precision=args.precision, verify=checks)
     attention = runtime.attention(args.texts[0], args.beam) if args.plot_attention else None
     if _answer_all(runtime, args, options) == 0:
         raise ValueError(

@@ -82,6 +82,12 @@ class Kind:
         """`(function name, inputs)` of the parity check; "drive" steps through `target_ids`, see `expected_logits`."""
         raise NotImplementedError
 
+    def vocabulary(self):
+        """The number of token ids that the model knows on each of its sides."""
+        config = self.model.get_config()
+        alone = config.get("vocab_size")
+        return {side: int(alone or config[f"{side}_vocab_size"]) for side in self.sides}
+
     def facts(self):
         """What the manifest says of this kind alone."""
         return {}

@@ -24,7 +24,7 @@ def _where(context, node, name, args):
 
 
 def _range(context, node, name, args):
-    """ai.onnx `Range`; where Microsoft's operators are allowed, tf2onnx writes theirs, which other engines do not know."""
+    """ai.onnx `Range`: where Microsoft's operators are allowed, tf2onnx writes theirs, which no other engine knows."""
     shape, dtype = context.get_shape(node.output[0]), context.get_dtype(node.output[0])
     context.remove_node(name)
     context.make_node("Range", node.input, outputs=node.output, name=name, shapes=[shape], dtypes=[dtype], domain="")

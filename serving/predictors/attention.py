@@ -41,10 +41,10 @@ def attention(answers, text, beam=None):
 def _weights(loaded, source, written):
     """Attention weights (written + 1, source time) while the ids `written` are fed one by one after the first."""
     token_ids, lengths = padded([source])
-    known = loaded.run("encoder.onnx", {"token_ids": token_ids, "lengths": lengths}, "float32")
+    known = loaded.run(loaded.graph("encode"), {"token_ids": token_ids, "lengths": lengths}, "float32")
     rows = []
     for token in (known.pop("first_ids"), *np.array(written, "int32").reshape(-1, 1, 1)):
-        found = loaded.run("step.onnx", known | {"token_ids": token}, "float32")
+        found = loaded.run(loaded.graph("step"), known | {"token_ids": token}, "float32")
         if "next_state.attention" not in found:
             raise ValueError(
                 f"{loaded.name} keeps no attention weights. Choose a recurrent system with attention: it has one map; "

@@ -1,5 +1,6 @@
 """Texts and pairs of texts that get a label, and words that get tags."""
 
+from serving.errors import DamagedError
 from serving.loaded import batches, listed, padded
 from serving.pairs import pair
 from serving.predictors.results import Label, Mode, Tags, Word
@@ -16,7 +17,7 @@ class Classify:
 
     @property
     def graph(self):
-        return self.loaded.manifest["graphs"][self.loaded.manifest["kind"]]
+        return self.loaded.graph(self.loaded.manifest["kind"])
 
     @property
     def modes(self):
@@ -26,7 +27,15 @@ class Classify:
         sequences = [[*ids, *self.loaded.end] for ids in self.loaded.encode(texts)]
         return [self._label(row["probabilities"]) for row in self.loaded.run_all(self.graph, sequences)]
 
+    def _check(self, probabilities):
+        if probabilities.shape[-1] != len(self.labels):
+            raise DamagedError(
+                f"{self.loaded.directory} is damaged: `labels` in its manifest are {len(self.labels)}, those of its "
+                f"graph {probabilities.shape[-1]}. Copy the artefact again, or export it again."
+            )
+
     def _label(self, probabilities):
+        self._check(probabilities)
         order = (-probabilities).argsort(kind="stable")
         ranked = {self.labels[index]: float(probabilities[index]) for index in order}
         return Label(*next(iter(ranked.items())), ranked)
@@ -68,6 +77,7 @@ class Tag(Classify):
         return [ids or unknown for ids in self.loaded.source.encode([text[start:end] for start, end in places])]
 
     def _tags(self, text, places, pieces, probabilities):
+        self._check(probabilities)
         first, found = 0, []
         for (start, end), ids in zip(places, pieces, strict=True):
             best = int(probabilities[first].argmax())

@@ -58,7 +58,7 @@ class Generate:
 
     @property
     def sampler(self):
-        return self.loaded.manifest["graphs"]["sample"]
+        return self.loaded.graph("sample")
 
     def check(self, beam, n_best, sampling):
         name = self.loaded.name
@@ -115,9 +115,9 @@ class Continue(Generate):
 
     def score(self, texts):
         """`(log p, number of tokens)` of each text, which EOS does not end; of a long one, of what the model reads."""
-        most = self.loaded.manifest["longest_text"]
+        most = self.loaded.manifest.get("longest_text")
         sequences = [ids[:most] for ids in self.loaded.encode(texts)]
-        found = self.loaded.run_all(self.loaded.manifest["graphs"]["score"], sequences)
+        found = self.loaded.run_all(self.loaded.graph("score"), sequences)
         return [(float(row["log_probs"]), len(ids)) for row, ids in zip(found, sequences, strict=True)]
 
     def _read(self, prompt, ids, score, length):
