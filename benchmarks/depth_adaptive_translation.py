@@ -45,14 +45,14 @@ from zoo.models import DepthAdaptiveTransformer
 from zoo.recipes.evaluation import Compiled
 from zoo.recipes.translation import Searcher
 from zoo.text import Tokenizer
-from zoo.training import DepthAdaptiveLoss, Plan, fit, make_steps, schedule
+from zoo.training import DepthAdaptiveLoss, TrainingPlan, fit, make_steps, schedule
 
 LAYERS, VOCABULARY, LONGEST, MOST, TIMED = 4, 2000, 40, 50, 200
 RESAMPLED = 1000  # draws of the test set for the interval of a BLEU
 FIGURE = Path(__file__).parents[1] / "docs/zoo/figures/depth-adaptive-bleu.png"
 SIZES = {"units": 128, "num_heads": 4, "hidden_units": 512, "dropout": 0.1}
 PLAN = {"batch_size": 32, "num_buckets": 4, "max_length": LONGEST, "seed": 1}
-# name: (rule, the loss' judge, lambda, sigma)
+# name: (rule, the loss' oracle, lambda, sigma)
 RULES = {
     "Tok-C geometric, lambda .1": (GeometricExit, "correctness", 0.1, 0.0),
     "Tok-C geometric, lambda .02": (GeometricExit, "correctness", 0.02, 0.0),
@@ -97,13 +97,13 @@ def train(options):
 
 def exits(options):
     texts, tokenizer = read(options)
-    for name, (rule, judge, price, width) in list(RULES.items())[: options.rules]:
+    for name, (rule, oracle, price, width) in list(RULES.items())[: options.rules]:
         directory = options.out / slug(name)
         if (directory / "model.keras").is_file():
             continue
         keras.utils.set_random_seed(2)
         model = keras.models.load_model(options.out / "aligned/model.keras").with_exit(rule(LAYERS))
-        loss = DepthAdaptiveLoss(judge, price, width, alpha=1.0, smoothing=0.1)
+        loss = DepthAdaptiveLoss(oracle, price, width, alpha=1.0, smoothing=0.1)
         go_on(model, tokenizer, texts, directory, options.exit_updates, options.exit_rate, loss)
 
 
@@ -112,7 +112,7 @@ def go_on(model, tokenizer, texts, directory, updates, rate, loss):
     steps = make_steps(model, keras.optimizers.Adam(rate, beta_2=0.98, global_clipnorm=3.0), loss)
     data, valid = batches(tokenizer, texts["train"]), batches(tokenizer, texts["valid"], shuffle=False, num_buckets=2)
     every = max(1, updates // 2)
-    progress = fit(steps, data, valid, Plan(updates, every, 100), directory, resume=True)
+    progress = fit(steps, data, valid, TrainingPlan(updates, every, 100), directory, resume=True)
     model.save(directory / "model.keras")
     report = {"updates": updates, "seconds": round(progress.seconds), "history": progress.history}
     (directory / "training.json").write_text(json.dumps(report) + "\n")

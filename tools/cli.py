@@ -87,8 +87,8 @@ def _main(argv):
     except BrokenPipeError:  # a reader such as `head` has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except KeyboardInterrupt:
-        print(f"seqzoo {chosen}: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"seqzoo {chosen}: {str(stop) or 'interrupted'}", file=sys.stderr)
         return 130
     except (ImportError, ValueError, OSError, FloatingPointError) as error:
         if os.environ.get("SEQZOO_DEBUG"):

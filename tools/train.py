@@ -1,6 +1,7 @@
 """`seqzoo train`: a recipe in, a run directory out."""
 
 import json
+import shlex
 from pathlib import Path
 
 
@@ -26,7 +27,10 @@ def main(args):
 
     recipe = recipes.load(args.recipe, args.set)
     out = Path(args.out or Path("runs") / recipe.name)
-    summary = recipes.train(recipe, out, data=args.data, resume=args.resume)
+    try:
+        summary = recipes.train(recipe, out, data=args.data, resume=args.resume)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(how_to_go_on(args, out, recipe.steps)) from None
     if args.json:
         print(json.dumps(summary))
         return 0
@@ -36,3 +40,17 @@ def main(args):
         f"validation perplexity {valid['perplexity']:.3f}, accuracy {valid['accuracy']:.2%}"
     )
     return 0
+
+
+def how_to_go_on(args, out, steps):
+    """What an interrupted training has saved, and the command that continues it."""
+    step = 0
+    if (out / "checkpoint").is_dir():  # else one need not wait for Keras
+        from zoo.training import saved_step
+
+        step = saved_step(out)
+    saved = f"{out} is saved at step {step:,} of {steps:,}" if step else "nothing of the training was saved yet"
+    given = [("--data", args.data), ("--out", args.out), *(("--set", each) for each in args.set)]
+    command = ["seqzoo", "train", args.recipe, *(word for pair in given if pair[1] for word in pair)]
+    command += ["--json"] if args.json else []
+    return f"interrupted; {saved}. Continue with: {shlex.join([*command, '--resume'])}"

@@ -29,5 +29,5 @@ def test_settings_reach_the_optimizer(clip_norm, expected):
 
 
 def test_the_plan_is_the_recipes():
-    plan = make_plan(recipe(steps=8, average=3, patience=2, judge="accuracy"))
-    assert (plan.steps, plan.keep, plan.patience, plan.judge) == (8, 3, 2, "accuracy")
+    plan = make_plan(recipe(steps=8, average=3, patience=2, monitor="accuracy"))
+    assert (plan.steps, plan.keep, plan.patience, plan.monitor) == (8, 3, 2, "accuracy")

@@ -35,6 +35,24 @@ def test_overrides_parse_by_type():
     assert found.byte_fallback is True and found.cell == "lstm" and found.description == "a=b"
 
 
+def test_files_with_former_names_still_load(tmp_path):
+    """A run of 0.1.0 says "judge" where a recipe says monitor, and depth.judge where it says depth.oracle."""
+    new = recipes.load("multi30k-de-en-depth-adaptive", ["monitor=accuracy", "depth.oracle=correctness"])
+    text = recipes.dumps(new)
+    old = text.replace("monitor = ", "judge = ").replace("oracle = ", "judge = ")
+    assert old.count("judge = ") == 2 and "judge" not in text
+    path = tmp_path / "old.toml"
+    path.write_text(old)
+    assert recipes.load(path) == new
+    path.write_text('extends = "base"\nname = "own"\njudge = "nll"\n[depth]\njudge = "likelihood"\n')
+    (tmp_path / "base.toml").write_text(text)
+    found = recipes.load(path, ["judge=accuracy", "depth.judge=correctness"])
+    assert (found.monitor, found.depth["oracle"]) == ("accuracy", "correctness")
+    path.write_text('judge = "nll"\n' + text)
+    with pytest.raises(ValueError, match="judge is the former name of monitor, and both are given"):
+        recipes.load(path)
+
+
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [

@@ -170,12 +170,12 @@ def test_the_readme_names_every_layer():
 
 
 def test_a_depth_adaptive_decoder_has_its_own_model_and_loss():
-    table = {"layer": "depth_adaptive", "exit": "sequence", "tied": False, "judge": "correctness", "price": 0.3}
+    table = {"layer": "depth_adaptive", "exit": "sequence", "tied": False, "oracle": "correctness", "price": 0.3}
     one = recipe("transformer", num_layers=2, depth=table, label_smoothing=0.2)
     model, loss = make_model(one, 9, 9), make_loss(one)
     assert type(model).__name__ == "DepthAdaptiveTransformer" and len(model.classifiers) == 2
     assert type(model.encoder).__name__ == "Stack" and type(model.decoder.exit).__name__ == "SequenceExit"
-    assert (loss.judge, loss.price, loss.width, loss.alpha, loss.smoothing) == ("correctness", 0.3, 0.0, 0.1, 0.2)
+    assert (loss.oracle, loss.price, loss.width, loss.alpha, loss.smoothing) == ("correctness", 0.3, 0.0, 0.1, 0.2)
     mixed = recipe("transformer", num_layers=2, depth={"layer": "depth_adaptive", "exit": "last", "paths": 3})
     assert make_model(mixed, 9, 9).decoder.paths == 3
     for wrong, message in (

@@ -1,15 +1,24 @@
-"""Child of test_resume: trains to the end in one directory, dies in another, or resumes there."""
+"""Child of test_resume: trains to the end in one directory, is stopped and dies in others, or resumes there."""
 
+import contextlib
+import signal
 import sys
 from pathlib import Path
 
 from tests.training import tiny
+from zoo.training import Interrupted, SmoothedCrossEntropy, fit, make_steps
 
 if __name__ == "__main__":
     root, phase, step = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # which a process in the background ignores
     if phase == "die":
         model, _ = tiny.train(root / "whole")
         tiny.dump(root / "whole.npz", model)
+        steps = make_steps(tiny.ByName(), tiny.make_optimizer(), SmoothedCrossEntropy(0.1))
+        for resume, batches in ((False, tiny.Interrupted(0, at=step - 2)), (True, tiny.Batches(0))):
+            with contextlib.suppress(Interrupted):
+                fit(steps, batches, tiny.Batches(9), tiny.PLAN, root / "stopped", resume)
+            tiny.dump(root / f"stopped-{resume}.npz", steps.model)
         tiny.train(root / "parts", tiny.Murderous(0, at=step))
     model, _ = tiny.train(root / "parts", resume=True)
     tiny.dump(root / "parts.npz", model)

@@ -18,7 +18,7 @@ def log_softmax(z):
     return z - np.log(np.exp(z).sum(axis=-1, keepdims=True))
 
 
-def expected_loss(log_exits, judge, price, width, alpha, smoothing=0.0, factors=(1, 1, 1, 1)):
+def expected_loss(log_exits, oracle, price, width, alpha, smoothing=0.0, factors=(1, 1, 1, 1)):
     """Loops over rows, depths and tokens, in the paper's order."""
     logs, tokens = log_softmax(LOGITS.astype("float64")), WEIGHTS.sum()
     decoding = extra = 0.0
@@ -30,7 +30,7 @@ def expected_loss(log_exits, judge, price, width, alpha, smoothing=0.0, factors=
                 p = logs[row, n, t]
                 decoding -= factors[n] * ((1 - smoothing) * p[LABELS[row, t]] + smoothing * p.mean())
                 right = float(p.argmax() == LABELS[row, t])
-                worth[t, n] = p[LABELS[row, t]] if judge == "likelihood" else right
+                worth[t, n] = p[LABELS[row, t]] if oracle == "likelihood" else right
         cost = price * np.arange(1, 5)
         if log_exits.shape[1] == 1:
             extra -= log_exits[row, 0, np.argmax(worth.sum(axis=0) - cost)] if length else 0.0
@@ -41,13 +41,13 @@ def expected_loss(log_exits, judge, price, width, alpha, smoothing=0.0, factors=
     return (decoding / sum(factors) + alpha * extra) / tokens
 
 
-@pytest.mark.parametrize("judge", ["likelihood", "correctness"])
+@pytest.mark.parametrize("oracle", ["likelihood", "correctness"])
 @pytest.mark.parametrize(("time", "width"), [(1, 0.0), (5, 0.0), (5, 2.0)])
-def test_is_the_papers_loss(judge, time, width):
+def test_is_the_papers_loss(oracle, time, width):
     log_exits = log_softmax(RANDOM.normal(size=(3, time, 4))).astype("float32")
-    loss = DepthAdaptiveLoss(judge, price=0.3, width=width, alpha=0.7)
+    loss = DepthAdaptiveLoss(oracle, price=0.3, width=width, alpha=0.7)
     received = loss(LABELS, {"logits": LOGITS, "log_exits": log_exits}, sample_weight=WEIGHTS)
-    assert float(received) == pytest.approx(expected_loss(log_exits, judge, 0.3, width, 0.7), rel=1e-5)
+    assert float(received) == pytest.approx(expected_loss(log_exits, oracle, 0.3, width, 0.7), rel=1e-5)
     again = DepthAdaptiveLoss.from_config(loss.get_config())
     assert float(again(LABELS, {"logits": LOGITS, "log_exits": log_exits}, sample_weight=WEIGHTS)) == float(received)
 
@@ -127,7 +127,7 @@ def test_compiled_updates_learn_when_to_leave(rule, paths):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"judge": "BLEU"}, r"one of \('likelihood', 'correctness'\), received 'BLEU'"),
+        ({"oracle": "BLEU"}, r"one of \('likelihood', 'correctness'\), received 'BLEU'"),
         ({"price": -1.0}, "Received: price=-1.0"),
         ({"smoothing": 1.0}, "smoothing=1.0"),
     ],
@@ -140,3 +140,9 @@ def test_settings_are_checked(settings, message):
 def test_the_number_of_weights_is_checked():
     with pytest.raises(ValueError, match=r"each of the 4 depths. Received: \[1, 2\]"):
         DepthAdaptiveLoss(depth_weights=[1, 2])(LABELS, {"logits": LOGITS})
+
+
+def test_a_config_written_before_still_loads():
+    config = DepthAdaptiveLoss("correctness", price=0.3).get_config()
+    former = {"judge" if name == "oracle" else name: value for name, value in config.items()}
+    assert DepthAdaptiveLoss.from_config(former).get_config() == config

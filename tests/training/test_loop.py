@@ -7,9 +7,9 @@ import pytest
 
 from tests.training import tiny
 from zoo.training import (
-    Plan,
-    Progress,
     SmoothedCrossEntropy,
+    TrainingPlan,
+    TrainingState,
     best_path,
     fit,
     load_weights,
@@ -50,12 +50,12 @@ def test_a_step_is_gradient_descent_on_the_loss():
 
 
 def test_a_run_leaves_what_it_promises(tmp_path, capsys):
-    plan = Plan(steps=40, validate_every=10, keep=2, log_every=5)
-    model, progress = tiny.train(tmp_path, plan=plan)
-    assert progress.step == 40 and [row["step"] for row in progress.history] == [10, 20, 30, 40]
-    assert progress.history[-1]["nll"] < progress.history[0]["nll"]
-    best = sorted(progress.history, key=lambda row: row["nll"])[:2]
-    assert progress.best == [[row["nll"], row["step"]] for row in best]
+    plan = TrainingPlan(steps=40, validate_every=10, keep=2, log_every=5)
+    model, state = tiny.train(tmp_path, plan=plan)
+    assert state.step == 40 and [row["step"] for row in state.history] == [10, 20, 30, 40]
+    assert state.history[-1]["nll"] < state.history[0]["nll"]
+    best = sorted(state.history, key=lambda row: row["nll"])[:2]
+    assert state.best == [[row["nll"], row["step"]] for row in best]
     kept = {best_path(tmp_path, row["step"]) for row in best}
     assert set((tmp_path / "best").iterdir()) == kept
 
@@ -68,7 +68,7 @@ def test_a_run_leaves_what_it_promises(tmp_path, capsys):
         rows = list(csv.DictReader(file))
     assert [int(row["step"]) for row in rows if row["loss"]] == list(range(5, 41, 5))
     assert [float(row["valid_nll"]) for row in rows if row["valid_nll"]] == pytest.approx(
-        [row["nll"] for row in progress.history]
+        [row["nll"] for row in state.history]
     )
     assert "step 40/40  loss" in capsys.readouterr().err
 
@@ -83,7 +83,7 @@ def test_validation_uses_no_dropout_and_leaves_no_trace():
 
 
 def test_patience_stops_and_a_finished_run_stays_finished(tmp_path):
-    plan = Plan(steps=50, validate_every=2, patience=2, log_every=50)
+    plan = TrainingPlan(steps=50, validate_every=2, patience=2, log_every=50)
 
     class Worse(tiny.Batches):
         """A validation set whose tokens grow ever more unlikely."""
@@ -98,9 +98,9 @@ def test_patience_stops_and_a_finished_run_stays_finished(tmp_path):
         steps = make_steps(tiny.ByName(), tiny.make_optimizer(), SmoothedCrossEntropy())
         return fit(steps, tiny.Batches(0), Worse(1), plan, tmp_path, resume)
 
-    progress = run(resume=False)
-    assert progress.step < 50 and progress.since_best == 2
-    assert run(resume=True) == progress
+    state = run(resume=False)
+    assert state.step < 50 and state.since_best == 2
+    assert run(resume=True) == state
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
@@ -116,16 +116,16 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
 
 def test_a_plan_checks_its_settings():
     with pytest.raises(ValueError, match="validate_every must be at least 1, received 0"):
-        Plan(steps=1, validate_every=0)
-    with pytest.raises(ValueError, match="judge must be one of nll, accuracy; received 'bleu'"):
-        Plan(steps=1, validate_every=1, judge="bleu")
+        TrainingPlan(steps=1, validate_every=0)
+    with pytest.raises(ValueError, match="monitor must be one of nll, accuracy; received 'bleu'"):
+        TrainingPlan(steps=1, validate_every=1, monitor="bleu")
 
 
-@pytest.mark.parametrize(("judge", "best"), [("nll", [2, 1]), ("accuracy", [3, 2])])
-def test_the_judge_says_which_weights_are_kept(judge, best):
-    plan, progress = Plan(steps=3, validate_every=1, keep=2, judge=judge), Progress()
+@pytest.mark.parametrize(("monitor", "best"), [("nll", [2, 1]), ("accuracy", [3, 2])])
+def test_the_monitor_says_which_weights_are_kept(monitor, best):
+    plan, state = TrainingPlan(steps=3, validate_every=1, keep=2, monitor=monitor), TrainingState()
     for nll, accuracy in ((0.5, 0.6), (0.4, 0.7), (0.9, 0.8)):
-        progress.step += 1
-        progress.record({"nll": nll, "accuracy": accuracy}, plan)
-    assert [step for _, step in progress.best] == best
-    assert progress.since_best == (1 if judge == "nll" else 0)
+        state.step += 1
+        state.record({"nll": nll, "accuracy": accuracy}, plan)
+    assert [step for _, step in state.best] == best
+    assert state.since_best == (1 if monitor == "nll" else 0)

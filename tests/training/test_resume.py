@@ -1,4 +1,4 @@
-"""kill -9 and `resume` give the weights of an uninterrupted run, bit for bit."""
+"""kill -9 or Ctrl-C, and then `resume`, give the weights of an uninterrupted run, bit for bit."""
 
 import importlib.util
 import os
@@ -36,6 +36,10 @@ def test_a_killed_run_resumes_to_the_same_bits(tmp_path, backend):
     assert sorted(whole) == sorted(parts) and len(whole.files) >= 7
     for name in whole:
         np.testing.assert_array_equal(whole[name], parts[name], err_msg=name)
+    stopped, went_on = (np.load(tmp_path / f"stopped-{resume}.npz") for resume in (False, True))
+    assert any((stopped[name] != whole[name]).any() for name in whole)
+    for name in whole:
+        np.testing.assert_array_equal(whole[name], went_on[name], err_msg=name)
     whole, parts = (sorted(p.name for p in tmp_path.glob(f"{n}/best/*")) for n in ("whole", "parts"))
     assert whole == parts and len(whole) == 2
 

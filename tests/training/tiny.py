@@ -7,11 +7,11 @@ import signal
 import keras
 import numpy as np
 
-from zoo.training import Plan, SmoothedCrossEntropy, fit, make_steps, schedule
+from zoo.training import SmoothedCrossEntropy, TrainingPlan, fit, make_steps, schedule
 
 VOCABULARY = 11
 SHAPES = ((3, 5), (5, 7))
-PLAN = Plan(steps=12, validate_every=5, checkpoint_every=3, keep=2, log_every=2)
+PLAN = TrainingPlan(steps=12, validate_every=5, checkpoint_every=3, keep=2, log_every=2)
 
 
 class Batches:
@@ -42,14 +42,22 @@ class Batches:
 class Murderous(Batches):
     """Kills its own process, as `kill -9` would, when a certain step is asked for."""
 
+    signal = signal.SIGKILL
+
     def __init__(self, seed, at):
         super().__init__(seed)
         self._at = at
 
     def batch(self, step):
         if step == self._at:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), self.signal)
         return super().batch(step)
+
+
+class Interrupted(Murderous):
+    """Presses Ctrl-C instead."""
+
+    signal = signal.SIGINT
 
 
 def make_model():

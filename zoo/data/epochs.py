@@ -69,6 +69,10 @@ class Bucketed(ABC):
         bucket, examples = self._step(step)
         return self.assemble(examples, self.shapes[bucket], step)
 
+    def longest(self) -> dict[str, np.ndarray]:
+        """A batch of the longest shape, all padding: for whoever asks what a step will cost."""
+        return self.assemble(np.arange(0), self.shapes[-1], 0)
+
     def examples(self, step: int) -> np.ndarray:
         """Positions in the corpus of the real examples of a step's batch: (<= batch_size,) integers."""
         return self._step(step)[1]

@@ -8,7 +8,7 @@ from typing import get_args
 
 from zoo.recipes.effects import useless
 from zoo.recipes.layers import SLOTS
-from zoo.recipes.recipe import DEFAULTS, FIELDS, completed, hint, known, make
+from zoo.recipes.recipe import DEFAULTS, FIELDS, completed, hint, known, make, renamed
 
 HERE = Path(__file__).parent
 
@@ -26,7 +26,8 @@ def parse(assignment):
         raise ValueError(f"expected key=value, such as steps=100; received {assignment!r}.")
     slot, dot, setting = key.partition(".")
     if dot and slot in SLOTS:
-        return slot, {setting: _toml_value(text)}
+        return slot, renamed({slot: {setting: _toml_value(text)}})[slot]
+    key = next(iter(renamed({key: text})))
     known(key)
     if key in SLOTS:
         return key, text
@@ -85,18 +86,9 @@ def read(path):
         ValueError: the file is not TOML, or cannot be read.
     """
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        return renamed(tomllib.loads(path.read_text(encoding="utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
-    _rename(settings)
-    return settings
-
-
-def _rename(settings):
-    """Give settings of files of version 0.1.0 their present names, in place."""
-    depth = settings.get("depth")
-    if isinstance(depth, dict) and "memory" in depth:
-        depth["activations"] = depth.pop("memory")
 
 
 def _layers(path, before=()):

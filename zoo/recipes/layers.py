@@ -156,7 +156,7 @@ LAYERS = {
                 "exit": Setting("geometric", one_of("last", "sequence", "multinomial", "geometric", "confidence")),
                 "paths": Setting(0, COUNT),
                 "tied": Setting(True, FLAG),
-                "judge": Setting("likelihood", one_of("likelihood", "correctness"), only=_LEARNED),
+                "oracle": Setting("likelihood", one_of("likelihood", "correctness"), only=_LEARNED),
                 "price": Setting(0.1, NOT_NEGATIVE, only=_LEARNED),
                 "width": Setting(0.0, NOT_NEGATIVE, only=_OVER_TOKENS),
                 "alpha": Setting(0.1, NOT_NEGATIVE, only=_LEARNED),

@@ -7,10 +7,10 @@ import keras
 from zoo.training import (
     ChunkedCrossEntropy,
     DepthAdaptiveLoss,
-    Plan,
     RowAdam,
     SmoothedCrossEntropy,
     SpanSteps,
+    TrainingPlan,
     make_steps,
     schedule,
 )
@@ -44,7 +44,7 @@ def make_loss(recipe):
                 f"recipe {recipe.name!r}: a depth_adaptive decoder needs the logits of all its depths at once; "
                 f"received loss_chunks={recipe.loss_chunks}. Set it to 1."
             )
-        own = {name: recipe.depth[name] for name in ("judge", "price", "width", "alpha") if name in recipe.depth}
+        own = {name: recipe.depth[name] for name in ("oracle", "price", "width", "alpha") if name in recipe.depth}
         return DepthAdaptiveLoss(**own, smoothing=recipe.label_smoothing)
     if recipe.loss_chunks > 1:
         return ChunkedCrossEntropy(recipe.loss_chunks, recipe.label_smoothing)
@@ -59,7 +59,7 @@ def make_training_steps(recipe, model):
 
 def make_plan(recipe):
     """How long to train and how often to look."""
-    return Plan(
-        **{field.name: getattr(recipe, field.name, None) for field in dataclasses.fields(Plan)}
+    return TrainingPlan(
+        **{field.name: getattr(recipe, field.name, None) for field in dataclasses.fields(TrainingPlan)}
         | {"keep": recipe.average}
     )

@@ -123,7 +123,7 @@ class Recipe:
     checkpoint_every: int = 500
     patience: int = 0  # validations without improvement; 0 never stops early
     average: int = 1  # best checkpoints to average
-    judge: Literal["nll", "accuracy"] = "nll"  # what "best" means, on the validation split
+    monitor: Literal["nll", "accuracy"] = "nll"  # what "best" means, on the validation split
     log_every: int = 50
     seed: int = 1
 
@@ -163,6 +163,11 @@ class Recipe:
             raise ValueError(f"recipe {self.name!r}: {' '.join(wrong)}")
 
 
+RENAMED = {  # what files written before call these settings
+    "judge": "monitor",
+    "depth.judge": "depth.oracle",
+    "depth.memory": "depth.activations",
+}
 FIELDS = {field.name: field for field in dataclasses.fields(Recipe)}
 DEFAULTS = {name: field.default for name, field in FIELDS.items() if field.default is not dataclasses.MISSING}
 
@@ -208,6 +213,7 @@ def make(settings):
         ValueError: a key is unknown (the message names the nearest one) or missing, or a value is
             of the wrong type or not among the choices.
     """
+    settings = renamed(settings)
     for key in settings:
         known(key)
     missing = [name for name, field in FIELDS.items() if field.default is dataclasses.MISSING and name not in settings]
@@ -227,6 +233,25 @@ def completed(settings):
     for slot, choices in SLOTS.items():
         whole[slot] = _filled(slot, whole[slot], choices[whole["model"]], whole["model"])
     return whole
+
+
+def renamed(settings):
+    """The settings under the names that they have today, whatever a file written before calls them.
+
+    Raises:
+        ValueError: a setting stands there under both of its names.
+    """
+    for old, new in RENAMED.items():
+        slot, _, before = old.rpartition(".")
+        after = new.rpartition(".")[2]
+        table = settings.get(slot) if slot else settings
+        if not isinstance(table, dict) or before not in table:
+            continue
+        if after in table:
+            raise ValueError(f"{old} is the former name of {new}, and both are given. Keep {new} alone.")
+        table = {after if name == before else name: value for name, value in table.items()}
+        settings = settings | {slot: table} if slot else table
+    return settings
 
 
 def known(key):

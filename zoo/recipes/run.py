@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import time
 
 import keras
@@ -13,7 +14,7 @@ from zoo.recipes.models import make_model
 from zoo.recipes.optimisation import make_plan, make_training_steps
 from zoo.text import Tokenizer, sentence_ends, spelling_features
 from zoo.training import (
-    JUDGES,
+    MONITORS,
     average,
     best_path,
     checkpoints,
@@ -23,10 +24,13 @@ from zoo.training import (
 )
 
 
-def train(recipe, directory, data=None, resume=False):
+def train(recipe, directory, data=None, resume=False, callbacks=(), log=None):
     """See `zoo.recipes.train`, which has checked what it is given."""
     start = time.monotonic()
+    log = log or _print
+    log("reading the data and learning the vocabularies")
     parts = make_data(recipe, data)
+    log("building the model")
     model = make_model(recipe, *parts.sizes)
     if recipe.spelling:
         model.embedding.set_features(*spelling_features(parts.tokenizers[0].pieces, model.embedding.buckets))
@@ -41,12 +45,13 @@ def train(recipe, directory, data=None, resume=False):
         _write(directory / LABELS, json.dumps(parts.labels, ensure_ascii=False) + "\n")
 
     plan = make_plan(recipe)
-    progress = fit(steps, parts.train, parts.valid, plan, directory, resume)
-    scores = _choose(steps, parts.valid, directory, progress, JUDGES[recipe.judge])
+    state = fit(steps, parts.train, parts.valid, plan, directory, resume, callbacks)
+    log("choosing between the best weights and their average")
+    scores = _choose(steps, parts.valid, directory, state, MONITORS[recipe.monitor])
     save_model(model, directory / "model.keras")
     summary = {
         "recipe": recipe.name,
-        "steps": progress.step,
+        "steps": state.step,
         "valid": scores,
         "parameters": model.count_params(),
         "vocabularies": [tokenizer.vocab_size for tokenizer in parts.tokenizers],
@@ -54,7 +59,7 @@ def train(recipe, directory, data=None, resume=False):
         "shapes": [list(map(int, shape)) for shape in parts.train.shapes],
         "dropped": parts.train.dropped,
         "data_sha256": parts.digest,
-        "training_seconds": round(progress.seconds, 1),
+        "training_seconds": round(state.seconds, 1),
         "seconds": round(time.monotonic() - start, 1),
         "backend": keras.backend.backend(),
         "keras": keras.__version__,
@@ -63,17 +68,21 @@ def train(recipe, directory, data=None, resume=False):
     return summary
 
 
+def _print(line):
+    print(line, file=sys.stderr, flush=True)
+
+
 def _write(path, text):
     checkpoints.write_atomically(path, lambda file: file.write(text.encode()))
 
 
-def _choose(steps, valid, directory, progress, loss):
+def _choose(steps, valid, directory, state, loss):
     """Give the model its final weights, the average of the best or the best; returns their validation scores."""
-    paths = [best_path(directory, step) for _, step in progress.best]
+    paths = [best_path(directory, step) for _, step in state.best]
     average(paths, steps.model)
     steps.reload()
     scores = validate(steps.evaluate, valid) | {"averaged": len(paths)}
-    best = next(row for row in progress.history if row["step"] == progress.best[0][1])
+    best = next(row for row in state.history if row["step"] == state.best[0][1])
     if loss(best) < loss(scores):
         load_weights(paths[0], steps.model)
         return {key: value for key, value in best.items() if key != "step"} | {"averaged": 1}

@@ -108,7 +108,7 @@ MAKERS = {
 SHARED = "units num_heads hidden_units activation num_layers dropout context seed model".split()  # of the recipe
 OF_THE_PLACE = ("make_block", "cross", "offset_seed")  # what the model says, not the recipe
 # Settings that stand in a layer's table and are read by the model (`tied`) and the loss (`DepthAdaptiveLoss`).
-READ_ELSEWHERE = {"depth_adaptive": ("tied", "judge", "price", "width", "alpha")}
+READ_ELSEWHERE = {"depth_adaptive": ("tied", "oracle", "price", "width", "alpha")}
 
 
 def parameters(maker):

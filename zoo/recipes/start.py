@@ -6,7 +6,7 @@ from zoo.recipes.corpora import check_data
 from zoo.recipes.folder import check_run, claim
 
 
-def train(recipe, directory, data=None, resume=False):
+def train(recipe, directory, data=None, resume=False, callbacks=(), log=None):
     """Train a recipe in a run directory.
 
     The directory holds recipe.toml (every setting), source.spm, target.spm (of models that read one
@@ -19,6 +19,8 @@ def train(recipe, directory, data=None, resume=False):
         directory: where the run lives; it must not hold one yet, unless `resume`.
         data: the directory of the corpus, unless it is generated.
         resume: continue the run that is there, or begin if there is none.
+        callbacks: `keras.callbacks.Callback`s, as of `zoo.training.fit`.
+        log: called with a line before what may take long; None prints to standard error. `fit` tells the rest.
 
     Returns:
         The content of training.json.
@@ -37,7 +39,7 @@ def train(recipe, directory, data=None, resume=False):
     check_data(recipe, ("train", "valid"), data)
     from zoo.recipes import run
 
-    return run.train(recipe, directory, data, resume)
+    return run.train(recipe, directory, data, resume, callbacks, log)
 
 
 def open_run(directory):

@@ -1,10 +1,12 @@
 """Losses, metrics, schedules, checkpoints, and the loop that puts them to work."""
 
+from zoo.training.callbacks import Interrupted
 from zoo.training.checkpoints import average, load_weights, save_weights
 from zoo.training.depth_adaptive import DepthAdaptiveLoss
-from zoo.training.loop import Plan, Progress, best_path, checkpoint_path, fit, validate
+from zoo.training.loop import best_path, checkpoint_path, fit, saved_step, validate
 from zoo.training.losses import ChunkedCrossEntropy, SmoothedCrossEntropy
-from zoo.training.metrics import JUDGES, summarise, token_sums
+from zoo.training.metrics import MONITORS, summarise, token_sums
+from zoo.training.plan import TrainingPlan, TrainingState
 from zoo.training.schedules import (
     ConstantRate,
     CosineDecay,
@@ -15,18 +17,19 @@ from zoo.training.schedules import (
 from zoo.training.steps import RowAdam, SpanSteps, make_steps
 
 __all__ = [
-    "JUDGES",
+    "MONITORS",
     "ChunkedCrossEntropy",
     "ConstantRate",
     "CosineDecay",
     "DepthAdaptiveLoss",
     "InverseSquareRoot",
     "LinearDecay",
-    "Plan",
-    "Progress",
+    "Interrupted",
     "RowAdam",
     "SmoothedCrossEntropy",
     "SpanSteps",
+    "TrainingPlan",
+    "TrainingState",
     "average",
     "best_path",
     "checkpoint_path",
@@ -34,6 +37,7 @@ __all__ = [
     "load_weights",
     "make_steps",
     "save_weights",
+    "saved_step",
     "schedule",
     "summarise",
     "token_sums",

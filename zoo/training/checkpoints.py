@@ -86,6 +86,19 @@ def restore(path, model, optimizer):
     return json.loads(str(arrays[_STATE]))
 
 
+def read_state(path):
+    """The `state` of a checkpoint alone.
+
+    Raises:
+        ValueError: the file is no checkpoint.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return json.loads(str(file[_STATE]))
+    except (ValueError, EOFError, KeyError) as error:
+        raise ValueError(f"{path} is not a checkpoint of the zoo: {error}") from error
+
+
 def save_weights(path, model):
     """Write the model's variables alone."""
     arrays = _arrays("model", model.variables)

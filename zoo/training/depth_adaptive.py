@@ -5,9 +5,9 @@ from keras import ops
 
 from zoo.depth.oracles import first_largest, sequence_oracle, token_oracle
 from zoo.registry import register
-from zoo.training.losses import smoothed_cross_entropy
+from zoo.training.losses import SmoothedCrossEntropy, smoothed_cross_entropy
 
-JUDGES = ("likelihood", "correctness")
+ORACLES = ("likelihood", "correctness")
 
 
 @register
@@ -21,10 +21,11 @@ class DepthAdaptiveLoss(keras.losses.Loss):
     are divided by the number of real tokens. The gradient of `L_exit` reaches the whole model; `q*` is a constant.
 
     Called as `loss(labels, outputs, sample_weight=weights)`: labels and weights `(batch, time)`, outputs what a
-    `DepthAdaptiveTransformer` returns in training. A batch whose weights are all zero has loss 0.
+    `DepthAdaptiveTransformer` returns in training, or logits alone, whose cross entropy it then is. A batch whose
+    weights are all zero has loss 0.
 
     Args:
-        judge: of the depths, "likelihood" or "correctness".
+        oracle: the score by which the best depth is chosen, "likelihood" or "correctness" (in the paper LL and C).
         price: lambda, of one more layer, in nats or in right tokens.
         width: sigma, of the kernel over the neighbours; 0 is the token alone.
         alpha: factor of `L_exit`; 0 trains the classifiers alone.
@@ -32,7 +33,7 @@ class DepthAdaptiveLoss(keras.losses.Loss):
         depth_weights: `w_n`, one for each depth; None weighs all alike.
 
     Raises:
-        ValueError: an unknown judge, numbers out of range, or another number of weights than depths.
+        ValueError: an unknown oracle, numbers out of range, or another number of weights than depths.
 
     Example:
         >>> import numpy as np
@@ -45,22 +46,26 @@ class DepthAdaptiveLoss(keras.losses.Loss):
     Reference: https://openreview.net/forum?id=SJg7KhVKPH, section 3.
     """
 
+    of_outputs = True  # a compiled model gives it all that it returns in training
+
     def __init__(
-        self, judge="likelihood", price=0.1, width=0.0, alpha=0.1, smoothing=0.0, depth_weights=None, name="loss"
+        self, oracle="likelihood", price=0.1, width=0.0, alpha=0.1, smoothing=0.0, depth_weights=None, name="loss"
     ):
         super().__init__(name=name, reduction="sum")
-        if judge not in JUDGES:
-            raise ValueError(f"Unknown judge: expected one of {JUDGES}, received {judge!r}.")
+        if oracle not in ORACLES:
+            raise ValueError(f"Unknown oracle: expected one of {ORACLES}, received {oracle!r}.")
         if price < 0 or width < 0 or alpha < 0 or not 0 <= smoothing < 1:
             raise ValueError(
                 "price, width and alpha must be at least 0 and smoothing in [0, 1). Received: "
                 f"price={price!r}, width={width!r}, alpha={alpha!r}, smoothing={smoothing!r}."
             )
-        self.judge, self.price, self.width, self.alpha = judge, price, width, alpha
+        self.oracle, self.price, self.width, self.alpha = oracle, price, width, alpha
         self.smoothing = smoothing
         self.depth_weights = None if depth_weights is None else list(depth_weights)
 
     def __call__(self, labels, outputs, sample_weight=None):
+        if not isinstance(outputs, dict):  # a validation: the logits with which each token has left
+            return SmoothedCrossEntropy(self.smoothing)(labels, outputs, sample_weight=sample_weight)
         logits, log_exits = ops.cast(outputs["logits"], "float32"), outputs.get("log_exits")
         weights = ops.ones_like(labels) if sample_weight is None else sample_weight
         weights = ops.cast(weights, "float32")
@@ -69,8 +74,8 @@ class DepthAdaptiveLoss(keras.losses.Loss):
         if log_exits is None:
             return loss
         log_exits = ops.cast(log_exits, "float32")
-        oracle = self.oracle(labels, logits, weights, whole=log_exits.shape[1] == 1)
-        return loss + self.alpha * self.exit_loss(oracle, log_exits, weights) / total
+        best = self.best_depths(labels, logits, weights, whole=log_exits.shape[1] == 1)
+        return loss + self.alpha * self.exit_loss(best, log_exits, weights) / total
 
     def decoding_loss(self, labels, logits):
         """`(batch, time)`: the mean over depths or paths."""
@@ -85,14 +90,14 @@ class DepthAdaptiveLoss(keras.losses.Loss):
 
     def scores(self, labels, logits):
         """`(batch, time, N)`: what each depth is worth to each token."""
-        if self.judge == "likelihood":
+        if self.oracle == "likelihood":
             each = [-smoothed_cross_entropy(labels, logits[:, index], 0.0) for index in range(logits.shape[1])]
         else:
             right = first_largest(logits) == ops.cast(labels, "int32")[:, None]
             each = ops.unstack(ops.cast(right, "float32"), logits.shape[1], axis=1)
         return ops.stack(each, axis=-1)
 
-    def oracle(self, labels, logits, weights, whole=False):
+    def best_depths(self, labels, logits, weights, whole=False):
         """`q* (batch, time | 1, N)`; `whole`: of sequences."""
         scores = self.scores(labels, ops.stop_gradient(logits))
         if whole:
@@ -100,13 +105,20 @@ class DepthAdaptiveLoss(keras.losses.Loss):
         return token_oracle(scores, weights, self.price, self.width)
 
     @staticmethod
-    def exit_loss(oracle, log_exits, weights):
+    def exit_loss(best, log_exits, weights):
         """The sum of the cross entropies `H(q*, q)` over the tokens, or over the sequences that have any."""
-        cross = -ops.sum(oracle * log_exits, axis=-1)
+        cross = -ops.sum(best * log_exits, axis=-1)
         if cross.shape[1] == 1:
             weights = ops.max(weights, axis=1, keepdims=True)
         return ops.sum(cross * weights)
 
     def get_config(self):
-        own = {name: getattr(self, name) for name in ("judge", "price", "width", "alpha", "smoothing", "depth_weights")}
+        own = {
+            name: getattr(self, name) for name in ("oracle", "price", "width", "alpha", "smoothing", "depth_weights")
+        }
         return {"name": self.name, **own}
+
+    @classmethod
+    def from_config(cls, config):
+        """As of Keras; files written before call `oracle` "judge"."""
+        return cls(**{"oracle" if name == "judge" else name: value for name, value in config.items()})

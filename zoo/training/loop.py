@@ -8,70 +8,11 @@ from pathlib import Path
 import numpy as np
 
 from zoo.training import checkpoints
-from zoo.training.metrics import JUDGES, summarise
+from zoo.training.callbacks import Callbacks, Interrupted, interruptible, lent
+from zoo.training.metrics import summarise
+from zoo.training.plan import TrainingState
 from zoo.training.reports import open_reports
-
-
-@dataclasses.dataclass(frozen=True)
-class Plan:
-    """How long to train and how often to look.
-
-    Args:
-        steps: updates in all.
-        validate_every: updates between two validations; the last step is validated as well.
-        checkpoint_every: updates between two checkpoints, besides one at each validation.
-        patience: validations without a better score after which training stops; 0 never stops.
-        keep: how many of the best validated weights stay on the disk, to be averaged.
-        log_every: updates between two reports.
-        judge: the score that decides which weights are better, "nll" or "accuracy".
-
-    Raises:
-        ValueError: a number is too small, or the judge is unknown.
-    """
-
-    steps: int
-    validate_every: int
-    checkpoint_every: int = 500
-    patience: int = 0
-    keep: int = 1
-    log_every: int = 50
-    judge: str = "nll"
-
-    def __post_init__(self):
-        if self.judge not in JUDGES:
-            raise ValueError(f"judge must be one of {', '.join(JUDGES)}; received {self.judge!r}.")
-        for name in ("steps", "validate_every", "checkpoint_every", "patience", "keep", "log_every"):
-            value, least = getattr(self, name), 0 if name == "patience" else 1
-            if value < least:
-                raise ValueError(f"{name} must be at least {least}, received {value!r}.")
-
-
-@dataclasses.dataclass
-class Progress:
-    """Where a training stands, besides the variables; JSON in the checkpoint.
-
-    `best` lists (loss, step) of the weights kept on the disk, best first, the loss being the nll or the share of errors
-    as `Plan.judge` says; `history` lists the validations.
-    """
-
-    step: int = 0
-    since_best: int = 0
-    best: list = dataclasses.field(default_factory=list)
-    history: list = dataclasses.field(default_factory=list)
-    seconds: float = 0.0
-
-    def record(self, scores, plan):
-        """Enter a validation; True if the weights belong to the `plan.keep` best."""
-        self.history.append({"step": self.step, **scores})
-        entry = [JUDGES[plan.judge](scores), self.step]
-        better = not self.best or entry[0] < self.best[0][0]
-        self.since_best = 0 if better else self.since_best + 1
-        self.best = sorted([*self.best, entry])[: plan.keep]
-        return entry in self.best
-
-    def stopped(self, plan):
-        patience = plan.patience and self.since_best >= plan.patience
-        return bool(patience) or self.step >= plan.steps
+from zoo.training.shapes import Shapes
 
 
 def checkpoint_path(directory):
@@ -84,6 +25,12 @@ def best_path(directory, step):
     return Path(directory) / "best" / f"step-{step:08d}.npz"
 
 
+def saved_step(directory):
+    """The step from which the run in `directory` goes on; 0 where it has no checkpoint."""
+    path = checkpoint_path(directory)
+    return checkpoints.read_state(path)["step"] if path.is_file() else 0
+
+
 def validate(evaluate, batches):
     """Per-token {"nll", "perplexity", "accuracy"} over all of `batches`, summed in float64."""
     totals = np.zeros(3)
@@ -92,87 +39,173 @@ def validate(evaluate, batches):
     return summarise(*totals)
 
 
-def fit(steps, train, valid, plan, directory, resume=False):
+def fit(steps, train, valid, plan, directory, resume=False, callbacks=()):
     """Train the model of `steps` in place and leave checkpoints and logs in `directory`.
+
+    Ctrl-C finishes the step, saves it and raises `Interrupted`, which names the step from which `resume` goes on.
 
     Args:
         steps: the compiled steps of a model, see `zoo.training.make_steps`.
         train: has a pure `batch(step)` -> dict of NumPy arrays, of a bounded number of shapes.
         valid: an iterable of such batches that can be walked through any number of times.
-        plan: the `Plan`.
+        plan: the `TrainingPlan`.
         directory: the run directory; see `checkpoint_path`, `best_path`, `zoo.training.reports`.
         resume: continue from the directory's checkpoint, if there is one. The weights then are
             those of an uninterrupted run, bit for bit on one CPU backend.
+        callbacks: `keras.callbacks.Callback`s, for which a validation ends an epoch (`zoo.training.callbacks`). What
+            they remember is not part of the checkpoint.
 
     Returns:
-        The `Progress`. The model has the weights of its last step.
+        The `TrainingState`. The model has the weights of its last step.
 
     Raises:
         FloatingPointError: the loss is not finite; nothing of that window was saved.
+        Interrupted: Ctrl-C.
     """
-    model, optimizer = steps.model, steps.optimizer
-    progress = Progress()
-    if resume and checkpoint_path(directory).is_file():
-        progress = Progress(**checkpoints.restore(checkpoint_path(directory), model, optimizer))
+    state, path = TrainingState(), checkpoint_path(directory)
+    if resume and path.is_file():
+        state = TrainingState(**checkpoints.restore(path, steps.model, steps.optimizer))
         steps.reload()
-
     Path(directory).mkdir(parents=True, exist_ok=True)
-    window = _Window()
-    with open_reports(directory, progress.step, plan.steps) as report:
-        while not progress.stopped(plan):
-            batch = train.batch(progress.step)
-            window.add(steps.train(batch), batch["weights"].sum())
-            progress.step += 1
-
-            validating = progress.step % plan.validate_every == 0 or progress.step == plan.steps
-            saving = validating or progress.step % plan.checkpoint_every == 0
-            if saving or progress.step % plan.log_every == 0:
-                values, seconds = window.summarise(progress.step)
-                progress.seconds += seconds
-                report(progress.step, values | {"learning_rate": steps.learning_rate()})
-                window = _Window()
-            if validating:
-                scores = validate(steps.evaluate, valid)
-                report(progress.step, {f"valid_{name}": value for name, value in scores.items()})
-                if progress.record(scores, plan):
-                    steps.sync()
-                    checkpoints.save_weights(best_path(directory, progress.step), model)
-            if saving:
-                steps.sync()
-                state = dataclasses.asdict(progress)
-                checkpoints.save(checkpoint_path(directory), model, optimizer, state)
-                _prune(directory, progress)
-                window = _Window()
+    with open_reports(directory, plan.steps) as reports, lent(steps) as model, interruptible() as asked:
+        each = Callbacks([*reports, *callbacks], model, plan)
+        try:
+            _Loop(steps, state, plan, Path(directory), each, asked).run(train, valid)
+        except Interrupted:
+            raise
+        except KeyboardInterrupt:  # the second one: the checkpoint is an earlier one
+            raise Interrupted(saved_step(directory), plan.steps) from None
     steps.sync()
-    return progress
+    return state
+
+
+class _Loop:
+    """One call of `fit`."""
+
+    def __init__(self, steps, state, plan, directory, callbacks, asked):
+        self.steps, self.state, self.plan, self.directory = steps, state, plan, directory
+        self.callbacks, self._asked = callbacks, asked
+        self._window, self._logs, self._epoch, self._saved = _Window(), {}, None, None
+
+    def run(self, train, valid):
+        state, plan = self.state, self.plan
+        shapes = Shapes(self.steps, train)
+        self.callbacks.on_train_begin({"step": state.step, "message": shapes.describe()})
+        while True:
+            stopping = self.steps.model.stop_training and state.step and not state.validated
+            if state.is_due(plan) or stopping:
+                self._validate(valid, shapes)
+            if state.stopped(plan) or self.steps.model.stop_training:
+                break
+            self._update(train.batch(state.step), shapes)
+        self.callbacks.on_train_end(self._logs)
+
+    def _begin_epoch(self):
+        if self._epoch is None:
+            self._epoch, self._first = len(self.state.history), self.state.step
+            self.callbacks.on_epoch_begin(self._epoch, {})
+
+    def _update(self, batch, shapes):
+        """One step, and what is due after it but a validation."""
+        state, plan, steps = self.state, self.plan, self.steps
+        self._begin_epoch()
+        number, compiling = state.step - self._first, shapes.announce(batch)
+        self.callbacks.on_train_batch_begin(number, compiling)
+        loss = steps.train(batch)
+        self._window.add(loss, batch["weights"].sum())
+        state.step += 1
+        logs = {"loss": loss, **shapes.compiled(loss)} if compiling else {"loss": loss}
+        saving = state.step % plan.checkpoint_every == 0 and not state.is_due(plan)
+        if saving or state.is_due(plan) or state.step % plan.log_every == 0:
+            logs |= self._summarise() | {"learning_rate": steps.learning_rate()}
+        self.callbacks.on_train_batch_end(number, logs)
+        if saving:
+            self._save()
+        self._stop_if_asked()
+
+    def _summarise(self):
+        """Close the window; {"mean_loss", "tokens_per_second"}."""
+        values, losses, seconds = self._window.summarise(self.state.step)
+        self.state.seconds += seconds
+        self.state.losses = [self.state.losses[0] + sum(losses), self.state.losses[1] + len(losses)]
+        self._window = _Window()
+        return values
+
+    def _validate(self, valid, shapes):
+        """A validation, and with it the end of an epoch: the best weights and a checkpoint are written."""
+        state, steps, callbacks = self.state, self.steps, self.callbacks
+        self._begin_epoch()
+        if self._window.losses:
+            self._summarise()
+        callbacks.on_test_begin({"message": "validating"})
+        scores = validate(steps.evaluate, self._watched(valid, shapes))
+        steps.sync()
+        callbacks.on_test_end({"loss": scores["nll"], **scores})
+        if state.record(scores, self.plan):
+            checkpoints.save_weights(best_path(self.directory, state.step), steps.model)
+        total, count = state.losses
+        self._logs = {"step": state.step, "learning_rate": steps.learning_rate(), "val_loss": scores["nll"]}
+        self._logs |= {f"val_{name}": value for name, value in scores.items()}
+        self._logs |= {"loss": total / count} if count else {}
+        callbacks.on_epoch_end(self._epoch, self._logs)
+        self._epoch, state.losses = None, [0.0, 0]
+        self._save()
+        self._stop_if_asked()
+
+    def _watched(self, valid, shapes):
+        """The batches of a validation, between which one may stop."""
+        for number, batch in enumerate(valid):
+            self.callbacks.on_test_batch_begin(number, shapes.announce(batch, "the validation of "))
+            yield batch
+            self.callbacks.on_test_batch_end(number, {})
+            self._stop_if_asked()
+
+    def _save(self):
+        if self._saved == (self.state.step, len(self.state.history)):
+            return
+        self.steps.sync()
+        state = dataclasses.asdict(self.state)
+        checkpoints.save(checkpoint_path(self.directory), self.steps.model, self.steps.optimizer, state)
+        _prune(self.directory, self.state)
+        self._saved = self.state.step, len(self.state.history)
+        self._window = _Window()
+
+    def _stop_if_asked(self):
+        """After Ctrl-C: save this step. A validation that is due here is the first thing that `resume` does."""
+        if self._asked.is_set():
+            if self._window.losses:
+                self._summarise()  # a loss that is not finite is not saved
+            self._save()
+            raise Interrupted(self.state.step, self.plan.steps)
 
 
 class _Window:
     """Mean loss and speed since the last report; until then the losses stay on the device."""
 
     def __init__(self):
-        self._losses, self._tokens, self._start = [], 0.0, time.monotonic()
+        self.losses, self._tokens, self._start = [], 0.0, time.monotonic()
 
     def add(self, loss, tokens):
-        self._losses.append(loss)
+        self.losses.append(loss)
         self._tokens += float(tokens)
 
     def summarise(self, step):
-        """({"loss", "tokens_per_second"}, seconds)."""
-        loss = float(np.mean([float(loss) for loss in self._losses]))
+        """({"mean_loss", "tokens_per_second"}, losses, seconds)."""
+        losses = [float(loss) for loss in self.losses]
+        loss = float(np.mean(losses))
         if not math.isfinite(loss):
             raise FloatingPointError(
-                f"the loss became {loss} in the {len(self._losses)} steps before step {step}. "
+                f"the loss became {loss} in the {len(losses)} steps before step {step}. "
                 "Lower the learning rate or the clipping norm, or lengthen the warm-up; then "
                 "resume from the last checkpoint."
             )
         seconds = max(time.monotonic() - self._start, 1e-9)
-        return {"loss": loss, "tokens_per_second": self._tokens / seconds}, seconds
+        return {"mean_loss": loss, "tokens_per_second": self._tokens / seconds}, losses, seconds
 
 
-def _prune(directory, progress):
+def _prune(directory, state):
     """Remove weights that the checkpoint just written no longer names."""
-    kept = {best_path(directory, step) for _, step in progress.best}
+    kept = {best_path(directory, step) for _, step in state.best}
     for path in (Path(directory) / "best").glob("step-*.npz"):
         if path not in kept:
             path.unlink()

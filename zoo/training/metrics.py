@@ -1,4 +1,4 @@
-"""What a model is judged by while it trains: unsmoothed nll, perplexity, accuracy, all per token.
+"""How good a model is while it trains: unsmoothed nll, perplexity, accuracy, all per token.
 
 Sums are returned instead of means, so that batches of different sizes add up exactly. Under
 `model.compile`, Keras' own metrics take the same weights through `weighted_metrics`.
@@ -24,19 +24,19 @@ def token_sums(labels, logits, weights):
     return ops.stack([ops.sum(ops.where(weights > 0, weights * part, 0.0)) for part in parts])
 
 
-JUDGES = {"nll": lambda scores: scores["nll"], "accuracy": lambda scores: 1.0 - scores["accuracy"]}  # less is better
+MONITORS = {"nll": lambda scores: scores["nll"], "accuracy": lambda scores: 1.0 - scores["accuracy"]}  # less is better
 
 
 def summarise(nll, correct, tokens):
     """Per-token {"nll", "perplexity", "accuracy"} from totals over a data set.
 
     Raises:
-        ValueError: there is not one token to judge.
+        ValueError: there is no token with a positive weight.
     """
     if tokens <= 0:
         raise ValueError(
             f"expected at least one token with a positive weight, received {tokens}. Is the validation set empty?"
         )
-    mean = nll / tokens
+    mean = float(nll / tokens)
     perplexity = math.exp(mean) if mean < 700 else math.inf
-    return {"nll": mean, "perplexity": perplexity, "accuracy": correct / tokens}
+    return {"nll": mean, "perplexity": perplexity, "accuracy": float(correct / tokens)}

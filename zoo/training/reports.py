@@ -1,17 +1,21 @@
 """Where a training tells how it goes: a CSV file, TensorBoard's event files, the terminal.
 
-A report is called as `report(step, {"loss": ..})` and has `close()`. Each one is opened at the step
-from which the training continues and forgets what an interrupted run had written beyond it.
+Each report is a `keras.callbacks.Callback` of `zoo.training.fit` (`zoo.training.callbacks` lists the calls and their
+logs). It is opened at the step from which the training continues, and forgets what an interrupted run had written
+beyond it.
 """
 
 import csv
 import importlib.util
 import os
 import sys
+import threading
 import time
 from contextlib import ExitStack, contextmanager
 from datetime import timedelta
 from pathlib import Path
+
+import keras
 
 COLUMNS = (
     "step",
@@ -22,13 +26,69 @@ COLUMNS = (
     "valid_perplexity",
     "valid_accuracy",
 )
+QUIET = 30.0  # seconds after which a terminal hears that something is still going on
 
 
-class CsvLog:
+class Report(keras.callbacks.Callback):
+    """Turns the calls of a callback into `write(step, values)` for what is due, and `note(text)` for what is begun."""
+
+    step = 0
+
+    def open(self, step):
+        """Begin, behind what was written up to `step`."""
+
+    def write(self, step, values):
+        """Values of the training, or of a validation (`valid_...`)."""
+
+    def note(self, text):
+        """What begins now and may take long."""
+
+    def close(self):
+        """End, in any case; may be called twice."""
+
+    def on_train_begin(self, logs=None):
+        self.step = (logs or {}).get("step", 0)
+        self.open(self.step)
+        self._note(logs)
+
+    def on_train_batch_begin(self, batch, logs=None):
+        self._note(logs)
+
+    def on_train_batch_end(self, batch, logs=None):
+        self.step += 1
+        self._note(logs)
+        if "mean_loss" in (logs or {}):
+            own = {name: logs[name] for name in ("tokens_per_second", "learning_rate")}
+            self.write(self.step, {"loss": logs["mean_loss"], **own})
+
+    def on_test_begin(self, logs=None):
+        self._note(logs)
+
+    def on_test_batch_begin(self, batch, logs=None):
+        self._note(logs)
+
+    def on_epoch_end(self, epoch, logs=None):
+        names = ("nll", "perplexity", "accuracy")
+        self.write(self.step, {f"valid_{name}": logs[f"val_{name}"] for name in names if f"val_{name}" in logs})
+
+    def on_train_end(self, logs=None):
+        self.close()
+
+    def _note(self, logs):
+        if logs and "message" in logs:
+            self.note(logs["message"])
+
+
+class CsvLog(Report):
     """One row per report, flushed at once; columns that a report lacks stay empty."""
 
-    def __init__(self, path, step=0):
-        path = Path(path)
+    def __init__(self, path):
+        super().__init__()
+        self._path, self._file = Path(path), None
+
+    def open(self, step):
+        path = self._path
+        path.parent.mkdir(parents=True, exist_ok=True)
         rows = _rows_until(path, step) if path.is_file() else []
         beside = path.with_name(f".{path.name}.partial")
         with open(beside, "w", newline="", encoding="utf-8") as file:
@@ -37,14 +97,15 @@ class CsvLog:
             writer.writerows(rows)
         os.replace(beside, path)
         self._file = open(path, "a", newline="", encoding="utf-8")
-        self._writer = csv.DictWriter(self._file, COLUMNS)
 
-    def __call__(self, step, values):
-        self._writer.writerow({"step": step} | {k: f"{v:.7g}" for k, v in values.items()})
+    def write(self, step, values):
+        row = {"step": step} | {name: f"{value:.7g}" for name, value in values.items()}
+        csv.DictWriter(self._file, COLUMNS).writerow(row)
         self._file.flush()
 
     def close(self):
-        self._file.close()
+        if self._file:
+            self._file.close()
 
 
 def _rows_until(path, step):
@@ -55,82 +116,125 @@ def _rows_until(path, step):
     return [row for row in whole if int(row["step"]) <= step]
 
 
-class TensorBoardLog:
-    """Scalars as TensorBoard's event files, without TensorFlow."""
+class TensorBoardLog(Report):
+    """Scalars as TensorBoard's event files, without TensorFlow, which `keras.callbacks.TensorBoard` needs."""
 
-    def __init__(self, directory, step=0):
+    def __init__(self, directory):
+        super().__init__()
+        self._directory, self._writer = Path(directory), None
+
+    def open(self, step):
         from tensorboard.compat.proto import event_pb2, summary_pb2
         from tensorboard.summary.writer.record_writer import RecordWriter
 
         self._event, self._summary = event_pb2, summary_pb2
-        Path(directory).mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(parents=True, exist_ok=True)
         name = f"events.out.tfevents.{time.time_ns() // 1000:016d}.seqzoo"
-        self._file = open(Path(directory) / name, "xb")
-        self._writer = RecordWriter(self._file)
-        self._write(file_version="brain.Event:2")
+        self._writer = RecordWriter(open(self._directory / name, "xb"))
+        self._append(file_version="brain.Event:2")
         # A start at a step makes TensorBoard drop later steps of earlier files.
-        self._write(step=step + 1, session_log=event_pb2.SessionLog(status=1))
+        self._append(step=step + 1, session_log=event_pb2.SessionLog(status=1))
 
-    def __call__(self, step, values):
+    def write(self, step, values):
         scalars = [
             self._summary.Summary.Value(tag=tag.replace("valid_", "valid/"), simple_value=value)
             for tag, value in values.items()
         ]
-        self._write(step=step, summary=self._summary.Summary(value=scalars))
+        self._append(step=step, summary=self._summary.Summary(value=scalars))
 
-    def _write(self, **fields):
+    def _append(self, **fields):
         event = self._event.Event(wall_time=time.time(), **fields)
         self._writer.write(event.SerializeToString())
         self._writer.flush()
 
     def close(self):
-        self._writer.close()
+        if self._writer:
+            self._writer.close()
+            self._writer = None
 
 
-class Lines:
-    """Plain lines, for a file or a pipe."""
+class Lines(Report):
+    """Plain lines, for a file or a pipe; one at least every `quiet` seconds, so that nobody waits without a word."""
 
-    def __init__(self, total, step=0, stream=None):
-        self._total, self._first, self._start = total, step, time.monotonic()
-        self._stream = stream or sys.stderr
+    def __init__(self, total, stream=None, quiet=QUIET):
+        super().__init__()
+        self._total, self._stream, self._quiet = total, stream or sys.stderr, quiet
+        self._done, self._doing = threading.Event(), "training"
 
-    def __call__(self, step, values):
+    def open(self, step):
+        self._first, self._start = step, time.monotonic()
+        self._done.clear()
+        self._spoke = self._begun = self._start
+        threading.Thread(target=self._reassure, daemon=True).start()
+
+    def write(self, step, values):
         share = (time.monotonic() - self._start) / max(step - self._first, 1)
         eta = timedelta(seconds=round(share * (self._total - step)))
-        line = f"step {step:,}/{self._total:,}  {describe(values)}  eta {eta}"
-        print(line, file=self._stream, flush=True)
+        self._print(step, f"{describe(values)}  eta {eta}")
+
+    def note(self, text):
+        self._doing, self._begun = text.partition(":")[0], time.monotonic()
+        self._print(self.step, text)
+
+    def on_train_batch_end(self, batch, logs=None):
+        super().on_train_batch_end(batch, logs)
+        self._doing = "training"
+
+    def _print(self, step, text):
+        self._spoke = time.monotonic()
+        print(f"step {step:,}/{self._total:,}  {text}", file=self._stream, flush=True)
+
+    def _reassure(self):
+        while not self._done.wait(self._quiet / 4):
+            now = time.monotonic()
+            if now - self._spoke >= self._quiet:
+                since = f" for {now - self._begun:.0f} s" if self._doing != "training" else ""
+                self._print(self.step, f"still {self._doing}{since}")
 
     def close(self):
-        """Nothing to close: the stream belongs to the caller."""
+        self._done.set()
 
 
-class Bar:
+class Bar(Report):
     """A progress bar, for a terminal."""
 
-    def __init__(self, total, step=0):
+    def __init__(self, total):
+        super().__init__()
+        self._total, self._progress = total, None
+
+    def open(self, step):
         from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         self._progress = Progress(
             TextColumn("step {task.completed:,}/{task.total:,}"),
             BarColumn(),
             TextColumn("{task.description}"),
+            TimeElapsedColumn(),
             TextColumn("eta"),
             TimeRemainingColumn(elapsed_when_finished=True),
             console=Console(stderr=True),
         )
-        self._task = self._progress.add_task("compiling", total=total, completed=step)
+        self._task = self._progress.add_task("", total=self._total, completed=step)
         self._progress.start()
 
-    def __call__(self, step, values):
+    def write(self, step, values):
         self._progress.update(self._task, completed=step)
         if "valid_nll" in values:
-            self._progress.console.print(f"step {step:,}  {describe(values)}", highlight=False)
+            self._print(f"step {step:,}  {describe(values)}")
         else:
             self._progress.update(self._task, description=describe(values))
 
+    def note(self, text):
+        self._progress.update(self._task, completed=self.step, description=text.partition(":")[0])
+        self._print(f"step {self.step:,}  {text}")
+
+    def _print(self, text):
+        self._progress.console.print(text, highlight=False, markup=False)
+
     def close(self):
-        self._progress.stop()
+        if self._progress:
+            self._progress.stop()
 
 
 def describe(values):
@@ -144,20 +248,15 @@ def describe(values):
 
 
 @contextmanager
-def open_reports(directory, step, total):
-    """All reports of a run directory as one `report(step, values)`; closed in any case."""
+def open_reports(directory, total):
+    """The reports of a run directory and of the terminal; they are closed in any case."""
+    terminal = Bar if sys.stderr.isatty() else Lines
+    reports = [CsvLog(Path(directory) / "metrics.csv"), terminal(total)]
+    if importlib.util.find_spec("tensorboard"):
+        reports.append(TensorBoardLog(Path(directory) / "tensorboard"))
+    else:
+        print("no TensorBoard log: pip install tensorboard", file=sys.stderr)
     with ExitStack() as stack:
-        terminal = Bar if sys.stderr.isatty() else Lines
-        reports = [CsvLog(Path(directory) / "metrics.csv", step), terminal(total, step)]
-        if importlib.util.find_spec("tensorboard"):
-            reports.append(TensorBoardLog(Path(directory) / "tensorboard", step))
-        else:
-            print("no TensorBoard log: pip install tensorboard", file=sys.stderr)
         for report in reports:
             stack.callback(report.close)
-
-        def report_all(step, values):
-            for report in reports:
-                report(step, values)
-
-        yield report_all
+        yield reports

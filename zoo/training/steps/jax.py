@@ -5,7 +5,8 @@ import jax.numpy as jnp
 
 from zoo.rows import Taps, tapping
 from zoo.training.metrics import token_sums
-from zoo.training.steps.inputs import call_settings, model_inputs
+from zoo.training.steps.inputs import call_settings, model_inputs, shape_of
+from zoo.training.steps.memory import held, most_held, of_jaxpr
 from zoo.training.steps.rows import RowAdam, row_gradients
 
 
@@ -59,24 +60,45 @@ class JaxSteps:
         self.reload()
 
     def train(self, batch):
+        if self._synced:
+            self.reload()  # a callback may have assigned to the variables
         self._state, value = self._train(self._state, batch)
         return value
 
     def evaluate(self, batch):
+        if self._synced:
+            self.reload()
         trainable, fixed, _ = self._state
         return self._evaluate(trainable, fixed, batch)
 
+    def expected_memory(self, batch):
+        """Traces the step, which a training of this batch does anyway."""
+        found = most_held(of_jaxpr(self._train.trace(self._state, batch).jaxpr.jaxpr))
+        own = held(self.model, self.optimizer)
+        # The state on the device is a copy of the variables.
+        return {name: 2 * size for name, size in own.items()} | {"activations and gradients": found}
+
+    def program_key(self, batch):
+        return shape_of(batch)
+
     def learning_rate(self):
+        if self._synced:
+            return float(self.optimizer.learning_rate)
         slots = dict(zip(map(id, self._variables[2]), self._state[2], strict=True))
         self.optimizer.iterations.assign(jnp.copy(slots[id(self.optimizer.iterations)]))
         return float(self.optimizer.learning_rate)
 
     def sync(self):
+        """The variables then are the state, until the next step: what one assigns to them counts."""
+        if self._synced:
+            return
         for variables, values in zip(self._variables, self._state, strict=True):
             for variable, value in zip(variables, values, strict=True):
                 variable.assign(jnp.copy(value))
+        self._synced = True
 
     def reload(self):
+        self._synced = False
         self._state = tuple([jnp.copy(variable.value) for variable in variables] for variables in self._variables)
 
     @property

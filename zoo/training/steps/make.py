@@ -25,6 +25,8 @@ def make_steps(model, optimizer, loss):
     * `learning_rate() -> float`: of the coming update,
     * `sync()`: bring the variables of model and optimizer up to date, before one reads them,
     * `reload()`: the same in the other direction, after one assigned to them,
+    * `expected_memory(batch)`: an estimate of what a step holds, bytes by name,
+    * `program_key(batch)`: what the training program of this batch is compiled for,
     * `num_programs`: how many training programs have been compiled,
     * `model`, `optimizer`: what was given.
 

@@ -90,8 +90,16 @@ class SpanSteps:
 
     def reload(self):
         """As of `make_steps`; the spans, too, may be others now."""
-        self._trim()
-        self._retrace()
+        if self._trim():
+            self._retrace()
+        else:
+            self._steps.reload()
+
+    def expected_memory(self, batch):
+        return self._steps.expected_memory(batch)
+
+    def program_key(self, batch):
+        return (*self._steps.program_key(batch), *self.windows)
 
     @property
     def num_programs(self):

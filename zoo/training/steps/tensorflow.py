@@ -3,7 +3,8 @@
 import tensorflow as tf
 
 from zoo.training.metrics import token_sums
-from zoo.training.steps.inputs import call_settings, model_inputs
+from zoo.training.steps.inputs import call_settings, model_inputs, shape_of
+from zoo.training.steps.memory import held, most_held, of_graph
 from zoo.training.steps.rows import RowAdam
 
 
@@ -48,6 +49,16 @@ class TensorFlowSteps:
 
     def learning_rate(self):
         return float(self.optimizer.learning_rate)
+
+    def expected_memory(self, batch):
+        """Traces the step, which a training of this batch does anyway."""
+        graph = self.train.get_concrete_function(batch).graph
+        longest = max(length for array in batch.values() for length in array.shape[1:])
+        found = most_held(of_graph(graph, trips=longest))
+        return held(self.model, self.optimizer) | {"activations and gradients": found}
+
+    def program_key(self, batch):
+        return shape_of(batch)
 
     def sync(self):
         """Nothing to do: the programs update the variables in place."""

@@ -1,0 +1,64 @@
+"""`seqzoo train`: Ctrl-C ends with 130 and the command that goes on, and that command does."""
+
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from tests.house_rules import ROOT
+from tests.recipes.small import recipe
+from tools.cli import main
+from zoo import recipes, training
+
+
+@pytest.mark.parametrize(
+    ("step", "saved"),
+    [(0, "nothing of the training was saved yet"), (1234, "{out} is saved at step 1,234 of 9,999")],
+)
+def test_an_interrupted_training_says_how_to_go_on(tmp_path, monkeypatch, capsys, step, saved):
+    def interrupted(*args, **settings):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(recipes, "train", interrupted)
+    monkeypatch.setattr(training, "saved_step", lambda directory: step)
+    path, out = tmp_path / "my own.toml", tmp_path / "run"
+    (out / "checkpoint").mkdir(parents=True)
+    path.write_text(recipes.dumps(recipe(steps=9999)))
+    asked = ["train", str(path), "--out", str(out), "--set", "units=7"]
+    assert main(asked) == 130
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == (
+        f"seqzoo train: interrupted; {saved.format(out=out)}. Continue with: seqzoo {shlex.join(asked)} --resume"
+    )
+
+
+@pytest.mark.slow
+def test_ctrl_c_and_the_command_that_it_names(tmp_path):
+    (tmp_path / "mine.toml").write_text(recipes.dumps(recipe(steps=400, validate_every=200, log_every=1)))
+    command = [sys.executable, "-m", "tools.cli", "train", "mine.toml", "--set", "units=6"]
+    settings = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(ROOT)}, "text": True}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=_listening, **settings) as process:
+        for line in process.stderr:
+            if re.match(r"step [5-9]/400  loss", line):
+                process.send_signal(signal.SIGINT)
+                break
+        rest = process.stderr.read()
+    assert process.returncode == 130, rest
+    found = re.search(
+        r"interrupted; runs/small is saved at step (\d+) of 400\. Continue with: seqzoo (train mine.*--resume)", rest
+    )
+    assert found and training.saved_step(tmp_path / "runs/small") == int(found[1])
+    again = [*command[:3], *shlex.split(found[2]), "--set", "steps=400"]
+    done = subprocess.run(again, capture_output=True, timeout=600, **settings)
+    assert done.returncode == 0, done.stderr
+    first = re.search(r"step ([\d,]+)/400", done.stderr)
+    assert first[1] == found[1]
+    assert (tmp_path / "runs/small/model.keras").is_file()
+
+
+def _listening():
+    signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -1,0 +1,50 @@
+"""What a model of the zoo does when it is compiled, fitted and exported as Keras does it (docs/inside-keras.md)."""
+
+from keras import ops
+
+
+def reads_outputs(loss):
+    """Whether a loss reads what the model returns in training as it is, and not logits alone."""
+    return getattr(loss, "of_outputs", False)
+
+
+class InsideKeras:
+    """A mixin, before the Keras class.
+
+    A loss that is marked `of_outputs` (`zoo.training.ChunkedCrossEntropy`, `zoo.training.DepthAdaptiveLoss`) is given
+    whatever the model returns in training, a tuple or a dict; metrics then are those of the validation, because there
+    are no single logits in training to take them of.
+    """
+
+    @property
+    def returns_states(self):
+        """Whether the model was compiled with a loss that makes its logits itself, a part of them at a time."""
+        return getattr(getattr(self, "loss", None), "of_states", False)
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """As of Keras; see the class for a loss that is marked `of_outputs`."""
+        loss = getattr(self, "loss", None)
+        if not reads_outputs(loss):
+            return super().compute_loss(x, y, y_pred, sample_weight, training)
+        total = loss(y, y_pred, sample_weight=sample_weight)
+        return total + sum(ops.sum(each) for each in self.losses)
+
+    def compute_metrics(self, x, y, y_pred, sample_weight=None):
+        """As of Keras, where there are logits."""
+        if isinstance(y_pred, dict | tuple | list):
+            return self.get_metrics_result()
+        return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def export(self, filepath, format="tf_saved_model", **kwargs):
+        """Refused: Keras would write one call of the model, which for a model that writes texts is teacher forcing.
+
+        Raises:
+            ValueError: always; it names what to call instead.
+        """
+        raise ValueError(
+            f"{type(self).__name__}.export(format={format!r}) is not what a model of the zoo is exported with: Keras "
+            "would write the pass of training alone, without tokenizers and search, and without the check that every "
+            "file answers alike. Expected: serving.export.export(model, tokenizers, out, settings), which writes "
+            "SavedModel and ONNX (or `seqzoo export RUN`); docs/inside-keras.md shows it. For a single function of "
+            "your own, take keras.export.ExportArchive, or tf.saved_model.save of a tf.function."
+        )

@@ -1,0 +1,126 @@
+"""What a training step needs of memory, estimated before it is compiled.
+
+Weights and optimizer are counted. What lies between the inputs of a step and its new weights is found by walking
+through the traced step in its order: a result takes its bytes from the operation that makes it to the last one that
+reads it, and the most that is held at one time counts. XLA keeps less, where it computes a result inside the operation
+that reads it, and more, where it does several things at once; compilation itself, and what the process held before,
+come on top.
+"""
+
+from dataclasses import dataclass
+
+CALLS = ("closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "checkpoint", "jit", "pjit", "remat2")
+BODIES = ("body", "then_branch", "else_branch", "f")  # attributes of a TensorFlow operation that name functions
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of a traced step.
+
+    Args:
+        reads: the keys of what it reads.
+        makes: {key: bytes} of its results.
+        inside: the most bytes that it holds within itself, as a loop does.
+    """
+
+    reads: tuple
+    makes: dict
+    inside: int = 0
+
+
+def most_held(operations):
+    """The most bytes that the results of a list of `Operation`s take at one time."""
+    operations = list(operations)
+    last = {key: place for place, operation in enumerate(operations) for key in (*operation.makes, *operation.reads)}
+    released, now, most = {}, 0, 0
+    for place, operation in enumerate(operations):
+        now += sum(operation.makes.values())
+        most = max(most, now + operation.inside)
+        for key, size in operation.makes.items():
+            released[last[key]] = released.get(last[key], 0) + size
+        now -= released.pop(place, 0)
+    return most
+
+
+def held(model, optimizer):
+    """{"weights", "optimizer"} in bytes: what every step holds, whatever the batch."""
+    return {
+        "weights": sum(map(size_of, model.variables)),
+        "optimizer": sum(map(size_of, optimizer.variables)),
+    }
+
+
+def size_of(array):
+    """The bytes of what has a shape and a dtype; an unknown length counts as one."""
+    count = 1
+    for length in array.shape:
+        count *= length or 1
+    name = str(getattr(array.dtype, "name", array.dtype))
+    bits = "".join(letter for letter in name if letter.isdigit())
+    return count * max(int(bits or 8) // 8, 1)
+
+
+def of_jaxpr(jaxpr):
+    """The `Operation`s of a jaxpr, those of the functions that it calls among them."""
+    found = []
+    _walk(jaxpr, {}, (), found)
+    return found
+
+
+def _walk(jaxpr, names, scope, found):
+    """Append what a jaxpr does to `found`; returns the keys of its results, None of those that are literals."""
+
+    def key(variable):
+        literal = hasattr(variable, "val")
+        return None if literal else names.setdefault(id(variable), (*scope, id(variable)))
+
+    for number, equation in enumerate(jaxpr.eqns):
+        inner, reads = list(_inner(equation.params.values())), tuple(map(key, equation.invars))
+        if equation.primitive.name in CALLS and len(inner) == 1:
+            given = dict(zip(map(id, inner[0].invars), reads, strict=False))
+            results = _walk(inner[0], given, (*scope, number), found)
+            names.update(zip(map(id, equation.outvars), results, strict=False))
+            continue
+        makes = {key(variable): size_of(variable.aval) for variable in equation.outvars}
+        inside = max((most_held(of_jaxpr(each)) for each in inner), default=0)
+        found.append(Operation(tuple(read for read in reads if read), makes, inside))
+    return [key(variable) for variable in jaxpr.outvars]
+
+
+def _inner(values):
+    """The jaxprs among the parameters of an equation."""
+    for value in values:
+        if isinstance(value, tuple | list):
+            yield from _inner(value)
+        elif hasattr(value, "eqns"):
+            yield value
+        elif hasattr(value, "jaxpr"):
+            yield value.jaxpr
+
+
+def of_graph(graph, trips=1):
+    """The `Operation`s of a TensorFlow graph.
+
+    Args:
+        trips: how often the body of a loop runs, for what it puts into lists.
+    """
+    found = []
+    for operation in graph.get_operations():
+        makes = {tensor.name: _bytes(tensor) for tensor in operation.outputs}
+        lists = [tensor.name for tensor in operation.outputs if tensor.dtype.name == "variant"]
+        inside, attributes = 0, operation.node_def.attr
+        for body in (attributes[name].func.name for name in BODIES if name in attributes):
+            called = graph._get_function(body) if body else None
+            if called is not None:
+                inside = max(inside, most_held(of_graph(called.graph, trips)))
+                pushed = [each.inputs[1] for each in called.graph.get_operations() if each.type == "TensorListPushBack"]
+                if lists:
+                    makes[lists[-1]] = trips * sum(map(_bytes, pushed))
+        found.append(Operation(tuple(tensor.name for tensor in operation.inputs), makes, inside))
+    return found
+
+
+def _bytes(tensor):
+    """Of a tensor of numbers; the contents of lists are counted where they are put there, variables as weights."""
+    known = tensor.shape.rank is not None and tensor.dtype.name not in ("resource", "variant", "string")
+    return size_of(tensor) if known else 0
