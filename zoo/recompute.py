@@ -16,7 +16,7 @@ DRAWS = 1024  # random numbers that one pass may draw from one seed generator be
 
 
 def vjp(function, inputs, upstream):
-    """`(function(*inputs), gradients of the inputs)` for the gradient `upstream` of the output."""
+    """`(function(*inputs), gradients of the inputs)` for the gradients `upstream` of the outputs, one or a tuple."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
@@ -55,8 +55,11 @@ class Piece:
         layers: the layers that it calls; built.
 
     Raises:
-        ValueError: (when run) the function changes a variable (the statistics of a BatchNormalization) or adds a loss:
-            since it runs twice, both would be wrong.
+        ValueError: (when run) the function changes a variable (the statistics of a BatchNormalization): since it
+            runs twice, the change would be made twice.
+
+    Attributes:
+        adds_losses: whether layers added losses when it ran last.
     """
 
     def __init__(self, function, layers):
@@ -67,6 +70,7 @@ class Piece:
         others = [each for each in variables if id(each) not in drawn]
         self.trained = [each for each in others if each.trainable]
         self.fixed = [each for each in others if not each.trainable]
+        self.adds_losses = False
 
     def values(self):
         """`(trained, fixed)`: the present values of the variables. The seed generators then advance to other numbers.
@@ -79,7 +83,11 @@ class Piece:
         return trained, [*fixed, *seeds]
 
     def run(self, values, x, *sides):
-        """`function(x, *sides)` where the variables have these values."""
+        """`(function(x, *sides), loss)` where the variables have these values.
+
+        The loss is the sum of those that the layers added, a float32 scalar: an output like the other, so that it has
+        a gradient and whoever runs the piece can add it (`keras.layers.Layer.add_loss`).
+        """
         trained, fixed = values
         pairs = [*zip(self.trained, trained, strict=True), *zip([*self.fixed, *self.seeds], fixed, strict=True)]
         scope = keras.StatelessScope(pairs, collect_losses=True)
@@ -88,17 +96,22 @@ class Piece:
             output = self.function(x, *sides)
         pairs = zip(self.fixed, before, strict=True)
         changed = [each.path for each, value in pairs if scope.get_current_value(each) is not value]
-        if changed or scope.losses:
+        if changed:
             raise ValueError(
-                "A layer whose activations are recomputed must not change variables or add losses, because it runs "
-                f"twice. Received a layer that changes {changed} and adds {len(scope.losses)} losses. Take "
-                'activations="plain", or other layers.'
+                "A layer whose activations are recomputed must not change variables, because it runs twice. Received a "
+                f'layer that changes {changed}. Take activations="plain", or other layers.'
             )
-        return output
+        self.adds_losses = bool(scope.losses)
+        return output, sum((ops.cast(loss, "float32") for loss in scope.losses), ops.zeros((), "float32"))
+
+
+def each_output(upstream):
+    """The gradients of the outputs: TensorFlow hands over one after the other, JAX one tuple of them."""
+    return tuple(upstream[0]) if len(upstream) == 1 else upstream
 
 
 def checkpoint(piece, x, *sides):
-    """`piece(x, *sides)`, of which only the arguments are kept; its gradient computes the activations again."""
+    """`(output, loss)` of a piece, of which only the arguments are kept; its gradient computes the rest again."""
     trained, fixed = piece.values()
     count = 1 + len(sides)
 
@@ -106,15 +119,17 @@ def checkpoint(piece, x, *sides):
     def run(*given):
         record = []
         with recording(record):
-            output = piece.run((given[count:], fixed), *given[:count])
+            outputs = piece.run((given[count:], fixed), *given[:count])
 
-        def gradient(upstream, variables=()):
+        def gradient(*upstream, variables=()):
+            upstream = each_output(upstream)
+
             def again(*given):
                 with replaying(record):
                     return piece.run((given[count:], fixed), *given[:count])
 
-            return tuple(vjp(again, after([upstream], *given), upstream)[1])
+            return tuple(vjp(again, after([upstream[0]], *given), upstream)[1])
 
-        return output, gradient
+        return outputs, gradient
 
     return run(x, *sides, *trained)

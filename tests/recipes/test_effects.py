@@ -65,11 +65,6 @@ TOGETHER = [
         {"depth": {"layer": "reversible", "activations": "checkpoint"}, "feedforward": "product_key"},
         "layer",
     ),
-    (
-        "language_model",
-        {"depth": "reversible", "attention": {"layer": "adaptive_span", "dynamic": True}},
-        "attention.penalty = 0",
-    ),
     ("transformer", {"depth": "depth_adaptive", "attention": "lsh"}, 'attention = "multi_head" or "adaptive_span"'),
     ("tagger", {"block": "macaron", "hidden_units": 13}, "an even hidden_units; received .*hidden_units=13"),
     ("classifier", {"attention": "adaptive_span"}, "must be one of multi_head, lsh, .* reads in both directions"),

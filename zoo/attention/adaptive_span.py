@@ -220,6 +220,13 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         zeros = ops.zeros((batch, self.num_heads, entries, self.head_dim), dtype=self.compute_dtype)
         return {"keys": zeros, "values": zeros}
 
+    def append_to_cache(self, x, cache, seen=None, write_index=None):
+        """The cache of `step`, where nobody asks what the new positions see."""
+        cache = append(cache, *self.project(x).values(), write_index)
+        if write_index is not None:
+            return cache
+        return {name: leaf[:, :, -(self.window + 1) * ops.shape(x)[1] :] for name, leaf in cache.items()}
+
     def step(self, x, cache, seen=None, write_index=None):
         """One new position a beam, `x (batch, beams, units)`; see `MultiHeadAttention.step`.
 
@@ -229,11 +236,7 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
 
         Returns: `(output, cache)`.
         """
-        beams = ops.shape(x)[1]
-        new = self.project(x)
-        cache = append(cache, new["keys"], new["values"], write_index)
-        if write_index is None:
-            cache = {name: leaf[:, :, -(self.window + 1) * beams :] for name, leaf in cache.items()}
+        cache = self.append_to_cache(x, cache, seen, write_index)
         entries = ops.shape(cache["keys"])[2]
         if seen is None:
             distance = (entries - 1 - ops.arange(entries, dtype="int32"))[None, None, :]

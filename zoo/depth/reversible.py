@@ -7,7 +7,7 @@ from keras import ops
 from zoo.depth.stack import Stack
 from zoo.precision import wide
 from zoo.recall import recording, replaying
-from zoo.recompute import Piece, after, checkpoint, vjp
+from zoo.recompute import Piece, after, checkpoint, each_output, vjp
 from zoo.registry import register
 
 ACTIVATIONS = ("plain", "checkpoint", "reversible")
@@ -33,7 +33,7 @@ class ReversibleStack(Stack):
 
     Raises:
         ValueError: a block that cannot be undone, or an unknown `activations`; in training, unless "plain", a sub-layer
-            that changes its variables (BatchNormalization) or adds a loss.
+            that changes its variables (BatchNormalization).
 
     Example:
         >>> import numpy as np
@@ -64,12 +64,20 @@ class ReversibleStack(Stack):
         pieces = self._pieces(mask, memory_mask, causal, memory is not None, training)
         sides = () if memory is None else (wide(memory),)  # its gradient is a sum over the blocks
         streams = self._enter(x)
+        losses = []
         if training and self.activations == "reversible":
-            return self._finish(reversible(pieces, streams, sides))
-        keep = training and self.activations == "checkpoint"
-        for piece in pieces:
-            change = checkpoint(piece, streams[1], *sides) if keep else piece.function(streams[1], *sides)
-            streams = half_step(streams, change)
+            *streams, loss = reversible(pieces, streams, sides)
+            losses = [loss] if any(piece.adds_losses for piece in pieces) else []
+        elif training and self.activations == "checkpoint":
+            for piece in pieces:
+                change, loss = checkpoint(piece, streams[1], *sides)
+                streams = half_step(streams, change)
+                losses += [loss] if piece.adds_losses else []
+        else:
+            for piece in pieces:
+                streams = half_step(streams, piece.function(streams[1], *sides))
+        for loss in losses:
+            self.add_loss(loss)
         return self._finish(streams)
 
     def _enter(self, x):
@@ -117,7 +125,7 @@ def split(values, sizes):
 
 
 def reversible(pieces, streams, sides):
-    """The two streams behind all pieces; the gradient rebuilds what is before them.
+    """The two streams behind all pieces and the sum of their losses; the gradient rebuilds what is before them.
 
     It is one custom gradient for the whole stack: one for each piece would keep each piece's input.
     """
@@ -128,15 +136,17 @@ def reversible(pieces, streams, sides):
     @ops.custom_gradient
     def run(first, second, *rest):
         sides, trained = rest[:count], split(rest[count:], sizes)
-        records, last = [], (first, second)
+        records, last, loss = [], (first, second), ops.zeros((), "float32")
         for piece, values, (_, fixed) in zip(pieces, trained, held, strict=True):
             records.append([])
             with recording(records[-1]):
-                last = half_step(last, piece.run((values, fixed), last[1], *sides))
+                change, added = piece.run((values, fixed), last[1], *sides)
+            last, loss = half_step(last, change), loss + added
 
         def gradient(*upstream, variables=()):
-            # TensorFlow hands over one gradient for each output, JAX one tuple of them.
-            before, now = upstream[0] if len(upstream) == 1 else upstream  # of the streams (b, a + f(b)) behind a piece
+            before, now, of_the_loss = each_output(
+                upstream
+            )  # of the streams (b, a + f(b)) behind a piece, and the loss
             kept, changed = last
             side_gradients = [ops.zeros_like(side) for side in sides]
             found_values, ready = [None] * len(pieces), (now,)
@@ -144,10 +154,10 @@ def reversible(pieces, streams, sides):
 
                 def change(x, *others, index=index):
                     with replaying(records[index]):
-                        moved = pieces[index].run((others[count:], held[index][1]), x, *others[:count])
-                    return ops.cast(moved, x.dtype)
+                        moved, added = pieces[index].run((others[count:], held[index][1]), x, *others[:count])
+                    return ops.cast(moved, x.dtype), added
 
-                moved, found = vjp(change, after(ready, kept, *sides, *trained[index]), now)
+                (moved, _), found = vjp(change, after(ready, kept, *sides, *trained[index]), (now, of_the_loss))
                 found_values[index] = found[1 + count :]
                 pairs = zip(side_gradients, found[1 : 1 + count], strict=True)
                 side_gradients = [total + each for total, each in pairs]
@@ -157,6 +167,6 @@ def reversible(pieces, streams, sides):
             # the streams before the first piece are (kept, changed), their gradients (before, now)
             return (before, now, *side_gradients, *[each for found in found_values for each in found])
 
-        return last, gradient
+        return (*last, loss), gradient
 
     return run(*streams, *sides, *[value for trained, _ in held for value in trained])

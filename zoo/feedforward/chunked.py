@@ -25,7 +25,7 @@ class ChunkedFeedForward(ImplicitMasks, layers.Layer):
         chunks: number of parts.
 
     Raises:
-        ValueError: `chunks` is not a positive integer; in training, `feedforward` changes its variables or adds a loss.
+        ValueError: `chunks` is not a positive integer; in training, `feedforward` changes its variables.
 
     Example:
         >>> import numpy as np
@@ -74,7 +74,11 @@ class ChunkedFeedForward(ImplicitMasks, layers.Layer):
         """`feedforward` of one chunk, computed again for its gradient where there are several."""
         run = partial(self.feedforward, **settings)
         if settings["training"] and self.chunks > 1:
-            return checkpoint(Piece(run, [self.feedforward]), x)
+            piece = Piece(run, [self.feedforward])
+            output, loss = checkpoint(piece, x)
+            if piece.adds_losses:
+                self.add_loss(loss)
+            return output
         return run(x)
 
     def compute_output_shape(self, x_shape):

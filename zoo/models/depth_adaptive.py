@@ -34,6 +34,7 @@ class DepthAdaptiveTransformer(Transformer):
         dropout: on the sums of embeddings and positions.
         tied: whether the target embedding is the classifier of every depth.
         seed: of the dropout.
+        positions: (by keyword) as of `Transformer`.
 
     Raises:
         ValueError: as of `Transformer`, or a decoder without exits.
@@ -197,7 +198,15 @@ class DepthAdaptiveTransformer(Transformer):
         """Everything that has weights, but the rule of exit."""
         embeddings = {id(each): each for each in (self.source_embedding, self.target_embedding)}.values()
         norms = [norm for norm in self.decoder.norms if norm is not None]
-        return [*embeddings, self.encoder, *self.decoder.blocks, *norms, *self.classifiers]
+        return [
+            *embeddings,
+            self.source_positions,
+            self.positions,
+            self.encoder,
+            *self.decoder.blocks,
+            *norms,
+            *self.classifiers,
+        ]
 
     def get_config(self):
         return {**super().get_config(), "tied": self.tied}

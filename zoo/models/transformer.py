@@ -1,7 +1,7 @@
 """The Transformer: an encoder and a decoder of any blocks, between embeddings."""
 
 import keras
-from keras import ops
+from keras import ops, saving
 
 from zoo.composed import Composed
 from zoo.decoding.loop import BOS
@@ -11,6 +11,11 @@ from zoo.masks import length_mask, optional_mask
 from zoo.models import signatures
 from zoo.registry import register
 from zoo.seeds import shifted
+
+
+def _twin(layer):
+    """A layer of the same settings, with weights and a name of its own."""
+    return type(layer).from_config({**layer.get_config(), "name": f"source_{layer.name}"})
 
 
 @register
@@ -35,9 +40,11 @@ class Transformer(Composed, keras.Model):
         shared: one embedding matrix for source, target and output; the vocabularies are then one.
         dropout: on the sums of embeddings and positions.
         seed: of the dropout.
+        positions: a layer of `zoo.embeddings`; None is `SinusoidalPositions`. The source has one of the same settings
+            with weights of its own (`source_positions`). `LearnedPositions(n)` bound both texts to `n` tokens.
 
     Raises:
-        ValueError: the stacks' units differ, or `shared` with two vocabulary sizes.
+        ValueError: the stacks' units differ, `shared` with two vocabulary sizes, or `positions` that look ahead.
 
     Example:
         >>> import numpy as np
@@ -56,7 +63,16 @@ class Transformer(Composed, keras.Model):
     parts = ("encoder", "decoder")
 
     def __init__(
-        self, source_vocab_size, target_vocab_size, encoder, decoder, shared=False, dropout=0.1, seed=None, **kwargs
+        self,
+        source_vocab_size,
+        target_vocab_size,
+        encoder,
+        decoder,
+        shared=False,
+        dropout=0.1,
+        seed=None,
+        positions=None,
+        **kwargs,
     ):
         super().__init__(**kwargs)
         if encoder.units != decoder.units:
@@ -69,14 +85,20 @@ class Transformer(Composed, keras.Model):
                 "shared=True means one vocabulary for both sides. Received: source_vocab_size="
                 f"{source_vocab_size} and target_vocab_size={target_vocab_size}. Learn one on both sides."
             )
+        if positions is not None and not hasattr(positions, "at"):
+            raise ValueError(
+                "A Transformer's positions must not look ahead: expected SinusoidalPositions, LearnedPositions or "
+                f"AxialPositions, which depend on the place alone (`at`). Received: {type(positions).__name__}."
+            )
         self.sizes = source_vocab_size, target_vocab_size
         self.encoder, self.decoder, self.shared, self.rate, self.seed = encoder, decoder, shared, dropout, seed
         policy, units = self.dtype_policy, encoder.units
         self.target_embedding = TokenEmbedding(target_vocab_size, units, dtype=policy)
         own = None if shared else TokenEmbedding(source_vocab_size, units, dtype=policy)
         self.source_embedding = self.target_embedding if shared else own
-        self.source_positions = positions_before(encoder, policy)
-        self.positions = positions_before(decoder, policy)
+        self.places_by_itself = positions is None
+        self.source_positions = positions_before(encoder, policy) if positions is None else _twin(positions)
+        self.positions = positions_before(decoder, policy) if positions is None else positions
         self.source_drop = Dropout(dropout, seed=shifted(seed, 0), dtype=policy)
         self.target_drop = Dropout(dropout, seed=shifted(seed, 1), dtype=policy)
 
@@ -84,8 +106,9 @@ class Transformer(Composed, keras.Model):
         shape = (None, None, self.encoder.units)
         for layer in {id(each): each for each in (self.source_embedding, self.target_embedding)}.values():
             layer.build()
-        if not self.encoder.built:  # one that comes out of a file is built already
-            self.encoder.build(shape)
+        for layer in (self.source_positions, self.positions, self.encoder):
+            if not layer.built:  # one that comes out of a file is built already
+                layer.build(shape)
         if not self.decoder.built:
             self.decoder.build(shape, shape)
 
@@ -109,6 +132,12 @@ class Transformer(Composed, keras.Model):
 
     def start(self, memory, beams=1, max_length=None):
         """BOS for every beam `(batch, beams)`, and the state before it; see `zoo.depth.Stack.start`."""
+        bound = self.positions.max_positions
+        if bound and max_length and max_length > bound:
+            raise ValueError(
+                f"max_length={max_length} is too long: the model has positions for {bound} tokens of the target. "
+                f"Expected at most {bound}."
+            )
         batch = ops.shape(memory["mask"])[0]
         return ops.full((batch, beams), BOS, dtype="int32"), self.decoder.start(batch, beams, max_length)
 
@@ -130,4 +159,11 @@ class Transformer(Composed, keras.Model):
     def get_config(self):
         sizes = dict(zip(("source_vocab_size", "target_vocab_size"), self.sizes, strict=True))
         own = {"shared": self.shared, "dropout": self.rate, "seed": self.seed}
-        return {**super().get_config(), **sizes, **own}
+        given = None if self.places_by_itself else saving.serialize_keras_object(self.positions)
+        return {**super().get_config(), **sizes, **own, "positions": given}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        """Files of version 0.1.0 name no positions."""
+        positions = saving.deserialize_keras_object(config.get("positions"), custom_objects)
+        return super().from_config({**config, "positions": positions}, custom_objects)

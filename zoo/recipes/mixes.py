@@ -39,12 +39,6 @@ def _batch_norm(settings):
     return _layer(settings, "feedforward") == "product_key" and _own(settings, "feedforward", "query_norm") == "batch"
 
 
-def _penalised_dynamic_span(settings):
-    if _layer(settings, "attention") != "adaptive_span":
-        return False
-    return bool(_own(settings, "attention", "dynamic") and _own(settings, "attention", "penalty"))
-
-
 def _cannot_pass_by(settings):
     known = _layer(settings, "attention") in ("multi_head", "adaptive_span")
     return _layer(settings, "depth") == "depth_adaptive" and not known
@@ -66,12 +60,6 @@ MIXES = (
         "a reversible stack runs its blocks twice in a training step, and a product_key memory with batch norms would "
         "count each batch twice in its statistics",
         'feedforward.query_norm = "layer", or depth.activations = "plain"',
-    ),
-    Mix(
-        lambda settings: _recomputes(settings) and _penalised_dynamic_span(settings),
-        "a reversible stack runs its blocks twice in a training step, and the penalty of a dynamic span is a loss that "
-        "would be lost on the way",
-        'attention.dynamic = false, attention.penalty = 0, or depth.activations = "plain"',
     ),
     Mix(
         _cannot_pass_by,

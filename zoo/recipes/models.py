@@ -63,7 +63,7 @@ def _seq2seq(recipe, *sizes):
 
 def _transformer(recipe, *sizes):
     stacks = _stack(recipe), _stack(recipe, number=1, cross=True)
-    shared = {"shared": recipe.shared_vocabulary}
+    shared = {"shared": recipe.shared_vocabulary, "positions": make_layer(recipe, "positions")}
     if recipe.depth["layer"] == "depth_adaptive":
         return DepthAdaptiveTransformer(
             *sizes, *stacks, tied=recipe.depth.get("tied", True), **shared, **_dropout(recipe)
