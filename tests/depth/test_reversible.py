@@ -14,7 +14,7 @@ from tests.blocks.cases import make_block
 from tests.contracts import check_causal, length_mask, sequences
 from tests.elsewhere import ROOT
 from tests.gradients import unseen_weights
-from zoo.attention import AdaptiveSpanAttention, LSHAttention, MultiHeadAttention
+from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.attention.hashing import hash_vectors
 from zoo.blocks import Macaron, PreNorm
 from zoo.depth import ReversibleStack
@@ -242,12 +242,6 @@ class Statistics(layers.Layer):
         return self.layer(x, training=training)
 
 
-class Penalty(layers.Layer):
-    def call(self, x, training=None):
-        self.add_loss(ops.sum(x))
-        return x
-
-
 @pytest.mark.parametrize("activations", ["checkpoint", "reversible"])
 def test_what_cannot_run_twice_is_refused(activations):
     def stack(activations):
@@ -260,30 +254,6 @@ def test_what_cannot_run_twice_is_refused(activations):
     with pytest.raises(ValueError, match='(?s)changes.*moving_mean.*activations="plain"'):
         recomputing(X, training=True)
     assert stack("plain")(X, training=True).shape == X.shape
-
-
-@pytest.mark.parametrize("activations", ["checkpoint", "reversible"])
-@pytest.mark.parametrize("chunked", [False, True])
-def test_losses_that_layers_add_come_out_once_with_their_gradients(activations, chunked):
-    """Such as the penalty of an adaptive span: as of a stack that keeps its activations."""
-    found = {}
-    for each in ("plain", activations):
-        span = AdaptiveSpanAttention(6, 2, max_span=5, ramp=2, penalty=0.5, dynamic=True)
-        wide = FeedForward(6, 8)
-        wide = Statistics(Penalty()) if chunked else wide
-        stack = ReversibleStack([PreNorm(span, ChunkedFeedForward(wide, 2) if chunked else wide)], each)
-        stack(X, causal=True)
-        if found:
-            stack.set_weights(found["plain"][0])
-        with tf.GradientTape() as tape:
-            output = stack(X, causal=True, training=True)
-            losses = [ops.convert_to_numpy(loss) for loss in stack.losses]
-            total = ops.sum(output**2) + ops.sum(ops.stack(stack.losses))
-        gradients = tape.gradient(total, [weight.value for weight in stack.trainable_weights])
-        found[each] = stack.get_weights(), sum(losses), gradients
-    assert found[activations][1] == pytest.approx(found["plain"][1], rel=1e-5) and found["plain"][1] > 0
-    for one, other in zip(found[activations][2], found["plain"][2], strict=True):
-        np.testing.assert_allclose(one, other, rtol=2e-3, atol=2e-4)
 
 
 def test_settings_are_checked():
