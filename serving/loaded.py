@@ -97,6 +97,14 @@ class Loaded:
         """Ids of each text, without EOS."""
         return self.source.encode(listed(texts), out_type=int)
 
+    def decode(self, sequences):
+        """The text of each list of ids."""
+        try:
+            return self.target.decode(sequences)
+        except IndexError as error:  # only where no `vocabulary` in the manifest tells it earlier
+            name = self.manifest["tokenizer"].get("target", self.manifest["tokenizer"]["source"])
+            raise damaged(self.directory / name, f"it lacks a piece that a graph has written ({error})") from error
+
     def run(self, graph, inputs, precision=None):
         """Outputs by name; of `inputs` the graph takes what it knows.
 

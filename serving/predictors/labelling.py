@@ -27,15 +27,16 @@ class Classify:
         sequences = [[*ids, *self.loaded.end] for ids in self.loaded.encode(texts)]
         return [self._label(row["probabilities"]) for row in self.loaded.run_all(self.graph, sequences)]
 
-    def _check(self, probabilities):
-        if probabilities.shape[-1] != len(self.labels):
+    def _check(self, probabilities, expected):
+        """Compare the shape of an answer's probabilities with the one that kind and labels ask for."""
+        if probabilities.shape != expected:
             raise DamagedError(
-                f"{self.loaded.directory} is damaged: `labels` in its manifest are {len(self.labels)}, those of its "
-                f"graph {probabilities.shape[-1]}. Copy the artefact again, or export it again."
+                f"{self.loaded.directory} is damaged: by `kind` and `labels` in its manifest, probabilities have the "
+                f"shape {expected}; its graph gives {probabilities.shape}. Copy the artefact again, or export it again."
             )
 
     def _label(self, probabilities):
-        self._check(probabilities)
+        self._check(probabilities, (len(self.labels),))
         order = (-probabilities).argsort(kind="stable")
         ranked = {self.labels[index]: float(probabilities[index]) for index in order}
         return Label(*next(iter(ranked.items())), ranked)
@@ -77,7 +78,7 @@ class Tag(Classify):
         return [ids or unknown for ids in self.loaded.source.encode([text[start:end] for start, end in places])]
 
     def _tags(self, text, places, pieces, probabilities):
-        self._check(probabilities)
+        self._check(probabilities, (*probabilities.shape[:1], len(self.labels)))
         first, found = 0, []
         for (start, end), ids in zip(places, pieces, strict=True):
             best = int(probabilities[first].argmax())

@@ -28,7 +28,7 @@ class Generate:
         sequences = {number: [*sources[number], *self.loaded.end] for number in spoken}
         results = [self.result([("", 0.0)])] * len(sources)
         for number, found in self.write(sequences, beam, n_best, sampling).items():
-            texts_ = self.loaded.target.decode([ids for ids, _ in found])
+            texts_ = self.loaded.decode([ids for ids, _ in found])
             results[number] = self.result([(text, score) for text, (_, score) in zip(texts_, found, strict=True)])
         return results
 
@@ -121,7 +121,7 @@ class Continue(Generate):
         return [(float(row["log_probs"]), len(ids)) for row, ids in zip(found, sequences, strict=True)]
 
     def _read(self, prompt, ids, score, length):
-        before, whole = self.loaded.target.decode([prompt, prompt + ids[:length]])
+        before, whole = self.loaded.decode([prompt, prompt + ids[:length]])
         return whole[len(before) :], score
 
 

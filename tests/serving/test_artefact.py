@@ -268,6 +268,27 @@ def test_what_enters_a_graph_is_checked(artefact, inputs, message):
     assert not isinstance(caught.value, ServingError)
 
 
+def test_a_graph_for_words_is_none_for_texts(tmp_path):
+    """A forger may name it so: the answer is refused in words all the same."""
+    for kind, other in (("tag", "classify"), ("classify", "tag")):
+        artefact = fake_artefact.write(tmp_path / kind, kind)
+        change(artefact, kind=other, graphs={other: "model.onnx"})
+        with pytest.raises(DamagedError, match="by `kind` and `labels` in its manifest, probabilities have the shape"):
+            Runtime(artefact).run(["abc"])
+
+
+def test_pieces_that_a_tokenizer_lacks(artefact):
+    """An older manifest does not say how many there must be."""
+    loaded = Loaded(artefact, None, "float32", True)
+    with pytest.raises(DamagedError, match="target.spm is damaged.*lacks a piece that a graph has written"):
+        loaded.decode([[5, 10**6]])
+
+
+@pytest.mark.parametrize("kind", list(fake_artefact.KINDS))
+def test_no_texts_get_no_answers(tmp_path, kind):
+    assert Runtime(fake_artefact.write(tmp_path, kind)).run([]) == []
+
+
 def test_a_manifest_is_sealed(artefact):
     manifest = json.loads((artefact / "manifest.json").read_text()) | {"format": 2}
     manifest["manifest_sha256"] = digest_of(manifest)

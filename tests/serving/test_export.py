@@ -84,8 +84,12 @@ def test_a_language_models_step_reads_no_memory(artefacts):
 
 
 def test_it_still_verifies_after_it_was_moved(artefacts, tmp_path):
-    moved = shutil.copytree(artefacts("tag"), tmp_path / "elsewhere")
-    assert verify(moved)["max_abs_diff"] <= 1e-4
+    moved, lines = shutil.copytree(artefacts("tag"), tmp_path / "elsewhere"), []
+    (moved / "saved_model" / "more.txt").touch()
+    report = verify(moved, log=lines.append)
+    assert report["max_abs_diff"] <= 1e-4
+    assert report["extra"] == ["saved_model/more.txt"]
+    assert any("manifest.json does not list saved_model/more.txt" in line for line in lines)
 
 
 @pytest.mark.slow

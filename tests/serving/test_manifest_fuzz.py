@@ -13,9 +13,10 @@ import pytest
 
 from serving.artefact import read_manifest
 from serving.errors import DamagedError, ServingError
-from serving.manifest_format import digest_of
+from serving.manifest_format import digest_of, json_schema
 from serving.onnx.requirements import requirements
 from serving.runtime import Runtime
+from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 from tools import cli
 
@@ -24,7 +25,22 @@ MUTATIONS = 150  # of each kind, for each of the readers
 TEXTS = ["abc", "", "a1 b2"]
 VALUES = (
     *(None, True, False, 0, -1, 1, 2, 7, 2**63, 10**400, 0.5, -0.0, 1e308, float("nan"), float("inf"), float("-inf")),
-    *("", " ", "x", "0", "1", "-1", "../x", "/etc/passwd", "a\x00b", "\ud800", "ﬀ\u202e", "model.onnx", "9" * 5000),
+    *(
+        "",
+        " ",
+        "x",
+        "0",
+        "1",
+        "-1",
+        "../x",
+        "/etc/passwd",
+        "a\x00b",
+        "\ud800",
+        "ﬀ\u202e",
+        "model.onnx",
+        "9" * 5000,
+        *KINDS,
+    ),
     *([], {}, [None], [[]], [0], ["x", "x"], {"": None}, {"x": "x"}, {"../x": "0" * 64}, {"1": "source.spm"}),
 )
 
@@ -229,3 +245,10 @@ def test_an_artefact_of_the_format_before_still_answers(artefacts):
             assert (found["format"], found["texts"], found["onnx"], found["sizes"]) == (1, [], {}, {})
         finally:
             (artefact / "manifest.json").write_bytes(original)
+
+
+def test_the_json_schema_in_the_docs_is_that_of_the_reader():
+    """`python -m serving.manifest_format > docs/manifest.schema.json` writes it."""
+    stored = json.loads((ROOT / "docs" / "manifest.schema.json").read_text(encoding="utf-8"))
+    assert stored == json_schema()
+    assert set(stored["properties"]) >= {"format", "files", "sizes", "onnx", "graphs", "max_input"}
