@@ -62,6 +62,7 @@ WITHOUT_FRAMEWORK = (
     "tools/bench.py",
     "tools/calm.py",
     "tools/cli.py",
+    "tools/counts.py",
     "tools/list.py",
     "tools/run.py",
 )

@@ -2,19 +2,22 @@
 
 import json
 import sys
+from pathlib import Path
 
 from serving.artefact import read_manifest, resolve
 from serving.int8 import ROUNDS, medians
 from serving.runtime import Runtime
 from serving.sessions import PRECISIONS, graph_file
 
+from .counts import positive
+
 
 def add_arguments(parser):
     parser.add_argument("directory", metavar="DIR", help="an artefact, NAME/VERSION, or a folder that holds one")
     parser.add_argument("--file", help="texts to use, one per line (default: the artefact's examples)")
-    parser.add_argument("--batch", type=int, action="append", metavar="N", help="repeatable; default: 1 and 32")
-    parser.add_argument("--threads", type=int, default=1, metavar="N", help="default: 1")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="N", help=f"default: {ROUNDS}")
+    parser.add_argument("--batch", type=positive, action="append", metavar="N", help="repeatable; default: 1 and 32")
+    parser.add_argument("--threads", type=positive, default=1, metavar="N", help="default: 1")
+    parser.add_argument("--rounds", type=positive, default=ROUNDS, metavar="N", help=f"default: {ROUNDS}")
     parser.add_argument("--json", action="store_true", help="print the rows as one JSON list")
 
 
@@ -22,8 +25,6 @@ def main(args):
     directory = resolve(args.directory)
     texts = _texts(directory, args.file)
     batches = args.batch or [1, 32]
-    if min(batches) < 1 or args.rounds < 1:
-        raise ValueError(f"--batch and --rounds must be at least 1; received {batches} and {args.rounds}.")
     held = read_manifest(directory)["files"]
     runtimes = {name: Runtime(directory, precision=name, threads=args.threads) for name in PRECISIONS}
     rows = []
@@ -46,8 +47,10 @@ def _texts(directory, path):
     if path is None:
         texts = read_manifest(directory).get("texts", [])
     else:
-        with open(path, encoding="utf-8") as file:
-            texts = file.read().split("\n")
+        try:
+            texts = Path(path).read_text(encoding="utf-8").split("\n")
+        except OSError as error:
+            raise ValueError(f"cannot read {path}: {error.strerror}.") from error
     texts = [text for text in texts if text.strip()]
     if not texts:
         raise ValueError(f"{path or directory} holds no text to measure with. Give some with --file.")

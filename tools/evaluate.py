@@ -5,6 +5,8 @@ import sys
 import time
 from pathlib import Path
 
+from .counts import positive
+
 RECORD = "scores.json"
 SHOWN = ("sentences", "labels", "accuracy", "characters", "nats_per_character", "token_accuracy")
 
@@ -13,9 +15,9 @@ def add_arguments(parser):
     parser.add_argument("run", metavar="RUN", help="a run directory of `seqzoo train`")
     parser.add_argument("--data", metavar="DIR", help="directory of the corpus, unless it is generated")
     parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
-    parser.add_argument("--beam", type=int, metavar="N", help="beam width of a search (default: the recipe's)")
+    parser.add_argument("--beam", type=positive, metavar="N", help="beam width of a search (default: the recipe's)")
     parser.add_argument(
-        "--limit", type=int, metavar="N", help="only the first N sentences (characters of a running text)"
+        "--limit", type=positive, metavar="N", help="only the first N sentences (characters of a running text)"
     )
     parser.add_argument("--json", action="store_true", help="print the scores as one JSON object")
     parser.add_argument(

@@ -1,18 +1,21 @@
 """`seqzoo export`: a finished run -> an artefact directory."""
 
 import json
+import os
 import sys
 from pathlib import Path
+
+from .counts import positive
 
 
 def add_arguments(parser):
     parser.add_argument("run", metavar="RUN", help="a finished training run")
     parser.add_argument("--out", default="artefacts", metavar="DIR", help="where artefacts live; default: artefacts")
     parser.add_argument("--name", help="name of the artefact; default: the recipe's")
-    parser.add_argument("--version", type=int, help="a positive integer; default: the next one")
+    parser.add_argument("--version", type=positive, metavar="N", help="a positive integer; default: the next one")
     parser.add_argument(
         "--beam",
-        type=int,
+        type=positive,
         action="append",
         metavar="K",
         help="a beam width to write a graph for, repeatable; the first is the default; default: the recipe's, or 1 for "
@@ -30,6 +33,7 @@ def main(args):
 
     run = Path(args.run)
     recipe = check_run(run)
+    check(args, args.name or recipe.name)
     if args.data or args.split:
         check_data(recipe, (args.split or corpora.last_split(recipe),), args.data)
 
@@ -65,6 +69,25 @@ def main(args):
     else:
         print(path)
     return 0
+
+
+def check(args, name):
+    """Refuse, before TensorFlow is imported, what `serving.export` would refuse after it.
+
+    Raises:
+        ValueError: a name that is a path, a version that exists, or another backend than TensorFlow.
+    """
+    if name in ("", ".", "..") or Path(name).name != name:
+        raise ValueError(f"--name is the name of a folder in --out; received {name!r}, which is a path.")
+    final = Path(args.out) / name / str(args.version)
+    if args.version and final.exists():
+        raise ValueError(f"{final} exists. Choose another --version, or leave it out for the next one.")
+    backend = os.environ.get("KERAS_BACKEND", "tensorflow")
+    if backend != "tensorflow":
+        raise ValueError(
+            f"Export needs the tensorflow backend; KERAS_BACKEND is {backend}. Set KERAS_BACKEND=tensorflow: a model "
+            "trained on another backend loads there."
+        )
 
 
 def examples(recipe, tokenizer, count=5):

@@ -1,0 +1,169 @@
+"""Every command, recipe and piece of output on the pages: run from an empty folder, as a reader pastes it.
+
+Training takes hours as it stands on the pages, so a stand-in for `seqzoo` adds the settings of `TINY` to `seqzoo train`
+and changes nothing else. The folder that the pages call DIR holds a corpus of a few lines.
+"""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+from tests.house_rules import ROOT
+from tests.pages.blocks import PAGES, blocks
+from tests.serving import fake_artefact
+from tools import cli
+from zoo import recipes
+
+SHELL = [(block, command) for page in PAGES for block in blocks(page, "shell") for command in block.commands]
+SEQZOO = [(str(block), command) for block, command in SHELL if "seqzoo " in command]
+README = {block.commands[0].split(" -")[0]: block for block in blocks(ROOT / "README.md", "shell")}
+ANSWERS, PIPELINE = '.venv/bin/seqzoo run build/demo "the 3rd of March 1999" "8 мая 1945 г."', "seqzoo list"
+EVERY = "steps=2 validate_every=1 warmup=0 batch_size=4"
+SMALL = f"{EVERY} num_buckets=1 max_output_length=6 units=8"
+TEXT = f"{EVERY} source_vocab_size=30 hidden_units=16"
+TINY = {  # recipe -> settings under which it trains in seconds
+    "multi30k-de-en-gru-additive": f"{SMALL} source_vocab_size=40 target_vocab_size=40",
+    "multi30k-de-en-transformer-pre-norm": f"{SMALL} source_vocab_size=40 num_heads=2 hidden_units=16 num_layers=1",
+    "tinyshakespeare-transformer-macaron": f"{TEXT} context=16 units=8 num_heads=2 num_layers=1",
+    "duplication-reformer": f"{EVERY} train_size=40 valid_size=8 test_size=8 units=8 num_heads=2 hidden_units=16",
+    "gutenberg-9-reformer": f"{TEXT} context=128 units=8 num_heads=2 num_layers=1",
+    "mine.toml": f"{TEXT} context=128 units=8 num_heads=2 num_layers=2",
+}
+ELSEWHERE = {  # what no test here runs -> the test that does, or why none does
+    "make demo": "tests/tools/test_calm.py runs the demo on tiny settings; .ci/run has the whole of it as a slow test",
+    "make test": "this is it",
+    "make test-slow": "this is it",
+    "make lint": ".ci/run",
+    ".ci/run": "it runs every test, this one, too",
+    "pip install": "tests/tools/test_own.py installs the wheel, and .ci/run each of the extras",
+    ".venv/bin/pip install": "see pip install",
+    "python benchmarks": "they take hours",
+}
+
+
+def test_every_block_is_of_a_kind_that_is_tested():
+    for page in PAGES:
+        for block in blocks(page):
+            assert block.kind in ("python", "toml", "shell", "json", "formula"), f"{block} is marked {block.kind!r}"
+            if block.kind == "formula":
+                assert page.parent.name == "zoo" and "seqzoo" not in block.text, f"what is {block}?"
+
+
+@pytest.mark.parametrize(("block", "command"), SEQZOO, ids=[f"{block}-{line[:40]}" for block, line in SEQZOO])
+def test_a_seqzoo_command_is_right_use(block, command):
+    words = shlex.split(command.partition(" < ")[0])
+    args = cli.parse(words[1:])  # an unknown command or option exits
+    if words[1] == "train" and not args.recipe.endswith(".toml"):
+        recipes.load(args.recipe, args.set)
+
+
+def test_other_commands_exist():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    targets = [line.partition(":")[0] for line in (ROOT / "Makefile").read_text(encoding="utf-8").splitlines()]
+    for block, command in SHELL:
+        if "seqzoo " in command:
+            continue
+        assert command.startswith(tuple(ELSEWHERE)), f"{block}: no test runs {command!r}"
+        if command.startswith("make "):
+            assert command.split()[1] in targets, block
+        for word in shlex.split(command):
+            if word.startswith(".["):
+                assert set(word[2:-1].split(",")) <= extras.keys(), block
+            if word.endswith((".txt", ".py")) or word == ".ci/run":
+                assert (ROOT / word).is_file(), block
+
+
+def paste(text, folder):
+    """Run a block in a shell, in a folder where `seqzoo` and `.venv/bin/seqzoo` are this checkout's."""
+    program = folder / ".venv" / "bin" / "seqzoo"
+    program.parent.mkdir(parents=True)
+    program.write_text(
+        f"#!{sys.executable}\nimport sys\nsys.path[:1] = [{str(ROOT)!r}]\nfrom tools.cli import main\ntiny = {TINY!r}\n"
+        "if sys.argv[1] == 'train':\n    for setting in tiny[sys.argv[2]].split():\n"
+        "        sys.argv += ['--set', setting]\nsys.exit(main())\n"
+    )
+    program.chmod(0o755)
+    environment = os.environ | {"PATH": f"{program.parent}{os.pathsep}{os.environ['PATH']}", "PYTHONPATH": ""}
+    done = subprocess.run(["bash", "-e"], input=text, cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def write_corpus(folder):
+    """What the recipes of the pages read."""
+    folder.mkdir()
+    for split, count in (("train", 40), ("val", 6), ("test_2016_flickr", 12)):
+        words = [("ein Hund", "a dog"), ("zwei Katzen", "two cats"), ("im Schnee", "in the snow")]
+        chosen = [[words[number % 3], words[number * number % 3]] for number in range(count)]
+        for side, suffix in enumerate(("de", "en")):
+            lines = (" ".join(pair[side] for pair in row) + " .\n" for row in chosen)
+            (folder / f"{split}.{suffix}").write_text("".join(lines), encoding="utf-8")
+    (folder / "input.txt").write_text("To be, or not to be.\n" * 300)
+    return folder
+
+
+def test_the_artefact_of_the_demo_answers(tmp_path):
+    fake_artefact.write(tmp_path / "build" / "demo" / "dates" / "1")
+    out = paste(README[ANSWERS].text, tmp_path).splitlines()
+    assert len(out) == 3 and len(json.loads(out[2])["n_best"]) == 3
+    assert (tmp_path / "map.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.slow
+def test_from_a_corpus_to_a_server(tmp_path):
+    write_corpus(tmp_path / "DIR")
+    (tmp_path / "german.txt").write_text("ein Hund im Schnee .\n\nzwei Katzen .\n", encoding="utf-8")
+    out = paste(README[PIPELINE].text, tmp_path)
+    assert "runs/de-en: 2 steps in " in out and "is whole: largest difference" in out
+    english = (tmp_path / "english.txt").read_text(encoding="utf-8").split("\n")
+    assert len(english) == 4 and english[1] == english[3] == ""
+    assert (tmp_path / "lengths.png").read_bytes().startswith(b"\x89PNG")
+
+
+TRAINED = {command for _, command in SEQZOO if command.startswith("seqzoo train")} - set(README[PIPELINE].commands)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", sorted(TRAINED))
+def test_what_the_pages_train_trains(command, tmp_path, monkeypatch, capsys):
+    write_corpus(tmp_path / "DIR")
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(command)[1:]
+    settings = [word for setting in TINY[words[1]].split() for word in ("--set", setting)]
+    assert cli.main([*words, *settings]) == 0
+    assert ": 2 steps in " in capsys.readouterr().out
+
+
+RECIPES = [block for page in PAGES for block in blocks(page, "toml")]
+
+
+@pytest.mark.parametrize("block", RECIPES, ids=str)
+def test_a_recipe_saved_in_an_empty_folder_is_one(block, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(block.text, encoding="utf-8")
+    settings = tomllib.loads(block.text)
+    recipe = recipes.load("mine.toml")
+    assert recipe.name == settings["name"] and all(
+        getattr(recipe, slot).items() >= table.items() for slot, table in settings.items() if isinstance(table, dict)
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", RECIPES, ids=str)
+def test_a_recipe_saved_in_an_empty_folder_trains(block, tmp_path):
+    (tmp_path / "mine.toml").write_text(block.text, encoding="utf-8")
+    write_corpus(tmp_path / "DIR")
+    out = paste("seqzoo train mine.toml --data DIR\n", tmp_path)
+    assert ": 2 steps in " in out and (tmp_path / "runs" / "novels-with-memory" / "model.keras").is_file()
+
+
+def test_links_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:|#)([^)]+)\)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"

@@ -1,0 +1,87 @@
+"""Wrong use of every command is told at once: no framework is imported to find it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.house_rules import ROOT
+from tests.recipes.small import recipe
+from tests.serving import fake_artefact
+from zoo import recipes
+
+FRAMEWORKS = ("keras", "tensorflow", "jax", "torch", "tensorflow_text", "matplotlib")
+PROGRAM = """
+import contextlib, io, json, sys, time
+from tools.cli import main
+found = []
+for words in json.load(sys.stdin):
+    error, start = io.StringIO(), time.perf_counter()
+    with contextlib.redirect_stderr(error), contextlib.redirect_stdout(error):
+        try:
+            status = main(words)
+        except SystemExit as stop:
+            status = stop.code
+    imported = [name for name in FRAMEWORKS if name in sys.modules]
+    found.append([status, error.getvalue(), time.perf_counter() - start, imported])
+print(json.dumps(found))
+"""
+CASES = [
+    ("train", "there", "unknown recipe 'there'"),
+    ("train", "dates-gru-additive --set unit=3", "unknown setting 'unit'. Did you mean 'units'?"),
+    ("train", "dates-gru-additive --set units=many", "units must be int"),
+    ("train", "dates-gru-additive --set steps", "expected key=value"),
+    ("train", "multi30k-de-en-gru-dot", "name their directory"),
+    ("train", "multi30k-de-en-gru-dot --data nowhere", "nowhere"),
+    ("train", "nothing.toml", "there is no recipe"),
+    ("train", "dates-gru-additive --out run", "holds a run already"),
+    ("train", "dates-gru-additive --steps 3", "unrecognized arguments: --steps"),
+    ("evaluate", "nowhere", "is not a finished run"),
+    ("evaluate", "run", "it lacks model.keras"),
+    ("evaluate", "run --beam 0", "argument --beam: expected a whole number of at least 1, received '0'"),
+    ("evaluate", "run --limit -3", "--limit: expected"),
+    ("export", "nowhere", "is not a finished run"),
+    ("export", "finished --version 0", "--version: expected a whole number of at least 1"),
+    ("export", "finished --out . --name echo --version 1", "echo/1 exists. Choose another --version"),
+    ("export", "finished --name ../up", "--name is the name of a folder in --out; received '../up'"),
+    ("export", "finished --beam 2.5", "--beam: expected a whole number"),
+    ("verify", "nowhere", "there is no such directory"),
+    ("verify", "run", "It is a training run: export it"),
+    ("run", "nowhere text", "there is no such directory"),
+    ("run", "echo text --beam two", "invalid int value"),
+    ("run", "echo text --plot-attention map.txt", "received map.txt"),
+    ("bench", "echo --file nowhere.txt", "cannot read nowhere.txt: No such file"),
+    ("bench", "echo --batch 0", "--batch: expected a whole number"),
+    ("plot", "pie run --out x.png", "invalid choice: 'pie'"),
+    ("plot", "training run", "the following arguments are required: --out"),
+    ("plot", "training run --out x.bmp", "received x.bmp"),
+    ("list", "--no-such-option", "unrecognized arguments: --no-such-option"),
+    ("bogus", "", "invalid choice: 'bogus'"),
+]
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory):
+    """What each of the cases came to; one process for all, so that the first import of a framework would show."""
+    home = tmp_path_factory.mktemp("wrong")
+    fake_artefact.write(home / "echo" / "1")
+    for name, files in (("run", []), ("finished", ["model.keras", "source.spm", "target.spm", "labels.json"])):
+        (home / name).mkdir()
+        (home / name / "recipe.toml").write_text(recipes.dumps(recipe()))
+        for file in files:
+            (home / name / file).touch()
+    code = PROGRAM.replace("FRAMEWORKS", repr(FRAMEWORKS))
+    given = json.dumps([[command, *words.split()] for command, words, _ in CASES])
+    program = [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{code}"]
+    done = subprocess.run(program, cwd=home, input=given, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return dict(zip(CASES, json.loads(done.stdout), strict=True))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case[:2]))
+def test_it_is_told_at_once(told, case):
+    status, said, seconds, imported = told[case]
+    assert (status, imported) == (2, []), said
+    assert case[2] in said
+    assert seconds < 5  # a framework takes longer on a machine on which this does
