@@ -46,7 +46,7 @@ def test_a_mean_of_ones_is_1(policy, time, masked):
 def test_a_star_begins_with_the_mean(policy, time, monkeypatch):
     """Its blocks out of the way, a summary is the mean and the maximum of the positions."""
     stack = make_star_stack(1, 4, 1)
-    stack(ops.ones((1, 2, 4), policy))
+    stack.build((None, None, 4))
     monkeypatch.setattr(type(stack.blocks[0]), "call", lambda self, states, x, relay, mask=None, **_: (states, relay))
     x, mask = ops.ones((1, time, 4), policy), np.ones((1, time), bool)
     assert number(stack(x, summary=True)) == number(stack(x, mask=mask, summary=True)) == 2.0
@@ -110,7 +110,7 @@ def test_long_sentences_and_long_words(policy):
     vector = np.asarray(sentences.matrix)[1] * np.asarray(sentences.masks)[0]
     np.testing.assert_allclose(np.asarray(ops.cast(received, "float32"))[0, 0], 3_001 * 2 * vector, rtol=0.03)
     spelled = SpelledEmbedding(3, 4, features=1, buckets=2)
-    spelled.spell(np.zeros((3, 1), "int32"), np.array([1, 0, 0]))
+    spelled.set_features(np.zeros((3, 1), "int32"), np.array([1, 0, 0]))
     vector = np.asarray(spelled.matrix)[1] + np.asarray(spelled.spelling)[0]
     received = np.asarray(ops.cast(spelled(ids), "float32"))[0, 0]
     np.testing.assert_allclose(received, vector * (4 * 3_001) ** 0.5, rtol=0.03, atol=0.1)

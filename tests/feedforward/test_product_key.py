@@ -12,7 +12,7 @@ from tests.contracts import length_mask, sequences
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.depth import ReversibleStack, Stack
-from zoo.feedforward import ProductKeyMemory
+from zoo.feedforward import ChunkedFeedForward, ProductKeyMemory
 from zoo.feedforward.product_key import memory_usage, product_top_k
 
 ROWS = ((1, 7), (2, 4), (3, 0))
@@ -217,3 +217,27 @@ def test_mixed_precision_selects_in_float32_and_casts_no_table():
 def test_settings_are_checked(changed, message):
     with pytest.raises(ValueError, match=message):
         made(**changed)
+
+
+@pytest.mark.parametrize("wrap", [lambda memory: memory, lambda memory: ChunkedFeedForward(memory, 1)])
+def test_padding_stays_out_of_the_statistics_however_the_mask_comes(wrap):
+    """Explicit or attached to the input by Keras, alone or in one chunk: the batch norm sees what is valid alone."""
+    x = np.random.default_rng(0).normal(size=(2, 5, 6)).astype("float32")
+    mask = np.arange(5) < np.array([[5], [3]])
+    x[~mask] = 0.0
+    means = []
+    for form in ("explicit", "implicit", "alone"):
+        memory = ProductKeyMemory(6, num_keys=5, num_heads=2, k=3, query_dim=4, seed=1)
+        memory.build((None, None, 6))
+        memory.query_projection.kernel.assign(np.random.default_rng(1).normal(size=(6, 8)))
+        memory.query_projection.bias.assign(np.full(8, 3.0))  # so that padding has a mean of its own
+        layer = wrap(memory)
+        if form == "explicit":
+            layer(x, mask=mask, training=True)
+        elif form == "implicit":
+            layer(keras.layers.Masking()(x), training=True)
+        else:
+            layer(x[mask][None], training=True)
+        means.append(ops.convert_to_numpy(memory.norm.moving_mean))
+    np.testing.assert_allclose(means[0], means[2], atol=1e-6)
+    np.testing.assert_allclose(means[1], means[2], atol=1e-6)
