@@ -80,9 +80,11 @@ class Graphs:
             if names_files(content):
                 raise ValueError("it keeps tensors in other files, which no graph of an artefact does")
             options = session_options(self.threads)
-            return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+            session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime's errors share no base but Exception
             raise damaged(path, error) from error
+        session._model_bytes = None  # it keeps them for another provider to start from: as much memory again
+        return session
 
 
 def check_version(path, oldest, installed=onnxruntime.__version__):

@@ -58,8 +58,11 @@ def test_empty_slots_are_no_hypotheses(artefact):
     ]
 
 
-def test_no_texts_no_results(artefact):
-    assert Runtime(artefact).run([]) == []
+def test_no_session_keeps_the_bytes_of_its_file(artefact):
+    runtime = Runtime(artefact)
+    runtime.run(["abc"])
+    (session,) = runtime._predictor.loaded.graphs._sessions.values()
+    assert not [name for name, value in vars(session).items() if isinstance(value, (bytes, bytearray, memoryview))]
 
 
 def test_attention_follows_the_output(artefact):
