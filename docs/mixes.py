@@ -1,0 +1,101 @@
+"""Writes the page of all mixes of attention, feed-forward, block, depth and model: `python docs/mixes.py`.
+
+A mix is what a recipe may ask for. Whether it is built is what the check of a recipe says (`zoo.recipes.make`), which
+needs no Keras; tests/recipes/test_mixes.py builds those that pass, and compares the page with this.
+"""
+
+import itertools
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "zoo" / "mixes.md"
+sys.path.insert(0, str(ROOT))
+
+from zoo.recipes import make  # noqa: E402
+from zoo.recipes.files import settled  # noqa: E402
+from zoo.recipes.layers import BLOCKS, LAYERED, SLOTS  # noqa: E402
+
+DATA = {"transformer": "reversal", "language_model": "text", "classifier": "trec", "tagger": "tagged"}
+SIGNS = "abcdefgh"
+HEAD = """# What goes with what
+
+Every recipe of a layered model chooses an attention, a feed-forward layer, a block and a depth. That makes {total}
+mixes; {built} of them are built, and {refused} are refused, with the reason, before anything is read.
+`python docs/mixes.py` writes this page from the tables that check a recipe. A quick test compares it and builds some of
+the mixes, a slow one all of them; for a sample of 60, which each release draws anew, another slow test takes a gradient
+step, saves and loads the model, and exports it as a SavedModel and to ONNX.
+
+The settings of each layer are their defaults here. Others may build what is refused: a `product_key` memory with
+`query_norm = "layer"` goes into a reversible stack.
+
+In the tables, ● is built, and a letter is the reason for which a mix is refused:
+
+"""
+
+
+def mixes():
+    """All `(model, depth, block, attention, feedforward)`."""
+    choices = [list(dict.fromkeys(name for model in LAYERED for name in SLOTS[slot][model])) for slot in SLOTS]
+    attention, feedforward, depth, _ = choices
+    return list(itertools.product(LAYERED, depth, BLOCKS, attention, feedforward))
+
+
+def recipe_of(mix, **changes):
+    """The recipe that asks for a mix.
+
+    Raises:
+        ValueError: it is refused.
+    """
+    model, depth, block, attention, feedforward = mix
+    base = {"name": "mix", "system": "mix", "task": "mix", "description": "A mix.", "data": DATA[model], "model": model}
+    slots = {"depth": depth, "block": block, "attention": attention, "feedforward": feedforward}
+    return make(settled([base | changes, slots]))
+
+
+def reason(mix):
+    """Why a mix is refused, in one sentence; None where it is built."""
+    try:
+        recipe_of(mix)
+        return None
+    except ValueError as error:
+        found = re.sub(r"^recipe '\w+': ", "", str(error))
+    star = re.search(r"depth = 'star' has blocks of its own, which leave no place for it", found)
+    if star:
+        return (
+            '`depth = "star"` has blocks of its own: another attention, feed-forward layer or block has no place in it'
+        )
+    wrong = re.match(r"(\w+) of a (\w+) must be .* received '(\w+)'\.(?: The reason: (.*)\.)?$", found)
+    if wrong:
+        return f'{wrong[4]} (`{wrong[1]} = "{wrong[3]}"`)'
+    return re.sub(r"; received .*", "", found)
+
+
+def page():
+    """The text of the page."""
+    verdicts = {mix: reason(mix) for mix in mixes()}
+    reasons = list(dict.fromkeys(why for why in verdicts.values() if why))
+    signs = dict(zip(reasons, SIGNS, strict=False))
+    built = sum(why is None for why in verdicts.values())
+    parts = [HEAD.format(total=len(verdicts), built=built, refused=len(verdicts) - built)]
+    parts += [f"- **{signs[why]}**: {why}.\n" for why in reasons]
+    columns = list(dict.fromkeys(mix[3:] for mix in verdicts))
+    for model in LAYERED:
+        parts.append(f"\n## {model}\n\n| depth, block | {' | '.join('<br>'.join(each) for each in columns)} |\n")
+        parts.append(f"|---|{'---|' * len(columns)}\n")
+        for row in dict.fromkeys(mix[1:3] for mix in verdicts):
+            cells = (verdicts[(model, *row, *column)] for column in columns)
+            marks = " | ".join("●" if why is None else signs[why] for why in cells)
+            parts.append(f"| {', '.join(row)} | {marks} |\n")
+    notes = (
+        "\nA transformer with `adaptive_span` has it in its decoder; the encoder reads in both directions and keeps "
+        "`multi_head`.\nThe attentions of a star are multi-head ones, and it has no feed-forward layer: "
+        "`multi_head`, `dense` and `pre_norm` there\nmean that the recipe says nothing about them.\n"
+    )
+    return "".join([*parts, notes])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
+    print(PAGE)
