@@ -63,6 +63,7 @@ def test_loads_elsewhere(backend, core, build, tmp_path, subtests):
     """In a fresh process of either backend, which imported zoo: one process for all cases."""
     cases = [case for case in CASES if case.core is core and "elsewhere" not in case.without]
     masked = [case for case in cases if asked(case, "implicit_masks") and implicit_masks.names(build(case).layer)]
+    masked = masked if backend == "jax" else []  # here they are checked by the law itself
     for case in cases:
         elsewhere.pack(build(case), tmp_path)
     for case in masked:

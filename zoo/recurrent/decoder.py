@@ -27,8 +27,8 @@ class RecurrentDecoder(ImplicitMasks, layers.Layer):
     start with the batch axis; a decoding state's leaves start with (batch, beams).
 
     Shapes: inputs `(batch, time, input_units)` -> `(batch, time, units + value_units)`. Masking: `inputs_mask (batch,
-    time)` bool, True = keep; a masked step leaves the state as it is. Padding at the end changes no valid position
-    either way, because no step looks ahead.
+    time)` bool, True = keep; a masked step gives 0 and leaves the state as it is. Padding at the end changes no
+    valid position either way, because no step looks ahead.
 
     Args:
         units: width of the state.
@@ -45,7 +45,7 @@ class RecurrentDecoder(ImplicitMasks, layers.Layer):
         self.units, self.cell, self.attention, self.num_layers = units, check_cell(cell), attention, num_layers
         inner = make_cell(cell, units, num_layers, dtype=self.dtype_policy)
         self.step_cell = inner if attention is None else AttentionCell(inner, attention, dtype=self.dtype_policy)
-        self.rnn = layers.RNN(self.step_cell, return_sequences=True, dtype=self.dtype_policy)
+        self.rnn = layers.RNN(self.step_cell, return_sequences=True, zero_output_for_mask=True, dtype=self.dtype_policy)
         sizes = tree.flatten(inner.state_size)
         self.bridges = [layers.Dense(size, activation="tanh", dtype=self.dtype_policy) for size in sizes]
 
