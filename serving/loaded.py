@@ -6,22 +6,27 @@ from sentencepiece import SentencePieceProcessor
 from serving import bounds
 from serving.artefact import Artefact, damaged
 from serving.errors import DamagedError, ServingError, UnsupportedError
-from serving.sessions import Graphs, run_options
+from serving.reading import DEFAULT, Bound
+from serving.sessions import Graphs
 
 MAX_SEQUENCES = 32  # sequences in one batch
+MAX_BEAMS = 128  # beams in one batch, of all its sequences
 MAX_IDS = 4096  # token ids in one batch, padding included
+MAX_PAIRS = 1 << 21  # pairs of positions in one batch: what attention holds for each of its heads
 
 
-def batches(lengths, max_sequences=MAX_SEQUENCES, max_ids=MAX_IDS):
-    """Partition positions into lists of similar length, longest first, each within both bounds.
+def batches(lengths, max_sequences=MAX_SEQUENCES, max_ids=MAX_IDS, max_pairs=MAX_PAIRS):
+    """Partition positions into lists of similar length, longest first, each within all bounds.
 
-    Longest first, so that the arena of ONNX Runtime reaches its size at once. A sequence longer
-    than `max_ids` gets a batch of its own.
+    Longest first, so that the arena of ONNX Runtime reaches its size at once. A sequence that is by itself
+    beyond a bound gets a batch of its own.
     """
     groups = []
     for position in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
         group = groups[-1] if groups else None
-        if group and len(group) < max_sequences and (len(group) + 1) * lengths[group[0]] <= max_ids:
+        longest = lengths[group[0]] if group else 0
+        most = min(max_sequences, max_ids // max(1, longest), max_pairs // max(1, longest**2))
+        if group and len(group) < most:
             group.append(position)
         else:
             groups.append([position])
@@ -57,7 +62,7 @@ class Loaded:
     Args: as of `serving.runtime.Runtime`.
     """
 
-    def __init__(self, directory, threads, precision, verify):
+    def __init__(self, directory, threads, precision, verify, overlong=None):
         self.artefact = Artefact(directory, verify)
         self.directory, self.manifest = self.artefact.directory, self.artefact.manifest
         self.name, self.graphs = self.manifest["name"], Graphs(self.artefact, precision, threads)
@@ -65,6 +70,7 @@ class Loaded:
         self.source = tokenizers["source"]
         self.target = tokenizers.get("target", self.source)
         self.end = [self.source.eos_id()]  # what ends a source
+        self.bound = bound(self.manifest, overlong)
 
     def _tokenizer(self, side, name):
         processor, content = SentencePieceProcessor(), self.artefact.read(name)
@@ -93,9 +99,18 @@ class Loaded:
             )
         return self.manifest["graphs"][signature]
 
-    def encode(self, texts):
-        """Ids of each text, without EOS."""
-        return self.source.encode(listed(texts), out_type=int)
+    def read(self, texts, end=True):
+        """A `Reading` of each text, with the end of sentence behind its ids or without."""
+        return self.bound.read(listed(texts), self.ids, self.end if end else [])
+
+    def read_words(self, texts):
+        """A `Reading` of each text, whose words are encoded by themselves."""
+        unknown = [self.source.unk_id()]
+        return self.bound.read_words(listed(texts), lambda words: [ids or unknown for ids in self.ids(words)], self.end)
+
+    def ids(self, texts):
+        """Token ids of each text, however long."""
+        return self.source.encode(texts, out_type=int)
 
     def decode(self, sequences):
         """The text of each list of ids."""
@@ -126,21 +141,29 @@ class Loaded:
         bounds.check(self.manifest["kind"], signature, inputs, self.manifest["vocabulary"])
         names = [node.name for node in session.get_outputs()]
         try:
-            found = session.run(names, {name: inputs[name] for name in wanted}, run_options())
+            with self.graphs.turns:
+                found = session.run(names, {name: inputs[name] for name in wanted})
         except Exception as error:  # ONNX Runtime's errors share no base but Exception
             raise ServingError(f"{self.directory / graph} could not answer: {error}") from error
         return Outputs(zip(names, found, strict=True), self.directory / graph)
 
-    def run_all(self, graph, sequences, **more):
+    def run_all(self, graph, sequences, beams=1, **more):
         """Outputs by name for each sequence of ids, in their order; `more`: further inputs, a row for each sequence."""
         answers = [None] * len(sequences)
-        for group in batches([len(sequence) for sequence in sequences]):
+        for group in batches([len(sequence) for sequence in sequences], max(1, min(MAX_SEQUENCES, MAX_BEAMS // beams))):
             token_ids, lengths = padded([sequences[row] for row in group])
             inputs = {name: values[group] for name, values in more.items()}
             found = self.run(graph, {"token_ids": token_ids, "lengths": lengths, **inputs})
             for place, row in enumerate(group):
                 answers[row] = Outputs({name: values[place] for name, values in found.items()}, found.path)
         return answers
+
+
+def bound(manifest, overlong=None):
+    """The `Bound` of an artefact: its manifest's, or that of artefacts which were written before there was one."""
+    goes_on = manifest["kind"] == "continue"  # a language model reads the end of its prompt
+    chosen = overlong or manifest.get("overlong") or ("truncate" if goes_on else "refuse")
+    return Bound(manifest.get("max_input") or DEFAULT, chosen, "last" if goes_on else "first")
 
 
 def listed(texts):

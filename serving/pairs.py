@@ -1,5 +1,7 @@
 """Two texts as one line: what an artefact of kind "compare" is asked in Python and on the command line."""
 
+PLACES = "first text: ", "second text: "  # before what is said of one of the two
+
 
 def pair(text):
     """`(first, second)` of "first TAB second".

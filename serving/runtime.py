@@ -22,6 +22,9 @@ class Runtime:
         precision: "float32", or "int8" if the artefact holds the quantised graphs.
         verify: compare every file that is opened, the manifest too, with the SHA-256 recorded for it. Files are opened
             when they are first needed; `seqzoo verify` checks all of them at once.
+        overlong: what becomes of a text with more tokens than the artefact reads (`max_input` in its manifest):
+            "refuse" leaves it unanswered, "truncate" reads a part of it, the last of a prompt and the first of
+            everything else. None is as the artefact was exported.
 
     Raises:
         ValueError: no artefact there, or one without the precision asked for.
@@ -30,14 +33,15 @@ class Runtime:
         TypeError: threads is not an integer.
     """
 
-    def __init__(self, directory, *, threads=None, precision="float32", verify=True):
-        loaded = Loaded(directory, threads, precision, verify)
+    def __init__(self, directory, *, threads=None, precision="float32", verify=True, overlong=None):
+        loaded = Loaded(directory, threads, precision, verify, overlong)
         self.manifest, self.kind = loaded.manifest, loaded.manifest["kind"]
         if self.kind not in PREDICTORS:
             raise UnsupportedError(
                 f"{loaded.directory} is of the kind {self.kind!r}, which this seqzoo does not know; it knows "
                 f"{list(PREDICTORS)}. Install a newer seqzoo."
             )
+        self.max_input, self.overlong = loaded.bound.max_input, loaded.bound.overlong
         self._predictor = PREDICTORS[self.kind](loaded)
 
     @property
@@ -58,9 +62,11 @@ class Runtime:
     def run(self, texts, **options):
         """One result per text, in their order.
 
-        What comes out depends on the artefact's kind: "generate" gives a `Result` (a blank text a blank one),
-        "continue" a `Result` with how the text goes on, "classify" a `Label`, "compare" (of texts
-        "first TAB second") another, "tag" `Tags`.
+        What comes out depends on the artefact's kind: "generate" gives a `Result`, "continue" a `Result` with how the
+        text goes on, "classify" a `Label`, "compare" (of texts "first TAB second") another, "tag" `Tags`. A blank text
+        has a blank result, but a blank prompt is the beginning of a text. A text that is too long, or has no UTF-8
+        form, has a blank result whose `error` says so; all the others are answered as if it were not there. A text that
+        is read in part has a `warning`.
 
         Args:
             texts: a list of strings.

@@ -1,6 +1,8 @@
 """ONNX Runtime sessions of one artefact, with options that keep memory and latency steady."""
 
+import os
 import re
+import threading
 
 import onnxruntime
 
@@ -30,15 +32,19 @@ def graph_file(name, precision):
     return f"{name.removesuffix('.onnx')}.int8.onnx" if precision == "int8" else name
 
 
-def run_options():
-    """The arena gives free memory back after a run: one long sentence is not held for ever."""
-    options = onnxruntime.RunOptions()
-    options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
-    return options
+def turns(threads=None):
+    """How many runs may go on at once: as many as there are cores for, and two at least, so that a short text need not
+    wait for a long one."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(2, cores // (threads or cores))
 
 
 class Graphs:
     """Opens the graphs of an artefact at first use and keeps them open.
+
+    Any number of threads may ask; as many run at once as `turns` says. An arena holds what its largest runs needed at
+    once and keeps it: were it unbounded how many they are, or given back after each (which leaves the holes to the
+    C library), the process would grow for hours. `benchmarks/runtime_memory.py` measures it.
 
     Args:
         artefact: `serving.artefact.Artefact`.
@@ -58,7 +64,8 @@ class Graphs:
         if threads is not None and threads < 1:
             raise ValueError(f"threads must be a positive integer or None; received {threads}.")
         self.artefact, self.precision, self.threads = artefact, precision, threads
-        self._sessions = {}
+        self._sessions, self._opening = {}, threading.Lock()
+        self.turns = threading.BoundedSemaphore(turns(threads))  # held while a session runs
 
     def open(self, name, precision=None):
         """The session of graph `name`, such as "model.onnx"; its int8 form is "model.int8.onnx".
@@ -69,9 +76,10 @@ class Graphs:
             UnsupportedError: the installed ONNX Runtime is older than the graph needs.
         """
         name = graph_file(name, precision or self.precision)
-        if name not in self._sessions:
-            self._sessions[name] = self._load(name)
-        return self._sessions[name]
+        with self._opening:
+            if name not in self._sessions:
+                self._sessions[name] = self._load(name)
+            return self._sessions[name]
 
     def _load(self, name):
         content, path = self.artefact.read(name), self.artefact.directory / name

@@ -30,6 +30,10 @@ class Settings:
         beams: widths to write graphs for, besides greedy; the first is the default.
         max_length: the longest output in tokens.
         alpha: exponent of the length penalty.
+        max_input: the most tokens of a text that are read, the end of sentence counted; None is as many as the model
+            has positions for, or 1,024 where it has no bound.
+        overlong: "refuse" leaves a longer text unanswered, "truncate" reads a part of it and says so; None is
+            "truncate" for a language model, which reads the end of its prompt, and "refuse" for every other.
         labels: names of a classifier's or a tagger's labels, in the order of their ids.
         recipe: text of the resolved recipe.
         scores: what was measured, for the card.
@@ -45,6 +49,8 @@ class Settings:
     beams: tuple = (4,)
     max_length: int = 64
     alpha: float = 0.6
+    max_input: int | None = None
+    overlong: str | None = None
     labels: tuple = ()
     recipe: str = ""
     scores: dict = field(default_factory=dict)
@@ -68,6 +74,8 @@ class Settings:
             beams=(default, *(beams for beams in others if beams not in (1, default))),
             max_length=manifest.get("max_length", cls.max_length),
             alpha=manifest.get("alpha", cls.alpha),
+            max_input=manifest.get("max_input"),
+            overlong=manifest.get("overlong"),
             labels=tuple(manifest.get("labels", ())),
             texts=tuple(manifest["texts"]),
             xla=any(table["name"] == "tokens_xla" for table in manifest["signatures"]),

@@ -9,3 +9,8 @@ WORD = re.compile(f"[^{SPACES}]+")
 def words(text):
     """`(start, end)` of each word of a string, in characters, the end exclusive."""
     return [match.span() for match in WORD.finditer(text)]
+
+
+def without_nul(text):
+    """A text as it is encoded: NUL ends a text in TensorFlow's splitter, so another control character stands for it."""
+    return text.replace("\0", "\1")

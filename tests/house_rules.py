@@ -52,6 +52,8 @@ WITHOUT_FRAMEWORK = (
     "serving/loaded.py",
     "serving/manifest_format.py",
     "serving/own.py",
+    "serving/pairs.py",
+    "serving/reading.py",
     "serving/runtime.py",
     "serving/schema.py",
     "serving/sessions.py",

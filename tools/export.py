@@ -5,6 +5,8 @@ import os
 import sys
 from pathlib import Path
 
+from serving.reading import OVERLONG
+
 from .counts import positive
 
 
@@ -20,6 +22,17 @@ def add_arguments(parser):
         metavar="K",
         help="a beam width to write a graph for, repeatable; the first is the default; default: the recipe's, or 1 for "
         "a language model",
+    )
+    parser.add_argument(
+        "--max-input",
+        type=int,
+        metavar="N",
+        help="tokens of a text that are read at most; default: as many as the model has positions for, else 1024",
+    )
+    parser.add_argument(
+        "--overlong",
+        choices=OVERLONG,
+        help="what becomes of a longer text; default: refuse, or truncate for a language model, which reads its end",
     )
     parser.add_argument("--no-int8", action="store_true", help="leave out the quantised graphs")
     parser.add_argument("--xla", action="store_true", help="add a compiled signature, tokens_xla, to the SavedModel")
@@ -53,6 +66,8 @@ def main(args):
         beams=tuple(args.beam or (1 if writes_on else max(recipe.beam, 1),)),
         max_length=min(recipe.max_output_length, room or recipe.max_output_length),
         alpha=recipe.alpha,
+        max_input=args.max_input,
+        overlong=args.overlong,
         labels=labels,
         recipe=dumps(recipe),
         scores=json.loads(scores.read_text(encoding="utf-8")) if scores.is_file() else {},

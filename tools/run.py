@@ -4,15 +4,16 @@ import argparse
 import dataclasses
 import json
 import sys
-from itertools import islice
 
 from serving.artefact import resolve
+from serving.reading import OVERLONG
 from serving.runtime import Runtime, Sampling
 from serving.sessions import PRECISIONS
 
 from . import attention_map
 
 CHUNK = 256  # lines read before the first answer, when they do not come from a keyboard
+CHUNK_BYTES = 1 << 20  # and no more than one line beyond so many bytes
 DRAWN = ("temperature", "top_k", "top_p", "seed")
 
 EPILOG = """examples:
@@ -28,7 +29,12 @@ EPILOG = """examples:
 Without texts and without --file, lines are read from standard input.
 One line comes out per line that goes in: the output of a translator, how a language model goes on, the label of a
 classifier and its probability, or the words of a tagger as word/tag. With --n-best N there are up to N, each as
-line number, score and text, separated by tabs. --json has all there is: probabilities, offsets, scores."""
+line number, score and text, separated by tabs. --json has all there is: probabilities, offsets, scores.
+
+A blank line has a blank answer (a language model begins a text there). A line that cannot be answered, because it is no
+UTF-8 or longer than the model reads, has an empty one; standard error names it by its number, every other line is
+answered, and the exit status is 1. Line breaks inside an answer are written as \\n, so that every line stays in its
+place, unless there is just one text, given as an argument."""
 
 
 def add_arguments(parser):
@@ -39,6 +45,11 @@ def add_arguments(parser):
     parser.add_argument("--file", help="read the texts from this file, one per line")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.add_argument("--precision", choices=PRECISIONS, default="float32")
+    parser.add_argument(
+        "--overlong",
+        choices=OVERLONG,
+        help="what becomes of texts with more tokens than the model reads (default: the artefact's own way)",
+    )
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: every core)")
     parser.add_argument("--no-verify", action="store_true", help="do not compare files with their recorded SHA-256")
     writing = parser.add_argument_group("models that write")
@@ -55,7 +66,9 @@ def add_arguments(parser):
 
 
 def main(args):
-    """Run, print, and return the exit status."""
+    """Run, print, and return the exit status: 0, or 1 if there is a text that is not answered."""
+    if hasattr(sys.stdout, "reconfigure"):  # UTF-8 comes out as it goes in, whatever the locale
+        sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     if args.texts and args.file:
         raise ValueError("received texts and --file: give one of them.")
     if args.plot_attention:
@@ -63,10 +76,16 @@ def main(args):
             raise ValueError(f"--plot-attention draws the map of exactly one text; received {len(args.texts)}.")
         attention_map.check(args.plot_attention)
     options = _options(args)
-    checks = not args.no_verify
-    runtime = Runtime(resolve(args.directory), threads=args.threads, precision=args.precision, verify=checks)
+    runtime = Runtime(
+        resolve(args.directory),
+        threads=args.threads,
+        precision=args.precision,
+        verify=not args.no_verify,
+        overlong=args.overlong,
+    )
     attention = runtime.attention(args.texts[0], args.beam) if args.plot_attention else None
-    if _answer_all(runtime, args, options) == 0:
+    done, refused = _answer_all(runtime, args, options)
+    if not done:
         raise ValueError(
             f"no input: {args.file or 'standard input'} holds no line. Give a text, a file "
             "with --file, or lines on standard input."
@@ -74,7 +93,7 @@ def main(args):
     if args.plot_attention:
         attention_map.draw(attention, args.plot_attention)
         print(f"attention map in {args.plot_attention}", file=sys.stderr)
-    return 0
+    return 1 if refused else 0
 
 
 def _options(args):
@@ -88,41 +107,56 @@ def _options(args):
 
 
 def _answer_all(runtime, args, options):
-    """Answer chunk by chunk, so that a long file needs little memory; the number of lines."""
+    """Answer chunk by chunk, so that a long file needs little memory: how many texts there were, and were refused."""
     if args.texts:
-        chunks = iter([args.texts])
+        chunks, where = iter([args.texts]), "text {}"
     elif args.file:
-        chunks = _read_file(args.file)
+        chunks, where = _read_file(args.file), "line {}"
     else:
-        chunks = _chunks(sys.stdin.buffer, "standard input", 1 if sys.stdin.isatty() else CHUNK)
-    show, done = (_record if args.json else _line), 0
+        chunks, where = _chunks(sys.stdin.buffer, 1 if sys.stdin.isatty() else CHUNK), "line {}"
+    show = _record if args.json else _line
+    keep = args.json or len(args.texts) == 1  # the line breaks of an answer
+    done = refused = 0
     for chunk in chunks:
         if "sampling" in options:
             options["sampling"] = dataclasses.replace(options["sampling"], first=done)
         results = runtime.run(chunk, **options)
         for number, (text, result) in enumerate(zip(chunk, results, strict=True), done + 1):
-            print(show(runtime.kind, number, text, result, args.n_best))
+            line = show(runtime.kind, number, text, result, args.n_best)
+            print(line if keep or args.n_best else _one_line(line))
+            if result.error or result.warning:
+                said = f" is not answered: {result.error}" if result.error else f": {result.warning}"
+                print(f"seqzoo run: {where.format(number)}{said}", file=sys.stderr)
+            refused += result.error is not None
         sys.stdout.flush()
         done += len(chunk)
-    return done
+    if refused:
+        mend = "" if runtime.overlong == "truncate" else "; with --overlong truncate, a part of a long text is"
+        print(f"seqzoo run: {refused} of {done} texts are not answered{mend}", file=sys.stderr)
+    return done, refused
 
 
 def _line(kind, number, text, result, n_best):
     if kind in ("classify", "compare"):
-        return f"{result.label}\t{result.probability:.4f}"
+        return f"{result.label}\t{result.probability:.4f}" if result.label else ""
     if kind == "tag":
         return " ".join(f"{word.text}/{word.tag}" for word in result.words)
     if n_best is None:
         return result.text
-    return "\n".join(f"{number}\t{each.score:.4f}\t{each.text}" for each in result.hypotheses)
+    return "\n".join(f"{number}\t{each.score:.4f}\t{_one_line(each.text)}" for each in result.hypotheses)
+
+
+def _one_line(text):
+    return text.replace("\r", "\\r").replace("\n", "\\n")
 
 
 def _record(kind, number, text, result, n_best):
     record = dataclasses.asdict(result)
+    remarks = {name: said for name in ("error", "warning") if (said := record.pop(name))}
     if "hypotheses" in record:
         hypotheses = record.pop("hypotheses")
         record = {"output": record["text"], "score": record["score"]} | ({"n_best": hypotheses} if n_best else {})
-    return json.dumps({"input": text} | record, ensure_ascii=False)
+    return json.dumps({"input": text} | record | remarks, ensure_ascii=False)
 
 
 def _read_file(path):
@@ -131,23 +165,18 @@ def _read_file(path):
     except OSError as error:
         raise ValueError(f"cannot read {path}: {error.strerror}.") from error
     with file:
-        yield from _chunks(file, path, CHUNK)
+        yield from _chunks(file, CHUNK)
 
 
-def _chunks(file, name, size):
-    """Lists of at most `size` lines; lines end at a newline and nowhere else."""
-    done = 0
-    while lines := list(islice(file, size)):
-        yield [_decode(line, name, number) for number, line in enumerate(lines, done + 1)]
-        done += len(lines)
-
-
-def _decode(line, name, number):
-    try:
-        text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(
-            f"line {number} of {name} is not UTF-8 ({error.reason} at byte {error.start}). "
-            "Convert the text to UTF-8 first."
-        ) from error
-    return text.rstrip("\r\n")
+def _chunks(file, size):
+    """Lists of at most `size` lines; lines end at a newline and nowhere else. A byte that is no UTF-8 comes as a lone
+    surrogate, which costs its own line and no other."""
+    chunk, held, encoding = [], 0, "utf-8-sig"
+    for line in file:
+        chunk.append(line.decode(encoding, "surrogateescape").rstrip("\r\n"))
+        held, encoding = held + len(line), "utf-8"
+        if len(chunk) == size or held > CHUNK_BYTES:
+            yield chunk
+            chunk, held = [], 0
+    if chunk:
+        yield chunk

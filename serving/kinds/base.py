@@ -1,14 +1,20 @@
 """One signature on its way out, and what every kind of model says about itself."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import tensorflow as tf
 
+from serving import gate
+from serving.reading import DEFAULT, Bound
 from serving.signatures import find
+from zoo.models.signatures import batched
 from zoo.specs import Signature
+from zoo.text.special import EOS
+
+REMARKS = batched("errors", "string"), batched("warnings", "string")  # of every answer to strings
 
 
 @dataclass(frozen=True)
@@ -53,14 +59,41 @@ class Kind:
 
     name = ""
     sides = ("source",)  # of the tokenizers, the second only where a second language is written
+    side, overlong = "first", "refuse"  # which part of a long text is read, and whether any is unless it is asked for
 
     def __init__(self, model, settings):
         self.model, self.settings = model, settings
-        self.tables = model.signatures()
+        self.tables = [with_remarks(table) for table in model.signatures()]
+        self.bound = self.make_bound()
         self.functions = {function.name: function for function in self.make_functions()}
 
     def table(self, name):
         return find(self.tables, name)
+
+    def make_bound(self):
+        """The `Bound` of a text.
+
+        Raises:
+            ValueError: the settings ask for more tokens than the model has positions for.
+        """
+        longest, asked = self.longest_input(), self.settings.max_input
+        if longest and asked and asked > longest:
+            raise ValueError(
+                f"max_input={asked} is more than this {type(self.model).__name__} reads: it has positions for "
+                f"{longest} tokens of a text. Ask for fewer, leave it out, or train a model with more positions."
+            )
+        return Bound(asked or longest or DEFAULT, self.settings.overlong or self.overlong, self.side)
+
+    def longest_input(self):
+        """The most tokens of a text that the model has positions for, or None."""
+        layers, names = self.model._flatten_layers(), ("max_positions", "max_time")
+        bounds = (getattr(layer, name, None) for layer in layers for name in names)
+        return min((bound for bound in bounds if bound), default=None)
+
+    @property
+    def max_ids(self):
+        """The most columns of a matrix of token ids that the SavedModel takes."""
+        return self.bound.max_input
 
     def make_functions(self):
         """An `ExportedFunction` for every signature but the one of strings."""
@@ -88,9 +121,25 @@ class Kind:
         alone = config.get("vocab_size")
         return {side: int(alone or config[f"{side}_vocab_size"]) for side in self.sides}
 
+    def read(self, tokenizer, text, ends=1):
+        """The `Reading` of one text in Python."""
+        (reading,) = self.bound.read([text], tokenizer.encode, [EOS] * ends)
+        return reading
+
+    def gated(self, tokenizer, text):
+        """The same of `(batch,)` texts in TensorFlow: token ids, lengths, `Gated` and what is to be answered."""
+        clipped = gate.clip(self.bound, text)
+        token_ids, lengths, gated = gate.limit(self.bound, clipped, *tokenizer.encode(clipped.text))
+        return token_ids, lengths, gated, (lengths > 1) & ~gate.is_blank(gated.text)
+
+    def extremes(self):
+        """Texts for the parity check that are blank or longer than the bound."""
+        bound = self.bound
+        return ["", " \u3000\u2028 ", "a " * bound.max_input, "a" * (bound.max_characters + 1)]
+
     def facts(self):
         """What the manifest says of this kind alone."""
-        return {}
+        return {"max_input": self.bound.max_input, "overlong": self.bound.overlong}
 
     def ask(self, name, **inputs):
         """What the exported function `name` answers, as arrays."""
@@ -100,3 +149,15 @@ class Kind:
     def signatures(self):
         """The signatures of the exported functions."""
         return [function.signature for function in self.functions.values()]
+
+
+def with_remarks(table):
+    """`serving_default` with the outputs that say which texts were refused or cut, and why."""
+    if table.name != "serving_default":
+        return table
+    return replace(table, outputs=(*table.outputs, *REMARKS))
+
+
+def remarks(reading):
+    """The outputs `errors` and `warnings` of one `Reading`."""
+    return {"errors": np.array(reading.error or ""), "warnings": np.array(reading.warning or "")}

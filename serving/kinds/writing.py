@@ -5,11 +5,13 @@ import dataclasses
 import numpy as np
 import tensorflow as tf
 
+from serving import gate
 from serving.driver import driver
-from serving.kinds.base import ExportedFunction, Kind
+from serving.kinds.base import ExportedFunction, Kind, remarks
 from serving.parity.grid import FIRST_WORD, grid
+from serving.reading import DEFAULT, speaks
 from serving.signatures import generation, sampling, scoring, text_scoring
-from zoo.text.special import BOS, EOS
+from zoo.text.special import BOS
 
 TARGET_TIME = 5
 EDGE = 1e-5  # a uniform this near to the border between two tokens is left to rounding
@@ -57,24 +59,41 @@ class Generate(Kind):
 
     def strings(self, tokenizers, text):
         source, target = tokenizers
-        found = self.functions["tokens"].traced(*source.encode(text))
-        best, length = found["output_ids"][:, 0], found["output_lengths"][:, 0]
-        return {"output_text": target.decode(best, length), "scores": found["scores"][:, 0]}
+        token_ids, lengths, gated, spoken = self.gated(source, text)
+        found = self.functions["tokens"].traced(token_ids, lengths)
+        output = target.decode(found["output_ids"][:, 0], found["output_lengths"][:, 0])
+        return self._written(output, found, spoken, gated)
+
+    def _written(self, output, found, spoken, gated):
+        """What is answered in TensorFlow: a blank where nothing is `spoken`."""
+        return {
+            "output_text": tf.where(spoken, output, ""),
+            "scores": tf.where(spoken, found["scores"][:, 0], 0.0),
+            "errors": gated.errors,
+            "warnings": gated.warnings,
+        }
 
     def answer(self, tokenizers, text):
         source, target = tokenizers
-        (ids,) = source.encode([text])
-        found, written = self._best([*ids, EOS])
-        return {"output_text": np.array(target.decode([written])[0]), "scores": found["scores"][0, 0]}
+        reading = self.read(source, text)
+        if not speaks(reading):
+            return self._said("", np.float32(0), reading)
+        found, written = self._best(reading.ids)
+        return self._said(target.decode([written])[0], found["scores"][0, 0], reading)
 
-    def _best(self, ids, end=0):
-        """The answer of the function "tokens" to `ids` less the last `end`, and the ids of its best output."""
-        found = self.ask("tokens", token_ids=np.array([ids], "int32"), lengths=np.array([len(ids) - end], "int32"))
+    @staticmethod
+    def _said(text, score, reading):
+        return {"output_text": np.array(text), "scores": score, **remarks(reading)}
+
+    def _best(self, ids):
+        """The answer of the function "tokens" to `ids`, and the ids of its best output."""
+        token_ids = np.array([ids], "int32").reshape(1, -1)
+        found = self.ask("tokens", token_ids=token_ids, lengths=np.array([len(ids)], "int32"))
         return found, found["output_ids"][0, 0, : found["output_lengths"][0, 0]].tolist()
 
     def cases(self, vocabularies):
         rng = np.random.default_rng(1)
-        for number, source in enumerate(grid(vocabularies[0])):
+        for number, source in enumerate(grid(vocabularies[0], most=self.max_ids)):
             batch = len(source["lengths"])
             target = rng.integers(FIRST_WORD, vocabularies[-1], (batch, TARGET_TIME)).astype("int32")
             yield "greedy", source
@@ -145,7 +164,7 @@ class Generate(Kind):
 
     def facts(self):
         settings, step = self.settings, self.functions["step"].signature
-        return {
+        return super().facts() | {
             "generation": {str(beams): graph_name(beams, settings) for beams in sorted({1, *settings.beams})},
             "default_beam": settings.beams[0],
             "max_length": settings.max_length,
@@ -162,22 +181,32 @@ class Continue(Generate):
     remembers = False
     scoring = staticmethod(text_scoring)
     score_graph = "score.onnx"  # how good a language model is, is what its texts are worth to it
+    side, overlong = "last", "truncate"  # it goes on from the end of its prompt
+
+    def longest_input(self):
+        return self.model.longest_prompt
+
+    @property
+    def max_ids(self):
+        return max(DEFAULT, self.bound.max_input, self.facts()["longest_text"] or 0)
 
     def strings(self, tokenizers, text):
         (tokenizer,) = tokenizers
-        token_ids, lengths = tokenizer.encode(text)
-        lengths -= 1  # without EOS, which is padding now
+        clipped = gate.clip(self.bound, text)
+        token_ids, lengths, gated = gate.limit(self.bound, clipped, *tokenizer.encode(clipped.text), ends=0)
         found = self.functions["tokens"].traced(token_ids, lengths)
         best, length = found["output_ids"][:, 0], found["output_lengths"][:, 0]
         output = tokenizer.decode_after(token_ids, lengths, best, length)
-        return {"output_text": output, "scores": found["scores"][:, 0]}
+        return self._written(output, found, tf.equal(gated.errors, ""), gated)
 
     def answer(self, tokenizers, text):
         (tokenizer,) = tokenizers
-        (ids,) = tokenizer.encode([text])
-        found, written = self._best([*ids, EOS], end=1)
-        prompt, whole = tokenizer.decode([ids, ids + written])
-        return {"output_text": np.array(whole[len(prompt) :]), "scores": found["scores"][0, 0]}
+        reading = self.read(tokenizer, text, ends=0)
+        if reading.error:
+            return self._said("", np.float32(0), reading)
+        found, written = self._best(reading.ids)
+        prompt, whole = tokenizer.decode([reading.ids, [*reading.ids, *written]])
+        return self._said(whole[len(prompt) :], found["scores"][0, 0], reading)
 
     def scored(self, source, target_ids, target_lengths):
         return source

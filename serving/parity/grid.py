@@ -10,12 +10,12 @@ PADDINGS = ("full", "ragged", "foreign")
 FIRST_WORD = EOS + 1
 
 
-def grid(vocab_size, seed=0):
+def grid(vocab_size, seed=0, most=None):
     """Cases of random ids: every batch x time, with all rows full, with short rows, and with those again but foreign
-    ids in the padding (which must not change a thing)."""
+    ids in the padding (which must not change a thing). No time is longer than `most`."""
     rng = np.random.default_rng(seed)
     for batch in BATCHES:
-        for time in TIMES:
+        for time in TIMES if most is None else sorted({min(time, most) for time in TIMES}):
             words = rng.integers(FIRST_WORD, vocab_size, (batch, time)).astype("int32")
             ragged = rng.integers(1, time + 1, batch).astype("int32")
             for padding in PADDINGS:

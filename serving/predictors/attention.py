@@ -4,6 +4,7 @@ import numpy as np
 
 from serving.loaded import padded
 from serving.predictors.results import Attention
+from serving.reading import speaks
 
 
 def attention(answers, text, beam=None):
@@ -19,16 +20,18 @@ def attention(answers, text, beam=None):
 
     Raises:
         TypeError: text is not a string.
-        ValueError: text is blank, or the artefact's model keeps no attention weights.
+        ValueError: text is blank or refused, or the artefact's model keeps no attention weights.
     """
     loaded = answers.loaded
     if not isinstance(text, str):
         raise TypeError(f"attention expects one string; received {type(text).__name__}.")
     answers.check(beam, 1, None)
-    (source,) = loaded.encode([text])
-    if not source:
+    (reading,) = loaded.read([text])
+    if reading.error:
+        raise ValueError(f"attention cannot read the text: {reading.error}.")
+    if not speaks(reading):
         raise ValueError(f"attention expects a text with content; received {text!r}.")
-    source = [*source, *loaded.end]
+    source = list(reading.ids)
     ((output, _),) = answers.search([source], beam, 1)[0]
     pieces = [*output, loaded.target.eos_id()][: answers.max_length]
     return Attention(

@@ -29,8 +29,21 @@ class Hypothesis:
     score: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class Remarks:
+    """What every result says of its text.
+
+    Args:
+        error: why the text is not answered (the result is blank then), or None.
+        warning: that only a part of the text was read, or None.
+    """
+
+    error: str | None = None
+    warning: str | None = None
+
+
 @dataclass(frozen=True)
-class Result:
+class Result(Remarks):
     """The output of one input, and the hypotheses (or samples) it heads."""
 
     text: str
@@ -43,8 +56,11 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Label:
-    """The label of a text, its probability, and the probability of every label, the likeliest first."""
+class Label(Remarks):
+    """The label of a text, its probability, and the probability of every label, the likeliest first.
+
+    A blank text has the label "", the probability 0 and no probabilities.
+    """
 
     label: str
     probability: float
@@ -67,7 +83,7 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Tags:
+class Tags(Remarks):
     """The words of a text."""
 
     words: tuple[Word, ...]

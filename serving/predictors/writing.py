@@ -1,6 +1,10 @@
 """Texts that are written: from a source, or on from a prompt."""
 
+import math
+
+from serving.loaded import listed
 from serving.predictors.results import Hypothesis, Mode, Result, Sampling
+from serving.reading import Bound, speaks
 
 EMPTY = -1e9  # the score of a slot without a hypothesis, as the decoding graphs write it
 
@@ -23,18 +27,18 @@ class Generate:
 
     def run(self, texts, beam=None, n_best=1, sampling=None):
         self.check(beam, n_best, sampling)
-        sources = self.loaded.encode(texts)
-        spoken = [number for number, ids in enumerate(sources) if ids]
-        sequences = {number: [*sources[number], *self.loaded.end] for number in spoken}
-        results = [self.result([("", 0.0)])] * len(sources)
-        for number, found in self.write(sequences, beam, n_best, sampling).items():
-            texts_ = self.loaded.decode([ids for ids, _ in found])
-            results[number] = self.result([(text, score) for text, (_, score) in zip(texts_, found, strict=True)])
-        return results
+        readings = self.loaded.read(texts)
+        sequences = {number: reading.ids for number, reading in enumerate(readings) if speaks(reading)}
+        found = {number: [("", 0.0)] for number in range(len(readings))}
+        for number, pairs in self.write(sequences, beam, n_best, sampling).items():
+            outputs = self.loaded.decode([ids for ids, _ in pairs])
+            found[number] = [(text, score) for text, (_, score) in zip(outputs, pairs, strict=True)]
+        return [self.result(found[number], reading) for number, reading in enumerate(readings)]
 
     @staticmethod
-    def result(pairs):
-        return Result(*pairs[0], tuple(Hypothesis(*pair) for pair in pairs))
+    def result(pairs, reading):
+        hypotheses = tuple(Hypothesis(*pair) for pair in pairs)
+        return Result(*pairs[0], hypotheses, error=reading.error, warning=reading.warning)
 
     def write(self, sequences, beam, n_best, sampling):
         """Up to `n_best` pairs `(ids, score)` for each of `sequences`, a dict by the number of the text."""
@@ -46,8 +50,8 @@ class Generate:
         return dict(zip(sequences, groups, strict=True))
 
     def search(self, sequences, beam, n_best):
-        graph = self.graphs[self.default_beam if beam is None else beam]
-        return [_hypotheses(row)[:n_best] for row in self.loaded.run_all(graph, sequences)]
+        beam = self.default_beam if beam is None else beam
+        return [_hypotheses(row)[:n_best] for row in self.loaded.run_all(self.graphs[beam], sequences, beam)]
 
     def draw(self, sequences, keys, sampling, start=0):
         """A sample for each sequence, its tokens counted from `start`; see `Sampling.inputs`."""
@@ -96,29 +100,39 @@ class Continue(Generate):
         self.check(beam, n_best, sampling)
         if length is not None and length < 1:
             raise ValueError(f"length must be at least 1 token; received {length}.")
-        prompts = dict(enumerate(self.loaded.encode(texts)))
+        readings, most = self.loaded.read(texts, end=False), self.loaded.bound.max_input
+        prompts = {number: list(reading.ids) for number, reading in enumerate(readings) if not reading.error}
         found = self.write(prompts, beam, n_best, sampling)
         tracks = {(number, rank): pair for number, pairs in found.items() for rank, pair in enumerate(pairs)}
         for start in range(self.max_length, length or 0, self.max_length):
             keys = [key for key, (ids, _) in tracks.items() if len(ids) == start]  # the others met EOS
-            sequences = [prompts[key[0]] + tracks[key][0] for key in keys]
+            sequences = [(prompts[key[0]] + tracks[key][0])[-most:] for key in keys]
             if sampling is None:
                 more = [pairs[0] for pairs in self.search(sequences, beam, 1)]
             else:
                 more = self.draw(sequences, keys, sampling, start)
             for key, (ids, score) in zip(keys, more, strict=True):
                 tracks[key] = tracks[key][0] + ids, tracks[key][1] + score
-        return [
-            self.result([self._read(prompts[number], *tracks[number, rank], length) for rank in range(len(pairs))])
+        written = {
+            number: [self._read(prompts[number], *tracks[number, rank], length) for rank in range(len(pairs))]
             for number, pairs in found.items()
-        ]
+        }
+        return [self.result(written.get(number, [("", 0.0)]), reading) for number, reading in enumerate(readings)]
 
     def score(self, texts):
-        """`(log p, number of tokens)` of each text, which EOS does not end; of a long one, of what the model reads."""
-        most = self.loaded.manifest.get("longest_text")
-        sequences = [ids[:most] for ids in self.loaded.encode(texts)]
-        found = self.loaded.run_all(self.loaded.graph("score"), sequences)
-        return [(float(row["log_probs"]), len(ids)) for row, ids in zip(found, sequences, strict=True)]
+        """`(log p, number of tokens)` of each text, which EOS does not end; of a long one, of what the model reads.
+
+        A string that has no UTF-8 form has no probability: `(nan, 0)`.
+        """
+        most = self.loaded.manifest.get("longest_text") or self.loaded.bound.max_input
+        readings = Bound(max(2, most), "truncate").read(listed(texts), self.loaded.ids)
+        sequences = {number: reading.ids[:most] for number, reading in enumerate(readings) if not reading.error}
+        rows = self.loaded.run_all(self.loaded.graph("score"), list(sequences.values()))
+        found = {
+            number: (float(row["log_probs"]), len(sequences[number]))
+            for number, row in zip(sequences, rows, strict=True)
+        }
+        return [found.get(number, (math.nan, 0)) for number in range(len(readings))]
 
     def _read(self, prompt, ids, score, length):
         before, whole = self.loaded.decode([prompt, prompt + ids[:length]])

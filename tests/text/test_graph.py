@@ -52,7 +52,7 @@ def test_decoding_ends_at_the_length():
     assert texts.numpy().tolist() == [b"days", b""]
 
 
-SPACED = [text for text in NASTY if "\x00" not in text] + ["  a\u3000👩‍👩‍👧 日本e\u0301\tß\x1c \u200b ", "a"]
+SPACED = [*NASTY, "  a\u3000👩‍👩‍👧 日本e\u0301\tß\x1c \u200b ", "a"]
 
 
 def test_words_are_encoded_by_themselves_and_know_their_places(pair):
@@ -63,7 +63,7 @@ def test_words_are_encoded_by_themselves_and_know_their_places(pair):
     for row, text in enumerate(SPACED):
         # In Python white space is what Unicode says, and four old control characters.
         words = [word for word in re.split(r"(?:(?![\x1c-\x1f])\s)+", text) if word]
-        pieces = tokenizer.encode_words(words)
+        pieces = tokenizer.encode_words([word.replace("\0", "\1") for word in words])
         count = found["word_counts"][row]
         assert count == len(words)
         assert token_ids[row, : lengths[row]].tolist() == [*sum(pieces, []), EOS]

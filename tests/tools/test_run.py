@@ -1,15 +1,17 @@
 import io
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
+import types
 
 import numpy as np
 import pytest
 
 from serving.errors import DamagedError
-from serving.runtime import Attention
+from serving.runtime import Attention, Result
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 from tools import cli, run
@@ -108,7 +110,7 @@ def test_what_labels_neither_searches_nor_samples(others, capsys, kind, option):
 
 def test_a_label_and_its_probability(others, capsys):
     assert call(others["classify"], "abc", "") == 0
-    assert capsys.readouterr().out == "zwei\t1.0000\neins\t1.0000\n"
+    assert capsys.readouterr().out == "zwei\t1.0000\n\n"
     assert call(others["classify"], "abc", "--json") == 0
     probabilities = {"zwei": 1.0, "null": 0.0, "eins": 0.0}
     expected = {"input": "abc", "label": "zwei", "probability": 1.0, "probabilities": probabilities}
@@ -150,9 +152,6 @@ def test_wrong_input(artefact, capsys, monkeypatch, tmp_path):
     feed(monkeypatch, b"")
     assert call(artefact) == 2
     assert "no input: standard input holds no line" in capsys.readouterr().err
-    feed(monkeypatch, b"abc\n\xff\n")
-    assert call(artefact) == 2
-    assert "line 2 of standard input is not UTF-8" in capsys.readouterr().err
     assert call(tmp_path / "nowhere", "a") == 2
     assert "there is no such directory" in capsys.readouterr().err
 
@@ -167,6 +166,62 @@ def test_a_damaged_artefact_is_a_failure(artefact, capsys, monkeypatch, tmp_path
     monkeypatch.setenv("SEQZOO_DEBUG", "1")
     with pytest.raises(DamagedError):  # with a traceback
         call(damaged, "ab")
+
+
+def test_a_bad_line_costs_itself_alone(artefact, others, capsys, monkeypatch):
+    monkeypatch.setattr(run, "CHUNK", 2)
+    long = b"a" * 1500
+    lines = b"\n".join([b"abc", b"a\xffb", long, b"", b"\xed\xa0\x80", b"gh", b"a" * (1 << 20), b"h"])
+    feed(monkeypatch, lines)
+    assert call(artefact) == 1
+    captured = capsys.readouterr()
+    assert captured.out == "abc\n\n\n\n\ngh\n\nh\n"
+    assert captured.err.splitlines() == [
+        "seqzoo run: line 2 is not answered: not UTF-8: the byte 0xff at character 2",
+        "seqzoo run: line 3 is not answered: 1502 tokens, at most 1024",
+        "seqzoo run: line 5 is not answered: not UTF-8: the byte 0xed at character 1",
+        "seqzoo run: line 7 is not answered: 1048576 characters, at most 16384",
+        "seqzoo run: 4 of 8 texts are not answered; with --overlong truncate, a part of a long text is",
+    ]
+    feed(monkeypatch, lines)
+    assert call(artefact, "--overlong", "truncate", "--json") == 1
+    captured = capsys.readouterr()
+    records = [json.loads(line) for line in captured.out.splitlines()]
+    assert [len(record["output"]) for record in records] == [3, 0, 1022, 0, 0, 2, 1022, 1]
+    assert records[2]["warning"] == "only the first 1024 tokens are read, of 1502 tokens"
+    assert records[1]["error"] == "not UTF-8: the byte 0xff at character 2" and "error" not in records[0]
+    assert records[1]["input"].encode("utf-8", "surrogateescape") == b"a\xffb", "nothing of the input is lost"
+    assert "line 3: only the first 1024 tokens are read, of 1502 tokens" in captured.err
+    assert "are read, of 1048576 characters" in captured.err
+
+
+def test_a_text_of_the_command_line_that_is_no_utf_8(artefact, capsys):
+    assert call(artefact, "abc", "a\udcff", "h") == 1
+    captured = capsys.readouterr()
+    assert captured.out == "abc\n\nh\n"
+    assert "text 2 is not answered: not UTF-8: the byte 0xff at character 2" in captured.err
+
+
+def test_an_answer_with_line_breaks_stays_one_line(capsys):
+    class Writer:
+        kind, overlong = "continue", "truncate"
+
+        def run(self, texts):
+            return [Result(f"{text}\r\n!", 0.0, ()) for text in texts]
+
+    args = types.SimpleNamespace(texts=["a", "b"], file=None, json=False, n_best=None)
+    assert run._answer_all(Writer(), args, {}) == (2, 0)
+    assert capsys.readouterr().out == "a\\r\\n!\nb\\r\\n!\n"
+    args.texts = ["a"]
+    run._answer_all(Writer(), args, {})
+    assert capsys.readouterr().out == "a\r\n!\n"
+
+
+def test_output_is_utf_8_whatever_the_locale(artefact):
+    command = [sys.executable, "-m", "tools.cli", "run", artefact, "日本"]
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True)
+    assert (done.returncode, done.stdout.decode()) == (0, "日本\n"), done.stderr
 
 
 def test_plot_attention(artefact, capsys, tmp_path):

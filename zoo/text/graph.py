@@ -47,7 +47,8 @@ class GraphTokenizer(tf.Module):
     def encode_words(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
         """Token ids of words: each by itself gives its pieces, or UNK if it has none; EOS ends them all.
 
-        Words are what white space (as Unicode has it) separates. A NUL ends a text.
+        Words are what white space (as Unicode has it) separates. A NUL, which would end the text in the operation that
+        splits, is read as U+0001.
 
         Args:
             text: (batch,) string.
@@ -57,6 +58,7 @@ class GraphTokenizer(tf.Module):
             and `ends`, their places in the text, in characters, the end exclusive; `first`, the position of their first
             piece; and `word_counts` (batch,).
         """
+        text = tf.strings.regex_replace(text, "\\x00", "\x01")
         words, *places = tensorflow_text.regex_split_with_offsets(text, f"[{SPACES}]+")
         pieces = self._tokenizer.tokenize(words.flat_values)
         missing = tf.cast(pieces.row_lengths() == 0, tf.int64)
