@@ -20,6 +20,7 @@ from tests.house_rules import ROOT
 
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 PROGRAMS = ("seqzoo", ".venv/bin/", ".ci/run", "make ", "pip ", "python ")  # what a line of a shell begins with
+KINDS = {"sh": "shell", "text": "formula"}  # of a fence that is marked so
 SHAPE = re.compile(r"(\S*)\s*\((\d+(?: \+ \d+)?(?:, \d+(?: \+ \d+)?)+,?|\d+,)\)")
 
 
@@ -44,7 +45,7 @@ def blocks(page, kind=None):
     """The fenced and the indented blocks of a page, in their order."""
     tokens = MarkdownIt().parse(page.read_text(encoding="utf-8"))
     found = [
-        Block(page, token.map[0] + 1, token.info or _kind(token.content), token.content)
+        Block(page, token.map[0] + 1, KINDS.get(token.info, token.info) or _kind(token.content), token.content)
         for token in _flat(tokens)
         if token.type in ("fence", "code_block")
     ]

@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from tests.house_rules import ROOT
+from tests.pages.blocks import blocks
 from tools.calm import NOISE
 
 CALM = ROOT / "tools" / "calm.py"
@@ -100,6 +101,8 @@ def test_the_demo_shows_no_banner_and_its_card_holds_its_score(tmp_path):
     assert done.returncode == 0, done.stderr
     assert not [line for line in done.stderr.splitlines() if re.search(r"oneDNN|absl|cuInit|^[IWE]0000", line)]
     result = json.loads(done.stdout)
+    (said,) = blocks(ROOT / "README.md", "json")
+    assert result.keys() == json.loads(said.text).keys()
     (card,) = (tmp_path / "out").glob("dates-gru-additive/1/card.md")
     (measured,) = re.findall(r"^- exact_match: (.*)$", card.read_text(encoding="utf-8"), re.MULTILINE)
     assert float(measured) == pytest.approx(result["exact_match"], abs=1e-3)
