@@ -1,4 +1,4 @@
-"""What every test shares: a quiet TensorFlow, one thread per worker, and the same seeds."""
+"""What every test shares: a quiet TensorFlow, one thread per worker, the same seeds, and whole groups of tests."""
 
 import os
 import sys
@@ -10,6 +10,29 @@ os.environ.setdefault("MPLBACKEND", "agg")
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores
     for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
         os.environ.setdefault(name, "1")
+
+
+# Long and alone: a worker begins with them, or it would end with them while the other one waits.
+FIRST = ("test_loads_elsewhere", "test_a_killed_run", "test_jax_needs", "test_beam_search_is_that_of_the_model")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """For `--dist loadgroup`: tests that share a fixture of their module go to one worker, which makes it once."""
+    items.sort(key=lambda item: not item.name.startswith(FIRST))
+    for item in items:
+        if item.get_closest_marker("xdist_group") is None and (group := shared_by(item)):
+            item.add_marker(pytest.mark.xdist_group(group))
+
+
+def shared_by(item):
+    """The name of the group that makes one module's fixture, of one parameter if it has some; or None."""
+    definitions = item._fixtureinfo.name2fixturedefs
+    shared = [name for name, found in definitions.items() if found and found[-1].scope == "module"]
+    if not shared:
+        return None
+    indices = getattr(item, "callspec", None) and item.callspec.indices or {}
+    return "-".join([item.module.__name__, *(str(indices[name]) for name in sorted(shared) if name in indices)])
 
 
 @pytest.fixture(autouse=True)

@@ -20,9 +20,22 @@ CASES = [case for room in (attention, feedforward, embeddings, blocks, depth, re
 LAWS = {**contracts.LAWS, "implicit_masks": implicit_masks.check}
 
 
+# Each differs from another case in a setting alone, and its whole battery is asked in the slow run.
+VARIATIONS = """
+multi-head-without-bias multi-linear-both-ways adaptive-span-window lsh-one-chunk feedforward-gelu chunked-3-gelu
+product-key-all-slots post_norm-encoder pre_norm-encoder macaron-encoder stack-pre_norm-gelu-encoder
+encoder-gru encoder-gru_reset_before encoder-lstm encoder-gru-3-layers encoder-gru-self-dot
+cell-lstm-1-dot cell-simple_rnn-2-additive decoder-simple_rnn-1-dot decoder-gru_reset_before-1-None
+seq2seq-simple_rnn-1-None seq2seq-simple_rnn-1-additive seq2seq-simple_rnn-1-dot seq2seq-gru-1-None seq2seq-gru-1-dot
+seq2seq-gru_reset_before-1-additive seq2seq-gru_reset_before-1-dot seq2seq-lstm-1-None seq2seq-lstm-1-additive
+seq2seq-lstm-2-additive seq2seq-gru-2-None transformer-post_norm transformer-macaron language-model-learned
+reformer-language-model universal-language-model language-model-tensorized
+""".split()
+
+
 def cost(case, law):
-    cheap = case.core or law in contracts.CHEAP or (case in attention.CASES and law == "implicit_masks")
-    return () if cheap else pytest.mark.slow
+    cheap = law in contracts.CHEAP or (case in attention.CASES and law == "implicit_masks")
+    return () if case.core or (cheap and case.name not in VARIATIONS) else (pytest.mark.slow,)
 
 
 def asked(case, law):
@@ -47,7 +60,10 @@ def build():
 @pytest.mark.parametrize(
     ("case", "law"),
     [
-        pytest.param(case, law, id=f"{case.name}-{law}", marks=cost(case, law))
+        # What one worker has built for a law, it has for the others.
+        pytest.param(
+            case, law, id=f"{case.name}-{law}", marks=[pytest.mark.xdist_group(f"law-{case.name}"), *cost(case, law)]
+        )
         for case in CASES
         for law in LAWS
         if asked(case, law)
@@ -57,9 +73,21 @@ def test_law(case, law, build):
     LAWS[law](build(case))
 
 
-@pytest.mark.parametrize("core", [True, pytest.param(False, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
-def test_loads_elsewhere(backend, core, build, tmp_path, subtests):
+def process(backend, way, core, *marks):
+    return pytest.param(backend, way, core, marks=[pytest.mark.xdist_group(f"{backend}-{way}-{core}"), *marks])
+
+
+@pytest.mark.parametrize(
+    ("backend", "way", "core"),
+    [
+        process("tensorflow", "called", True),
+        process("jax", "compiled", True),
+        process("tensorflow", "called", False, pytest.mark.slow),
+        process("jax", "called", True, pytest.mark.slow),
+        process("jax", "compiled", False, pytest.mark.slow),
+    ],
+)
+def test_loads_elsewhere(backend, way, core, build, tmp_path, subtests):
     """In a fresh process of either backend, which imported zoo: one process for all cases."""
     cases = [case for case in CASES if case.core is core and "elsewhere" not in case.without]
     masked = [case for case in cases if asked(case, "implicit_masks") and implicit_masks.names(build(case).layer)]
@@ -68,7 +96,7 @@ def test_loads_elsewhere(backend, core, build, tmp_path, subtests):
         elsewhere.pack(build(case), tmp_path)
     for case in masked:
         implicit_masks.pack(build(case), tmp_path)
-    elsewhere.run_elsewhere(tmp_path, backend)
+    elsewhere.run_elsewhere(tmp_path, backend, way=way)
     for case in cases:
         with subtests.test(case.name):
             elsewhere.check(build(case), tmp_path, backend)
@@ -77,12 +105,16 @@ def test_loads_elsewhere(backend, core, build, tmp_path, subtests):
             implicit_masks.check_elsewhere(build(case), tmp_path, backend)
 
 
-def test_everything_public_has_a_case(build):
+def test_everything_public_has_a_case():
+    """One whose cheap laws are asked in every run."""
     used = set()
     for case in CASES:
-        layer = build(case).layer
-        used |= {type(one) for one in [layer, *layer._flatten_layers()]}
+        if case.name not in VARIATIONS:
+            layer = case.make()
+            used |= {type(one) for one in [layer, *layer._flatten_layers()]}
     rooms = [getattr(zoo, name) for name in zoo.__all__]
     public = {getattr(room, name) for room in rooms for name in room.__all__}
     missing = {one for one in public if inspect.isclass(one)} - used
     assert not missing, f"no case covers {missing}"
+    names = [case.name for case in CASES]
+    assert len(set(names)) == len(names) and set(VARIATIONS) <= set(names)

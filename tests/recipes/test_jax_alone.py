@@ -31,7 +31,8 @@ assert "tensorflow" not in sys.modules
 """
 
 
-@pytest.mark.parametrize("model", ["seq2seq", pytest.param("tagger", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["seq2seq", "tagger"])
 def test_jax_needs_no_tensorflow(model, tmp_path):
     if not importlib.util.find_spec("jax"):
         pytest.skip("jax is not installed")

@@ -3,6 +3,7 @@
 import pytest
 
 from tests import weights
+from tests.shared import made_once
 
 TEXTS = ("the cat sat on the mat", "a mat", "on a cat")
 LABELS = ("chat", "tapis", "über")
@@ -68,14 +69,14 @@ def models(tokenizers):
 
 @pytest.fixture(scope="session")
 def artefacts(models, tokenizers, tmp_path_factory):
-    """The path of the artefact of a kind, exported when it is first asked for."""
+    """The path of the artefact of a kind, exported when it is first asked for, by whichever worker that is."""
     from serving.export import export
 
-    home, made = tmp_path_factory.mktemp("artefacts"), {}
-
     def artefact(kind):
-        if kind not in made:
-            made[kind] = export(models[kind], sides(kind, tokenizers), home, settings_of(kind))
-        return made[kind]
+        def make(folder):
+            export(models[kind], sides(kind, tokenizers), folder, settings_of(kind))
+
+        (manifest,) = made_once(tmp_path_factory, f"artefact-{kind}", make).glob("*/*/manifest.json")
+        return manifest.parent
 
     return artefact

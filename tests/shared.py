@@ -1,0 +1,19 @@
+"""What several workers of one run need, and one of them makes."""
+
+import fcntl
+import os
+
+
+def made_once(tmp_path_factory, name, make):
+    """What `make(folder)` makes in a folder that all workers of a run share: the first who asks makes it."""
+    home = tmp_path_factory.getbasetemp()
+    home = home.parent if "PYTEST_XDIST_WORKER" in os.environ else home
+    with open(home / f"{name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed
+        folder = home / name
+        if not folder.exists():
+            partial = home / f"{name}.partial"
+            partial.mkdir()
+            make(partial)
+            partial.rename(folder)
+    return folder
