@@ -8,7 +8,7 @@ from pathlib import Path
 from .counts import positive
 
 RECORD = "scores.json"
-SHOWN = ("sentences", "labels", "accuracy", "characters", "nats_per_character", "token_accuracy")
+SHOWN = ("sentences", "labels", "accuracy", "cut", "characters", "nats_per_character", "token_accuracy")
 
 
 def add_arguments(parser):

@@ -27,11 +27,14 @@ class Bucketed(ABC):
     Attributes:
         shapes: the static shapes, one length a side, ascending.
         dropped: number of examples that `max_length` dropped.
+        cut: number of examples of which only the beginning is read; who cuts them says so.
         steps_per_epoch: number of batches that hold every example once.
 
     Raises:
         ValueError: if no example is left, or a count is not positive.
     """
+
+    cut = 0
 
     def __init__(
         self,

@@ -92,25 +92,49 @@ def make_batches(recipe, tokenizers, labels, texts, training=False):
         return Batches(*(each.encode(side) for each, side in zip(tokenizers, texts, strict=True)), **plan)
     if training:
         plan["noise"] = _noise(recipe, tokenizers[0], texts[0])
-    return _labelled(recipe.model, tokenizers[0], labels, texts, plan)
+    return _labelled(recipe, tokenizers[0], labels, texts, plan)
 
 
-def _labelled(model, tokenizer, labels, texts, plan):
+def _labelled(recipe, tokenizer, labels, texts, plan):
     numbers = {name: number for number, name in enumerate(labels)}
     unknown = sorted({name for answer in texts[1] for name in answer.split(" ")} - set(labels))
     if unknown:
         raise ValueError(f"The label {unknown[0]!r} is not among those of the training split: {', '.join(labels)}.")
-    sentences = encode_sentences(model, tokenizer, texts[0])
-    if model == "classifier":
-        return LabelledBatches(sentences, [numbers[label] for label in texts[1]], **plan)
-    return TaggedBatches(sentences, [[numbers[tag] for tag in tags.split(" ")] for tags in texts[1]], **plan)
+    sentences, cut = encode_sentences(recipe, tokenizer, texts[0])
+    if recipe.model == "classifier":
+        batches = LabelledBatches(sentences, [numbers[label] for label in texts[1]], **plan)
+    else:
+        pairs = zip(sentences, texts[1], strict=True)
+        tags = [[numbers[tag] for tag in tags.split(" ")][: len(sentence)] for sentence, tags in pairs]
+        batches = TaggedBatches(sentences, tags, **plan)
+    batches.cut = cut
+    return batches
 
 
-def encode_sentences(model, tokenizer, texts):
-    """The token ids of each word of each text: a tagger needs one a word at least, whatever the word."""
-    if model == "tagger":
-        return [tokenizer.encode_words(text.split(" ")) for text in texts]
-    return [tokenizer.encode(text.split()) for text in texts]
+def encode_sentences(recipe, tokenizer, texts):
+    """The token ids of each word of each text, cut behind `recipe.max_input_length` of them, and how many texts were.
+
+    A tagger's words have at least one each, whatever the word.
+    """
+    if recipe.model == "tagger":
+        encoded = [tokenizer.encode_words(text.split(" ")) for text in texts]
+    else:
+        encoded = [tokenizer.encode(text.split()) for text in texts]
+    read = [first_tokens(words, recipe.max_input_length) for words in encoded]
+    return read, sum(one is not other for one, other in zip(read, encoded, strict=True))
+
+
+def first_tokens(words, most):
+    """The first `most` token ids of a text, word by word; all of them if `most` is 0."""
+    if not most or sum(map(len, words)) <= most:
+        return words
+    kept, room = [], most
+    for word in words:
+        if room <= 0:
+            break
+        kept.append(word[:room])
+        room -= len(word)
+    return kept
 
 
 def _noise(recipe, tokenizer, texts):

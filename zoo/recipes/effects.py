@@ -39,6 +39,7 @@ NEEDS = {
     "token_dropout": LABELLING,
     "spelling": LABELLING,
     "spelling_alone": {"model": LABELLERS, "spelling": (True,)},
+    "max_input_length": LABELLING,
     "sentences": {"model": ("classifier",), "spelling": (False,)},
     "cell": {"model": ("seq2seq",)},
     "block": {"model": LAYERED},

@@ -12,6 +12,7 @@ from zoo.training import token_sums
 from zoo.training.steps import model_inputs
 
 BATCH_SIZE = 64
+UNREAD = "_"  # the tag of a word behind the longest input, as CoNLL-U writes what is not said
 
 
 def evaluate(run, labels, split, directory=None, *, beams=None, limit=None, progress=None):
@@ -39,8 +40,8 @@ def evaluate(run, labels, split, directory=None, *, beams=None, limit=None, prog
         return _language_model(run, inputs, answers), []
     report = progress and (lambda done: progress(done, len(inputs)))
     if labels:
-        outputs = label(run, labels, inputs, progress=report)
-        return accuracy(outputs, answers), outputs
+        outputs, cut = _labelled(run, labels, inputs, report)
+        return accuracy(outputs, answers) | {"cut": cut}, outputs
     outputs = translate(run, inputs, beams=beams, progress=report)
     return _writing(recipe, inputs, outputs, answers, beams)
 
@@ -96,11 +97,18 @@ def label(run, labels, texts, progress=None):
         texts: list of strings; the words of a tagger's are separated by one space.
         progress: called with the number of texts done, after each batch.
 
+    Of a text only the first `max_input_length` tokens of the recipe are read; a word behind them is tagged "_".
+
     Returns:
         A list of strings in the order of `texts`.
     """
+    return _labelled(run, labels, texts, progress)[0]
+
+
+def _labelled(run, labels, texts, progress=None):
+    """What `label` returns, and how many texts were cut."""
     recipe, model, tokenizer, _ = run
-    sentences, plan = encode_sentences(recipe.model, tokenizer, texts), {"batch_size": BATCH_SIZE, "shuffle": False}
+    (sentences, cut), plan = encode_sentences(recipe, tokenizer, texts), {"batch_size": BATCH_SIZE, "shuffle": False}
     if recipe.model == "tagger":
         batches = TaggedBatches(sentences, [[0] * len(sentence) for sentence in sentences], **plan)
     else:
@@ -113,7 +121,10 @@ def label(run, labels, texts, progress=None):
             outputs[row] = " ".join(labels[number] for number in np.atleast_1d(ids)[np.atleast_1d(there) > 0])
         if progress:
             progress(len(outputs))
-    return [outputs[row] for row in range(len(texts))]
+    if recipe.model == "tagger" and cut:
+        unread = [len(text.split(" ")) - len(sentence) for text, sentence in zip(texts, sentences, strict=True)]
+        outputs = {row: " ".join([*outputs[row].split(" "), *[UNREAD] * unread[row]]) for row in outputs}
+    return [outputs[row] for row in range(len(texts))], cut
 
 
 class Compiled(keras.Model):

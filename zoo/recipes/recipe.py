@@ -78,6 +78,7 @@ class Recipe:
     token_dropout: float = 0.0  # share of a labelled text's tokens that training hides
     spelling: bool = False  # a labelled text's words are known by their ends and shape, too (`SpelledEmbedding`)
     spelling_alone: float = 0.0  # share of the pieces that training knows by their spelling alone
+    max_input_length: int = 512  # tokens of a text to label that are read, the first ones; 0 reads all
     sentences: int = 0  # a text to classify is read by sentences of at least so many tokens; 0: token by token
 
     # Model

@@ -30,6 +30,9 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None):
     log = log or _print
     log("reading the data and learning the vocabularies")
     parts = make_data(recipe, data)
+    for name, batches in (("training", parts.train), ("validation", parts.valid)):
+        if getattr(batches, "cut", 0):
+            log(f"{batches.cut:,} {name} texts are read up to max_input_length={recipe.max_input_length} tokens")
     log("building the model")
     model = make_model(recipe, *parts.sizes)
     if recipe.spelling:
@@ -58,6 +61,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None):
         "labels": len(parts.labels),
         "shapes": [list(map(int, shape)) for shape in parts.train.shapes],
         "dropped": parts.train.dropped,
+        "cut": {"train": getattr(parts.train, "cut", 0), "valid": getattr(parts.valid, "cut", 0)},
         "data_sha256": parts.digest,
         "training_seconds": round(state.seconds, 1),
         "seconds": round(time.monotonic() - start, 1),

@@ -16,7 +16,7 @@ def read_stored(path):
 
 
 def _mended(settings):
-    whole = completed(settings)
+    whole = completed({"max_input_length": 0} | settings)  # a run without it was trained on whole texts
     for slot in SLOTS:
         whole[slot] = {name: value for name, value in whole[slot].items() if _is_read(slot, whole, name, value)}
     for slot in IN_BLOCKS:
