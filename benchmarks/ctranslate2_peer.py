@@ -26,9 +26,8 @@ def save(model, folder):
         _norm(side.layer_norm, stack.final_norm)
         for layer, block in zip(side.layer, stack.blocks, strict=True):
             _block(layer, block)
-    for vocabulary, size in zip(
-        (spec.register_source_vocabulary, spec.register_target_vocabulary), model.sizes, strict=True
-    ):
+    sizes = model.source_vocab_size, model.target_vocab_size
+    for vocabulary, size in zip((spec.register_source_vocabulary, spec.register_target_vocabulary), sizes, strict=True):
         vocabulary([token(index) for index in range(size)])
     settings = {"unk_token": SPECIAL[1], "bos_token": SPECIAL[BOS], "eos_token": SPECIAL[EOS]}
     settings |= {"decoder_start_token": SPECIAL[BOS], "add_source_bos": False, "add_source_eos": False}

@@ -182,10 +182,10 @@ def score(options):
             sure = model.with_exit(ConfidenceExit(LAYERS))
             writer = Writer(sure, sources)
             for depth in range(1, LAYERS + 1):  # thresholds that nobody reaches, and then one that everybody does
-                sure.decoder.exit.thresholds.assign([2.0] * (depth - 1) + [-1.0] * (LAYERS - depth))
+                sure.decoder.exit.tau.assign([2.0] * (depth - 1) + [-1.0] * (LAYERS - depth))
                 enter(f"all at {depth}", writer)
             for found in tuned(sure, tokenizer, texts["valid"], options.segments):
-                sure.decoder.exit.thresholds.assign(found["thresholds"])
+                sure.decoder.exit.tau.assign(found["thresholds"])
                 enter(f"confidence {', '.join(f'{each:.2f}' for each in found['thresholds'])}", writer, None)
         else:
             enter(name, Writer(model, sources))

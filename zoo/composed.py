@@ -6,7 +6,8 @@ from keras import saving
 class Composed:
     """A mixin, before the Keras class: constructor arguments that are layers, or lists of layers, in `get_config`.
 
-    A subclass names them in `parts`; each is an attribute of the same name.
+    A subclass names them in `parts`; each is an attribute of the same name. A file that was written before a class had
+    one of them says nothing of it, and the default is taken.
     """
 
     parts = ()
@@ -17,5 +18,6 @@ class Composed:
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
-        parts = {name: saving.deserialize_keras_object(config[name], custom_objects) for name in cls.parts}
+        given = [name for name in cls.parts if name in config]
+        parts = {name: saving.deserialize_keras_object(config[name], custom_objects) for name in given}
         return cls(**{**config, **parts})

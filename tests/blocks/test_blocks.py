@@ -96,7 +96,7 @@ def test_dropout_is_on_every_branch_in_training_only(name):
 
 
 def test_parts_of_a_seed_drop_differently():
-    seeds = [drop.seed for drop in make_block("macaron", True, dropout=0.1, seed=3).drops]
+    seeds = [drop.seed for drop in make_block("macaron", True, dropout=0.1, seed=3).dropout_layers]
     assert len(set(seeds)) == 4
 
 

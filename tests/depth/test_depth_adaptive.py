@@ -62,7 +62,7 @@ def left(rule, n, y, memory, first):
     if isinstance(rule, FixedExit):
         return n >= rule.depth
     if isinstance(rule, ConfidenceExit):
-        return softmax(y @ WORDS * n).max() > rule.initial[n - 1]
+        return softmax(y @ WORDS * n).max() > rule.thresholds[n - 1]
     kernel, bias = numpy(*rule.dense.weights)
     if isinstance(rule, GeometricExit):
         return sigmoid(y @ kernel[:, 0] + bias[0]) > rule.threshold

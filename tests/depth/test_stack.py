@@ -59,8 +59,8 @@ def test_make_stack_says_it_all():
         assert block.first.hidden_units == block.feedforward.hidden_units == 4
         assert block.first.activation == block.feedforward.activation == "gelu"
         assert block.cross_attention.num_heads == block.attention.num_heads == 2
-        assert [drop.rate for drop in block.drops] == [0.3] * 4
-    seeds = [drop.seed for block in stack.blocks for drop in block.drops]
+        assert [drop.rate for drop in block.dropout_layers] == [0.3] * 4
+    seeds = [drop.seed for block in stack.blocks for drop in block.dropout_layers]
     assert len(set(seeds)) == 12, "no two branches drop alike"
     assert make_stack(1, 6, 2, 8).blocks[0].cross_attention is None
 

@@ -89,8 +89,8 @@ def test_mixed_precision_is_near():
 def test_make_star_stack_says_it_all():
     stack = make_star_stack(3, 6, 2, dropout=0.3, seed=5)
     assert [block.relay_attention is None for block in stack.blocks] == [False] * 3
-    assert len({drop.seed for block in stack.blocks for drop in block.drops}) == 6
-    assert {drop.rate for block in stack.blocks for drop in block.drops} == {0.3}
+    assert len({drop.seed for block in stack.blocks for drop in block.dropout_layers}) == 6
+    assert {drop.rate for block in stack.blocks for drop in block.dropout_layers} == {0.3}
     tagging = make_star_stack(3, 6, 2, summary=False)
     assert [block.relay_attention is None for block in tagging.blocks] == [False, False, True]
     assert all(block.relay_attention is None for block in make_star_stack(2, 6, 2, connections="ring").blocks)

@@ -112,7 +112,7 @@ def test_with_exit_copies_all_but_the_rule():
     model = made(ConfidenceExit(4, 0.4), tied=False)
     twin = model.with_exit(ConfidenceExit(4, [0.0, 0.5, 0.5]))
     assert arrays(twin.think(INPUTS)["exits"]).max() == 1
-    twin.decoder.exit.thresholds.assign([0.4] * 3)
+    twin.decoder.exit.tau.assign([0.4] * 3)
     assert_close([arrays(twin(INPUTS))], [arrays(model(INPUTS))], 0, 0)
     assert twin.encoder is not model.encoder and twin.decoder.blocks[0] is not model.decoder.blocks[0]
 

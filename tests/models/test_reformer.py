@@ -77,7 +77,7 @@ def test_make_reformer_stack_says_it_all():
         assert isinstance(block.attention, LSHAttention) and isinstance(block.cross_attention, MultiHeadAttention)
         assert block.attention.factors == [4, 6] and block.attention.rounds == 3
         assert isinstance(block.feedforward, ChunkedFeedForward) and block.feedforward.chunks == 5
-        assert [drop.rate for drop in block.drops] == [0.2] * 3
+        assert [drop.rate for drop in block.dropout_layers] == [0.2] * 3
     assert len({block.attention.seed for block in made.blocks}) == 2
     plain = stack(hashing=None)
     assert plain.memory == "reversible"

@@ -31,8 +31,8 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
 
     Dynamic: `z_t = S sigmoid(v . x_t + b)` of each position, `b` starting at -4; its mean over positions is penalised.
 
-    Keys and values further back than `window` are never read. It is `max_span` until `trim` finds the reach of the
-    widest head, and belongs to the config, so that what is exported after a `trim` is small. `zoo.training.SpanSteps`
+    Keys and values further back than `window` are never read. `trim` sets it to the reach of the widest head, and it
+    belongs to the config, so that what is exported after a `trim` is small. `zoo.training.SpanSteps`
     trims during training, where a new window is a new trace. A dynamic span knows no reach but `max_span`.
 
     Call arguments: as of `MultiHeadAttention`; `value` must be None and `causal` True. Masking: padding weighs 0 and
@@ -89,7 +89,7 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         if penalty < 0:
             raise ValueError(f"AdaptiveSpanAttention needs a penalty of at least 0. Received: penalty={penalty!r}.")
         self.units, self.num_heads, self.max_span, self.ramp = units, num_heads, max_span, ramp
-        self.penalty, self.dynamic, self.window = penalty, dynamic, window or max_span
+        self.penalty, self.dynamic, self.window = penalty, dynamic, window
         if not 0 <= initial_span <= max_span or (dynamic and initial_span):
             raise ValueError(
                 "initial_span must be 0 to max_span, and 0 where spans are dynamic (they start at -4 before the "
@@ -130,6 +130,11 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         if self.dynamic:
             return self.max_span * ops.sigmoid(self.gate(x))
         return self.max_span * ops.convert_to_tensor(self.fractions)
+
+    @property
+    def width(self):
+        """How far back keys are read: `window`, or `max_span` where that is None."""
+        return self.max_span if self.window is None else self.window
 
     @property
     def reach(self):
@@ -174,7 +179,7 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
     def _look_back(self, query, held, spans, mask):
         """`(batch, time, units)`: all heads side by side, by chunks as long as the window."""
         time = ops.shape(query)[1]
-        length = least(self.window, time)
+        length = least(self.width, time)
         extra = (length - time % length) % length
         room = ((0, 0), (0, 0), (0, extra), (0, 0))
         parts = self.split_heads(self.query_projection(query)) * self.head_dim**-0.5, held["keys"], held["values"]
@@ -225,7 +230,7 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         cache = append(cache, *self.project(x).values(), write_index)
         if write_index is not None:
             return cache
-        return {name: leaf[:, :, -(self.window + 1) * ops.shape(x)[1] :] for name, leaf in cache.items()}
+        return {name: leaf[:, :, -(self.width + 1) * ops.shape(x)[1] :] for name, leaf in cache.items()}
 
     def step(self, x, cache, seen=None, write_index=None):
         """One new position a beam, `x (batch, beams, units)`; see `MultiHeadAttention.step`.
@@ -244,10 +249,10 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         else:
             counts = ops.cumsum(ops.cast(seen, "int32"), axis=-1)
             distance, seen = (counts[..., -1:] - counts)[..., -entries:], seen[..., -entries:]
-        seen = ops.logical_and(seen, ops.logical_and(distance > 0, distance <= self.window))
+        seen = ops.logical_and(seen, ops.logical_and(distance > 0, distance <= self.width))
         query = self.split_heads(self.query_projection(x)) * self.head_dim**-0.5
-        places = ops.clip(distance - 1, 0, self.window - 1)  # (batch | 1, beams | 1, entries)
-        near = ops.matmul(query, ops.transpose(ops.cast(self.positions[: self.window], query.dtype)))
+        places = ops.clip(distance - 1, 0, self.width - 1)  # (batch | 1, beams | 1, entries)
+        near = ops.matmul(query, ops.transpose(ops.cast(self.positions[: self.width], query.dtype)))
         places = ops.broadcast_to(places[:, None], (*ops.shape(near)[:3], entries))
         scores = ops.matmul(query, ops.swapaxes(cache["keys"], -1, -2)) + ops.take_along_axis(near, places, axis=-1)
         spans = self.spans(x)

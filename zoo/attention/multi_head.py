@@ -57,13 +57,14 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
                 "MultiHeadAttention needs units that its heads divide evenly, both positive. "
                 f"Received: units={units!r}, num_heads={num_heads!r}."
             )
-        self.units, self.num_heads, self.use_bias, self.seed = units, num_heads, use_bias, seed
+        self.units, self.num_heads = units, num_heads
+        self.dropout, self.use_bias, self.seed = dropout, use_bias, seed
         self.head_dim = units // num_heads
         self.supports_masking = True
         for name in ("query", "key", "value", "output"):
             dense = layers.Dense(units, use_bias=use_bias, name=name, dtype=self.dtype_policy)
             setattr(self, f"{name}_projection", dense)
-        self.dropout = Dropout(dropout, seed=shifted(seed, 0), dtype=self.dtype_policy)
+        self.dropout_layer = Dropout(dropout, seed=shifted(seed, 0), dtype=self.dtype_policy)
 
     def build(self, query_shape, value_shape=None):
         value_shape = tuple(value_shape or query_shape)
@@ -80,7 +81,7 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         if value is None:
             value, value_mask = query, query_mask if value_mask is None else value_mask
         projected = self.query_projection(query), self.key_projection(value), self.value_projection(value)
-        if self.dropout.rate and training:
+        if self.dropout and training:
             mixed = self._mix_with_dropout(*projected, value_mask, causal, training)
         else:
             mixed = self.mix_all(*projected, value_mask, causal)
@@ -154,9 +155,9 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
     def _mix_with_dropout(self, query, key, value, value_mask, causal, training):
         query, key, value = (self.split_heads(part) for part in (query, key, value))
         mask = combined_mask(ops.shape(query)[2], ops.shape(key)[2], value_mask, causal)
-        weights = self.dropout(self._weights(query, key, mask), training=training)
+        weights = self.dropout_layer(self._weights(query, key, mask), training=training)
         return self._join_heads(ops.matmul(weights, value))
 
     def get_config(self):
-        own = {"units": self.units, "num_heads": self.num_heads, "dropout": self.dropout.rate}
-        return {**super().get_config(), **own, "use_bias": self.use_bias, "seed": self.seed}
+        names = "units num_heads dropout use_bias seed".split()
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

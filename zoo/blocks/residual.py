@@ -45,7 +45,7 @@ class Block(Composed, ImplicitMasks, layers.Layer):
 
     def __init__(self, sublayers, dropout=0.0, seed=None, **kwargs):
         super().__init__(**kwargs)
-        self.rate, self.seed = dropout, seed
+        self.dropout, self.seed = dropout, seed
         self.supports_masking = True
         for name in self.parts:
             setattr(self, name, sublayers[name])
@@ -60,7 +60,7 @@ class Block(Composed, ImplicitMasks, layers.Layer):
             layers.LayerNormalization(epsilon=EPSILON, name=f"{name}_norm", dtype=self.dtype_policy)
             for name in self.present
         ]
-        self.drops = [
+        self.dropout_layers = [
             Dropout(dropout, seed=shifted(seed, index), name=f"{name}_drop", dtype=self.dtype_policy)
             for index, name in enumerate(self.present)
         ]
@@ -99,7 +99,7 @@ class Block(Composed, ImplicitMasks, layers.Layer):
         """`(norm, h -> scale * Dropout(f(h)))` in order; an `f` that is not in `functions` is a position-wise layer."""
         return [
             (norm, partial(self._branch, name, functions.get(name), drop, training))
-            for name, norm, drop in zip(self.present, self.norms, self.drops, strict=True)
+            for name, norm, drop in zip(self.present, self.norms, self.dropout_layers, strict=True)
         ]
 
     def _branch(self, name, function, drop, training, h):
@@ -175,7 +175,7 @@ class Block(Composed, ImplicitMasks, layers.Layer):
         return mask
 
     def get_config(self):
-        return {**super().get_config(), "dropout": self.rate, "seed": self.seed}
+        return {**super().get_config(), "dropout": self.dropout, "seed": self.seed}
 
 
 @register

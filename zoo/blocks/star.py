@@ -99,13 +99,13 @@ class StarBlock(Composed, ImplicitMasks, layers.Layer):
                 'Expected relay_attention=None, or connections="star".'
             )
         self.attention, self.relay_attention = attention, relay_attention
-        self.connections, self.rate, self.seed = connections, dropout, seed
+        self.connections, self.dropout, self.seed = connections, dropout, seed
         count = 1 if relay_attention is None else 2
         names = ("ring", "relay")[:count]
         self.norms = [
             layers.LayerNormalization(epsilon=EPSILON, name=f"{name}_norm", dtype=self.dtype_policy) for name in names
         ]
-        self.drops = [
+        self.dropout_layers = [
             Dropout(dropout, seed=shifted(seed, index), name=f"{name}_drop", dtype=self.dtype_policy)
             for index, name in enumerate(names)
         ]
@@ -135,7 +135,7 @@ class StarBlock(Composed, ImplicitMasks, layers.Layer):
 
     def _finish(self, index, mixed, training):
         """`LN(ReLU(.))`."""
-        return self.norms[index](ops.relu(self.drops[index](mixed, training=training)))
+        return self.norms[index](ops.relu(self.dropout_layers[index](mixed, training=training)))
 
     def _look_around(self, states, embeddings, relay, mask):
         """`MultiAtt(h_i, C_i)`; a projection is computed once per vector, however many see it."""
@@ -164,5 +164,5 @@ class StarBlock(Composed, ImplicitMasks, layers.Layer):
         return mask, None
 
     def get_config(self):
-        own = {"connections": self.connections, "dropout": self.rate, "seed": self.seed}
+        own = {"connections": self.connections, "dropout": self.dropout, "seed": self.seed}
         return {**super().get_config(), **own}

@@ -90,13 +90,12 @@ class FixedExit(Exit):
 
     def __init__(self, num_layers, depth=None, **kwargs):
         super().__init__(num_layers, **kwargs)
-        depth = num_layers if depth is None else depth
-        if not isinstance(depth, int) or not 1 <= depth <= num_layers:
+        if depth is not None and (not isinstance(depth, int) or not 1 <= depth <= num_layers):
             raise ValueError(f"FixedExit needs a depth from 1 to num_layers={num_layers}. Received: depth={depth!r}.")
         self.depth = depth
 
     def plan(self, state):
-        return ops.full_like(state[:, :, 0], self.depth, dtype="int32")
+        return ops.full_like(state[:, :, 0], self.depth or self.num_layers, dtype="int32")
 
     def get_config(self):
         return {**super().get_config(), "depth": self.depth}
@@ -219,19 +218,21 @@ class GeometricExit(Exit):
 class ConfidenceExit(Exit):
     """A token leaves behind the first block n whose classifier is sure: `max_y p(y | h^n) > tau_n`. Nothing is learned.
 
-    Every depth that a token sees costs a classifier. The thresholds are weights, so that they can be tuned after the
-    training (`zoo.depth.thresholds`): `rule.thresholds.assign(...)`.
+    Every depth that a token sees costs a classifier. `tau` is a weight, so that it can be tuned after the training
+    (`zoo.depth.thresholds`): `rule.tau.assign(...)`.
 
     Args:
         num_layers: N.
-        thresholds: at first, one for all depths but the last or a list of N - 1.
+        thresholds: with which `tau` begins: one for all depths but the last, or a list of N - 1.
 
     Raises:
         ValueError: `num_layers` as of `Exit`, or another number of thresholds.
 
     Example:
         >>> from zoo.depth import ConfidenceExit
-        >>> ConfidenceExit(3, [0.9, 0.7]).initial
+        >>> rule = ConfidenceExit(3, [0.9, 0.7])
+        >>> rule.build((None, None, 8))
+        >>> rule.tau.numpy().round(1).tolist()
         [0.9, 0.7]
     """
 
@@ -240,19 +241,23 @@ class ConfidenceExit(Exit):
 
     def __init__(self, num_layers, thresholds=0.9, **kwargs):
         super().__init__(num_layers, **kwargs)
-        given = [thresholds] * (num_layers - 1) if isinstance(thresholds, int | float) else list(thresholds)
-        if len(given) != num_layers - 1:
+        self.thresholds = thresholds
+        if len(self._initial()) != num_layers - 1:
             raise ValueError(
                 f"ConfidenceExit needs a threshold for each of the {num_layers - 1} depths before the last, or one "
                 f"number for all. Received: thresholds={thresholds!r}."
             )
-        self.initial = [float(each) for each in given]
+
+    def _initial(self):
+        """`thresholds`, one for each depth but the last."""
+        one = isinstance(self.thresholds, int | float)
+        return [self.thresholds] * (self.num_layers - 1) if one else [float(each) for each in self.thresholds]
 
     def build(self, h_shape):
-        self.thresholds = self.add_weight(
+        self.tau = self.add_weight(
             name="thresholds",
             shape=(self.num_layers - 1,),
-            initializer=lambda shape, dtype: ops.convert_to_tensor(self.initial, dtype),
+            initializer=lambda shape, dtype: ops.convert_to_tensor(self._initial(), dtype),
             trainable=False,
             dtype="float32",
             autocast=False,
@@ -260,7 +265,7 @@ class ConfidenceExit(Exit):
 
     def leaves(self, index, state, logits, plan):
         surest = ops.exp(ops.max(logits, axis=-1) - ops.logsumexp(logits, axis=-1))
-        return surest > self.thresholds[index]
+        return surest > self.tau[index]
 
     def get_config(self):
-        return {**super().get_config(), "thresholds": self.initial}
+        return {**super().get_config(), "thresholds": self.thresholds}

@@ -98,7 +98,7 @@ class ReversibleStack(Stack):
         for block in self.blocks:
             block.check_memory(remembers)
             for index, name in enumerate(block.present):
-                parts = getattr(block, name), block.norms[index], block.drops[index]
+                parts = getattr(block, name), block.norms[index], block.dropout_layers[index]
                 pieces.append(Piece(partial(change, block, index), parts))
         return pieces
 

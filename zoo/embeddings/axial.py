@@ -35,8 +35,8 @@ class AxialPositions(Positions):
 
     def __init__(self, shape, **kwargs):
         super().__init__(**kwargs)
-        shape = tuple(shape)
-        if len(shape) != 2 or not all(isinstance(size, int) and size > 0 for size in shape):
+        pair = isinstance(shape, (list, tuple)) and len(shape) == 2
+        if not pair or not all(isinstance(size, int) and size > 0 for size in shape):
             raise ValueError(
                 "AxialPositions needs two positive integers, rows and columns of the grid of positions. Received: "
                 f"shape={shape!r}."
@@ -70,4 +70,4 @@ class AxialPositions(Positions):
         )
 
     def get_config(self):
-        return {**super().get_config(), "shape": list(self.shape)}
+        return {**super().get_config(), "shape": self.shape}

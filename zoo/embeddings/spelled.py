@@ -51,8 +51,8 @@ class SpelledEmbedding(layers.Layer):
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"SpelledEmbedding needs a positive integer as {name}. Received: {value!r}.")
         self.vocab_size, self.units, self.features, self.buckets = sizes.values()
-        self.rate, self.seed = dropout, seed
-        self.drop = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        self.dropout, self.seed = dropout, seed
+        self.dropout_layer = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     def build(self, ids_shape=None):
         self.matrix, self.spelling = (
@@ -83,7 +83,7 @@ class SpelledEmbedding(layers.Layer):
 
     def call(self, ids, training=None):
         own = ops.take(ops.cast(self.matrix, self.compute_dtype), ids, axis=0)
-        own = own * self.drop(ops.ones_like(own[:, :, :1]), training=training)
+        own = own * self.dropout_layer(ops.ones_like(own[:, :, :1]), training=training)
         found = ops.take(ops.cast(self.spelling, self.compute_dtype), ops.take(self.table, ids, axis=0), axis=0)
         x = own + ops.sum(found, axis=-2) * self.features**-0.5
         word = ops.cumsum(ops.take(self.starts, ids, axis=0), axis=1)
@@ -96,5 +96,5 @@ class SpelledEmbedding(layers.Layer):
         return (*ids_shape, self.units)
 
     def get_config(self):
-        names = ("vocab_size", "units", "features", "buckets", "seed")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}, "dropout": self.rate}
+        names = "vocab_size units features buckets dropout seed".split()
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -50,23 +50,24 @@ class FeedForward(layers.Layer):
                 "FeedForward needs positive integers as units and hidden_units. "
                 f"Received: units={units!r}, hidden_units={hidden_units!r}."
             )
-        self.units, self.hidden_units, self.activation, self.seed = units, hidden_units, activation, seed
+        self.units, self.hidden_units, self.activation = units, hidden_units, activation
+        self.dropout, self.seed = dropout, seed
         self.supports_masking = True
         function = activation_of(activation)
         self.hidden = layers.Dense(hidden_units, activation=function, name="hidden", dtype=self.dtype_policy)
         self.output_projection = layers.Dense(units, name="output", dtype=self.dtype_policy)
-        self.dropout = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        self.dropout_layer = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     def build(self, x_shape):
         self.hidden.build(x_shape)
         self.output_projection.build((*x_shape[:-1], self.hidden_units))
 
     def call(self, x, training=None):
-        return self.output_projection(self.dropout(self.hidden(x), training=training))
+        return self.output_projection(self.dropout_layer(self.hidden(x), training=training))
 
     def compute_output_shape(self, x_shape):
         return (*x_shape[:-1], self.units)
 
     def get_config(self):
-        own = {"units": self.units, "hidden_units": self.hidden_units, "activation": self.activation}
-        return {**super().get_config(), **own, "dropout": self.dropout.rate, "seed": self.seed}
+        names = "units hidden_units activation dropout seed".split()
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -101,7 +101,9 @@ class DepthAdaptiveTransformer(Transformer):
         """The decoder's input, and what else its passes are given."""
         mask = length_mask(inputs["source_lengths"], ops.shape(inputs["source_ids"])[1])
         memory = self._encode(inputs["source_ids"], mask, training)
-        x = self.target_drop(self.positions(self.target_embedding(inputs["target_ids"])), training=training)
+        x = self.dropout_layers["target"](
+            self.positions(self.target_embedding(inputs["target_ids"])), training=training
+        )
         target_mask = optional_mask(inputs.get("target_lengths"), x)
         masks = {"mask": target_mask, "memory": memory, "memory_mask": mask}
         return x, {**masks, "causal": True, "training": training}

@@ -25,11 +25,11 @@ class Labeller(Composed, keras.Model):
         if not isinstance(num_labels, int) or num_labels < 2:
             raise ValueError(f"{type(self).__name__} needs at least two labels. Received: num_labels={num_labels!r}.")
         self.vocab_size, self.num_labels, self.encoder = vocab_size, num_labels, encoder
-        self.rate, self.seed = dropout, seed
+        self.dropout, self.seed = dropout, seed
         policy = self.dtype_policy
         self.embedding = embedding or TokenEmbedding(vocab_size, encoder.units, dtype=policy)
         self.positions = positions or positions_before(encoder, policy)
-        self.drops = [Dropout(dropout, seed=shifted(seed, index), dtype=policy) for index in range(2)]
+        self.dropout_layers = [Dropout(dropout, seed=shifted(seed, index), dtype=policy) for index in range(2)]
         self.readout = layers.Dense(num_labels, name="readout", dtype=policy)
 
     def build(self, input_shape=None):
@@ -49,7 +49,7 @@ class Labeller(Composed, keras.Model):
         else:
             x = self.embedding(token_ids, training=training)
         x = self.positions(x, mask=mask)
-        x = self.drops[0](x, training=training)
+        x = self.dropout_layers[0](x, training=training)
         return self.encoder(x, mask=mask, training=training, **settings), mask
 
     def summary(self, inputs, training=None):
@@ -60,11 +60,11 @@ class Labeller(Composed, keras.Model):
         return masked_mean(states, mask)
 
     def logits(self, states, training=None):
-        return ops.cast(self.readout(self.drops[1](states, training=training)), "float32")
+        return ops.cast(self.readout(self.dropout_layers[1](states, training=training)), "float32")
 
     def get_config(self):
-        own = {"vocab_size": self.vocab_size, "num_labels": self.num_labels, "dropout": self.rate, "seed": self.seed}
-        return {**super().get_config(), **own}
+        names = "vocab_size num_labels dropout seed".split()
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
 @register
@@ -123,8 +123,10 @@ class Tagger(Labeller):
         (2, 5, 17)
     """
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self, vocab_size, num_labels, encoder, positions=None, embedding=None, dropout=0.1, seed=None, **kwargs
+    ):
+        super().__init__(vocab_size, num_labels, encoder, positions, embedding, dropout, seed, **kwargs)
         if getattr(self.embedding, "gathers", False):
             raise ValueError(
                 f"A Tagger labels tokens, and {type(self.embedding).__name__} gives one vector for many of them. "

@@ -55,11 +55,11 @@ class LanguageModel(Composed, keras.Model):
                 "A LanguageModel's positions must not look ahead: expected SinusoidalPositions or LearnedPositions, "
                 f"which depend on the place alone (`at`). Received: {type(positions).__name__}."
             )
-        self.vocab_size, self.decoder, self.rate, self.seed = vocab_size, decoder, dropout, seed
+        self.vocab_size, self.decoder, self.dropout, self.seed = vocab_size, decoder, dropout, seed
         policy = self.dtype_policy
         self.embedding = TokenEmbedding(vocab_size, decoder.units, dtype=policy)
         self.positions = positions or positions_before(decoder, policy)
-        self.drop = Dropout(dropout, seed=seed, dtype=policy)
+        self.dropout_layer = Dropout(dropout, seed=seed, dtype=policy)
 
     def build(self, input_shape=None):
         shape = (None, None, self.decoder.units)
@@ -69,7 +69,7 @@ class LanguageModel(Composed, keras.Model):
                 layer.build(shape)
 
     def call(self, inputs, training=None, states=False):
-        x = self.drop(self.positions(self.embedding(inputs["token_ids"])), training=training)
+        x = self.dropout_layer(self.positions(self.embedding(inputs["token_ids"])), training=training)
         mask = optional_mask(inputs.get("lengths"), x)
         outputs = self.decoder(x, mask=mask, causal=True, training=training)
         return self.embedding.readout(outputs) if states else self.embedding.logits(outputs)
@@ -129,5 +129,5 @@ class LanguageModel(Composed, keras.Model):
         return signatures.language_model()
 
     def get_config(self):
-        own = {"vocab_size": self.vocab_size, "dropout": self.rate, "seed": self.seed}
+        own = {"vocab_size": self.vocab_size, "dropout": self.dropout, "seed": self.seed}
         return {**super().get_config(), **own}

@@ -36,8 +36,10 @@ class PairClassifier(Labeller):
     Reference: https://arxiv.org/abs/1902.09113, section 4.3 (its features after https://arxiv.org/abs/1512.08422).
     """
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self, vocab_size, num_labels, encoder, positions=None, embedding=None, dropout=0.1, seed=None, **kwargs
+    ):
+        super().__init__(vocab_size, num_labels, encoder, positions, embedding, dropout, seed, **kwargs)
         self.hidden = layers.Dense(self.encoder.units, activation="relu", name="hidden", dtype=self.dtype_policy)
 
     def build(self, input_shape=None):

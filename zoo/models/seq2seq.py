@@ -5,6 +5,7 @@ from keras import layers, ops, tree
 
 from zoo.attention import AdditiveAttention, DotProductAttention
 from zoo.beams import flatten_beams, gather_beams
+from zoo.composed import Composed
 from zoo.decoding.loop import BOS
 from zoo.dropout import Dropout
 from zoo.masks import length_mask
@@ -22,7 +23,7 @@ DROPOUTS = ("source", "memory", "target", "readout")
 
 
 @register
-class Seq2Seq(keras.Model):
+class Seq2Seq(Composed, keras.Model):
     """`p(y_j | y_<j, x) = softmax(E t_j + b)`, `t_j = tanh(W [s_{j+1}; c_j; y_j])`, `s_{j+1} = cell([y_j; c_j], s_j)`.
 
     Encoder and decoder of any recurrent cell. With `attention=None` the context `c` is the encoder's final state (Cho
@@ -45,7 +46,8 @@ class Seq2Seq(keras.Model):
         num_layers: recurrent layers in the encoder and in the decoder.
         dropout: on embeddings, encoder outputs, between encoder layers and before the output matrix.
         seed: of the dropout.
-        encoder: a layer to use in place of the bidirectional `RecurrentEncoder`, for example a `SelfAttentiveEncoder`.
+        encoder: another encoder, for example a `SelfAttentiveEncoder`; None is a bidirectional `RecurrentEncoder` with
+            these `units`, `cell`, `num_layers` and `dropout`.
 
     Raises:
         ValueError: unknown cell or attention; the message lists the known ones.
@@ -62,6 +64,8 @@ class Seq2Seq(keras.Model):
     References: https://arxiv.org/abs/1406.1078, https://arxiv.org/abs/1409.0473, https://arxiv.org/abs/1508.04025;
     one output matrix and embedding: https://arxiv.org/abs/1608.05859.
     """
+
+    parts = ("encoder",)
 
     def __init__(
         self,
@@ -81,59 +85,51 @@ class Seq2Seq(keras.Model):
             raise ValueError(
                 f"Unknown attention for Seq2Seq: expected one of {list(ATTENTIONS)}, received {attention!r}."
             )
-        self.settings = {
-            "source_vocab_size": source_vocab_size,
-            "target_vocab_size": target_vocab_size,
-            "units": units,
-            "cell": cell,
-            "attention": attention,
-            "num_layers": num_layers,
-            "dropout": dropout,
-            "seed": seed,
-        }
+        self.source_vocab_size, self.target_vocab_size, self.units = source_vocab_size, target_vocab_size, units
+        self.cell, self.attention, self.num_layers = cell, attention, num_layers
+        self.dropout, self.seed = dropout, seed
         policy = self.dtype_policy
         self.source_embedding = layers.Embedding(source_vocab_size, units, dtype=policy)
         self.target_embedding = layers.ReversibleEmbedding(target_vocab_size, units, dtype=policy)
-        self.own_encoder = encoder
         self.encoder = encoder or RecurrentEncoder(
             units, cell, num_layers, dropout=dropout, seed=shifted(seed, len(DROPOUTS)), dtype=policy
         )
         attend = ATTENTIONS[attention](units, policy)
         self.decoder = RecurrentDecoder(units, cell, attend, num_layers, dtype=policy)
         self.readout = layers.Dense(units, activation="tanh", dtype=policy)
-        self.drop = {
+        self.dropout_layers = {
             name: Dropout(dropout, seed=shifted(seed, index), name=f"drop_{name}", dtype=policy)
             for index, name in enumerate(DROPOUTS)
         }
 
     def build(self, input_shape=None):
-        units, values = self.settings["units"], self.encoder.output_units
+        units, values = self.units, self.encoder.output_units
         self.source_embedding.build()
         self.target_embedding.build()
         if not self.encoder.built:  # an encoder of one's own that comes out of a file is built already
             self.encoder.build((None, None, units))
         self.decoder.build((None, None, units), {"values": (None, None, values), "summary": (None, values)})
         self.readout.build((None, 2 * units + values))
-        self.bias = self.add_weight(name="bias", shape=(self.settings["target_vocab_size"],), initializer="zeros")
+        self.bias = self.add_weight(name="bias", shape=(self.target_vocab_size,), initializer="zeros")
 
     def call(self, inputs, training=None):
         memory = self.encode(inputs["source_ids"], inputs["source_lengths"], training)
-        embedded = self.drop["target"](self.target_embedding(inputs["target_ids"]), training=training)
+        embedded = self.dropout_layers["target"](self.target_embedding(inputs["target_ids"]), training=training)
         outputs = self.decoder(embedded, memory, training=training)
         return self.logits(outputs, embedded, training)
 
     def logits(self, outputs, embedded, training=None):
         hidden = self.readout(ops.concatenate([outputs, embedded], axis=-1))
-        hidden = self.drop["readout"](hidden, training=training)
+        hidden = self.dropout_layers["readout"](hidden, training=training)
         logits = self.target_embedding(hidden, reverse=True)
         return ops.cast(logits, "float32") + ops.cast(self.bias, "float32")
 
     def encode(self, source_ids, source_lengths, training=None):
         """`(batch, time)` ids and `(batch,)` lengths -> memory, a dict of tensors with the batch axis first."""
         mask = length_mask(source_lengths, ops.shape(source_ids)[1])
-        embedded = self.drop["source"](self.source_embedding(source_ids), training=training)
+        embedded = self.dropout_layers["source"](self.source_embedding(source_ids), training=training)
         values, states = self.encoder(embedded, mask=mask, training=training)
-        return self.decoder.remember(self.drop["memory"](values, training=training), mask, states)
+        return self.decoder.remember(self.dropout_layers["memory"](values, training=training), mask, states)
 
     def start(self, memory, beams=1, max_length=None):
         """BOS for every beam `(batch, beams)`, and the state before it; its leaves are `(batch, beams, ...)`."""
@@ -157,11 +153,5 @@ class Seq2Seq(keras.Model):
         return signatures.generating()
 
     def get_config(self):
-        encoder = self.own_encoder and keras.saving.serialize_keras_object(self.own_encoder)
-        return {**super().get_config(), **self.settings, "encoder": encoder}
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        encoder = config.get("encoder")
-        encoder = encoder and keras.saving.deserialize_keras_object(encoder)
-        return cls(**{**config, "encoder": encoder})
+        names = "source_vocab_size target_vocab_size units cell attention num_layers dropout seed".split()
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

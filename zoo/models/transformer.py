@@ -12,6 +12,8 @@ from zoo.models import signatures
 from zoo.registry import register
 from zoo.seeds import shifted
 
+SIDES = ("source", "target")
+
 
 def _twin(layer):
     """A layer of the same settings, with weights and a name of its own."""
@@ -90,8 +92,8 @@ class Transformer(Composed, keras.Model):
                 "A Transformer's positions must not look ahead: expected SinusoidalPositions, LearnedPositions or "
                 f"AxialPositions, which depend on the place alone (`at`). Received: {type(positions).__name__}."
             )
-        self.sizes = source_vocab_size, target_vocab_size
-        self.encoder, self.decoder, self.shared, self.rate, self.seed = encoder, decoder, shared, dropout, seed
+        self.source_vocab_size, self.target_vocab_size = source_vocab_size, target_vocab_size
+        self.encoder, self.decoder, self.shared, self.dropout, self.seed = encoder, decoder, shared, dropout, seed
         policy, units = self.dtype_policy, encoder.units
         self.target_embedding = TokenEmbedding(target_vocab_size, units, dtype=policy)
         own = None if shared else TokenEmbedding(source_vocab_size, units, dtype=policy)
@@ -99,8 +101,9 @@ class Transformer(Composed, keras.Model):
         self.places_by_itself = positions is None
         self.source_positions = positions_before(encoder, policy) if positions is None else _twin(positions)
         self.positions = positions_before(decoder, policy) if positions is None else positions
-        self.source_drop = Dropout(dropout, seed=shifted(seed, 0), dtype=policy)
-        self.target_drop = Dropout(dropout, seed=shifted(seed, 1), dtype=policy)
+        self.dropout_layers = {
+            side: Dropout(dropout, seed=shifted(seed, index), dtype=policy) for index, side in enumerate(SIDES)
+        }
 
     def build(self, input_shape=None):
         shape = (None, None, self.encoder.units)
@@ -115,14 +118,16 @@ class Transformer(Composed, keras.Model):
     def call(self, inputs, training=None, states=False):
         mask = length_mask(inputs["source_lengths"], ops.shape(inputs["source_ids"])[1])
         memory = self._encode(inputs["source_ids"], mask, training)
-        x = self.target_drop(self.positions(self.target_embedding(inputs["target_ids"])), training=training)
+        x = self.dropout_layers["target"](
+            self.positions(self.target_embedding(inputs["target_ids"])), training=training
+        )
         target_mask = optional_mask(inputs.get("target_lengths"), x)
         masks = {"mask": target_mask, "memory_mask": mask}
         outputs = self.decoder(x, memory=memory, causal=True, training=training, **masks)
         return self.target_embedding.readout(outputs) if states else self.target_embedding.logits(outputs)
 
     def _encode(self, source_ids, mask, training=None):
-        x = self.source_drop(self.source_positions(self.source_embedding(source_ids)), training=training)
+        x = self.dropout_layers["source"](self.source_positions(self.source_embedding(source_ids)), training=training)
         return self.encoder(x, mask=mask, training=training)
 
     def encode(self, source_ids, source_lengths, training=None):
@@ -157,10 +162,9 @@ class Transformer(Composed, keras.Model):
         return signatures.generating()
 
     def get_config(self):
-        sizes = dict(zip(("source_vocab_size", "target_vocab_size"), self.sizes, strict=True))
-        own = {"shared": self.shared, "dropout": self.rate, "seed": self.seed}
+        names = "source_vocab_size target_vocab_size shared dropout seed".split()
         given = None if self.places_by_itself else saving.serialize_keras_object(self.positions)
-        return {**super().get_config(), **sizes, **own, "positions": given}
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}, "positions": given}
 
     @classmethod
     def from_config(cls, config, custom_objects=None):

@@ -48,7 +48,7 @@ class RecurrentEncoder(ImplicitMasks, layers.Layer):
         self.bidirectional, self.dropout, self.seed = bidirectional, dropout, seed
         self.supports_masking = True
         self.layers = [self._make_layer() for _ in range(num_layers)]
-        self.dropouts = [
+        self.dropout_layers = [
             Dropout(dropout, seed=shifted(seed, index), dtype=self.dtype_policy) for index in range(num_layers - 1)
         ]
 
@@ -76,7 +76,7 @@ class RecurrentEncoder(ImplicitMasks, layers.Layer):
         outputs, states = inputs, ()
         for index, layer in enumerate(self.layers):
             if index:
-                outputs = self.dropouts[index - 1](outputs, training=training)
+                outputs = self.dropout_layers[index - 1](outputs, training=training)
             outputs, *states = layer(outputs, mask=mask, training=training)
         return outputs, self._join(states)
 

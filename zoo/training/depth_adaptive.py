@@ -61,7 +61,7 @@ class DepthAdaptiveLoss(keras.losses.Loss):
             )
         self.oracle, self.price, self.width, self.alpha = oracle, price, width, alpha
         self.smoothing = smoothing
-        self.depth_weights = None if depth_weights is None else list(depth_weights)
+        self.depth_weights = depth_weights
 
     def __call__(self, labels, outputs, sample_weight=None):
         if not isinstance(outputs, dict):  # a validation: the logits with which each token has left
@@ -85,7 +85,7 @@ class DepthAdaptiveLoss(keras.losses.Loss):
                 f"depth_weights must be one for each of the {depths} depths. Received: {self.depth_weights!r}."
             )
         parts = [smoothed_cross_entropy(labels, logits[:, index], self.smoothing) for index in range(depths)]
-        factors = self.depth_weights or [1.0] * depths
+        factors = [1.0] * depths if self.depth_weights is None else self.depth_weights
         return sum(factor * part for factor, part in zip(factors, parts, strict=True)) / sum(factors)
 
     def scores(self, labels, logits):

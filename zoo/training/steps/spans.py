@@ -58,7 +58,7 @@ class SpanSteps:
     @property
     def windows(self):
         """How far back each layer reads at present."""
-        return [layer.window for layer in self._layers]
+        return [layer.width for layer in self._layers]
 
     def _trim(self):
         before = self.windows

@@ -1,0 +1,171 @@
+"""Of every registered class, arguments for its constructor, none of which is at its default."""
+
+from keras import layers
+
+from zoo.attention import AdditiveAttention, MultiHeadAttention
+from zoo.blocks import PostNorm, PreNorm, StarBlock
+from zoo.depth import (
+    FixedExit,
+    Halting,
+    make_depth_adaptive_stack,
+    make_stack,
+)
+from zoo.embeddings import LearnedPositions, TokenEmbedding
+from zoo.feedforward import FeedForward
+from zoo.recurrent import RecurrentEncoder
+
+
+def attention():
+    return MultiHeadAttention(4, 2)
+
+
+def feedforward():
+    return FeedForward(4, 3)
+
+
+def pre_norms(cross=False):
+    return [PreNorm(attention(), feedforward(), attention() if cross else None) for _ in range(2)]
+
+
+def stack(cross=False):
+    return make_stack(1, 4, 2, 3, cross=cross)
+
+
+LABELLER = {
+    "vocab_size": 7,
+    "num_labels": 3,
+    "encoder": stack,
+    "positions": lambda: LearnedPositions(5),
+    "embedding": lambda: TokenEmbedding(7, 4),
+    "dropout": 0.3,
+    "seed": 3,
+}
+BLOCK = {"attention": attention, "feedforward": feedforward, "cross_attention": attention, "dropout": 0.3, "seed": 3}
+TRANSFORMER = {
+    "source_vocab_size": 7,
+    "target_vocab_size": 7,
+    "encoder": stack,
+    "decoder": lambda: make_stack(2, 4, 2, 3, cross=True),
+    "shared": True,
+    "dropout": 0.3,
+    "seed": 3,
+}
+DECAY = {"peak": 0.5, "warmup": 3, "steps": 7, "floor": 0.25}
+SPAN = {"units": 4, "num_heads": 2, "max_span": 9, "ramp": 3, "penalty": 0.5, "window": 5}
+# Of each class every argument, none at its default; a function makes a layer anew. Two rows where not all fit together.
+SAMPLES = {
+    "AdaptiveSpanAttention": [{**SPAN, "initial_span": 2}, {**SPAN, "dynamic": True}],
+    "AdditiveAttention": [{"units": 3}],
+    "AttentionCell": [{"cell": lambda: layers.GRUCell(3), "attention": lambda: AdditiveAttention(3)}],
+    "AxialPositions": [{"shape": (3, 4)}, {"shape": [3, 4]}],
+    "ChunkedFeedForward": [{"feedforward": feedforward, "chunks": 3}],
+    "Classifier": [LABELLER],
+    "ConcatenatedPositions": [{"max_positions": 5, "units": 3}],
+    "ConfidenceExit": [{"num_layers": 3, "thresholds": 0.25}, {"num_layers": 3, "thresholds": [0.25, 0.5]}],
+    "ConstantRate": [{"peak": 0.5, "warmup": 3}],
+    "ConvolutionalPositions": [{"width": 5}],
+    "CosineDecay": [DECAY],
+    "DepthAdaptiveLoss": [
+        {
+            "judge": "correctness",
+            "price": 0.2,
+            "width": 0.3,
+            "alpha": 0.4,
+            "smoothing": 0.5,
+            "depth_weights": [1.0, 2.0],
+            "name": "other",
+        }
+    ],
+    "DepthAdaptiveStack": [
+        {"blocks": lambda: pre_norms(True), "exit": lambda: FixedExit(2, 1), "paths": 2, "seed": 3},
+    ],
+    "DepthAdaptiveTransformer": [
+        {**TRANSFORMER, "decoder": lambda: make_depth_adaptive_stack(2, 4, 2, 3), "tied": False},
+    ],
+    "DotProductAttention": [{"units": 3, "scale": 0.5}],
+    "Dropout": [{"rate": 0.3, "seed": 3}],
+    "FeedForward": [{"units": 4, "hidden_units": 3, "activation": "gelu", "dropout": 0.3, "seed": 3}],
+    "FixedExit": [{"num_layers": 3, "depth": 2}],
+    "Fraction": [{}],
+    "GeometricExit": [{"num_layers": 3, "threshold": 0.25}],
+    "Halting": [{"rule": "interpolated", "threshold": 0.75, "ponder": 0.5}],
+    "InverseSquareRoot": [{"peak": 0.5, "warmup": 3}],
+    "LSHAttention": [
+        {
+            "units": 4,
+            "num_heads": 2,
+            "num_buckets": buckets,
+            "chunk_length": 3,
+            "rounds": 3,
+            "use_bias": True,
+            "resample": True,
+            "seed": 3,
+        }
+        for buckets in (8, [2, 4])
+    ],
+    "LanguageModel": [{name: LABELLER[name] for name in ("vocab_size", "positions", "dropout", "seed")}],
+    "LearnedPositions": [{"max_positions": 5}],
+    "LinearDecay": [DECAY],
+    "Macaron": [{**BLOCK, "first": feedforward}],
+    "MultiHeadAttention": [{"units": 4, "num_heads": 2, "dropout": 0.3, "use_bias": False, "seed": 3}],
+    "MultiLinearAttention": [{"units": 4, "rank": 3, "max_time": 5, "num_cores": 3, "mode": "reconstruct"}],
+    "MultinomialExit": [{"num_layers": 3}],
+    "NoPositions": [{}],
+    "PairClassifier": [LABELLER],
+    "PostNorm": [BLOCK],
+    "PreNorm": [BLOCK],
+    "ProductKeyMemory": [
+        {"units": 4, "num_keys": 3, "num_heads": 2, "k": 5, "query_dim": 6, "query_norm": "layer", "seed": 3}
+    ],
+    "RecurrentDecoder": [{"units": 3, "cell": "lstm", "attention": lambda: AdditiveAttention(3), "num_layers": 2}],
+    "RecurrentEncoder": [
+        {"units": 3, "cell": "lstm", "num_layers": 2, "bidirectional": False, "dropout": 0.3, "seed": 3}
+    ],
+    "ReversibleStack": [{"blocks": pre_norms, "memory": "checkpoint"}],
+    "RowAdam": [{"learning_rate": 0.5, "row_learning_rate": 0.25}],
+    "SelfAttentiveEncoder": [
+        {"encoder": lambda: RecurrentEncoder(3), "attention": lambda: AdditiveAttention(3)},
+    ],
+    "SentenceEmbedding": [{"vocab_size": 7, "units": 4, "longest": 3, "shortest": 2}],
+    "Seq2Seq": [
+        {
+            "source_vocab_size": 7,
+            "target_vocab_size": 8,
+            "units": 3,
+            "cell": "lstm",
+            "attention": "dot",
+            "num_layers": 2,
+            "dropout": 0.3,
+            "seed": 3,
+            "encoder": lambda: RecurrentEncoder(5, "lstm"),
+        }
+    ],
+    "SequenceExit": [{"num_layers": 3}],
+    "SinusoidalPositions": [{}],
+    "SmoothedCrossEntropy": [{"smoothing": 0.25, "name": "other", "reduction": "sum", "dtype": "float64"}],
+    "SpelledEmbedding": [{"vocab_size": 7, "units": 4, "features": 3, "buckets": 5, "dropout": 0.3, "seed": 3}],
+    "Stack": [{"blocks": pre_norms}],
+    "StarBlock": [
+        {
+            "attention": attention,
+            "relay_attention": attention,
+            "connections": "radical",
+            "dropout": 0.3,
+            "seed": 3,
+        }
+    ],
+    "StarStack": [{"blocks": lambda: [StarBlock(attention(), attention()) for _ in range(2)]}],
+    "Tagger": [LABELLER],
+    "TokenEmbedding": [{"vocab_size": 7, "units": 4}],
+    "Transformer": [TRANSFORMER],
+    "UniversalStack": [
+        {
+            "block": lambda: PostNorm(attention(), feedforward()),
+            "steps": 3,
+            "halting": Halting,
+            "max_offset": 2,
+            "seed": 3,
+        }
+    ],
+}
+SAMPLES["LanguageModel"][0]["decoder"] = stack
