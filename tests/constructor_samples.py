@@ -121,7 +121,7 @@ SAMPLES = {
     "RecurrentEncoder": [
         {"units": 3, "cell": "lstm", "num_layers": 2, "bidirectional": False, "dropout": 0.3, "seed": 3}
     ],
-    "ReversibleStack": [{"blocks": pre_norms, "memory": "checkpoint"}],
+    "ReversibleStack": [{"blocks": pre_norms, "activations": "checkpoint"}],
     "RowAdam": [{"learning_rate": 0.5, "row_learning_rate": 0.25}],
     "SelfAttentiveEncoder": [
         {"encoder": lambda: RecurrentEncoder(3), "attention": lambda: AdditiveAttention(3)},
