@@ -67,7 +67,7 @@ SAMPLES = {
     "CosineDecay": [DECAY],
     "DepthAdaptiveLoss": [
         {
-            "judge": "correctness",
+            "oracle": "correctness",
             "price": 0.2,
             "width": 0.3,
             "alpha": 0.4,
