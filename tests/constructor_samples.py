@@ -83,7 +83,7 @@ SAMPLES = {
         {**TRANSFORMER, "decoder": lambda: make_depth_adaptive_stack(2, 4, 2, 3), "tied": False},
     ],
     "DotProductAttention": [{"units": 3, "scale": 0.5}],
-    "Dropout": [{"rate": 0.3, "seed": 3}],
+    "Dropout": [{"rate": 0.3, "noise_shape": (2, 1), "seed": 3}],
     "FeedForward": [{"units": 4, "hidden_units": 3, "activation": "gelu", "dropout": 0.3, "seed": 3}],
     "FixedExit": [{"num_layers": 3, "depth": 2}],
     "Fraction": [{}],
