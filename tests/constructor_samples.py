@@ -157,7 +157,7 @@ SAMPLES = {
     "StarStack": [{"blocks": lambda: [StarBlock(attention(), attention()) for _ in range(2)]}],
     "Tagger": [LABELLER],
     "TokenEmbedding": [{"vocab_size": 7, "units": 4}],
-    "Transformer": [TRANSFORMER],
+    "Transformer": [{**TRANSFORMER, "positions": lambda: LearnedPositions(5)}],
     "UniversalStack": [
         {
             "block": lambda: PostNorm(attention(), feedforward()),
