@@ -257,6 +257,7 @@ def test_an_older_onnxruntime_is_refused(artefact, monkeypatch):
             r"at least one row and one column; received \(2, 0\)",
         ),
         ({"token_ids": [[5.5]], "lengths": [1]}, "whole numbers; received float"),
+        ({"lengths": [1], "token_ids": [5]}, r"the shape \(batch, time\) .*received \(1,\)"),
     ],
 )
 def test_what_enters_a_graph_is_checked(artefact, inputs, message):
@@ -278,7 +279,6 @@ def test_a_graph_for_words_is_none_for_texts(tmp_path):
 
 
 def test_pieces_that_a_tokenizer_lacks(artefact):
-    """An older manifest does not say how many there must be."""
     loaded = Loaded(artefact, None, "float32", True)
     with pytest.raises(DamagedError, match="target.spm is damaged.*lacks a piece that a graph has written"):
         loaded.decode([[5, 10**6]])
