@@ -164,6 +164,8 @@ def test_every_side_has_a_tokenizer(models, tokenizers, tmp_path):
     message = "Transformer needs a tokenizer for source and target. Received: 1"
     refused(models["generate"], tokenizers[:1], settings_of("generate"), tmp_path, message)
     refused(models["tag"], tokenizers, settings_of("tag"), tmp_path, "Tagger needs a tokenizer for source. Received: 2")
+    message = "Tagger and its tokenizers disagree: expected the vocabularies {'source': 17}, received {'source': 19}"
+    refused(models["tag"], tokenizers[1:], settings_of("tag"), tmp_path, message)
 
 
 def test_a_text_is_no_longer_than_its_positions(models, tokenizers, tmp_path):
