@@ -66,6 +66,8 @@ def whole(artefact, kind):
         "vocabulary": {side: Runtime(artefact)._predictor.loaded.source.vocab_size() for side in manifest["tokenizer"]},
         "signatures": [{"name": "f", "inputs": [axis], "outputs": [axis | {"name": "y"}]}],
         "texts": ["abc", "日本"],
+        "max_input": 64,
+        "overlong": "refuse",
         "scores": {"bleu": 31.5, "parts": [1, None, {"a": True}]},
         "parity": {"passed": True, "max_abs_diff": 1e-6, "largest": {"ONNX x": 1e-6}, "failures": []},
         "int8": None,
