@@ -2,7 +2,7 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV ?= .venv
 OUT ?= build/demo
-PYTEST_ARGS ?= -n 2 --dist loadgroup
+PYTEST_ARGS ?= -n 2 --dist loadgroup --durations=15 --durations-min=5
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq -c constrain
 MAKEFLAGS += --no-print-directory
 # Commands say what they do themselves, so that the last line of `make demo` is the demo's own.
 .SILENT:
-.PHONY: demo test test-slow lint format clean
+.PHONY: demo test test-slow test-arithmetic lint format clean
 
 ## Train on dates, export, verify and run through ONNX Runtime; the last line is one JSON object.
 demo: $(STAMP)
@@ -23,6 +23,15 @@ test: $(STAMP)
 ## The rest: training to a bar, whole exports.
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+
+## The quick tests of numbers once more, in another processor's arithmetic: other kernels, other orders of summation.
+NUMBERS := $(addprefix tests/,attention depth training/test_resume.py serving/test_parity.py test_contracts.py \
+	test_gradients.py pages/test_python.py)
+test-arithmetic: export TF_ENABLE_ONEDNN_OPTS = 0
+test-arithmetic: export XLA_FLAGS = --xla_cpu_max_isa=SSE4_2
+test-arithmetic: export OPENBLAS_CORETYPE = Nehalem
+test-arithmetic: $(STAMP)
+	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS) $(NUMBERS)
 
 lint: $(BIN)/ruff
 	$(BIN)/ruff check .

@@ -1,7 +1,8 @@
-"""What every test shares: a quiet TensorFlow, one thread per worker, the same seeds, and whole groups of tests."""
+"""What every test shares: a quiet TensorFlow, a thread per worker, the same seeds, groups of tests, and a summary."""
 
 import os
 import sys
+from collections import Counter
 
 import pytest
 
@@ -11,6 +12,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores
     for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
         os.environ.setdefault(name, "1")
 
+LONG = 60.0  # seconds of tests from which a run says where they went
 
 # Long and alone: a worker begins with them, or it would end with them while the other one waits.
 FIRST = ("test_loads_elsewhere", "test_a_killed_run", "test_jax_needs", "test_beam_search_is_that_of_the_model")
@@ -33,6 +35,19 @@ def shared_by(item):
         return None
     indices = getattr(item, "callspec", None) and item.callspec.indices or {}
     return "-".join([item.module.__name__, *(str(indices[name]) for name in sorted(shared) if name in indices)])
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Where the time of a long run went, by file: seconds of all workers together."""
+    seconds = Counter()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                seconds[report.nodeid.partition("::")[0]] += report.duration
+    if seconds.total() > LONG:
+        terminalreporter.section(f"{seconds.total():.0f} s of tests, by file")
+        for path, spent in seconds.most_common(15):
+            terminalreporter.write_line(f"{spent:7.1f} s  {path}")
 
 
 @pytest.fixture(autouse=True)
