@@ -87,9 +87,15 @@ tokens, labels and texts are identical.
     seqzoo run DIR "text"
     seqzoo verify DIR
 
+At most {kind.bound.max_input:,} tokens of a text are read; of a longer one {_overlong(kind.bound)}.
+
 The recipe that made it is `recipe.toml`; every file's SHA-256 is in `{MANIFEST}`.
 """
     (directory / "card.md").write_text(card, encoding="utf-8")
+
+
+def _overlong(bound):
+    return "no answer is given" if bound.overlong == "refuse" else f"the {bound.side}"
 
 
 def _int8(report):

@@ -25,7 +25,7 @@ def add_arguments(parser):
     )
     parser.add_argument(
         "--max-input",
-        type=int,
+        type=positive,
         metavar="N",
         help="tokens of a text that are read at most; default: as many as the model has positions for, else 1024",
     )
@@ -90,8 +90,11 @@ def check(args, name):
     """Refuse, before TensorFlow is imported, what `serving.export` would refuse after it.
 
     Raises:
-        ValueError: a name that is a path, a version that exists, or another backend than TensorFlow.
+        ValueError: a name that is a path, a version that exists, no room for a token, or another backend than
+            TensorFlow.
     """
+    if args.max_input == 1:
+        raise ValueError("--max-input counts the end of sentence, so it is at least 2; received 1.")
     if name in ("", ".", "..") or Path(name).name != name:
         raise ValueError(f"--name is the name of a folder in --out; received {name!r}, which is a path.")
     final = Path(args.out) / name / str(args.version)

@@ -49,8 +49,16 @@ def test_int8_can_be_left_out(tmp_path, capsys):
 
     recipe = small.recipe("tagger")
     recipes.train(recipe, tmp_path / "run", small.write_corpus(recipe, tmp_path / "data"))
-    assert cli.main(["export", str(tmp_path / "run"), "--out", str(tmp_path), "--no-int8", "--name", "plain"]) == 0
+    given = ["--no-int8", "--name", "plain", "--max-input", "40", "--overlong", "truncate"]
+    assert cli.main(["export", str(tmp_path / "run"), "--out", str(tmp_path), *given]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'plain' / '1'}\n"
     assert cli.main(["bench", str(tmp_path / "plain"), "--batch", "1", "--rounds", "1"]) == 0
     (_, row) = capsys.readouterr().out.splitlines()
     assert row.split()[:3] == ["tag", "1", "float32"]
+    artefact = tmp_path / "plain" / "1"
+    manifest = json.loads((artefact / "manifest.json").read_text())
+    assert (manifest["max_input"], manifest["overlong"]) == (40, "truncate")
+    assert "At most 40 tokens of a text are read; of a longer one the first." in (artefact / "card.md").read_text()
+    assert cli.main(["run", str(tmp_path / "plain"), "undoing " * 100]) == 0
+    captured = capsys.readouterr()
+    assert "text 1: only the first " in captured.err and 0 < len(captured.out.split()) < 40

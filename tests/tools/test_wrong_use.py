@@ -46,6 +46,8 @@ CASES = [
     ("export", "finished --out . --name echo --version 1", "echo/1 exists. Choose another --version"),
     ("export", "finished --name ../up", "--name is the name of a folder in --out; received '../up'"),
     ("export", "finished --beam 2.5", "--beam: expected a whole number"),
+    ("export", "finished --max-input 1", "--max-input counts the end of sentence, so it is at least 2; received 1"),
+    ("export", "finished --overlong cut", "invalid choice: 'cut'"),
     ("verify", "nowhere", "there is no such directory"),
     ("verify", "run", "It is a training run: export it"),
     ("run", "nowhere text", "there is no such directory"),
