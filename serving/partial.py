@@ -9,6 +9,7 @@ import fcntl
 import os
 import shutil
 from pathlib import Path
+from tempfile import gettempdir
 
 from serving.errors import ServingError
 
@@ -44,22 +45,21 @@ def explained(path):
     """Say in a sentence that there is no room to write `path`, whichever library noticed.
 
     Raises:
-        ServingError: for the errors of `FULL`, as `OSError` or in the words of TensorFlow, HDF5 or SentencePiece, whose
-            errors share no base but Exception.
+        ServingError: for the errors of `FULL`, as `OSError` or in the words of TensorFlow, HDF5, SentencePiece or the
+            process that checks parity, whose errors share no base but Exception.
     """
     try:
         yield
-    except ServingError:
-        raise
     except Exception as error:
         reason = _reason(error)
         if reason is None:
             raise
         folder = next(parent for parent in Path(path).absolute().parents if parent.exists())
-        free = shutil.disk_usage(folder).free / 1e6
+        there, aside = (shutil.disk_usage(each).free / 1e6 for each in (folder, gettempdir()))
         raise ServingError(
-            f"Cannot write {path}: {reason} ({free:,.0f} MB are free in {folder}). Nothing was left there. Free some "
-            "space, or raise a limit such as `ulimit -f`, or choose another place with --out, and export again."
+            f"Cannot write {path}: {reason}. {there:,.0f} MB are free in {folder}, and {aside:,.0f} MB in "
+            f"{gettempdir()}, where the parity check keeps its files. Nothing was left there. Free some space, or "
+            "raise a limit such as `ulimit -f`, or choose other places with --out and TMPDIR, and export again."
         ) from error
 
 
