@@ -80,8 +80,8 @@ def process(backend, way, core, *marks):
 @pytest.mark.parametrize(
     ("backend", "way", "core"),
     [
-        process("tensorflow", "called", True),
         process("jax", "compiled", True),
+        process("tensorflow", "called", True, pytest.mark.slow),
         process("tensorflow", "called", False, pytest.mark.slow),
         process("jax", "called", True, pytest.mark.slow),
         process("jax", "compiled", False, pytest.mark.slow),

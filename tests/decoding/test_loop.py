@@ -38,7 +38,7 @@ NAMES = [
     "language-model-sinusoidal",
     "language-model-learned",
 ]
-MODELS = [FIRST, *NAMES[:2], *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[2:])]
+MODELS = [FIRST, NAMES[0], *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[1:])]
 
 
 @pytest.fixture(scope="module", params=MODELS)

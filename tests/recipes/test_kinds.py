@@ -14,7 +14,7 @@ from zoo.recipes import corpora
 from zoo.recipes.models import make_model
 from zoo.text import BOS, EOS, PAD
 
-QUICK = ("language_model", "tagger")
+QUICK = ("tagger",)
 ELSEWHERE = ("seq2seq", "stories")  # have tests of their own
 
 

@@ -83,6 +83,7 @@ def test_a_language_models_step_reads_no_memory(artefacts):
     assert manifest["generation"] == {"1": "greedy.onnx"} and manifest["default_beam"] == 1
 
 
+@pytest.mark.slow
 def test_it_still_verifies_after_it_was_moved(artefacts, tmp_path):
     moved, lines = shutil.copytree(artefacts("tag"), tmp_path / "elsewhere"), []
     (moved / "saved_model" / "more.txt").touch()

@@ -49,6 +49,7 @@ def test_train_then_evaluate(tmp_path, capsys):
     assert table[-1].split()[:2] == ["all", "5"]
 
 
+@pytest.mark.slow
 def test_a_tagger_is_trained_evaluated_and_listed(tmp_path, capsys):
     run, data = tmp_path / "run", tmp_path / "data"
     data.mkdir()
