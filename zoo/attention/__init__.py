@@ -1,4 +1,4 @@
-"""Slot 1: how do positions exchange information?"""
+"""The attention slot: how do positions exchange information?"""
 
 from zoo.attention.adaptive_span import AdaptiveSpanAttention
 from zoo.attention.additive import AdditiveAttention

@@ -1,4 +1,4 @@
-"""Slot 3: how are sub-layers wired around the residual stream?"""
+"""The block slot: how are sub-layers wired around the residual stream?"""
 
 from zoo.blocks.macaron import Macaron
 from zoo.blocks.residual import PostNorm, PreNorm

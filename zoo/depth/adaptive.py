@@ -1,4 +1,7 @@
-"""The depth-adaptive stack: a token leaves behind the block that is deep enough for it, and its state is copied up."""
+"""The depth-adaptive stack:
+
+a token leaves after the block that is deep enough for it, and its state is copied upwards.
+"""
 
 from functools import partial
 
@@ -16,16 +19,16 @@ from zoo.seeds import shifted
 class DepthAdaptiveStack(Stack):
     """`h^n = block_n(h^{n-1})` up to the depth at which a token leaves, `h^n = h^{n-1}` above; `y = LN_n(h^n)`.
 
-    A block that a token passes by still projects its own keys and values from the copy (behind its own norm), because
-    tokens that go deeper attend to them. A block that everybody has left is not run at all, in Keras, in the SavedModel
-    and in ONNX (a condition around it): in a pass over whole sequences when all its tokens have left, in a step of
-    decoding when all rows and beams have; who belongs to a row that is done leaves behind the first block. Otherwise it
-    runs for all, and those who have left keep what they had.
+    A block that a token skips still projects its own keys and values from the copied state (after its own norm),
+    because tokens that go deeper attend to them. A block that all tokens have left is not run at all: in Keras, in the
+    SavedModel and in ONNX it runs under a condition. In a pass over whole sequences this is the case when all tokens
+    have left, in a decoding step when all sentences and beams have; the hypotheses of a sentence that is finished leave
+    after the first block. Otherwise the block runs for all tokens, and those that have left keep their states.
 
-    Where the blocks leave the stream without a norm (`PreNorm`) each depth has one of its own, the `LN_n`.
+    Where the blocks leave the stream without a norm (`PreNorm`), each depth has a norm of its own, the `LN_n`.
 
     Training sees all depths (`depths`), or paths drawn at random (`path`): see `zoo.models.DepthAdaptiveTransformer`.
-    `call` has its exits live, training or not.
+    `call` lets tokens leave, in training as well.
 
     Shapes: `(batch, time, units)` -> the same. Call arguments: as of a block. Cost: see `zoo.depth.flops`.
 
@@ -37,7 +40,7 @@ class DepthAdaptiveStack(Stack):
         seed: of the paths.
 
     Raises:
-        ValueError: a rule for another number of layers, another attention, or a rule to learn with `paths`.
+        ValueError: a rule for another number of layers, another attention, or a learned rule together with `paths`.
 
     Example:
         >>> import numpy as np
@@ -94,14 +97,14 @@ class DepthAdaptiveStack(Stack):
                 part.build(tuple(x_shape))
 
     def normed(self, index, x):
-        """What the classifier of block `index` is given, of the block's output."""
+        """The input of the classifier of block `index`, computed from the output of the block."""
         return x if self.norms[index] is None else self.norms[index](x)
 
     def call(self, x, mask=None, memory=None, memory_mask=None, causal=False, training=None):
         return self.think(x, mask, memory, memory_mask, causal, training)[0]
 
     def depths(self, x, mask=None, memory=None, memory_mask=None, causal=False, training=None):
-        """`(states, log q)`: the list of all N `LN_n(h^n)`, nobody leaving, and the rule's `log_chances`, or None."""
+        """`(states, log q)`: the list of all N `LN_n(h^n)` without exits, and the rule's `log_chances`, or None."""
         masks, states = {"mask": mask, "memory": memory, "memory_mask": memory_mask, "causal": causal}, []
         for index, block in enumerate(self.blocks):
             x = block(x, training=training, **masks)
@@ -127,7 +130,7 @@ class DepthAdaptiveStack(Stack):
 
         Args:
             plan: `(batch, 1)` depths that were chosen before; None lets the rule choose.
-            classify: `(index, LN_n(h^n)) -> logits`, for a rule that judges by them.
+            classify: `(index, LN_n(h^n)) -> logits`, for a rule that reads logits.
 
         Returns: `thought` is a dict of `exits (batch, time)`, the depth at which each token left, `ran`, how many
         blocks were run, both int32, and the `logits` of that depth if the rule reads logits.
@@ -142,7 +145,10 @@ class DepthAdaptiveStack(Stack):
         return outputs, thought
 
     def start(self, batch, beams=1, max_length=None, prompt=None):
-        """As of `Stack`, and who is `running (batch, beams)`: a row that is done waits behind the first block."""
+        """As of `Stack`, with `running (batch, beams)`:
+
+        hypotheses of a finished sentence leave after the first block.
+        """
         state = super().start(batch, beams, max_length, prompt)
         return {**state, "running": ops.ones((batch, beams), dtype="bool")}
 
@@ -193,7 +199,7 @@ class DepthAdaptiveStack(Stack):
         return thought.pop("outputs"), thought, tuple(caches)
 
     def _plan(self, state, plan):
-        """Depths `(batch, time)` that are known behind the first block; 0 where the rule looks at every one."""
+        """Depths `(batch, time)` that are known after the first block; 0 where the rule looks at every block."""
         nothing = ops.zeros_like(state[:, :, 0], dtype="int32")
         if plan is not None:
             return nothing + plan

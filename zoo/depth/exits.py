@@ -1,7 +1,7 @@
 """Rules of exit: at which depth a token leaves a stack of blocks, decided before, in the first or in every block.
 
-Depths count from 1 to N. A rule that is learned has a distribution `q` over them (`log_chances`), which training
-draws to an oracle (`zoo.depth.oracles`). Reference of all: https://openreview.net/forum?id=SJg7KhVKPH.
+Depths count from 1 to N. A learned rule has a distribution `q` over them (`log_chances`), which training
+moves towards an oracle (`zoo.depth.oracles`). Reference of all: https://openreview.net/forum?id=SJg7KhVKPH.
 """
 
 from keras import KerasTensor, layers, ops
@@ -22,7 +22,7 @@ class Exit(layers.Layer):
     """
 
     over = "tokens"  # what `q` is of: "tokens", a whole "sequence", or None where nothing is learned
-    reads_logits = False  # whether it judges by the logits of each depth
+    reads_logits = False  # whether it reads the logits of each depth
 
     def __init__(self, num_layers, **kwargs):
         super().__init__(**kwargs)
@@ -52,11 +52,11 @@ class Exit(layers.Layer):
         return None
 
     def plan(self, state):
-        """The depth that the state `(batch, time, units)` of the first block tells, `(batch, time)` int32, or None."""
+        """The depth predicted from the first block's state `(batch, time, units)`: `(batch, time)` int32, or None."""
         return None
 
     def leaves(self, index, state, logits, plan):
-        """Who leaves behind block `index`, `(batch, time)` bool: by default who has planned to."""
+        """Which tokens leave after block `index`, `(batch, time)` bool: by default those that were planned to."""
         return plan <= index + 1
 
     def compute_output_shape(self, h_shape):
@@ -71,14 +71,14 @@ class Exit(layers.Layer):
 
 @register
 class FixedExit(Exit):
-    """Every token leaves behind block `depth`: at N, the stack is a plain one.
+    """Every token leaves after block `depth`; at N the stack is a plain one.
 
     Args:
         num_layers: N.
         depth: from 1 to N; None is N.
 
     Raises:
-        ValueError: a depth that the stack has not.
+        ValueError: a depth that the stack does not have.
 
     Example:
         >>> from zoo.depth import FixedExit
@@ -137,7 +137,7 @@ class SequenceExit(Exit):
 
 @register
 class MultinomialExit(Exit):
-    """`q_t = softmax(W h_t^1 + b)`: the state behind the first block tells how deep the token will go.
+    """`q_t = softmax(W h_t^1 + b)`: the state after the first block predicts the depth at which the token leaves.
 
     Args, errors: `num_layers`, as of `Exit`.
 
@@ -166,8 +166,8 @@ class MultinomialExit(Exit):
 class GeometricExit(Exit):
     """`chi^n = sigmoid(w h^n + b)`, `q(n) = chi^n prod_{m<n} (1 - chi^m)`, `q(N) = prod_{m<N} (1 - chi^m)`.
 
-    A token leaves behind the first block whose `chi` is above the threshold. The paper's first version calls this
-    Poisson binomial. `w` and `b` are those of all depths.
+    A token leaves after the first block whose `chi` is above the threshold. The paper's first version calls this
+    Poisson binomial. All depths share `w` and `b`.
 
     Args:
         num_layers: N.
@@ -216,9 +216,10 @@ class GeometricExit(Exit):
 
 @register
 class ConfidenceExit(Exit):
-    """A token leaves behind the first block n whose classifier is sure: `max_y p(y | h^n) > tau_n`. Nothing is learned.
+    """A token leaves after the first block n whose classifier is confident: `max_y p(y | h^n) > tau_n`. Nothing is
+    learned.
 
-    Every depth that a token sees costs a classifier. `tau` is a weight, so that it can be tuned after the training
+    Every depth that a token reaches costs a classifier. `tau` is a weight, so that it can be tuned after the training
     (`zoo.depth.thresholds`): `rule.tau.assign(...)`.
 
     Args:

@@ -1,4 +1,4 @@
-"""Adaptive computation time: each position decides how many steps it takes, and what of each step counts."""
+"""Adaptive computation time: each position decides how many steps it takes, and how much each step counts."""
 
 from keras import KerasTensor, initializers, layers, ops
 
@@ -8,7 +8,7 @@ RULES = ("accumulated", "interpolated")
 
 
 def begin(running):
-    """The state before the first step; `running (batch, time)` bool: who takes steps at all."""
+    """The state before the first step; `running (batch, time)` bool: which positions take steps at all."""
     zeros = ops.zeros_like(ops.cast(running, "float32"))
     return {"running": running, "probability": zeros, "remainders": zeros, "updates": zeros}
 
@@ -16,8 +16,8 @@ def begin(running):
 def advance(state, probability, threshold, final):
     """`(weight, state)` of one step, all `(batch, time)`, float32.
 
-    `w = p` while the sum of the `p` stays at or below the threshold, and `w = R`, what is missing to 1, in the step
-    that crosses it, or where `final`; then 0. `updates` counts the steps up to and with that one.
+    `w = p` while the sum of the `p` stays at or below the threshold; `w = R`, what is missing to 1, in the step that
+    crosses it or where `final`; then 0. `updates` counts the steps up to and including that one.
     """
     running, before = state["running"], state["probability"]
     total = before + probability
@@ -35,12 +35,13 @@ def advance(state, probability, threshold, final):
 
 @register
 class Halting(layers.Layer):
-    """`p_t = sigmoid(w h_t + b)` of the state that enters step t; a position halts in the step whose `p` takes their
-    sum over `threshold`; that step's weight is `w_t = R = 1 - (the sum before)`, an earlier one's is `w_t = p_t`.
+    """`p_t = sigmoid(w h_t + b)` of the state that enters step t; a position halts in the step in which their
+    sum exceeds `threshold`; that step's weight is `w_t = R = 1 - (the sum before)`, an earlier one's is `w_t = p_t`.
 
     * "accumulated", Graves' rule: `y = sum_t w_t s_t`. The weights sum to 1: the last step allowed takes the remainder.
     * "interpolated", the listing of the Universal Transformer's paper: `y <- w_t s_t + (1 - w_t) y`, from `y = 0`. The
-      weights sum to less than 1 (of `p = .6, .6` to .76), and who never crosses the threshold has no remainder.
+      weights sum to less than 1 (of `p = .6, .6` to .76), and a position that never crosses the threshold has no
+      remainder.
 
     `s_t` is what step t makes of `h_t`. Both add the ponder cost `ponder * mean(N + R)` to a training step's loss, `N`
     being the steps taken; its gradient is that of R.
@@ -91,7 +92,7 @@ class Halting(layers.Layer):
         return advance(state, self(h), self.threshold, final)
 
     def merge(self, outputs, made, weight):
-        """The outputs, float32, after a step that made `made`."""
+        """The outputs, float32, after a step whose result is `made`."""
         weight, made = weight[..., None], ops.cast(made, "float32")
         kept = outputs if self.rule == "accumulated" else outputs * (1.0 - weight)
         return kept + weight * made

@@ -1,7 +1,7 @@
-"""How deep a token should have gone: the least depth at which what it gains is worth what it costs.
+"""The depth at which a token should have left: the smallest one whose gain is worth its cost.
 
-Every oracle is a constant to the loss that teaches a rule of exit. Depths are the last axis, from 1; among equal
-scores the least depth wins. Reference: https://openreview.net/forum?id=SJg7KhVKPH, section 3 (Elbayad et al. 2020).
+Every oracle is a constant for the loss that trains an exit rule. Depths are the last axis, from 1; among equal
+scores the smallest depth wins. Reference: https://openreview.net/forum?id=SJg7KhVKPH, section 3 (Elbayad et al. 2020).
 """
 
 from keras import ops
@@ -37,8 +37,8 @@ def sequence_oracle(scores, weights, price):
 def token_oracle(scores, weights, price, width=0.0):
     """A depth for each token: `argmax_n sum_t' k(t, t') s_t'^n - price * n`, `k(t, t') = exp(-|t - t'|^2 / width)`.
 
-    What is right for the tokens around it counts, too; `width`, the paper's sigma, 0 means the token alone. (Equation
-    16 of the paper prints `C_t^n` behind the sum; `C_t'^n` is meant.)
+    The scores of the neighbouring tokens count, too; with `width` (the paper's sigma) 0 only the token itself counts.
+    (Equation 16 of the paper prints `C_t^n` behind the sum; `C_t'^n` is meant.)
 
     Args, returns: as of `sequence_oracle`, but `(batch, time, N)`, and `price` in nats or in tokens a token.
     """

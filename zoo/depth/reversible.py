@@ -1,4 +1,4 @@
-"""A reversible stack: the activations of a layer are computed again from those behind it, so depth costs no memory."""
+"""A reversible stack: the activations of a layer are computed again from its outputs, so depth costs no memory."""
 
 from functools import partial
 
@@ -20,9 +20,9 @@ class ReversibleStack(Stack):
     Both begin as `x`. A half-step can be undone, `a = a' - f(LN(b))`, so the backward pass rebuilds the activations
     from the last two streams, and a training step needs the activations of one branch whatever the depth. With
     attention and feed-forward in turn this is `Y_1 = X_1 + Attention(X_2)`, `Y_2 = X_2 + FeedForward(Y_1)`; any
-    pre-norm block will do, a `Macaron` or one with cross-attention, whose memory gets its gradient. Dropout masks and
-    the buckets of LSH attention are those of the forward pass. (The authors' code ends in `LN([a_L; b_L])`, twice as
-    wide.)
+    pre-norm block is possible, also a `Macaron` or one with cross-attention, whose memory receives its gradient.
+    Dropout masks and the buckets of LSH attention are those of the forward pass. (The authors' code ends in `LN([a_L;
+    b_L])`, twice as wide.)
 
     Streams are float32 under mixed precision, too. Gradients are those of `activations="plain"` up to rounding.
 
@@ -87,7 +87,7 @@ class ReversibleStack(Stack):
         return self.final_norm(x[0] + x[1])
 
     def _pieces(self, mask, memory_mask, causal, remembers, training):
-        """Every branch behind its norm, as functions of a stream and the memory."""
+        """Every branch with its norm, as functions of a stream and the memory."""
 
         def change(block, index, x, memory=None):
             functions = block.functions(mask, memory, memory_mask, causal, training)
@@ -125,7 +125,7 @@ def split(values, sizes):
 
 
 def reversible(pieces, streams, sides):
-    """The two streams behind all pieces and the sum of their losses; the gradient rebuilds what is before them.
+    """The two streams after all pieces and the sum of their losses; the gradient rebuilds the earlier streams.
 
     It is one custom gradient for the whole stack: one for each piece would keep each piece's input.
     """

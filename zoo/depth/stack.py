@@ -1,4 +1,4 @@
-"""A stack of blocks: each once, in order; and its state while it writes one position after the other."""
+"""A stack of blocks, each applied once and in order, and its state while it decodes one position after the other."""
 
 from keras import layers, ops
 
@@ -88,7 +88,7 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
         return x if self.final_norm is None else self.final_norm(x)
 
     def remember(self, memory):
-        """Keys and values of each block's cross-attention: what is computed once per sentence."""
+        """Keys and values of each block's cross-attention, which are computed once for each sentence."""
         return tuple(block.remember(memory) for block in self.blocks)
 
     def prefill(self, x):
@@ -108,7 +108,7 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
             max_length: number of steps for static caches (XLA); None for caches that grow.
             prompt: `(caches, mask (batch, time))` that the pool starts with, or None.
         """
-        nothing = 0 * batch  # where the batch is dynamic so is this, and TensorFlow lets the axis grow in a loop
+        nothing = 0 * batch  # dynamic where the batch is, so that TensorFlow lets the axis grow in a loop
         nobody = tuple(block.attention.empty_cache(batch, nothing) for block in self._visits())
         if prompt is not None and any(hasattr(block.attention, "window") for block in self.blocks):
             prompt = align_right(*prompt)
@@ -133,7 +133,7 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
 
     @staticmethod
     def _follow(state, beams):
-        """The state after a step but for its caches; what the step sees of them, and where it writes."""
+        """The state after a step without its caches, which entries the step sees, and where it writes."""
         write_index, seen = state.get("write_index"), state.get("seen")
         following = {**state, "position": state["position"] + 1}
         if seen is not None:
@@ -172,8 +172,8 @@ def make_stack(num_layers, units, num_heads, hidden_units, block="pre_norm", **s
         num_layers: number of blocks.
         units: width of the residual stream.
         num_heads: heads of each attention.
-        hidden_units: inner width of the feed-forward layers; Macaron's two have half of it each, so that the number of
-            parameters stays.
+        hidden_units: inner width of the feed-forward layers; Macaron's two have half of it each, so that the number
+            of parameters stays the same.
         block: "post_norm", "pre_norm" or "macaron".
         **settings: dropout, cross, activation, seed: see `zoo.depth.settings.BlockSettings`.
 

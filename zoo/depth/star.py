@@ -15,12 +15,12 @@ from zoo.seeds import shifted
 class StarStack(Composed, ImplicitMasks, layers.Layer):
     """`h_i = e_i`, `s = mean_i e_i`; then each `StarBlock` in turn; `y_i = h_i`, or with `summary` `y = s + max_i h_i`.
 
-    Two positions meet after two steps, however far apart. It goes where an encoder's `Stack` goes: a `Tagger` reads the
-    states `h`, a `Classifier` the summary. It looks both ways, so it writes no text.
+    Any two positions can exchange information in two steps. It is used like the `Stack` of an encoder: a `Tagger` reads
+    the states `h`, a `Classifier` the summary. It looks in both directions, so it cannot write text.
 
     Call arguments:
         x: `e`, `(batch, time, units)`.
-        mask: `(batch, time)` bool, True = keep; a row's valid positions come first. What is behind them counts neither
+        mask: `(batch, time)` bool, True = keep; a row's valid positions come first. What follows them counts neither
             in the mean, nor in the ring, nor for the relay, nor in the maximum.
         summary: the whole text's vector instead of its positions'.
 
@@ -95,8 +95,8 @@ def make_star_stack(num_layers, units, num_heads, summary=True, connections="sta
         num_layers: number of steps, the paper's T.
         units: width of positions and relay.
         num_heads: a divisor of `units`.
-        summary: whether the last relay is read, as a `Classifier` does. False is for a `Tagger`: its last block leaves
-            the relay alone, and so has no weights that nothing trains.
+        summary: whether the last relay is read, as a `Classifier` does. False is for a `Tagger`: its last block does
+            not update the relay, and so has no weights that nothing trains.
         connections: "star"; "ring" or "radical" for the ablation. A "ring"'s relay remains the mean.
         dropout: in each block.
         seed: of the dropout.

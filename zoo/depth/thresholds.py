@@ -1,4 +1,4 @@
-"""Thresholds of `ConfidenceExit`, found by chance: many draws, and of each range of costs the best one."""
+"""Thresholds of `ConfidenceExit` by random search: of many draws the best one for each range of costs."""
 
 import numpy as np
 
@@ -13,7 +13,8 @@ def judged(sureness, right, thresholds):
         right: `(tokens, N)`: how good that token is, such as whether it is the right one.
         thresholds: `(N - 1,)`.
 
-    What a token is worth is that of the depth at which it leaves, its neighbours' copies aside.
+    The quality of a token is that of the depth at which it leaves; the effect of its neighbours' copied states is
+    ignored.
     """
     leaves = np.concatenate([sureness[:, :-1] > thresholds, np.ones((len(sureness), 1), bool)], axis=1)
     exits = leaves.argmax(axis=1)

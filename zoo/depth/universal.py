@@ -1,4 +1,4 @@
-"""The Universal Transformer: one block, applied again and again, as often as a position wants."""
+"""The Universal Transformer: one block that is applied repeatedly, for each position as often as it needs."""
 
 from functools import partial
 
@@ -18,27 +18,28 @@ from zoo.seeds import shifted
 
 @register
 class UniversalStack(Stack):
-    """`H^t = block(H^{t-1} + P^t)` for t = 1 .. `steps`, of one block; `y = H^steps`, or with `halting` a mean of all.
+    """`H^t = block(H^{t-1} + P^t)` for t = 1 .. `steps`, of one block; `y = H^steps`, or with `halting` a weighted
+    mean.
 
     `P^t[i, 2j] = sin(i / 10000^(2j/d)) + sin(t / 10000^(2j/d))`, cosines in the odd channels, i and t from 1, is added
-    in every step, so models give this stack embeddings without positions. With `halting` each position stops when it
-    has thought enough, by one of two rules (`Halting`), and `y` weighs its states. From then on its state is copied
-    from step to step, as the paper's text says; in the paper's listing it goes on changing, for the others to see.
+    in every step, so models give this stack embeddings without positions. With `halting` each position stops by
+    one of two rules (`Halting`), and `y` is a weighted mean of its states. From then on its state is copied from step
+    to step, as the paper's text says; in the paper's listing it goes on changing, and other positions see that.
 
     Training runs all `steps`. A pass without training stops as soon as all positions that the mask keeps have halted;
-    decoding (`step`) runs them all, because those who come later may look at a step that this position does not take.
+    decoding (`step`) runs all steps, because a later position may look at a step that this position does not take.
 
     Shapes: `(batch, time, units)` -> the same. Call arguments: as of a block.
     Cost: that of a stack of `steps` blocks, or fewer; the parameters of one.
 
     Args:
         block: a `PostNorm` (the paper's), `PreNorm`, `Macaron`, ...
-        steps: how often it is applied; with `halting`, at most.
+        steps: how often it is applied; with `halting`, the largest number.
         halting: a `Halting`, or None.
-        max_offset: in training each row's positions begin at a random place from 1 to `max_offset + 1`, so that places
-            beyond the longest text are known too.
+        max_offset: in training the positions of each text begin at a random place from 1 to `max_offset + 1`, so that
+            the model also learns places beyond the longest text.
         seed: of the offsets. Encoder and decoder with one seed draw the same offsets, so that their positions stay
-            comparable (to copy is to look at one's own place); with none, each draws its own.
+            comparable, which copying needs; without a seed, each draws its own.
 
     Raises:
         ValueError: `steps` is not a positive integer, or a negative `max_offset`.
