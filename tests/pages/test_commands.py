@@ -38,6 +38,7 @@ TINY = {  # recipe -> settings under which it trains in seconds
 ELSEWHERE = {  # what no test here runs -> the test that does, or why none does
     "make demo": "tests/tools/test_calm.py runs the demo on tiny settings; .ci/run has the whole of it as a slow test",
     "make test": "this is it",
+    "make test-arithmetic": ".ci/run does it",
     "make test-slow": "this is it",
     "make lint": ".ci/run",
     ".ci/run": "it runs every test, this one, too",
