@@ -9,7 +9,7 @@ import importlib
 
 from zoo.arrival import ROOMS, expect_keras
 
-__all__ = ["attention", "blocks", "depth", "embeddings", "feedforward", "models", "recurrent"]
+__all__ = ["attention", "blocks", "depth", "embeddings", "feedforward", "models", "recurrent", "training"]
 
 expect_keras()
 

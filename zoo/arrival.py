@@ -11,7 +11,8 @@ import importlib.abc
 import importlib.util
 import sys
 
-ROOMS = ("attention", "blocks", "depth", "embeddings", "feedforward", "models", "recurrent")  # with registered classes
+# The rooms with registered classes.
+ROOMS = ("attention", "blocks", "depth", "embeddings", "feedforward", "models", "recurrent", "training")
 WITHOUT_KERAS = ("arrival", "data", "recipes", "text")  # parts of zoo that do without it, or import it when they must
 
 

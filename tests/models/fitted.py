@@ -68,6 +68,8 @@ def data(name, seed=0):
     ids = draw.integers(4, VOCABULARY, (ROWS, TIME)).astype("int32")
     lengths = draw.integers(1, TIME + 1, ROWS).astype("int32")
     weights = (np.arange(TIME) < lengths[:, None]).astype("float32")
+    if name == "product_key":  # a row that is read where nothing counts has a gradient of zero: see RowAdam
+        weights = np.maximum(weights, 0.5)
     if kind == "text":
         weights = np.linspace(0.5, 2.0, ROWS).astype("float32")
         return {"token_ids": ids, "lengths": lengths}, draw.integers(0, 3, ROWS).astype("int32"), weights

@@ -32,8 +32,16 @@ class InsideKeras:
     def compute_metrics(self, x, y, y_pred, sample_weight=None):
         """As of Keras, where there are logits."""
         if isinstance(y_pred, dict | tuple | list):
-            return self.get_metrics_result()
+            return self._loss_alone()
         return super().compute_metrics(x, y, y_pred, sample_weight)
+
+    def get_metrics_result(self):
+        """As of Keras, and before the first validation the loss alone, where that is all there is."""
+        unseen = any(not getattr(metric, "built", True) for metric in self.metrics)
+        return self._loss_alone() if unseen else super().get_metrics_result()
+
+    def _loss_alone(self):
+        return {metric.name: metric.result() for metric in self.metrics if metric.name == "loss"}
 
     def export(self, filepath, format="tf_saved_model", **kwargs):
         """Refused: Keras would write one call of the model, which for a model that writes texts is teacher forcing.

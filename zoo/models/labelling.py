@@ -9,11 +9,12 @@ from zoo.dropout import Dropout
 from zoo.embeddings import TokenEmbedding, positions_before
 from zoo.masks import length_mask, masked_mean
 from zoo.models import signatures
+from zoo.models.inside_keras import InsideKeras
 from zoo.registry import register
 from zoo.seeds import shifted
 
 
-class Labeller(Composed, keras.Model):
+class Labeller(Composed, InsideKeras, keras.Model):
     """What both share: ids to states of a bidirectional stack, and states to logits."""
 
     parts = ("encoder", "positions", "embedding")

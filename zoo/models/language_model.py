@@ -9,11 +9,12 @@ from zoo.dropout import Dropout
 from zoo.embeddings import TokenEmbedding, positions_before
 from zoo.masks import optional_mask
 from zoo.models import signatures
+from zoo.models.inside_keras import InsideKeras
 from zoo.registry import register
 
 
 @register
-class LanguageModel(Composed, keras.Model):
+class LanguageModel(Composed, InsideKeras, keras.Model):
     """`p(x_t | x_<t) = softmax(E h_t)`, `h = decoder(E x + P)`, each position seeing itself and what is before it.
 
     A text begins with BOS. In the step protocol the prompt is the source: `encode` reads all but its last token, which
@@ -72,6 +73,7 @@ class LanguageModel(Composed, keras.Model):
         x = self.dropout_layer(self.positions(self.embedding(inputs["token_ids"])), training=training)
         mask = optional_mask(inputs.get("lengths"), x)
         outputs = self.decoder(x, mask=mask, causal=True, training=training)
+        states = states or (training and self.returns_states)
         return self.embedding.readout(outputs) if states else self.embedding.logits(outputs)
 
     @property

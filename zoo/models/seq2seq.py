@@ -10,6 +10,7 @@ from zoo.decoding.loop import BOS
 from zoo.dropout import Dropout
 from zoo.masks import length_mask
 from zoo.models import signatures
+from zoo.models.inside_keras import InsideKeras
 from zoo.recurrent import RecurrentDecoder, RecurrentEncoder
 from zoo.registry import register
 from zoo.seeds import shifted
@@ -23,7 +24,7 @@ DROPOUTS = ("source", "memory", "target", "readout")
 
 
 @register
-class Seq2Seq(Composed, keras.Model):
+class Seq2Seq(Composed, InsideKeras, keras.Model):
     """`p(y_j | y_<j, x) = softmax(E t_j + b)`, `t_j = tanh(W [s_{j+1}; c_j; y_j])`, `s_{j+1} = cell([y_j; c_j], s_j)`.
 
     Encoder and decoder of any recurrent cell. With `attention=None` the context `c` is the encoder's final state (Cho

@@ -9,6 +9,7 @@ from zoo.dropout import Dropout
 from zoo.embeddings import TokenEmbedding, positions_before
 from zoo.masks import length_mask, optional_mask
 from zoo.models import signatures
+from zoo.models.inside_keras import InsideKeras
 from zoo.registry import register
 from zoo.seeds import shifted
 
@@ -21,7 +22,7 @@ def _twin(layer):
 
 
 @register
-class Transformer(Composed, keras.Model):
+class Transformer(Composed, InsideKeras, keras.Model):
     """`p(y_j | y_<j, x) = softmax(E d_j)`, `d = decoder(E y_<j + P, encoder(E' x + P))`.
 
     The blocks decide the paper: `make_stack(..., block="post_norm")` is the original, "pre_norm" and "macaron" are
@@ -124,6 +125,7 @@ class Transformer(Composed, keras.Model):
         target_mask = optional_mask(inputs.get("target_lengths"), x)
         masks = {"mask": target_mask, "memory_mask": mask}
         outputs = self.decoder(x, memory=memory, causal=True, training=training, **masks)
+        states = states or (training and self.returns_states)
         return self.target_embedding.readout(outputs) if states else self.target_embedding.logits(outputs)
 
     def _encode(self, source_ids, mask, training=None):

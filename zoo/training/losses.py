@@ -115,11 +115,13 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         return {**super().get_config(), "smoothing": self.smoothing}
 
 
-class ChunkedCrossEntropy:
+@register
+class ChunkedCrossEntropy(keras.losses.Loss):
     """`SmoothedCrossEntropy` of a `LanguageModel` or a `Transformer` whose logits never exist all at once.
 
-    A training step of `make_steps` gives it the decoder's states and the output matrix in place of logits, and
-    `chunked_cross_entropy` makes of them the same number in less memory. Validation still has its logits.
+    A training step, of `make_steps` or of a model that was compiled with this loss, gives it the decoder's states and
+    the output matrix in place of logits, and `chunked_cross_entropy` makes of them the same number in less memory.
+    Validation still has its logits.
 
     Args:
         chunks: number of parts of the time.
@@ -137,13 +139,21 @@ class ChunkedCrossEntropy:
         1.609...
     """
 
-    of_states = True  # what `make_steps` has the model return
+    of_states = True  # what the model returns in training: its states, and the matrix that makes logits of them
+    of_outputs = True
 
-    def __init__(self, chunks, smoothing=0.0):
+    def __init__(self, chunks, smoothing=0.0, name="loss"):
+        super().__init__(name=name, reduction="sum")
         if not isinstance(chunks, int) or chunks < 1:
             raise ValueError(f"ChunkedCrossEntropy needs a positive number of chunks. Received: {chunks!r}.")
         self.chunks, self.smoothing = chunks, SmoothedCrossEntropy(smoothing).smoothing
 
-    def __call__(self, labels, outputs, sample_weight):
+    def __call__(self, labels, outputs, sample_weight=None):
+        if not isinstance(outputs, tuple | list):  # a validation
+            return SmoothedCrossEntropy(self.smoothing)(labels, outputs, sample_weight=sample_weight)
         states, matrix = outputs
+        sample_weight = ops.ones_like(labels) if sample_weight is None else sample_weight
         return chunked_cross_entropy(states, matrix, labels, sample_weight, self.chunks, self.smoothing)
+
+    def get_config(self):
+        return {"chunks": self.chunks, "smoothing": self.smoothing, "name": self.name}

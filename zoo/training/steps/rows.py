@@ -73,7 +73,9 @@ class RowAdam(keras.optimizers.Adam):
     For a row `i` that the step has read, with its gradient `g`: `m_i <- b1 m_i + (1 - b1) g`, `v_i <- b2 v_i + (1 - b2)
     g^2`, `V_i <- V_i - rate sqrt(1 - b2^t) / (1 - b1^t) m_i / (sqrt(v_i) + eps)`. Rows that were not read stay as they
     are: no momentum moves them and no weight decay shrinks them, where Adam would touch all. Time and memory of an
-    update grow with the rows read and not with the table; the state does (`m` and `v`).
+    update grow with the rows read and not with the table; the state does (`m` and `v`). Where the gradient is as large
+    as the table, as `model.fit` gives it on JAX, the rows whose gradient is not zero move, in time and memory of the
+    whole table; a row that padding alone has read then keeps still.
 
     Clipping: the norm of the other variables' gradients alone counts; a table's rows are not clipped.
 
@@ -104,29 +106,50 @@ class RowAdam(keras.optimizers.Adam):
         if not self.built:
             self.build(variables)
         tables = [
-            is_rows(grad) and getattr(variable, "row_updates", False)
+            grad is not None and getattr(variable, "row_updates", False)
             for grad, variable in zip(grads, variables, strict=True)
         ]
         for grad, variable, table in zip(grads, variables, tables, strict=True):
-            if table:
+            if table and is_rows(grad):
                 self._update_rows(variable, *summed(*pairs_of(grad)))
+            elif table:
+                self._update_whole(variable, grad)
         rest = [(grad, variable) for grad, variable, table in zip(grads, variables, tables, strict=True) if not table]
-        super().apply([grad for grad, _ in rest], [variable for _, variable in rest])
+        super().apply([_whole(grad) for grad, _ in rest], [variable for _, variable in rest])
 
     def _update_rows(self, table, slots, gradients):
+        variables = self._state_of(table)
+        before = [_read(variable, slots) for variable in variables]
+        for variable, rows in zip(variables, self._updated(*before, gradients), strict=True):
+            write_rows(variable, slots, rows)
+
+    def _update_whole(self, table, gradient):
+        """The same of a gradient as large as the table: the rows that were read are those where it is not zero."""
+        variables, read = self._state_of(table), ops.any(gradient != 0, axis=-1, keepdims=True)
+        before = [ops.convert_to_tensor(variable) for variable in variables]
+        for variable, old, new in zip(variables, before, self._updated(*before, gradient), strict=True):
+            variable.assign(ops.where(read, new, old))
+
+    def _state_of(self, table):
+        """`m`, `v` and the table itself."""
         index = self._get_variable_index(table)
-        m, v = self._momentums[index], self._velocities[index]
+        return self._momentums[index], self._velocities[index], table
+
+    def _updated(self, m, v, rows, gradients):
+        """What Adam makes of rows of `m`, `v` and the table."""
         step = ops.cast(self.iterations + 1, "float32")
         rate = self.row_learning_rate * ops.sqrt(1 - self.beta_2**step) / (1 - self.beta_1**step)
-        before = [_read(each, slots) for each in (m, v, table)]
-        first = self.beta_1 * before[0] + (1 - self.beta_1) * gradients
-        second = self.beta_2 * before[1] + (1 - self.beta_2) * ops.square(gradients)
-        after = before[2] - rate * first / (ops.sqrt(second) + self.epsilon)
-        for variable, rows in zip((m, v, table), (first, second, after), strict=True):
-            write_rows(variable, slots, rows)
+        m = self.beta_1 * m + (1 - self.beta_1) * gradients
+        v = self.beta_2 * v + (1 - self.beta_2) * ops.square(gradients)
+        return m, v, rows - rate * m / (ops.sqrt(v) + self.epsilon)
 
     def get_config(self):
         return {**super().get_config(), "row_learning_rate": self.row_learning_rate}
+
+
+def _whole(gradient):
+    """Of TensorFlow's `IndexedSlices`, which Adam would square row by row, the sum of the copies of each row."""
+    return ops.convert_to_tensor(gradient) if type(gradient).__name__ == "IndexedSlices" else gradient
 
 
 def _read(variable, slots):
