@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import shutil
 
 
 def made_once(tmp_path_factory, name, make):
@@ -13,6 +14,7 @@ def made_once(tmp_path_factory, name, make):
         folder = home / name
         if not folder.exists():
             partial = home / f"{name}.partial"
+            shutil.rmtree(partial, ignore_errors=True)  # of a worker whose `make` failed
             partial.mkdir()
             make(partial)
             partial.rename(folder)
