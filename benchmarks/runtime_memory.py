@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import timing
 
 from serving.runtime import Runtime
 
@@ -96,10 +97,14 @@ def main():
     first = max(60.0, args.seconds / 10)
     level = max(megabytes for second, megabytes in seen if second <= first)
     later = max((megabytes for second, megabytes in seen if second > first), default=level)
+    rows = []
     for minute in range(int(args.seconds // 60) + 1):
         held = [megabytes for second, megabytes in seen if minute <= second / 60 < minute + 1]
         if held:
-            print(f"minute {minute + 1:>2}: {min(held):7.0f} to {max(held):7.0f} MB")
+            rows.append({"minute": minute + 1, "least_mb": round(min(held), 1), "most_mb": round(max(held), 1)})
+            print("minute {minute:>2}: {least_mb:7.1f} to {most_mb:7.1f} MB".format(**rows[-1]))
+    if args.seconds >= 600:
+        timing.write("runtime_memory", rows, texts=answered, ratio=round(later / level, 3))
     print(f"{answered} texts answered; highest {level:.0f} MB, then {later:.0f} MB: {later / level:.3f} times")
     return 0 if later <= BOUND * level else 1
 

@@ -1,11 +1,15 @@
 """A classifier of pairs, and one that reads sentences, are exported and checked as any other."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 from serving.artefact import read_manifest
 from serving.export import export
 from serving.pairs import pair
+from serving.predictors import Compare
+from serving.reading import Bound
 from serving.runtime import Runtime
 from tests.serving.conftest import LABELS, randomised, settings_of
 from zoo.depth import Halting, make_star_stack, make_universal_stack
@@ -34,6 +38,34 @@ def test_a_pair_has_parity_and_answers_on_onnx_runtime(tokenizers, tmp_path):
         expected = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
         assert result.label == LABELS[expected.argmax()]
         np.testing.assert_allclose([result.probabilities[label] for label in LABELS], expected, atol=1e-4)
+
+
+def test_a_bad_pair_costs_itself_alone():
+    """The graph's label is the sum of both lengths, modulo 3."""
+
+    def run(graph, inputs):
+        assert all(len(value) <= 32 for value in inputs.values()) and inputs["first_ids"].shape[1] <= 6
+        return {"probabilities": np.eye(3)[(inputs["first_lengths"] + inputs["second_lengths"]) % 3]}
+
+    def read(texts):
+        return Bound(6).read(texts, lambda parts: [[7] * len(part) for part in parts], [3])
+
+    manifest = {"kind": "compare", "labels": list(LABELS), "graphs": {"compare": "model.onnx"}}
+    graph = manifest["graphs"].get
+    compare = Compare(SimpleNamespace(manifest=manifest, graph=graph, run=run, read=read, directory="here"))
+    good = {"a\tb": 4, "abc\t": 5, "\tab": 4, "abcde\tabcde": 12}
+    bad = {
+        "no tab": "one TAB between them; received 0 TABs",
+        "a\tb\tc": "received 2 TABs",
+        "a\udcff\tb": "first text: not UTF-8: the byte 0xff at character 2",
+        "a\tabcdefg": "second text: 8 tokens, at most 6",
+    }
+    texts = [text for both in zip(good, bad, strict=True) for text in both] + ["", "\t", " \t\u3000"] + 40 * ["a\tb"]
+    results = dict(zip(texts, compare.run(texts), strict=True))
+    assert [results[text].label for text in good] == [LABELS[total % 3] for total in good.values()]
+    for text, message in bad.items():
+        assert message in results[text].error and (results[text].label, results[text].probability) == ("", 0.0)
+    assert all((each.label, each.error) == ("", None) for each in (results[text] for text in ("", "\t", " \t\u3000")))
 
 
 @pytest.mark.slow
