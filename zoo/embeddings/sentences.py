@@ -25,9 +25,9 @@ class SentenceEmbedding(layers.Layer):
     text, EOS, belongs to its last sentence. Which tokens end a sentence is stored in a weight that is not trained, so
     files keep it. Before `mark` is called, each text is one sentence.
 
-    Shapes: ids `(batch, time)` int32, `mask (batch, time)` bool, True = keep -> `(x, mask)`: `(batch, sentences,
-    units)` and `(batch, sentences)` bool, with `sentences = ceil(time / shortest)`. A text of `n` tokens has room for
-    `ceil(n / shortest)` sentences; if it has more, because some are shorter, its first sentences are left out.
+    Shapes: ids `(batch, time)` int32, `mask (batch, time)` bool, True = keep (None keeps all) -> `(x, mask)`: `(batch,
+    sentences, units)` and `(batch, sentences)` bool, with `sentences = ceil(time / shortest)`. A text of `n` tokens has
+    room for `ceil(n / shortest)` sentences; if it has more, because some are shorter, its first sentences are left out.
     Cost: `O(time * sentences * units)` for the sums.
 
     Args:
@@ -79,7 +79,8 @@ class SentenceEmbedding(layers.Layer):
             self.build()
         self.ends.assign(ends)
 
-    def call(self, ids, mask, training=None):
+    def call(self, ids, mask=None, training=None):
+        mask = ops.ones_like(ids, dtype="bool") if mask is None else mask
         member, kept = self._members(ids, mask)
         words = ops.take(ops.cast(self.matrix, self.compute_dtype), ids, axis=0)
         masks = ops.take(ops.cast(self.masks, self.compute_dtype), self._places(member, mask), axis=0)

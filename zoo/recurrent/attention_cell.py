@@ -47,6 +47,7 @@ class AttentionCell(keras.layers.Layer):
         self.attention = attention
         self.state_size = cell.state_size
         self._bound = threading.local()  # two threads may run one model at a time
+        self._shapes = None  # of `build`, for a file
 
     @property
     def memory(self):
