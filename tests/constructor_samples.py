@@ -58,6 +58,7 @@ SAMPLES = {
     "AdditiveAttention": [{"units": 3}],
     "AttentionCell": [{"cell": lambda: layers.GRUCell(3), "attention": lambda: AdditiveAttention(3)}],
     "AxialPositions": [{"shape": (3, 4)}, {"shape": [3, 4]}],
+    "ChunkedCrossEntropy": [{"chunks": 3, "smoothing": 0.25, "name": "other"}],
     "ChunkedFeedForward": [{"feedforward": feedforward, "chunks": 3}],
     "Classifier": [LABELLER],
     "ConcatenatedPositions": [{"max_positions": 5, "units": 3}],
