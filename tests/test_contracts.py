@@ -34,7 +34,7 @@ reformer-language-model universal-language-model language-model-tensorized
 
 
 def cost(case, law):
-    cheap = law in contracts.CHEAP or (case in attention.CASES and law == "implicit_masks")
+    cheap = law in ("padding", "gradients") or (case in attention.CASES and law == "implicit_masks")
     return () if case.core or (cheap and case.name not in VARIATIONS) else (pytest.mark.slow,)
 
 
@@ -80,7 +80,7 @@ def process(backend, way, core, *marks):
 @pytest.mark.parametrize(
     ("backend", "way", "core"),
     [
-        process("jax", "compiled", True),
+        process("jax", "compiled", True, pytest.mark.slow),
         process("tensorflow", "called", True, pytest.mark.slow),
         process("tensorflow", "called", False, pytest.mark.slow),
         process("jax", "called", True, pytest.mark.slow),

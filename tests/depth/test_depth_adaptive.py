@@ -8,7 +8,7 @@ from keras import ops
 from tests import transformer_oracles
 from tests.contracts import assert_close, check_causal, length_mask, sequences
 from tests.oracles import numpy, sigmoid, softmax
-from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention
+from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.depth import (
     ConfidenceExit,
@@ -236,9 +236,9 @@ def test_settings_are_checked(make, message):
 
 
 def test_what_cannot_be_passed_by_or_chosen_is_refused():
-    spans = PreNorm(AdaptiveSpanAttention(6, 2), FeedForward(6, 8))
-    with pytest.raises(ValueError, match=r"cannot pass by \['AdaptiveSpanAttention'\]"):
-        DepthAdaptiveStack([spans])
+    hashing = PreNorm(LSHAttention(6, 2, num_buckets=4, chunk_length=4), FeedForward(6, 8))
+    with pytest.raises(ValueError, match=r"cannot pass by \['LSHAttention'\]"):
+        DepthAdaptiveStack([hashing])
     alone = DepthAdaptiveStack([PreNorm(MultiHeadAttention(6, 2), FeedForward(6, 8))], SequenceExit(1))
     with pytest.raises(ValueError, match="neither a memory nor a plan"):
         alone(X, causal=True)

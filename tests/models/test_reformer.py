@@ -80,7 +80,7 @@ def test_make_reformer_stack_says_it_all():
         assert [drop.rate for drop in block.dropout_layers] == [0.2] * 3
     assert len({block.attention.seed for block in made.blocks}) == 2
     plain = stack(hashing=None)
-    assert plain.memory == "reversible"
+    assert plain.activations == "reversible"
     for block in plain.blocks:
         assert isinstance(block.attention, MultiHeadAttention) and isinstance(block.feedforward, FeedForward)
         assert block.cross_attention is None

@@ -23,7 +23,14 @@ def test_docstring_examples(path, tmp_path, monkeypatch):
     assert attempted and not failed, "".join(said)
 
 
-@pytest.mark.parametrize("page", WITH_PYTHON, ids=lambda page: page.name)
+LONG = ("inside-keras.md",)  # it trains several models
+
+
+@pytest.mark.parametrize(
+    "page",
+    [pytest.param(page, marks=[pytest.mark.slow] if page.name in LONG else []) for page in WITH_PYTHON],
+    ids=lambda page: page.name,
+)
 def test_pages(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {"__name__": "__main__"}

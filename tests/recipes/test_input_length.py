@@ -39,7 +39,8 @@ def test_no_batch_is_longer_and_each_cut_text_is_counted(model, tmp_path):
         assert short.shapes == [(4,)]
 
 
-@pytest.mark.parametrize("model", [pytest.param("classifier", marks=pytest.mark.slow), "tagger"])
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["classifier", "tagger"])
 def test_training_and_evaluation_say_how_many_were_cut(model, tmp_path):
     one = recipe(model, max_input_length=3, steps=2, max_length=0)
     data, said = write_corpus(one, tmp_path / "data"), []

@@ -31,7 +31,12 @@ def answer(outputs, row):
     return outputs["label" if "label" in outputs else "output_text"][row].decode()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+QUICK = ("classify", "generate")
+
+
+@pytest.mark.parametrize(
+    "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
+)
 def test_bad_texts_cost_themselves_alone(artefacts, kind):
     path = artefacts(kind)
     runtime = Runtime(path, threads=1)
@@ -56,7 +61,7 @@ def test_bad_texts_cost_themselves_alone(artefacts, kind):
         assert not any(np.any(saved[name][1:6]) for name in ("scores", "probabilities", "starts") if name in saved)
 
 
-@pytest.mark.parametrize("kind", ["classify", "tag"])
+@pytest.mark.parametrize("kind", ["classify", pytest.param("tag", marks=pytest.mark.slow)])
 def test_a_part_of_a_long_text_is_read_where_that_is_asked_for(artefacts, kind):
     runtime = Runtime(artefacts(kind), threads=1, overlong="truncate")
     good, long, fits = runtime.run([GOOD, "cat " * 2000, "cat " * 300])

@@ -108,6 +108,7 @@ def test_a_changed_byte_is_found(artefacts, tmp_path, capsys):
     assert "model.onnx (other bytes)" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_an_artefact_that_answers_otherwise_is_removed(models, tokenizers, tmp_path, monkeypatch):
     convert = serving.export.onnx_convert.convert
 

@@ -29,6 +29,7 @@ def read(found, decode):
     return [decode(row[:length].tolist()) for row, length in zip(ids, lengths, strict=True)]
 
 
+@pytest.mark.slow
 def test_beam_search_is_that_of_the_model(runtimes, models, tokenizers):
     model, (source, target) = models["generate"], tokenizers
     found = runtimes("generate").run(list(TEXTS), n_best=3)

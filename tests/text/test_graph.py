@@ -93,6 +93,7 @@ def test_what_is_written_keeps_its_leading_space(pair):
         assert before + text.decode() == whole
 
 
+@pytest.mark.slow
 def test_a_saved_model_needs_no_other_file(tmp_path):
     tokenizer = Tokenizer.train(CORPUS, 80)
     module = tf.Module()

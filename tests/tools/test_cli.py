@@ -26,6 +26,7 @@ def arguments(out, *more):
     return ["train", "reversal-gru-additive", "--out", str(out), *changes, *more]
 
 
+@pytest.mark.slow
 def test_train_then_evaluate(tmp_path, capsys):
     run = tmp_path / "run"
     assert cli.main(arguments(run)) == 0

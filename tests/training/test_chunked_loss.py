@@ -9,7 +9,8 @@ from zoo.models import LanguageModel, Transformer
 from zoo.training import ChunkedCrossEntropy, SmoothedCrossEntropy, make_steps
 
 
-@pytest.mark.parametrize("kind", ["language_model", pytest.param("transformer", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["language_model", "transformer"])
 def test_a_chunked_loss_trains_the_same(kind):
     """Three updates: losses and weights, with half of the positions' logits at a time."""
     found = []

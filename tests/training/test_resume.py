@@ -19,7 +19,8 @@ def run(directory, backend, phase, step=0):
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("backend", ["tensorflow", pytest.param("jax", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_a_killed_run_resumes_to_the_same_bits(tmp_path, backend):
     if not importlib.util.find_spec(backend):
         pytest.skip(f"{backend} is not installed")

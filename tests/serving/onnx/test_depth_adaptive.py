@@ -97,6 +97,7 @@ def test_blocks_that_all_have_left_are_not_run_anywhere(rule, tmp_path):
     assert len(found) > 1 or not isinstance(model.decoder.exit, GeometricExit), found
 
 
+@pytest.mark.slow
 def test_onnxruntime_executes_as_many_attentions_as_the_exits_say(tmp_path):
     """By its own profile of a whole greedy decoding: two for each block that a token enters, one for the encoder."""
     model = made(GeometricExit(LAYERS))

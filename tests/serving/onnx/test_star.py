@@ -15,6 +15,7 @@ from zoo.specs import Signature, TensorSpec
 VECTORS = TensorSpec("x", "float32", ("batch", "time", 8)), TensorSpec("mask", "bool", ("batch", "time"))
 
 
+@pytest.mark.slow
 def test_one_graph_serves_all_lengths():
     stack = make_star_stack(2, 8, 2)
     stack.build((None, None, 8))

@@ -57,6 +57,7 @@ def test_gradients_of_a_row_are_summed():
     np.testing.assert_array_equal(sums[:, 0], [2.0, 13.0, 13.0, 13.0])
 
 
+@pytest.mark.slow
 def test_rows_that_were_read_move_and_no_others():
     """By Adam's first step, which is its rate times the sign of the gradient, wherever that is not tiny."""
     _, memories, before, _ = trained(1)
