@@ -116,7 +116,7 @@ def _answer_all(runtime, args, options):
         chunks, where = _chunks(sys.stdin.buffer, 1 if sys.stdin.isatty() else CHUNK), "line {}"
     show = _record if args.json else _line
     keep = args.json or len(args.texts) == 1  # the line breaks of an answer
-    done = refused = 0
+    done = refused = overlong = 0
     for chunk in chunks:
         if "sampling" in options:
             options["sampling"] = dataclasses.replace(options["sampling"], first=done)
@@ -128,10 +128,11 @@ def _answer_all(runtime, args, options):
                 said = f" is not answered: {result.error}" if result.error else f": {result.warning}"
                 print(f"seqzoo run: {where.format(number)}{said}", file=sys.stderr)
             refused += result.error is not None
+            overlong += ", at most " in (result.error or "")
         sys.stdout.flush()
         done += len(chunk)
     if refused:
-        mend = "" if runtime.overlong == "truncate" else "; with --overlong truncate, a part of a long text is"
+        mend = "; with --overlong truncate, a part of a long text is read" if overlong else ""
         print(f"seqzoo run: {refused} of {done} texts are not answered{mend}", file=sys.stderr)
     return done, refused
 

@@ -181,8 +181,11 @@ def test_a_bad_line_costs_itself_alone(artefact, others, capsys, monkeypatch):
         "seqzoo run: line 3 is not answered: 1502 tokens, at most 1024",
         "seqzoo run: line 5 is not answered: not UTF-8: the byte 0xed at character 1",
         "seqzoo run: line 7 is not answered: 1048576 characters, at most 16384",
-        "seqzoo run: 4 of 8 texts are not answered; with --overlong truncate, a part of a long text is",
+        "seqzoo run: 4 of 8 texts are not answered; with --overlong truncate, a part of a long text is read",
     ]
+    feed(monkeypatch, b"abc\na\xffb\n")
+    assert call(artefact) == 1
+    assert "overlong" not in capsys.readouterr().err, "no line was too long"
     feed(monkeypatch, lines)
     assert call(artefact, "--overlong", "truncate", "--json") == 1
     captured = capsys.readouterr()
