@@ -1,4 +1,4 @@
-"""Attention to the past whose heads learn how far back to look, and which reads no further."""
+"""Attention to the past whose heads learn how far back they look; keys further back are never read."""
 
 import math
 
@@ -24,19 +24,19 @@ class Fraction(keras.constraints.Constraint):
 class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
     """`a_tr = m(t-r) exp(s_tr) / sum_q m(t-q) exp(s_tq)`, `s_tr = q_t . (k_r + p_(t-r)) / sqrt(d)`, `t - S <= r < t`.
 
-    `m(x) = min(max((R + z - x) / R, 0), 1)` falls from 1 to 0 over the `R` positions behind the head's span `z`, which
-    is learned: the loss gains `penalty / num_heads * sum_i z_i` a layer. A constraint keeps `z = S z'` in `[0, S]`;
+    `m(x) = min(max((R + z - x) / R, 0), 1)` falls from 1 to 0 over the `R` positions beyond the head's learned span
+    `z`. Each layer adds `penalty / num_heads * sum_i z_i` to the loss. A constraint keeps `z = S z'` in `[0, S]`;
     `z'` is the weight, and starts at 0. Position vectors `p` of the distances 1 .. S are shared by the heads. A
-    position does not see itself: the first one gives 0.
+    position does not see itself, so the output of the first one is 0.
 
     Dynamic: `z_t = S sigmoid(v . x_t + b)` of each position, `b` starting at -4; its mean over positions is penalised.
 
     Keys and values further back than `window` are never read. `trim` sets it to the reach of the widest head, and it
     belongs to the config, so that what is exported after a `trim` is small. `zoo.training.SpanSteps`
-    trims during training, where a new window is a new trace. A dynamic span knows no reach but `max_span`.
+    trims during training, where a new window is a new trace. The reach of a dynamic span is always `max_span`.
 
-    Call arguments: as of `MultiHeadAttention`; `value` must be None and `causal` True. Masking: padding weighs 0 and
-    never changes a valid position.
+    Call arguments: as of `MultiHeadAttention`; `value` must be None and `causal` True. Masking: padding has the weight
+    0 and never changes a valid position.
 
     Returns: `(batch, time, units)`. Cost: `O(time * window * units)` in time, `O(num_heads * time * window)` in memory.
     A growing cache (`step`) keeps the last `window + 1` entries of each beam; a static one has them all.
@@ -49,8 +49,8 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         penalty: of the spans; the paper's is 2e-6, and 0.5e-6 where S = 8192. The layer adds it as a loss in training.
         dynamic: whether the span depends on the input.
         window: how far back keys are read at most; None is `max_span`.
-        initial_span: of all heads, 0 as in the paper. A span grows only by what the keys on its ramp are worth, so one
-            that starts at 0 may never find what is useful far behind it; one that starts long shrinks to it.
+        initial_span: of all heads, 0 as in the paper. A span receives its gradient only through the keys on its ramp,
+            so one that starts at 0 may never find useful keys far away; one that starts long shrinks to them.
 
     Raises:
         ValueError: sizes that do not fit, a `value`, or `causal=False`.
@@ -138,16 +138,17 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
 
     @property
     def reach(self):
-        """The largest distance of positive weight, of all heads: what a trimmed layer must still read."""
+        """The largest distance with a positive weight, over all heads: what a trimmed layer must still read."""
         if self.dynamic:
             return self.max_span
         widest = float(ops.convert_to_numpy(ops.max(self.fractions))) * self.max_span
         return min(self.max_span, max(1, math.ceil(widest + self.ramp) - 1))
 
     def trim(self, multiple=1, slack=0):
-        """Read no further than needed: the window becomes the reach and `slack`, rounded up to `multiple`; returned.
+        """Reduce the window to the reach plus `slack`, rounded up to `multiple`, and return it.
 
-        Nothing that was traced or compiled before sees it. With no slack, outputs stay the same and spans cannot grow.
+        Functions that were traced or compiled before keep the old window. Without slack the outputs stay the same, and
+        spans cannot grow.
         """
         self.window = min(self.max_span, -(-(self.reach + slack) // multiple) * multiple)
         return self.window

@@ -1,8 +1,8 @@
-"""A band of attention: each position and the `window` ones right before it, in time and memory `O(time * window)`.
+"""Attention within a band: each position and the `window` positions before it, in time and memory `O(time * window)`.
 
 Positions are cut into chunks as long as the window, so that a chunk looks at itself and at the one before. Products
-over `(chunk, 2 chunk)` hold the band as a slanted strip; `straighten` makes a rectangle of it whose column is a
-distance, `slant` the reverse. Both are a pad and a reshape.
+over `(chunk, 2 chunk)` hold the band as a slanted strip. `straighten` turns it into a rectangle whose columns are
+distances, and `slant` does the reverse. Both are a pad and a reshape.
 """
 
 from keras import ops
@@ -48,8 +48,8 @@ def least(one, other):
 def soft_span(scores, span):
     """`span exp(scores) / sum(span exp(scores))` over the last axis, float32; all 0 where `span` is nowhere positive.
 
-    Only scores under the span enter the maximum that is subtracted; so nothing overflows, and no gradient is NaN where
-    the span ends (the logarithm of a mask would be -inf there).
+    Only scores within the span enter the maximum that is subtracted. So nothing overflows, and no gradient is NaN at
+    the end of the span, where the logarithm of a mask would be -inf.
     """
     scores = ops.cast(scores, "float32")
     seen = span > 0

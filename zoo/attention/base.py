@@ -1,4 +1,7 @@
-"""What additive and dot-product attention share: project the values to keys once, score, mask, average."""
+"""What additive and dot-product attention share:
+
+values are projected to keys once, then scored, masked and averaged.
+"""
 
 import keras
 from keras import ops
@@ -29,8 +32,8 @@ def sees_any(query_time, value_mask, causal=False):
 class AlignmentAttention(ImplicitMasks, keras.layers.Layer):
     """`c_j = sum_i a_ji h_i`, `a_j = softmax_i e(s_j, h_i)`; a subclass says what `e` is.
 
-    The values `h` are averaged as they are; only the scores see projections. `project` is separate from `attend` so
-    that a decoder projects the source once per sentence and attends once per step.
+    The values `h` are averaged without a projection; only the scores use projections. `project` is separate from
+    `attend` so that a decoder projects the source once per sentence and attends once per step.
 
     Call arguments:
         query: `(batch, time, query_units)`.

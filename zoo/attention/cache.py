@@ -1,10 +1,10 @@
-"""Keys and values of what has been written, one pool per source sentence, shared by its beams.
+"""Keys and values of the tokens written so far: one pool for each source sentence, shared by its beams.
 
 A step appends one entry per beam; entry `j` of a step belongs to beam `j`, and `seen[b, k, s]` says whether beam `k`'s
 history holds entry `s`. When beams change parents only `seen` moves, never a key: a tree of hypotheses in one array.
 Keys and values are `(batch, heads, entries, head_dim)`.
 
-A *growing* pool is extended by concatenation: no step looks at a entry that is not written yet, but its shape changes,
+A *growing* pool is extended by concatenation: no step looks at an entry that is not written yet, but its shape changes,
 which XLA cannot have. A *static* pool has all entries from the start and is written in place.
 """
 
@@ -12,14 +12,14 @@ from keras import ops
 
 
 def add_room(cache, entries):
-    """A static pool: the same with `entries` more, still to be written."""
+    """A static pool: the given one with room for `entries` more."""
     return {name: ops.pad(leaf, ((0, 0), (0, 0), (0, entries), (0, 0))) for name, leaf in cache.items()}
 
 
 def align_right(caches, mask):
     """Every pool of a prompt, and its mask `(batch, time)`, with each row's padding moved from its end to its front.
 
-    So the entries of a row that are the oldest come first, whatever the lengths, and a cache may be cut at its front.
+    The oldest entries of each prompt then come first, whatever the lengths, and a cache may be cut at its front.
     """
     lengths, time = ops.sum(ops.cast(mask, "int32"), axis=1, keepdims=True), ops.shape(mask)[1]
     places = (ops.arange(time, dtype="int32")[None, :] + lengths) % time

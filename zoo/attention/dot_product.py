@@ -12,8 +12,9 @@ class DotProductAttention(AlignmentAttention):
 
     The function class of Luong's "general" score `h^T W_a s` with `W_a = W_K^T W_Q` of rank at most `units`. Stock
     `keras.layers.Attention` has neither matrix. The paper has no scale, so it is 1 here unless one is given. `W_Q`
-    could absorb it, but not in training: unscaled, hundreds of units soon make one weight 1 and the rest 0, and the
-    gradient vanishes (the reason for `1 / sqrt(units)` in https://arxiv.org/abs/1706.03762, section 3.2.1).
+    could absorb a scale, but training does not find it: with hundreds of units and no scale, one weight soon becomes 1
+    and the others 0, and the gradient vanishes (the reason for `1 / sqrt(units)` in https://arxiv.org/abs/1706.03762,
+    section 3.2.1).
 
     Shapes: query `(batch, time, query_units)`, value `(batch, value_time, value_units)` ->
     `(batch, time, value_units)`. Cost: `O(time * value_time * units)` in time, `O(time * value_time)` in memory.

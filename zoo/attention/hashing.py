@@ -1,10 +1,10 @@
-"""The arithmetic of LSH attention: hash, sort, cut into chunks, attend within them, and put the rounds together."""
+"""The arithmetic of LSH attention: hash, sort, cut into chunks, attend within them, and combine the rounds."""
 
 from keras import ops
 
 from zoo.masks import MASKED
 
-ALONE = -1e5  # the score of a position for itself: it counts where nothing else does
+ALONE = -1e5  # the score of a position for itself, which counts only if it meets no other
 BEHIND = 2**20  # the bucket of padding; tf2onnx sorts as float32, which holds whole numbers up to 2^24
 
 
@@ -38,7 +38,7 @@ def take_rows(x, index):
 
 
 def windows(x, fill=0):
-    """Each chunk behind the one before it, `(..., chunks, c, d)` -> `(..., chunks, 2c, d)`; the first behind `fill`."""
+    """Each chunk after the previous one, `(..., chunks, c, d)` -> `(..., chunks, 2c, d)`; the first behind `fill`."""
     before = ops.pad(x, [(0, 0)] * (len(x.shape) - 3) + [(1, 0), (0, 0), (0, 0)], constant_values=fill)
     return ops.concatenate([before[..., :-1, :, :], x], axis=-2)
 
@@ -63,17 +63,17 @@ def multiplicity(chunk_of, order, chunk):
 def lsh_attention(qk, values, buckets, chunk, mask=None, causal=False):
     """Softmax attention of each position over the union of what its rounds let it meet.
 
-    In round `r` positions are sorted by `(bucket, position)`, cut into chunks, and `i` meets what is in its own chunk
-    and in the one before. `o_i = sum_r exp(z_i^r - z_i) o_i^r`, `z_i^r` the log-sum-exp of `q_i k_j - log N_ij` over
-    what it meets in round `r`, `z_i` that over the rounds: with the multiplicity `N_ij` (in how many rounds `i` meets
-    `j`) this is one softmax over the union.
+    In round `r` positions are sorted by `(bucket, position)`, cut into chunks, and `i` meets the positions of its own
+    chunk and of the previous one. `o_i = sum_r exp(z_i^r - z_i) o_i^r`, `z_i^r` the log-sum-exp of `q_i k_j - log N_ij`
+    over what it meets in round `r`, `z_i` that over the rounds: with the multiplicity `N_ij` (in how many rounds `i`
+    meets `j`) this is one softmax over the union.
 
     Args:
         qk: `(batch, heads, time, d)`, the shared queries and keys; keys are brought to unit length.
         values: `(batch, heads, time, d)`.
         buckets: `(batch, heads, rounds, time)` int32, below 2^20.
         chunk: a divisor of the time.
-        mask: `(batch, time)` bool, True = keep. What it leaves out is sorted behind all others, and gets zeros.
+        mask: `(batch, time)` bool, True = keep. Masked positions are sorted after all others, and their outputs are 0.
         causal: position j sees only positions up to j.
 
     Returns: `(batch, heads, time, d)`.

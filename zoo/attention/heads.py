@@ -1,4 +1,4 @@
-"""What attention of several heads shares: into heads, out of them, and silence where a query is padding."""
+"""What attention with several heads shares: splitting and joining heads, and zeros where a query is padding."""
 
 from keras import ops
 

@@ -21,26 +21,27 @@ from zoo.registry import register
 class LSHAttention(Heads, ImplicitMasks, layers.Layer):
     """`y_i = W_O sum_j softmax_j(q_i . q_j / ||q_j||) v_j` over the positions `j` that hash near `i`.
 
-    Queries are keys, too (brought to unit length, so without the factor `1 / sqrt(d)`); a position sees itself only
-    where it sees nothing else. Each round hashes by random rotations, sorts by (bucket, position), cuts into chunks and
-    lets a position meet its own chunk and the one before; several rounds give exactly the softmax over the union of
-    what they meet. Any length will do: inside, padding fills the last chunk. A sequence of at most one chunk gets exact
-    attention.
+    Queries are also the keys (brought to unit length, and therefore without the factor `1 / sqrt(d)`). A position sees
+    itself only where it sees nothing else. Each round hashes by random rotations, sorts by (bucket, position), cuts the
+    sequence into chunks and lets a position meet its own chunk and the previous one; several rounds give exactly the
+    softmax over the union of what they meet. Any length is possible, because padding fills the last chunk. A sequence
+    of at most one chunk gets exact attention.
 
     The rotations are drawn from `seed` once and stored as a weight that is not trained, so that results repeat and
-    exports agree. Under a recompute (`zoo.recall`) the buckets of the forward pass are used again.
+    exports agree. Where a pass is computed again (`zoo.recall`) the buckets of the forward pass are used.
 
     Call arguments: as of `MultiHeadAttention`, but for `value`, which must be None: queries and keys are one.
-    Masking: padding sorts behind everything and never changes a valid position; it gives the bias of `W_O` alone. The
+    Masking: padding is sorted after everything else and never changes a valid position; its output is the bias of
+    `W_O` alone. The
     mask matters even with `causal=True`: a later position changes none of the scores, but it moves the limits of the
     chunks, and so which earlier positions are met.
 
     Returns: `(batch, time, units)`. Cost: `O(rounds * time * chunk_length * units)` in time, `O(rounds * num_heads *
     time * chunk_length)` in memory, and `O(rounds * num_heads * time * max(num_buckets))` for the hashes.
 
-    Decoding (`step`, and the `prefill` of a prompt) attends to everything before, the limit of many rounds: a step
-    costs no more than its history is long, so there is nothing to save. It equals the full pass exactly up to one
-    chunk, and the full pass approaches it with more rounds.
+    Decoding (`step`, and the `prefill` of a prompt) attends to all earlier positions, which is the limit of many
+    rounds. The cost of a step is linear in its history in any case, so hashing would save nothing. It equals the full
+    pass exactly up to one chunk, and the full pass approaches it with more rounds.
 
     Args:
         units: width of the output and of all heads together.

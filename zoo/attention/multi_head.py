@@ -1,4 +1,4 @@
-"""Multi-head scaled dot-product attention: over oneself, over a memory, and one step at a time over a pool of keys."""
+"""Multi-head scaled dot-product attention: self-attention, over a memory, and step by step over a pool of keys."""
 
 from keras import layers, ops
 
@@ -15,8 +15,8 @@ from zoo.seeds import shifted
 class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
     """`y = [head_1; ...; head_h] W_O`, `head_i = softmax(Q_i K_i^T / sqrt(d)) V_i`, `d = units / num_heads`.
 
-    `Q = x W_Q`, `K = z W_K`, `V = z W_V`; head `i` has columns `i d .. (i + 1) d` of each. Where a fused kernel exists
-    (`keras.ops.dot_product_attention`), it does the work; dropout on the weights needs the explicit form.
+    `Q = x W_Q`, `K = z W_K`, `V = z W_V`; head `i` has columns `i d .. (i + 1) d` of each. A fused kernel is used where
+    there is one (`keras.ops.dot_product_attention`); dropout on the weights needs the explicit form.
 
     Call arguments:
         query: `(batch, time, query_units)`.
@@ -117,7 +117,7 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         return self.output_projection(mixed), cache
 
     def append_to_cache(self, x, cache, seen=None, write_index=None):
-        """The cache of `step`, where nobody asks what the new positions see."""
+        """The cache of `step`, without the outputs of the new positions."""
         return append(cache, *self.project(x).values(), write_index)
 
     def extend(self, query, key, value, cache, seen, write_index):

@@ -33,28 +33,28 @@ class MultiLinearAttention(ImplicitMasks, layers.Layer):
     """`y_i = SplitConcat(A)_i W_O`, `A_ijm = 1/h sum_c sum_r g_cr Q_ir K_jr V_mr`, `g_c = softmax(w_c)`.
 
     `Q = x W_Q`, `K = x W_K`, `V = x W_V`, each `(time, rank)` and shared by the `h` cores. A position's slice `A_i` is
-    `time x time`; laid out as one row it is multiplied by `W_O (max_time^2, units)`. So the length is bounded by the
-    weights, there is no softmax over positions, and the output is cubic in `x`: as the paper has it.
+    `time x time`; laid out as one row it is multiplied by `W_O (max_time^2, units)`. As in the paper, the weights bound
+    the length, there is no softmax over positions, and the output is cubic in `x`.
 
-    Cores collapse: the mean of `h` of them over shared factors is one core, `g = mean_c g_c`, so `h` adds parameters
-    and no function (softmax already reaches every core of positive numbers that sum to 1). They are kept because the
-    paper counts their parameters.
+    Several cores are equal to one: the mean of `h` of them over shared factors is one core, `g = mean_c g_c`, so `h`
+    adds parameters but no function (softmax already reaches every core of positive numbers that sum to 1). They are
+    kept because the paper counts their parameters.
 
     Causal: `A_ijm = 0` unless `j <= i` and `m <= i`. The paper defines no causal form, and the released language model
     ignores its mask. Masking: padding has `K = V = 0`, and never changes a valid position.
 
     Mode "reconstruct" is the paper's Corollary 1: `X_im = sum_j A_ijm`, which is `(q_i * g * sum_j k_j) . v_m` and
-    reads the keys through their sum alone; then `W_O (max_time, units)`. It never holds the tensor.
+    reads the keys through their sum alone; then `W_O (max_time, units)`. The tensor is never computed.
 
     Call arguments: as of `MultiHeadAttention`; `value` must be None. Steps over a cache are those of the causal pass;
-    what would stand at `max_time` or later is not seen (`LearnedPositions(max_time)` keeps texts shorter).
+    positions at `max_time` or later are not seen (`LearnedPositions(max_time)` keeps texts shorter).
 
     Returns: `(batch, time, units)`. Cost: `O(time^3 (rank + units))` in time, `O(time^3)` in memory; `3 units rank + h
     rank` parameters, and `max_time^2 units` of `W_O`, which the paper's ratios leave out.
 
     Args:
         units: width of the output.
-        rank: of the factors, the paper's d_k = d_v, which a diagonal core makes its R, too.
+        rank: of the factors, the paper's d_k = d_v, and with a diagonal core also its R.
         max_time: the longest sequence.
         num_cores: `h`.
         mode: "split_concat" or "reconstruct".
@@ -107,7 +107,7 @@ class MultiLinearAttention(ImplicitMasks, layers.Layer):
         return self.count_params() - math.prod(self.output_weights.shape)
 
     def core(self):
-        """`(rank,)`: the mean of all cores, which is all that they do."""
+        """`(rank,)`: the mean of all cores, through which alone they have an effect."""
         cores = ops.cast(self.cores, "float32")
         return ops.cast(
             ops.mean(ops.exp(cores - ops.logsumexp(cores, axis=-1, keepdims=True)), axis=0), self.compute_dtype
@@ -169,8 +169,8 @@ class MultiLinearAttention(ImplicitMasks, layers.Layer):
     def step(self, x, cache, seen=None, write_index=None):
         """One new position a beam, `x (batch, beams, units)`; see `MultiHeadAttention.step`. `O(max_time^2 units)`.
 
-        Keys and values are brought from their entries to the places in the text that they have for a beam, because the
-        output weights go by places.
+        Keys and values are moved from their entries to the places that they have in the text of a beam, because the
+        output weights belong to places.
 
         Returns: `(output, cache)`.
         """
