@@ -14,7 +14,7 @@ from zoo.registry import register
 
 @register
 class DepthAdaptiveTransformer(Transformer):
-    """`p(y_{t+1} | h_t^n) = softmax(W_n LN_n(h_t^n))` at every depth n of the decoder; a rule of exit tells which.
+    """`p(y_{t+1} | h_t^n) = softmax(W_n LN_n(h_t^n))` at every depth n of the decoder; an exit rule chooses the depth.
 
     With `tied=True` all `W_n` are the target embedding; else each depth has a matrix of its own.
 
@@ -23,9 +23,9 @@ class DepthAdaptiveTransformer(Transformer):
 
     In training, a dict for `zoo.training.DepthAdaptiveLoss`:
 
-    * `logits (batch, K, time, target_vocab_size)`: of all N depths, nobody leaving ("aligned"), or of M paths that
+    * `logits (batch, K, time, target_vocab_size)`: of all N depths without exits ("aligned"), or of M paths that
       were drawn ("mixed"; `paths` of the decoder),
-    * `log_exits (batch, time | 1, N)`: `log q` of a rule that is learned, else absent.
+    * `log_exits (batch, time | 1, N)`: `log q` of a learned rule; absent for others.
 
     Args:
         source_vocab_size, target_vocab_size: numbers of token ids.
@@ -114,7 +114,7 @@ class DepthAdaptiveTransformer(Transformer):
         return self._read(self.decoder.path(x, exits, **given), {"exits": exits})
 
     def _read(self, outputs, thought):
-        """Logits of what each token left with; a matrix that no token needs is not multiplied."""
+        """Logits of the states with which the tokens left; a matrix that no token needs is not multiplied."""
         if "logits" in thought or self.tied:
             return thought["logits"] if "logits" in thought else self.target_embedding.logits(outputs)
         logits = self.classify(0, outputs)
@@ -133,7 +133,7 @@ class DepthAdaptiveTransformer(Transformer):
         return self.decoder.think(x, **given, classify=self.classify)[1]
 
     def judge_depths(self, inputs):
-        """`(batch, N, time, target_vocab_size)` logits of all depths, nobody leaving; without dropout."""
+        """`(batch, N, time, target_vocab_size)` logits of all depths, without exits and without dropout."""
         x, given = self._prepare(inputs, training=False)
         states, _ = self.decoder.depths(x, **given)
         return ops.stack([self.classify(index, state) for index, state in enumerate(states)], axis=1)
@@ -167,7 +167,7 @@ class DepthAdaptiveTransformer(Transformer):
             target_lengths: `(batch,)`: how many tokens to count of each row.
 
         Returns: a dict of `tokens`, `average_exit`, `shares` (of the tokens, by depth), `flops` and `full_flops`, of
-        the blocks for a token (`zoo.depth.flops`), the latter if nobody left before the last one.
+        the blocks for a token (`zoo.depth.flops`), the latter if no token left before the last one.
         """
         exits = ops.convert_to_numpy(self.think(inputs)["exits"])
         rows = [row[:length] for row, length in zip(exits, np.asarray(target_lengths), strict=True)]
@@ -187,7 +187,7 @@ class DepthAdaptiveTransformer(Transformer):
         }
 
     def with_exit(self, exit):
-        """A copy of the model with another rule of exit, whose own weights are new; the others are copied."""
+        """A copy of the model with another exit rule. The weights of the rule are new, all others are copied."""
         config = self.get_config()
         config["decoder"]["config"] |= {"exit": keras.saving.serialize_keras_object(exit), "paths": 0}
         twin = type(self).from_config(config)

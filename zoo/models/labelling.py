@@ -42,7 +42,7 @@ class Labeller(Composed, InsideKeras, keras.Model):
         self.readout.build((None, self.encoder.units))
 
     def read(self, inputs, training=None, **settings):
-        """`(what the encoder returns, mask (batch, time))`, the time being that of the embedding."""
+        """`(what the encoder returns, mask (batch, time))`, with the time axis of the embedding."""
         mask = length_mask(inputs["lengths"], ops.shape(inputs["token_ids"])[1])
         token_ids = ops.where(mask, inputs["token_ids"], PAD)
         if getattr(self.embedding, "gathers", False):
@@ -70,8 +70,8 @@ class Labeller(Composed, InsideKeras, keras.Model):
 
 @register
 class Classifier(Labeller):
-    """`p(c | x) = softmax(W h + b)`, `h` the mean of the encoder's states over the text's own positions,
-    or what an encoder of its own summary gives (`zoo.depth.StarStack`).
+    """`p(c | x) = softmax(W h + b)`, `h` is the mean of the encoder's states over the text's own positions,
+    or the summary of an encoder that has one (`zoo.depth.StarStack`).
 
     Call arguments: a dict of `token_ids (batch, time)` and `lengths (batch,)`, int32; EOS ends a text.
     Returns: logits `(batch, num_labels)`, float32. An empty row has those of `h = 0`.

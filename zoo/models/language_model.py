@@ -1,4 +1,4 @@
-"""A language model: a causal stack that goes on with a text."""
+"""A language model: a causal stack that continues a text."""
 
 import keras
 from keras import ops
@@ -15,7 +15,7 @@ from zoo.registry import register
 
 @register
 class LanguageModel(Composed, InsideKeras, keras.Model):
-    """`p(x_t | x_<t) = softmax(E h_t)`, `h = decoder(E x + P)`, each position seeing itself and what is before it.
+    """`p(x_t | x_<t) = softmax(E h_t)`, `h = decoder(E x + P)`, where each position sees itself and earlier ones.
 
     A text begins with BOS. In the step protocol the prompt is the source: `encode` reads all but its last token, which
     `start` gives as the first one to feed.
@@ -23,7 +23,7 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
     Call arguments: a dict of `token_ids (batch, time)` int32, BOS and then the text; and `lengths (batch,)` int32, BOS
     included, if the attention sorts its positions (LSH), so that padding is told from text.
     Returns: logits `(batch, time, vocab_size)`, float32; with `states=True` `(h, E)` instead.
-    Masking: else none is needed; a position sees nothing behind it.
+    Masking: other attentions need none, because a position sees nothing after it.
 
     Args:
         vocab_size: number of token ids.
@@ -94,7 +94,7 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
         longest = self.longest_prompt
         if longest is None:
             return token_ids, lengths
-        time = ops.shape(token_ids)[1]  # dynamic in a graph for all lengths, whose caches may then grow
+        time = ops.shape(token_ids)[1]  # dynamic in a graph for all lengths, in which caches may grow
         width = min(longest, time) if isinstance(time, int) else ops.minimum(longest, time)
         first = ops.maximum(lengths - longest, 0)[:, None]
         places = ops.minimum(first + ops.arange(width, dtype="int32"), time - 1)

@@ -12,7 +12,7 @@ class PairClassifier(Labeller):
     """`p(c | x, y) = softmax(W_2 relu(W_1 [r; s; |r - s|; r - s] + b_1) + b_2)`, `r` and `s` the two texts' summaries.
 
     Both texts go through the same embedding, positions and encoder, each by itself; a summary is what a `Classifier`
-    reads: the mean of the states, or what an encoder of its own summary gives (`zoo.depth.StarStack`).
+    reads: the mean of the states, or the summary of an encoder that has one (`zoo.depth.StarStack`).
 
     Call arguments: a dict of `first_ids (batch, first_time)`, `first_lengths (batch,)`, `second_ids (batch,
     second_time)` and `second_lengths (batch,)`, int32; EOS ends a text.
