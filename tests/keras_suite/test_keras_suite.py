@@ -24,7 +24,14 @@ pytestmark = [
 ]
 
 
+# Keras' loss reads the outputs alone: no exit rule, and not the last relay, which a summary reads. The law "gradients"
+# of tests/contracts.py asks for all of them.
+UNREAD = ("depth-adaptive", "depth-adaptive-sequence", "star-stack")
+
+
 def row(case, *marks):
+    if case.name in UNREAD:
+        marks += (pytest.mark.filterwarnings("ignore:Gradients do not exist for variables:UserWarning"),)
     return pytest.param(case, id=case.name, marks=marks)
 
 

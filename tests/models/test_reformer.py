@@ -58,11 +58,11 @@ def test_a_compiled_training_step_does_not_depend_on_what_is_kept(make):
     else:
         batch |= {"source_ids": ids, "source_lengths": np.array([11, 7, 9], "int32"), "target_ids": ids[:, :-1]}
     losses = {}
-    for memory in ("plain", "checkpoint", "reversible"):
+    for activations in ("plain", "checkpoint", "reversible"):
         settings = {"hashing": {"num_buckets": 4, "chunk_length": 4}, "chunks": 2, "dropout": 0.0}
-        model = make(memory=memory, **settings)
+        model = make(activations=activations, **settings)
         steps = make_steps(model, keras.optimizers.SGD(0.1), SmoothedCrossEntropy())
-        losses[memory] = [float(steps.train(batch)) for _ in range(3)]
+        losses[activations] = [float(steps.train(batch)) for _ in range(3)]
     np.testing.assert_allclose(losses["checkpoint"], losses["plain"], rtol=1e-4)
     np.testing.assert_allclose(losses["reversible"], losses["plain"], rtol=1e-4)
     assert losses["plain"][2] < losses["plain"][0]
