@@ -220,3 +220,15 @@ def test_a_value_and_both_directions_are_refused():
 def test_settings_are_checked(settings, message):
     with pytest.raises(ValueError, match=message):
         AdaptiveSpanAttention(**{"units": 6, "num_heads": 2, **settings})
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_an_empty_sequence_has_an_empty_output(dynamic):
+    """The prompt before the first token of a text is one; in a graph its length is not known."""
+    layer = made(dynamic=dynamic)
+    look = tf.function(
+        lambda x: layer(x, causal=True), input_signature=[tf.TensorSpec((None, None, 6))], autograph=False
+    )
+    for apply in (look, lambda x: layer(x, causal=True)):
+        assert tuple(apply(X[:, :0]).shape) == (3, 0, 6)
+    np.testing.assert_allclose(look(X), layer(X, causal=True), atol=1e-6)

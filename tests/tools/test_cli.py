@@ -69,6 +69,7 @@ def test_a_tagger_is_trained_evaluated_and_listed(tmp_path, capsys):
         ["sentences", "9"],
         ["labels", "27"],
         ["accuracy", f"{scores['accuracy']:.4g}"],
+        ["cut", "0"],
     ]
     tags = [line.split(" ") for line in (run / "test.hypotheses.txt").read_text().splitlines()]
     assert scores["accuracy"] == pytest.approx(

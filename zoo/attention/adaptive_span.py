@@ -5,7 +5,7 @@ import math
 import keras
 from keras import initializers, layers, ops
 
-from zoo.attention.banded import chunked, least, slant, soft_span, straighten, with_previous
+from zoo.attention.banded import chunked, least, most, slant, soft_span, straighten, with_previous
 from zoo.attention.cache import append
 from zoo.attention.heads import Heads
 from zoo.masks import ImplicitMasks
@@ -180,8 +180,9 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
     def _look_back(self, query, held, spans, mask):
         """`(batch, time, units)`: all heads side by side, by chunks as long as the window."""
         time = ops.shape(query)[1]
-        length = least(self.width, time)
-        extra = (length - time % length) % length
+        filled = most(time, 1)  # a prompt may be empty
+        length = least(self.width, filled)
+        extra = filled - time + (length - filled % length) % length
         room = ((0, 0), (0, 0), (0, extra), (0, 0))
         parts = self.split_heads(self.query_projection(query)) * self.head_dim**-0.5, held["keys"], held["values"]
         query, keys, values = (chunked(ops.pad(part, room), length) for part in parts)

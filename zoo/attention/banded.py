@@ -45,6 +45,13 @@ def least(one, other):
     return ops.minimum(one, other)
 
 
+def most(one, other):
+    """The larger of two sizes, of which either may be a tensor."""
+    if isinstance(one, int) and isinstance(other, int):
+        return max(one, other)
+    return ops.maximum(one, other)
+
+
 def soft_span(scores, span):
     """`span exp(scores) / sum(span exp(scores))` over the last axis, float32; all 0 where `span` is nowhere positive.
 

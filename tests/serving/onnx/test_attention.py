@@ -39,9 +39,7 @@ def make_model(block):
 OTHERS = [pytest.param(each, marks=pytest.mark.slow) for each in (("pre_norm", 1), ("post_norm", 1), ("macaron", 4))]
 
 
-@pytest.fixture(
-    scope="module", params=[("pre_norm", 4), *(pytest.param(each, marks=pytest.mark.slow) for each in OTHERS)]
-)
+@pytest.fixture(scope="module", params=[("pre_norm", 4), *OTHERS])
 def generator(request):
     block, beams = request.param
     model = make_model(block)
