@@ -14,7 +14,7 @@ from tests.models.fitted import MODELS, ROWS, as_batch, data, make, optimizer
 from zoo.training import ChunkedCrossEntropy, RowAdam, SmoothedCrossEntropy, make_steps
 from zoo.training.steps.rows import RowGradient
 
-QUICK = ("classifier", "chunked")
+QUICK = ("classifier",)
 KINDS = [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in MODELS]
 
 

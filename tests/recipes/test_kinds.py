@@ -14,15 +14,12 @@ from zoo.recipes import corpora
 from zoo.recipes.models import make_model
 from zoo.text import BOS, EOS, PAD
 
-QUICK = ("tagger",)
 ELSEWHERE = ("seq2seq", "stories")  # have tests of their own
 
 
 @pytest.fixture(
     scope="module",
-    params=[
-        pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in KINDS if name not in ELSEWHERE
-    ],
+    params=[pytest.param(name, marks=pytest.mark.slow) for name in KINDS if name not in ELSEWHERE],
 )
 def kind(request, tmp_path_factory):
     """(run directory, summary, recipe, data directory); the training was stopped half-way and went on."""
