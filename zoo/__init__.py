@@ -2,24 +2,34 @@
 
 After `import zoo` Keras knows every class, so that `keras.models.load_model` finds them. The import itself touches no
 network and imports no framework: the classes come as soon as Keras, or a part of `zoo` that needs it, is imported
-(`zoo.arrival`). TensorFlow Text and ONNX stay out, and so does TensorFlow where it is not the Keras backend.
+(`zoo.core.arrival`). TensorFlow Text and ONNX stay out, and so does TensorFlow where it is not the Keras backend.
 """
 
 import importlib
 
-from zoo.arrival import ROOMS, expect_keras
+from zoo.core.arrival import ROOMS, expect_keras
 
-__all__ = ["attention", "blocks", "depth", "embeddings", "feedforward", "models", "recurrent", "training"]
-
-expect_keras()
+_HOMES = {  # what is used most, from where it is
+    "evaluate": ("zoo.recipes.python", "evaluate"),
+    "open": ("zoo.recipes.python", "open_run"),
+    "register": ("zoo.core.occupants", "register"),
+    "train": ("zoo.recipes.python", "train"),
+}
+__all__ = [*ROOMS, "evaluate", "register", "train"]  # not `open`, which is Python's where all names are imported
 
 
 def __getattr__(name):
-    """A room by its name, imported when it is asked for."""
+    """A room by its name, or a function for users, imported when it is asked for."""
     if name in ROOMS:
         return importlib.import_module(f"zoo.{name}")
+    if name in _HOMES:
+        home, own = _HOMES[name]
+        return getattr(importlib.import_module(home), own)
     raise AttributeError(f"module 'zoo' has no attribute {name!r}")
 
 
 def __dir__():
-    return sorted({*globals(), *ROOMS})
+    return sorted({*globals(), *ROOMS, *_HOMES})
+
+
+expect_keras()  # last, for a package that brings layers may import zoo while this runs

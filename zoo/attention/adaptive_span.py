@@ -8,8 +8,9 @@ from keras import initializers, layers, ops
 from zoo.attention.banded import chunked, least, most, slant, soft_span, straighten, with_previous
 from zoo.attention.cache import append
 from zoo.attention.heads import Heads
-from zoo.masks import ImplicitMasks
-from zoo.registry import register
+from zoo.core.masks import ImplicitMasks
+from zoo.core.protocols import Attention
+from zoo.core.registry import register
 
 
 @register
@@ -64,6 +65,8 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
 
     Reference: https://arxiv.org/abs/1905.07799.
     """
+
+    traits = Attention(causal=True, both_ways=False, steps=True, skips=True, newest=True, trims=True)
 
     def __init__(
         self,
@@ -196,7 +199,7 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         )
         mixed = ops.matmul(slant(ops.cast(weights, values.dtype)), values)
         mixed = ops.reshape(mixed, (*ops.shape(mixed)[:2], -1, self.head_dim))[:, :, :time]
-        return self._join_heads(mixed)
+        return self.join_heads(mixed)
 
     def _seen(self, mask, batch, time, length, extra):
         """`(batch, 1, chunks, length, length)` bool: whether there is a valid position at that distance."""
@@ -260,7 +263,7 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         spans = self.spans(x)
         spans = ops.transpose(spans, (0, 2, 1))[..., None] if self.dynamic else spans[:, None, None]
         weights = soft_span(scores, ops.where(seen[:, None], self._under(distance[:, None], spans), 0.0))
-        mixed = self._join_heads(ops.matmul(ops.cast(weights, cache["values"].dtype), cache["values"]))
+        mixed = self.join_heads(ops.matmul(ops.cast(weights, cache["values"].dtype), cache["values"]))
         return self.output_projection(mixed), cache
 
     def get_config(self):

@@ -3,8 +3,8 @@
 from keras import layers, ops
 
 from zoo.attention.base import AlignmentAttention
-from zoo.precision import wide
-from zoo.registry import register
+from zoo.core.precision import wide
+from zoo.core.registry import register
 
 
 def additive_scores(query, keys, vector):

@@ -3,10 +3,13 @@
 values are projected to keys once, then scored, masked and averaged.
 """
 
+from abc import ABC, abstractmethod
+
 import keras
 from keras import ops
 
-from zoo.masks import ImplicitMasks, masked_softmax
+from zoo.core.masks import ImplicitMasks, masked_softmax
+from zoo.core.protocols import Attention
 
 
 def combined_mask(query_time, value_time, value_mask=None, causal=False):
@@ -29,7 +32,7 @@ def sees_any(query_time, value_mask, causal=False):
     return first <= ops.arange(query_time, dtype="int32")[None, :]
 
 
-class AlignmentAttention(ImplicitMasks, keras.layers.Layer):
+class AlignmentAttention(ImplicitMasks, keras.layers.Layer, ABC):
     """`c_j = sum_i a_ji h_i`, `a_j = softmax_i e(s_j, h_i)`; a subclass says what `e` is.
 
     The values `h` are averaged without a projection; only the scores use projections. `project` is separate from
@@ -49,6 +52,8 @@ class AlignmentAttention(ImplicitMasks, keras.layers.Layer):
     Returns: `(batch, time, value_units)`.
     """
 
+    traits = Attention(causal=True, crosses=True)
+
     def __init__(self, units, **kwargs):
         super().__init__(**kwargs)
         if not isinstance(units, int) or units < 1:
@@ -59,13 +64,13 @@ class AlignmentAttention(ImplicitMasks, keras.layers.Layer):
         self.units = units
         self.supports_masking = True
 
+    @abstractmethod
     def project(self, value):
         """Keys of the values, `(batch, value_time, units)`: what does not depend on the query."""
-        raise NotImplementedError
 
+    @abstractmethod
     def scores(self, query, keys):
         """`(batch, time, value_time)` unnormalised scores."""
-        raise NotImplementedError
 
     def precompute(self, value):
         return {"keys": self.project(value), "values": value}

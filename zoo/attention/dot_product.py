@@ -3,7 +3,7 @@
 from keras import layers, ops
 
 from zoo.attention.base import AlignmentAttention
-from zoo.registry import register
+from zoo.core.registry import register
 
 
 @register

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from zoo.masks import MASKED
+from zoo.core.masks import MASKED
 
 ALONE = -1e5  # the score of a position for itself, which counts only if it meets no other
 BEHIND = 2**20  # the bucket of padding; tf2onnx sorts as float32, which holds whole numbers up to 2^24

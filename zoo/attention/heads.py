@@ -11,11 +11,11 @@ class Heads:
         x = ops.reshape(x, (*ops.shape(x)[:2], self.num_heads, self.head_dim))
         return ops.transpose(x, (0, 2, 1, 3))
 
-    def _join_heads(self, x):
+    def join_heads(self, x):
         return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (ops.shape(x)[0], ops.shape(x)[2], self.units))
 
     @staticmethod
-    def _silence(output, query_mask):
+    def silence(output, query_mask):
         return output if query_mask is None else ops.where(query_mask[:, :, None], output, 0.0)
 
     def compute_output_shape(self, query_shape, value_shape=None):

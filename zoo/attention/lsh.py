@@ -11,10 +11,11 @@ from zoo.attention.base import combined_mask
 from zoo.attention.cache import append
 from zoo.attention.hashing import ALONE, BEHIND, hash_vectors, lsh_attention, unit
 from zoo.attention.heads import Heads
-from zoo.masks import MASKED, ImplicitMasks
-from zoo.precision import wide
-from zoo.recall import recall
-from zoo.registry import register
+from zoo.core.masks import MASKED, ImplicitMasks
+from zoo.core.precision import wide
+from zoo.core.protocols import Attention
+from zoo.core.registry import register
+from zoo.gradients.recall import recall
 
 
 @register
@@ -28,7 +29,7 @@ class LSHAttention(Heads, ImplicitMasks, layers.Layer):
     of at most one chunk gets exact attention.
 
     The rotations are drawn from `seed` once and stored as a weight that is not trained, so that results repeat and
-    exports agree. Where a pass is computed again (`zoo.recall`) the buckets of the forward pass are used.
+    exports agree. Where a pass is computed again (`zoo.gradients.recall`) the buckets of the forward pass are used.
 
     Call arguments: as of `MultiHeadAttention`, but for `value`, which must be None: queries and keys are one.
     Masking: padding is sorted after everything else and never changes a valid position; its output is the bias of
@@ -68,7 +69,7 @@ class LSHAttention(Heads, ImplicitMasks, layers.Layer):
     Reference: https://arxiv.org/abs/2001.04451, section 2.
     """
 
-    approximate = True  # the pass over a whole sequence, of the steps: see above
+    traits = Attention(causal=True, steps=True, approximate=True)  # the steps see all, see above
 
     def __init__(
         self,
@@ -135,11 +136,11 @@ class LSHAttention(Heads, ImplicitMasks, layers.Layer):
         if cache is not None:
             time = ops.arange(ops.shape(query)[1], dtype="int32")
             mask = combined_mask(ops.shape(query)[1], ops.shape(query)[1], value_mask, causal)
-            return self._silence(self.attend(query, cache, mask, time[:, None] == time), query_mask), cache
+            return self.silence(self.attend(query, cache, mask, time[:, None] == time), query_mask), cache
         mask = query_mask if value_mask is None else value_mask
         rotations = self._drawn() if training and self.resample else self.rotations
         mixed = self._near(self.query_projection(query), self.value_projection(query), rotations, mask, causal)
-        return self._silence(self.output_projection(mixed), query_mask)
+        return self.silence(self.output_projection(mixed), query_mask)
 
     def _drawn(self):
         """Rotations of this training step alone."""
@@ -155,7 +156,7 @@ class LSHAttention(Heads, ImplicitMasks, layers.Layer):
         qk, values = (self.split_heads(wide(ops.pad(x, ((0, 0), (0, extra), (0, 0))))) for x in (qk, values))
         buckets = recall(lambda: hash_vectors(ops.stop_gradient(qk), rotations))
         mixed = lsh_attention(qk, values, buckets, self.chunk_length, mask, causal)
-        return ops.cast(self._join_heads(mixed)[:, :time], dtype)
+        return ops.cast(self.join_heads(mixed)[:, :time], dtype)
 
     def project(self, value):
         """`{"keys", "values"}` `(batch, heads, time, head_dim)`, the keys of unit length."""
@@ -190,7 +191,7 @@ class LSHAttention(Heads, ImplicitMasks, layers.Layer):
         weights = ops.exp(scores - ops.logsumexp(scores, axis=-1, keepdims=True))
         if mask is not None:  # where nothing is seen all scores are alike
             weights = ops.where(mask[:, None], weights, 0.0)
-        return self._join_heads(ops.matmul(ops.cast(weights, values.dtype), values))
+        return self.join_heads(ops.matmul(ops.cast(weights, values.dtype), values))
 
     def get_config(self):
         names = "units num_heads num_buckets chunk_length rounds use_bias resample seed".split()

@@ -5,10 +5,11 @@ from keras import layers, ops
 from zoo.attention.base import combined_mask, sees_any
 from zoo.attention.cache import append
 from zoo.attention.heads import Heads
-from zoo.dropout import Dropout
-from zoo.masks import ImplicitMasks, masked_softmax
-from zoo.registry import register
-from zoo.seeds import shifted
+from zoo.core.dropout import Dropout
+from zoo.core.masks import ImplicitMasks, masked_softmax
+from zoo.core.protocols import Attention
+from zoo.core.registry import register
+from zoo.core.seeds import shifted
 
 
 @register
@@ -50,6 +51,8 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
     Reference: https://arxiv.org/abs/1706.03762, section 3.2.
     """
 
+    traits = Attention(causal=True, crosses=True, steps=True, skips=True)
+
     def __init__(self, units, num_heads, dropout=0.0, use_bias=True, seed=None, **kwargs):
         super().__init__(**kwargs)
         if not all(isinstance(size, int) and size > 0 for size in (units, num_heads)) or units % num_heads:
@@ -77,7 +80,7 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
     def call(self, query, value=None, *, query_mask=None, value_mask=None, causal=False, cache=None, training=None):
         if cache is not None:
             mask = combined_mask(ops.shape(query)[1], ops.shape(cache["keys"])[2], value_mask, causal)
-            return self._silence(self.attend(query, cache, mask), query_mask), cache
+            return self.silence(self.attend(query, cache, mask), query_mask), cache
         if value is None:
             value, value_mask = query, query_mask if value_mask is None else value_mask
         projected = self.query_projection(query), self.key_projection(value), self.value_projection(value)
@@ -85,7 +88,7 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
             mixed = self._mix_with_dropout(*projected, value_mask, causal, training)
         else:
             mixed = self.mix_all(*projected, value_mask, causal)
-        return self._silence(self.output_projection(mixed), query_mask)
+        return self.silence(self.output_projection(mixed), query_mask)
 
     def project(self, value):
         """`{"keys", "values"}` `(batch, heads, value_time, head_dim)`: what does not depend on the query."""
@@ -128,7 +131,7 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
     def mix(self, query, keys, values, mask=None):
         """`[head_1; ...; head_h]` of a projected query and split keys and values."""
         weights = self._weights(self.split_heads(query), keys, mask)
-        return self._join_heads(ops.matmul(weights, values))
+        return self.join_heads(ops.matmul(weights, values))
 
     def mix_all(self, query, key, value, value_mask=None, causal=False):
         """The same of projected `(batch, time, units)`, by a fused kernel where there is one."""
@@ -156,7 +159,7 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         query, key, value = (self.split_heads(part) for part in (query, key, value))
         mask = combined_mask(ops.shape(query)[2], ops.shape(key)[2], value_mask, causal)
         weights = self.dropout_layer(self._weights(query, key, mask), training=training)
-        return self._join_heads(ops.matmul(weights, value))
+        return self.join_heads(ops.matmul(weights, value))
 
     def get_config(self):
         names = "units num_heads dropout use_bias seed".split()

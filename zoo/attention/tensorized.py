@@ -5,9 +5,10 @@ import math
 from keras import initializers, layers, ops
 
 from zoo.attention.cache import append
-from zoo.masks import ImplicitMasks
-from zoo.precision import wide
-from zoo.registry import register
+from zoo.core.masks import ImplicitMasks
+from zoo.core.precision import wide
+from zoo.core.protocols import Attention
+from zoo.core.registry import register
 
 MODES = ("split_concat", "reconstruct")
 
@@ -87,6 +88,10 @@ class MultiLinearAttention(ImplicitMasks, layers.Layer):
         for name in ("query", "key", "value"):
             dense = layers.Dense(rank, use_bias=False, name=name, dtype=self.dtype_policy)
             setattr(self, f"{name}_projection", dense)
+
+    @property
+    def traits(self):
+        return Attention(causal=True, steps=True, longest=self.max_time)
 
     def build(self, query_shape, value_shape=None):
         for projection in (self.query_projection, self.key_projection, self.value_projection):

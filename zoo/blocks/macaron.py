@@ -1,7 +1,7 @@
 """Macaron: attention between two half-steps of feed-forward."""
 
 from zoo.blocks.residual import Block, add_branch
-from zoo.registry import register
+from zoo.core.registry import register
 
 
 @register

@@ -4,15 +4,17 @@ A block lists its *branches*; a wiring says how a branch and the stream meet. Th
 (`call`) and over one new position a beam (`step`); only what attends to what differs.
 """
 
+from abc import ABC, abstractmethod
 from functools import partial
 
 from keras import layers, ops
 
-from zoo.composed import Composed
-from zoo.dropout import Dropout
-from zoo.masks import ImplicitMasks
-from zoo.registry import register
-from zoo.seeds import shifted
+from zoo.core import protocols
+from zoo.core.composed import Composed
+from zoo.core.dropout import Dropout
+from zoo.core.masks import ImplicitMasks
+from zoo.core.registry import register
+from zoo.core.seeds import shifted
 
 EPSILON = 1e-5
 
@@ -25,7 +27,7 @@ def add_branch(x, norm, branch):
     return x + branch(norm(x))
 
 
-class Block(Composed, ImplicitMasks, layers.Layer):
+class Block(Composed, ImplicitMasks, layers.Layer, ABC):
     """What all wirings share. A subclass says how a branch joins the stream (`join`), another may add branches.
 
     Call arguments:
@@ -39,7 +41,7 @@ class Block(Composed, ImplicitMasks, layers.Layer):
     Returns: `(batch, time, units)`.
     """
 
-    needs_final_norm = False  # of the stack it is in
+    needs_final_norm = False  # as of `zoo.core.protocols.Block`
     parts = ("attention", "cross_attention", "feedforward")  # in the order in which they run
     scales = {}  # the factors of branches, 1 unless said otherwise
 
@@ -50,6 +52,12 @@ class Block(Composed, ImplicitMasks, layers.Layer):
         for name in self.parts:
             setattr(self, name, sublayers[name])
         self.present = [name for name in self.parts if sublayers[name] is not None]
+        if self.cross_attention is not None and not protocols.Attention.of(self.cross_attention).crosses:
+            raise ValueError(
+                f"{type(self).__name__} needs a cross_attention that attends over a memory. Received: "
+                f"{type(self.cross_attention).__name__}, which attends over its own positions alone; take "
+                "MultiHeadAttention, or declare Attention(crosses=True) (zoo.core.protocols) where it does."
+            )
         units = {name: sublayers[name].units for name in self.present}
         if len(set(units.values())) != 1:
             raise ValueError(
@@ -75,12 +83,27 @@ class Block(Composed, ImplicitMasks, layers.Layer):
                 layer.build(*map(tuple, shapes))
 
     @property
+    def traits(self):
+        """What the attentions can do, the block can."""
+        own = protocols.Attention.of(self.attention)
+        remembers = self.cross_attention is None or protocols.Attention.of(self.cross_attention).steps
+        return protocols.Block(
+            causal=own.causal,
+            both_ways=own.both_ways,
+            steps=own.steps and remembers,
+            approximate=own.approximate,
+            needs_final_norm=self.needs_final_norm,
+            skips=own.skips,
+            newest=own.newest,
+        )
+
+    @property
     def units(self):
         return self.attention.units
 
+    @abstractmethod
     def join(self, x, norm, branch):
         """The stream after a branch."""
-        raise NotImplementedError
 
     def call(self, x, mask=None, memory=None, memory_mask=None, causal=False, training=None):
         self.check_memory(memory is not None)
@@ -88,9 +111,10 @@ class Block(Composed, ImplicitMasks, layers.Layer):
 
     def functions(self, mask=None, memory=None, memory_mask=None, causal=False, training=None):
         """The sub-layers that attend or look at the mask, as functions of their own input alone."""
-        masked = [name for name in self.present if getattr(getattr(self, name), "uses_mask", False)]
+        position_wise = {name: getattr(self, name) for name in self.present if "attention" not in name}
+        masked = {name: each for name, each in position_wise.items() if protocols.FeedForward.of(each).uses_mask}
         return {
-            **{name: partial(getattr(self, name), mask=mask, training=training) for name in masked},
+            **{name: partial(each, mask=mask, training=training) for name, each in masked.items()},
             "attention": lambda h: self.attention(h, value_mask=mask, causal=causal, training=training),
             "cross_attention": lambda h: self.cross_attention(h, memory, value_mask=memory_mask, training=training),
         }
@@ -125,6 +149,10 @@ class Block(Composed, ImplicitMasks, layers.Layer):
     def remember(self, memory):
         """Cross-attention's keys and values of a memory: computed once per sentence."""
         return self.cross_attention.project(memory)
+
+    def empty_cache(self, batch, entries):
+        """A cache without content."""
+        return self.attention.empty_cache(batch, entries)
 
     def prefill(self, x):
         """A causal pass over a prompt `(batch, time, units)`: the outputs, and its keys and values."""

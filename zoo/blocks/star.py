@@ -3,25 +3,39 @@
 from keras import layers, ops
 
 from zoo.blocks.residual import EPSILON
-from zoo.composed import Composed
-from zoo.dropout import Dropout
-from zoo.masks import ImplicitMasks, masked_softmax
-from zoo.precision import wide
-from zoo.registry import register
-from zoo.seeds import shifted
+from zoo.core.composed import Composed
+from zoo.core.dropout import Dropout
+from zoo.core.masks import ImplicitMasks, masked_softmax
+from zoo.core.precision import wide
+from zoo.core.registry import register
+from zoo.core.seeds import shifted
 
 CONNECTIONS = ("star", "ring", "radical")
 
 
-def ring_neighbours(x, lengths):
-    """`(x_{i-1}, x_{i+1})` of a ring that closes behind each row's own length: after the last comes the first."""
-    time = ops.shape(x)[1]
-    last = ops.maximum(lengths - 1, 0)[:, None]
-    final = ops.take_along_axis(x, last[:, :, None] + ops.zeros((1, 1, x.shape[-1]), dtype="int32"), axis=1)
-    before = ops.concatenate([final, x[:, :-1]], axis=1)
-    after = ops.concatenate([x[:, 1:], x[:, :1]], axis=1)
-    closes = ops.arange(time, dtype="int32")[None, :] == last
-    return before, ops.where(closes[:, :, None], x[:, :1], after)
+def ring_neighbours(x, first, last):
+    """`(x_{i-1}, x_{i+1})` of a ring from position `first` to position `last` of each row, both `(batch,)` int32.
+
+    The neighbour after the last position is the first, and the one before the first is the last.
+    """
+    place = ops.arange(ops.shape(x)[1], dtype="int32")[None, :, None]
+
+    def at(end):
+        return ops.take_along_axis(x, end + ops.zeros((1, 1, x.shape[-1]), dtype="int32"), axis=1)
+
+    first, last = first[:, None, None], last[:, None, None]
+    before = ops.concatenate([x[:, :1], x[:, :-1]], axis=1)
+    after = ops.concatenate([x[:, 1:], x[:, -1:]], axis=1)
+    return ops.where(place == first, at(last), before), ops.where(place == last, at(first), after)
+
+
+def ends_of_ring(x, mask):
+    """The first and the last valid position of each row, `(batch,)` int32; an empty row has 0 and 0."""
+    if mask is None:
+        zeros = ops.zeros((ops.shape(x)[0],), dtype="int32")
+        return zeros, zeros + ops.shape(x)[1] - 1
+    first = ops.cast(ops.argmax(ops.cast(mask, "int32"), axis=1), "int32")
+    return first, ops.maximum(first + ops.sum(ops.cast(mask, "int32"), axis=1) - 1, 0)
 
 
 def attend_few(query, keys, values, heads):
@@ -47,14 +61,14 @@ class StarBlock(Composed, ImplicitMasks, layers.Layer):
     """`h_i <- LN(ReLU(MultiAtt(h_i, [h_{i-1}; h_i; h_{i+1}; e_i; s])))`, all of the step before, and then
     `s <- LN(ReLU(MultiAtt(s, [s; H])))` of the new `H`.
 
-    The ring of the `h` is closed: the last position of a row, by its own length, is the first one's neighbour. There is
+    The ring of the `h` is closed: the last valid position of a row is the neighbour of the first valid one. There is
     no residual stream and no feed-forward layer; each position sees its embedding `e_i` again instead.
 
     Call arguments:
         states: `h`, `(batch, time, units)`.
         embeddings: `e`, of the same shape.
         relay: `s`, `(batch, 1, units)`.
-        mask: `(batch, time)` bool, True = keep; a row's valid positions come first.
+        mask: `(batch, time)` bool, True = keep; the valid positions of a row lie side by side, without a gap.
 
     Returns: `(states, relay)`. Cost: `O(time * units^2)` for the projections and `O(6 * time * units)` for attention.
 
@@ -139,23 +153,17 @@ class StarBlock(Composed, ImplicitMasks, layers.Layer):
 
     def _look_around(self, states, embeddings, relay, mask):
         """`MultiAtt(h_i, C_i)`; a projection is computed once per vector, however many see it."""
-        attention, lengths = self.attention, self._lengths(states, mask)
+        attention, ends = self.attention, ends_of_ring(states, mask)
         seen = []
         for project in (attention.key_projection, attention.value_projection):
             own = project(states)
-            few = [*ring_neighbours(own, lengths)] if self.connections != "radical" else []
+            few = [*ring_neighbours(own, *ends)] if self.connections != "radical" else []
             few += [own, project(embeddings)]
             if self.connections != "ring":
                 few.append(project(relay))
             seen.append(few)
         query = attention.query_projection(states)
         return attention.output_projection(attend_few(query, *seen, attention.num_heads))
-
-    @staticmethod
-    def _lengths(states, mask):
-        if mask is None:
-            return ops.full((ops.shape(states)[0],), ops.shape(states)[1], dtype="int32")
-        return ops.sum(ops.cast(mask, "int32"), axis=1)
 
     def compute_output_shape(self, states_shape, embeddings_shape=None, relay_shape=None):
         return tuple(states_shape), (states_shape[0], 1, self.units)

@@ -2,7 +2,7 @@
 
 from keras import ops
 
-from zoo.beams import gather_beams
+from zoo.core.beams import gather_beams
 from zoo.decoding.loop import EOS, IMPOSSIBLE, PAD, decode, write
 
 

@@ -3,16 +3,18 @@
 a token leaves after the block that is deep enough for it, and its state is copied upwards.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import keras
 from keras import layers, ops
 
 from zoo.blocks.residual import EPSILON
+from zoo.core.protocols import Block, ExitRule
+from zoo.core.registry import register
+from zoo.core.seeds import shifted
 from zoo.depth.exits import FixedExit
 from zoo.depth.stack import Stack, make_stack
-from zoo.registry import register
-from zoo.seeds import shifted
 
 
 @register
@@ -65,9 +67,7 @@ class DepthAdaptiveStack(Stack):
                 f"The rule of exit is for {self.exit.num_layers} layers and the stack has {len(self.blocks)} blocks. "
                 f"Make it {type(self.exit).__name__}({len(self.blocks)}, ...)."
             )
-        wrong = sorted(
-            {type(each.attention).__name__ for each in self.blocks if not hasattr(each.attention, "append_to_cache")}
-        )
+        wrong = sorted({type(each.attention).__name__ for each in self.blocks if not Block.of(each).skips})
         if wrong:
             raise ValueError(
                 f"DepthAdaptiveStack cannot pass by {wrong}: expected an attention whose keys and values can be noted "
@@ -75,7 +75,7 @@ class DepthAdaptiveStack(Stack):
             )
         if not isinstance(paths, int) or paths < 0:
             raise ValueError(f"paths must be 0 (train all depths) or a number of paths. Received: paths={paths!r}.")
-        if paths and self.exit.over:
+        if paths and self.rule.over:
             raise ValueError(
                 f"{type(self.exit).__name__} learns from the losses of all depths, and mixed training (paths={paths}) "
                 "has those of the paths alone. Train with paths=0, or train the paths first with FixedExit."
@@ -89,6 +89,15 @@ class DepthAdaptiveStack(Stack):
                 for index in range(len(self.blocks) - 1)
             ]
             self.norms = [*before, self.final_norm]
+
+    @property
+    def traits(self):
+        return replace(super().traits, exits=True)
+
+    @property
+    def rule(self):
+        """What the rule of exit says of itself."""
+        return ExitRule.of(self.exit)
 
     def build(self, x_shape, memory_shape=None):
         super().build(x_shape, memory_shape)
@@ -109,7 +118,7 @@ class DepthAdaptiveStack(Stack):
         for index, block in enumerate(self.blocks):
             x = block(x, training=training, **masks)
             states.append(self.normed(index, x))
-        return states, self.exit.log_chances(states, memory, memory_mask) if self.exit.over else None
+        return states, self.exit.log_chances(states, memory, memory_mask) if self.rule.over else None
 
     def path(self, x, exits, mask=None, memory=None, memory_mask=None, causal=False, training=None):
         """The outputs where tokens leave at the depths `exits (batch, time)`; all blocks run, for their gradients."""
@@ -172,21 +181,21 @@ class DepthAdaptiveStack(Stack):
 
     def _descend(self, x, running, run, skip, plan, classify):
         """`(outputs, thought, caches)`; `run(index, h) -> (made, cache)` is a block, `skip(index, h) -> cache` none."""
-        if self.exit.over == "sequence" and plan is None:
+        if self.rule.over == "sequence" and plan is None:
             raise ValueError(
                 f"{type(self.exit).__name__} chooses before decoding, from the encoder's states, and there is neither "
                 "a memory nor a plan. Expected a stack with cross-attention; take another rule without."
             )
-        if self.exit.reads_logits and classify is None:
+        if self.rule.reads_logits and classify is None:
             raise ValueError(
-                f"{type(self.exit).__name__} judges by the logits of each depth, and a stack has none: expected "
+                f"{type(self.exit).__name__} reads the logits of each depth, which a stack does not compute: expected "
                 "`classify`. Use the stack in a DepthAdaptiveTransformer."
             )
         made, cache = run(0, x)
         caches, thought = [cache], {"x": made, "ran": ops.ones((), "int32")}
         thought |= {"exits": ops.ones_like(made[:, :, 0], "int32"), "outputs": self.normed(0, made)}
         thought |= {"running": running, "plan": self._plan(thought["outputs"], plan)}
-        if self.exit.reads_logits:
+        if self.rule.reads_logits:
             thought["logits"] = classify(0, thought["outputs"])
         thought["running"] = self._remaining(0, thought, thought["outputs"], thought.get("logits"))
         for index in range(1, len(self.blocks)):
@@ -223,7 +232,7 @@ class DepthAdaptiveStack(Stack):
             "plan": thought["plan"],
         }
         logits = None
-        if self.exit.reads_logits:
+        if self.rule.reads_logits:
             logits = classify(index, state)
             following["logits"] = ops.where(here, logits, thought["logits"])
         last = index == len(self.blocks) - 1

@@ -6,9 +6,10 @@ moves towards an oracle (`zoo.depth.oracles`). Reference of all: https://openrev
 
 from keras import KerasTensor, layers, ops
 
+from zoo.core.masks import masked_mean
+from zoo.core.protocols import ExitRule
+from zoo.core.registry import register
 from zoo.depth.oracles import first_largest
-from zoo.masks import masked_mean
-from zoo.registry import register
 
 
 class Exit(layers.Layer):
@@ -21,8 +22,7 @@ class Exit(layers.Layer):
         ValueError: `num_layers` is not a positive integer.
     """
 
-    over = "tokens"  # what `q` is of: "tokens", a whole "sequence", or None where nothing is learned
-    reads_logits = False  # whether it reads the logits of each depth
+    traits = ExitRule()
 
     def __init__(self, num_layers, **kwargs):
         super().__init__(**kwargs)
@@ -86,7 +86,7 @@ class FixedExit(Exit):
         4
     """
 
-    over = None
+    traits = ExitRule(over=None)
 
     def __init__(self, num_layers, depth=None, **kwargs):
         super().__init__(num_layers, **kwargs)
@@ -119,7 +119,7 @@ class SequenceExit(Exit):
         (2, 1)
     """
 
-    over = "sequence"
+    traits = ExitRule(over="sequence")
 
     def __init__(self, num_layers, **kwargs):
         super().__init__(num_layers, **kwargs)
@@ -237,8 +237,7 @@ class ConfidenceExit(Exit):
         [0.75, 0.5]
     """
 
-    over = None
-    reads_logits = True
+    traits = ExitRule(over=None, reads_logits=True)
 
     def __init__(self, num_layers, thresholds=0.9, **kwargs):
         super().__init__(num_layers, **kwargs)

@@ -12,6 +12,8 @@ Reference: https://openreview.net/forum?id=SJg7KhVKPH, section 4.3 and its appen
 
 import numpy as np
 
+from zoo.core.protocols import FeedForward
+
 
 def block_flops(units, hidden_units, position, source_length, encoder_units=None, first=False):
     """FC, of a block at the target's token number `position` (from 1); `first`: the block has not run before."""
@@ -22,6 +24,28 @@ def block_flops(units, hidden_units, position, source_length, encoder_units=None
 def skipped_flops(units):
     """FS, of a block that is passed by."""
     return 4 * units**2
+
+
+def hidden_units(blocks):
+    """`f` of a stack's blocks: the hidden units of all feed-forward layers of a block together.
+
+    Raises:
+        ValueError: a position-wise layer without hidden units, such as a `ProductKeyMemory`, or blocks that differ.
+    """
+    widths = [
+        [FeedForward.of(getattr(block, name)).hidden_units for name in block.present if "attention" not in name]
+        for block in blocks
+    ]
+    for number, (block, found) in enumerate(zip(blocks, widths, strict=True), 1):
+        if None in found or sum(found) != sum(widths[0]):
+            layers = ", ".join(
+                f"{type(getattr(block, name)).__name__} as {name}" for name in block.present if "attention" not in name
+            )
+            raise ValueError(
+                "The paper's formula counts the operations of FeedForward layers, with the same hidden_units in every "
+                f"block. Received: {layers} in block {number}, with hidden_units {found}."
+            )
+    return sum(widths[0])
 
 
 def decoder_flops(exits, num_layers, units, hidden_units, source_length, encoder_units=None):

@@ -4,11 +4,12 @@ from functools import partial
 
 from keras import ops
 
+from zoo.core.precision import wide
+from zoo.core.protocols import Block
+from zoo.core.registry import register
 from zoo.depth.stack import Stack
-from zoo.precision import wide
-from zoo.recall import recording, replaying
-from zoo.recompute import Piece, after, checkpoint, each_output, vjp
-from zoo.registry import register
+from zoo.gradients.recall import recording, replaying
+from zoo.gradients.recompute import Piece, after, checkpoint, each_output, vjp
 
 ACTIVATIONS = ("plain", "checkpoint", "reversible")
 
@@ -50,7 +51,7 @@ class ReversibleStack(Stack):
 
     def __init__(self, blocks, activations="reversible", **kwargs):
         super().__init__(blocks, **{**kwargs, "autocast": False})
-        wrong = sorted({type(block).__name__ for block in self.blocks if not block.needs_final_norm})
+        wrong = sorted({type(block).__name__ for block in self.blocks if not Block.of(block).needs_final_norm})
         if wrong:
             raise ValueError(
                 f"ReversibleStack cannot undo {wrong}: the norm on its stream loses the length of what went in. "

@@ -4,7 +4,7 @@ import difflib
 from dataclasses import dataclass, fields
 
 from zoo.attention import MultiHeadAttention
-from zoo.seeds import shifted
+from zoo.core.seeds import shifted
 
 SEEDS_PER_BLOCK = 10
 

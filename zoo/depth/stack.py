@@ -4,14 +4,15 @@ from keras import layers, ops
 
 from zoo.attention import MultiHeadAttention
 from zoo.attention.cache import add_room, align_right, extend_seen
-from zoo.beams import gather_beams
 from zoo.blocks import Macaron, PostNorm, PreNorm
 from zoo.blocks.residual import EPSILON
-from zoo.composed import Composed
+from zoo.core.beams import gather_beams
+from zoo.core.composed import Composed
+from zoo.core.masks import ImplicitMasks
+from zoo.core.protocols import Block, Depth
+from zoo.core.registry import register
 from zoo.depth.settings import BlockSettings
 from zoo.feedforward import FeedForward
-from zoo.masks import ImplicitMasks
-from zoo.registry import register
 
 
 @register
@@ -42,7 +43,6 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
     """
 
     parts = ("blocks",)
-    places_itself = False  # whether it adds positions, so that a model does not
 
     def __init__(self, blocks, **kwargs):
         super().__init__(**kwargs)
@@ -56,13 +56,18 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
         self.units = widths.pop()
         self.supports_masking = True
         self.final_norm = None
-        if self.blocks[-1].needs_final_norm:
+        if Block.of(self.blocks[-1]).needs_final_norm:
             self.final_norm = layers.LayerNormalization(epsilon=EPSILON, name="final_norm", dtype=self.dtype_policy)
 
     @property
-    def approximate(self):
-        """Whether a pass over a whole sequence approximates the steps, as hashing does, instead of equalling them."""
-        return any(getattr(block.attention, "approximate", False) for block in self.blocks)
+    def traits(self):
+        blocks = [Block.of(block) for block in self.blocks]
+        return Depth(
+            causal=all(block.causal for block in blocks),
+            both_ways=all(block.both_ways for block in blocks),
+            steps=all(block.steps for block in blocks),
+            approximate=any(block.approximate for block in blocks),
+        )
 
     def build(self, x_shape, memory_shape=None):
         for block in self.blocks:
@@ -93,6 +98,7 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
 
     def prefill(self, x):
         """Keys and values of each block for a prompt `(batch, time, units)`, as a causal pass finds them."""
+        self._check_steps()
         x, caches = self._enter(x), []
         for block in self.blocks:
             x, cache = block.prefill(x)
@@ -108,9 +114,10 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
             max_length: number of steps for static caches (XLA); None for caches that grow.
             prompt: `(caches, mask (batch, time))` that the pool starts with, or None.
         """
+        self._check_steps()
         nothing = 0 * batch  # dynamic where the batch is, so that TensorFlow lets the axis grow in a loop
-        nobody = tuple(block.attention.empty_cache(batch, nothing) for block in self._visits())
-        if prompt is not None and any(hasattr(block.attention, "window") for block in self.blocks):
+        nobody = tuple(block.empty_cache(batch, nothing) for block in self._visits())
+        if prompt is not None and any(Block.of(block).newest for block in self.blocks):
             prompt = align_right(*prompt)
         caches, mask = prompt or (nobody, ops.zeros((batch, nothing), dtype="bool"))
         seen = ops.broadcast_to(mask[:, None, :], (batch, beams, ops.shape(mask)[1]))
@@ -124,6 +131,15 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
             "seen": ops.pad(seen, ((0, 0), (0, 0), (0, room))),
             "write_index": ops.zeros((), dtype="int32") + ops.shape(mask)[1],
         }
+
+    def _check_steps(self):
+        wrong = sorted({str(block.name) for block in self.blocks if not Block.of(block).steps})
+        if wrong:
+            raise ValueError(
+                f"{type(self).__name__} {self.name!r} cannot write one position after the other, because these blocks "
+                f"have no cache: {wrong}. Expected blocks whose attentions declare Attention(steps=True) "
+                "(zoo.core.protocols), such as those with MultiHeadAttention."
+            )
 
     def step(self, x, state, cross=None, cross_mask=None):
         """One new position a beam, `x (batch, beams, units)`: `(outputs, state)`."""

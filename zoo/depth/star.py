@@ -4,11 +4,12 @@ from keras import layers, ops
 
 from zoo.attention import MultiHeadAttention
 from zoo.blocks.star import StarBlock
-from zoo.composed import Composed
+from zoo.core.composed import Composed
+from zoo.core.masks import MASKED, ImplicitMasks, masked_mean
+from zoo.core.protocols import Depth
+from zoo.core.registry import register
+from zoo.core.seeds import shifted
 from zoo.depth.settings import SEEDS_PER_BLOCK
-from zoo.masks import MASKED, ImplicitMasks, masked_mean
-from zoo.registry import register
-from zoo.seeds import shifted
 
 
 @register
@@ -20,8 +21,8 @@ class StarStack(Composed, ImplicitMasks, layers.Layer):
 
     Call arguments:
         x: `e`, `(batch, time, units)`.
-        mask: `(batch, time)` bool, True = keep; a row's valid positions come first. What follows them counts neither
-            in the mean, nor in the ring, nor for the relay, nor in the maximum.
+        mask: `(batch, time)` bool, True = keep; the valid positions of a row lie side by side, without a gap. Padding
+            before or after them counts neither in the mean, nor in the ring, nor for the relay, nor in the maximum.
         summary: the whole text's vector instead of its positions'.
 
     Returns: `(batch, time, units)`, or `(batch, units)`, which is `s` alone for an empty row.
@@ -44,7 +45,7 @@ class StarStack(Composed, ImplicitMasks, layers.Layer):
     """
 
     parts = ("blocks",)
-    summarises = True  # a Classifier asks for the summary
+    traits = Depth(summarises=True)
 
     def __init__(self, blocks, **kwargs):
         super().__init__(**kwargs)

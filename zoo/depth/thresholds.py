@@ -5,7 +5,7 @@ import numpy as np
 DRAWS = 10_000  # the paper's
 
 
-def judged(sureness, right, thresholds):
+def scored(sureness, right, thresholds):
     """`(quality, average exit)` of tokens whose depths have all been computed.
 
     Args:
@@ -21,12 +21,12 @@ def judged(sureness, right, thresholds):
     return float(right[np.arange(len(right)), exits].mean()), float(exits.mean() + 1)
 
 
-def tune(judge, num_layers, draws=DRAWS, segments=10, seed=0):
+def tune(score, num_layers, draws=DRAWS, segments=10, seed=0):
     """The best thresholds of each segment of costs.
 
     Args:
-        judge: `thresholds (num_layers - 1,) -> (quality, cost)` on validation data: BLEU and the average exit of
-            what the model writes, or for a start `functools.partial(judged, sureness, right)`.
+        score: `thresholds (num_layers - 1,) -> (quality, cost)` on validation data: BLEU and the average exit of
+            what the model writes, or for a start `functools.partial(scored, sureness, right)`.
         num_layers: N.
         draws: how many thresholds to try, each uniform between 0 and 1.
         segments: parts of equal width from the least cost found to the greatest.
@@ -43,7 +43,7 @@ def tune(judge, num_layers, draws=DRAWS, segments=10, seed=0):
     if draws < 1 or segments < 1:
         raise ValueError(f"tune needs at least one draw and one segment. Received: draws={draws}, segments={segments}.")
     tried = np.random.default_rng(seed).uniform(0.0, 1.0, (draws, num_layers - 1))
-    found = np.array([judge(thresholds) for thresholds in tried])
+    found = np.array([score(thresholds) for thresholds in tried])
     quality, cost = found.T
     edges = np.linspace(cost.min(), cost.max(), segments + 1)[1:-1]
     best = {}

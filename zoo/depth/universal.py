@@ -1,5 +1,6 @@
 """The Universal Transformer: one block that is applied repeatedly, for each position as often as it needs."""
 
+from dataclasses import replace
 from functools import partial
 
 import keras
@@ -7,13 +8,13 @@ from keras import ops
 
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PostNorm
+from zoo.core.registry import register
+from zoo.core.seeds import shifted
 from zoo.depth import halting as act
 from zoo.depth.settings import BlockSettings
 from zoo.depth.stack import Stack
 from zoo.embeddings import SinusoidalPositions
 from zoo.feedforward import FeedForward
-from zoo.registry import register
-from zoo.seeds import shifted
 
 
 @register
@@ -56,7 +57,6 @@ class UniversalStack(Stack):
     """
 
     parts = ("block", "halting")
-    places_itself = True  # models add no positions before it
 
     def __init__(self, block, steps, halting=None, max_offset=0, seed=None, **kwargs):
         super().__init__([block], **kwargs)
@@ -67,6 +67,10 @@ class UniversalStack(Stack):
         self.steps, self.halting, self.max_offset, self.seed = steps, halting, max_offset, seed
         self.signal = SinusoidalPositions(name="signal", dtype=self.dtype_policy)
         self.generator = keras.random.SeedGenerator(seed) if max_offset else None
+
+    @property
+    def traits(self):
+        return replace(super().traits, places_itself=True)
 
     @property
     def block(self):

@@ -3,8 +3,9 @@
 from keras import ops
 from keras.initializers import RandomNormal
 
+from zoo.core import protocols
+from zoo.core.registry import register
 from zoo.embeddings.positions import STDDEV, Positions
-from zoo.registry import register
 
 
 @register
@@ -43,6 +44,10 @@ class AxialPositions(Positions):
             )
         self.shape = shape
         self.max_positions = shape[0] * shape[1]
+
+    @property
+    def traits(self):
+        return protocols.Positions(by_place=True, longest=self.max_positions)
 
     def build(self, x_shape):
         units = x_shape[-1]

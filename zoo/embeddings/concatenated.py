@@ -2,9 +2,10 @@
 
 from keras import layers, ops
 
+from zoo.core import protocols
+from zoo.core.masks import ImplicitMasks
+from zoo.core.registry import register
 from zoo.embeddings.positions import LearnedPositions
-from zoo.masks import ImplicitMasks
-from zoo.registry import register
 
 
 @register
@@ -42,6 +43,10 @@ class ConcatenatedPositions(ImplicitMasks, layers.Layer):
     @property
     def max_positions(self):
         return self.positions.max_positions
+
+    @property
+    def traits(self):
+        return protocols.Positions(longest=self.max_positions)
 
     def build(self, x_shape):
         self.positions.build((*x_shape[:-1], self.units))

@@ -2,8 +2,9 @@
 
 from keras import layers, ops
 
-from zoo.masks import ImplicitMasks
-from zoo.registry import register
+from zoo.core import protocols
+from zoo.core.masks import ImplicitMasks
+from zoo.core.registry import register
 
 
 @register
@@ -33,7 +34,7 @@ class ConvolutionalPositions(ImplicitMasks, layers.Layer):
     https://arxiv.org/abs/2102.10882, section 3 (conditional positional encodings).
     """
 
-    max_positions = None  # no bound
+    traits = protocols.Positions()
 
     def __init__(self, width=3, **kwargs):
         super().__init__(**kwargs)

@@ -6,8 +6,9 @@ import numpy as np
 from keras import layers, ops
 from keras.initializers import RandomNormal
 
-from zoo.masks import ImplicitMasks
-from zoo.registry import register
+from zoo.core import protocols
+from zoo.core.masks import ImplicitMasks
+from zoo.core.registry import register
 
 STDDEV = 0.5**0.5  # learned positions start like sinusoids: much smaller ones vanish beside the embeddings
 LONGEST = 10_000.0  # the longest wave has 2 pi times as many positions
@@ -16,7 +17,7 @@ LONGEST = 10_000.0  # the longest wave has 2 pi times as many positions
 class Positions(ImplicitMasks, layers.Layer):
     """What both kinds share: `call(x)` adds the rows of positions 0, 1, ...; `at(positions)` gives rows."""
 
-    max_positions = None  # no bound
+    traits = protocols.Positions(by_place=True)
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
@@ -81,7 +82,7 @@ class NoPositions(Positions):
 
 def positions_before(stack, dtype=None):
     """The default positions before a stack: sinusoids, or none where the stack adds its own."""
-    return (NoPositions if getattr(stack, "places_itself", False) else SinusoidalPositions)(dtype=dtype)
+    return (NoPositions if protocols.Depth.of(stack).places_itself else SinusoidalPositions)(dtype=dtype)
 
 
 @register
@@ -105,6 +106,10 @@ class LearnedPositions(Positions):
         if not isinstance(max_positions, int) or max_positions < 1:
             raise ValueError(f"LearnedPositions needs a positive number of positions. Received: {max_positions!r}.")
         self.max_positions = max_positions
+
+    @property
+    def traits(self):
+        return protocols.Positions(by_place=True, longest=self.max_positions)
 
     def build(self, x_shape):
         shape = self.max_positions, x_shape[-1]

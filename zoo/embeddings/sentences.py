@@ -2,15 +2,17 @@
 
 from keras import initializers, layers, ops
 
-from zoo.precision import wide
-from zoo.registry import register
+from zoo.core import protocols
+from zoo.core.masks import ImplicitMasks
+from zoo.core.precision import wide
+from zoo.core.registry import register
 
 WORDS = 8  # tokens of a usual sentence
 SPREAD = 0.2  # initial standard deviation of the masks
 
 
 @register
-class SentenceEmbedding(layers.Layer):
+class SentenceEmbedding(ImplicitMasks, layers.Layer):
     """`x_s = sqrt(units) sum_j m_j * E[id_{s,j}]` of the words `j` of sentence `s`: one vector a sentence.
 
     The masks `m_j`, one vector for each place in a sentence, are trained; without them a sentence would be a bag of
@@ -53,7 +55,7 @@ class SentenceEmbedding(layers.Layer):
     order is that of https://arxiv.org/abs/1503.08895, section 4.1.
     """
 
-    gathers = True  # it returns a mask, too, because there are fewer vectors than tokens
+    traits = protocols.Embedding(gathers=True, reads_sentences=True)  # one vector for each sentence
 
     def __init__(self, vocab_size, units, longest=16, shortest=1, **kwargs):
         super().__init__(**kwargs)

@@ -2,9 +2,10 @@
 
 from keras import initializers, layers, ops
 
-from zoo.dropout import Dropout
-from zoo.precision import wide
-from zoo.registry import register
+from zoo.core import protocols
+from zoo.core.dropout import Dropout
+from zoo.core.precision import wide
+from zoo.core.registry import register
 
 
 @register
@@ -43,6 +44,8 @@ class SpelledEmbedding(layers.Layer):
 
     Reference: https://arxiv.org/abs/1607.04606 (word vectors as sums over their character n-grams).
     """
+
+    traits = protocols.Embedding(spells=True)
 
     def __init__(self, vocab_size, units, features=9, buckets=8192, dropout=0.0, seed=None, **kwargs):
         super().__init__(**kwargs)

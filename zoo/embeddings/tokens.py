@@ -2,7 +2,7 @@
 
 from keras import initializers, layers, ops
 
-from zoo.registry import register
+from zoo.core.registry import register
 
 
 @register

@@ -5,9 +5,10 @@ from functools import partial
 import keras
 from keras import layers, ops
 
-from zoo.masks import ImplicitMasks
-from zoo.recompute import Piece, checkpoint
-from zoo.registry import register
+from zoo.core import protocols
+from zoo.core.masks import ImplicitMasks
+from zoo.core.registry import register
+from zoo.gradients.recompute import Piece, checkpoint
 
 
 @register
@@ -54,9 +55,9 @@ class ChunkedFeedForward(ImplicitMasks, layers.Layer):
         return self.feedforward.units
 
     @property
-    def uses_mask(self):
-        """Whether padding matters to `feedforward`, as it does to the statistics of a batch norm."""
-        return getattr(self.feedforward, "uses_mask", False)
+    def traits(self):
+        """Those of `feedforward`: padding matters where it matters to that."""
+        return protocols.FeedForward.of(self.feedforward)
 
     def call(self, x, mask=None, training=None):
         batch, time = ops.shape(x)[0], ops.shape(x)[1]
@@ -64,7 +65,7 @@ class ChunkedFeedForward(ImplicitMasks, layers.Layer):
         extra = length * self.chunks - time
         parts = ops.reshape(ops.pad(x, ((0, 0), (0, extra), (0, 0))), (batch, self.chunks, length, x.shape[-1]))
         settings = [{"training": training}] * self.chunks
-        if self.uses_mask and mask is not None:
+        if self.traits.uses_mask and mask is not None:
             masks = ops.reshape(ops.pad(mask, ((0, 0), (0, extra))), (batch, self.chunks, length))
             settings = [{"training": training, "mask": masks[:, index]} for index in range(self.chunks)]
         done = [self._run(parts[:, index], each) for index, each in enumerate(settings)]

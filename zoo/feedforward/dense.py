@@ -4,8 +4,9 @@ import math
 
 from keras import activations, layers, ops
 
-from zoo.dropout import Dropout
-from zoo.registry import register
+from zoo.core import protocols
+from zoo.core.dropout import Dropout
+from zoo.core.registry import register
 
 
 def gelu(x):
@@ -57,6 +58,10 @@ class FeedForward(layers.Layer):
         self.hidden = layers.Dense(hidden_units, activation=function, name="hidden", dtype=self.dtype_policy)
         self.output_projection = layers.Dense(units, name="output", dtype=self.dtype_policy)
         self.dropout_layer = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+
+    @property
+    def traits(self):
+        return protocols.FeedForward(hidden_units=self.hidden_units)
 
     def build(self, x_shape):
         self.hidden.build(x_shape)

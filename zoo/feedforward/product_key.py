@@ -5,10 +5,11 @@ import math
 import keras
 from keras import initializers, layers, ops
 
-from zoo.masks import ImplicitMasks
-from zoo.registry import register
-from zoo.rows import mixed_rows
-from zoo.seeds import shifted
+from zoo.core import protocols
+from zoo.core.masks import ImplicitMasks
+from zoo.core.registry import register
+from zoo.core.seeds import shifted
+from zoo.gradients.rows import mixed_rows
 
 NORMS = ("batch", "layer", None)
 
@@ -88,7 +89,7 @@ class ProductKeyMemory(ImplicitMasks, layers.Layer):
     Reference: https://arxiv.org/abs/1907.05242.
     """
 
-    uses_mask = True
+    traits = protocols.FeedForward(uses_mask=True)
 
     def __init__(self, units, num_keys=512, num_heads=4, k=32, query_dim=256, query_norm="batch", seed=None, **kwargs):
         super().__init__(**kwargs)
@@ -134,7 +135,7 @@ class ProductKeyMemory(ImplicitMasks, layers.Layer):
             initializer=initializers.RandomNormal(stddev=self.units**-0.5, seed=shifted(self.seed, 1)),
             autocast=False,  # a cast would copy all values and their gradient
         )
-        self.values.row_updates = True  # see zoo.training.RowAdam
+        self.values.traits = protocols.Weight(row_updates=True)
 
     def call(self, x, mask=None, training=None):
         indices, weights = self.select(x, mask, training)

@@ -1,6 +1,7 @@
 """What a user builds."""
 
 from zoo.models.depth_adaptive import DepthAdaptiveTransformer
+from zoo.models.ensemble import Ensemble
 from zoo.models.labelling import Classifier, Tagger
 from zoo.models.language_model import LanguageModel
 from zoo.models.pairs import PairClassifier
@@ -10,6 +11,7 @@ from zoo.models.transformer import Transformer
 __all__ = [
     "Classifier",
     "DepthAdaptiveTransformer",
+    "Ensemble",
     "LanguageModel",
     "PairClassifier",
     "Seq2Seq",

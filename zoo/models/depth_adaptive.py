@@ -6,10 +6,11 @@ import keras
 import numpy as np
 from keras import layers, ops
 
-from zoo.depth.flops import decoder_flops
-from zoo.masks import length_mask, optional_mask
+from zoo.core.masks import length_mask, optional_mask
+from zoo.core.protocols import Depth
+from zoo.core.registry import register
+from zoo.depth.flops import decoder_flops, hidden_units
 from zoo.models.transformer import Transformer
-from zoo.registry import register
 
 
 @register
@@ -67,7 +68,7 @@ class DepthAdaptiveTransformer(Transformer):
         **kwargs,
     ):
         super().__init__(source_vocab_size, target_vocab_size, encoder, decoder, shared, dropout, seed, **kwargs)
-        if not hasattr(decoder, "exit"):
+        if not Depth.of(decoder).exits:
             raise ValueError(
                 f"DepthAdaptiveTransformer needs a decoder with exits, a DepthAdaptiveStack. Received: "
                 f"{type(decoder).__name__}; with that, take a Transformer."
@@ -132,7 +133,7 @@ class DepthAdaptiveTransformer(Transformer):
         x, given = self._prepare(inputs, training=False)
         return self.decoder.think(x, **given, classify=self.classify)[1]
 
-    def judge_depths(self, inputs):
+    def depth_logits(self, inputs):
         """`(batch, N, time, target_vocab_size)` logits of all depths, without exits and without dropout."""
         x, given = self._prepare(inputs, training=False)
         states, _ = self.decoder.depths(x, **given)
@@ -160,19 +161,24 @@ class DepthAdaptiveTransformer(Transformer):
         return self._read(outputs, thought), thought, state
 
     def report(self, inputs, target_lengths):
-        """What the exits of target texts come to, such as of those that the model has written.
+        """At which depths the tokens of target texts leave, for example of texts that the model wrote.
 
         Args:
             inputs: as of a call; `target_ids` is BOS and then the target.
             target_lengths: `(batch,)`: how many tokens to count of each row.
 
         Returns: a dict of `tokens`, `average_exit`, `shares` (of the tokens, by depth), `flops` and `full_flops`, of
-        the blocks for a token (`zoo.depth.flops`), the latter if no token left before the last one.
+        the blocks for a token (`zoo.depth.flops`), the latter if no token left before the last block.
+
+        Raises:
+            ValueError: no token to count, or feed-forward layers that the paper's formula does not cover.
         """
+        if not np.sum(target_lengths):
+            raise ValueError(f"report needs at least one token. Received: target_lengths={list(target_lengths)}.")
         exits = ops.convert_to_numpy(self.think(inputs)["exits"])
         rows = [row[:length] for row, length in zip(exits, np.asarray(target_lengths), strict=True)]
         left, stack = np.concatenate(rows), self.decoder
-        sizes = len(stack.blocks), stack.units, stack.blocks[0].feedforward.hidden_units
+        sizes = len(stack.blocks), stack.units, hidden_units(stack.blocks)
         sources = np.asarray(inputs["source_lengths"]).tolist()
 
         def flops(rows):

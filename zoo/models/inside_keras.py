@@ -2,16 +2,13 @@
 
 from keras import ops
 
-
-def reads_outputs(loss):
-    """Whether a loss reads what the model returns in training as it is, and not logits alone."""
-    return getattr(loss, "of_outputs", False)
+from zoo.core.protocols import Loss
 
 
 class InsideKeras:
     """A mixin, before the Keras class.
 
-    A loss that is marked `of_outputs` (`zoo.training.ChunkedCrossEntropy`, `zoo.training.DepthAdaptiveLoss`) is given
+    A loss that declares `of_outputs` (`zoo.training.ChunkedCrossEntropy`, `zoo.training.DepthAdaptiveLoss`) is given
     whatever the model returns in training, a tuple or a dict; metrics then are those of the validation, because there
     are no single logits in training to take them of.
     """
@@ -19,12 +16,12 @@ class InsideKeras:
     @property
     def returns_states(self):
         """Whether the model was compiled with a loss that makes its logits itself, a part of them at a time."""
-        return getattr(getattr(self, "loss", None), "of_states", False)
+        return Loss.of(getattr(self, "loss", None)).of_states
 
     def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
-        """As of Keras; see the class for a loss that is marked `of_outputs`."""
+        """As of Keras; see the class for a loss that declares `of_outputs`."""
         loss = getattr(self, "loss", None)
-        if not reads_outputs(loss):
+        if not Loss.of(loss).of_outputs:
             return super().compute_loss(x, y, y_pred, sample_weight, training)
         total = loss(y, y_pred, sample_weight=sample_weight)
         return total + sum(ops.sum(each) for each in self.losses)

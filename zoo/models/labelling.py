@@ -3,15 +3,17 @@
 import keras
 from keras import layers, ops
 
-from zoo.composed import Composed
+from zoo.core.composed import Composed
+from zoo.core.dropout import Dropout
+from zoo.core.masks import length_mask, masked_mean
+from zoo.core.protocols import Depth, Embedding
+from zoo.core.registry import register
+from zoo.core.seeds import shifted
 from zoo.decoding.loop import PAD
-from zoo.dropout import Dropout
 from zoo.embeddings import TokenEmbedding, positions_before
-from zoo.masks import length_mask, masked_mean
 from zoo.models import signatures
+from zoo.models.directions import check_reads
 from zoo.models.inside_keras import InsideKeras
-from zoo.registry import register
-from zoo.seeds import shifted
 
 
 class Labeller(Composed, InsideKeras, keras.Model):
@@ -25,6 +27,7 @@ class Labeller(Composed, InsideKeras, keras.Model):
         super().__init__(**kwargs)
         if not isinstance(num_labels, int) or num_labels < 2:
             raise ValueError(f"{type(self).__name__} needs at least two labels. Received: num_labels={num_labels!r}.")
+        check_reads(self, encoder)
         self.vocab_size, self.num_labels, self.encoder = vocab_size, num_labels, encoder
         self.dropout, self.seed = dropout, seed
         policy = self.dtype_policy
@@ -38,14 +41,14 @@ class Labeller(Composed, InsideKeras, keras.Model):
             self.embedding.build()
         for layer in (self.positions, self.encoder):
             if not layer.built:
-                layer.build((None, None, self.encoder.units))
+                layer.build((None, None, self.embedding.units))
         self.readout.build((None, self.encoder.units))
 
     def read(self, inputs, training=None, **settings):
         """`(what the encoder returns, mask (batch, time))`, with the time axis of the embedding."""
         mask = length_mask(inputs["lengths"], ops.shape(inputs["token_ids"])[1])
         token_ids = ops.where(mask, inputs["token_ids"], PAD)
-        if getattr(self.embedding, "gathers", False):
+        if Embedding.of(self.embedding).gathers:
             x, mask = self.embedding(token_ids, mask=mask, training=training)
         else:
             x = self.embedding(token_ids, training=training)
@@ -55,7 +58,7 @@ class Labeller(Composed, InsideKeras, keras.Model):
 
     def summary(self, inputs, training=None):
         """One vector of each text, `(batch, units)`: the mean of its states, or the encoder's own summary."""
-        if getattr(self.encoder, "summarises", False):
+        if Depth.of(self.encoder).summarises:
             return self.read(inputs, training, summary=True)[0]
         states, mask = self.read(inputs, training)
         return masked_mean(states, mask)
@@ -79,10 +82,10 @@ class Classifier(Labeller):
     Args:
         vocab_size: number of token ids.
         num_labels: number of classes, at least 2.
-        encoder: a stack without cross-attention (`zoo.depth.make_stack`).
+        encoder: a stack without cross-attention (`zoo.depth.make_stack`), or a `zoo.recurrent.RecurrentReader`.
         positions: a layer of `zoo.embeddings`; None is `SinusoidalPositions`.
-        embedding: another one, of the encoder's units; None is `TokenEmbedding`. A `SentenceEmbedding` gives a
-            classifier's encoder sentences for positions.
+        embedding: another one, of the encoder's units (before a `RecurrentReader`, of any); None is `TokenEmbedding`.
+            A `SentenceEmbedding` gives a classifier's encoder sentences for positions.
         dropout: on the sum of embeddings and positions, and on `h`.
         seed: of the dropout.
 
@@ -128,7 +131,7 @@ class Tagger(Labeller):
         self, vocab_size, num_labels, encoder, positions=None, embedding=None, dropout=0.1, seed=None, **kwargs
     ):
         super().__init__(vocab_size, num_labels, encoder, positions, embedding, dropout, seed, **kwargs)
-        if getattr(self.embedding, "gathers", False):
+        if Embedding.of(self.embedding).gathers:
             raise ValueError(
                 f"A Tagger labels tokens, and {type(self.embedding).__name__} gives one vector for many of them. "
                 "Expected an embedding such as TokenEmbedding; for a label of the whole text take a Classifier."

@@ -3,14 +3,16 @@
 import keras
 from keras import ops
 
-from zoo.composed import Composed
+from zoo.core.composed import Composed
+from zoo.core.dropout import Dropout
+from zoo.core.masks import optional_mask
+from zoo.core.protocols import Positions
+from zoo.core.registry import register
 from zoo.decoding.loop import BOS
-from zoo.dropout import Dropout
 from zoo.embeddings import TokenEmbedding, positions_before
-from zoo.masks import optional_mask
 from zoo.models import signatures
+from zoo.models.directions import check_writes
 from zoo.models.inside_keras import InsideKeras
-from zoo.registry import register
 
 
 @register
@@ -34,7 +36,7 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
         seed: of the dropout.
 
     Raises:
-        ValueError: `positions` look ahead.
+        ValueError: `decoder` or `positions` look ahead.
 
     Example:
         >>> import numpy as np
@@ -51,7 +53,8 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
 
     def __init__(self, vocab_size, decoder, positions=None, dropout=0.1, seed=None, **kwargs):
         super().__init__(**kwargs)
-        if positions is not None and not hasattr(positions, "at"):
+        check_writes(self, decoder)
+        if positions is not None and not Positions.of(positions).by_place:
             raise ValueError(
                 "A LanguageModel's positions must not look ahead: expected SinusoidalPositions or LearnedPositions, "
                 f"which depend on the place alone (`at`). Received: {type(positions).__name__}."
@@ -77,9 +80,14 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
         return self.embedding.readout(outputs) if states else self.embedding.logits(outputs)
 
     @property
+    def longest_text(self):
+        """The number of positions of a text, prompt and all; None is no bound."""
+        return Positions.of(self.positions).longest
+
+    @property
     def longest_prompt(self):
         """The number of a prompt's last tokens that are read; None is all."""
-        return self.positions.max_positions and self.positions.max_positions // 2
+        return self.longest_text and self.longest_text // 2
 
     def encode(self, source_ids, source_lengths, training=None):
         """A prompt `(batch, time)` without BOS, and its lengths -> the keys and values of all but its last token."""
@@ -102,7 +110,7 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
 
     def start(self, memory, beams=1, max_length=None):
         """The prompt's last token, or BOS, for every beam `(batch, beams)`, and the state before it."""
-        bound = self.positions.max_positions
+        bound = self.longest_text
         room = bound and bound - self.longest_prompt
         if room and max_length and max_length > room:
             raise ValueError(

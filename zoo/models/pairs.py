@@ -2,9 +2,9 @@
 
 from keras import layers, ops
 
+from zoo.core.registry import register
 from zoo.models import signatures
 from zoo.models.labelling import Labeller
-from zoo.registry import register
 
 
 @register

@@ -4,16 +4,16 @@ import keras
 from keras import layers, ops, tree
 
 from zoo.attention import AdditiveAttention, DotProductAttention
-from zoo.beams import flatten_beams, gather_beams
-from zoo.composed import Composed
+from zoo.core.beams import flatten_beams, gather_beams
+from zoo.core.composed import Composed
+from zoo.core.dropout import Dropout
+from zoo.core.masks import length_mask
+from zoo.core.registry import register
+from zoo.core.seeds import shifted
 from zoo.decoding.loop import BOS
-from zoo.dropout import Dropout
-from zoo.masks import length_mask
 from zoo.models import signatures
 from zoo.models.inside_keras import InsideKeras
 from zoo.recurrent import RecurrentDecoder, RecurrentEncoder
-from zoo.registry import register
-from zoo.seeds import shifted
 
 ATTENTIONS = {
     None: lambda units, dtype: None,

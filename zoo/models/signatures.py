@@ -1,6 +1,6 @@
 """What the models serve, as typed tables: the names are API, the same in SavedModel, ONNX, client and documents."""
 
-from zoo.specs import Signature, TensorSpec
+from zoo.core.signatures import Signature, TensorSpec
 
 
 def batched(name, dtype="int32", *axes):

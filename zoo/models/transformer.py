@@ -3,15 +3,17 @@
 import keras
 from keras import ops, saving
 
-from zoo.composed import Composed
+from zoo.core.composed import Composed
+from zoo.core.dropout import Dropout
+from zoo.core.masks import length_mask, optional_mask
+from zoo.core.protocols import Positions
+from zoo.core.registry import register
+from zoo.core.seeds import shifted
 from zoo.decoding.loop import BOS
-from zoo.dropout import Dropout
 from zoo.embeddings import TokenEmbedding, positions_before
-from zoo.masks import length_mask, optional_mask
 from zoo.models import signatures
+from zoo.models.directions import check_reads, check_writes
 from zoo.models.inside_keras import InsideKeras
-from zoo.registry import register
-from zoo.seeds import shifted
 
 SIDES = ("source", "target")
 
@@ -47,7 +49,8 @@ class Transformer(Composed, InsideKeras, keras.Model):
             with weights of its own (`source_positions`). `LearnedPositions(n)` bound both texts to `n` tokens.
 
     Raises:
-        ValueError: the stacks' units differ, `shared` with two vocabulary sizes, or `positions` that look ahead.
+        ValueError: the stacks' units differ, `shared` with two vocabulary sizes, `positions` or a decoder that look
+            ahead, or an encoder that looks back alone.
 
     Example:
         >>> import numpy as np
@@ -88,7 +91,9 @@ class Transformer(Composed, InsideKeras, keras.Model):
                 "shared=True means one vocabulary for both sides. Received: source_vocab_size="
                 f"{source_vocab_size} and target_vocab_size={target_vocab_size}. Learn one on both sides."
             )
-        if positions is not None and not hasattr(positions, "at"):
+        check_reads(self, encoder)
+        check_writes(self, decoder)
+        if positions is not None and not Positions.of(positions).by_place:
             raise ValueError(
                 "A Transformer's positions must not look ahead: expected SinusoidalPositions, LearnedPositions or "
                 f"AxialPositions, which depend on the place alone (`at`). Received: {type(positions).__name__}."
@@ -139,7 +144,7 @@ class Transformer(Composed, InsideKeras, keras.Model):
 
     def start(self, memory, beams=1, max_length=None):
         """BOS for every beam `(batch, beams)`, and the state before it; see `zoo.depth.Stack.start`."""
-        bound = self.positions.max_positions
+        bound = Positions.of(self.positions).longest
         if bound and max_length and max_length > bound:
             raise ValueError(
                 f"max_length={max_length} is too long: the model has positions for {bound} tokens of the target. "

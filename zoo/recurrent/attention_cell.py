@@ -6,8 +6,14 @@ from contextlib import contextmanager
 import keras
 from keras import ops
 
+from zoo.core.registry import register
 from zoo.recurrent.cells import top_hidden
-from zoo.registry import register
+
+
+class _Bound(threading.local):
+    """Of this thread: the memory that the cell looks at, if any."""
+
+    memory = None
 
 
 @register
@@ -46,12 +52,12 @@ class AttentionCell(keras.layers.Layer):
         self.cell = cell
         self.attention = attention
         self.state_size = cell.state_size
-        self._bound = threading.local()  # two threads may run one model at a time
+        self._bound = _Bound()  # two threads may run one model at a time
         self._shapes = None  # of `build`, for a file
 
     @property
     def memory(self):
-        memory = getattr(self._bound, "memory", None)
+        memory = self._bound.memory
         if memory is None:
             raise ValueError(
                 f"{self.name} was called without a memory to attend to. Wrap the call: "
@@ -70,7 +76,7 @@ class AttentionCell(keras.layers.Layer):
             self.attention.build((None, None, top_size(self.cell.output_size)), tuple(values.shape))
             self.attention.built = True
         keys = self.attention.project(values) if keys is None else keys
-        outer = getattr(self._bound, "memory", None)
+        outer = self._bound.memory
         self._bound.memory = {"values": values, "keys": keys, "mask": value_mask}
         try:
             yield self

@@ -3,11 +3,11 @@
 import keras
 from keras import layers, ops, tree
 
-from zoo.beams import flatten_beams
-from zoo.masks import ImplicitMasks
+from zoo.core.beams import flatten_beams
+from zoo.core.masks import ImplicitMasks
+from zoo.core.registry import register
 from zoo.recurrent.attention_cell import AttentionCell
 from zoo.recurrent.cells import check_cell, make_cell
-from zoo.registry import register
 
 
 def nested_list(size):

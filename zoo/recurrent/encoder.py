@@ -3,11 +3,11 @@
 import keras
 from keras import layers, ops
 
-from zoo.dropout import Dropout
-from zoo.masks import ImplicitMasks
+from zoo.core.dropout import Dropout
+from zoo.core.masks import ImplicitMasks
+from zoo.core.registry import register
+from zoo.core.seeds import shifted
 from zoo.recurrent.cells import check_cell, make_layer
-from zoo.registry import register
-from zoo.seeds import shifted
 
 
 @register

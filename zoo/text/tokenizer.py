@@ -1,5 +1,6 @@
 """SentencePiece subwords (Kudo and Richardson, 2018, arXiv:1808.06226), with our special ids."""
 
+import contextlib
 import io
 import os
 from collections.abc import Iterable
@@ -7,10 +8,11 @@ from pathlib import Path
 
 import sentencepiece
 
+from zoo.text.decomposition import rule_file, without_rule_file
 from zoo.text.special import BOS, EOS, PAD, UNK
 
 MODEL_TYPES = ("unigram", "bpe", "char", "word")
-NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
+NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "nfd", "identity")
 _SPECIAL = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
 _VERBATIM = {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "user_defined_symbols": ["\n"]}
 _LONGEST_SENTENCE = 1 << 20  # bytes; the library drops longer sentences without an error
@@ -59,9 +61,10 @@ class Tokenizer:
             vocab_size: upper bound of the number of pieces, special ones included; a corpus that
                 supports fewer gives fewer.
             model_type: "unigram", "bpe", "char" or "word".
-            normalization: "nmt_nfkc", "nfkc", either with "_cf" (case folded), or "identity". NFKC
+            normalization: "nmt_nfkc", "nfkc", either with "_cf" (case folded), "nfd", or "identity". NFKC
                 turns the Chinese "，？！" into ",?!", which costs a Chinese target its score: give
-                "identity" there.
+                "identity" there. NFD takes accents and Hangul syllables apart, each character by
+                itself: letters of a word to pronounce.
             character_coverage: share of character occurrences that get a piece of their own.
             byte_fallback: spell characters without a piece as UTF-8 bytes instead of UNK.
             verbatim: keep text as it is, for a language model: every space and line break counts, and
@@ -86,22 +89,23 @@ class Tokenizer:
             )
         model = io.BytesIO()
         try:
-            sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(sentences),
-                model_writer=model,
-                vocab_size=vocab_size,
-                model_type=model_type,
-                normalization_rule_name=normalization,
-                character_coverage=character_coverage,
-                byte_fallback=byte_fallback,
-                split_digits=True,  # but in whole words ("word")
-                hard_vocab_limit=False,
-                max_sentence_length=_LONGEST_SENTENCE,
-                num_threads=1,  # sums in one order: the same bytes on every machine
-                minloglevel=2,
-                **{f"{name}_id": number for name, number in _SPECIAL.items()},
-                **(_VERBATIM if verbatim else {}),
-            )
+            with _normalizer(normalization) as rule:
+                sentencepiece.SentencePieceTrainer.train(
+                    sentence_iterator=iter(sentences),
+                    model_writer=model,
+                    vocab_size=vocab_size,
+                    model_type=model_type,
+                    **rule,
+                    character_coverage=character_coverage,
+                    byte_fallback=byte_fallback,
+                    split_digits=True,  # but in whole words ("word")
+                    hard_vocab_limit=False,
+                    max_sentence_length=_LONGEST_SENTENCE,
+                    num_threads=1,  # sums in one order: the same bytes on every machine
+                    minloglevel=2,
+                    **{f"{name}_id": number for name, number in _SPECIAL.items()},
+                    **(_VERBATIM if verbatim else {}),
+                )
         except (RuntimeError, OSError) as error:
             raise ValueError(
                 f"SentencePiece cannot learn {vocab_size} {model_type} pieces from "
@@ -109,7 +113,7 @@ class Tokenizer:
                 f"raise vocab_size or lower character_coverage (now {character_coverage}). "
                 f"The library says: {error}"
             ) from error
-        return cls(model.getvalue())
+        return cls(without_rule_file(model.getvalue()) if normalization == "nfd" else model.getvalue())
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Tokenizer":
@@ -170,6 +174,16 @@ class Tokenizer:
             raise ValueError(
                 f"Token ids must lie in [0, {self.vocab_size}), the size of the vocabulary; received {wrong}."
             ) from error
+
+
+@contextlib.contextmanager
+def _normalizer(name):
+    """The trainer's settings for a normalisation."""
+    if name != "nfd":
+        yield {"normalization_rule_name": name}
+        return
+    with rule_file() as path:
+        yield {"normalization_rule_tsv": str(path)}
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Losses, metrics, schedules, checkpoints, and the loop that puts them to work."""
+"""Losses, metrics, learning-rate schedules, checkpoints and the training loop."""
 
 from zoo.training.callbacks import Interrupted
 from zoo.training.checkpoints import average, load_weights, save_weights
@@ -14,7 +14,8 @@ from zoo.training.schedules import (
     LinearDecay,
     schedule,
 )
-from zoo.training.steps import RowAdam, SpanSteps, make_steps
+from zoo.training.selection import freeze, named_weights, thaw
+from zoo.training.steps import FactorAdam, RowAdam, SpanSteps, make_steps
 
 __all__ = [
     "MONITORS",
@@ -22,6 +23,7 @@ __all__ = [
     "ConstantRate",
     "CosineDecay",
     "DepthAdaptiveLoss",
+    "FactorAdam",
     "InverseSquareRoot",
     "LinearDecay",
     "Interrupted",
@@ -34,12 +36,15 @@ __all__ = [
     "best_path",
     "checkpoint_path",
     "fit",
+    "freeze",
     "load_weights",
     "make_steps",
+    "named_weights",
     "save_weights",
     "saved_step",
     "schedule",
     "summarise",
+    "thaw",
     "token_sums",
     "validate",
 ]

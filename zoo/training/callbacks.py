@@ -1,13 +1,14 @@
-"""How the loop calls `keras.callbacks`, and how Ctrl-C ends a training between two steps.
+"""How the training loop calls `keras.callbacks`, and how Ctrl-C ends a training between two steps.
 
-`model.fit` knows epochs; the loop knows updates and validations. What lies between two validations is an epoch:
+`model.fit` counts epochs; this loop counts updates and validations. To a callback, an epoch is the time from one
+validation to the next:
 
 | call | when | logs |
 |---|---|---|
-| `on_train_begin`, `on_train_end` | once | `step`; at the end the last epoch's |
+| `on_train_begin`, `on_train_end` | once | at the beginning `step`, at the end the logs of the last epoch |
 | `on_epoch_begin(epoch)` | before the first update of an epoch, counted from 0 over the whole run | |
-| `on_train_batch_begin`, `on_train_batch_end(batch)` | around an update, counted within the epoch | `loss`, a scalar that waits for the device when it is read; every `log_every` updates `mean_loss`, `learning_rate` and `tokens_per_second`, too |
-| `on_test_begin`, `on_test_batch_begin`, `on_test_batch_end`, `on_test_end` | around and in a validation | at the end `loss`, `nll`, `perplexity`, `accuracy` |
+| `on_train_batch_begin`, `on_train_batch_end(batch)` | around an update, counted within the epoch | `loss`, a scalar on the device: reading it waits for the device; every `log_every` updates `mean_loss`, `learning_rate` and `tokens_per_second`, too |
+| `on_test_begin`, `on_test_batch_begin`, `on_test_batch_end`, `on_test_end` | around a validation and around each of its batches | at the end `loss`, `nll`, `perplexity`, `accuracy` |
 | `on_epoch_end(epoch)` | after a validation | `step`, `loss`, `learning_rate`, `val_loss` (the nll), `val_nll`, `val_perplexity`, `val_accuracy` |
 """  # noqa: E501
 
@@ -26,13 +27,14 @@ PROTOCOL = (
 
 
 class Callbacks:
-    """Calls a list of `keras.callbacks.Callback`s, one after the other, with logs as they are.
+    """Calls the `keras.callbacks.Callback`s of a list one after the other and passes the logs on unchanged.
 
-    `keras.callbacks.CallbackList` turns every value of the logs into a number, and so waits for the device in each
-    step.
+    `keras.callbacks.CallbackList` is not used, because it converts every value of the logs to a number, and so would
+    wait for the device in each step.
 
     Raises:
-        ValueError: what is given is no callback, or a `BackupAndRestore`, whose task the loop's checkpoints have.
+        ValueError: an object in the list is not a callback, or is a `BackupAndRestore`: the loop writes checkpoints
+            itself.
     """
 
     def __init__(self, callbacks, model, plan):
@@ -42,8 +44,8 @@ class Callbacks:
                 raise ValueError(f"callbacks must be keras.callbacks.Callback objects. Received: {callback!r}.")
             if isinstance(callback, keras.callbacks.BackupAndRestore):
                 raise ValueError(
-                    "BackupAndRestore is for model.fit: it would set the model back and leave the loop's own step "
-                    "where it is. The loop writes checkpoints by itself; leave the callback out and call fit with "
+                    "BackupAndRestore is for model.fit: here it would restore the model but not the step at which the "
+                    "loop is. The loop writes its own checkpoints; leave the callback out and call fit with "
                     "resume=True."
                 )
             callback.set_params({"epochs": plan.validations, "steps": plan.validate_every, "verbose": 0})
@@ -62,9 +64,11 @@ class Callbacks:
 
 @contextlib.contextmanager
 def lent(steps):
-    """While open, the model has what callbacks look for: `optimizer`, `stop_training`, on JAX `jax_state_sync`.
+    """A context in which the model has the attributes that callbacks use: `optimizer`, `stop_training` and, for JAX,
+    `jax_state_sync`.
 
-    They are no part of it, so neither Keras nor TensorFlow is told of them, and they are taken back at the end.
+    They are set without the tracking of Keras and TensorFlow, because they are not part of the model, and are removed
+    at the end.
     """
     model, missing = steps.model, object()
     given = {"optimizer": steps.optimizer, "stop_training": False, "jax_state_sync": steps.sync}
@@ -82,7 +86,7 @@ def lent(steps):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C ended a training. `step` is the one from which it goes on, `steps` the last one of its plan."""
+    """Ctrl-C ended a training. `step` is the step from which it can be continued, `steps` the last step of its plan."""
 
     def __init__(self, step, steps):
         super().__init__(
@@ -94,7 +98,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def _descriptor(stream):
-    """The file descriptor of a stream, 2 of one that has none."""
+    """The file descriptor of a stream, or 2 if the stream has none."""
     try:
         return stream.fileno()
     except (AttributeError, OSError, ValueError):
@@ -103,9 +107,9 @@ def _descriptor(stream):
 
 @contextlib.contextmanager
 def interruptible():
-    """While open, the first Ctrl-C only sets what this yields, and the second one raises `KeyboardInterrupt`.
+    """A context, which yields an event: the first Ctrl-C sets the event, the second raises `KeyboardInterrupt`.
 
-    Nothing changes outside the main thread, or where somebody else handles the signal already.
+    Outside the main thread, or if the program has its own handler of the signal, Ctrl-C does what it did before.
     """
     asked = threading.Event()
     own_thread = threading.current_thread() is threading.main_thread()
@@ -119,7 +123,7 @@ def interruptible():
         if asked.is_set():
             raise KeyboardInterrupt
         asked.set()
-        # Not print: the signal may have come in the middle of one.
+        # Not `print`: the signal may have interrupted a call of it.
         os.write(terminal, b"\nCtrl-C: the step is finished and saved first; press it again to stop at once.\n")
 
     signal.signal(signal.SIGINT, ask)

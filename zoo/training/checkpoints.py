@@ -1,13 +1,15 @@
-"""The whole state of a training in one file, restored bit for bit.
+"""The whole state of a training in one file, from which it is restored bit for bit.
 
-A checkpoint is an `.npz` of every variable of the model (non-trainable ones and dropout's seed
-generators among them) and of the optimizer, with the loop's own state as JSON beside them. Files
-appear by rename after an fsync, so a reader sees the old one or the new one, never half of one;
-nothing is pickled, and a training on one backend can be continued on the other.
+A checkpoint is an `.npz` file with every variable of the model (including non-trainable variables and the seed
+generators of dropout) and of the optimizer, and with the state of the loop as JSON. A file is written under another
+name, flushed to the disk and renamed, so a reader finds either the old file or the new one, never a part of one.
+Nothing is pickled. A training on one backend can be continued on the other.
 """
 
+import contextlib
 import json
 import os
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +18,7 @@ _STATE = "state.json"
 
 
 def write_atomically(path, write):
-    """Call `write(file)` on a neighbour of `path`, flush it to the disk and rename it to `path`."""
+    """Call `write(file)` for a temporary file beside `path`, flush it to the disk and rename it to `path`."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.partial")
@@ -27,13 +29,13 @@ def write_atomically(path, write):
     os.replace(beside, path)
     directory = os.open(path.parent, os.O_RDONLY)
     try:
-        os.fsync(directory)  # the rename itself
+        os.fsync(directory)  # so that the rename is on the disk, too
     finally:
         os.close(directory)
 
 
 def _arrays(prefix, variables):
-    """Variables by position: their automatic names differ from one process to the next."""
+    """The values of variables, named by position, because Keras' own names differ from one process to the next."""
     return {f"{prefix}/{index:05d}": np.asarray(variable.value) for index, variable in enumerate(variables)}
 
 
@@ -56,27 +58,35 @@ def _assign(prefix, variables, arrays, path):
         variable.assign(arrays[name])
 
 
-def _read(path):
+@contextlib.contextmanager
+def _opened(path):
+    """The arrays of a checkpoint file by name, each of which is read when it is asked for."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return dict(file)
-    except (ValueError, EOFError) as error:
+        # The file is opened here because np.load leaves it open if it is damaged.
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
+            yield arrays
+    except (ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path} is not a checkpoint of the zoo: {error}") from error
 
 
+def _read(path):
+    with _opened(path) as arrays:
+        return dict(arrays)
+
+
 def save(path, model, optimizer, state):
-    """Write model, optimizer and `state` (anything JSON can hold) to the file `path`."""
+    """Write the variables of model and optimizer and `state`, a JSON value, to the file `path`."""
     arrays = _arrays("model", model.variables) | _arrays("optimizer", optimizer.variables)
     arrays[_STATE] = np.array(json.dumps(state))
     write_atomically(path, lambda file: np.savez(file, **arrays))
 
 
 def restore(path, model, optimizer):
-    """Assign what `save` wrote to a built model and optimizer; returns `state`.
+    """Assign the values that `save` wrote to a built model and its optimizer, and return `state`.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is no checkpoint, or its variables do not fit.
+        ValueError: the file is not a checkpoint or is damaged, or its variables do not fit.
     """
     arrays = _read(path)
     if _STATE not in arrays:
@@ -87,33 +97,30 @@ def restore(path, model, optimizer):
 
 
 def read_state(path):
-    """The `state` of a checkpoint alone.
+    """Only the `state` of a checkpoint.
 
     Raises:
-        ValueError: the file is no checkpoint.
+        ValueError: the file is not a checkpoint or is damaged.
     """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return json.loads(str(file[_STATE]))
-    except (ValueError, EOFError, KeyError) as error:
-        raise ValueError(f"{path} is not a checkpoint of the zoo: {error}") from error
+    with _opened(path) as arrays:
+        return json.loads(str(arrays[_STATE]))
 
 
 def save_weights(path, model):
-    """Write the model's variables alone."""
+    """Write only the variables of the model."""
     arrays = _arrays("model", model.variables)
     write_atomically(path, lambda file: np.savez(file, **arrays))
 
 
 def load_weights(path, model):
-    """Assign what `save_weights` wrote; raises as `restore` does."""
+    """Assign the values that `save_weights` wrote. It raises the same errors as `restore`."""
     _assign("model", model.variables, _read(path), path)
 
 
 def average(paths, model):
-    """Set the model to the mean of several weight files, in float64.
+    """Set the model's variables to the mean over several weight files, computed in float64.
 
-    Variables that are not floating point (seeds, counters) come from the first file.
+    Variables that are not floating-point numbers (seeds, counters) are taken from the first file.
 
     Raises:
         ValueError: no paths are given, or a file does not fit the model.

@@ -1,10 +1,11 @@
-"""The loss of a Depth-Adaptive Transformer: every depth learns to write, and the rule of exit what each would gain."""
+"""The loss of a Depth-Adaptive Transformer: a decoding loss at every depth, and a loss that trains the exit rule."""
 
 import keras
 from keras import ops
 
+from zoo.core.protocols import Loss
+from zoo.core.registry import register
 from zoo.depth.oracles import first_largest, sequence_oracle, token_oracle
-from zoo.registry import register
 from zoo.training.losses import SmoothedCrossEntropy, smoothed_cross_entropy
 
 ORACLES = ("likelihood", "correctness")
@@ -14,23 +15,25 @@ ORACLES = ("likelihood", "correctness")
 class DepthAdaptiveLoss(keras.losses.Loss):
     """`L = L_dec + alpha L_exit`, `L_dec = 1 / sum(w) sum_n w_n loss^n`, `L_exit = sum_t H(q*_t, q_t)`, over tokens.
 
-    `loss^n` is the smoothed cross entropy of depth n ("aligned") or of path n ("mixed"). `q*` puts everything on the
-    depth of the largest score, `s^n - price * n`; the score of a depth is what it does without smoothing of labels:
-    "likelihood" log p of the label, "correctness" 1 where the best token is the label. Scores are sums over the
-    sentence for a rule over sequences, and over the token and its neighbours (`width`) for one over tokens. Both parts
-    are divided by the number of real tokens. The gradient of `L_exit` reaches the whole model; `q*` is a constant.
+    `loss^n` is the smoothed cross entropy of depth n ("aligned") or of path n ("mixed"). `q*` is a one-hot
+    distribution: it is 1 at the depth with the largest `s^n - price * n`. The score `s^n` of depth n is computed
+    without label smoothing: with "likelihood" it is log p of the label, with "correctness" it is 1 where the most
+    probable token is the label and 0 elsewhere. Scores are summed over the sentence for a rule that chooses one depth
+    for a sequence, and over the token and its neighbours (`width`) for a rule that chooses one for each token. Both
+    parts are divided by the number of real tokens. The gradient of `L_exit` reaches the whole model; `q*` is a
+    constant.
 
-    Called as `loss(labels, outputs, sample_weight=weights)`: labels and weights `(batch, time)`, outputs what a
-    `DepthAdaptiveTransformer` returns in training, or logits alone, whose cross entropy it then is. A batch whose
-    weights are all zero has loss 0.
+    Call it as `loss(labels, outputs, sample_weight=weights)`: labels and weights are `(batch, time)`; outputs are what
+    a `DepthAdaptiveTransformer` returns in training. For plain logits, as in a validation, the loss is their smoothed
+    cross entropy. A batch whose weights are all zero has loss 0.
 
     Args:
         oracle: the score by which the best depth is chosen, "likelihood" or "correctness" (in the paper LL and C).
-        price: lambda, of one more layer, in nats or in right tokens.
-        width: sigma, of the kernel over the neighbours; 0 is the token alone.
-        alpha: factor of `L_exit`; 0 trains the classifiers alone.
-        smoothing: of the labels in `L_dec`.
-        depth_weights: `w_n`, one for each depth; None weighs all alike.
+        price: lambda, the cost of one more layer, in nats or in correct tokens.
+        width: sigma, the width of the kernel over the neighbours; with 0 only the token itself counts.
+        alpha: factor of `L_exit`; with 0 only the classifiers are trained.
+        smoothing: label smoothing in `L_dec`.
+        depth_weights: `w_n`, one for each depth; None gives all depths the same weight.
 
     Raises:
         ValueError: an unknown oracle, numbers out of range, or another number of weights than depths.
@@ -46,7 +49,7 @@ class DepthAdaptiveLoss(keras.losses.Loss):
     Reference: https://openreview.net/forum?id=SJg7KhVKPH, section 3.
     """
 
-    of_outputs = True  # a compiled model gives it all that it returns in training
+    traits = Loss(of_outputs=True)
 
     def __init__(
         self, oracle="likelihood", price=0.1, width=0.0, alpha=0.1, smoothing=0.0, depth_weights=None, name="loss"
@@ -64,7 +67,7 @@ class DepthAdaptiveLoss(keras.losses.Loss):
         self.depth_weights = depth_weights
 
     def __call__(self, labels, outputs, sample_weight=None):
-        if not isinstance(outputs, dict):  # a validation: the logits with which each token has left
+        if not isinstance(outputs, dict):  # a validation: the logits of the depth at which each token left
             return SmoothedCrossEntropy(self.smoothing)(labels, outputs, sample_weight=sample_weight)
         logits, log_exits = ops.cast(outputs["logits"], "float32"), outputs.get("log_exits")
         weights = ops.ones_like(labels) if sample_weight is None else sample_weight
@@ -78,7 +81,7 @@ class DepthAdaptiveLoss(keras.losses.Loss):
         return loss + self.alpha * self.exit_loss(best, log_exits, weights) / total
 
     def decoding_loss(self, labels, logits):
-        """`(batch, time)`: the mean over depths or paths."""
+        """The mean loss over depths or paths, `(batch, time)`."""
         depths = logits.shape[1]
         if self.depth_weights is not None and len(self.depth_weights) != depths:
             raise ValueError(
@@ -89,7 +92,7 @@ class DepthAdaptiveLoss(keras.losses.Loss):
         return sum(factor * part for factor, part in zip(factors, parts, strict=True)) / sum(factors)
 
     def scores(self, labels, logits):
-        """`(batch, time, N)`: what each depth is worth to each token."""
+        """The score of each depth for each token, `(batch, time, N)`."""
         if self.oracle == "likelihood":
             each = [-smoothed_cross_entropy(labels, logits[:, index], 0.0) for index in range(logits.shape[1])]
         else:
@@ -98,7 +101,7 @@ class DepthAdaptiveLoss(keras.losses.Loss):
         return ops.stack(each, axis=-1)
 
     def best_depths(self, labels, logits, weights, whole=False):
-        """`q* (batch, time | 1, N)`; `whole`: of sequences."""
+        """`q* (batch, time | 1, N)`; with `whole`, one depth for each sequence."""
         scores = self.scores(labels, ops.stop_gradient(logits))
         if whole:
             return sequence_oracle(scores, weights, self.price)
@@ -106,7 +109,7 @@ class DepthAdaptiveLoss(keras.losses.Loss):
 
     @staticmethod
     def exit_loss(best, log_exits, weights):
-        """The sum of the cross entropies `H(q*, q)` over the tokens, or over the sequences that have any."""
+        """The sum of the cross entropies `H(q*, q)` over the tokens, or over the sequences that have any token."""
         cross = -ops.sum(best * log_exits, axis=-1)
         if cross.shape[1] == 1:
             weights = ops.max(weights, axis=1, keepdims=True)
@@ -120,5 +123,5 @@ class DepthAdaptiveLoss(keras.losses.Loss):
 
     @classmethod
     def from_config(cls, config):
-        """As of Keras; files written before call `oracle` "judge"."""
+        """The loss of a configuration. Files of version 0.1.0 call `oracle` by its former name, "judge"."""
         return cls(**{"oracle" if name == "judge" else name: value for name, value in config.items()})

@@ -1,4 +1,4 @@
-"""The training loop: a plain loop over a pure `batch(step)`, so that a run can go on anywhere."""
+"""The training loop. Batches are a pure function of the step, so that a run can be continued from any step."""
 
 import dataclasses
 import math
@@ -16,17 +16,17 @@ from zoo.training.shapes import Shapes
 
 
 def checkpoint_path(directory):
-    """The full state of the run in `directory`."""
+    """The file with the full state of the run in `directory`."""
     return Path(directory) / "checkpoint" / "state.npz"
 
 
 def best_path(directory, step):
-    """The weights kept from a validation."""
+    """The file with the weights that were validated at `step`."""
     return Path(directory) / "best" / f"step-{step:08d}.npz"
 
 
 def saved_step(directory):
-    """The step from which the run in `directory` goes on; 0 where it has no checkpoint."""
+    """The step from which the run in `directory` can be continued; 0 if it has no checkpoint."""
     path = checkpoint_path(directory)
     return checkpoints.read_state(path)["step"] if path.is_file() else 0
 
@@ -39,28 +39,32 @@ def validate(evaluate, batches):
     return summarise(*totals)
 
 
-def fit(steps, train, valid, plan, directory, resume=False, callbacks=()):
-    """Train the model of `steps` in place and leave checkpoints and logs in `directory`.
+def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=None):
+    """Train the model of `steps` in place and write checkpoints and logs to `directory`.
 
-    Ctrl-C finishes the step, saves it and raises `Interrupted`, which names the step from which `resume` goes on.
+    After Ctrl-C the current step is finished and saved, and `Interrupted` is raised with the step from which a call
+    with `resume` continues.
 
     Args:
         steps: the compiled steps of a model, see `zoo.training.make_steps`.
-        train: has a pure `batch(step)` -> dict of NumPy arrays, of a bounded number of shapes.
-        valid: an iterable of such batches that can be walked through any number of times.
+        train: an object with a pure function `batch(step)` that returns a dict of NumPy arrays. The arrays have a
+            bounded number of shapes.
+        valid: an iterable of such batches that can be iterated over any number of times.
         plan: the `TrainingPlan`.
         directory: the run directory; see `checkpoint_path`, `best_path`, `zoo.training.reports`.
-        resume: continue from the directory's checkpoint, if there is one. The weights then are
-            those of an uninterrupted run, bit for bit on one CPU backend.
-        callbacks: `keras.callbacks.Callback`s, for which a validation ends an epoch (`zoo.training.callbacks`). What
-            they remember is not part of the checkpoint.
+        resume: continue from the directory's checkpoint, if there is one. The resulting weights are those of an
+            uninterrupted run, bit for bit on the same CPU backend.
+        callbacks: `keras.callbacks.Callback`s. Each validation ends an epoch (`zoo.training.callbacks`). The state of
+            the callbacks is not part of the checkpoint.
+        score: called after each validation, when the model has its current weights; returns more scores, as a dict of
+            numbers, such as the "wer" that a plan may monitor.
 
     Returns:
         The `TrainingState`. The model has the weights of its last step.
 
     Raises:
-        FloatingPointError: the loss is not finite; nothing of that window was saved.
-        Interrupted: Ctrl-C.
+        FloatingPointError: the loss is not finite; no step since the last report was saved.
+        Interrupted: Ctrl-C was pressed.
     """
     state, path = TrainingState(), checkpoint_path(directory)
     if resume and path.is_file():
@@ -70,10 +74,10 @@ def fit(steps, train, valid, plan, directory, resume=False, callbacks=()):
     with open_reports(directory, plan.steps) as reports, lent(steps) as model, interruptible() as asked:
         each = Callbacks([*reports, *callbacks], model, plan)
         try:
-            _Loop(steps, state, plan, Path(directory), each, asked).run(train, valid)
+            _Loop(steps, state, plan, Path(directory), each, asked).run(train, valid, score)
         except Interrupted:
             raise
-        except KeyboardInterrupt:  # the second one: the checkpoint is an earlier one
+        except KeyboardInterrupt:  # the second Ctrl-C: this step was not saved, only an earlier one
             raise Interrupted(saved_step(directory), plan.steps) from None
     steps.sync()
     return state
@@ -87,14 +91,14 @@ class _Loop:
         self.callbacks, self._asked = callbacks, asked
         self._window, self._logs, self._epoch, self._saved = _Window(), {}, None, None
 
-    def run(self, train, valid):
+    def run(self, train, valid, score):
         state, plan = self.state, self.plan
         shapes = Shapes(self.steps, train)
         self.callbacks.on_train_begin({"step": state.step, "message": shapes.describe()})
         while True:
             stopping = self.steps.model.stop_training and state.step and not state.validated
             if state.is_due(plan) or stopping:
-                self._validate(valid, shapes)
+                self._validate(valid, shapes, score)
             if state.stopped(plan) or self.steps.model.stop_training:
                 break
             self._update(train.batch(state.step), shapes)
@@ -106,7 +110,7 @@ class _Loop:
             self.callbacks.on_epoch_begin(self._epoch, {})
 
     def _update(self, batch, shapes):
-        """One step, and what is due after it but a validation."""
+        """One step, followed by the reports and the checkpoint that are due after it, but not by a validation."""
         state, plan, steps = self.state, self.plan, self.steps
         self._begin_epoch()
         number, compiling = state.step - self._first, shapes.announce(batch)
@@ -124,15 +128,15 @@ class _Loop:
         self._stop_if_asked()
 
     def _summarise(self):
-        """Close the window; {"mean_loss", "tokens_per_second"}."""
+        """End the current window of steps and return its {"mean_loss", "tokens_per_second"}."""
         values, losses, seconds = self._window.summarise(self.state.step)
         self.state.seconds += seconds
         self.state.losses = [self.state.losses[0] + sum(losses), self.state.losses[1] + len(losses)]
         self._window = _Window()
         return values
 
-    def _validate(self, valid, shapes):
-        """A validation, and with it the end of an epoch: the best weights and a checkpoint are written."""
+    def _validate(self, valid, shapes, score):
+        """A validation, which ends an epoch: the weights, if they are among the best, and a checkpoint are written."""
         state, steps, callbacks = self.state, self.steps, self.callbacks
         self._begin_epoch()
         if self._window.losses:
@@ -140,6 +144,7 @@ class _Loop:
         callbacks.on_test_begin({"message": "validating"})
         scores = validate(steps.evaluate, self._watched(valid, shapes))
         steps.sync()
+        scores |= score() if score else {}
         callbacks.on_test_end({"loss": scores["nll"], **scores})
         if state.record(scores, self.plan):
             checkpoints.save_weights(best_path(self.directory, state.step), steps.model)
@@ -153,7 +158,7 @@ class _Loop:
         self._stop_if_asked()
 
     def _watched(self, valid, shapes):
-        """The batches of a validation, between which one may stop."""
+        """The batches of a validation; after each of them Ctrl-C can end the training."""
         for number, batch in enumerate(valid):
             self.callbacks.on_test_batch_begin(number, shapes.announce(batch, "the validation of "))
             yield batch
@@ -171,16 +176,16 @@ class _Loop:
         self._window = _Window()
 
     def _stop_if_asked(self):
-        """After Ctrl-C: save this step. A validation that is due here is the first thing that `resume` does."""
+        """After Ctrl-C, save this step and end. If a validation is due, `resume` begins with it."""
         if self._asked.is_set():
             if self._window.losses:
-                self._summarise()  # a loss that is not finite is not saved
+                self._summarise()  # raises where the loss is not finite, so that no such step is saved
             self._save()
             raise Interrupted(self.state.step, self.plan.steps)
 
 
 class _Window:
-    """Mean loss and speed since the last report; until then the losses stay on the device."""
+    """The losses since the last report, for their mean and the speed. They stay on the device until `summarise`."""
 
     def __init__(self):
         self.losses, self._tokens, self._start = [], 0.0, time.monotonic()
@@ -204,7 +209,7 @@ class _Window:
 
 
 def _prune(directory, state):
-    """Remove weights that the checkpoint just written no longer names."""
+    """Remove the weight files that are not listed in the checkpoint that was just written."""
     kept = {best_path(directory, step) for _, step in state.best}
     for path in (Path(directory) / "best").glob("step-*.npz"):
         if path not in kept:

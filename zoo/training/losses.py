@@ -9,20 +9,21 @@ from functools import partial
 import keras
 from keras import ops
 
-from zoo.precision import wide
-from zoo.recompute import after, vjp
-from zoo.registry import register
+from zoo.core.precision import wide
+from zoo.core.protocols import Loss
+from zoo.core.registry import register
+from zoo.gradients.recompute import after, vjp
 
 
 def smoothed_cross_entropy(labels, logits, smoothing):
-    """Loss of each position; `labels` (batch, time), `logits` (batch, time, vocabulary).
+    """The loss of each position; `labels` (batch, time), `logits` (batch, time, vocabulary).
 
-    With log p_v = z_v - logsumexp(z), the mixture below needs one reduction and no log-softmax::
+    With log p_v = z_v - logsumexp(z), no log-softmax over the vocabulary is needed::
 
         (1 - e) * -log p_y + e * mean_v(-log p_v) = logsumexp(z) - (1 - e) * z_y - e * mean_v(z_v)
     """
     logits = wide(logits)
-    # A one-hot product is fused by XLA, where a gather would leave a scatter in the gradient.
+    # XLA fuses the product with the one-hot labels; the gradient of a gather would be a scatter.
     hot = ops.one_hot(ops.cast(labels, "int32"), logits.shape[-1], dtype=logits.dtype)
     label_logits = ops.sum(logits * hot, axis=-1)
     loss = ops.logsumexp(logits, axis=-1) - (1.0 - smoothing) * label_logits
@@ -30,18 +31,18 @@ def smoothed_cross_entropy(labels, logits, smoothing):
 
 
 def chunked_cross_entropy(states, matrix, labels, weights, chunks, smoothing=0.0):
-    """sum_t(w_t * loss_t) / sum_t(w_t) of the logits `states matrix^T`, which never exist all at once.
+    """sum_t(w_t * loss_t) / sum_t(w_t) of the logits `states matrix^T`, without ever holding all logits at once.
 
-    The time is cut into `chunks` parts, one after the other; each makes its logits, its share of the loss and, before
-    it forgets them, its share of the gradients. So memory is `O(batch * time / chunks * vocabulary)`, and nothing is
-    computed twice. The time is padded to whole chunks. Equal to `SmoothedCrossEntropy` of `TokenEmbedding.logits`.
+    The time axis is padded to whole chunks and processed chunk by chunk: each chunk computes its logits, its part of
+    the loss and its part of the gradients, and then frees the logits. Memory is `O(batch * time / chunks *
+    vocabulary)`, and nothing is computed twice. The result equals `SmoothedCrossEntropy` of `TokenEmbedding.logits`.
 
     Args:
-        states: `(batch, time, units)`, what the decoder gives.
-        matrix: `(vocabulary, units)`.
+        states: `(batch, time, units)`, the decoder's outputs.
+        matrix: `(vocabulary, units)`, the output matrix.
         labels: `(batch, time)` integers.
-        weights: `(batch, time)`; where all are zero the loss is 0.
-        chunks: number of parts.
+        weights: `(batch, time)`; if all are zero, the loss is 0.
+        chunks: number of chunks.
         smoothing: as of `SmoothedCrossEntropy`.
 
     Reference: https://arxiv.org/abs/2001.04451, section 3 ("chunking").
@@ -63,7 +64,7 @@ def chunked_cross_entropy(states, matrix, labels, weights, chunks, smoothing=0.0
         total, to_states, to_matrix = 0.0, [], 0.0
         for index in range(chunks):
             part = states[:, index * length : (index + 1) * length]
-            if index:  # XLA would rather do all at the same time
+            if index:  # otherwise XLA may compute all chunks at the same time
                 (part,) = after([total, to_matrix], part)
             value, (found, share) = vjp(partial(loss_of, index), [part, matrix], ops.ones_like(scale))
             total, to_matrix = total + value, to_matrix + share
@@ -82,8 +83,8 @@ def chunked_cross_entropy(states, matrix, labels, weights, chunks, smoothing=0.0
 class SmoothedCrossEntropy(keras.losses.Loss):
     """sum_t(w_t * loss_t) / sum_t(w_t), the mean over real tokens of the smoothed cross entropy.
 
-    Shapes: labels (batch, time), logits (batch, time, vocabulary), weights (batch, time), which go
-    in as `sample_weight`. A batch whose weights are all zero has loss 0 and gradients 0.
+    Shapes: labels (batch, time), logits (batch, time, vocabulary), and as `sample_weight` the weights
+    (batch, time). A batch whose weights are all zero has loss 0 and gradients 0.
 
     Args:
         smoothing: e in [0, 1), the probability mass that is spread over the whole vocabulary.
@@ -117,14 +118,14 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
 @register
 class ChunkedCrossEntropy(keras.losses.Loss):
-    """`SmoothedCrossEntropy` of a `LanguageModel` or a `Transformer` whose logits never exist all at once.
+    """`SmoothedCrossEntropy` of a `LanguageModel` or a `Transformer`, without ever holding all logits at once.
 
-    A training step, of `make_steps` or of a model that was compiled with this loss, gives it the decoder's states and
-    the output matrix in place of logits, and `chunked_cross_entropy` makes of them the same number in less memory.
-    Validation still has its logits.
+    In a training step, of `make_steps` or of a model that was compiled with this loss, the model returns the decoder's
+    states and the output matrix instead of logits, and `chunked_cross_entropy` computes the same loss in less memory.
+    A validation still computes all logits.
 
     Args:
-        chunks: number of parts of the time.
+        chunks: number of chunks of the time axis.
         smoothing: as of `SmoothedCrossEntropy`.
 
     Raises:
@@ -139,8 +140,7 @@ class ChunkedCrossEntropy(keras.losses.Loss):
         1.609...
     """
 
-    of_states = True  # what the model returns in training: its states, and the matrix that makes logits of them
-    of_outputs = True
+    traits = Loss(of_outputs=True, of_states=True)
 
     def __init__(self, chunks, smoothing=0.0, name="loss"):
         super().__init__(name=name, reduction="sum")

@@ -1,7 +1,7 @@
-"""How good a model is while it trains: unsmoothed nll, perplexity, accuracy, all per token.
+"""The scores of a validation: negative log-likelihood (nll) without label smoothing, perplexity, accuracy, per token.
 
-Sums are returned instead of means, so that batches of different sizes add up exactly. Under
-`model.compile`, Keras' own metrics take the same weights through `weighted_metrics`.
+`token_sums` returns sums instead of means, so that batches of different sizes add up exactly. A compiled model gets the
+same weights for Keras' own metrics through `weighted_metrics`.
 """
 
 import math
@@ -16,15 +16,34 @@ def token_sums(labels, logits, weights):
 
     Shapes: labels and weights (batch, time), logits (batch, time, vocabulary).
     """
+    return ops.stack([ops.sum(part) for part in _weighted(labels, logits, weights)])
+
+
+def row_sums(labels, logits, weights):
+    """What `token_sums` sums, for each row of its own: (batch, 3)."""
+    return ops.stack([ops.sum(part, axis=-1) for part in _weighted(labels, logits, weights)], axis=-1)
+
+
+def _weighted(labels, logits, weights):
     logits, weights = ops.cast(logits, "float32"), ops.cast(weights, "float32")
     nll = smoothed_cross_entropy(labels, logits, 0.0)
     correct = ops.equal(ops.argmax(logits, axis=-1), ops.cast(labels, "int32"))
-    parts = (nll, ops.cast(correct, "float32"), ops.ones_like(nll))
-    # `where`, so that a non-finite value under a zero weight stays out of the sum.
-    return ops.stack([ops.sum(ops.where(weights > 0, weights * part, 0.0)) for part in parts])
+    # `where`, so that a value that is not finite does not reach the sum if its weight is zero.
+    for part in (nll, ops.cast(correct, "float32"), ops.ones_like(nll)):
+        yield ops.where(weights > 0, weights * part, 0.0)
 
 
-MONITORS = {"nll": lambda scores: scores["nll"], "accuracy": lambda scores: 1.0 - scores["accuracy"]}  # less is better
+def _comparable(loss):
+    """Infinity in place of NaN, which would compare as False with every number."""
+    return math.inf if math.isnan(loss) else loss
+
+
+# {name: function of the scores}; the model with the smaller result is better.
+MONITORS = {
+    "nll": lambda scores: _comparable(scores["nll"]),
+    "accuracy": lambda scores: _comparable(1.0 - scores["accuracy"]),
+    "wer": lambda scores: _comparable(scores["wer"]),  # `zoo.training.fit` is given a function that measures it
+}
 
 
 def summarise(nll, correct, tokens):

@@ -1,4 +1,4 @@
-"""What a training is to do (`TrainingPlan`), and how far it has come (`TrainingState`)."""
+"""The plan of a training (`TrainingPlan`) and its progress (`TrainingState`)."""
 
 import dataclasses
 
@@ -7,17 +7,18 @@ from zoo.training.metrics import MONITORS
 
 @dataclasses.dataclass(frozen=True)
 class TrainingPlan:
-    """How long to train and how often to look.
+    """How long to train, and how often to validate, save and report.
 
     Args:
-        steps: the number of updates in all.
-        validate_every: updates between two validations; the last step is validated as well. A validation ends an epoch
-            of the callbacks.
-        checkpoint_every: updates between two checkpoints, besides one at each validation.
-        patience: validations without a better score after which training stops; 0 never stops.
-        keep: how many of the best validated weights stay on the disk, to be averaged.
+        steps: the total number of updates.
+        validate_every: updates between two validations; there is also one after the last step. For callbacks, a
+            validation ends an epoch.
+        checkpoint_every: updates between two checkpoints; each validation also writes one.
+        patience: training stops after this number of validations without a better score; with 0 it never does.
+        keep: how many of the best validated weights are kept on the disk, for averaging.
         log_every: updates between two reports.
-        monitor: the score that decides which weights are better, "nll" or "accuracy".
+        monitor: the score that decides which weights are better: "nll", "accuracy", or "wer", where `fit` is given a
+            `score` that measures it.
 
     Raises:
         ValueError: a number is too small, or the monitor is unknown.
@@ -41,17 +42,17 @@ class TrainingPlan:
 
     @property
     def validations(self):
-        """How many validations there are, if nothing stops the training before its last step."""
+        """The number of validations of a training that is not stopped before its last step."""
         return -(-self.steps // self.validate_every)
 
 
 @dataclasses.dataclass
 class TrainingState:
-    """Where a training stands, besides the variables; JSON in the checkpoint.
+    """The progress of a training apart from the variables; it is stored as JSON in the checkpoint.
 
-    `best` lists (loss, step) of the weights kept on the disk, best first, the loss being the nll or the share of errors
-    as `TrainingPlan.monitor` says; `history` lists the validations; `losses` is the sum and the number of the training
-    losses since the last validation.
+    `best` lists `(loss, step)` of the weights that are kept on the disk, the best first; the loss is the nll or the
+    share of errors, depending on `TrainingPlan.monitor`. `history` lists the validations. `losses` is the sum and the
+    number of the training losses since the last validation.
     """
 
     step: int = 0
@@ -62,7 +63,7 @@ class TrainingState:
     losses: list = dataclasses.field(default_factory=lambda: [0.0, 0])
 
     def record(self, scores, plan):
-        """Enter a validation; True if the weights belong to the `plan.keep` best."""
+        """Add a validation; True if its weights are among the `plan.keep` best. A score of NaN is the worst of all."""
         self.history.append({"step": self.step, **scores})
         entry = [MONITORS[plan.monitor](scores), self.step]
         better = not self.best or entry[0] < self.best[0][0]
@@ -76,10 +77,10 @@ class TrainingState:
         return bool(self.history) and self.history[-1]["step"] == self.step
 
     def is_due(self, plan):
-        """Whether a validation comes before the next update."""
+        """Whether a validation is due before the next update."""
         return (self.step % plan.validate_every == 0 or self.step >= plan.steps) and self.step and not self.validated
 
     def stopped(self, plan):
-        """Whether the plan asks for no further update."""
+        """Whether the training ends here: after its last step, or because its patience is exhausted."""
         patience = plan.patience and self.since_best >= plan.patience
         return bool(patience) or self.step >= plan.steps

@@ -1,8 +1,8 @@
-"""Where a training tells how it goes: a CSV file, TensorBoard's event files, the terminal.
+"""The reports of a training: a CSV file, TensorBoard's event files, and the terminal.
 
 Each report is a `keras.callbacks.Callback` of `zoo.training.fit` (`zoo.training.callbacks` lists the calls and their
-logs). It is opened at the step from which the training continues, and forgets what an interrupted run had written
-beyond it.
+logs). It is opened at the step from which the training continues; entries of later steps, which an interrupted run
+wrote, are removed.
 """
 
 import csv
@@ -25,26 +25,27 @@ COLUMNS = (
     "valid_nll",
     "valid_perplexity",
     "valid_accuracy",
+    "valid_wer",
 )
-QUIET = 30.0  # seconds after which a terminal hears that something is still going on
+QUIET = 30.0  # seconds without output after which `Lines` says that the training is still running
 
 
 class Report(keras.callbacks.Callback):
-    """Turns the calls of a callback into `write(step, values)` for what is due, and `note(text)` for what is begun."""
+    """Translates the calls of a callback into `write(step, values)` for values, and `note(text)` for messages."""
 
     step = 0
 
     def open(self, step):
-        """Begin, behind what was written up to `step`."""
+        """Begin after the entries that were written up to `step`."""
 
     def write(self, step, values):
-        """Values of the training, or of a validation (`valid_...`)."""
+        """Report the values of a training window, or of a validation (`valid_...`)."""
 
     def note(self, text):
-        """What begins now and may take long."""
+        """Report that something begins which may take long."""
 
     def close(self):
-        """End, in any case; may be called twice."""
+        """End the report. It is always called, also after an error, and may be called twice."""
 
     def on_train_begin(self, logs=None):
         self.step = (logs or {}).get("step", 0)
@@ -68,7 +69,7 @@ class Report(keras.callbacks.Callback):
         self._note(logs)
 
     def on_epoch_end(self, epoch, logs=None):
-        names = ("nll", "perplexity", "accuracy")
+        names = ("nll", "perplexity", "accuracy", "wer")
         self.write(self.step, {f"valid_{name}": logs[f"val_{name}"] for name in names if f"val_{name}" in logs})
 
     def on_train_end(self, logs=None):
@@ -80,7 +81,7 @@ class Report(keras.callbacks.Callback):
 
 
 class CsvLog(Report):
-    """One row per report, flushed at once; columns that a report lacks stay empty."""
+    """One row for each report, flushed at once. Columns for which a report has no value stay empty."""
 
     def __init__(self, path):
         super().__init__()
@@ -109,7 +110,7 @@ class CsvLog(Report):
 
 
 def _rows_until(path, step):
-    """The rows of earlier steps; a last line that a kill cut short is dropped."""
+    """The rows up to `step`. An incomplete last line, which a killed process leaves, is dropped."""
     with open(path, newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     whole = (row for row in rows if None not in row.values() and row["step"].isdigit())
@@ -117,7 +118,7 @@ def _rows_until(path, step):
 
 
 class TensorBoardLog(Report):
-    """Scalars as TensorBoard's event files, without TensorFlow, which `keras.callbacks.TensorBoard` needs."""
+    """Writes scalars to TensorBoard's event files. Unlike `keras.callbacks.TensorBoard`, it needs no TensorFlow."""
 
     def __init__(self, directory):
         super().__init__()
@@ -132,7 +133,7 @@ class TensorBoardLog(Report):
         name = f"events.out.tfevents.{time.time_ns() // 1000:016d}.seqzoo"
         self._writer = RecordWriter(open(self._directory / name, "xb"))
         self._append(file_version="brain.Event:2")
-        # A start at a step makes TensorBoard drop later steps of earlier files.
+        # An event that marks a start at this step makes TensorBoard hide later steps of earlier files.
         self._append(step=step + 1, session_log=event_pb2.SessionLog(status=1))
 
     def write(self, step, values):
@@ -154,7 +155,7 @@ class TensorBoardLog(Report):
 
 
 class Lines(Report):
-    """Plain lines, for a file or a pipe; one at least every `quiet` seconds, so that nobody waits without a word."""
+    """Plain lines, for a file or a pipe. After `quiet` seconds without one, a line says that the training continues."""
 
     def __init__(self, total, stream=None, quiet=QUIET):
         super().__init__()
@@ -196,7 +197,7 @@ class Lines(Report):
 
 
 class Bar(Report):
-    """A progress bar, for a terminal."""
+    """A progress bar on a terminal."""
 
     def __init__(self, total):
         super().__init__()
@@ -238,7 +239,7 @@ class Bar(Report):
 
 
 def describe(values):
-    """One readable line of the values of a report."""
+    """The values of a report as one readable line."""
     formats = {"learning_rate": "{:.2e}", "tokens_per_second": "{:,.0f}"}
     names = {"learning_rate": "lr", "tokens_per_second": "tokens/s"}
     return "  ".join(
@@ -249,13 +250,13 @@ def describe(values):
 
 @contextmanager
 def open_reports(directory, total):
-    """The reports of a run directory and of the terminal; they are closed in any case."""
+    """The reports of a run directory and of the terminal. They are always closed, also after an error."""
     terminal = Bar if sys.stderr.isatty() else Lines
     reports = [CsvLog(Path(directory) / "metrics.csv"), terminal(total)]
     if importlib.util.find_spec("tensorboard"):
         reports.append(TensorBoardLog(Path(directory) / "tensorboard"))
     else:
-        print("no TensorBoard log: pip install tensorboard", file=sys.stderr)
+        print("no TensorBoard log is written: install it with pip install tensorboard", file=sys.stderr)
     with ExitStack() as stack:
         for report in reports:
             stack.callback(report.close)

@@ -8,20 +8,20 @@ import math
 import keras
 from keras import ops
 
-from zoo.registry import register
+from zoo.core.registry import register
 
 
 def _rise(step, warmup):
-    """The fraction of the peak during the warm-up, 1 after it; no warm-up means 1 throughout."""
+    """The fraction of the peak: it rises during the warm-up and is 1 afterwards. Without a warm-up it is always 1."""
     return ops.minimum(1.0, step / max(warmup, 1))
 
 
 class Warmup(keras.optimizers.schedules.LearningRateSchedule):
-    """lr(t) = peak * min(1, t / warmup) * fall(t); the plain class stays at its peak: fall(t) = 1.
+    """lr(t) = peak * min(1, t / warmup) * fall(t). In this base class fall(t) = 1, so the rate stays at its peak.
 
     Args:
         peak: the highest learning rate.
-        warmup: steps until the peak is reached; 0 starts there.
+        warmup: steps until the peak is reached; with 0 the first step has the peak.
     """
 
     def __init__(self, peak, warmup=0):
@@ -50,13 +50,13 @@ class ConstantRate(Warmup):
 class InverseSquareRoot(Warmup):
     """lr(t) = peak * min(t / warmup, sqrt(warmup / t)).
 
-    "Attention Is All You Need", equation 3, d^-0.5 * min(t^-0.5, t * warmup^-1.5), is this with
+    Equation 3 of "Attention Is All You Need", d^-0.5 * min(t^-0.5, t * warmup^-1.5), is this schedule with
     peak = (d * warmup)^-0.5: see `noam`.
     """
 
     @classmethod
     def noam(cls, units, warmup, scale=1.0):
-        """The paper's form for a model of `units` channels."""
+        """The schedule of the paper for a model of width `units`."""
         return cls(scale / math.sqrt(units * warmup), warmup)
 
     def fall(self, step):
@@ -65,7 +65,7 @@ class InverseSquareRoot(Warmup):
 
 
 def _progress(step, warmup, steps):
-    """0 at the end of the warm-up, 1 at `steps` and after."""
+    """The progress of the decay: 0 at the end of the warm-up, 1 at `steps` and afterwards."""
     return ops.clip((step - warmup) / (steps - warmup), 0.0, 1.0)
 
 
@@ -79,9 +79,12 @@ def _check_decay(warmup, steps, floor):
 
 @register
 class LinearDecay(Warmup):
-    """lr(t) = peak * (1 - (1 - floor) * u), u = (t - warmup) / (steps - warmup), after the rise.
+    """lr(t) = peak * (1 - (1 - floor) * u), u = (t - warmup) / (steps - warmup), after the warm-up.
 
-    Args: as of `Warmup`, and `steps`, where the fall ends at `floor * peak`.
+    Args:
+        peak, warmup: as of `Warmup`.
+        steps: the step at which the decay ends.
+        floor: the fraction of the peak that remains at the end.
     """
 
     def __init__(self, peak, warmup=0, steps=10_000, floor=0.0):

@@ -1,30 +1,34 @@
-"""What a training says before it is silent for long: the shapes that it compiles, and the memory that it expects."""
+"""Messages before the long pauses of a training: which batch shape is compiled, and how much memory is expected."""
 
 import sys
 import time
 
+from zoo.core.protocols import KnowsLongest, KnowsShapes
 from zoo.training.steps.inputs import model_inputs, shape_of
 
 
 class Shapes:
-    """The batch shapes of one training, each of which has a program of its own.
+    """The batch shapes of a training. For each of them a program is compiled.
 
     Args:
         steps: the compiled steps, see `zoo.training.make_steps`.
-        train: the training batches; `shapes` (all of them) and `longest()` (a batch of the longest) are used if there.
+        train: the training batches. What they know is used: all shapes (`zoo.core.protocols.KnowsShapes`), and a batch
+            of the longest shape (`KnowsLongest`).
     """
 
     def __init__(self, steps, train):
         self._steps, self._train = steps, train
-        self._total = len(train.shapes) if hasattr(train, "shapes") else None
+        self._total = len(train.shapes) if isinstance(train, KnowsShapes) else None
         self._seen, self._programs, self._current = {}, set(), None
 
     def describe(self):
-        """One sentence about the longest batch and the memory that its step needs."""
-        if not hasattr(self._train, "longest"):
-            return "the first step of each batch shape is compiled first"
+        """A message about the longest batch and the memory that its step needs."""
+        if not isinstance(self._train, KnowsLongest):
+            return "before the first step of each batch shape its program is compiled"
         batch = self._train.longest()
-        shapes = f"{self._total} batch shapes, the longest" if self._total > 1 else "one batch shape,"
+        shapes = {None: "the longest batch shape,", 1: "one batch shape,"}.get(
+            self._total, f"{self._total} batch shapes, the longest"
+        )
         memory = self._steps.expected_memory(batch)
         return f"{shapes} {spelt(batch)}; {described(memory)}"
 
@@ -32,7 +36,8 @@ class Shapes:
         """{"message": ..} if a program has to be compiled for this batch, else {}.
 
         Args:
-            what: what is compiled, such as "the validation of "; nothing for the training step.
+            batch: the batch of the next step.
+            what: "the validation of " for a validation step, "" for a training step.
         """
         shape, program = (what, shape_of(batch)), (what, self._steps.program_key(batch))
         if program in self._programs:
@@ -45,7 +50,7 @@ class Shapes:
         return {"message": f"compiling {what}shape {number}{total}: {spelt(batch)}{again}"}
 
     def compiled(self, loss):
-        """{"message": ..} of the first step of the shape announced last; waits until the step is done."""
+        """{"message": ..} about the first step of the shape that was announced last. Waits until the step is done."""
         number, start = self._current
         value = float(loss)
         took = f"first step of shape {number} after {time.monotonic() - start:.1f} s, loss {value:.4f}"
@@ -53,14 +58,14 @@ class Shapes:
 
 
 def spelt(batch):
-    """The two-dimensional inputs of a batch, such as "source_ids 64 x 60"."""
+    """The shapes of a batch's inputs of two or more dimensions, such as "source_ids 64 x 60"."""
     return ", ".join(
         f"{name} {' x '.join(map(str, value.shape))}" for name, value in model_inputs(batch).items() if value.ndim > 1
     )
 
 
 def described(memory):
-    """One phrase of what `expected_memory` gives."""
+    """The result of `expected_memory` as a phrase."""
     parts = ", ".join(f"{name} {in_words(size)}" for name, size in memory.items())
     held = resident()
     beside = f" beside the {in_words(held)} that the process holds already" if held else ""
@@ -68,12 +73,12 @@ def described(memory):
 
 
 def in_words(size):
-    """A number of bytes for a reader: "1.9 GB", "350 MB"."""
+    """A number of bytes as text, such as "1.9 GB" or "350 MB"."""
     return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB" if size >= 1e6 else f"{size / 1e3:.0f} kB"
 
 
 def peak():
-    """The most bytes of memory that this process has held so far; 0 where the system does not say."""
+    """The largest memory of this process so far, in bytes; 0 if the operating system does not tell it."""
     try:
         import resource
     except ImportError:  # not a POSIX system
@@ -83,7 +88,7 @@ def peak():
 
 
 def resident():
-    """The bytes of memory that this process holds now; 0 where the system does not say."""
+    """The memory of this process now, in bytes; 0 if the operating system does not tell it."""
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             pages = int(file.read().split()[1])

@@ -1,12 +1,14 @@
 """The compiled steps of a training, one file for each backend.
 
-`make` chooses the backend, and `inputs` is what both backends share. `rows` is the optimizer of large tables, which
-updates the rows that a step has read. `spans` compiles steps again where the windows of adaptive spans have changed.
+`make` chooses the backend, and `inputs` holds what both backends share. `rates` has learning rates of single weights.
+`rows` is an optimizer for large tables, which updates only the rows that a step has read. `spans` compiles the steps
+again when the windows of adaptive spans have changed. `memory` estimates the memory of a step.
 """
 
 from zoo.training.steps.inputs import model_inputs
 from zoo.training.steps.make import make_steps
+from zoo.training.steps.rates import FactorAdam
 from zoo.training.steps.rows import RowAdam
 from zoo.training.steps.spans import SpanSteps
 
-__all__ = ["RowAdam", "SpanSteps", "make_steps", "model_inputs"]
+__all__ = ["FactorAdam", "RowAdam", "SpanSteps", "make_steps", "model_inputs"]

@@ -1,9 +1,10 @@
-"""The compiled steps on JAX: pure functions of an explicit state that stays on the device."""
+"""The compiled steps on JAX: pure functions of an explicit state, which stays on the device."""
 
 import jax
 import jax.numpy as jnp
 
-from zoo.rows import Taps, tapping
+from zoo.core.protocols import Weight
+from zoo.gradients.rows import Taps, tapping
 from zoo.training.metrics import token_sums
 from zoo.training.steps.inputs import call_settings, model_inputs, shape_of
 from zoo.training.steps.memory import held, most_held, of_jaxpr
@@ -13,8 +14,9 @@ from zoo.training.steps.rows import RowAdam, row_gradients
 class JaxSteps:
     """See `zoo.training.make_steps`.
 
-    The state is (trainable, non-trainable, optimizer) values. Its buffers are donated from step to
-    step; what goes to and from the Keras variables is copied, so that those stay readable.
+    The state is a tuple of the values of trainable, non-trainable and optimizer variables. Each step reuses the buffers
+    of the state before it (they are "donated"). Values are copied to and from the Keras variables, so that these stay
+    readable.
     """
 
     def __init__(self, model, optimizer, loss):
@@ -25,7 +27,7 @@ class JaxSteps:
             optimizer.variables,
         )
 
-        tables = [variable for variable in model.trainable_variables if getattr(variable, "row_updates", False)]
+        tables = [variable for variable in model.trainable_variables if Weight.of(variable).row_updates]
         by_rows = bool(tables) and isinstance(optimizer, RowAdam)
 
         def compute_loss(trainable, zeros, fixed, batch):
@@ -72,10 +74,10 @@ class JaxSteps:
         return self._evaluate(trainable, fixed, batch)
 
     def expected_memory(self, batch):
-        """Traces the step, which a training of this batch does anyway."""
+        """See `make_steps`. This traces the step, which a training step of this batch does anyway."""
         found = most_held(of_jaxpr(self._train.trace(self._state, batch).jaxpr.jaxpr))
         own = held(self.model, self.optimizer)
-        # The state on the device is a copy of the variables.
+        # Weights and optimizer count twice: the state on the device is a copy of the variables.
         return {name: 2 * size for name, size in own.items()} | {"activations and gradients": found}
 
     def program_key(self, batch):
@@ -89,7 +91,7 @@ class JaxSteps:
         return float(self.optimizer.learning_rate)
 
     def sync(self):
-        """The variables then are the state, until the next step: what one assigns to them counts."""
+        """Copy the state to the variables. Values assigned to them from now on are read back at the next step."""
         if self._synced:
             return
         for variables, values in zip(self._variables, self._state, strict=True):

@@ -1,8 +1,8 @@
-"""One compiled training step and one compiled validation step, on the backend in use.
+"""One compiled training step and one compiled validation step, on the current backend.
 
-Keras' `train_on_batch` would serve on TensorFlow; on JAX it copies the whole state in and out of
-the variables and waits for the loss at every call. Both backends here leave the loss on the device
-until somebody asks for it, and compile one program per batch shape.
+Keras' `train_on_batch` is not used because, on JAX, each call copies the whole state to and from the variables and
+waits for the loss. On both backends the steps here leave the loss on the device until it is read, and compile one
+program for each batch shape.
 """
 
 import keras
@@ -12,27 +12,22 @@ def make_steps(model, optimizer, loss):
     """The compiled steps of a model.
 
     Args:
-        model: a built Keras model, called as `model(inputs, training=)` -> logits, where inputs are
-            all entries of a batch but `labels` and `weights`. Losses that its layers add count too.
-        optimizer: a Keras optimizer (one that scales losses, for float16, is not supported).
-        loss: called as `loss(labels, logits, sample_weight=weights)` -> scalar; one that is marked `of_states`
-            (`ChunkedCrossEntropy`) has the model called with `states=True`.
+        model: a built Keras model. `model(inputs, training=)` returns logits; inputs are all entries of a batch but
+            `labels` and `weights`. Losses that its layers add are included.
+        optimizer: a Keras optimizer, but not a `LossScaleOptimizer`.
+        loss: `loss(labels, logits, sample_weight=weights)` returns a scalar. If it declares `of_states`
+            (`ChunkedCrossEntropy`), training steps call the model with `states=True`.
 
-    Returns: an object with
-
-    * `train(batch) -> loss`: one update; the loss is a scalar on the device,
-    * `evaluate(batch) -> sums`: `zoo.training.metrics.token_sums` on the device, without dropout,
-    * `learning_rate() -> float`: of the coming update,
-    * `sync()`: bring the variables of model and optimizer up to date, before one reads them,
-    * `reload()`: the same in the other direction, after one assigned to them,
-    * `expected_memory(batch)`: an estimate of what a step holds, bytes by name,
-    * `program_key(batch)`: what the training program of this batch is compiled for,
-    * `num_programs`: how many training programs have been compiled,
-    * `model`, `optimizer`: what was given.
+    Returns: `zoo.core.protocols.CompiledSteps`; its `model` and `optimizer` are the arguments.
 
     Raises:
-        ValueError: the backend is neither TensorFlow nor JAX.
+        ValueError: the backend is neither TensorFlow nor JAX, or the optimizer scales losses.
     """
+    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+        raise ValueError(
+            "make_steps does not scale losses, and a LossScaleOptimizer would divide gradients by a scale that they do "
+            "not have. Give the inner optimizer, and train in float32 or with the policy mixed_bfloat16."
+        )
     optimizer.build(model.trainable_variables)
     if keras.backend.backend() == "tensorflow":
         from zoo.training.steps.tensorflow import TensorFlowSteps

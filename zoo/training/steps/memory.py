@@ -1,16 +1,15 @@
-"""What a training step needs of memory, estimated before it is compiled.
+"""An estimate of the memory of a training step, made before the step is compiled.
 
-Weights and optimizer are counted. What lies between the inputs of a step and its new weights is found by walking
-through the traced step in its order: a result takes its bytes from the operation that makes it to the last one that
-reads it, and the most that is held at one time counts. XLA keeps less, where it computes a result inside the operation
-that reads it, and more, where it does several things at once; compilation itself, and what the process held before,
-come on top.
+The weights and the state of the optimizer are counted. For activations and gradients, the operations of the traced step
+are visited in order: the result of an operation occupies its bytes until the last operation that reads it, and the
+estimate is the largest sum of all results at one time. XLA uses less where it fuses operations, and more where it runs
+several at once. The memory of the compilation, and what the process held before, are not included.
 """
 
 from dataclasses import dataclass
 
 CALLS = ("closed_call", "core_call", "custom_jvp_call", "custom_vjp_call", "checkpoint", "jit", "pjit", "remat2")
-BODIES = ("body", "then_branch", "else_branch", "f")  # attributes of a TensorFlow operation that name functions
+BODIES = ("body", "then_branch", "else_branch", "f")  # attributes of a TensorFlow operation that are functions
 
 
 @dataclass(frozen=True)
@@ -18,9 +17,9 @@ class Operation:
     """One operation of a traced step.
 
     Args:
-        reads: the keys of what it reads.
-        makes: {key: bytes} of its results.
-        inside: the most bytes that it holds within itself, as a loop does.
+        reads: the keys of the results that it reads.
+        makes: {key: bytes} of its own results.
+        inside: the most bytes that the operations inside it hold at one time, as in the body of a loop.
     """
 
     reads: tuple
@@ -29,7 +28,7 @@ class Operation:
 
 
 def most_held(operations):
-    """The most bytes that the results of a list of `Operation`s take at one time."""
+    """The largest number of bytes that the results of a list of `Operation`s occupy at one time."""
     operations = list(operations)
     last = {key: place for place, operation in enumerate(operations) for key in (*operation.makes, *operation.reads)}
     released, now, most = {}, 0, 0
@@ -43,7 +42,7 @@ def most_held(operations):
 
 
 def held(model, optimizer):
-    """{"weights", "optimizer"} in bytes: what every step holds, whatever the batch."""
+    """{"weights", "optimizer"} in bytes: the memory of every step that does not depend on the batch."""
     return {
         "weights": sum(map(size_of, model.variables)),
         "optimizer": sum(map(size_of, optimizer.variables)),
@@ -51,7 +50,7 @@ def held(model, optimizer):
 
 
 def size_of(array):
-    """The bytes of what has a shape and a dtype; an unknown length counts as one."""
+    """The bytes of an object with a shape and a dtype. An unknown length counts as one."""
     count = 1
     for length in array.shape:
         count *= length or 1
@@ -61,14 +60,14 @@ def size_of(array):
 
 
 def of_jaxpr(jaxpr):
-    """The `Operation`s of a jaxpr, those of the functions that it calls among them."""
+    """The `Operation`s of a jaxpr, including those of the functions that it calls."""
     found = []
     _walk(jaxpr, {}, (), found)
     return found
 
 
 def _walk(jaxpr, names, scope, found):
-    """Append what a jaxpr does to `found`; returns the keys of its results, None of those that are literals."""
+    """Append the operations of a jaxpr to `found`; returns the keys of its results, with None for literals."""
 
     def key(variable):
         literal = hasattr(variable, "val")
@@ -102,7 +101,8 @@ def of_graph(graph, trips=1):
     """The `Operation`s of a TensorFlow graph.
 
     Args:
-        trips: how often the body of a loop runs, for what it puts into lists.
+        graph: a `tf.Graph`.
+        trips: how often the body of a loop runs. Each run appends to the lists of the loop.
     """
     found = []
     for operation in graph.get_operations():
@@ -121,6 +121,6 @@ def of_graph(graph, trips=1):
 
 
 def _bytes(tensor):
-    """Of a tensor of numbers; the contents of lists are counted where they are put there, variables as weights."""
+    """The bytes of a tensor of numbers. Lists are counted by what is appended to them, variables as weights: 0 here."""
     known = tensor.shape.rank is not None and tensor.dtype.name not in ("resource", "variant", "string")
     return size_of(tensor) if known else 0

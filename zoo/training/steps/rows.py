@@ -1,13 +1,16 @@
-"""Adam that updates, of a large table, the rows that a step has read, and touches no other."""
+"""An Adam that updates only those rows of a large table that a step has read."""
 
 import keras
 from keras import ops
 
-from zoo.registry import register
+from zoo.core.protocols import Weight
+from zoo.core.registry import register
+from zoo.training.steps.rates import RateFactors
 
 
 class RowGradient:
-    """The gradient of a table in factors: `dV[i] = sum of weights[t, j] * upstream[t] over indices[t, j] = i`.
+    """The gradient of a table as factors: `dV[i]` is the sum of `weights[t, j] * upstream[t]` over all `t, j` with
+    `indices[t, j] = i`.
 
     Args:
         indices, weights: `(positions, rows)`.
@@ -18,13 +21,13 @@ class RowGradient:
         self.indices, self.weights, self.upstream = indices, weights, upstream
 
     def pairs(self):
-        """`(slots (n,), gradients (n, units))`, a slot as often as it was read."""
+        """`(slots (n,), gradients (n, units))`; the number of a row occurs as often as the row was read."""
         rows = self.weights[..., None] * self.upstream[..., None, :]
         return ops.reshape(self.indices, (-1,)), ops.reshape(rows, (-1, rows.shape[-1]))
 
 
 def row_gradients(variables, gradients, tables, indices, weights, upstream):
-    """The gradients of all variables, where those of tables that a pass has tapped (`zoo.rows`) are `RowGradient`s."""
+    """The gradients of all variables; those of tables that were tapped (`zoo.gradients.rows`) are `RowGradient`s."""
     found = {}
     for table, *factors in zip(tables, indices, weights, upstream, strict=True):
         found.setdefault(id(table), []).append(factors)
@@ -36,7 +39,7 @@ def row_gradients(variables, gradients, tables, indices, weights, upstream):
 
 
 def pairs_of(gradient):
-    """Of a `RowGradient` or of TensorFlow's `IndexedSlices`."""
+    """`(slots, gradients)` of a `RowGradient` or of TensorFlow's `IndexedSlices`."""
     if isinstance(gradient, RowGradient):
         return gradient.pairs()
     return gradient.indices, gradient.values
@@ -47,7 +50,7 @@ def is_rows(gradient):
 
 
 def summed(slots, gradients):
-    """`(slots, gradients)` sorted by slot, where each copy of a slot has the sum of all its gradients."""
+    """`(slots, gradients)` sorted by slot; every occurrence of a slot has the sum of all gradients of this slot."""
     order = ops.argsort(slots)
     slots, gradients = ops.take(slots, order), ops.take(gradients, order, axis=0)
     new = ops.concatenate([ops.zeros((1,), "int32"), ops.cast(slots[1:] != slots[:-1], "int32")])
@@ -57,7 +60,7 @@ def summed(slots, gradients):
 
 
 def write_rows(variable, slots, rows):
-    """Set these rows in place; copies of a slot have equal rows."""
+    """Set rows of a variable in place. A slot may occur several times, with equal rows."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 
@@ -67,21 +70,21 @@ def write_rows(variable, slots, rows):
 
 
 @register
-class RowAdam(keras.optimizers.Adam):
-    """Adam, and for tables marked `row_updates` its lazy form, `row_learning_rate` apart from the schedule.
+class RowAdam(RateFactors, keras.optimizers.Adam):
+    """Adam; for variables that declare `row_updates` (tables) lazy Adam, with the constant rate `row_learning_rate`.
 
     For a row `i` that the step has read, with its gradient `g`: `m_i <- b1 m_i + (1 - b1) g`, `v_i <- b2 v_i + (1 - b2)
-    g^2`, `V_i <- V_i - rate sqrt(1 - b2^t) / (1 - b1^t) m_i / (sqrt(v_i) + eps)`. Rows that were not read stay as they
-    are: no momentum moves them and no weight decay shrinks them, where Adam would touch all. Time and memory of an
-    update grow with the rows read and not with the table; the state does (`m` and `v`). Where the gradient is as large
-    as the table, as `model.fit` gives it on JAX, the rows whose gradient is not zero move, in time and memory of the
-    whole table; a row that padding alone has read then keeps still.
+    g^2`, `V_i <- V_i - rate sqrt(1 - b2^t) / (1 - b1^t) m_i / (sqrt(v_i) + eps)`. Rows that were not read do not
+    change: neither momentum nor weight decay applies to them, unlike in Adam. Time and memory of an update are
+    proportional to the number of rows read, not to the size of the table; the state (`m` and `v`) is as large as the
+    table. `model.fit` on JAX computes a dense gradient of the table: then the rows whose gradient is not zero are
+    updated, at a cost proportional to the whole table, and a row that only padding has read does not change.
 
-    Clipping: the norm of the other variables' gradients alone counts; a table's rows are not clipped.
+    Clipping by the global norm includes only the gradients of the other variables; rows of a table are not clipped.
 
     Args:
-        learning_rate: of all other variables, a number or a schedule.
-        row_learning_rate: of the tables; the paper's is constant, 1e-3, four times that of the keys.
+        learning_rate: the rate of all other variables, a number or a schedule.
+        row_learning_rate: the rate of the tables. The paper's is constant, 1e-3, four times that of the keys.
         **kwargs: as of `keras.optimizers.Adam`.
 
     Raises:
@@ -106,7 +109,7 @@ class RowAdam(keras.optimizers.Adam):
         if not self.built:
             self.build(variables)
         tables = [
-            grad is not None and getattr(variable, "row_updates", False)
+            grad is not None and Weight.of(variable).row_updates
             for grad, variable in zip(grads, variables, strict=True)
         ]
         for grad, variable, table in zip(grads, variables, tables, strict=True):
@@ -120,14 +123,16 @@ class RowAdam(keras.optimizers.Adam):
     def _update_rows(self, table, slots, gradients):
         variables = self._state_of(table)
         before = [_read(variable, slots) for variable in variables]
-        for variable, rows in zip(variables, self._updated(*before, gradients), strict=True):
+        rate = self.row_learning_rate * self.factor(table)
+        for variable, rows in zip(variables, self._updated(*before, gradients, rate), strict=True):
             write_rows(variable, slots, rows)
 
     def _update_whole(self, table, gradient):
-        """The same of a gradient as large as the table: the rows that were read are those where it is not zero."""
+        """The same for a dense gradient: the rows that were read are those whose gradient is not zero."""
         variables, read = self._state_of(table), ops.any(gradient != 0, axis=-1, keepdims=True)
         before = [ops.convert_to_tensor(variable) for variable in variables]
-        for variable, old, new in zip(variables, before, self._updated(*before, gradient), strict=True):
+        rate = self.row_learning_rate * self.factor(table)
+        for variable, old, new in zip(variables, before, self._updated(*before, gradient, rate), strict=True):
             variable.assign(ops.where(read, new, old))
 
     def _state_of(self, table):
@@ -135,10 +140,10 @@ class RowAdam(keras.optimizers.Adam):
         index = self._get_variable_index(table)
         return self._momentums[index], self._velocities[index], table
 
-    def _updated(self, m, v, rows, gradients):
-        """What Adam makes of rows of `m`, `v` and the table."""
+    def _updated(self, m, v, rows, gradients, rate):
+        """The rows of `m`, `v` and the table after a step of Adam."""
         step = ops.cast(self.iterations + 1, "float32")
-        rate = self.row_learning_rate * ops.sqrt(1 - self.beta_2**step) / (1 - self.beta_1**step)
+        rate = rate * ops.sqrt(1 - self.beta_2**step) / (1 - self.beta_1**step)
         m = self.beta_1 * m + (1 - self.beta_1) * gradients
         v = self.beta_2 * v + (1 - self.beta_2) * ops.square(gradients)
         return m, v, rows - rate * m / (ops.sqrt(v) + self.epsilon)
@@ -148,12 +153,12 @@ class RowAdam(keras.optimizers.Adam):
 
 
 def _whole(gradient):
-    """Of TensorFlow's `IndexedSlices`, which Adam would square row by row, the sum of the copies of each row."""
+    """A gradient as a dense tensor. Adam would square each occurrence of a row in `IndexedSlices`, not their sum."""
     return ops.convert_to_tensor(gradient) if type(gradient).__name__ == "IndexedSlices" else gradient
 
 
 def _read(variable, slots):
-    """Some rows: on TensorFlow without reading the whole variable first."""
+    """Some rows of a variable; on TensorFlow without reading the whole variable first."""
     if keras.backend.backend() == "tensorflow":
         import tensorflow as tf
 

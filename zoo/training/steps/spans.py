@@ -1,25 +1,26 @@
-"""Training steps that compute no more of an adaptive span than its heads use."""
+"""Training steps whose cost follows the learned spans of adaptive-span attention."""
 
+from zoo.core.protocols import Attention, declaring
 from zoo.training.steps.make import make_steps
 
 
 def spans_of(model):
     """The layers of a model whose span is learned (`zoo.attention.AdaptiveSpanAttention`)."""
-    return [layer for layer in model._flatten_layers() if hasattr(layer, "trim")]
+    return [layer for layer in declaring(model, Attention) if layer.traits.trims]
 
 
 class SpanSteps:
-    """What `make_steps` gives, whose programs are traced again where the rounded span of a layer has changed.
+    """The steps of `make_steps`, compiled again whenever the window of a layer with a learned span changes.
 
-    After every `every` updates each span layer's window becomes its reach and `slack`, rounded up to `multiple`.
-    Between two such looks spans may grow by the slack without being cut. A program is compiled per set of windows and
-    batch shape, so `multiple` bounds their number.
+    After every `every` updates, the window of each such layer is set to its current span plus `slack`, rounded up to a
+    multiple of `multiple`. Until the next adjustment a span may grow by the slack without being cut off. A program is
+    compiled for each combination of windows and batch shape, so `multiple` bounds the number of programs.
 
     Args:
         model, optimizer, loss: as of `make_steps`.
-        every: updates between two looks at the spans.
-        multiple: what windows are rounded up to; the authors' is 64.
-        slack: positions.
+        every: updates between two adjustments of the windows.
+        multiple: the windows are multiples of this number; the authors' is 64.
+        slack: positions that are added to a span.
 
     Raises:
         ValueError: the model has no adaptive span, or a number is not positive.
@@ -57,7 +58,7 @@ class SpanSteps:
 
     @property
     def windows(self):
-        """How far back each layer reads at present."""
+        """How many positions back each layer reads at present."""
         return [layer.width for layer in self._layers]
 
     def _trim(self):
@@ -89,7 +90,7 @@ class SpanSteps:
         self._steps.sync()
 
     def reload(self):
-        """As of `make_steps`; the spans, too, may be others now."""
+        """See `make_steps`. The spans may have changed, too, so the windows are adjusted."""
         if self._trim():
             self._retrace()
         else:

@@ -1,7 +1,8 @@
-"""The compiled steps on TensorFlow: two `tf.function`s under XLA, state in the variables."""
+"""The compiled steps on TensorFlow: two `tf.function`s under XLA, whose state is in the variables."""
 
 import tensorflow as tf
 
+from zoo.core.protocols import Weight
 from zoo.training.metrics import token_sums
 from zoo.training.steps.inputs import call_settings, model_inputs, shape_of
 from zoo.training.steps.memory import held, most_held, of_graph
@@ -9,20 +10,20 @@ from zoo.training.steps.rows import RowAdam
 
 
 def whole(gradient, variable, optimizer):
-    """The gradient as a tensor, unless the optimizer updates the variable by rows.
+    """The gradient as a dense tensor, unless the optimizer updates the variable by rows.
 
-    Of a gather it is a list of rows, in which a token that occurs twice stands twice; Keras' Adam would square each of
-    the two, where the square of their sum is meant.
+    The gradient of a gather is a list of rows, in which a token that occurs twice has two entries. Keras' Adam would
+    square each entry, but the square of their sum is needed.
     """
-    by_rows = isinstance(optimizer, RowAdam) and getattr(variable, "row_updates", False)
+    by_rows = isinstance(optimizer, RowAdam) and Weight.of(variable).row_updates
     return gradient if by_rows or not isinstance(gradient, tf.IndexedSlices) else tf.convert_to_tensor(gradient)
 
 
 class TensorFlowSteps:
     """See `zoo.training.make_steps`.
 
-    A function is traced anew for each batch shape, because XLA wants to know the number of rounds
-    of a recurrent loop; with a bounded number of bucket shapes that is a bounded cost.
+    A function is traced again for each batch shape, because XLA must know how often a recurrent loop runs. The batches
+    have a bounded number of shapes, so this cost is bounded.
     """
 
     def __init__(self, model, optimizer, loss):
@@ -51,7 +52,7 @@ class TensorFlowSteps:
         return float(self.optimizer.learning_rate)
 
     def expected_memory(self, batch):
-        """Traces the step, which a training of this batch does anyway."""
+        """See `make_steps`. This traces the step, which a training step of this batch does anyway."""
         graph = self.train.get_concrete_function(batch).graph
         longest = max(length for array in batch.values() for length in array.shape[1:])
         found = most_held(of_graph(graph, trips=longest))

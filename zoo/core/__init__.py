@@ -1,0 +1,1 @@
+"""What every other room of the zoo may use: it knows none of them."""

@@ -1,0 +1,68 @@
+"""When the classes of the zoo arrive in Keras' registry: with Keras itself, and not before.
+
+To import Keras takes seconds, and a command that is used wrongly should say so at once. So `import zoo` imports no
+framework. It leaves a finder on `sys.meta_path` instead, which finds nothing of its own: the first import of Keras, or
+of a part of `zoo` that uses it, is followed by the import of all rooms that have registered classes, and of the layers
+that installed packages bring. From then on, and whatever came first, `keras.models.load_model` knows them all.
+"""
+
+import importlib
+import importlib.abc
+import importlib.util
+import sys
+import warnings
+
+from zoo.core.occupants import bring
+
+# The rooms with registered classes.
+ROOMS = ("attention", "blocks", "depth", "embeddings", "feedforward", "models", "recurrent", "training")
+# Parts of zoo that do without it, or import it when they must.
+WITHOUT_KERAS = ("core.occupants", "core.protocols", "data", "recipes", "scores", "settings", "tasks", "text")
+
+
+def expect_keras():
+    """Import the rooms after the next import of Keras; at once if it is there already."""
+    if "keras" in sys.modules:
+        _import_rooms()
+    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+def _import_rooms():
+    for room in ROOMS:
+        importlib.import_module(f"zoo.{room}")
+    try:
+        bring()
+    except ValueError as error:  # somebody else's package must not keep Keras from being imported
+        warnings.warn(str(error), stacklevel=2)
+
+
+def _needs_keras(name):
+    package, _, rest = name.partition(".")
+    return name == "keras" or (package == "zoo" and not {rest, rest.split(".")[0]} & set(WITHOUT_KERAS))
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Notices the first import that needs Keras, lets other finders find it, and has the rooms imported after it."""
+
+    def find_spec(self, name, path=None, target=None):
+        if not _needs_keras(name):
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is None or spec.loader is None:
+            sys.meta_path.insert(0, self)
+            return spec
+        execute = spec.loader.exec_module
+
+        def execute_and_import_rooms(module):
+            spec.loader.exec_module = execute
+            try:
+                execute(module)
+            except BaseException:  # such as a backend that is not installed: the next attempt begins anew
+                sys.meta_path.insert(0, self)
+                raise
+            _import_rooms()
+
+        spec.loader.exec_module = execute_and_import_rooms
+        return spec

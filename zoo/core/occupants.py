@@ -1,0 +1,195 @@
+"""Layers of one's own in the slots: registered by a decorator, and brought by a module or by an installed package.
+
+    @zoo.register("attention", name="mine")
+    class MyAttention(keras.layers.Layer): ...
+
+A recipe names it then as it names the zoo's own (`attention.layer = "mine"`). This file imports no framework, so that
+recipes can be read without one; `docs/own-layers.md` says what a layer must do.
+"""
+
+import contextlib
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import os
+import re
+import sys
+
+from zoo.core import protocols
+
+GROUP = "seqzoo.layers"  # of entry points, whose values are modules
+SLOTS = {
+    "attention": protocols.Attention,
+    "feedforward": protocols.FeedForward,
+    "block": protocols.Block,
+    "depth": protocols.Depth,
+    "positions": protocols.Positions,
+    "embedding": protocols.Embedding,
+}
+# The names that recipes give to the zoo's own layers; a test compares them with what recipes know.
+TAKEN = {
+    "attention": "none additive dot multi_head lsh adaptive_span multi_linear".split(),
+    "feedforward": "none dense chunked product_key".split(),
+    "block": "post_norm pre_norm macaron star".split(),
+    "depth": "none stack reversible universal star depth_adaptive".split(),
+    "positions": "none sinusoidal learned axial convolutional concatenated".split(),
+    "embedding": "none tokens spelled sentences".split(),
+}
+# The constructor's arguments that a recipe, or the layer around, fills by itself; all others are settings of its own.
+SHARED = "units num_heads dropout seed hidden_units activation context num_layers".split()
+PARTS = "vocab_size attention feedforward cross_attention blocks".split()
+# What is always given to `call` by name, and what only where the traits say so.
+CALLED_WITH = {
+    "attention": (("value_mask", "causal", "training"), {"crosses": ("value",), "steps": ("cache",)}),
+    "feedforward": (("training",), {"uses_mask": ("mask",)}),
+    "block": (("mask", "memory", "memory_mask", "causal", "training"), {}),
+    "depth": (("mask", "memory", "memory_mask", "causal", "training"), {"summarises": ("summary",)}),
+    "positions": (("mask",), {}),
+    "embedding": (("training",), {"gathers": ("mask",)}),
+}
+
+_occupants = {slot: {} for slot in SLOTS}  # as Keras' own registry, it lives as long as the process
+
+
+def register(slot, name):
+    """A decorator that puts a Keras layer into a slot, and into Keras' registry as `PACKAGE>ClassName`.
+
+    `PACKAGE` is the first part of the class's module, unless Keras knows the class already.
+
+    Args:
+        slot: one of `SLOTS`.
+        name: what recipes call it: small letters, digits and underscores.
+
+    Raises:
+        ValueError: an unknown slot, a name that is taken, or a class that cannot stand in the slot: the message names
+            everything that can be told without making a layer; `python -m zoo.check` tells the rest.
+    """
+    if slot not in SLOTS:
+        raise ValueError(f"Unknown slot: expected one of {list(SLOTS)}, received {slot!r}.")
+    if not isinstance(name, str) or not re.fullmatch("[a-z][a-z0-9_]*", name):
+        raise ValueError(
+            f"Recipes call a layer by small letters, digits and underscores, such as 'linear'. Received: name={name!r}."
+        )
+
+    def put(cls):
+        wrong = problems(slot, cls)
+        if wrong:
+            raise ValueError(
+                f"{cls.__module__}.{cls.__qualname__} cannot stand in the slot {slot!r}: {'; '.join(wrong)}. "
+                "docs/own-layers.md has a template, and `python -m zoo.check MODULE.CLASS` checks the rest."
+            )
+        holder = _occupants[slot].get(name)
+        if name in TAKEN[slot] or (holder is not None and full_name(holder) != full_name(cls)):
+            whose = f"of {full_name(holder)}" if holder is not None else "of a layer of the zoo"
+            raise ValueError(
+                f"{full_name(cls)} cannot be called {name!r} in the slot {slot!r}: that is the name {whose}. Choose "
+                f"another; taken are {sorted({*TAKEN[slot], *_occupants[slot]})}."
+            )
+        from zoo.core.registry import register_as
+
+        register_as(cls.__module__.partition(".")[0], cls)
+        _occupants[slot][name] = cls
+        return cls
+
+    return put
+
+
+def full_name(cls):
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+def occupants(slot):
+    """`{name: class}` of the layers of others in a slot, as far as their modules are imported (`bring`)."""
+    return dict(_occupants[slot])
+
+
+def settings_of(cls):
+    """`{name: (default, annotation)}` of the settings that are the class's own; the annotation is None without one.
+
+    Those are the arguments of its constructor which neither a recipe (`SHARED`) nor the layer around (`PARTS`) fills.
+    """
+    own = {name: each for name, each in arguments(cls).items() if name not in (*SHARED, *PARTS)}
+    return {
+        name: (each.default, None if each.annotation is each.empty else each.annotation) for name, each in own.items()
+    }
+
+
+def traits_of(slot, cls):
+    """What the class declares in `traits`, or the defaults of its slot; None where a property says it of each layer."""
+    declared = inspect.getattr_static(cls, "traits", None)
+    return SLOTS[slot]() if declared is None else None if isinstance(declared, property) else declared
+
+
+def arguments(cls):
+    """`{name: parameter}` of a constructor, without `*args` and `**kwargs`."""
+    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+    return {each.name: each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)}
+
+
+def problems(slot, cls):
+    """What keeps a class out of a slot, as far as the class alone tells; nothing of a layer is made."""
+    import keras
+
+    if not (isinstance(cls, type) and issubclass(cls, keras.layers.Layer)):
+        return ["expected a class that derives from keras.layers.Layer"]
+    kinds = {each.kind for each in inspect.signature(cls.__init__).parameters.values()}
+    wrong = []
+    if inspect.Parameter.VAR_KEYWORD not in kinds or inspect.Parameter.VAR_POSITIONAL in kinds:
+        wrong.append("its constructor must name its arguments and take **kwargs, which go to Keras (name, dtype)")
+    without = [name for name, (default, _) in settings_of(cls).items() if default is inspect.Parameter.empty]
+    if without:
+        wrong.append(f"settings of its own need a default, so that a recipe may leave them out: {without} have none")
+    traits = traits_of(slot, cls) or SLOTS[slot]()
+    if not isinstance(traits, SLOTS[slot]):
+        return [*wrong, f"its traits must be a zoo.core.protocols.{SLOTS[slot].__name__}, and are {traits!r}"]
+    return wrong + problems_of_methods(slot, cls, traits)
+
+
+def problems_of_methods(slot, layer, traits):
+    """What a layer, or its class, lacks of what its slot and its traits ask for."""
+    always, sometimes = CALLED_WITH[slot]
+    names = [*always, *(name for trait, more in sometimes.items() if vars(traits)[trait] for name in more)]
+    parameters = inspect.signature(layer.call).parameters
+    takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    lacking = [name for name in names if name not in parameters and not takes_all]
+    absent = [name for name in traits.methods() if inspect.getattr_static(layer, name, None) is None]
+    wrong = [f"call must take {', '.join(lacking)}, which are given by name"] if lacking else []
+    return wrong + ([f"{traits!r} promises the methods {', '.join(absent)}"] if absent else [])
+
+
+def bring(modules=()):
+    """Import the modules named, and those of installed packages (entry points of the group `seqzoo.layers`).
+
+    A module is looked for where Python looks, and last of all in the working folder.
+
+    Raises:
+        ValueError: a module is not found, its import fails, or it takes a name that is taken.
+    """
+    for name in modules:
+        _import(
+            name,
+            f"The module {name!r} of layers",
+            "Expected one that Python finds: install it (`pip install -e .`), or work in the folder that holds it.",
+        )
+    for point in importlib.metadata.entry_points(group=GROUP):
+        package = point.dist.name if point.dist is not None else "a package"
+        _import(
+            point.module,
+            f"The module {point.module!r}, which {package} brings to seqzoo (entry point {point.name!r})",
+            f"Mend or uninstall {package}.",
+        )
+
+
+def _import(name, what, mend):
+    folder = os.getcwd()
+    with contextlib.suppress(ModuleNotFoundError, ValueError):  # of a package above it; the import below says so
+        if importlib.util.find_spec(name) is None and folder not in sys.path:
+            sys.path.append(folder)
+    try:
+        importlib.import_module(name)
+    except Exception as error:
+        absent = isinstance(error, ModuleNotFoundError) and f"{name}.".startswith(f"{error.name}.")
+        if absent:
+            raise ValueError(f"{what} was not found. {mend}") from error
+        raise ValueError(f"{what} could not be imported. {type(error).__name__}: {error}") from error

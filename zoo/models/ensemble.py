@@ -1,0 +1,92 @@
+"""Several models of one task that answer as one."""
+
+import keras
+from keras import ops
+
+from zoo.core.composed import Composed
+from zoo.core.registry import register
+from zoo.models import signatures
+
+
+@register
+class Ensemble(Composed, keras.Model):
+    """`log p(y_j | y_<j, x) = 1/n sum_i log p_i(y_j | y_<j, x)`, up to the constant that makes it a distribution.
+
+    The members read the same source and go through the search side by side: in every step each gives its logits, and
+    what the search sees is the mean of their log-probabilities. So an ensemble is one model to a search, and one graph
+    in an export. It is not trained: train the members.
+
+    Call arguments, masking and the step protocol are those of the members; memory and state are dicts with an entry for
+    each member. Cost: the sum of the members'.
+
+    Args:
+        members: at least two models of the same vocabularies that write, such as `Seq2Seq` or `Transformer`.
+
+    Raises:
+        ValueError: fewer than two members, or members of other vocabularies.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.models import Ensemble, Seq2Seq
+        >>> model = Ensemble([Seq2Seq(11, 13, units=8, cell=cell) for cell in ("gru", "lstm")])
+        >>> batch = {"source_ids": np.ones((2, 5), "int32"), "source_lengths": np.array([5, 3], "int32"),
+        ...          "target_ids": np.ones((2, 4), "int32")}
+        >>> tuple(model(batch).shape)
+        (2, 4, 13)
+
+    Reference: the ensembles of https://arxiv.org/abs/1409.3215, section 3.6.
+    """
+
+    parts = ("members",)
+
+    def __init__(self, members, **kwargs):
+        super().__init__(**kwargs)
+        if len(members) < 2:
+            raise ValueError(f"An Ensemble needs at least two members. Received: {len(members)}.")
+        sizes = {(each.source_vocab_size, each.target_vocab_size) for each in members}
+        if len(sizes) > 1:
+            raise ValueError(
+                "The members of an Ensemble share their vocabularies. Received: (source, target) of "
+                f"{', '.join(map(str, sorted(sizes)))}. Train them on the same data with the same [text]."
+            )
+        self.members = list(members)
+        ((self.source_vocab_size, self.target_vocab_size),) = sizes
+
+    def build(self, input_shape=None):
+        for each in self.members:
+            if not each.built:  # one that comes out of a file is built already
+                each.build()
+
+    def call(self, inputs, training=None):
+        return _mean([each(inputs, training=training) for each in self.members])
+
+    def encode(self, source_ids, source_lengths, training=None):
+        """`(batch, time)` ids and `(batch,)` lengths -> memory, of each member its own."""
+        return {name: each.encode(source_ids, source_lengths, training) for name, each in self._named()}
+
+    def start(self, memory, beams=1, max_length=None):
+        """BOS for every beam `(batch, beams)`, and the state before it, of each member its own."""
+        started = {name: each.start(memory[name], beams, max_length) for name, each in self._named()}
+        first_ids, _ = next(iter(started.values()))
+        return first_ids, {name: state for name, (_, state) in started.items()}
+
+    def step(self, token_ids, state, memory):
+        """`(batch, beams)` last tokens -> mean log-probabilities `(batch, beams, vocabulary)` and the next state."""
+        taken = {name: each.step(token_ids, state[name], memory[name]) for name, each in self._named()}
+        return _mean([logits for logits, _ in taken.values()]), {name: after for name, (_, after) in taken.items()}
+
+    def reorder(self, state, parents):
+        """The state whose beam `k` goes on from beam `parents[:, k]`."""
+        return {name: each.reorder(state[name], parents) for name, each in self._named()}
+
+    def signatures(self):
+        """The typed table of what this model serves."""
+        return signatures.generating()
+
+    def _named(self):
+        return [(f"member_{number}", each) for number, each in enumerate(self.members)]
+
+
+def _mean(logits):
+    """The mean of the log-probabilities that logits `(..., vocabulary)` stand for."""
+    return ops.mean(ops.stack([ops.log_softmax(each, axis=-1) for each in logits]), axis=0)

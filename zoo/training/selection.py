@@ -1,0 +1,148 @@
+"""Weights by their places in a model, and patterns that select some of them."""
+
+import difflib
+import fnmatch
+
+import keras
+
+KERAS_OWN = ("_self_", "_obj_", "_tracker")  # what Keras and TensorFlow note beside the attributes of a layer
+
+
+def named_weights(model):
+    """`{path: weight}` of a built model, such as `{"encoder/blocks/0/attention/query_projection/kernel": ...}`.
+
+    A path is made of the names of attributes, so it is the same in every process and for every model that holds the
+    same layer in the same attribute; Keras' own paths count the layers of the process. What two attributes share has
+    the path of the first one.
+    """
+    found, seen = {}, set()
+    _walk(model, "", found, seen)
+    return found
+
+
+def _walk(layer, prefix, found, seen):
+    if id(layer) in seen:
+        return
+    seen.add(id(layer))
+    children = list(_children(layer))
+    inside = {id(weight) for _, child in children for weight in child.weights}
+    known = {id(weight) for weight in found.values()}
+    for weight in layer.weights:
+        if id(weight) in inside or id(weight) in known:
+            continue
+        path, number = prefix + weight.name, 2
+        while path in found:
+            path, number = f"{prefix}{weight.name}_{number}", number + 1
+        found[path] = weight
+    for name, child in children:
+        _walk(child, f"{prefix}{name}/", found, seen)
+
+
+def _children(layer):
+    """`(name, layer)` of the layers in the attributes of a layer, the public ones first, each once."""
+    own = [(name, value) for name, value in vars(layer).items() if not name.startswith(KERAS_OWN)]
+    seen = set()
+    for name, value in sorted(own, key=lambda pair: pair[0].startswith("_")):
+        for path, child in _layers(name.lstrip("_"), value):
+            if id(child) not in seen:
+                seen.add(id(child))
+                yield path, child
+
+
+def _layers(name, value):
+    if isinstance(value, keras.layers.Layer):
+        yield name, value
+    elif isinstance(value, dict):
+        for key, each in value.items():
+            yield from _layers(f"{name}/{key}", each)
+    elif isinstance(value, list | tuple):
+        for number, each in enumerate(value):
+            yield from _layers(f"{name}/{number}", each)
+
+
+def selected(what, pattern, paths):
+    """The paths that a pattern means: `*` stands for anything, and a layer's path for all that is in it.
+
+    Args:
+        what: the setting that holds the pattern, for the message.
+        pattern: such as "encoder/*", "*/bias" or "embedding".
+        paths: of all weights.
+
+    Raises:
+        ValueError: it means none; the message names the nearest paths.
+    """
+    found = [path for path in paths if any(fnmatch.fnmatchcase(path, each) for each in (pattern, f"{pattern}/*"))]
+    if found:
+        return found
+    layers = {path.rsplit("/", depth)[0] for path in paths for depth in range(1, 1 + path.count("/"))}
+    near = difflib.get_close_matches(pattern.rstrip("/*"), [*sorted(layers), *paths], n=3, cutoff=0.3)
+    places = near or sorted({path.partition("/")[0] for path in paths})
+    raise ValueError(
+        f"{what} has the pattern {pattern!r}, which none of the {len(paths)} weights has. "
+        f"{'The nearest are' if near else 'The model has'} {', '.join(places)}; * stands for anything."
+    )
+
+
+def freeze(model, patterns, what="freeze"):
+    """Keep the weights that patterns select as they are: nothing trains them, decays them or counts them.
+
+    A batch norm that is frozen works with its statistics, and these stay, too.
+
+    Returns:
+        The paths of the frozen weights.
+
+    Raises:
+        ValueError: a pattern means no weight, or a part of a batch norm with its statistics; or nothing is left.
+    """
+    weights = named_weights(model)
+    paths = list(dict.fromkeys(path for each in patterns for path in selected(what, each, weights)))
+    chosen = {id(weights[path]) for path in paths}
+    for norm in norms(model):
+        inside = {id(weight) for weight in norm.weights}
+        statistics = {id(norm.moving_mean), id(norm.moving_variance)}
+        if chosen & statistics and not inside <= chosen:
+            (where,) = [path for path, weight in weights.items() if weight is norm.moving_mean]
+            layer = where.rpartition("/")[0]
+            raise ValueError(
+                f"{what} selects a part of the batch norm {layer}, whose statistics change with the other weights. "
+                f"Expected all of it, {layer + '/*'!r}, or none."
+            )
+        if inside <= chosen:
+            norm.trainable = False
+    for path in paths:
+        weights[path].trainable = False
+    if not model.trainable_variables:
+        raise ValueError(f"{what} selects all {len(weights)} weights, so nothing is left to train. Select fewer.")
+    return paths
+
+
+def thaw(model, paths):
+    """Let the batch norms be trained again that `freeze` has frozen, before the model goes into a file that says so.
+
+    Of other weights a file does not say whether they were frozen.
+    """
+    weights = named_weights(model)
+    chosen = {id(weights[path]) for path in paths}
+    for norm in norms(model):
+        if {id(weight) for weight in norm.weights} <= chosen:
+            norm.trainable = True
+
+
+def norms(model):
+    """The batch norms of a model, deep inside, too."""
+    return [each for each in model._flatten_layers() if isinstance(each, keras.layers.BatchNormalization)]
+
+
+def factors(model, rates, what="rates"):
+    """`{id of a weight: factor}` of `{pattern: factor}`; where patterns select the same weight, the last one counts.
+
+    Raises:
+        ValueError: a pattern means no weight, or none that is trained.
+    """
+    weights, found = named_weights(model), {}
+    for pattern, factor in rates.items():
+        chosen = [weights[path] for path in selected(what, pattern, weights)]
+        if not any(weight.trainable for weight in chosen):
+            raise ValueError(f"{what} has the pattern {pattern!r}, whose weights are not trained. Leave it out.")
+        found |= {id(weight): factor for weight in chosen}
+    return found
