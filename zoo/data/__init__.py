@@ -4,8 +4,8 @@ from zoo.data.babi import babi
 from zoo.data.batching import Batches, pad
 from zoo.data.completions import Completions
 from zoo.data.corpora import running_text, sst, tagged, trec
-from zoo.data.dates import dates
-from zoo.data.labelled import LabelledBatches, TaggedBatches, first_pieces
+from zoo.data.dates import date_pairs, dates
+from zoo.data.labelled import LabelledBatches, PairBatches, TaggedBatches, first_pieces
 from zoo.data.parallel import find_parallel, read_lines, read_parallel
 from zoo.data.toy import duplication, reversal
 from zoo.data.windows import Windows
@@ -14,9 +14,11 @@ __all__ = [
     "Batches",
     "Completions",
     "LabelledBatches",
+    "PairBatches",
     "TaggedBatches",
     "Windows",
     "babi",
+    "date_pairs",
     "dates",
     "duplication",
     "find_parallel",

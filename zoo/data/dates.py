@@ -66,14 +66,51 @@ def dates(split: str, count: int, seed: int = 0) -> tuple[list[str], list[str]]:
     choose = random.Random(f"{split} {seed}").choice
     examples = {}
     while len(examples) < count:
-        day, form, case = choose(days), choose(forms), choose(_CASES)
-        examples.setdefault(_recase(_write(day, form), form[0], case), day.isoformat())
+        day = choose(days)
+        examples.setdefault(_drawn(day, forms, choose), day.isoformat())
     return list(examples), list(examples.values())
+
+
+def date_pairs(split: str, count: int, seed: int = 0) -> tuple[list[tuple[str, str]], list[str]]:
+    """Draws pairs of written dates, each in a form and language of its own, and how the first lies to the second.
+
+    A third of the pairs are the same day written in two ways. The splits share no date, as those of `dates`.
+
+    Args:
+        split: "train", "valid" or "test".
+        count: number of pairs; none occurs twice.
+        seed: of the choice of dates, forms and of the case of the letters.
+
+    Returns:
+        Pairs such as ("3 March 1999", "1999年3月4日"), and "earlier", "later" or "same".
+
+    Raises:
+        ValueError: if the split is unknown, or the count is negative.
+        ImportError: if babel is not installed.
+    """
+    if split not in SPLITS or count < 0:
+        raise ValueError(f"Expected one of the splits {SPLITS} and a count of at least 0; got {split!r} and {count}.")
+    days, forms = _days(split), _forms()
+    choose = random.Random(f"pairs {split} {seed}").choice
+    pairs = {}
+    while len(pairs) < count:
+        first, second = choose(days), choose(days)
+        second = first if len(pairs) % 3 == 0 else second
+        texts = [_drawn(day, forms, choose) for day in (first, second)]
+        if texts[0] != texts[1]:
+            pairs.setdefault(tuple(texts), "same" if first == second else "earlier" if first < second else "later")
+    return list(pairs), list(pairs.values())
 
 
 def written_forms(day: date) -> list[str]:
     """All the forms of a date in which `dates` writes it, in their usual case."""
     return list(dict.fromkeys(_write(day, form) for form in _forms()))
+
+
+def _drawn(day: date, forms: list[tuple], choose) -> str:
+    """The day in a form and case that `choose` chooses."""
+    form, case = choose(forms), choose(_CASES)
+    return _recase(_write(day, form), form[0], case)
 
 
 def _days(split: str) -> list[date]:

@@ -86,6 +86,38 @@ class TaggedBatches(_Sentences):
         return {"token_ids": token_ids, "lengths": lengths, "labels": labels, "weights": weights}
 
 
+class PairBatches(Bucketed):
+    """Two texts with one label for the pair: `first_ids` (B, S), `first_lengths` (B,), `second_ids` (B, T),
+    `second_lengths` (B,), `labels` (B,) int32 and `weights` (B,) float32.
+
+    Args:
+        pairs: of each pair, the token ids of each word of the first text, and those of the second.
+        labels: the id of each pair's label.
+        **plan: `batch_size` and the other settings of `zoo.data.epochs.Bucketed`.
+
+    Raises:
+        ValueError: if labels and pairs differ in number, none is left, or a count is not positive.
+    """
+
+    def __init__(self, pairs: list[tuple[Sentence, Sentence]], labels: list[int], **plan):
+        if len(pairs) != len(labels):
+            raise ValueError(f"Expected a label for every pair; received {len(pairs)} pairs and {len(labels)} labels.")
+        self._sides = [[[*sum(sentence, []), EOS] for sentence in side] for side in zip(*pairs, strict=True)]
+        self._labels = labels
+        lengths = [[len(text) for text in side] for side in self._sides] or [[], []]
+        super().__init__(np.array(lengths, int).T, **plan)
+
+    def assemble(self, examples, shape, step):
+        batch, fill = {}, [[]] * (self.batch_size - len(examples))
+        for name, side, length in zip(("first", "second"), self._sides, shape, strict=True):
+            ids, lengths = pad([side[example] for example in examples] + fill, length)
+            batch |= {f"{name}_ids": ids, f"{name}_lengths": lengths}
+        labels, weights = np.zeros(self.batch_size, "int32"), np.zeros(self.batch_size, "float32")
+        labels[: len(examples)] = [self._labels[example] for example in examples]
+        weights[: len(examples)] = 1.0
+        return batch | {"labels": labels, "weights": weights}
+
+
 def first_pieces(sentence: Sentence) -> np.ndarray:
     """The position of each word's first token in the joined sentence: (words,) integers."""
     counts = np.array([len(word) for word in sentence], int)

@@ -1,16 +1,14 @@
-"""One TOML per zoo entry, and what turns it into a trained model.
+"""What turns a recipe into a trained model, and a trained model into scores.
 
 What reads and checks recipes, run folders and data imports no framework, so that whatever is wrong is told at once.
 """
 
 import importlib
 
-from zoo.recipes.corpora import check_data
 from zoo.recipes.files import dumps, load, names
-from zoo.recipes.folder import check_run, open_labels
-from zoo.recipes.recipe import Recipe, make
-from zoo.recipes.scoring import score, score_by_length
-from zoo.recipes.start import open_run, train
+from zoo.recipes.folder import check_run
+from zoo.recipes.recipe import Recipe, explained, make
+from zoo.recipes.start import check_data, evaluate, evaluation, last_split, open_run, read, train
 
 __all__ = [
     "Recipe",
@@ -18,23 +16,18 @@ __all__ = [
     "check_run",
     "dumps",
     "evaluate",
-    "label",
+    "evaluation",
+    "explained",
+    "last_split",
     "load",
     "make",
     "names",
-    "open_labels",
     "open_run",
-    "score",
-    "score_by_length",
+    "read",
     "train",
     "translate",
 ]
-_LATER = {  # what needs Keras, and is imported when it is asked for
-    "evaluate": "zoo.recipes.evaluation",
-    "evaluation": "zoo.recipes.evaluation",
-    "label": "zoo.recipes.evaluation",
-    "translate": "zoo.recipes.translation",
-}
+_LATER = {"translate": "zoo.tasks.parts.search"}  # what needs Keras, and is imported when it is asked for
 
 
 def __getattr__(name):

@@ -1,113 +1,118 @@
-"""Where each setting of a recipe has an effect, as a table; what has none is refused and never dropped in silence."""
+"""Where the settings of a recipe have an effect; what has none is refused and never dropped in silence.
 
-from zoo.recipes.kinds import Kind, at_least
-from zoo.recipes.layers import IN_BLOCKS, LAYERED, LAYERS, SLOTS, default, placed
+Most settings stand in a table that has them only where they are read. What is here depends on other tables.
+"""
 
-GENERATED = ("dates", "reversal", "duplication")
-WRITERS = ("seq2seq", "transformer")  # models that read one text and write another
-LABELLERS = ("classifier", "tagger")
-WRITING, LABELLING = {"model": WRITERS}, {"model": LABELLERS}
-OWN_TARGET = {"model": WRITERS, "shared_vocabulary": (False,)}
-DRAWING = {"model": LABELLERS, "subword_candidates": at_least(2)}
-BUCKETED = {"data": ("dates", "reversal", "duplication", "parallel", "trec", "sst", "sst5", "babi", "tagged")}
-EXTENDABLE = {"model": (*WRITERS, "language_model")}  # models that write a text
+from zoo.settings import table
+from zoo.settings.layers import Layer
+from zoo.settings.slots import SLOTS
+from zoo.settings.training import NEEDS_LEARNED_EXIT
 
-# A setting is read only where all of these other settings have one of these values. Settings that are not in the table
-# have an effect in every recipe.
-NEEDS = {
-    "source_language": WRITING,
-    "target_language": WRITING,
-    "train_split": {"data": ("parallel", "tagged")},
-    "valid_split": {"data": ("parallel", "tagged")},
-    "test_split": {"data": ("parallel", "tagged")},
-    "train_size": {"data": GENERATED},
-    "valid_size": {"data": GENERATED},
-    "test_size": {"data": GENERATED},
-    "shortest": {"data": ("reversal",)},
-    "longest": {"data": ("reversal", "duplication")},
-    "babi_task": {"data": ("babi",)},
-    "phrases": {"data": ("sst", "sst5")},
-    "target_vocab_size": OWN_TARGET,
-    "target_pieces": OWN_TARGET,
-    "target_normalization": OWN_TARGET,
-    "source_normalization": {"model": (*WRITERS, *LABELLERS)},  # a language model writes its text as it is
-    "shared_vocabulary": WRITING,
-    "joiner": WRITING,
-    "subword_candidates": {"model": LABELLERS, "source_pieces": ("unigram",)},
-    "subword_rare": DRAWING,
-    "subword_alpha": DRAWING,
-    "token_dropout": LABELLING,
-    "spelling": LABELLING,
-    "spelling_alone": {"model": LABELLERS, "spelling": (True,)},
-    "max_input_length": LABELLING,
-    "sentences": {"model": ("classifier",), "spelling": (False,)},
-    "cell": {"model": ("seq2seq",)},
-    "block": {"model": LAYERED},
-    "num_buckets": BUCKETED,
-    "max_length": BUCKETED,
-    "row_learning_rate": {"feedforward": ("product_key",)},
-    "loss_chunks": {"model": ("language_model", "transformer")},
-    "beam": WRITING,
-    "alpha": EXTENDABLE,
-    "max_output_length": EXTENDABLE,
-}
-TAKEN = ("num_heads", "hidden_units", "activation", "context")  # settings that reach layers, which say so (`Layer`)
-ALSO = {"context": {"data": ("text",)}}  # where one of these is read besides
+IN_BLOCKS = ("attention", "feedforward")  # slots that `blocks` may restrict to some blocks
+TAKEN = ("num_heads", "hidden_units", "activation", "context")  # settings of a model that reach layers, which say so
 
 
-def useless(settings, defaults):
-    """`{name: why}` of the settings that differ from their default and have no effect.
+class CrossAttention(Layer):
+    """Of a Transformer's decoder, whatever its slots hold."""
 
-    Args:
-        settings: a mapping of every setting of a recipe, whose slots are tables.
-        defaults: the same of the defaults, as far as there are any; those of slots are not looked at.
-    """
-    given = [name for name, value in defaults.items() if name not in SLOTS and settings[name] != value]
-    found = {name: why for name in given if (why := _why_useless(name, settings))}
-    for slot in IN_BLOCKS:
-        if settings[slot] != {"layer": default(slot, settings["model"])} and (why := _replaced(slot, settings)):
-            found[slot] = why
+    takes = ("units", "num_heads")
+
+
+def number_of_blocks(recipe):
+    """How many blocks a stack has; a universal one applies its only one again and again."""
+    return 1 if recipe.depth.layer == "universal" else recipe.model.num_layers
+
+
+def writes_from(recipe):
+    """Whether the model has an encoder and a decoder."""
+    return len(recipe.job.sides) == 2
+
+
+def placed(recipe):
+    """`(slot, the Layer's table)` of every layer that the model has; of slot None the cross-attention."""
+    found = [(None, CrossAttention())] if writes_from(recipe) and recipe.model.kind == "transformer" else []
+    gone = recipe.depth.replaces if recipe.depth else ()
+    for slot in SLOTS:
+        own = getattr(recipe, slot)
+        if own is None or slot in gone:
+            continue
+        found.append((slot, own))
+        if slot in IN_BLOCKS and recipe.depth and _leaves_room(recipe, own):
+            found.append((slot, usual_layer(recipe, slot)))
     return found
 
 
-def _why_useless(name, settings):
-    if name in TAKEN:
-        if _taken(name, settings) or (name in ALSO and not _missing(ALSO[name], settings)):
-            return None
-        layers = ", ".join(f"{slot} = {settings[slot]['layer']!r}" for slot in SLOTS)
-        return f"none of the layers of this model takes it ({layers})"
-    missing = _missing(NEEDS.get(name, {}), settings)
-    return f"it is for recipes with {missing}" if missing else _replaced(name, settings)
+def _leaves_room(recipe, own):
+    """Whether some block has the slot's default layer beside the one that the table names."""
+    of_the_encoder = own.layer == "adaptive_span" and writes_from(recipe)
+    if own.blocks is None:
+        return of_the_encoder
+    count = number_of_blocks(recipe)
+    return of_the_encoder or len({block for block in own.blocks if block <= count}) < count
 
 
-def _taken(name, settings):
-    """Whether some layer of the model takes a setting, and no setting of its own stands for it."""
-    return any(
-        name in layer.takes and not any(layer.instead.get(own) == name for own in table)
-        for _, layer, table in placed(settings)
-    )
+def useless(recipe):
+    """`{"table.setting": why, in a sentence}` of the settings that differ from their default and have no effect."""
+    found = {}
+    for where, why in _reasons(recipe):
+        first, _, name = where.partition(".")
+        own = getattr(recipe, first)
+        if own is None or (name and name not in own.__struct_fields__):
+            continue
+        value, usual = (
+            (getattr(own, name), table.default(type(own), name)) if name else (own, usual_layer(recipe, first))
+        )
+        if value != usual:
+            value = value if name else _said(own)
+            found[where] = f"{where}={value!r} has no effect: {why}. Leave it out."
+    return found
 
 
-def _missing(needs, settings):
-    """What `needs` ask for and the settings have not, in words; empty where all is there."""
-    wrong = [(name, allowed) for name, allowed in needs.items() if not _holds(settings[name], allowed)]
-    return " and ".join(f"{name} {_words(allowed)} (here {_plain(settings[name])!r})" for name, allowed in wrong)
+def usual_layer(recipe, slot):
+    """The layer of a slot of which the recipe says nothing."""
+    return recipe.choice.slots[slot][0]()
 
 
-def _plain(value):
-    return value["layer"] if isinstance(value, dict) else value
+def _said(own):
+    """A layer as a recipe says it: its name, or a table where it has settings."""
+    return own.tag if own == type(own)() else table.plain(own)
 
 
-def _holds(value, allowed):
-    return allowed.accepts(value) if isinstance(allowed, Kind) else _plain(value) in allowed
+def _reasons(recipe):
+    """`(setting, why)` of what has no effect, whether it is given or not."""
+    if recipe.depth is not None:
+        yield from _of_layers(recipe)
+    if recipe.feedforward is None or recipe.feedforward.layer != "product_key":
+        yield "training.row_learning_rate", 'it is for feedforward = "product_key"'
+    if recipe.training.monitor == "wer" and not writes_from(recipe):
+        yield "training.monitor", "it counts wrong outputs of a search, and this task does not search"
+    if writes_from(recipe) and recipe.model.tag == "recurrent" and recipe.attention.layer == "none":
+        if recipe.model.encoder == "self_attentive":
+            why = "without attention the decoder takes only the final states, which do not attend to each other"
+            yield "model.encoder", why
+    if recipe.data.windows:
+        for name in ("num_buckets", "max_length"):
+            yield f"training.{name}", "a running text is cut into windows of model.context tokens"
+    if recipe.depth is not None and recipe.depth.layer == "depth_adaptive":
+        for name, exits in NEEDS_LEARNED_EXIT.items():
+            if recipe.depth.exit not in exits:
+                wanted = " or ".join(repr(each) for each in exits)
+                yield f"loss.{name}", f"it is read where depth.exit is {wanted}; received {recipe.depth.exit!r}"
 
 
-def _words(allowed):
-    return allowed.words if isinstance(allowed, Kind) else "= " + " or ".join(repr(each) for each in allowed)
+def _of_layers(recipe):
+    there = placed(recipe)
+    for name in TAKEN:
+        if name == "context" and recipe.data.windows:
+            continue
+        if not any(name in own.takes and not _replaced(own, name) for _, own in there):
+            said = ", ".join(f"{slot} = {getattr(recipe, slot).layer!r}" for slot in SLOTS if getattr(recipe, slot))
+            yield f"model.{name}", f"none of the layers of this model takes it ({said})"
+    for gone in recipe.depth.replaces:
+        why = f"depth = {recipe.depth.layer!r} has blocks of its own, which leave no place for it"
+        yield (gone if gone in SLOTS else f"model.{gone}"), why
 
 
-def _replaced(name, settings):
-    depth = settings["depth"]["layer"]
-    if name in LAYERS["depth"][depth].replaces:
-        return f"depth = {depth!r} has blocks of its own, which leave no place for it"
-    return None
+def _replaced(own, name):
+    """Whether a setting of the layer's own stands for one of the model."""
+    return any(of == name and getattr(own, mine) is not None for mine, of in own.instead.items())

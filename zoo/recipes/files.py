@@ -1,107 +1,153 @@
 """Recipes as TOML files, and settings as a command line gives them."""
 
-import dataclasses
-import json
 import tomllib
 from pathlib import Path
-from typing import get_args
 
+from zoo.recipes import flat
 from zoo.recipes.effects import useless
-from zoo.recipes.layers import SLOTS
-from zoo.recipes.recipe import DEFAULTS, FIELDS, completed, hint, known, make, renamed
+from zoo.recipes.recipe import TABLES, Recipe, allowed, make, plain
+from zoo.recipes.recipe import read as read_settings
+from zoo.recipes.toml import toml
+from zoo.settings import table
+from zoo.settings.slots import SLOTS
 
-HERE = Path(__file__).parent
+CATALOGUE = Path(__file__).parents[1] / "catalogue"  # the recipes that come with the zoo, and their scores
+TAGS = {"data": "corpus", "model": "kind", "loss": "kind"} | dict.fromkeys(SLOTS, "layer")
 
 
 def parse(assignment):
-    """("key", value) of a command line's "key=value", the value by the setting's type.
+    """The tables of a command line's "table.key=value": `{"training": {"steps": 100}}`.
 
-    "attention=lsh" fills a slot; "attention.rounds=4" is a setting of what is in it, read as TOML reads it.
+    The value is read as TOML reads it; what is no TOML is a text without quotation marks. The name of a table that has
+    a choice chooses: "attention=lsh". A setting that recipes had before there were tables is found without its table,
+    too: "steps=100".
 
     Raises:
-        ValueError: there is no "=", the key is unknown or the value does not parse.
+        ValueError: there is no "=" or no such setting.
     """
     key, equals, text = assignment.partition("=")
     if not equals:
-        raise ValueError(f"expected key=value, such as steps=100; received {assignment!r}.")
-    slot, dot, setting = key.partition(".")
-    if dot and slot in SLOTS:
-        return slot, renamed({slot: {setting: _toml_value(text)}})[slot]
-    key = next(iter(renamed({key: text})))
-    known(key)
-    if key in SLOTS:
-        return key, text
-    kind = str if get_args(FIELDS[key].type) else FIELDS[key].type
-    try:
-        value = {"true": True, "false": False}[text.lower()] if kind is bool else kind(text)
-    except (KeyError, ValueError) as error:
-        raise ValueError(f"{key} must be {kind.__name__}, received {text!r}.") from error
-    return key, value
+        raise ValueError(f"expected table.key=value, such as training.steps=100; received {assignment!r}.")
+    first, *rest = key.split(".")
+    if key in TABLES and key not in TAGS:
+        raise ValueError(f"expected {key}.KEY=VALUE, for {key} is a table; received {assignment!r}.")
+    if first in TABLES and rest:
+        where = tuple(key.split("."))
+    elif first in TAGS:
+        where = (first, TAGS[first])
+    elif key in (*flat.KEPT, "task"):
+        return {key: text}
+    else:
+        where = flat.place(key)
+        if where is None:
+            among = [*TABLES, *flat.RENAMED, *flat.PLAIN]
+            raise ValueError(
+                f"unknown setting {key!r}.{table.hint(key, among)} Expected table.key, where the table is one of "
+                f"{', '.join(TABLES)}."
+            )
+    value = _value(text)
+    for name in reversed(where):
+        value = {name: value}
+    return value
 
 
-def _toml_value(text):
+def _value(text):
     try:
-        return tomllib.loads(f"value = {text}")["value"]
+        value = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
-        return text  # a word without quotation marks
+        return text
+    return value if isinstance(value, bool | int | float | str | list | dict) else text  # a date is a text here
 
 
 def names():
     """The recipes that come with the zoo."""
-    return sorted(path.stem for path in HERE.glob("*.toml"))
+    return sorted(path.stem for path in CATALOGUE.glob("*.toml"))
 
 
-def load(name_or_path, overrides=()):
-    """The recipe of a name, or of a TOML file, with "key=value" overrides applied.
+def load(recipe, overrides=(), imports=()):
+    """The recipe of a name, of a TOML file or of a dict of tables, with overrides applied.
 
     A file that begins with `extends = "NAME"` holds only what differs from NAME.toml, which lies beside it or else in
-    the zoo; `extends` may be the path of a .toml, too, as seen from the file's folder. Numbers that the extended recipe
-    gives, and for which what differs leaves no use, fall back to their defaults; what a file or an override says itself
-    and has no effect is refused.
+    the zoo; `extends` may be the path of a .toml, too, as seen from the file's folder. Settings that the extended
+    recipe gives, and for which what differs leaves no use, fall away; what a file or an override says itself and has no
+    effect is refused.
+
+    Args:
+        recipe: a name that `names` has, the path of a .toml, a dict as TOML reads one (its `extends` is seen from the
+            working folder), or a `Recipe`.
+        overrides: each "table.key=value", or a dict of tables.
+        imports: modules that bring layers of one's own (`zoo.register`), besides those that the recipe names.
 
     Raises:
         ValueError: there is no such recipe, recipes extend each other in a circle, or it is wrong (see `make`,
             `parse`).
     """
-    path = Path(name_or_path)
+    given = {"imports": list(imports)} if imports else {}
+    for each in overrides:
+        given = merged(given, parse(each) if isinstance(each, str) else each)
+    return make(settled([*_told(recipe), given]))
+
+
+def _told(recipe):
+    """The settings of what `load` takes, the extended ones first."""
+    if isinstance(recipe, Recipe):
+        return [plain(recipe)]
+    if isinstance(recipe, dict):
+        return _layers(recipe, Path("this recipe"))
+    path = Path(recipe)
     if path.suffix != ".toml":
-        if str(name_or_path) not in names():
+        if str(recipe) not in names():
             raise ValueError(
-                f"unknown recipe {str(name_or_path)!r}.{hint(str(name_or_path), names())} Known recipes: "
+                f"unknown recipe {str(recipe)!r}.{table.hint(recipe, names())} Known recipes: "
                 f"{', '.join(names())}; or give the path of a .toml file."
             )
-        path = HERE / f"{name_or_path}.toml"
+        path = CATALOGUE / f"{recipe}.toml"
     if not path.is_file():
         raise ValueError(f"there is no recipe {path}.")
-    given = {}
-    for assignment in overrides:
-        given = merged(given, dict([parse(assignment)]))
-    return make(settled([*_layers(path), given]))
+    return _layers(read(path), path)
 
 
 def read(path):
-    """The settings of one file.
+    """The settings of one file, in tables.
 
     Raises:
         ValueError: the file is not TOML, or cannot be read.
     """
     try:
-        return renamed(tomllib.loads(path.read_text(encoding="utf-8")))
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
+    return settings
 
 
-def _layers(path, before=()):
-    """What each file of a chain of `extends` says itself, the extended ones first."""
+def read_stored(path):
+    """The recipe of a run folder.
+
+    A run was trained without what has no effect, however it is written down, so that is left out here instead of
+    refused as in a recipe that is still to be trained (`load`).
+    """
+    settings = read(path)
+    if not flat.is_flat(settings):
+        return make(settings)
+    settings = flat.stored(settings, allowed)
+    for path in idle(settings, slots=True):
+        settings = table.without(settings, path)
+    sizes = settings["model"]
+    if settings.get("block", {}).get("layer") == "macaron" and "hidden_units" in sizes:
+        sizes["hidden_units"] -= sizes["hidden_units"] % 2  # what its two halves came to
+    return make(settings)
+
+
+def _layers(own, path, before=()):
+    """What each file of a chain of `extends` says itself, the extended ones first; `own` are the settings of `path`."""
     chain = (*before, path.resolve())
     if chain[-1] in before:
         circle = " -> ".join(str(each) for each in chain[chain.index(chain[-1]) :])
         raise ValueError(f"recipes extend each other in a circle: {circle}. Take one `extends` out.")
-    own = read(path)
     if "extends" not in own:
         return [own]
-    base = own.pop("extends")
-    return [*_layers(_extended(path, base), chain), own]
+    base = _extended(path, own["extends"])
+    return [*_layers(read(base), base, chain), {key: value for key, value in own.items() if key != "extends"}]
 
 
 def _extended(path, base):
@@ -116,12 +162,12 @@ def _extended(path, base):
             f"Expected for example {Path(base).name!r} or {base + '.toml'!r}."
         )
     else:
-        places = [path.with_name(f"{base}.toml"), HERE / f"{base}.toml"]
+        places = [path.with_name(f"{base}.toml"), CATALOGUE / f"{base}.toml"]
     found = [each for each in places if each.is_file() and (len(places) == 1 or each.resolve() != path.resolve())]
     if not found:
         looked = " nor ".join(str(each) for each in places)
         raise ValueError(
-            f"{path} extends {base!r}, and there is no recipe {looked}.{hint(base, names())} "
+            f"{path} extends {base!r}, and there is no recipe {looked}.{table.hint(base, names())} "
             "Put the recipe beside the file, or name one of the zoo's (`seqzoo list`)."
         )
     return found[0]
@@ -130,50 +176,77 @@ def _extended(path, base):
 def settled(layers):
     """The settings that files and overrides come to, one after the other.
 
-    A number that had its effect where it was given, and lost it by what a later one says, falls away with it.
+    A setting that had its effect where it was given, and lost it by what a later one says, falls away with it.
     """
+    layers = [
+        flat.nested(own, not at) if flat.is_flat(own) or (at and flat.is_loose(own)) else own
+        for at, own in enumerate(layers)
+    ]
     states = [{}]
     for own in layers:
-        for key in own:
-            known(key)
         states.append(merged(states[-1], own))
-    settings = dict(states[-1])
-    for name in _without_effect(settings):
-        last = max((place for place, own in enumerate(layers) if name in own), default=None)
-        inherited = last is not None and last < len(layers) - 1 and name not in (*SLOTS, "block")
-        if inherited and name not in _without_effect(states[last + 1], otherwise=(name,)):
-            del settings[name]
-    return settings
+    settings, given = states[-1], [_paths(own) for own in layers]
+    for path in idle(settings):
+        last = max((at for at, paths in enumerate(given) if path in paths), default=None)
+        if last is not None and last < len(layers) - 1 and path not in idle(states[last + 1]):
+            settings = table.without(settings, path)
+    return {key: value for key, value in settings.items() if value != {} or key not in TABLES}
 
 
-def _without_effect(settings, otherwise=()):
-    """The settings that have no effect; `otherwise` where they are too wrong to say, which `make` will tell."""
+def _table(settings, where):
+    own = settings.get(where, {})
+    if isinstance(own, dict):
+        return own
+    return {TAGS[where]: own} if where in TAGS else {}  # which is no table, as is told where it is read
+
+
+def _paths(settings):
+    """`{(table, ..., setting)}` of all that the tables say."""
+    own = {where: _table(settings, where) for where in TABLES if where in settings}
+
+    def inside(value, before):
+        for name, each in value.items():
+            yield (*before, name)
+            if isinstance(each, dict):
+                yield from inside(each, (*before, name))
+
+    return {path for path in inside(own, ()) if len(path) > 1}
+
+
+def idle(settings, slots=False):
+    """`{(table, ..., setting)}` without effect in these settings; none where they are too wrong to say, `make` tells.
+
+    Layers are named because they are asked for, so they do not count, unless with `slots`.
+    """
     try:
-        return tuple(useless(completed(settings), DEFAULTS))
+        places = allowed(settings)
+        own = {where: _table(settings, where) for where in TABLES if where in settings}
+        read = {where: table.readable(places[where], own[where]) for where in own if where in places}
+        found = _paths(own) - _paths(read)
+        recipe = read_settings({key: value for key, value in settings.items() if key not in own} | read)
+        return found | {tuple(each.split(".")) for each in useless(recipe) if slots or each not in SLOTS}
     except (KeyError, TypeError, ValueError):
-        return otherwise
+        return set()
 
 
 def merged(base, own):
-    """`base` with `own` settings; a slot's table that names no layer goes on with the one that is there."""
-    result = base | own
-    for slot in SLOTS:
-        before, after = base.get(slot, {}), own.get(slot)
-        if isinstance(after, dict) and "layer" not in after:
-            result[slot] = ({"layer": before} if isinstance(before, str) else before) | after
+    """`base` with `own` settings. A slot with another layer begins anew, other tables go on with what they have."""
+    result = dict(base)
+    for key, value in own.items():
+        if key in TAGS and not isinstance(value, dict):
+            value = {TAGS[key]: value} if value else {}
+        before = result.get(key)
+        if key == "imports" and isinstance(value, list) and isinstance(before, list):
+            value = [*before, *value]
+        if not isinstance(value, dict) or before is None:
+            result[key] = value
+            continue
+        before = _table(result, key) if key in TABLES else before
+        anew = key in SLOTS and value.get("layer", before.get("layer")) != before.get("layer")
+        result[key] = value if anew else merged(before, value) if isinstance(before, dict) else value
     return result
 
 
 def dumps(recipe):
     """The TOML text of a recipe, every setting spelt out."""
-    flat, tables = [], []
-    for key, value in dataclasses.asdict(recipe).items():
-        if isinstance(value, dict) and len(value) > 1:
-            tables.append(f"\n[{key}]\n" + "".join(_line(*item) for item in value.items()))
-        else:
-            flat.append(_line(key, value["layer"] if isinstance(value, dict) else value))
-    return "".join(flat + tables)
-
-
-def _line(key, value):
-    return f"{key} = {json.dumps(value, ensure_ascii=False)}\n"
+    return toml(plain(recipe))

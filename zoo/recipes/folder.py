@@ -1,28 +1,20 @@
 """Run folders: what is in one, and whether it is what it is asked for; without Keras."""
 
-import dataclasses
 import json
 from pathlib import Path
 
-from zoo.recipes.stored import read_stored
+from zoo.recipes.files import read_stored
+from zoo.recipes.recipe import plain
 
-TOKENIZERS = ("source.spm", "target.spm")
 LABELS = "labels.json"
-MAY_CHANGE = {"steps", "patience", "checkpoint_every", "log_every", "description"}  # on resuming
-
-
-def open_labels(directory):
-    """The names of the classes of a classifier's or tagger's run, by their ids; empty for other models.
-
-    Raises:
-        ValueError: the directory holds no run.
-    """
-    directory = Path(directory)
-    _demand(directory, "recipe.toml")
-    if read_stored(directory / "recipe.toml").model not in ("classifier", "tagger"):
-        return []
-    _demand(directory, LABELS)
-    return json.loads((directory / LABELS).read_text(encoding="utf-8"))
+SCOPE = "scope.json"
+MAY_CHANGE = {  # on resuming
+    "description",
+    "training.steps",
+    "training.patience",
+    "training.checkpoint_every",
+    "training.log_every",
+}
 
 
 def check_run(directory):
@@ -34,13 +26,55 @@ def check_run(directory):
     directory = Path(directory)
     _demand(directory, "recipe.toml")
     recipe = read_stored(directory / "recipe.toml")
-    _demand(directory, "model.keras", *tokenizer_names(recipe))
+    labels, scope = [LABELS] * recipe.job.labelled, [SCOPE] * has_threshold(recipe)
+    _demand(directory, "model.keras", *tokenizer_names(recipe), *labels, *scope)
     return recipe
+
+
+def has_threshold(recipe):
+    """Whether a run of the recipe keeps a threshold."""
+    return recipe.scope is not None and recipe.scope.chosen
 
 
 def tokenizer_names(recipe):
     """The files of a run's tokenizers: source and target, or the only one."""
-    return TOKENIZERS if recipe.model in ("seq2seq", "transformer") else TOKENIZERS[:1]
+    return [f"{side}.spm" for side in recipe.job.sides]
+
+
+def read_labels(directory):
+    """The names of the classes, by their ids."""
+    return tuple(json.loads((directory / LABELS).read_text(encoding="utf-8")))
+
+
+def check_ensemble(directories, recipes):
+    """Refuse runs that cannot answer together: they need one task that writes, and the same vocabularies.
+
+    Raises:
+        ValueError: what does not fit, in words.
+    """
+    first, directory = recipes[0], directories[0]
+    if first.search is None or len(first.job.sides) != 2:
+        raise ValueError(
+            f"An ensemble searches for an output, and {directory} is of the task {first.task}. Expected runs of a task "
+            "that reads one text and writes another, such as translate or transduce."
+        )
+    for recipe, other in zip(recipes[1:], directories[1:], strict=True):
+        if recipe.task != first.task:
+            what = f"it is of the task {recipe.task}, and not {first.task}"
+        else:
+            names = tokenizer_names(first)
+            different = [name for name in names if (directory / name).read_bytes() != (other / name).read_bytes()]
+            what = f"their {' and '.join(different)} differ" if different else ""
+        if what:
+            raise ValueError(
+                f"{other} cannot answer together with {directory}: {what}. Train both with the same recipe and data, "
+                "and another training.seed."
+            )
+
+
+def read_threshold(directory):
+    """The probability below which a text is out of scope."""
+    return float(json.loads((directory / SCOPE).read_text(encoding="utf-8"))["threshold"])
 
 
 def claim(recipe, directory, resume):
@@ -51,17 +85,26 @@ def claim(recipe, directory, resume):
         raise ValueError(
             f"{directory} holds a run already. Continue it with --resume, choose another --out, or remove it."
         )
-    settings, stored = (dataclasses.asdict(each) for each in (recipe, read_stored(directory / "recipe.toml")))
+    settings, stored = (dict(_flat(plain(each))) for each in (recipe, read_stored(directory / "recipe.toml")))
     changed = [
-        f"{key} ({stored[key]!r} there, {value!r} here)"
-        for key, value in settings.items()
-        if stored[key] != value and key not in MAY_CHANGE
+        f"{key} ({stored.get(key)!r} there, {settings.get(key)!r} here)"
+        for key in settings | stored
+        if stored.get(key) != settings.get(key) and key not in MAY_CHANGE
     ]
     if changed:
         raise ValueError(
             f"the run in {directory} was started with other settings: {', '.join(changed)}. "
             "Resume it with its own, or choose another --out."
         )
+
+
+def _flat(settings, before=""):
+    """("table.setting", value) of all settings."""
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value
 
 
 def _demand(directory, *names):

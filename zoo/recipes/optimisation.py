@@ -3,10 +3,14 @@
 import dataclasses
 
 import keras
+from msgspec import structs
 
+from zoo.settings.layers import AdaptiveSpan, ProductKey
+from zoo.settings.training import DepthLoss, TokenLoss
 from zoo.training import (
     ChunkedCrossEntropy,
     DepthAdaptiveLoss,
+    FactorAdam,
     RowAdam,
     SmoothedCrossEntropy,
     SpanSteps,
@@ -14,52 +18,52 @@ from zoo.training import (
     make_steps,
     schedule,
 )
+from zoo.training.selection import factors
 
 
 def make_optimizer(recipe):
     """Adam on the recipe's schedule, clipped by the global norm; its weight decay leaves biases and norms alone.
 
-    The values of a product-key memory are updated where they were read, at a rate of their own (`RowAdam`).
+    The values of a product-key memory are updated where they were read, at a rate of their own (`RowAdam`). Factors of
+    the rates of single weights are set where the weights are known (`make_training_steps`).
     """
-    rate = schedule(recipe.schedule, recipe.learning_rate, recipe.warmup, recipe.steps)
+    own = recipe.training
+    rate = schedule(own.schedule, own.learning_rate, own.warmup, own.steps)
     settings = {
-        "beta_2": recipe.adam_beta_2,
-        "weight_decay": recipe.weight_decay or None,
-        "global_clipnorm": recipe.clip_norm or None,
+        "beta_2": own.adam_beta_2,
+        "weight_decay": own.weight_decay or None,
+        "global_clipnorm": own.clip_norm or None,
     }
-    if recipe.feedforward["layer"] == "product_key":
-        optimizer = RowAdam(rate, row_learning_rate=recipe.row_learning_rate, **settings)
+    if isinstance(recipe.feedforward, ProductKey):
+        optimizer = RowAdam(rate, row_learning_rate=own.row_learning_rate, **settings)
     else:
-        optimizer = keras.optimizers.Adam(rate, **settings)
-    if recipe.weight_decay:
+        optimizer = (FactorAdam if own.rates else keras.optimizers.Adam)(rate, **settings)
+    if own.weight_decay:
         optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
     return optimizer
 
 
 def make_loss(recipe):
     """The training loss."""
-    if recipe.depth["layer"] == "depth_adaptive":
-        if recipe.loss_chunks > 1:
-            raise ValueError(
-                f"recipe {recipe.name!r}: a depth_adaptive decoder needs the logits of all its depths at once; "
-                f"received loss_chunks={recipe.loss_chunks}. Set it to 1."
-            )
-        own = {name: recipe.depth[name] for name in ("oracle", "price", "width", "alpha") if name in recipe.depth}
-        return DepthAdaptiveLoss(**own, smoothing=recipe.label_smoothing)
-    if recipe.loss_chunks > 1:
-        return ChunkedCrossEntropy(recipe.loss_chunks, recipe.label_smoothing)
-    return SmoothedCrossEntropy(recipe.label_smoothing)
+    own = recipe.loss
+    if isinstance(own, DepthLoss):
+        exits = {name: getattr(own, name) for name in ("oracle", "price", "width", "alpha")}
+        return DepthAdaptiveLoss(**exits, smoothing=own.label_smoothing)
+    if isinstance(own, TokenLoss) and own.chunks > 1:
+        return ChunkedCrossEntropy(own.chunks, own.label_smoothing)
+    return SmoothedCrossEntropy(own.label_smoothing)
 
 
 def make_training_steps(recipe, model):
     """What `zoo.training.make_steps` gives; with adaptive spans, steps that compute no more than those reach."""
-    adaptive = recipe.attention["layer"] == "adaptive_span"
-    return (SpanSteps if adaptive else make_steps)(model, make_optimizer(recipe), make_loss(recipe))
+    adaptive = isinstance(recipe.attention, AdaptiveSpan)
+    steps = (SpanSteps if adaptive else make_steps)(model, make_optimizer(recipe), make_loss(recipe))
+    if recipe.training.rates:
+        steps.optimizer.set_factors(factors(model, recipe.training.rates, "training.rates"))
+    return steps
 
 
 def make_plan(recipe):
     """How long to train and how often to look."""
-    return TrainingPlan(
-        **{field.name: getattr(recipe, field.name, None) for field in dataclasses.fields(TrainingPlan)}
-        | {"keep": recipe.average}
-    )
+    known = structs.asdict(recipe.training) | {"keep": recipe.training.average}
+    return TrainingPlan(**{field.name: known[field.name] for field in dataclasses.fields(TrainingPlan)})

@@ -1,5 +1,6 @@
 """How a recipe is trained in its run folder, and how a run is opened; `zoo.recipes.start` has checked both."""
 
+import dataclasses
 import json
 import os
 import sys
@@ -7,69 +8,173 @@ import time
 
 import keras
 
-from zoo.recipes.data import make_data
+from zoo.data.epochs import Bucketed
+from zoo.models import Ensemble
+from zoo.recipes.card import describe
 from zoo.recipes.files import dumps
-from zoo.recipes.folder import LABELS, TOKENIZERS, tokenizer_names
-from zoo.recipes.models import make_model
+from zoo.recipes.folder import LABELS, SCOPE, has_threshold, read_labels, read_threshold, tokenizer_names
+from zoo.recipes.initial import RECORD
 from zoo.recipes.optimisation import make_plan, make_training_steps
-from zoo.text import Tokenizer, sentence_ends, spelling_features
+from zoo.recipes.takeover import prepared, told
+from zoo.tasks.parts import corpora
+from zoo.tasks.parts.building import built
+from zoo.tasks.parts.task import Run
+from zoo.text import Tokenizer
 from zoo.training import (
     MONITORS,
     average,
     best_path,
     checkpoints,
     fit,
+    freeze,
     load_weights,
+    thaw,
     validate,
 )
 
 
-def train(recipe, directory, data=None, resume=False, callbacks=(), log=None):
+@dataclasses.dataclass(frozen=True)
+class Parts:
+    """What a training sees: `tokenizers`, `labels`, and batches.
+
+    `examples` are those of the validation, `digest` names the training corpus by its sha256, `card` describes it
+    (`zoo.data.formats.card`), and `notes` are what is worth telling of it.
+    """
+
+    tokenizers: tuple
+    labels: tuple[str, ...]
+    train: object
+    valid: object
+    examples: tuple[list, list]
+    digest: str
+    card: dict
+    notes: tuple[str, ...]
+
+    @property
+    def sizes(self):
+        """What a task needs to know of the data to make its model."""
+        labels = (len(self.labels),) if self.labels else ()
+        return tuple(tokenizer.vocab_size for tokenizer in self.tokenizers) + labels
+
+
+def make_parts(recipe, directory=None, tokenizers=None):
+    """Read the corpus, learn labels and (unless they are given) vocabularies of its training split, make batches."""
+    task = recipe.job
+    splits = {split: task.examples(recipe, split, directory) for split in ("train", "valid")}
+    texts, others = ((part.inputs, part.answers) for part in splits.values())
+    tokenizers = tokenizers or task.tokenizers(recipe, *texts)
+    labels = task.labels(recipe, [*texts[1], *others[1]])  # a rare one may stand in the validation alone
+    train = task.batches(recipe, tokenizers, labels, texts, training=True)
+    valid = task.batches(recipe, tokenizers, labels, others)
+    splits |= _test(recipe, directory)
+    card, notes = describe(splits, recipe.data.licence)
+    if unseen := sorted(set(labels) - set(task.labels(recipe, texts[1]))):
+        notes.append(f"the training has no example of {len(unseen)} labels of the validation: {', '.join(unseen[:5])}")
+    return Parts(tokenizers, labels, train, valid, others, corpora.digest(*texts), card, tuple(notes))
+
+
+def _test(recipe, directory):
+    """The test split of files of one's own, so that what the training knows of it is told before it begins."""
+    if recipe.data.corpus != "files":
+        return {}
+    try:
+        return {"test": recipe.job.examples(recipe, "test", directory)}
+    except ValueError:  # there is none yet, or it is mended before it is scored
+        return {}
+
+
+def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, initial=None):
     """See `zoo.recipes.train`, which has checked what it is given."""
     start = time.monotonic()
     log = log or _print
-    log("reading the data and learning the vocabularies")
-    parts = make_data(recipe, data)
-    for name, batches in (("training", parts.train), ("validation", parts.valid)):
-        if getattr(batches, "cut", 0):
-            log(f"{batches.cut:,} {name} texts are read up to max_input_length={recipe.max_input_length} tokens")
+    takeover = prepared(recipe, initial)
+    kept = takeover and takeover.kept(recipe)
+    log("reading the data" if kept else "reading the data and learning the vocabularies")
+    parts = make_parts(recipe, data, kept)
+    for note in (*parts.notes, *_cuts(recipe, parts)):
+        log(note)
     log("building the model")
-    model = make_model(recipe, *parts.sizes)
-    if recipe.spelling:
-        model.embedding.set_features(*spelling_features(parts.tokenizers[0].pieces, model.embedding.buckets))
-    if recipe.sentences:
-        model.embedding.mark(sentence_ends(parts.tokenizers[0].pieces))
+    model = built(recipe.job, recipe, *parts.sizes)
+    record = takeover and takeover.take(recipe, model, parts.tokenizers, parts.labels)
+    if record:
+        log(told(record, kept))
+    recipe.job.prepare(recipe, model, parts.tokenizers)
+    frozen = freeze(model, recipe.training.freeze, "training.freeze") if recipe.training.freeze else []
+    if frozen:
+        log(f"{len(frozen)} of {len(model.weights)} weights are frozen")
     steps = make_training_steps(recipe, model)
-    directory.mkdir(parents=True, exist_ok=True)
-    _write(directory / "recipe.toml", dumps(recipe))
-    for name, tokenizer in zip(TOKENIZERS, parts.tokenizers, strict=False):
-        tokenizer.save(directory / name)
-    if parts.labels:
-        _write(directory / LABELS, json.dumps(parts.labels, ensure_ascii=False) + "\n")
+    _keep(recipe, directory, parts, record)
 
     plan = make_plan(recipe)
-    state = fit(steps, parts.train, parts.valid, plan, directory, resume, callbacks)
+    score = recipe.job.monitored(recipe, model, parts.tokenizers, parts.examples)
+    state = fit(steps, parts.train, parts.valid, plan, directory, resume, callbacks, score)
     log("choosing between the best weights and their average")
-    scores = _choose(steps, parts.valid, directory, state, MONITORS[recipe.monitor])
+
+    def measure():
+        return validate(steps.evaluate, parts.valid) | (score() if score else {})
+
+    # A count of wrong outputs is too coarse to tell an average from one of its parts: the loss tells them apart.
+    finer = MONITORS["nll" if plan.monitor == "wer" else plan.monitor]
+    scores = _choose(steps, measure, directory, state, finer)
+    thaw(model, frozen)
     save_model(model, directory / "model.keras")
-    summary = {
-        "recipe": recipe.name,
+    threshold = recipe.job.threshold(Run(recipe, model, parts.tokenizers, parts.labels), parts.examples)
+    if threshold is not None:
+        scope = {"label": recipe.scope.label, "threshold": threshold}
+        _write(directory / SCOPE, json.dumps(scope, ensure_ascii=False) + "\n")
+    summary = _summary(recipe, model, parts) | {
         "steps": state.step,
         "valid": scores,
+        "init": record,
+        "frozen": frozen,
+        "training_seconds": round(state.seconds, 1),
+        "seconds": round(time.monotonic() - start, 1),
+    }
+    summary |= {} if threshold is None else {"threshold": threshold}
+    _write(directory / "training.json", json.dumps(summary, indent=2) + "\n")
+    return summary
+
+
+def _cuts(recipe, parts):
+    """What is told of texts that are read in part."""
+    for name, batches in (("training", parts.train), ("validation", parts.valid)):
+        if _cut(batches):
+            most = recipe.text.max_input_length
+            yield f"{_cut(batches):,} {name} texts are read up to text.max_input_length={most} tokens"
+
+
+def _cut(batches):
+    """How many texts were cut; batches of windows cut none."""
+    return batches.cut if isinstance(batches, Bucketed) else 0
+
+
+def _keep(recipe, directory, parts, record):
+    """Write what the run was made of: recipe, vocabularies, data card, labels, and what was taken over from where."""
+    directory.mkdir(parents=True, exist_ok=True)
+    _write(directory / "recipe.toml", dumps(recipe))
+    for name, tokenizer in zip(tokenizer_names(recipe), parts.tokenizers, strict=True):
+        tokenizer.save(directory / name)
+    _write(directory / "data.json", json.dumps(parts.card, indent=2, ensure_ascii=False) + "\n")
+    if parts.labels:
+        _write(directory / LABELS, json.dumps(parts.labels, ensure_ascii=False) + "\n")
+    if record:
+        _write(directory / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+
+
+def _summary(recipe, model, parts):
+    """What training.json says of the model and its data."""
+    return {
+        "recipe": recipe.name,
         "parameters": model.count_params(),
         "vocabularies": [tokenizer.vocab_size for tokenizer in parts.tokenizers],
         "labels": len(parts.labels),
         "shapes": [list(map(int, shape)) for shape in parts.train.shapes],
         "dropped": parts.train.dropped,
-        "cut": {"train": getattr(parts.train, "cut", 0), "valid": getattr(parts.valid, "cut", 0)},
+        "cut": {"train": _cut(parts.train), "valid": _cut(parts.valid)},
         "data_sha256": parts.digest,
-        "training_seconds": round(state.seconds, 1),
-        "seconds": round(time.monotonic() - start, 1),
         "backend": keras.backend.backend(),
         "keras": keras.__version__,
     }
-    _write(directory / "training.json", json.dumps(summary, indent=2) + "\n")
-    return summary
 
 
 def _print(line):
@@ -80,12 +185,15 @@ def _write(path, text):
     checkpoints.write_atomically(path, lambda file: file.write(text.encode()))
 
 
-def _choose(steps, valid, directory, state, loss):
-    """Give the model its final weights, the average of the best or the best; returns their validation scores."""
+def _choose(steps, measure, directory, state, loss):
+    """Give the model its final weights, the average of the best or the best; returns their validation scores.
+
+    `measure()` gives the scores of the weights that the model has.
+    """
     paths = [best_path(directory, step) for _, step in state.best]
     average(paths, steps.model)
     steps.reload()
-    scores = validate(steps.evaluate, valid) | {"averaged": len(paths)}
+    scores = measure() | {"averaged": len(paths)}
     best = next(row for row in state.history if row["step"] == state.best[0][1])
     if loss(best) < loss(scores):
         load_weights(paths[0], steps.model)
@@ -100,8 +208,17 @@ def save_model(model, path):
     os.replace(beside, path)
 
 
+def together(runs):
+    """The `Run` whose model is the ensemble of theirs."""
+    model = Ensemble([run.model for run in runs])
+    model.build()
+    return dataclasses.replace(runs[0], model=model)
+
+
 def open_run(recipe, directory):
     """See `zoo.recipes.open_run`, which has checked what it is given."""
     model = keras.models.load_model(directory / "model.keras", compile=False)
-    tokenizers = [Tokenizer.load(directory / name) for name in tokenizer_names(recipe)]
-    return recipe, model, *tokenizers, *[None] * (2 - len(tokenizers))
+    tokenizers = tuple(Tokenizer.load(directory / name) for name in tokenizer_names(recipe))
+    labels = read_labels(directory) if recipe.job.labelled else ()
+    threshold = read_threshold(directory) if has_threshold(recipe) else None
+    return Run(recipe, model, tokenizers, labels, threshold=threshold)

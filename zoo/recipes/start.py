@@ -1,23 +1,26 @@
 """How a training begins and how a run is opened: what is wrong is told first, and then Keras is imported."""
 
+import dataclasses
 from pathlib import Path
 
-from zoo.recipes.corpora import check_data
-from zoo.recipes.folder import check_run, claim
+from zoo.recipes.folder import check_ensemble, check_run, claim
+from zoo.recipes.initial import adopted, check_unchanged
+from zoo.tasks.parts import corpora
 
 
 def train(recipe, directory, data=None, resume=False, callbacks=(), log=None):
     """Train a recipe in a run directory.
 
-    The directory holds recipe.toml (every setting), source.spm, target.spm (of models that read one
-    language and write another), labels.json (of those that label), checkpoint/, best/, metrics.csv,
-    tensorboard/ and, in the end, model.keras (the best checkpoints averaged, or the best one if
-    that does better on the validation split) and training.json (how it went).
+    The directory holds recipe.toml (every setting), source.spm, target.spm (of models that read one language and write
+    another), labels.json (of those that label), data.json (the data card), checkpoint/, best/, metrics.csv,
+    tensorboard/ and, in the end, model.keras (the best checkpoints averaged, or the best one if that does better on the
+    validation split) and training.json (how it went); with `training.init` init.json says what was taken over.
 
     Args:
         recipe: the `Recipe`.
         directory: where the run lives; it must not hold one yet, unless `resume`.
-        data: the directory of the corpus, unless it is generated.
+        data: the directory of the corpus, unless it is generated or the recipe names its files; or a file of examples
+            to train on instead of `data.train`.
         resume: continue the run that is there, or begin if there is none.
         callbacks: `keras.callbacks.Callback`s, as of `zoo.training.fit`.
         log: called with a line before what may take long; None prints to standard error. `fit` tells the rest.
@@ -26,31 +29,77 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None):
         The content of training.json.
 
     Raises:
-        ValueError: the directory holds a run already, or one of another recipe; files of the corpus are missing; the
-            steps end within the warm-up.
+        ValueError: the directory holds a run already, or one of another recipe; files of the corpus are missing; what
+            `training.init`, `freeze` or `rates` say does not fit.
     """
     directory = Path(directory)
-    if recipe.schedule in ("linear", "cosine") and recipe.steps <= recipe.warmup:
-        raise ValueError(
-            f"recipe {recipe.name!r}: a {recipe.schedule} schedule rises for `warmup` steps and then falls, so it "
-            f"needs more steps than those; received steps={recipe.steps} and warmup={recipe.warmup}."
-        )
+    recipe, data = corpora.trained_on(recipe, data)
+    recipe, initial = adopted(recipe)
     claim(recipe, directory, resume)
+    check_unchanged(initial, directory)
     check_data(recipe, ("train", "valid"), data)
     from zoo.recipes import run
 
-    return run.train(recipe, directory, data, resume, callbacks, log)
+    return run.train(recipe, directory, data, resume, callbacks, log, initial)
 
 
-def open_run(directory):
-    """(recipe, model, source tokenizer, target tokenizer) of a finished run; see `open_labels` for the rest.
+def check_data(recipe, splits, directory=None):
+    """Refuse data that are not there, without reading any; see `zoo.tasks.parts.corpora.check_data`."""
+    corpora.check_data(recipe, recipe.job.kind, splits, directory)
 
-    The target tokenizer is None where the model has one vocabulary.
+
+def read(recipe, split, directory=None):
+    """(inputs, answers) of a split of the recipe's data, see `zoo.tasks.parts.corpora.read`."""
+    return recipe.job.read(recipe, split, directory)
+
+
+def last_split(recipe, directory=None):
+    """The split that is scored unless another one is asked for: the test, or what validates if there is none."""
+    return recipe.job.last_split(recipe, directory)
+
+
+def open_run(directory, *others):
+    """The `zoo.tasks.parts.task.Run` of a finished run's directory.
+
+    Args:
+        directory: of the run.
+        *others: of further runs of the same recipe, such as those of other seeds: the model is then their
+            `zoo.models.Ensemble`.
 
     Raises:
-        ValueError: the directory holds no finished run.
+        ValueError: a directory holds no finished run, or runs do not fit each other.
     """
-    recipe = check_run(directory)
+    directories = [Path(each) for each in (directory, *others)]
+    recipes = [check_run(each) for each in directories]
+    if others:
+        check_ensemble(directories, recipes)
     from zoo.recipes import run
 
-    return run.open_run(recipe, Path(directory))
+    runs = [run.open_run(recipe, each) for recipe, each in zip(recipes, directories, strict=True)]
+    if others:
+        return run.together(runs)  # with no directory: what is written in one is of that run alone
+    return dataclasses.replace(runs[0], directory=directories[0])
+
+
+def evaluate(run, split, directory=None, **options):
+    """A dict of scores and a list of outputs, see `evaluation`; no outputs of a language model."""
+    return evaluation(run, split, directory, **options)[:2]
+
+
+def evaluation(run, split, directory=None, *, beams=None, limit=None, progress=None):
+    """What a run answers to a split, and how good that is.
+
+    Args:
+        run: see `open_run`.
+        split: of the recipe's data.
+        directory: of the data, unless they are generated.
+        beams: width of the search of a model that writes; the recipe's by default.
+        limit: only the first so many examples; of a running text, characters.
+        progress: called with the number of examples done and their total.
+
+    Returns:
+        A `zoo.tasks.parts.task.Evaluation`: scores, and what they are of.
+    """
+    inputs, answers = read(run.recipe, split, directory)
+    examples = ([inputs[0][:limit]], answers) if run.recipe.data.windows else (inputs[:limit], answers[:limit])
+    return run.recipe.job.evaluate(run, examples, beams=beams, progress=progress)

@@ -1,0 +1,160 @@
+"""What a layer in its slot may be used for: each check raises an AssertionError, or `NotApplicable` with the reason."""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from zoo.attention import MultiHeadAttention
+from zoo.blocks import PreNorm
+from zoo.check import elsewhere, laws
+from zoo.check.slots import HEADS, UNITS, VOCABULARY, causally
+from zoo.check.steps import check_steps
+from zoo.core.occupants import arguments, problems_of_methods
+from zoo.depth import ReversibleStack, Stack
+from zoo.feedforward import FeedForward
+from zoo.models import LanguageModel, Transformer
+
+
+class NotApplicable(Exception):
+    """The slot or the traits do not have the layer used so."""
+
+
+def needs(traits, *names):
+    """Whether a layer declares all of these traits."""
+    without = [name for name in names if not vars(traits).get(name, False)]
+    if without:
+        raise NotApplicable(f"its traits do not say {', '.join(f'{name}=True' for name in without)}")
+
+
+def check_arguments(subject):
+    """Each argument of the constructor is an attribute of the same value, and in the config."""
+    layer = subject.make()
+    config = layer.get_config()
+    for name in arguments(subject.cls):
+        assert name in vars(layer) or name in dir(layer), f"the layer has no attribute {name!r}"
+        assert name in config, f"get_config lacks {name!r}"
+    for name, given in subject.settings.items():
+        found = vars(layer)[name] if name in vars(layer) else given
+        assert found == given, f"given was {name}={given!r}, and the attribute is {found!r}"
+
+
+def check_protocol(subject):
+    """`call` takes what the slot gives it, and the methods that the traits promise are there."""
+    wrong = problems_of_methods(subject.slot, subject.make(), subject.traits())
+    assert not wrong, "; ".join(wrong)
+
+
+def check_causal(subject):
+    """Position j sees positions up to j alone, by gradients."""
+    needs(subject.traits(), "causal")
+    layer = subject.make()
+    inputs = laws.sequences(((41, 5), (42, 5)), 5, UNITS)
+    laws.check_causal(lambda x: causally(layer, {("query" if subject.slot == "attention" else "x"): x}), inputs)
+
+
+def blocks(subject, cross=None, **others):
+    """Two blocks with the layer in its slot, without dropout."""
+    others = {**others, **({"dropout": 0.0} if "dropout" in arguments(subject.cls) else {})}
+
+    def make_block():
+        parts = {"attention": MultiHeadAttention(UNITS, HEADS), "feedforward": FeedForward(UNITS, 8)}
+        if subject.slot == "block":
+            own = {"cross_attention": cross()} if cross and "cross_attention" in arguments(subject.cls) else {}
+            return subject.make(**own, **others)
+        parts[subject.slot] = subject.make(**others)
+        return PreNorm(**parts, cross_attention=cross() if cross else None)
+
+    return [make_block() for _ in range(2)]
+
+
+def stack(subject, cross=None):
+    if subject.slot == "depth":
+        if cross:
+            raise NotApplicable("its blocks have no attention over a memory here")
+        return subject.make()
+    return Stack(blocks(subject, cross))
+
+
+def _randomised(model):
+    generator = np.random.default_rng(7)
+    for weight in model.trainable_weights:
+        weight.assign(generator.normal(0.0, 0.3, weight.shape))
+    return model
+
+
+PARENTS = np.array([[[1, 0, 0], [0, 0, 1]], [[0, 1, 1], [1, 1, 0]]])
+
+
+def check_generation(subject):
+    """A language model writes with growing and with static caches, and its beams change parents: all is the full pass.
+
+    Prompts are of different lengths.
+    """
+    if subject.slot not in ("attention", "block", "depth"):
+        raise NotApplicable("other slots decide it")
+    needs(subject.traits(), "causal", "steps")
+    if subject.traits().approximate:
+        raise NotApplicable("its traits say that a pass approximates the steps")
+    model = _randomised_model(LanguageModel(VOCABULARY, stack(subject), dropout=0.0))
+    prompts = laws.token_ids(((51, 4), (52, 2)), 4, VOCABULARY)
+    following = laws.token_ids(((53, 6), (54, 6)), 6, VOCABULARY).reshape(2, 2, 3)
+    for most in (None, 4):
+        check_steps(model, prompts, np.array([4, 2], "int32"), following, PARENTS, most)
+
+
+def _randomised_model(model):
+    model.build()
+    return _randomised(model)
+
+
+def check_memory_steps(subject):
+    """As attention over an encoder's outputs, a decoder that writes step by step computes what its full pass does."""
+    if subject.slot != "attention":
+        raise NotApplicable("other slots decide it")
+    needs(subject.traits(), "crosses", "steps")
+
+    def block():
+        others = {"dropout": 0.0} if "dropout" in arguments(subject.cls) else {}
+        return PreNorm(MultiHeadAttention(UNITS, HEADS), FeedForward(UNITS, 8), subject.make(**others))
+
+    encoder = Stack([PreNorm(MultiHeadAttention(UNITS, HEADS), FeedForward(UNITS, 8))])
+    decoder = Stack([block() for _ in range(2)])
+    model = _randomised_model(Transformer(VOCABULARY, VOCABULARY, encoder, decoder, dropout=0.0))
+    sources = laws.token_ids(((55, 4), (56, 2)), 4, VOCABULARY)
+    following = laws.token_ids(((57, 6), (58, 6)), 6, VOCABULARY).reshape(2, 2, 3)
+    check_steps(model, sources, np.array([4, 2], "int32"), following, PARENTS)
+
+
+def check_reversible(subject):
+    """In a reversible stack the gradients are those of the stack that keeps all its activations."""
+    import tensorflow as tf
+
+    if subject.slot in ("positions", "embedding", "depth"):
+        raise NotApplicable("it stands in no branch of a block")
+    causal = subject.slot != "feedforward" and not subject.traits().both_ways
+    x, found = laws.sequences(((61, 4), (62, 4)), 4, UNITS), []
+    plain = ReversibleStack(blocks(subject), "plain")
+    plain(x, causal=causal)
+    _randomised(plain)
+    for activations in ("plain", "reversible"):
+        twin = ReversibleStack(blocks(subject), activations)
+        twin(x, causal=causal)
+        twin.set_weights(plain.get_weights())
+        with tf.GradientTape() as tape:
+            outputs = twin(x, causal=causal, training=True)
+            loss = tf.reduce_sum(outputs * laws.sequences(((63, 4), (64, 4)), 4, UNITS)) + sum(twin.losses)
+        gradients = tape.gradient(loss, [weight.value for weight in twin.trainable_weights])
+        found.append([np.asarray(tf.convert_to_tensor(each)) for each in (outputs, *gradients) if each is not None])
+    laws.assert_close(found[1], found[0], 1e-4, 1e-3)
+
+
+def check_elsewhere(subject, built, backend):
+    """A file of it loads in a fresh process of this backend, and answers alike."""
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        for each in built:
+            elsewhere.pack(each, folder)
+        elsewhere.run_elsewhere(folder, backend, modules=(subject.cls.__module__,))
+        for each in built:
+            elsewhere.check(each, folder, backend)

@@ -1,0 +1,143 @@
+"""What every format of data is made of: a request, a layout, problems with their places, and the class above it."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+ROLES = {  # what an example of each kind is made of, in this order
+    "pairs": ("source", "target"),
+    "labelled": ("text", "label"),
+    "compared": ("first", "second", "label"),
+    "tagged": ("words", "tags"),
+    "running": ("text",),
+}
+
+
+KINDS = {  # what a message calls them
+    "pairs": "pairs of texts",
+    "labelled": "labelled texts",
+    "compared": "texts to compare",
+    "tagged": "tagged words",
+    "running": "running text",
+}
+
+
+class Wrong(ValueError):
+    """What is wrong with one example; whoever knows the file and the line adds them."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for: the kind of examples, the columns that were named, and the encoding of the files."""
+
+    kind: str
+    columns: dict = field(default_factory=dict)
+    encoding: str = "utf-8"
+
+    @property
+    def roles(self):
+        return ROLES[self.kind]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a file is laid out: the column of each role, as `columns` would say it, and why it was taken to be so.
+
+    `details` is the format's own, such as the delimiter, and what `Format.rows` needs to know.
+    """
+
+    columns: dict
+    why: str
+    details: dict = field(default_factory=dict)
+
+
+class Problems:
+    """Collects what is wrong, so that one message can name several places.
+
+    A message says `FILE:LINE: what was found; what was expected. How to mend it.`
+    """
+
+    FEW = 5
+
+    def __init__(self):
+        self.count, self._first, self.notes = 0, [], {}
+
+    def add(self, path: str, line: int | None, message: str):
+        self.count += 1
+        if self.count <= self.FEW:
+            self._first.append(f"{place(path, line)}: {message}")
+
+    def note(self, message: str, count: int = 1):
+        """Counts what is no error, and is told: what was left out, or read in another way than it was written."""
+        self.notes[message] = self.notes.get(message, 0) + count
+
+    def check(self):
+        """Raises ValueError if anything was added."""
+        if self.count == 1:
+            raise ValueError(self._first[0])
+        if self.count:
+            shown = "\n".join(f"  {each}" for each in self._first)
+            first = f", the first {self.FEW} of them" if self.count > self.FEW else ""
+            raise ValueError(f"{self.count} problems in the data{first}:\n{shown}")
+
+
+def place(path: str, line: int | None) -> str:
+    """`file:line`, the form that editors open."""
+    return f"{path}:{line}" if line else f"{path}"
+
+
+def counted(count: int, noun: str) -> str:
+    """A number with its noun: "1 word", "2 words"."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def shown(value, longest: int = 60) -> str:
+    """A value as a message quotes it."""
+    text = repr(value)
+    return text if len(text) <= longest else f"{text[:longest]}..."
+
+
+def no_columns(path: str, form: str, request: Request):
+    """Refuses columns where the format has none."""
+    if request.columns:
+        raise ValueError(
+            f"{path}: the format {form!r} has no columns; received columns={request.columns}. Leave them out, or name "
+            "the format that the file has."
+        )
+
+
+class Format(ABC):
+    """One format of files. A subclass says its name, suffixes and kinds, and has the two methods.
+
+    Attributes:
+        name: what `format=` calls it.
+        suffixes: of its files, before `.gz` or `.xz`.
+        kinds: the kinds of examples that it can hold.
+        more_roles: what `columns` may name besides the roles of the kind, where the kind is "tagged".
+    """
+
+    name = ""
+    suffixes: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = tuple(ROLES)
+    more_roles: tuple[str, ...] = ()
+
+    def claims(self, files: list[str], request: Request) -> bool:
+        """Whether files with one of the suffixes are of this format; looks at their first lines where it must."""
+        return True
+
+    def groups(self, files: list[str]) -> list[list[str]]:
+        """The files that are read together: each alone, but where line i of one belongs to line i of another."""
+        return [[path] for path in files]
+
+    @abstractmethod
+    def layout(self, files: list[str], request: Request) -> Layout:
+        """Looks at the beginning of a group of files."""
+
+    @abstractmethod
+    def rows(
+        self, files: list[str], request: Request, layout: Layout, problems: Problems
+    ) -> Iterator[tuple[int | str, tuple]]:
+        """(place, values) of every example, the values in the order of the kind's roles; adds what is wrong.
+
+        A place is the line, counted from 1, or the path of the file that is the example.
+        """

@@ -1,0 +1,217 @@
+"""Finds the columns of a table: those that were named, those whose names are known, or those whose content tells."""
+
+import difflib
+import re
+from dataclasses import dataclass
+
+from zoo.data.formats.base import KINDS, ROLES, Request, counted, shown
+from zoo.data.formats.names import by_names, is_language, is_name, normal
+
+_WORDLIKE = re.compile(r"[^\W\d_][\w .:/()#-]{0,39}|")  # what a header's cell may look like, or a pandas index: nothing
+
+
+@dataclass(frozen=True)
+class Found:
+    """`at` is the index of each role's column; `header` says whether the first row holds names."""
+
+    at: dict[str, int]
+    header: bool
+    why: str
+
+
+def check_roles(kind: str, columns: dict) -> dict:
+    """The columns that were asked for; refuses a role that the kind does not have."""
+    if kind not in ROLES:
+        raise ValueError(f"kind must be one of {', '.join(ROLES)}; received {kind!r}.{_nearest(kind, ROLES)}")
+    known = (*ROLES[kind], "header", *({"tagged": ("sentence", "text", "entities", "tokens")}.get(kind, ())))
+    for role, column in columns.items():
+        if role not in known:
+            raise ValueError(
+                f"columns: {KINDS[kind]} have {', '.join(known)}; received {role!r}.{_nearest(role, known)}"
+            )
+        if role == "header":
+            if not isinstance(column, bool):
+                raise ValueError(f"columns: header must be true or false; received {column!r}.")
+        elif isinstance(column, bool) or not isinstance(column, int | str) or column == "" or column == 0:
+            raise ValueError(
+                f"columns: {role} must be a column's name or its number counted from 1; received {column!r}."
+            )
+    return columns
+
+
+def find_columns(path: str, rows: list[list[str]], request: Request) -> Found:
+    """The columns of a delimited table, of which `rows` are the first ones, strings all.
+
+    Raises:
+        ValueError: a column that was asked for is not there, or what is there does not tell; the message lists the
+            columns by number and name.
+    """
+    first, rest = [cell.strip() for cell in rows[0]], rows[1:]
+    wanted = {role: column for role, column in request.columns.items() if role != "header"}
+    header = request.columns.get("header", _is_header(first, rest, request, wanted))
+    found = {role: _wanted(path, role, column, first, header) for role, column in wanted.items()}
+    if all(role in found for role in request.roles):
+        return Found(found, header, "the columns were given")
+    missing = tuple(role for role in request.roles if role not in found)
+    if header:
+        found |= _sentences(path, first, request, found)
+        known = {role: at for role, at in by_names(first, request.kind, missing).items() if at not in found.values()}
+        if all(role in known for role in missing):
+            return Found(found | known, True, "the names of the header")
+    known = _by_content(rest if header and rest else rows, request.kind, set(found.values()), missing)
+    if known is None:
+        raise ValueError(_untold(path, first, header, request, missing))
+    names = "a header with other names, and what the columns hold" if header else "no header; what the columns hold"
+    return Found(found | known, header, names)
+
+
+def _sentences(path, first, request, found):
+    """The column of a table with one word a row that says which sentence the word is of."""
+    if request.kind != "tagged" or "sentence" in found or not {"word", "token"} & {normal(name) for name in first}:
+        return {}
+    known = by_names(first, "tagged", ("sentence",), (is_name,))
+    if not known:
+        raise ValueError(
+            f"{path}:1: one word a row, and no column tells the sentence: {listed(first)}. Name it with "
+            'columns={"sentence": ...}; or separate sentences by blank lines, in a file that ends in .conll.'
+        )
+    return known
+
+
+def listed(names: list[str], header: bool = True) -> str:
+    """The columns as messages list them: by number and name, or by number and the first row's content."""
+    shortly = [shown(name, 30) for name in names]
+    return ", ".join(f"{number} {name}" if header else f"{number} ({name})" for number, name in enumerate(shortly, 1))
+
+
+def missing_column(path: str, role: str, column, names: list[str], header: bool = True) -> ValueError:
+    """The error for a column that is not there."""
+    what = "line 1 names" if header else "there is no header, and line 1 has"
+    number = isinstance(column, int)
+    word = f"column {column} (counted from 1)" if number else f"column {column!r}"
+    hint = "" if number else _nearest(column, names)
+    if not header and not number:
+        hint = " Say the number of the column, counted from 1."
+    return ValueError(f"{path}:1: no {word} for {role}; {what} {listed(names, header)}.{hint}")
+
+
+def _wanted(path, role, column, first, header):
+    if isinstance(column, str):
+        if header and column in first:
+            if first.count(column) > 1:
+                raise ValueError(
+                    f"{path}:1: {first.count(column)} columns are named {column!r}; say the number of the one for "
+                    f"{role}: {listed(first)}."
+                )
+            return first.index(column)
+        if not column.lstrip("-").isdigit():
+            raise missing_column(path, role, column, first, header)
+        column = int(column)
+    if not 1 <= column <= len(first):
+        raise missing_column(path, role, column, first, header)
+    return column - 1
+
+
+def _is_header(first, rest, request, wanted):
+    """Whether the first row holds names; where there is doubt it is an example, so that none is lost."""
+    names = [column for column in wanted.values() if isinstance(column, str) and not column.isdigit()]
+    if any(name in first for name in names):
+        return True
+    cells = [cell.strip() for cell in first]
+    named = [cell for cell in cells if cell]
+    if not all(_WORDLIKE.fullmatch(cell) for cell in cells) or len(set(named)) < len(named):
+        return False
+    if not cells[0] and named and rest and all(row[0].isdigit() for row in rest):
+        return True  # the index of pandas, which has no name
+    if request.kind == "pairs" and sum(map(is_language, cells)) >= 2:
+        return True
+    equal = by_names(cells, request.kind, request.roles, (is_name,))
+    if len(equal) == len(request.roles):
+        return True
+    longer = _longer_below(cells, rest)
+    if longer and len(by_names(cells, request.kind, request.roles)) == len(request.roles):
+        return True
+    if request.kind == "pairs":
+        return False
+    if any(all(cells[at] != row[at] for row in rest if at < len(row)) for at in equal.values()):
+        return longer or _numbers_below(cells, rest)
+    return _numbers_below(cells, rest) or longer and _labels_below(cells, rest)
+
+
+def _longer_below(cells, rest):
+    """Short names above longer texts."""
+    words = [sum(len(cell.split()) for cell in row) / len(row) for row in rest if row]
+    return bool(words) and sum(words) / len(words) > 1.5 * sum(len(cell.split()) for cell in cells) / len(cells)
+
+
+def _numbers_below(cells, rest):
+    """A column of numbers under a word."""
+    columns = [[row[at] for row in rest if at < len(row)] for at in range(len(cells))]
+    return len(rest) > 1 and any(
+        cell and not _is_number(cell) and all(map(_is_number, column))
+        for cell, column in zip(cells, columns, strict=True)
+    )
+
+
+def _labels_below(cells, rest):
+    """A column of few values that come again and again, under a word that is none of them."""
+    for at, cell in enumerate(cells):
+        values = [row[at] for row in rest if at < len(row)]
+        if len(values) >= 4 and len(set(values)) <= len(values) // 2 and cell and cell not in values:
+            return all(len(each.split()) <= 2 for each in cells)
+    return False
+
+
+def _is_number(cell):
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _by_content(rows, kind, taken, missing):
+    """Role -> column where the content leaves no choice, else None."""
+    width = min(map(len, rows))
+    columns = {at: [row[at].strip() for row in rows] for at in range(width) if at not in taken}
+    columns = {at: cells for at, cells in columns.items() if any(cells)}
+    for useless in (_is_attribution, _is_counted):
+        if len(columns) > len(missing):
+            columns = {at: cells for at, cells in columns.items() if not useless(cells)}
+    if len(columns) != len(missing):
+        return None
+    order = list(columns)
+    if "label" in missing:
+        label = min(order, key=lambda at: _like_a_text(columns[at]))
+        order = [at for at in order if at != label] + [label]
+    return dict(zip(missing, order, strict=True))
+
+
+def _like_a_text(cells):
+    words = sum(len(cell.split()) for cell in cells) / len(cells)
+    return round(words, 1), len(set(cells)), sum(map(len, cells)) / len(cells)
+
+
+def _is_attribution(cells):
+    """The third column of Tatoeba's pairs."""
+    return all(cell.startswith("CC-BY") for cell in cells)
+
+
+def _is_counted(cells):
+    """The numbers of the rows."""
+    whole = [int(cell) for cell in cells if cell.isdigit()]
+    return len(whole) == len(cells) > 2 and all(two == one + 1 for one, two in zip(whole, whole[1:], strict=False))
+
+
+def _untold(path, first, header, request, missing):
+    columns = ", ".join(f'"{role}": ...' for role in missing)
+    return (
+        f"{path}:1: which column is {' and which is '.join(missing)}? Found {counted(len(first), 'column')}"
+        f"{'' if header else ' and no header'}: {listed(first, header)}. Say it by name or by number, counted from 1: "
+        f"columns={{{columns}}}."
+    )
+
+
+def _nearest(word, known):
+    near = difflib.get_close_matches(str(word), [str(each) for each in known], 1)
+    return f" Did you mean {near[0]!r}?" if near else ""

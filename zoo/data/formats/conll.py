@@ -1,0 +1,140 @@
+"""CoNLL: one word a line, a blank line after each sentence; also CoNLL-U and CoNLL-U Plus.
+
+Columns are separated by tabs, or else by white space. By default the words are the first column and the tags the last
+one; of CoNLL-U (ten columns, the first of them numbers) the words are FORM and the tags UPOS. `-DOCSTART-` is no
+sentence, and of CoNLL-U comments, multiword ranges (1-2) and empty nodes (8.1) are no words.
+"""
+
+import re
+from collections import Counter
+from itertools import chain
+
+from zoo.data.formats.base import Format, Layout, counted, shown
+from zoo.data.formats.columns import listed, missing_column
+from zoo.data.formats.names import by_names, is_name
+from zoo.data.formats.opening import first_lines, inner_suffix, open_lines
+
+_LOOKED_AT = 500
+_U = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_NUMBER = re.compile(r"\d+([-.]\d+)?")
+_NO_WORD = re.compile(r"\d+[-.]\d+")
+_COLUMNS = "# global.columns ="
+_MARK = "-DOCSTART-"
+
+
+class Conll(Format):
+    """Words below each other, their tags beside them."""
+
+    name, kinds = "conll", ("tagged",)
+    suffixes = (".conll", ".conllu", ".conllup", ".iob", ".iob2", ".bio", ".ner", ".pos", ".tsv", ".txt")
+
+    def claims(self, files, request):
+        """Of a .tsv or .txt: a blank line between two others, or one word a line; but no column of sentence numbers."""
+        if inner_suffix(files[0]) not in (".tsv", ".txt"):
+            return True
+        if "sentence" in request.columns:
+            return False
+        texts = [text for _, text in first_lines(files[0], request.encoding, _LOOKED_AT)]
+        inside = "\n".join(texts).strip("\n").split("\n")
+        rows = [_cells(text, "\t" in text) for text in inside if text.strip() and not text.startswith("#")]
+        if not rows or "sentence" in by_names(rows[0], "tagged", ("sentence",), (is_name,)):
+            return False
+        tabs = any("\t" in text for text in inside)
+        several = any(len(cells[0].split()) > 1 for cells in rows)
+        return not several and ("" in inside or len(rows) > 1 and tabs)
+
+    def layout(self, files, request):
+        path = files[0]
+        lines = first_lines(path, request.encoding, _LOOKED_AT)
+        rows = [text for _, text in lines if text.strip() and not text.startswith(("# ", _MARK))]
+        if not rows:
+            raise ValueError(f"{path} is empty; expected one word a line, and a blank line after each sentence.")
+        tabs = sum("\t" in text for text in rows) > len(rows) / 2
+        width = Counter(len(_cells(text, tabs)) for text in rows).most_common(1)[0][0]
+        if width < 2:
+            raise ValueError(
+                f"{path}:1: one column in {shown(rows[0])}; expected at least two, a word and its tag, with a tab or "
+                "spaces between them."
+            )
+        first = next(_cells(text, tabs) for text in rows if len(_cells(text, tabs)) == width)
+        universal = _universal(lines, first) if tabs else None
+        header = not universal and len(by_names(first, "tagged", request.roles, (is_name,))) == len(request.roles)
+        names = universal or ([name.lower() for name in first] if header else None)
+        wanted = {role: column for role, column in request.columns.items() if role in request.roles}
+        at = _defaults(names, width) | {
+            role: _column(path, role, column, names, first) for role, column in wanted.items()
+        }
+        columns = {role: names[at[role]] if names else at[role] + 1 for role in request.roles}
+        why = "CoNLL-U" if universal else f"one word a line, {width} columns"
+        why += f": {', '.join(names)}" if names else f": {listed(first, False)}"
+        details = {"at": at, "tabs": tabs, "width": width, "universal": bool(universal), "header": header}
+        return Layout(columns, why, details)
+
+    def rows(self, files, request, layout, problems):
+        path, details = files[0], layout.details
+        at, tabs, width, universal, header = (details[key] for key in ("at", "tabs", "width", "universal", "header"))
+        words, tags, start, broken = [], [], None, False
+        for line, text in chain(open_lines(path, request.encoding), [(None, "")]):
+            if not text.strip():
+                if words and not broken:
+                    yield start, (words, tags)
+                words, tags, start, broken = [], [], None, False
+                continue
+            cells = _cells(text, tabs)
+            if text.startswith("#") and (
+                universal or not words and len(cells) != width or text.startswith("# ") and tabs
+            ):
+                continue
+            if header:
+                header = False
+                continue
+            if cells[0] == _MARK or universal and _NO_WORD.fullmatch(cells[0]):
+                continue
+            if len(cells) != width:
+                broken = True
+                problems.add(path, line, _ragged(text, cells, width, tabs))
+                continue
+            if not (cells[at["words"]].strip() and cells[at["tags"]].strip()):
+                broken = True
+                problems.add(path, line, f"no word or no tag in {shown(text)}; expected both. Add what is missing.")
+                continue
+            start = line if start is None else start
+            words.append(cells[at["words"]])
+            tags.append(cells[at["tags"]])
+
+
+def _cells(text, tabs):
+    return [cell.strip(" ") for cell in text.split("\t")] if tabs else text.split()
+
+
+def _universal(lines, first):
+    """The names of the columns of CoNLL-U, or those that a file of CoNLL-U Plus declares; else None."""
+    for _, text in lines:
+        if text.startswith(_COLUMNS):
+            return text[len(_COLUMNS) :].lower().split()
+    return list(_U) if len(first) >= len(_U) and _NUMBER.fullmatch(first[0]) else None
+
+
+def _defaults(names, width):
+    """Words and tags: by the names, else the first column and the last one."""
+    known = by_names(names, "tagged", ("words", "tags"), (is_name,)) if names else {}
+    known |= {role: names.index(name) for role, name in (("words", "form"), ("tags", "upos")) if name in (names or ())}
+    return {"words": 0, "tags": width - 1} | known
+
+
+def _column(path, role, column, names, first):
+    if isinstance(column, str) and not column.isdigit():
+        if names is None or column.lower() not in names:
+            raise missing_column(path, role, column, names or first, names is not None)
+        return names.index(column.lower())
+    if not 1 <= int(column) <= len(first):
+        raise missing_column(path, role, int(column), names or first, names is not None)
+    return int(column) - 1
+
+
+def _ragged(text, cells, width, tabs):
+    between = "tabs" if tabs else "white space"
+    return (
+        f"{counted(len(cells), 'column')} in {shown(text)}; expected {width}, with {between} between them, as in the "
+        "other lines. Add what is missing; sentences are separated by a blank line."
+    )

@@ -1,0 +1,218 @@
+"""CSV and TSV: one example a record, with or without a header, as pandas, Excel and databases write them.
+
+Quotes are those of RFC 4180: a field that holds the delimiter, a quote or a line break stands in double quotes, and a
+quote inside it is doubled. In TSV, where many corpora have bare quotes, they are text unless the whole file obeys that
+rule.
+"""
+
+import csv
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from zoo.data.formats.base import Format, Layout, Problems, Request, counted, shown
+from zoo.data.formats.columns import Found, find_columns, listed
+from zoo.data.formats.names import by_names
+from zoo.data.formats.opening import first_lines, inner_suffix, open_lines
+
+_LOOKED_AT = 200  # lines
+_LONGEST = 1 << 24  # characters of a field: past it a quote was not closed
+_SAYS = re.compile(r"sep=([,;\t|])")  # the line in which Excel is told the delimiter
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+
+
+class Csv(Format):
+    """Fields between commas, semicolons, tabs or bars: whichever gives every record the same number of fields."""
+
+    name, suffixes, delimiters = "csv", (".csv",), ",;\t|"
+    more_roles = ("sentence",)
+
+    def layout(self, files, request):
+        lines = list(islice(_lines(files[0], request), _LOOKED_AT))
+        if not any(line.strip() for _, line in lines):
+            raise ValueError(f"{files[0]} is empty; expected one example a line.")
+        options, first_wrong = [], None
+        said = _SAYS.fullmatch(first_lines(files[0], request.encoding, 1)[0][1])
+        for order, delimiter in enumerate(said[1] if said else self.delimiters):
+            quoted = self._quoted(files[0], request, delimiter)
+            rows, wrong = _sample(files[0], lines, delimiter, quoted)
+            if len(rows) > (wrong is not None):
+                options.append((_fitness(rows, request), -order, delimiter, quoted, rows))
+            first_wrong = first_wrong or wrong
+        if not options:
+            raise first_wrong
+        _, _, delimiter, quoted, rows = max(options)
+        found = find_columns(files[0], _regular(rows), request)
+        return _layout(rows[0], found, delimiter, quoted)
+
+    def rows(self, files, request, layout, problems):
+        rows = _rows(files[0], request, layout, problems)
+        return _sentences(rows) if "sentence" in layout.details["at"] else rows
+
+    def _quoted(self, path, request, delimiter):
+        return True
+
+
+class Tsv(Csv):
+    """Fields between tabs."""
+
+    name, suffixes, delimiters = "tsv", (".tsv", ".tab", ".txt"), "\t"
+
+    def claims(self, files, request):
+        if inner_suffix(files[0]) != ".txt":
+            return True
+        lines = [line for _, line in first_lines(files[0], request.encoding, _LOOKED_AT) if line.strip()]
+        return request.kind != "running" and bool(lines) and all("\t" in line for line in lines)
+
+    def _quoted(self, path, request, delimiter):
+        """Whether every field that begins with a quote ends with one, in the whole file."""
+        if not any(line.startswith('"') or '\t"' in line for _, line in _lines(path, request)):
+            return True
+        widths = set()
+        try:
+            for _, fields in _records(path, _lines(path, request), delimiter, True):
+                widths.add(len(fields))
+        except ValueError:
+            return False
+        return len(widths) == 1
+
+
+def _rows(path, request: Request, layout: Layout, problems: Problems) -> Iterator[tuple[int, tuple]]:
+    at, width = layout.details["at"], layout.details["width"]
+    delimiter, header = layout.details["delimiter"], layout.details["header"]
+    places = [at[role] for role in (*request.roles, *(role for role in at if role not in request.roles))]
+    records = _records(path, _lines(path, request), delimiter, layout.details["quoted"])
+    for number, (line, fields) in enumerate(records):
+        if header and not number:
+            continue
+        if not any(map(str.strip, fields)):
+            problems.note("rows without any value, left out")
+            continue
+        if len(fields) != width:
+            problems.add(path, line, _wrong_width(fields, width, delimiter))
+            continue
+        yield line, tuple(fields[place] for place in places)
+
+
+def _lines(path, request):
+    """The lines of a file without the one that names the delimiter."""
+    numbered = open_lines(path, request.encoding)
+    return (each for each in numbered if each[0] > 1 or not _SAYS.fullmatch(each[1]))
+
+
+def _sentences(rows):
+    """Sentences of a table with one word a row; a sentence's number stands at each word or at the first one alone."""
+    words, tags, start, current = [], [], None, None
+    for line, (word, tag, sentence) in rows:
+        if words and sentence.strip() not in ("", current):
+            yield start, (words, tags)
+            words, tags = [], []
+        if not words:
+            start = line
+        current = sentence.strip() or current
+        words.append(word)
+        tags.append(tag)
+    if words:
+        yield start, (words, tags)
+
+
+def _records(path, lines, delimiter, quoted) -> Iterator[tuple[int, list[str]]]:
+    """(line on which it begins, fields) of each record; blank lines are none.
+
+    Raises:
+        ValueError: quotes that do not obey RFC 4180, or a "\r" that stands alone.
+    """
+    last = [0]
+
+    def told():
+        for number, line in lines:
+            last[0] = number
+            yield line + "\n"
+
+    style = {} if quoted else {"quoting": csv.QUOTE_NONE}
+    reader = csv.reader(told(), delimiter=delimiter, strict=True, **style)
+    while True:
+        before, limit = last[0], csv.field_size_limit(_LONGEST)
+        try:
+            fields = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise ValueError(_broken(path, before + 1, last[0], error)) from error
+        finally:
+            csv.field_size_limit(limit)
+        if fields:
+            yield before + 1, fields
+
+
+def _sample(path, lines, delimiter, quoted):
+    """(the records of the first lines, what is wrong behind them); a record that the last line cuts is not wrong."""
+    rows = []
+    try:
+        for _, fields in _records(path, iter(lines), delimiter, quoted):
+            rows.append(fields)
+    except ValueError as error:
+        cut = "is not closed" in str(error) and len(lines) == _LOOKED_AT
+        return rows, None if cut else error
+    return rows, None
+
+
+def _fitness(rows, request):
+    """How well a delimiter fits: as many fields everywhere, names that are known, enough columns and not too many."""
+    widths = {len(fields) for fields in rows}
+    least = len(request.roles)
+    names = by_names(rows[0], request.kind, request.roles)
+    wanted = sum(column in rows[0] for column in request.columns.values())
+    even = len(widths) == 1 and len(rows[0]) >= least
+    return even, wanted, len(names) == least, len(rows[0]) > 1, len(rows[0]) == least, _repeats(rows, request)
+
+
+def _repeats(rows, request):
+    """Of labelled examples, how often the column with the fewest values repeats one."""
+    if "label" not in request.roles:
+        return 0.0
+    width = min(map(len, rows))
+    return 1 - min(len({fields[at] for fields in rows}) for at in range(width)) / len(rows) if width > 1 else 0.0
+
+
+def _regular(rows):
+    """The records that are as long as the first one; the others are told when they are read."""
+    return [fields for fields in rows if len(fields) == len(rows[0])]
+
+
+def _layout(first, found: Found, delimiter, quoted):
+    columns = {role: first[at] if found.header and first[at] else at + 1 for role, at in found.at.items()}
+    why = f"fields between {_NAMES.get(delimiter, repr(delimiter))}; columns by {found.why}"
+    if found.header:
+        why += f": {listed(first)}"
+    details = {"delimiter": delimiter, "header": found.header, "quoted": quoted, "at": found.at, "width": len(first)}
+    return Layout(columns, why, details)
+
+
+def _wrong_width(fields, width, delimiter):
+    found = shown(delimiter.join(fields), 80)
+    if len(fields) > width:
+        mend = f"If a text holds {delimiter!r}, put it in double quotes." if delimiter != "\t" else "Take out the tab."
+        if any(field.startswith(' "') for field in fields):
+            mend = "Take out the space before the quote: only a field that begins with a quote is quoted."
+    else:
+        mend = "Add what is missing, or delete the line."
+    return f"{counted(len(fields), 'column')} in {found}; expected {width}, as in the first line. {mend}"
+
+
+def _broken(path, line, last, error):
+    said = str(error)
+    if "unexpected end of data" in said or "field larger" in said:
+        return (
+            f"{path}:{line}: the record that begins here opens a quote that is not closed (read on to line {last}). "
+            'Close it, or double it ("") if it is part of the text.'
+        )
+    if "new-line character" in said:
+        return (
+            f"{path}:{line}: a carriage return stands alone, as old Macintosh programs end lines; expected LF or CRLF. "
+            r"Convert it, for example with tr '\r' '\n'."
+        )
+    return (
+        f"{path}:{line}: text follows a closing quote in the record that begins here (to line {last}; {said}). "
+        'Put the whole field in quotes, and double ("") the quotes that are part of the text.'
+    )

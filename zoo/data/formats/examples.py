@@ -1,0 +1,200 @@
+"""Examples as the tasks take them, and how the values of a file become one."""
+
+import ast
+import math
+import re
+from array import array
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from zoo.data.formats.base import Problems, Wrong, counted, place, shown
+
+_SHIFT = 40  # a place is (index of the file << 40) | line
+_NO_BREAK = "\u00a0"
+_SPACES = re.compile(r"[ \t\r\n]+")
+
+
+@dataclass(frozen=True)
+class Examples:
+    """What is read: `inputs[i]` is to be answered by `answers[i]`.
+
+    Attributes:
+        kind: "pairs", "labelled", "compared", "tagged" or "running".
+        inputs: strings; of "compared" tuples of two strings; of "tagged" the words, joined by one space each; of
+            "running" the whole text, as one string.
+        answers: strings: the translation, the label, the tags, joined by one space each; of "running" "".
+        files: where the examples come from.
+        places: of each example its file and line, in eight bytes; `where` tells them.
+        notes: what was left out or read otherwise than it was written, in words.
+    """
+
+    kind: str
+    inputs: list
+    answers: list[str]
+    files: tuple[str, ...] = ()
+    places: array = field(default_factory=lambda: array("q"), repr=False)
+    notes: tuple[str, ...] = ()
+
+    def __len__(self):
+        return len(self.inputs)
+
+    def where(self, index: int) -> str:
+        """`file:line` of an example; the file alone where lines have no meaning."""
+        if index >= len(self.places):
+            return f"example {index + 1}"
+        here = self.places[index]
+        return place(self.files[here >> _SHIFT], here & ((1 << _SHIFT) - 1))
+
+    def take(self, indices: Iterable[int]) -> "Examples":
+        """The examples with these indices, in this order."""
+        indices = list(indices)
+        places = array("q", (self.places[index] for index in indices)) if self.places else array("q")
+        inputs, answers = [self.inputs[index] for index in indices], [self.answers[index] for index in indices]
+        return Examples(self.kind, inputs, answers, self.files, places, self.notes)
+
+
+class Places:
+    """Numbers the places of examples, for `Examples.files` and `Examples.places`."""
+
+    def __init__(self, files: list[str]):
+        self.files, self.found = {path: number for number, path in enumerate(files)}, array("q")
+
+    def add(self, path: str, line: int | None):
+        self.found.append((self.files.setdefault(path, len(self.files)) << _SHIFT) | (line or 0))
+
+
+def make_example(kind: str, values: tuple, problems: Problems) -> tuple:
+    """(input, answer) of the values of one example, in the order of the kind's roles.
+
+    Raises:
+        Wrong: a value is empty, or is no text where one is expected.
+    """
+    return _MAKERS[kind](*values, problems)
+
+
+def _pair(source, target, problems):
+    return text_of("source", source), text_of("target", target)
+
+
+def _labelled(text, label, problems):
+    return text_of("text", text), label_of(label)
+
+
+def _compared(first, second, label, problems):
+    return (text_of("first text", first), text_of("second text", second)), label_of(label)
+
+
+def _running(text, problems):
+    if not isinstance(text, str):
+        raise Wrong(_no_text("text", text))
+    return text, ""
+
+
+def _tagged(words, tags, problems):
+    listed = _python_list(tags)  # brackets alone are words, too: only where the tags are a list the words may be one
+    words, tags = (listed and _python_list(words)) or _items("words", words), listed or _items("tags", tags)
+    if len(words) != len(tags):
+        raise Wrong(
+            f"{counted(len(words), 'word')} and {counted(len(tags), 'tag')} in "
+            f"{shown(' '.join(words))} and {shown(' '.join(tags))}; expected as many tags as "
+            "words. A space inside a word or a tag makes two of it."
+        )
+    return join_tagged(words, tags, problems)
+
+
+def join_tagged(words: list[str], tags: list[str], problems: Problems) -> tuple[str, str]:
+    """Words and tags, each joined by one space; a word of white space alone goes, as spaCy has them between words."""
+    kept = [(_parts(word), _parts(tag)) for word, tag in zip(words, tags, strict=True) if word.strip() or not word]
+    if len(kept) < len(words):
+        problems.note("words of white space alone, left out with their tags", len(words) - len(kept))
+    if not kept:
+        raise Wrong("a sentence without words. Delete it.")
+    for number, (word, tag) in enumerate(kept, 1):
+        if not word or not tag:
+            raise Wrong(
+                f"word {number} is {' '.join(word)!r}, its tag {' '.join(tag)!r}; expected neither to be empty."
+            )
+    spaced = sum(len(parts) > 1 for pair in kept for parts in pair)
+    if spaced:
+        problems.note("spaces inside a word or a tag, which became U+00A0 in the word and _ in the tag", spaced)
+    joined = " ".join(_NO_BREAK.join(word) for word, _ in kept)
+    _check_unicode("words", joined)
+    return joined, " ".join("_".join(tag) for _, tag in kept)
+
+
+def _parts(word):
+    """What ASCII white space cuts a word into; white space of other kinds is part of it."""
+    return [part for part in _SPACES.split(word) if part]
+
+
+def text_of(role: str, value) -> str:
+    """A text that is not blank.
+
+    Raises:
+        Wrong: it is blank, no string, or has half a surrogate pair.
+    """
+    if not isinstance(value, str):
+        raise Wrong(_no_text(role, value))
+    if not value.strip():
+        raise Wrong(f"the {role} is empty; expected text. Fill it in, or delete the example.")
+    _check_unicode(role, value)
+    return value
+
+
+def label_of(value) -> str:
+    """A label as a string: 1 is "1" and true is "true"; white space around it does not count.
+
+    Raises:
+        Wrong: it is empty, missing, or several.
+    """
+    if isinstance(value, list | tuple | dict):
+        raise Wrong(f"the label is {shown(value)}; expected one label, a string or a number. Name another column.")
+    if isinstance(value, bool):
+        return str(value).lower()
+    if value is None or isinstance(value, float) and math.isnan(value) or not str(value).strip():
+        raise Wrong("the label is empty; expected a label for every example. Fill it in, or delete the example.")
+    _check_unicode("label", str(value))
+    return str(value).strip()
+
+
+def _python_list(value):
+    """The list that a table holds as Python shows it, "['EU', 'rejects']", as pandas writes columns of lists."""
+    if not (isinstance(value, str) and value.startswith("[") and value.endswith("]")):
+        return None
+    try:
+        found = ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    whole = isinstance(found, list) and found and all(isinstance(each, str) for each in found)
+    return found if whole else None
+
+
+def _items(role, value):
+    """Words or tags: a list, or a string with spaces between them."""
+    if isinstance(value, str):
+        return _parts(value)
+    if isinstance(value, list | tuple) and all(isinstance(each, str | int) for each in value):
+        return [str(each) for each in value]
+    raise Wrong(f"the {role} are {shown(value)}; expected a list of strings, or a string with spaces between them.")
+
+
+def _no_text(role, value):
+    if value is None or isinstance(value, float) and math.isnan(value):
+        return f"the {role} is missing (null); expected text. Fill it in, or delete the example."
+    mend = "Name the column that holds text"
+    if isinstance(value, dict) and value:
+        mend += f'; of an object inside an object it is "outer.{next(iter(value))}"'
+    return f"the {role} is {shown(value)}; expected a string. {mend}."
+
+
+def _check_unicode(role, value):
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise Wrong(
+            f"the {role} has half of a surrogate pair, {value[error.start]!r}, at character {error.start}; expected "
+            "whole characters. Write the file again as UTF-8 (json.dumps with ensure_ascii=False)."
+        ) from None
+
+
+_MAKERS = {"pairs": _pair, "labelled": _labelled, "compared": _compared, "tagged": _tagged, "running": _running}

@@ -1,0 +1,110 @@
+"""Folders of text files: one folder a label, or running text over many files."""
+
+from pathlib import Path
+
+from zoo.data.formats.base import Format, Layout, no_columns
+from zoo.data.formats.opening import open_lines
+
+_SPLITS = {"train", "valid", "validation", "val", "dev", "test", "unsup"}
+
+
+class Folders(Format):
+    """`FOLDER/LABEL/*`: each file is one text, and the folder in which it lies is its label."""
+
+    name, kinds = "folders", ("labelled",)
+
+    def claims(self, files, request):
+        return Path(files[0]).is_dir()
+
+    def layout(self, files, request):
+        root = Path(files[0])
+        no_columns(files[0], self.name, request)
+        _check_folder(root)
+        labels = sorted(each.name for each in _visible(root) if each.is_dir())
+        if not labels:
+            there = [each.name for each in _visible(root)]
+            raise ValueError(
+                f"{root} holds no folders; expected one folder of text files for each label. It holds "
+                f"{', '.join(there[:5]) or 'nothing'}."
+            )
+        splits = [label for label in labels if label in _SPLITS]
+        if len(splits) > 1 and any(each.is_dir() for each in _visible(root / splits[0])):
+            raise ValueError(
+                f"{root} holds {', '.join(splits)}, which are splits and not labels. Name one of them: "
+                f"{root / splits[0]}."
+            )
+        return Layout({}, f"one folder a label: {', '.join(labels)}", {})
+
+    def rows(self, files, request, layout, problems):
+        root, beside = Path(files[0]), 0
+        for folder in _visible(root):
+            if not folder.is_dir():
+                beside += 1
+                continue
+            texts = [each for each in _visible(folder) if each.is_file()]
+            if not texts or any(each.is_dir() for each in _visible(folder)):
+                problems.add(
+                    str(folder),
+                    None,
+                    "the folder of a label holds "
+                    + ("a folder" if texts or any(True for _ in _visible(folder)) else "no files")
+                    + "; expected text files alone. Move the files right into it, or delete it.",
+                )
+            for path in texts:
+                text = whole(path, request.encoding)
+                if text.strip():
+                    yield str(path), (text, folder.name)
+                else:
+                    problems.add(str(path), None, "the file is empty; expected a text. Delete it.")
+        if beside:
+            problems.note("files beside the folders of the labels, left out", beside)
+
+
+class TextFolder(Format):
+    """Running text: every file of a folder and the folders in it, in the order of their names."""
+
+    name, kinds = "text-folder", ("running",)
+
+    def claims(self, files, request):
+        return Path(files[0]).is_dir()
+
+    def layout(self, files, request):
+        root = Path(files[0])
+        no_columns(files[0], self.name, request)
+        _check_folder(root)
+        found = _texts(root)
+        if not found:
+            raise ValueError(f"{root} holds no files; expected text files.")
+        names = [each.relative_to(root).as_posix() for each in found]
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        return Layout({}, f"{len(names)} files, {', '.join(names[:3])}{more}, one after another", {})
+
+    def rows(self, files, request, layout, problems):
+        for path in _texts(Path(files[0])):
+            text = whole(path, request.encoding)
+            if text.strip():
+                yield str(path), (text,)
+            else:
+                problems.note("empty files, left out")
+
+
+def whole(path: Path, encoding: str) -> str:
+    """The text of a file, without the newlines at its end."""
+    return "\n".join(text for _, text in open_lines(str(path), encoding)).rstrip("\n")
+
+
+def _texts(root):
+    inner = (path for path in sorted(root.rglob("*"), key=lambda path: path.relative_to(root).as_posix()))
+    return [
+        path for path in inner if path.is_file() and not any(part[0] == "." for part in path.relative_to(root).parts)
+    ]
+
+
+def _visible(folder):
+    """What a folder holds, in the order of the names, without hidden files such as .DS_Store."""
+    return sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+
+
+def _check_folder(root):
+    if not root.is_dir():
+        raise ValueError(f"There is no folder {root}. Expected a folder of text files.")

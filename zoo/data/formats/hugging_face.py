@@ -1,0 +1,133 @@
+"""Datasets of Hugging Face: `hf://OWNER/NAME[/CONFIG][:SPLIT]`, folders that `save_to_disk` wrote, and Parquet files.
+
+The library `datasets` is imported when one of them is asked for; `pip install 'seqzoo[huggingface]'` brings it. Numbers
+of a `ClassLabel` become its names.
+"""
+
+import re
+from pathlib import Path
+
+from zoo.data.formats.base import Format, Layout, shown
+from zoo.data.formats.jsonl import keyed_layout, value_of
+from zoo.data.formats.opening import inner_suffix
+
+_SCHEME = "hf://"
+_ADDRESS = re.compile(r"(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:/(?P<config>[\w.+-]+))?(?::(?P<split>[^:/]+))?")
+_SAVED, _SAVED_SPLITS = "state.json", "dataset_dict.json"
+
+
+class HuggingFace(Format):
+    """A dataset, from the hub or saved on disk."""
+
+    name, suffixes = "huggingface", ()
+
+    def claims(self, files, request):
+        path = files[0]
+        return path.startswith(_SCHEME) or _folder(path)[0] is not None or inner_suffix(path) == ".parquet"
+
+    def layout(self, files, request):
+        rows = _rows(files[0])
+        first = next(iter(rows), None)
+        if first is None:
+            raise ValueError(f"{files[0]} is empty; expected at least one example.")
+        layout = keyed_layout(files[0], 1, first, request)
+        return Layout(layout.columns, f"a dataset of {len(rows)} rows; {layout.why}", {**layout.details, "rows": rows})
+
+    def rows(self, files, request, layout, problems):
+        rows, keys = layout.details["rows"], layout.details["keys"]
+        names = {key: _class_names(rows.features, key) for key in keys}
+        for number, row in enumerate(rows, 1):
+            values = [value_of(row, key) for key in keys]
+            unlabelled = [key for key, value in zip(keys, values, strict=True) if names[key] and value in (-1, None)]
+            if unlabelled:
+                problems.add(
+                    files[0],
+                    number,
+                    f"{unlabelled[0]!r} is {value_of(row, unlabelled[0])}, which stands for no label, as in test parts "
+                    "whose labels are kept secret; expected one. Name another split.",
+                )
+                continue
+            yield number, tuple(_named(value, names[key]) for key, value in zip(keys, values, strict=True))
+
+
+def _rows(path):
+    """The dataset, as an iterable of dicts with `features`."""
+    library = _library(path)
+    folder, split = _folder(path)
+    if folder is not None:
+        return _of_split(path, library.load_from_disk(str(folder)), split)
+    if not path.startswith(_SCHEME):
+        if not Path(path).is_file():
+            raise ValueError(f"There is no file {path}. Expected a Parquet file.")
+        try:
+            return library.Dataset.from_parquet(path)
+        except Exception as error:  # of pyarrow, wrapped by datasets in classes of its own
+            raise ValueError(f"{path} is no Parquet file that datasets can read: {_reason(error)}.") from error
+    parts = _ADDRESS.fullmatch(path.removeprefix(_SCHEME))
+    if parts is None:
+        raise ValueError(
+            f"{path}: no folder that save_to_disk wrote, and no address. Expected hf://NAME[/CONFIG][:SPLIT], such as "
+            "hf://stanfordnlp/imdb:train, or hf:// and the path of such a folder."
+        )
+    name, config, split = parts["name"], parts["config"], parts["split"] or "train"
+    try:
+        return library.load_dataset(name, config, split=split)
+    except Exception as error:
+        raise ValueError(
+            f"{path}: datasets cannot load {name!r}{f' with the configuration {config!r}' if config else ''}, split "
+            f"{split!r}: {_reason(error)}. Expected hf://OWNER/NAME[/CONFIG][:SPLIT] as its page names them, and "
+            "a connection, unless it is in the cache."
+        ) from error
+
+
+def _of_split(path, found, split):
+    """One dataset of what a folder holds: itself, or the split that was named."""
+    if not hasattr(found, "keys"):
+        if split:
+            raise ValueError(f"{path}: the folder holds one dataset without splits; received the split {split!r}.")
+        return found
+    if split is None and len(found) > 1 and "train" not in found or split is not None and split not in found:
+        raise ValueError(
+            f"{path}: the folder holds the splits {', '.join(found)}; received {split!r}. Say one of them behind a "
+            f"colon, such as {path.removesuffix(f':{split}')}:{next(iter(found))}."
+        )
+    return found[split or ("train" if "train" in found else next(iter(found)))]
+
+
+def _folder(path):
+    """(the folder that save_to_disk wrote, the split that is named behind a colon), or (None, None)."""
+    plain = path.removeprefix(_SCHEME)
+    for folder, split in ((plain, None), tuple(plain.rpartition(":")[::2])):
+        if folder and any((Path(folder) / name).is_file() for name in (_SAVED, _SAVED_SPLITS)):
+            return Path(folder), split
+    return None, None
+
+
+def _class_names(features, key):
+    """The names of a ClassLabel, or of a list of them; else None."""
+    feature = features.get(key)
+    if feature is None and isinstance(features.get(key.partition(".")[0]), dict):
+        feature = features[key.partition(".")[0]].get(key.partition(".")[2])
+    inner = getattr(feature, "feature", feature[0] if isinstance(feature, list) and feature else None)
+    return getattr(feature, "names", None) or getattr(inner, "names", None)
+
+
+def _named(value, names):
+    if names is None:
+        return value
+    return [names[each] for each in value] if isinstance(value, list) else names[value]
+
+
+def _reason(error):
+    return shown(str(error).splitlines()[0] if str(error) else type(error).__name__, 160).strip("'\"")
+
+
+def _library(path):
+    try:
+        import datasets
+    except ImportError as error:
+        raise ValueError(
+            f"{path} is read by the library datasets, which is not installed. Expected it; install it with "
+            "pip install 'seqzoo[huggingface]'."
+        ) from error
+    return datasets

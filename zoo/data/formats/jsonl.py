@@ -1,0 +1,143 @@
+"""JSON lines: one object a line, as `DataFrame.to_json(orient="records", lines=True)` and Hugging Face write them."""
+
+import json
+from collections.abc import Iterator
+
+from zoo.data.formats.base import Format, Layout, Problems, shown
+from zoo.data.formats.columns import missing_column
+from zoo.data.formats.names import by_names
+from zoo.data.formats.opening import first_lines, open_lines
+
+_LOOKED_AT = 100
+_ABSENT = object()
+_CONVERT = (
+    " Convert it with `jq -c '.[]' in.json > out.jsonl`, or in pandas with to_json(path, orient='records', lines=True)."
+)
+
+
+class Jsonl(Format):
+    """One object a line; the value of an object inside it is called `outer.inner`."""
+
+    name, suffixes = "jsonl", (".jsonl", ".ndjson", ".json")
+
+    def layout(self, files, request):
+        path = files[0]
+        line, first = next(objects(path, iter(first_lines(path, request.encoding, _LOOKED_AT)), Problems()), (0, None))
+        if first is None:
+            whole = next(objects(path, open_lines(path, request.encoding), Problems()), None)
+            if whole is None:
+                list(objects(path, open_lines(path, request.encoding), problems := Problems()))
+                problems.check()
+                raise ValueError(f"{path} is empty; expected one JSON object a line.")
+            line, first = whole
+        return keyed_layout(path, line, first, request)
+
+    def rows(self, files, request, layout, problems):
+        path, keys = files[0], layout.details["keys"]
+        for line, record in objects(path, open_lines(path, request.encoding), problems):
+            values = tuple(value_of(record, key) for key in keys)
+            if _ABSENT in values:
+                absent = keys[values.index(_ABSENT)]
+                problems.add(
+                    path,
+                    line,
+                    f"the object has no {absent!r}, only {shown(', '.join(map(str, record)))}; expected it in every "
+                    "line. Add it, or delete the line.",
+                )
+                continue
+            yield line, values
+
+
+def keyed_layout(path: str, line: int, record: dict, request) -> Layout:
+    """The layout of records with names, by the first one; a number means a name's place in it, counted from 1."""
+    inner = flat(record)
+    names, found = list(inner), {}
+    for role, column in request.columns.items():
+        if role == "header":
+            continue
+        if isinstance(column, str) and (column in names or not column.isdigit()):
+            if column not in names:
+                raise missing_column(path, role, column, names)
+            found[role] = names.index(column)
+        elif 1 <= int(column) <= len(names):
+            found[role] = int(column) - 1
+        else:
+            raise missing_column(path, role, column, names)
+    missing = tuple(role for role in request.roles if role not in found)
+    told = names if request.kind == "pairs" else [name if name in record else "" for name in names]
+    known = by_names(told, request.kind, missing)
+    found |= {role: at for role, at in known.items() if at not in found.values()}
+    missing = [role for role in request.roles if role not in found]
+    if missing:
+        columns = ", ".join(f'"{role}": ...' for role in missing)
+        raise ValueError(
+            f"{path}:{line}: which entry is {' and which is '.join(missing)}? The first record has "
+            f"{', '.join(f'{name} ({shown(value, 30)})' for name, value in inner.items())}. Say it by name: "
+            f"columns={{{columns}}}."
+        )
+    columns = {
+        role: names[found[role]] for role in (*request.roles, *(role for role in found if role not in request.roles))
+    }
+    why = (
+        f"the columns were given: {columns}"
+        if request.columns
+        else f"the names of the first record: {', '.join(names)}"
+    )
+    return Layout(columns, why, {"keys": list(columns.values())})
+
+
+def objects(path: str, lines, problems: Problems) -> Iterator[tuple[int, dict]]:
+    """(line, object) of every line that is no blank one; adds lines that are no JSON object."""
+    for line, value in decoded(path, lines, problems):
+        if isinstance(value, dict):
+            yield line, value
+        else:
+            problems.add(
+                path,
+                line,
+                f"{shown(value)} is no JSON object; expected one object a line, such as "
+                '{"text": "good", "label": "pos"}.' + (_CONVERT if isinstance(value, list) else ""),
+            )
+
+
+def decoded(path: str, lines, problems: Problems) -> Iterator[tuple[int, object]]:
+    """(line, value) of every line that is no blank one; adds lines that are no JSON."""
+    for line, text in lines:
+        if not text.strip():
+            continue
+        if text.strip() in ("[", "{"):
+            problems.add(
+                path,
+                line,
+                f"one JSON document over several lines begins here; expected one object a line.{_CONVERT}",
+            )
+            return
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            column, said = getattr(error, "colno", 1), getattr(error, "msg", str(error))
+            near = shown(text[max(0, column - 20) :])
+            problems.add(
+                path,
+                line,
+                f"no JSON at character {column} ({said}): {near}; expected one object a line. Mend the line.",
+            )
+            continue
+        yield line, value
+
+
+def flat(record: dict) -> dict:
+    """A record in which what stands inside an inner object is called `outer.inner`."""
+    found = {}
+    for key, value in record.items():
+        found |= {f"{key}.{inner}": each for inner, each in value.items()} if isinstance(value, dict) else {key: value}
+    return found
+
+
+def value_of(record: dict, key: str):
+    """The value of a key or of `outer.inner`."""
+    if key in record:
+        return record[key]
+    outer, _, inner = key.partition(".")
+    within = record.get(outer)
+    return within.get(inner, _ABSENT) if isinstance(within, dict) else _ABSENT

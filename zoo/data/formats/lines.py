@@ -1,0 +1,85 @@
+"""Files whose lines belong together (line i of one to line i of another), and running text."""
+
+from zoo.data.formats.base import Format, Layout, no_columns
+from zoo.data.formats.opening import inner_suffix, open_lines
+
+_TABLES = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".tmx", ".parquet", ".conll", ".conllu")
+_END = object()
+
+
+class Lines(Format):
+    """As many files as an example has parts: sentences and translations, texts and labels, words and tags."""
+
+    name, kinds = "lines", ("pairs", "labelled", "compared", "tagged")
+
+    def claims(self, files, request):
+        return len(files) == len(request.roles) and not any(inner_suffix(path) in _TABLES for path in files)
+
+    def groups(self, files):
+        return [files]
+
+    def layout(self, files, request):
+        if len(files) != len(request.roles):
+            raise ValueError(
+                f"{request.kind} as lines of text are {len(request.roles)} files, one each for "
+                f"{', '.join(request.roles)}; received {len(files)}: {', '.join(files)}."
+            )
+        columns = {role: request.columns.get(role, number) for number, role in enumerate(request.roles, 1)}
+        if sorted(map(str, columns.values())) != [str(number) for number in range(1, len(files) + 1)]:
+            raise ValueError(
+                f"{', '.join(files)}: the columns of line-aligned files are the files, numbered from 1 in their order; "
+                f"received {columns}. Name each of them once."
+            )
+        columns = {role: int(number) for role, number in columns.items()}
+        return Layout(columns, f"line i of each file belongs together: {', '.join(files)}", {})
+
+    def rows(self, files, request, layout, problems):
+        files = [files[layout.columns[role] - 1] for role in request.roles]
+        streams = [open_lines(path, request.encoding) for path in files]
+        line = 0
+        while True:
+            found = [next(stream, _END) for stream in streams]
+            if _END in found:
+                break
+            line += 1
+            values = [text for _, text in found]
+            blank = [at for at, text in enumerate(values) if not text.strip()]
+            if blank:
+                problems.add(
+                    files[blank[0]],
+                    line,
+                    f"the {request.roles[blank[0]]} line is empty; expected text. Remove the line from all files, so "
+                    "that they stay aligned.",
+                )
+                continue
+            yield line, tuple(values)
+        counts = [
+            line + (last is not _END) + sum(1 for _ in stream) for last, stream in zip(found, streams, strict=True)
+        ]
+        if len(set(counts)) > 1:
+            told = ", ".join(f"{path} has {count} lines" for path, count in zip(files, counts, strict=True))
+            problems.add(
+                files[counts.index(min(counts))],
+                min(counts) + 1,
+                f"the files are not aligned: {told}. Line i of one must belong to line i of the other.",
+            )
+
+
+class Text(Format):
+    """Running text: a file as it is. Lines end in LF."""
+
+    name, kinds = "text", ("running",)
+
+    def claims(self, files, request):
+        return inner_suffix(files[0]) not in _TABLES
+
+    def layout(self, files, request):
+        no_columns(files[0], self.name, request)
+        for _ in open_lines(files[0], request.encoding):
+            break
+        return Layout({}, "running text, the whole file", {})
+
+    def rows(self, files, request, layout, problems):
+        lines = [text for _, text in open_lines(files[0], request.encoding)]
+        if any(line.strip() for line in lines):
+            yield 1, ("\n".join(lines) + "\n",)

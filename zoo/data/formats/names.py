@@ -1,0 +1,103 @@
+"""The names under which people store the columns of a table, and which column they mean."""
+
+import re
+
+ALIASES = {  # kind -> role -> names, the likelier first
+    "pairs": {
+        "source": "source src input inputs source_text input_text from prompt question instruction article document "
+        "dialogue text",
+        "target": "target tgt trg output outputs target_text output_text to completion translation translated answer "
+        "response summary highlights label",
+    },
+    "labelled": {
+        "text": "text sentence review content document comment tweet message sms body utterance question query "
+        "description input title headline abstract article post",
+        "label": "label labels class category target sentiment intent polarity topic rating stars score emotion "
+        "language y output tag",
+    },
+    "compared": {
+        "first": "first sentence1 text1 premise question1 text_a sentence_a question query anchor left",
+        "second": "second sentence2 text2 hypothesis question2 text_b sentence_b sentence passage answer document "
+        "right",
+        "label": "label labels gold_label class target is_duplicate duplicate entailment_judgment judgment judgement "
+        "entailment relation relationship similarity score y",
+    },
+    "tagged": {
+        "words": "words tokens word token sentence text form",
+        "tags": "tags labels tag label ner_tags pos_tags ner pos upos slots chunk_tags",
+        "sentence": "sentence_id sent_id sentence_idx sentence_number",
+    },
+    "running": {"text": "text content document body story article"},
+}
+_NO_TEXT = set(  # words of names whose columns hold no text and no label
+    "id idx index qid guid uuid length len count num number date time url path lang user author file filename split "
+    "fold confidence prob".split()
+)
+LANGUAGES = set(
+    "af am ar az be bg bn bs ca cs cy da de el en eo es et eu fa fi fr ga gl gu he hi hr hu hy is it ja ka kk km kn "
+    "ko ky la lo lt lv mg mk ml mn mr ms mt my nb ne nl nn no pa pl ps pt ro ru si sk sl so sq sr sv sw ta te tg th tl "
+    "tr tt uk ur uz vi xh yo zh zu cmn deu eng fra ger ita jpn kor por rus spa zho "
+    "arabic bengali chinese czech danish dutch english finnish french german greek hebrew hindi hungarian indonesian "
+    "italian japanese korean mandarin norwegian persian polish portuguese romanian russian spanish swedish thai "
+    "turkish ukrainian urdu vietnamese".split()
+)
+_BESIDE_LANGUAGES = set("sentence sentences text texts translation source target phrase word words".split())
+_TWINS = (("1", "2"), ("a", "b"), ("0", "1"))
+
+
+def is_name(name: str, alias: str) -> bool:
+    """Whether a column has this very name."""
+    return name == alias
+
+
+def has_name(name: str, alias: str) -> bool:
+    """Whether a name has this one among its words: review_text has text; text_id has not."""
+    words = name.split("_")
+    return alias in words and not _NO_TEXT & set(words)
+
+
+def by_names(names: list[str], kind: str, roles: tuple[str, ...], matches=(is_name, has_name)) -> dict[str, int]:
+    """Role -> index of its column, for each role that a name tells; a name of its own goes before a part of a name."""
+    found, plain = {}, [normal(name) for name in names]
+    for match in matches:
+        if match is has_name and len(found) < len(roles):
+            paired = _by_twins(plain, roles) | _by_languages(plain, roles)
+            found = {role: at for role, at in found.items() if at not in paired.values()} | paired
+        for role in roles:
+            if role not in found:
+                free = [(at, name) for at, name in enumerate(plain) if at not in found.values()]
+                hits = (at for alias in ALIASES[kind][role].split() for at, name in free if match(name, alias))
+                hit = next(hits, None)
+                found |= {} if hit is None else {role: hit}
+    return found
+
+
+def normal(name: str) -> str:
+    """A name in lower case, its words joined by one underscore: "Review Text" is review_text."""
+    name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name).replace("#", " number "))
+    return re.sub(r"[\W_]+", "_", name.lower()).strip("_")
+
+
+def is_language(name: str) -> bool:
+    """Whether a column is named after a language: de, de-AT, German, translation.de, text_en."""
+    words = normal(name).split("_")
+    others = [word for word in words if word not in LANGUAGES]
+    return len(others) < len(words) and (" " not in name or all(word in _BESIDE_LANGUAGES for word in others))
+
+
+def _by_twins(names, roles):
+    """Two columns whose names differ in a final number or letter are the first and the second text."""
+    if "first" not in roles:
+        return {}
+    for one, two in _TWINS:
+        for at, name in enumerate(names):
+            twin = name.removesuffix(one) + two
+            if name.endswith(one) and twin in names and not _NO_TEXT & set(name[:-1].split("_")):
+                return {"first": at, "second": names.index(twin)}
+    return {}
+
+
+def _by_languages(names, roles):
+    """Of two columns that are named after languages the first is the source."""
+    spoken = [at for at, name in enumerate(names) if is_language(name)]
+    return {"source": spoken[0], "target": spoken[1]} if "source" in roles and len(spoken) == 2 else {}

@@ -1,0 +1,179 @@
+"""Opens a text file, plain, gzip or xz, and gives its lines; whatever is no text is refused in words."""
+
+import codecs
+import difflib
+import gzip
+import lzma
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+_OPENERS = {".gz": gzip.open, ".xz": lzma.open}
+BROKEN = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
+_MAGIC = {  # how files begin that are no text -> what they are, and what to do with them
+    b"\x1f\x8b": "is compressed with gzip: let its name end in .gz",
+    b"\xfd7zXZ\x00": "is compressed with xz: let its name end in .xz",
+    b"BZh": "is compressed with bzip2: decompress it, or compress it with gzip or xz",
+    b"\x28\xb5\x2f\xfd": "is compressed with zstd: decompress it, or compress it with gzip or xz",
+    b"PK\x03\x04": "is a zip archive or an Excel workbook: unpack the archive, or save the workbook as CSV UTF-8",
+    b"\xd0\xcf\x11\xe0": "is an old Excel workbook: save it as CSV UTF-8",
+    b"PAR1": "is a Parquet file: let its name end in .parquet, or say format='huggingface'",
+    b"ARROW1": "is an Arrow file: give the folder that save_to_disk wrote",
+    b"%PDF": "is a PDF: save its text as a .txt file",
+    b"\x80\x04\x95": "is a Python pickle, which is not read because it can run code: write it as CSV or JSONL",
+}
+_WIDE = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_UTF8 = ("utf-8", "utf-8-sig")
+
+
+def inner_suffix(path: str) -> str:
+    """The suffix of a name in lower case, without .gz and .xz: ".csv" of "a.csv.gz"."""
+    path = Path(path)
+    return Path(path.stem if path.suffix.lower() in _OPENERS else path.name).suffix.lower()
+
+
+def open_lines(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+    r"""(number, line) of every line, counted from 1.
+
+    Only "\n" ends a line (U+2028 and its like are text); a "\r" before it and a byte order mark are dropped.
+
+    Raises:
+        ValueError: there is no such file, it is a folder, a broken gzip or xz file, or no text in this encoding; the
+            message names the file, the line and the byte.
+    """
+    codec = _codec(encoding)
+    _check_exists(path)
+    try:
+        with _open(path) as stream:
+            yield from (
+                _wide(path, stream, codec) if codec.startswith(("utf-16", "utf-32")) else _narrow(path, stream, codec)
+            )
+    except BROKEN as error:
+        raise not_whole(path, error) from error
+    except OSError as error:
+        raise ValueError(
+            f"{path} cannot be read: {error.strerror or error}. Expected a file that may be read."
+        ) from error
+
+
+def open_bytes(path: str):
+    """An open stream of the file's bytes, decompressed. Reading may raise one of `BROKEN`; see `not_whole`."""
+    _check_exists(path)
+    return _open(path)
+
+
+def not_whole(path: str, error: Exception) -> ValueError:
+    """What to raise for one of `BROKEN`."""
+    kind = Path(path).suffix[1:]
+    return ValueError(
+        f"{path} is not a whole {kind} file ({error}). Fetch it again, or rename it without .{kind} if it is plain."
+    )
+
+
+def first_lines(path: str, encoding: str, count: int) -> list[tuple[int, str]]:
+    """At most so many (number, line) of the file's beginning."""
+    found = []
+    for numbered in open_lines(path, encoding):
+        found.append(numbered)
+        if len(found) == count:
+            break
+    return found
+
+
+def _narrow(path, stream, codec):
+    """Lines of an encoding in which a newline is one byte."""
+    start = 0
+    for number, raw in enumerate(stream, 1):
+        if number == 1:
+            raw = _checked_beginning(path, raw, codec)
+        start += len(raw)
+        try:
+            line = raw.decode(codec)
+        except UnicodeDecodeError as error:
+            raise ValueError(_undecodable(path, number, raw, start - len(raw), error)) from error
+        if "\0" in line:
+            at = raw.index(b"\0")
+            raise ValueError(
+                f"{path}:{number}: byte {at} of the line is NUL (0x00); expected text. A file with NUL bytes is "
+                "binary, or UTF-16 without a mark: for the latter say encoding='utf-16-le'."
+            )
+        yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+def _wide(path, stream, codec):
+    """Lines of UTF-16 and UTF-32, in which a newline has several bytes."""
+    number = 0
+    reader = codecs.getreader(codec)(stream)
+    try:
+        pending = ""
+        while chunk := reader.read(1 << 16):
+            *whole, pending = (pending + chunk).split("\n")
+            for line in whole:
+                number += 1
+                yield number, (line.removeprefix("\ufeff") if number == 1 else line).removesuffix("\r")
+        if pending:
+            yield number + 1, pending.removeprefix("\ufeff") if not number else pending
+    except UnicodeError as error:
+        raise ValueError(
+            f"{path}:{number + 1}: no {codec} from here on ({error}). Name the encoding that the file has."
+        ) from error
+
+
+def _checked_beginning(path, raw, codec):
+    for mark, name in _WIDE.items():
+        if raw.startswith(mark):
+            raise ValueError(
+                f"{path}:1: the file begins with the mark of UTF-16, and was to be read as {codec}. Say "
+                f"encoding='{name}', or save it as UTF-8."
+            )
+    for magic, words in _MAGIC.items():
+        if raw.startswith(magic):
+            raise ValueError(f"{path} {words}. Expected plain text, or text compressed with gzip or xz.")
+    return raw.removeprefix(codecs.BOM_UTF8) if codec in _UTF8 else raw
+
+
+def _undecodable(path, number, raw, start, error):
+    found = f"{path}:{number}: byte {error.start} of the line (byte {start + error.start} of the text) is "
+    found += f"0x{raw[error.start]:02x}, which is not {error.encoding} here ({error.reason})."
+    guess = raw.decode("cp1252", errors="replace").strip()
+    around = guess[max(0, error.start - 20) : error.start + 20]
+    return (
+        f"{found} If the file is Western European of Windows or Excel, this reads {around!r}: then say "
+        "encoding='cp1252' (or 'latin-1'); otherwise convert the file to UTF-8, for example with iconv."
+    )
+
+
+def _codec(encoding):
+    try:
+        return codecs.lookup(encoding).name
+    except LookupError:
+        raise ValueError(
+            f"There is no encoding {encoding!r}. Expected a name that Python knows, such as utf-8, cp1252, latin-1 or "
+            "utf-16."
+        ) from None
+
+
+def _check_exists(path):
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder where a file is expected. Name a file in it{_such_as(path)}.")
+    if not path.is_file():
+        there = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = difflib.get_close_matches(path.name, there, 1)
+        hint = f" Did you mean {path.parent / near[0]}?" if near else ""
+        raise ValueError(f"There is no file {path}. Expected a text file, plain, gzip or xz.{hint}")
+
+
+def _such_as(folder):
+    files = sorted(each.name for each in folder.iterdir() if each.is_file() and not each.name.startswith("."))
+    return f", such as {files[0]}" if files else "; it holds none"
+
+
+def _open(path):
+    opener = _OPENERS.get(Path(path).suffix.lower(), open)
+    try:
+        return opener(path, "rb")
+    except OSError as error:
+        raise ValueError(
+            f"{path} cannot be read: {error.strerror or error}. Expected a file that may be read."
+        ) from error

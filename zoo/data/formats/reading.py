@@ -1,0 +1,155 @@
+"""Reads files of any format into examples, and looks at files to say how they would be read."""
+
+import os
+import re
+from dataclasses import dataclass
+from itertools import islice
+
+from zoo.data.formats.base import ROLES, Layout, Problems, Request, Wrong, counted
+from zoo.data.formats.columns import check_roles
+from zoo.data.formats.examples import Examples, Places, make_example
+from zoo.data.formats.table import choose
+
+_SAMPLES = 3
+_MANY_LABELS = 100
+Files = str | os.PathLike | list[str | os.PathLike] | tuple[str | os.PathLike, ...]
+
+
+@dataclass(frozen=True)
+class Detected:
+    """How files would be read.
+
+    Attributes:
+        format: the name of the format, for `format=`.
+        columns: the column of each role, a name or a number counted from 1, for `columns=`.
+        samples: the first few examples.
+        why: what told, in words.
+        details: the format's own, such as the delimiter and whether there is a header.
+    """
+
+    format: str
+    columns: dict
+    samples: Examples
+    why: str
+    details: dict
+
+
+def read(
+    files: Files,
+    kind: str,
+    *,
+    format: str | None = None,
+    columns: dict | None = None,
+    encoding: str = "utf-8",
+    fewest_labels: int = 2,
+) -> Examples:
+    """Reads the examples of one split.
+
+    Args:
+        files: a path, or several: of parallel text two, else files whose examples follow one another. A name may end in
+            .gz or .xz. `hf://NAME[/CONFIG][:SPLIT]` is a dataset of Hugging Face.
+        kind: "pairs" (source, target), "labelled" (text, label), "compared" (first, second, label), "tagged" (words,
+            tags) or "running" (text).
+        format: the name of a format of `table.FORMATS`; by default the suffix tells, or the first lines.
+        columns: role -> name of the column, or its number counted from 1, as `cut` and spreadsheets count; for the
+            roles that are left out the names of the header tell, or the content. `header` = true or false says
+            whether the first line holds names.
+        encoding: of the files; a byte order mark is dropped.
+        fewest_labels: so many different labels or tags are expected; 1 for a part that is only evaluated.
+
+    Raises:
+        ValueError: something cannot be read; the message names the file and the line, what was found, what was expected
+            and how to mend it, of the first few places.
+    """
+    files, request = _paths(files), _request(kind, columns, encoding)
+    form = choose(files, request, format)
+    problems, places, inputs, answers = Problems(), Places(files), [], []
+    for group in form.groups(files):
+        before, counted = len(inputs), problems.count
+        for at, values in form.rows(group, request, form.layout(group, request), problems):
+            try:
+                example = make_example(kind, values, problems)
+            except Wrong as wrong:
+                problems.add(*_place(group, at), str(wrong))
+                continue
+            inputs.append(example[0])
+            answers.append(example[1])
+            places.add(*_place(group, at))
+        if len(inputs) == before and problems.count == counted:
+            problems.add(" and ".join(group), None, "no examples: the file is empty, or holds a header alone.")
+    problems.check()
+    if kind == "running":
+        inputs, answers = [_joined(inputs)], [""]
+    _check_labels(kind, files, answers, fewest_labels)
+    notes = tuple(f"{message}: {count}" for message, count in problems.notes.items())
+    return Examples(kind, inputs, answers, tuple(places.files), places.found[: len(inputs)], notes)
+
+
+def detect(files: Files, kind: str, *, columns: dict | None = None, encoding: str = "utf-8") -> Detected:
+    """Looks at the beginning of the files and says how `read` would read them.
+
+    Raises:
+        ValueError: as `read`, as far as it looks.
+    """
+    files, request = _paths(files), _request(kind, columns, encoding)
+    form = choose(files, request)
+    group = form.groups(files)[0]
+    layout: Layout = form.layout(group, request)
+    problems = Problems()
+    rows = list(islice(form.rows(group, request, layout, problems), _SAMPLES))
+    if not rows:
+        problems.check()
+        raise ValueError(f"{' and '.join(group)}: no examples: the file is empty, or holds a header alone.")
+    samples = Examples(kind, [], [])
+    for at, values in rows:
+        try:
+            text, answer = make_example(kind, values, problems)
+        except Wrong as wrong:
+            problems.add(*_place(group, at), str(wrong))
+            continue
+        samples.inputs.append(text)
+        samples.answers.append(answer)
+    problems.check()
+    details = {name: value for name, value in layout.details.items() if isinstance(value, str | bool | int)}
+    return Detected(form.name, layout.columns, samples, layout.why, details)
+
+
+def _place(group, at):
+    """(path, line) of what `Format.rows` calls a place."""
+    return (group[0], at) if isinstance(at, int) else (at, None)
+
+
+def _paths(files):
+    files = [files] if isinstance(files, str | os.PathLike) else list(files)
+    if not files:
+        raise ValueError("No files were given; expected a path, or a list of them.")
+    # A Path makes one slash of the two of hf://.
+    return [re.sub(r"^hf:/(?!/)", "hf://", os.fspath(path)) for path in files]
+
+
+def _request(kind, columns, encoding):
+    return Request(kind, check_roles(kind, dict(columns or {})), encoding)
+
+
+def _joined(texts):
+    """The texts one after another, each ended by a newline."""
+    return "".join(text if text.endswith("\n") else text + "\n" for text in texts)
+
+
+def _check_labels(kind, files, answers, fewest):
+    if ROLES[kind][-1] not in ("label", "tags"):
+        return
+    if kind != "tagged" and len(set(answers)) > max(_MANY_LABELS, len(answers) / 2):
+        raise ValueError(
+            f"{', '.join(files)}: {len(set(answers))} different labels in {len(answers)} examples, such as "
+            f"{', '.join(sorted(set(answers))[:3])}; expected labels that come again. Check which column is the label; "
+            "texts as answers are pairs."
+        )
+    found = {tag for tags in answers for tag in tags.split(" ")} if kind == "tagged" else set(answers)
+    if len(found) < fewest:
+        word = "tag" if kind == "tagged" else "label"
+        raise ValueError(
+            f"{', '.join(files)}: {counted(len(found), word)} in {counted(len(answers), 'example')} "
+            f"({', '.join(sorted(found))}); expected at least {fewest}, or there is nothing to tell apart. Check which "
+            f"column is the {word}."
+        )

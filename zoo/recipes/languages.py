@@ -1,0 +1,73 @@
+"""Which languages pairs of texts are in, by the names of their columns and files, or else by their script."""
+
+import unicodedata
+from collections import Counter
+from pathlib import Path
+
+from zoo.data.formats.names import LANGUAGES, normal
+from zoo.scores.texts import TOKENIZERS
+
+UNKNOWN = "und"  # ISO 639's code of a language that is not determined
+LOOKED_AT = 1_000  # texts whose letters are counted
+SCRIPTS = {"HIRAGANA": "ja", "KATAKANA": "ja", "HANGUL": "ko", "CJK": "zh"}  # that BLEU needs to know; ja before zh
+CODES = dict(  # of the names that are no codes of two letters
+    zip(
+        "cmn deu eng fra ger ita jpn kor por rus spa zho "
+        "arabic bengali chinese czech danish dutch english finnish french german greek hebrew hindi hungarian "
+        "indonesian italian japanese korean mandarin norwegian persian polish portuguese romanian russian spanish "
+        "swedish thai turkish ukrainian urdu vietnamese".split(),
+        "zh de en fr de it ja ko pt ru es zh "
+        "ar bn zh cs da nl en fi fr de el he hi hu id it ja ko zh no fa pl pt ro ru es sv th tr uk ur vi".split(),
+        strict=True,
+    )
+)
+SIDES = ("source", "target")
+
+
+def guess(files, columns, inputs, answers):
+    """`{"source_language": code, "target_language": code}`; the target's is "und" where nothing tells it.
+
+    Args:
+        files: the paths of the training files.
+        columns: `{role: name or number}` as they were detected; numbers count the files of parallel text.
+        inputs, answers: the texts.
+    """
+    found = {}
+    for side, texts in zip(SIDES, (inputs, answers), strict=True):
+        column = columns.get(side, "")
+        numbered = isinstance(column, int) and len(files) == len(SIDES)
+        code = of_file(files[column - 1]) if numbered else of_name(str(column))
+        found[f"{side}_language"] = code or of_script(texts[:LOOKED_AT])
+    found["target_language"] = found["target_language"] or UNKNOWN
+    return {name: code for name, code in found.items() if code}
+
+
+def notes(target):
+    """What is worth saying of the language that is written."""
+    if target == UNKNOWN:
+        return ["the language of the targets is not known; BLEU cuts words as in most languages"]
+    if target in TOKENIZERS:
+        return [f"BLEU of {target!r} needs a tokeniser of its own: pip install 'sacrebleu[{target}]'"]
+    return []
+
+
+def of_name(name):
+    """The language that a column is named after; "" for none, or several."""
+    words = [word for word in normal(name).split("_") if word in LANGUAGES]
+    return CODES.get(words[0], words[0]) if len(words) == 1 else ""
+
+
+def of_file(path):
+    """The language that a file's ending names, such as train.de.gz; "" for none."""
+    endings = [each.lstrip(".").lower() for each in Path(path).suffixes]
+    named = [each for each in endings if each in LANGUAGES]
+    return CODES.get(named[-1], named[-1]) if named else ""
+
+
+def of_script(texts):
+    """Japanese, Korean or Chinese by the letters; "" for other scripts, which many languages share."""
+    counts = Counter(unicodedata.name(letter, "").split(" ")[0].split("-")[0] for text in texts for letter in text)
+    common = {name: count for name, count in counts.items() if name in SCRIPTS}
+    if 2 * sum(common.values()) < sum(count for name, count in counts.items() if name not in ("SPACE", "")):
+        return ""
+    return next((code for name, code in SCRIPTS.items() if 20 * common.get(name, 0) > sum(common.values())), "")

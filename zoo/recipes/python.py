@@ -1,0 +1,81 @@
+"""`zoo.train`, `zoo.evaluate` and `zoo.open`: what the commands of the same names do, from Python.
+
+Like the commands they tell what is wrong before they import a framework.
+"""
+
+from pathlib import Path
+
+from zoo.data.formats import Examples
+from zoo.recipes import start
+from zoo.recipes.files import load
+from zoo.tasks.parts.held import hold
+from zoo.tasks.parts.task import Run
+
+
+def train(recipe, data=None, out=None, *, settings=(), imports=(), resume=False, callbacks=(), log=None):
+    """Train a recipe and open the run.
+
+    Args:
+        recipe: a name that `seqzoo list` shows, the path of a .toml, a dict of tables, or a `zoo.recipes.Recipe`.
+        data: the directory of the corpus, where the recipe needs one; a file of examples to train on instead of its
+            `data.train`; or the examples themselves: a list of (input, answer), or a dict of such lists for "train",
+            "valid" and "test".
+        out: the run directory; runs/NAME by default.
+        settings: what to change of the recipe: a dict of tables, or texts such as "training.steps=100".
+        imports: modules that bring layers of your own.
+        resume: continue the run that is there, or begin if there is none.
+        callbacks: `keras.callbacks.Callback`s.
+        log: called with a line before what may take long; None prints to standard error.
+
+    Returns:
+        The `Run`: `recipe`, `model`, `tokenizers`, `labels` and `directory`.
+
+    Raises:
+        ValueError: the recipe or the data are not as they should be, or `out` holds a run already.
+    """
+    chosen = load(recipe, [settings] if isinstance(settings, dict | str) else settings, imports)
+    directory = Path(out or Path("runs") / chosen.name)
+    start.train(chosen, directory, _held(chosen, data, "train"), resume, callbacks, log)
+    return open_run(directory)
+
+
+def open_run(run):
+    """The `Run` of a run directory; a `Run` is returned as it is.
+
+    Raises:
+        ValueError: the directory holds no finished run.
+    """
+    return run if isinstance(run, Run) else start.open_run(run)
+
+
+def _held(recipe, data, split):
+    """Examples in memory, checked, by their split; whatever else names data is left as it is."""
+    data = {split: data} if isinstance(data, list | tuple | Examples) else data
+    if not isinstance(data, dict):
+        return data
+    return {name: hold(recipe.job.kind, name, each) for name, each in data.items()}
+
+
+def evaluate(run, data=None, split=None, *, beams=None, limit=None, progress=None):
+    """The scores of a run, a dict that JSON can hold; nothing is written.
+
+    Args:
+        run: a `Run`, or a run directory.
+        data: the directory of the corpus, or examples to score instead: a file, or as of `train`.
+        split: a part of the data; the test, or "valid" where there is none, by default.
+        beams: width of the search of a model that writes; the recipe's by default.
+        limit: only the first so many examples; of a running text, characters.
+        progress: called with the number of examples done and their total.
+
+    Returns:
+        `task`, `split`, `count`, and the scores of the task, each with `NAME_interval` (see docs/scores.md).
+
+    Raises:
+        ValueError: the directory holds no finished run, or the data are not as they should be.
+    """
+    recipe = run.recipe if isinstance(run, Run) else start.check_run(run)
+    data = _held(recipe, data, split or "test")
+    split = split or start.last_split(recipe, data)
+    start.check_data(recipe, (split,), data)
+    scores, _ = start.evaluate(open_run(run), split, data, beams=beams, limit=limit, progress=progress)
+    return {"task": recipe.task, "split": split, **scores}

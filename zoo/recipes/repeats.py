@@ -1,0 +1,259 @@
+"""Many runs of one recipe: with other seeds, for a mean and a deviation, or with other settings, for the best of them.
+
+Everything is checked before the first run begins, and Keras is imported by the first run. What is finished stays, so an
+interrupted series goes on with `resume`.
+"""
+
+import dataclasses
+import gc
+import itertools
+import json
+import math
+import re
+import shutil
+import statistics
+import sys
+from pathlib import Path
+
+from msgspec import structs
+
+from zoo.recipes import start
+from zoo.recipes.files import load, parse, read_stored
+from zoo.recipes.folder import claim
+from zoo.recipes.initial import adopted
+
+MOST = 100  # runs of one series
+SUMMARY, TRIED = "summary.json", "tried"
+BRACKETS = {"[": 1, "{": 1, "(": 1, "]": -1, "}": -1, ")": -1}
+
+
+@dataclasses.dataclass(frozen=True)
+class Trial:
+    """One run of a series: the name of its folder, and its recipe."""
+
+    name: str
+    recipe: object
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C ended a series in the run of `directory`, of so many `steps`; `place` is such as "run 2 of 3"."""
+
+    def __init__(self, directory, steps, place):
+        super().__init__(f"interrupted in {place}")
+        self.directory, self.steps, self.place = directory, steps, place
+
+
+def seeds(recipe, count):
+    """The trials of a recipe with `count` seeds, the recipe's own and the next ones."""
+    first = recipe.training.seed
+
+    def trial(seed):
+        return Trial(f"seed-{seed}", structs.replace(recipe, training=structs.replace(recipe.training, seed=seed)))
+
+    return _bounded([trial(seed) for seed in range(first, first + count)])
+
+
+def sweep(name_or_path, asked, overrides=(), imports=()):
+    """The trials of a recipe with every combination of values.
+
+    Args:
+        name_or_path, overrides, imports: as of `zoo.recipes.load`.
+        asked: texts such as "training.learning_rate=0.001,0.003".
+
+    Raises:
+        ValueError: a setting is unknown, a value is wrong, there are too many combinations, or two are the same.
+    """
+    axes = []
+    for each in asked:
+        key, equals, text = each.partition("=")
+        if not equals or not text.strip():
+            raise ValueError(
+                f"expected table.key=value,value, such as training.learning_rate=0.001,0.003; received {each!r}."
+            )
+        parse(f"{key}=0")  # refuses an unknown setting
+        axes.append([f"{key}={value}" for value in values(text)])
+    combinations = math.prod(map(len, axes))
+    _check_count(combinations)
+    trials = [Trial(_name(each), load(name_or_path, [*overrides, *each], imports)) for each in itertools.product(*axes)]
+    names = [trial.name for trial in trials]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"the sweep has {twice[0]} twice. Give each value once.")
+    if len({trial.recipe.training.monitor for trial in trials}) > 1:
+        raise ValueError(
+            "a sweep keeps the best by training.monitor, and cannot compare runs of different ones. Choose one with "
+            "--set training.monitor=NAME."
+        )
+    return trials
+
+
+def values(text):
+    """The values of "a,b,c"; a comma inside brackets or quotation marks belongs to its value."""
+    found, depth, quote = [""], 0, ""
+    for letter in text:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        depth += 0 if quote else BRACKETS.get(letter, 0)
+        if letter == "," and not depth and not quote:
+            found.append("")
+        else:
+            found[-1] += letter
+    found = [each.strip() for each in found]
+    if not all(found):
+        raise ValueError(f"expected values with one comma between them, such as 0.001,0.003; received {text!r}.")
+    return found
+
+
+def _name(assignments):
+    """A folder's name, such as "learning_rate=0.001,cell=lstm"."""
+    parts = (assignment.partition("=") for assignment in assignments)
+    name = ",".join(f"{key.rpartition('.')[2] or key}={value}" for key, _, value in parts)
+    return re.sub(r"[^\w.=,+-]+", "_", name)
+
+
+def _bounded(trials):
+    _check_count(len(trials))
+    return trials
+
+
+def _check_count(count):
+    if not 1 <= count <= MOST:
+        raise ValueError(f"a series has from 1 to {MOST} runs; this one would have {count:,}.")
+
+
+def check(trials, out, data=None, resume=False):
+    """Refuse a series that cannot begin or go on, before any of its runs.
+
+    Raises:
+        ValueError: as of `zoo.recipes.train`, of any of them.
+    """
+    for trial in trials:
+        claim(adopted(trial.recipe)[0], out / trial.name, resume)
+        start.check_data(trial.recipe, ("train", "valid"), data)
+
+
+def train_all(trials, out, data=None, resume=False, log=None):
+    """Train the trials in folders of `out` and return a row for each.
+
+    A row has the `run`'s name, its `steps`, `seconds` and scores (`valid`), or `failed`, why it has none: a loss that
+    is not finite ends one run and not the series.
+
+    Raises:
+        Stopped: Ctrl-C was pressed.
+        FloatingPointError: no run has a finite loss.
+    """
+    log, rows = log or _print, []
+    most = max(trial.recipe.training.steps for trial in trials)
+    log(f"{len(trials)} {'run' if len(trials) == 1 else 'runs'} of at most {most:,} steps each")
+    for number, trial in enumerate(trials, 1):
+        place, row = f"run {number} of {len(trials)}", {"run": trial.name}
+        try:
+            summary = _finished(trial, out / trial.name) if resume else None
+            log(f"{place}: {trial.name}{' is finished' if summary else ''}")
+            if summary is None:
+                summary = start.train(trial.recipe, out / trial.name, data, resume, log=log)
+                _forget()
+            row |= {"steps": summary["steps"], "seconds": summary["training_seconds"], "valid": summary["valid"]}
+        except KeyboardInterrupt:
+            raise Stopped(out / trial.name, trial.recipe.training.steps, place) from None
+        except FloatingPointError as error:
+            log(f"{place}: {error}")
+            row["failed"] = str(error)
+        rows.append(row)
+    if all("failed" in row for row in rows):
+        raise FloatingPointError(f"no run of the series has a finite loss: {rows[0]['failed']}")
+    return rows
+
+
+def _print(line):
+    print(line, file=sys.stderr, flush=True)
+
+
+def _finished(trial, directory):
+    """The content of training.json, where the run was finished with these settings; else None."""
+    path = directory / "training.json"
+    if not path.is_file() or read_stored(directory / "recipe.toml") != adopted(trial.recipe)[0]:
+        return None
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def _forget():
+    """Free what Keras holds of a run that is over."""
+    import keras
+
+    keras.utils.clear_session()
+    gc.collect()
+
+
+def repeat(recipe, count, out, data=None, resume=False, log=None):
+    """Train a recipe with `count` seeds, and write OUT/summary.json.
+
+    Returns:
+        `{"recipe", "runs", "valid"}`: the rows of `train_all`, and mean and standard deviation (of a sample) of each
+        score of the validation.
+
+    Raises:
+        ValueError: see `check`; or there is a single run in `out`.
+    """
+    out, trials = Path(out), seeds(recipe, count)
+    if (out / "recipe.toml").is_file():
+        raise ValueError(f"{out} holds a run. Choose another --out for the {count} runs of a series.")
+    check(trials, out, data, resume)
+    rows = train_all(trials, out, data, resume, log)
+    return _write(out, {"recipe": recipe.name, "runs": rows, "valid": spread([row for row in rows if "valid" in row])})
+
+
+def spread(rows):
+    """`{score: {"mean", "deviation"}}` of the validations; there is no deviation of one run."""
+    names = [name for name, value in rows[0]["valid"].items() if isinstance(value, float)]
+    columns = {name: [row["valid"][name] for row in rows] for name in names}
+    return {
+        name: {
+            "mean": statistics.fmean(column),
+            "deviation": statistics.stdev(column) if len(column) > 1 else None,
+        }
+        for name, column in columns.items()
+    }
+
+
+def search(trials, out, data=None, resume=False, log=None):
+    """Train the trials of a `sweep` in OUT/tried, make OUT a copy of the best run, and write OUT/summary.json.
+
+    Returns:
+        `{"recipe", "runs", "best", "monitor"}`: the rows of `train_all`, and the name of the best one.
+
+    Raises:
+        ValueError: see `check`; or there is a run in `out` already.
+    """
+    out, own = Path(out), trials[0].recipe
+    if (out / "recipe.toml").is_file() and not (resume and (out / TRIED).is_dir()):
+        raise ValueError(f"{out} holds a run already. Continue a sweep with --resume, or choose another --out.")
+    check(trials, out / TRIED, data, resume)
+    if own.training.monitor == "nll" and any(trial.recipe.text != own.text for trial in trials):
+        (log or _print)("the vocabularies differ, and nll counts their tokens: it does not compare them")
+    rows = train_all(trials, out / TRIED, data, resume, log)
+    from zoo.training import MONITORS
+
+    def loss(row):
+        value = MONITORS[own.training.monitor](row["valid"]) if "valid" in row else math.nan
+        return math.inf if math.isnan(value) else value
+
+    best = min(rows, key=loss)["run"]
+    _copy(out / TRIED / best, out)
+    return _write(out, {"recipe": own.name, "runs": rows, "best": best, "monitor": own.training.monitor})
+
+
+def _copy(run, out):
+    """Make `out` the run, whatever run was there before."""
+    for each in run.iterdir():
+        if each.is_dir():
+            shutil.rmtree(out / each.name, ignore_errors=True)
+    shutil.copytree(run, out, dirs_exist_ok=True)
+
+
+def _write(out, summary):
+    out.mkdir(parents=True, exist_ok=True)
+    (out / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    return summary

@@ -1,0 +1,187 @@
+"""How weights of a finished run become those of a new model: which are taken, which are mapped, which are new."""
+
+import dataclasses
+
+import keras
+import numpy as np
+from keras import ops
+
+from zoo.recipes.initial import Initial
+from zoo.settings import table
+from zoo.tasks.parts.building import built
+from zoo.text import Tokenizer
+from zoo.training import named_weights
+from zoo.training.selection import factors, freeze
+
+FEW = 4  # weights that a message names
+ANY_SIZE = 8  # of vocabularies and labels, where only the other sizes matter
+LABELS, ALL = "labels", slice(None)
+
+
+@dataclasses.dataclass(frozen=True)
+class Takeover:
+    """The weights and vocabularies that a training begins with.
+
+    Attributes:
+        initial: the `Initial`.
+        weights: `{path: array}` of its model.
+        tokenizers: `{side: Tokenizer}`.
+        axes: `{path: (axis, what its length counts)}` of the weights of the new model that depend on a vocabulary (the
+            name of its side) or on the labels.
+    """
+
+    initial: Initial
+    weights: dict
+    tokenizers: dict
+    axes: dict
+
+    def kept(self, recipe):
+        """The tokenizers of a recipe that keeps them; None where it learns its own."""
+        if recipe.training.vocabulary == "map":
+            return None
+        return tuple(self.tokenizers[side] for side in recipe.job.sides)
+
+    def take(self, recipe, model, tokenizers, labels):
+        """Give a built model the weights that it shares with the initial one; returns which they are, for the record.
+
+        Pieces that both vocabularies have keep their rows. Labels that are others, or another task's, have new weights.
+        """
+        rows = self._rows(recipe, tokenizers)
+        if recipe.task == self.initial.recipe.task and labels == self.initial.labels:
+            rows[LABELS] = ALL
+        taken, new = [], []
+        for path, weight in named_weights(model).items():
+            axis, counted = self.axes.get(path, (0, None))
+            if path not in self.weights or (counted and counted not in rows):
+                new.append(path)
+                continue
+            weight.assign(_with_rows(ops.convert_to_numpy(weight), self.weights[path], axis, rows.get(counted, ALL)))
+            taken.append(path)
+        known = {}
+        for side, tokenizer in zip(recipe.job.sides, tokenizers, strict=True):
+            count, both = tokenizer.vocab_size, rows.get(side, ((), ()))
+            known[side] = {"pieces": count, "taken": count if both is ALL else len(both[0])}
+        origin = {"from": str(self.initial.directory), "sha256": self.initial.digest()}
+        return origin | {"taken": taken, "new": new, "vocabularies": known}
+
+    def _rows(self, recipe, tokenizers):
+        """`{side: (new ids, old ids)}` of the pieces that both vocabularies have; `ALL` where they are one."""
+        found = {}
+        for side, tokenizer in zip(recipe.job.sides, tokenizers, strict=True):
+            old = self.tokenizers.get(side)
+            if old is None:
+                continue
+            places = {piece: number for number, piece in enumerate(old.pieces)}
+            pairs = [(number, places[piece]) for number, piece in enumerate(tokenizer.pieces) if piece in places]
+            same = old.model_bytes == tokenizer.model_bytes
+            found[side] = ALL if same else tuple(np.array(column) for column in zip(*pairs, strict=True))
+        return found
+
+
+def _with_rows(values, others, axis, rows):
+    """`values` with some rows of `others` along an axis; `rows` are (places in values, places in others)."""
+    if rows is ALL:
+        return others
+    values, others = np.moveaxis(values, axis, 0).copy(), np.moveaxis(others, axis, 0)
+    values[rows[0]] = others[rows[1]]
+    return np.moveaxis(values, 0, axis)
+
+
+def prepared(recipe, initial):
+    """The `Takeover` of a recipe, or None; what it says of weights is checked on a model of the same kind.
+
+    Raises:
+        ValueError: a pattern of `training.freeze` or `training.rates` means no weight, or the sizes of the initial
+            model are others.
+    """
+    own = recipe.training
+    if not (initial or own.freeze or own.rates):
+        return None
+    sizes = [ANY_SIZE] * (len(recipe.job.sides) + recipe.job.labelled)
+    model = built(recipe.job, recipe, *sizes)
+    shapes = {path: tuple(weight.shape) for path, weight in named_weights(model).items()}
+    if own.freeze:
+        freeze(model, own.freeze, "training.freeze")
+    factors(model, own.rates, "training.rates")
+    if initial is None:
+        return None
+    old = keras.models.load_model(initial.model, compile=False)
+    weights = {path: ops.convert_to_numpy(weight) for path, weight in named_weights(old).items()}
+    axes = _axes(recipe, sizes, shapes)
+    old_shapes = {path: array.shape for path, array in weights.items()}
+    common = _common(recipe, initial, _fixed(shapes, axes), _fixed(old_shapes, axes))
+    tokenizers = {side: Tokenizer.load(path) for side, path in initial.tokenizers.items()}
+    return Takeover(initial, {path: weights[path] for path in common}, tokenizers, axes)
+
+
+def _axes(recipe, sizes, shapes):
+    """`{path: (axis, what its length counts)}`, told by a second model whose sizes differ, each by its own number."""
+    names = [*recipe.job.sides, *([LABELS] if recipe.job.labelled else [])]
+    shared = len(recipe.job.sides) == 2 and recipe.text.shared
+    steps = [1] * len(sizes) if shared else range(1, 1 + len(sizes))
+    larger = built(recipe.job, recipe, *(size + step for size, step in zip(sizes, steps, strict=True)))
+    counted = dict(zip(steps, [names[0]] * len(names) if shared else names, strict=True))
+    found = {}
+    for path, weight in named_weights(larger).items():
+        for axis, (one, other) in enumerate(zip(shapes[path], weight.shape, strict=True)):
+            if one != other:
+                found[path] = axis, counted[other - one]
+    return found
+
+
+def _fixed(shapes, axes):
+    """Shapes without the axes that count pieces or labels."""
+    return {
+        path: tuple(size for axis, size in enumerate(shape) if path not in axes or axis != axes[path][0])
+        for path, shape in shapes.items()
+    }
+
+
+def _common(recipe, initial, here, there):
+    """The paths of the weights that both models have, with the same sizes.
+
+    What another task has under the same name may be another layer, such as a readout: then nothing of it has the same
+    size, and it is left out.
+
+    Raises:
+        ValueError: there are none, or a layer of both has other sizes.
+    """
+    both = [path for path in here if path in there]
+    wrong = [path for path in both if here[path] != there[path]]
+    if recipe.task != initial.recipe.task:
+        right = {path.partition("/")[0] for path in both if path not in wrong}
+        wrong = [path for path in wrong if path.partition("/")[0] in right]
+        both = [path for path in both if path.partition("/")[0] in right]
+    if both and not wrong:
+        return both
+    settings, others = table.plain(recipe.model), table.plain(initial.recipe.model)
+    differ = "; ".join(
+        f"model.{name} is {others.get(name)!r} there and {settings.get(name)!r} here"
+        for name in settings | others
+        if settings.get(name) != others.get(name)
+    )
+    if not both:
+        raise ValueError(
+            f"training.init: the model of {initial.directory} has no weight in common with this one. "
+            f"{differ or f'Its task is {initial.recipe.task}'}. Name a run of a model that is like this one."
+        )
+    raise ValueError(
+        f"training.init: weights of {initial.directory} have other sizes: "
+        f"{_some([f'{path} ({there[path]} there, {here[path]} here)' for path in wrong])}. "
+        f"{differ or 'Its layers have other settings'}. Give both the same sizes."
+    )
+
+
+def _some(names):
+    """The first few of a list, and how many more there are."""
+    return ", ".join(names[:FEW]) + (f" and {len(names) - FEW} more" if len(names) > FEW else "")
+
+
+def told(record, kept):
+    """What was taken, in a line."""
+    taken, new = record["taken"], record["new"]
+    line = f"{record['from']}: took {len(taken)} of {len(taken) + len(new)} weights"
+    line += f"; new are {_some(new)}" if new else ""
+    for side, each in record["vocabularies"].items() if not kept else ():
+        line += f"; {each['taken']:,} of {each['pieces']:,} {side} pieces are known"
+    return line

@@ -1,0 +1,43 @@
+"""Scores as the field reports them, each with a bootstrap interval, and the paired test of two systems."""
+
+from zoo.scores.bootstrap import RESAMPLES, Score, influences, interval, paired, report, resampled
+from zoo.scores.comparison import TASKS, compare
+from zoo.scores.edits import edit_distances, transduction, transduction_scores
+from zoo.scores.entities import find_entities, tagging, tagging_scores
+from zoo.scores.labels import classification, classification_scores, confusion
+from zoo.scores.language import language_model, language_model_scores
+from zoo.scores.scope import choose_threshold, out_of_scope, out_of_scope_scores, with_threshold
+from zoo.scores.texts import by_length, length_groups, score_by_length, source_length, translation, translation_scores
+
+__all__ = [
+    "RESAMPLES",
+    "TASKS",
+    "Score",
+    "by_length",
+    "choose_threshold",
+    "classification",
+    "classification_scores",
+    "compare",
+    "confusion",
+    "edit_distances",
+    "find_entities",
+    "influences",
+    "interval",
+    "language_model",
+    "language_model_scores",
+    "length_groups",
+    "out_of_scope",
+    "out_of_scope_scores",
+    "paired",
+    "report",
+    "resampled",
+    "score_by_length",
+    "source_length",
+    "tagging",
+    "tagging_scores",
+    "transduction",
+    "transduction_scores",
+    "translation",
+    "translation_scores",
+    "with_threshold",
+]

@@ -1,0 +1,199 @@
+"""Scores as functions of sums over the examples, their bootstrap intervals, and the paired bootstrap of two systems.
+
+Accuracy, BLEU, entity F1 and bits per byte have one form: every example has a few numbers (its sufficient statistics),
+the numbers are added up, and a function of the sums is the score. A bootstrap draws as many examples as there are, with
+replacement, 1,000 times, and the spread of the score over these resamples is its interval. It needs no example twice: a
+resample is a weighted sum. Efron and Tibshirani (1993), "An Introduction to the Bootstrap"; for the paired test Koehn
+(2004), "Statistical Significance Tests for Machine Translation Evaluation".
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+RESAMPLES = 1000
+COVERED = 0.95  # share of the resamples that lie within an interval
+DRAWS = 2**18  # examples that are drawn at a time, which bounds the memory
+
+
+@dataclass(frozen=True, eq=False)
+class Score:
+    """A score of a test set, kept as the numbers of its examples.
+
+    Args:
+        name: such as "bleu".
+        statistics: (examples, k) float64; or (kinds, k) where many examples have the same numbers.
+        value: a function of sums (m, k) that gives the scores (m,); nan where the sums allow none.
+        kind_of: (examples,) integers, the row of `statistics` of each example; by default each has its own.
+        higher_is_better: False for errors.
+        signature: what else was chosen, in the form of the library that defines it.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.scores import Score
+        >>> right = np.array([[1, 1], [0, 1], [1, 1], [1, 1]])
+        >>> float(Score("accuracy", right, lambda sums: 100 * sums[:, 0] / sums[:, 1]).total)
+        75.0
+    """
+
+    name: str
+    statistics: np.ndarray
+    value: Callable
+    kind_of: np.ndarray | None = None
+    higher_is_better: bool = True
+    signature: str = ""
+
+    def __post_init__(self):
+        object.__setattr__(self, "statistics", np.asarray(self.statistics, "float64"))
+        if self.statistics.ndim != 2 or not self.count:
+            raise ValueError(
+                f"The score {self.name} needs the statistics of at least one example, an array (examples, k); "
+                f"received one of shape {self.statistics.shape}."
+            )
+
+    @property
+    def count(self):
+        """Number of examples."""
+        return len(self.statistics if self.kind_of is None else self.kind_of)
+
+    @property
+    def sums(self):
+        """The sums of all examples: (1, k)."""
+        return self.statistics[self.rows].sum(axis=0, keepdims=True)
+
+    @property
+    def total(self):
+        """The score of all examples."""
+        return self.value(self.sums)[0]
+
+    @property
+    def rows(self):
+        """The row of `statistics` of each example."""
+        return np.arange(self.count) if self.kind_of is None else self.kind_of
+
+    def take(self, examples):
+        """The same score of some of the examples, given by their numbers."""
+        return replace(self, kind_of=self.rows[np.asarray(examples, int)])
+
+
+def ratio(factor=1.0):
+    """The value `factor * first sum / second sum`, nan where the second is 0."""
+
+    def value(sums):
+        return np.divide(factor * sums[:, 0], sums[:, 1], out=np.full(len(sums), np.nan), where=sums[:, 1] != 0)
+
+    return value
+
+
+def resampled(scores, resamples=RESAMPLES, seed=0):
+    """Values of scores of the same examples on the same resamples: a list of arrays (resamples,).
+
+    The resamples depend only on the number of examples and the seed, so that two systems are compared on the same ones.
+    """
+    count = scores[0].count
+    if any(score.count != count for score in scores):
+        raise ValueError(
+            "Scores are resampled together where they are of the same examples; received "
+            + ", ".join(f"{score.name} of {score.count}" for score in scores)
+            + "."
+        )
+    generator = np.random.default_rng(seed)
+    sums = [np.empty((resamples, score.statistics.shape[1])) for score in scores]
+    at_once = max(1, DRAWS // count)
+    for start in range(0, resamples, at_once):
+        part = slice(start, min(start + at_once, resamples))
+        drawn = generator.integers(count, size=(part.stop - start, count), dtype="int32")
+        times = {}  # of each kind in each resample, for the scores of a task that have the same kinds
+        for score, found in zip(scores, sums, strict=True):
+            key = id(score.kind_of), len(score.statistics)
+            if key not in times:
+                times[key] = _frequencies(drawn if score.kind_of is None else score.kind_of[drawn], key[1])
+            found[part] = times[key] @ score.statistics
+    return [score.value(found) for score, found in zip(scores, sums, strict=True)]
+
+
+def _frequencies(drawn, kinds):
+    """How often each kind occurs in each row: (rows, kinds)."""
+    rows = len(drawn)
+    flat = drawn + kinds * np.arange(rows)[:, None]
+    return np.bincount(flat.ravel(), minlength=rows * kinds).reshape(rows, kinds).astype("float64")
+
+
+def interval(values):
+    """[low, high]: between them lie the middle 95 % of the values; those that are nan are left out."""
+    tail = (1 - COVERED) / 2
+    if np.isnan(values).all():
+        return [float("nan"), float("nan")]
+    return [float(bound) for bound in np.nanquantile(values, [tail, 1 - tail])]
+
+
+def report(scores, resamples=RESAMPLES, seed=0):
+    """{NAME: score, NAME_interval: [low, high], NAME_signature: ...} of scores of the same examples."""
+    found = {}
+    for score, values in zip(scores, resampled(scores, resamples, seed), strict=True):
+        found |= {score.name: float(score.total), f"{score.name}_interval": interval(values)}
+        if score.signature:
+            found[f"{score.name}_signature"] = score.signature
+    return found
+
+
+def paired(first, second, resamples=RESAMPLES, seed=0):
+    """The paired bootstrap of a score of two systems on the same examples.
+
+    The p-value is the share of the resamples whose difference lies at least as far from the difference that was found
+    as 0 does: how often the choice of the examples alone would show so large a difference if there were none.
+
+    Returns:
+        {"a", "b": the two scores, "difference": b - a, "difference_interval", "p_value": two-sided, "better": "a", "b"
+        or, where they are equal, ""}.
+    """
+    return paired_each([(first, second)], resamples, seed)[0]
+
+
+def paired_each(pairs, resamples=RESAMPLES, seed=0):
+    """What `paired` returns for each pair of scores, all of them of the same examples, on the same resamples."""
+    values = resampled([score for pair in pairs for score in pair], resamples, seed)
+    return [_verdict(*pair, *values[2 * place : 2 * place + 2]) for place, pair in enumerate(pairs)]
+
+
+def _verdict(first, second, one, other):
+    a, b = float(first.total), float(second.total)
+    differences = other - one
+    differences = differences[~np.isnan(differences)]
+    # A resample's sums are exact, its score is rounded: an equal difference must not count as a smaller one.
+    as_far = np.abs(differences - (b - a)) >= abs(b - a) * (1 - 1e-9)
+    return {
+        "a": a,
+        "b": b,
+        "difference": b - a,
+        "difference_interval": interval(differences) if differences.size else [float("nan")] * 2,
+        "p_value": float((1 + as_far.sum()) / (1 + len(differences))),
+        "better": "" if a == b else "b" if (b > a) is first.higher_is_better else "a",
+    }
+
+
+def influences(first, second):
+    """What each example gives to the difference b - a.
+
+    It is half of what the difference would lose if the two systems swapped their outputs for this example. So the
+    influences on a mean, such as accuracy, sum to the difference. The statistics of both scores must mean the same,
+    column by column.
+
+    Returns:
+        (examples,) float64; 0 where the statistics are equal.
+    """
+    moved = second.statistics[second.rows] - first.statistics[first.rows]
+    gained = first.value(first.sums + moved) - first.total
+    lost = second.total - second.value(second.sums - moved)
+    return np.nan_to_num((gained + lost) / 2)
+
+
+def check_pairs(outputs, references):
+    """Refuse outputs that are not one for each reference."""
+    if len(outputs) != len(references) or not len(references):
+        raise ValueError(
+            "Expected as many outputs as references, and at least one; received "
+            f"{len(outputs)} outputs and {len(references)} references. Score the outputs with the references of the "
+            "split from which they were made."
+        )

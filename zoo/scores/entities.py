@@ -1,0 +1,152 @@
+"""Scores of a tagger: accuracy of the tags, and F1 of the entities that they spell.
+
+An entity is right if its first word, its last word and its type are right: F1 is 2 tp / (found + true), over all
+entities of all types (micro-averaged), as CoNLL's `conlleval` counts (Tjong Kim Sang and De Meulder (2003),
+"Introduction to the CoNLL-2003 Shared Task"). Which tags spell an entity is decided by the rules of seqeval: those of
+`conlleval`, which read IOB1, IOB2 and BIOES alike and forgive a wrong prefix, or the strict ones of a scheme.
+"""
+
+import re
+
+import numpy as np
+
+from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, ratio, report
+from zoo.scores.labels import rows_of_f1
+
+TAG = re.compile(r"O|[BIESLUM](-.+)?")  # outside; begin, inside, end, single; last and unit of BILOU; middle of BMES
+SAME = {"L": "E", "U": "S", "M": "I"}
+RULES = {"conlleval": "BIES", "iob2": "BI", "bioes": "BIES"}  # the prefixes that each knows
+UNREAD = "_"  # the tag of a word behind the longest input: it belongs to no entity
+
+
+def find_entities(tags, rules="conlleval"):
+    """The entities of a sentence.
+
+    Args:
+        tags: list of strings, such as "O" and "B-PER".
+        rules: "conlleval", by which an entity also begins at an I or E that continues none of its type; "iob2", by
+            which it is B I*; or "bioes", by which it is S or B I* E. These two leave out what spells no entity.
+
+    Returns:
+        A list of (type, first word, last word).
+
+    Example:
+        >>> from zoo.scores import find_entities
+        >>> find_entities(["I-PER", "I-PER", "O", "B-LOC"])
+        [('PER', 0, 1), ('LOC', 3, 3)]
+        >>> find_entities(["I-PER", "I-PER", "O", "B-LOC"], "iob2")
+        [('LOC', 3, 3)]
+    """
+    if rules not in RULES:
+        raise ValueError(f"Expected rules among {', '.join(RULES)}; received {rules!r}.")
+    entities, first = [], None  # the first word of the entity that is open
+    opening = "BIES" if rules == "conlleval" else "BS"
+    before, kind_before = "O", None
+    for word, tag in enumerate([*tags, "O"]):
+        prefix, kind = _parts(tag, rules)
+        if not (prefix in "IE" and before in "BI" and kind == kind_before):  # it does not continue what was before
+            if first is not None and (rules != "bioes" or before in "ES"):
+                entities.append((kind_before, first, word - 1))
+            first = word if prefix in opening else None
+        before, kind_before = prefix, kind
+    return entities
+
+
+def _parts(tag, rules):
+    """A tag's prefix, in the letters of BIOES, and its type, "_" where none is written."""
+    if tag in ("O", UNREAD):
+        return "O", None
+    prefix, _, kind = tag.partition("-")
+    prefix = SAME.get(prefix, prefix)
+    if prefix not in tuple(RULES[rules]):
+        raise ValueError(
+            f"The rules {rules!r} read the tags O and {', '.join(f'{letter}-TYPE' for letter in RULES[rules])}; "
+            f"received {tag!r}. Pass the rules of the scheme in which the tags are written."
+        )
+    return prefix, kind or "_"
+
+
+def spell_entities(tags):
+    """Whether the tags, a set of strings, are those of a scheme such as IOB2, and some name an entity."""
+    return bool(tags - {"O", UNREAD}) and all(tag == UNREAD or TAG.fullmatch(tag) for tag in tags)
+
+
+def tagging_scores(outputs, references, rules="conlleval"):
+    """The `Score`s of `tagging`, the one that is compared first leading."""
+    pairs = _words(outputs, references)
+    right = [[sum(one == other for one, other in zip(*pair, strict=True)), len(pair[1])] for pair in pairs]
+    accuracy = Score("accuracy", right, ratio(100))
+    if not spell_entities({tag for pair in pairs for side in pair for tag in side}):
+        return [accuracy]
+    sums = [[len(found & true), len(found), len(true)] for found, true in _entities(pairs, rules)]
+    return [Score("entity_f1", sums, _f1), Score("entity_precision", np.array(sums)[:, :2], _share),
+            Score("entity_recall", np.array(sums)[:, ::2], _share), accuracy]  # fmt: skip
+
+
+def _f1(sums):
+    return _share(np.stack([2 * sums[:, 0], sums[:, 1] + sums[:, 2]], axis=1))
+
+
+def _share(sums):
+    """A percentage, 0 where there is nothing to divide by, as in seqeval."""
+    return np.nan_to_num(ratio(100)(sums))
+
+
+def tagging(outputs, references, rules="conlleval", *, resamples=RESAMPLES, seed=0):
+    """How good the tags of sentences are.
+
+    Args:
+        outputs: list of strings, the tags of a sentence each, set apart by one space.
+        references: list of strings, with as many tags as the output of the same place.
+        rules: which tags spell an entity, see `find_entities`. "conlleval" is seqeval's default, "iob2" and "bioes"
+            are its strict mode with the schemes IOB2 and IOBES.
+        resamples: of the bootstrap, which draws whole sentences.
+        seed: of the bootstrap.
+
+    Returns:
+        A dict with `count` (also as `sentences`), `labels`, the number of tags, and the percentage `accuracy` of right
+        tags with its interval at 95 %. Where the tags are O and B-TYPE, I-TYPE and so on, also `entity_f1`,
+        `entity_precision` and `entity_recall` with their intervals, `entity_rules`, and `by_type`, a list of {"type",
+        "count", "precision", "recall", "f1"}. The tag "_" of a word that was not read belongs to no entity.
+
+    Raises:
+        ValueError: another number of outputs than of references, or of tags in one of them.
+
+    Example:
+        >>> from zoo.scores import tagging
+        >>> found = tagging(["B-PER I-PER O", "O B-LOC"], ["B-PER I-PER O", "O O"])
+        >>> round(found["entity_f1"], 1), found["accuracy"]
+        (66.7, 80.0)
+    """
+    scores = tagging_scores(outputs, references, rules)
+    words = int(scores[-1].sums[0, 1])
+    found = {"count": len(references), "sentences": len(references), "labels": words, **report(scores, resamples, seed)}
+    if len(scores) > 1:
+        found |= {"entity_rules": rules, "by_type": _by_type(_entities(_words(outputs, references), rules))}
+    return found
+
+
+def _words(outputs, references):
+    check_pairs(outputs, references)
+    pairs = [(one.split(" "), other.split(" ")) for one, other in zip(outputs, references, strict=True)]
+    for number, (output, reference) in enumerate(pairs):
+        if len(output) != len(reference):
+            raise ValueError(
+                f"Expected as many tags in an output as in its reference; sentence {number} has {len(output)} and "
+                f"{len(reference)}: {' '.join(output)!r} and {' '.join(reference)!r}."
+            )
+    return pairs
+
+
+def _entities(pairs, rules):
+    return [tuple(set(find_entities(side, rules)) for side in pair) for pair in pairs]
+
+
+def _by_type(pairs):
+    kinds = sorted({kind for pair in pairs for side in pair for kind, *_ in side})
+    counts = {kind: np.zeros(3) for kind in kinds}
+    for found, true in pairs:
+        for place, entities in enumerate((found & true, found, true)):
+            for kind, *_ in entities:
+                counts[kind][place] += 1
+    return rows_of_f1(kinds, *np.array(list(counts.values())).reshape(-1, 3).T, name="type")

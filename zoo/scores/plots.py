@@ -1,0 +1,192 @@
+"""Figures of scores: which labels are taken for which, where two systems differ, scores with their intervals.
+
+Each function returns a matplotlib `Figure`, whose size fits what it shows: save it with `figure.savefig("name.png")`.
+"""
+
+import numpy as np
+
+from zoo.scores.labels import confusion
+
+MATRIX = 20  # labels that a matrix shows; of more, the pairs that are confused most
+ROWS = 20  # that a figure shows at most
+INK, BETTER, WORSE, UNCLEAR = "#333333", "#2b6ca3", "#c2602c", "#9a9a9a"
+NAMES = {
+    "bleu": "BLEU",
+    "chrf": "chrF",
+    "ter": "TER, %",
+    "wer": "word error rate, %",
+    "per": "phone error rate, %",
+    "macro_f1": "macro F1, %",
+    "entity_f1": "entity F1, %",
+    "nats_per_character": "nats per character",
+    "bits_per_character": "bits per character",
+    "bits_per_byte": "bits per byte",
+    "perplexity": "perplexity",
+}
+UNITS = ("nats_per_character", "bits_per_character", "bits_per_byte", "perplexity")  # those that are no percentages
+ERRORS = ("ter", "wer", "per", *UNITS)  # of which less is better
+
+
+def score_name(name):
+    """A score as an axis names it."""
+    return NAMES.get(name, f"{name.replace('_', ' ')}, %")
+
+
+def written(name, value):
+    """A score in digits; what is below 100 % is not written as 100."""
+    text = f"{value:.4g}" if name in UNITS else f"{value:.2f}"
+    return "99.99" if name not in UNITS and value < 100 and text == "100.00" else text
+
+
+def draw_confusion(outputs, references, labels=None, title=""):
+    """Which labels were taken for which: a matrix of up to 20 labels, or the 20 pairs that were confused most.
+
+    Args:
+        outputs: list of labels; of a tagger, of the tags of all words.
+        references: list of labels, one for each output.
+        labels: their order, see `zoo.scores.confusion`.
+        title: of the figure.
+    """
+    names, counts = confusion(outputs, references, labels)
+    draw = _matrix if len(names) <= MATRIX else _confused_pairs
+    figure, axes = draw(names, counts)
+    axes.set_title(title)
+    return figure
+
+
+def _matrix(names, counts):
+    from matplotlib.colors import PowerNorm
+
+    size = len(names)
+    figure, axes = _figure(2.6 + 0.42 * size, 1.9 + 0.36 * size)
+    shares = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    # By the square root, or a good classifier's errors would all be white.
+    shade = PowerNorm(0.5, 0, 100)
+    image = axes.imshow(shares, cmap="Blues", norm=shade, aspect="auto")
+    for row, column in zip(*np.nonzero(counts), strict=True):
+        number = counts[row, column]
+        text = f"{number:,}" if number < 10_000 else f"{number / 1000:,.0f}k"
+        color = "white" if shade(shares[row, column]) > 0.5 else INK
+        axes.text(column, row, text, ha="center", va="center", fontsize=7 if size > 9 else 9, color=color)
+    axes.set_xticks(range(size), names, rotation=90 if max(map(len, names)) > 3 else 0, fontsize=9)
+    axes.set_yticks(range(size), names, fontsize=9)
+    axes.set_xlabel("output")
+    axes.set_ylabel("reference")
+    axes.tick_params(length=0)
+    axes.spines[:].set_visible(False)
+    bar = figure.colorbar(image, ax=axes, ticks=[0, 1, 5, 10, 25, 50, 75, 100], fraction=0.05, pad=0.02)
+    bar.set_label("share of the row, %", fontsize=9)
+    bar.ax.tick_params(labelsize=8)
+    bar.outline.set_visible(False)
+    return figure, axes
+
+
+def _confused_pairs(names, counts):
+    wrong = counts - np.diag(np.diag(counts))
+    order = np.argsort(-wrong, axis=None, kind="stable")[:ROWS]
+    pairs = [divmod(int(place), len(names)) for place in order if wrong.flat[place]]
+    figure, axes = _figure(7, 1.5 + 0.24 * max(len(pairs), 1))
+    errors, total = int(wrong.sum()), int(counts.sum())
+    shown = [int(wrong[pair]) for pair in pairs]
+    axes.barh(range(len(pairs)), shown, color=BETTER, height=0.7)
+    for place, (pair, number) in enumerate(zip(pairs, shown, strict=True)):
+        axes.text(number, place, f" {number:,} of {counts[pair[0]].sum():,}", va="center", fontsize=8, color=INK)
+    axes.set_yticks(range(len(pairs)), [f"{names[true]} → {names[found]}" for true, found in pairs], fontsize=8)
+    axes.set_ylim(max(len(pairs), 1) - 0.4, -0.6)
+    axes.set_xlim(0, 1.2 * max(shown, default=1))
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.set_xlabel("reference → output, how often")
+    note = f"{len(names)} labels; {errors:,} errors among {total:,}, of which {sum(shown):,} are shown"
+    figure.supxlabel(note, fontsize=8, color=INK)  # across the whole foot: long labels leave the axes little room
+    _plain(axes)
+    return figure, axes
+
+
+def draw_differences(rows, score, names=("a", "b"), title=""):
+    """The difference of two systems in each group of examples, with its interval.
+
+    Args:
+        rows: `by_group` of `zoo.scores.compare`. Of more than 20 those that differ most, in their order.
+        score: its name, such as "bleu": `leading` of `zoo.scores.compare`.
+        names: of the two systems.
+        title: of the figure.
+    """
+    if not rows:
+        raise ValueError("Expected at least one group of examples to draw the differences of; received none.")
+    kept = sorted(sorted(range(len(rows)), key=lambda row: -abs(rows[row]["difference"]))[:ROWS])
+    shown = [rows[row] for row in kept]
+    figure, axes = _figure(7, 2 + 0.28 * len(shown))
+    for place, row in enumerate(shown):
+        low, high = row["difference_interval"]
+        color = UNCLEAR if low <= 0 <= high else BETTER if row["better"] == "b" else WORSE
+        axes.plot([low, high], [place, place], color=color, linewidth=2, solid_capstyle="butt")
+        axes.plot(row["difference"], place, "o", color=color, markersize=6)
+    axes.axvline(0, color=INK, linewidth=1)
+    axes.set_yticks(range(len(shown)), [f"{row['group']}  ({row['count']:,})" for row in shown])
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+    axes.set_xlabel(f"difference in {score_name(score)}")
+    left_out = f"; the {len(shown)} of {len(rows)} groups that differ most" if len(shown) < len(rows) else ""
+    axes.set_title(title)
+    _plain(axes)
+    texts = {BETTER: f"{names[1]} is better", WORSE: f"{names[0]} is better", UNCLEAR: "may be chance"}
+    _legend(figure, texts, f"lines: 95 % intervals; in brackets: number of examples{left_out}")
+    return figure
+
+
+def _legend(figure, texts, note):
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], color=color, marker="o", linewidth=2, label=text) for color, text in texts.items()]
+    columns = 1 if sum(map(len, texts.values())) > 75 else len(texts)
+    legend = figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
+    legend.set_title(note, prop={"size": 8})
+
+
+def draw_scores(reports, scores=None, title=""):
+    """Scores of systems, each with its interval: a panel for each score.
+
+    Args:
+        reports: a dict of the system's name -> what a function such as `zoo.scores.translation` returned.
+        scores: the names of those to draw; by default the first four that all systems have.
+        title: of the figure.
+    """
+    every = [{name for name in report if f"{name}_interval" in report} for report in reports.values()]
+    shared = [name for name in next(iter(reports.values()), ()) if all(name in names for names in every)]
+    chosen = list(scores or shared[:4])
+    if not chosen or set(chosen) - set(shared):
+        raise ValueError(
+            f"Expected scores that all systems have: {', '.join(shared) or 'they share none'}; "
+            f"received {', '.join(chosen) or 'no system'}."
+        )
+    names = 0.09 * max(map(len, reports))
+    figure, first = _figure(1.4 + names + 2.4 * len(chosen), 1.6 + 0.4 * len(reports), len(chosen))
+    for axes, name in zip(np.atleast_1d(first), chosen, strict=True):
+        for place, report in enumerate(reports.values()):
+            low, high = report[f"{name}_interval"]
+            axes.plot([low, high], [place, place], color=BETTER, linewidth=2, solid_capstyle="butt")
+            axes.plot(report[name], place, "o", color=BETTER, markersize=6)
+            axes.annotate(written(name, report[name]), (report[name], place), (0, 6), textcoords="offset points",
+                          ha="center", fontsize=8, color=INK)  # fmt: skip
+        axes.set_ylim(len(reports) - 0.5, -0.7)
+        axes.margins(x=0.15)
+        axes.set_yticks(range(len(reports)), list(reports))
+        axes.label_outer()
+        axes.set_xlabel(score_name(name) + "\n(less is better)" * (name in ERRORS))
+        _plain(axes)
+    figure.suptitle(title)
+    return figure
+
+
+def _figure(width, height, panels=1):
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(1, panels, sharey=True)
+
+
+def _plain(axes):
+    axes.grid(axis="x", alpha=0.3)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)

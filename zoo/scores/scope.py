@@ -1,0 +1,111 @@
+"""Scores of a classifier that may say that a text lies out of its scope.
+
+Larson et al. (2019), "An Evaluation Dataset for Intent Classification and Out-of-Scope Prediction" (CLINC150): accuracy
+over the texts in scope, and recall over the texts out of scope, which is the share of them that is recognised. Out of
+scope may be a label that is trained like the others. Or a text counts as out of scope if the probability of its best
+label lies below a threshold; of all thresholds it is the one with the highest accuracy on the validation split, where
+out of scope is a label like the others.
+"""
+
+import numpy as np
+
+from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, ratio, report
+
+LABEL = "oos"  # as CLINC150 writes it
+
+
+def out_of_scope_scores(outputs, references, label=LABEL):
+    """The `Score`s of `out_of_scope`, the one that is compared first leading."""
+    check_pairs(outputs, references)
+    found, true = (np.array([one == label for one in side]) for side in (outputs, references))
+    if true.all() or not true.any():
+        raise ValueError(
+            f"Expected some references in scope and some out of scope, labelled {label!r}; received {true.sum()} out "
+            f"of scope among {len(true)}. Join the files of both, or pass the label of yours that are out of scope."
+        )
+    right = np.array([one == other for one, other in zip(outputs, references, strict=True)])
+    ones = np.ones(len(right))
+    parts = {
+        "out_of_scope_recall": (found & true, true),
+        "in_scope_accuracy": (right & ~true, ~true),
+        "out_of_scope_precision": (found & true, found),
+        "accuracy": (right, ones),
+    }
+    return [Score(name, np.stack(part, axis=1), ratio(100)) for name, part in parts.items()]
+
+
+def out_of_scope(outputs, references, confidences=None, threshold=None, label=LABEL, *, resamples=RESAMPLES, seed=0):
+    """How well a classifier knows what it does not know.
+
+    Args:
+        outputs: list of strings, the labels found.
+        references: list of strings, among them `label`.
+        confidences: the probability of each output, needed for a threshold: (examples,).
+        threshold: below it a text counts as out of scope, see `choose_threshold`; by default only outputs that are
+            `label` do.
+        label: of the texts that are out of scope.
+        resamples: of the bootstrap.
+        seed: of the bootstrap.
+
+    Returns:
+        A dict with `count` (also as `sentences`), `out_of_scope` (how many references are), `threshold` if there is
+        one, and the percentages `out_of_scope_recall`, `in_scope_accuracy` (a text in scope that counts as out of scope
+        is wrong), `out_of_scope_precision` (left out if no output is out of scope) and `accuracy` over all texts, with
+        their intervals at 95 %.
+
+    Example:
+        >>> from zoo.scores import out_of_scope
+        >>> found = out_of_scope(["pay", "pay", "oos"], ["pay", "oos", "oos"], [0.9, 0.4, 0.8], threshold=0.5)
+        >>> found["out_of_scope_recall"], found["in_scope_accuracy"]
+        (100.0, 100.0)
+    """
+    if threshold is not None:
+        outputs = with_threshold(outputs, confidences, threshold, label)
+    scores, count = out_of_scope_scores(outputs, references, label), len(references)
+    found = report([score for score in scores if np.isfinite(score.total)], resamples, seed)
+    sizes = {"count": count, "sentences": count, "out_of_scope": sum(one == label for one in references)}
+    return sizes | ({} if threshold is None else {"threshold": float(threshold)}) | found
+
+
+def with_threshold(outputs, confidences, threshold, label=LABEL):
+    """The outputs, with `label` where the confidence lies below the threshold."""
+    confidences = _confidences(outputs, confidences)
+    return [label if low else output for output, low in zip(outputs, confidences < threshold, strict=True)]
+
+
+def choose_threshold(outputs, references, confidences, label=LABEL):
+    """The threshold with the highest accuracy on a validation split, the lowest one of several.
+
+    Args: as of `out_of_scope`.
+
+    Returns:
+        A float: 0.0, or the middle between two confidences that follow each other.
+
+    Example:
+        >>> from zoo.scores import choose_threshold
+        >>> round(choose_threshold(["pay", "pay", "call"], ["pay", "oos", "call"], [0.9, 0.3, 0.5]), 3)
+        0.4
+    """
+    check_pairs(outputs, references)
+    confidences = _confidences(outputs, confidences)
+    order = np.argsort(confidences, kind="stable")
+    ranked = confidences[order]
+    kept = np.array([one == other for one, other in zip(outputs, references, strict=True)], int)[order]
+    given_up = np.array([one == label for one in references], int)[order]
+    # Right answers if the lowest 0, 1, ... are given up.
+    right = np.append(0, np.cumsum(given_up)) + kept.sum() - np.append(0, np.cumsum(kept))
+    # Equal confidences are given up together; nothing lies above the highest one but 1.
+    cuts = np.flatnonzero(np.append(True, np.append(np.diff(ranked) > 0, ranked[-1] < 1)))
+    best = cuts[np.argmax(right[cuts])]
+    upper = ranked[best] if best < len(ranked) else 1.0
+    return float((ranked[best - 1] + upper) / 2) if best else 0.0
+
+
+def _confidences(outputs, confidences):
+    confidences = np.asarray([] if confidences is None else confidences, float)
+    if confidences.shape != (len(outputs),) or not ((0 <= confidences) & (confidences <= 1)).all():
+        raise ValueError(
+            f"Expected a probability from 0 to 1 for each of the {len(outputs)} outputs; received an array of shape "
+            f"{confidences.shape}" + (f" from {confidences.min()} to {confidences.max()}." if confidences.size else ".")
+        )
+    return confidences

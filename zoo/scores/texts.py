@@ -1,0 +1,149 @@
+"""Scores of translations: exact match, and for a language BLEU, chrF and TER, all of them by sacrebleu.
+
+Post (2018), "A Call for Clarity in Reporting BLEU Scores"; Papineni et al. (2002) for BLEU, Popović (2015) for chrF,
+Snover et al. (2006) for TER. What is added up over the sentences is sacrebleu's own statistics, and the function of the
+sums is sacrebleu's, so that the scores are those of its `corpus_score`.
+"""
+
+import numpy as np
+
+from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, ratio, report
+
+UNSPACED = ("zh", "ja")  # written without spaces: lengths are counted in characters
+TOKENIZERS = {"ja": "ja-mecab", "ko": "ko-mecab"}  # of sacrebleu; each needs an extra of that name
+METRICS = ("bleu", "chrf", "ter")
+WIDTH = 5  # of a bucket of source lengths
+
+
+def source_length(sentence, language=""):
+    """Number of words, or of characters where words are not set apart."""
+    return len(sentence) if language in UNSPACED else len(sentence.split())
+
+
+def translation_scores(outputs, references, language="", tokenized=False, metrics=METRICS):
+    """The `Score`s of `translation`, the one that is compared first leading."""
+    check_pairs(outputs, references)
+    unknown = [name for name in metrics if name not in METRICS]
+    if unknown:
+        raise ValueError(f"Expected metrics among {', '.join(METRICS)}; received {unknown[0]!r}.")
+    equal = [[one == other, 1] for one, other in zip(outputs, references, strict=True)]
+    exact = Score("exact_match", equal, ratio(100))
+    if not language:
+        return [exact]
+    makers = {"bleu": _bleu, "chrf": _chrf, "ter": _ter}
+    chosen = {name: makers[name](language, tokenized) for name in metrics}
+    return [*(_by_sacrebleu(name, *each, outputs, references) for name, each in chosen.items()), exact]
+
+
+def translation(outputs, references, language="", tokenized=False, metrics=METRICS, *, resamples=RESAMPLES, seed=0):
+    """How good translations are.
+
+    Args:
+        outputs: list of strings.
+        references: list of strings, one for each output.
+        language: the code of the language that is written, such as "de"; "" for what is no language, whose exact match
+            alone is counted.
+        tokenized: whether the words of the texts, punctuation among them, are set apart by spaces already.
+        metrics: those to compute for a language. TER looks for phrases to shift, which may take a second for a sentence
+            of more than 100 words whose words are in another order than the reference's.
+        resamples: of the bootstrap.
+        seed: of the bootstrap.
+
+    Returns:
+        A dict with `count` (also as `sentences`) and the percentages `exact_match`, `bleu`, `chrf` and `ter` (errors:
+        less is better, and more than 100 is possible). To each belong `NAME_interval`, [low, high] at 95 %, and to the
+        last three `NAME_signature`, sacrebleu's words for what was chosen. BLEU's tokeniser is sacrebleu's for the
+        language: "zh" for Chinese, "13a" for most, "none" for texts that are tokenised. Casing and punctuation count,
+        but not casing for TER, as in sacrebleu.
+
+    Raises:
+        ValueError: another number of outputs than of references, or sacrebleu lacks what the language needs.
+
+    Example:
+        >>> from zoo.scores import translation
+        >>> found = translation(["a dog in the deep snow"], ["a dog in the deep white snow"], "en")
+        >>> round(found["bleu"], 1), round(found["ter"], 1), found["count"]
+        (67.3, 14.3, 1)
+    """
+    scores = translation_scores(outputs, references, language, tokenized, metrics)
+    count = len(references)
+    return {"count": count, "sentences": count, **report(scores, resamples, seed)}
+
+
+def _bleu(language, tokenized):
+    from sacrebleu.metrics import BLEU
+
+    if tokenized:  # `force`: no warning that the texts look tokenised, because they are
+        return BLEU(tokenize="none", force=True), True
+    try:
+        return BLEU(trg_lang=language), True
+    except (ImportError, RuntimeError) as error:
+        raise ValueError(
+            f"BLEU of {language!r} cuts texts into words with sacrebleu's tokeniser {TOKENIZERS.get(language, '13a')}, "
+            f"which is not installed here. Install it with: pip install 'sacrebleu[{language}]'; or set the words of "
+            "the texts apart by spaces yourself and pass tokenized=True."
+        ) from error
+
+
+def _chrf(*_):
+    from sacrebleu.metrics import CHRF
+
+    return CHRF(), True
+
+
+def _ter(language, tokenized):
+    from sacrebleu.metrics import TER
+
+    # Without spaces a sentence would be one word.
+    unspaced = language in UNSPACED and not tokenized
+    return TER(normalized=unspaced, asian_support=unspaced), False
+
+
+def _by_sacrebleu(name, metric, higher_is_better, outputs, references):
+    """A `Score` of sacrebleu's statistics; these two methods are those that its own significance tests call."""
+    statistics = metric._extract_corpus_statistics(outputs, [references])
+
+    def value(sums):
+        return np.array([metric._compute_score_from_stats(row.tolist()).score for row in sums])
+
+    signature = str(metric.get_signature())
+    return Score(name, statistics, value, higher_is_better=higher_is_better, signature=signature)
+
+
+def length_groups(lengths, width=WIDTH):
+    """The examples of each bucket of lengths: a list of {"from", "to", "examples"}, without empty ones.
+
+    Example:
+        >>> from zoo.scores import length_groups
+        >>> length_groups([1, 7, 5])
+        [{'from': 1, 'to': 5, 'examples': [0, 2]}, {'from': 6, 'to': 10, 'examples': [1]}]
+    """
+    buckets = {}
+    for example, length in enumerate(lengths):
+        buckets.setdefault(max(length - 1, 0) // width, []).append(example)
+    return [
+        {"from": bucket * width + 1, "to": (bucket + 1) * width, "examples": examples}
+        for bucket, examples in sorted(buckets.items())
+    ]
+
+
+def score_by_length(sources, outputs, references, source_language="", target_language="", tokenized=False):
+    """The scores of `translation` for each bucket of source lengths, see `by_length`."""
+    check_pairs(sources, references)
+    lengths = [source_length(source, source_language) for source in sources]
+    return by_length(translation_scores(outputs, references, target_language, tokenized), lengths)
+
+
+def by_length(scores, lengths):
+    """Scores for each bucket of lengths: a list of {"from", "to", "sentences", NAME, NAME_interval, ...}.
+
+    Args:
+        scores: list of `Score`s, such as `translation_scores` returns: what they cost is paid once.
+        lengths: list of integers, one for each example of the scores; see `source_length`.
+    """
+    rows = []
+    for group in length_groups(lengths):
+        found = report([score.take(group["examples"]) for score in scores])
+        plain = {key: value for key, value in found.items() if not key.endswith("_signature")}
+        rows.append({"from": group["from"], "to": group["to"], "sentences": len(group["examples"]), **plain})
+    return rows

@@ -1,0 +1,1 @@
+"""What a recipe may say: tables of settings with kinds, meanings and defaults. Nothing here imports a framework."""

@@ -1,0 +1,202 @@
+"""Where examples come from: files of one's own, the corpora that the zoo knows, or generators."""
+
+from typing import Annotated, ClassVar
+
+from msgspec import Meta
+
+from zoo.settings.kinds import BelowOne, Count, Doc, NotNegative, Positive
+from zoo.settings.table import Table
+
+Split = Annotated[str, Doc("name of the split's files")]
+
+
+class Data(Table, tag_field="corpus"):
+    """What every corpus has.
+
+    Attributes:
+        licence: of the data, as far as it is known.
+        generated: whether it needs no files.
+        windows: whether it is one running text, which is cut into windows.
+        example: a file that one expects in its directory.
+    """
+
+    licence: ClassVar[str] = ""
+    generated: ClassVar[bool] = False
+    windows: ClassVar[bool] = False
+    example: ClassVar[str] = ""
+
+    @property
+    def corpus(self):
+        """The name of the corpus."""
+        return self.tag
+
+    @property
+    def languages(self):
+        """(source, target), "" where there is none."""
+        return "", ""
+
+
+class Files(Data, tag="files"):
+    """Files of one's own, in any format of `zoo.data.formats`."""
+
+    train: Annotated[str | list[str], Doc("a file, a folder, or two files of parallel text")] = ""
+    valid: Annotated[str | list[str], Doc("the same for validation; without it a part of train is split off")] = ""
+    test: Annotated[str | list[str], Doc("the same for the test")] = ""
+    format: Annotated[str, Doc("format of the files; without it they tell themselves")] = ""
+    columns: Annotated[
+        dict[str, str | int | bool],
+        Doc('which column holds what, by name or number, as {text = "review", label = 2}'),
+    ] = {}
+    source_language: Annotated[str, Doc('language code of the source, such as "de"')] = ""
+    target_language: Annotated[str, Doc('language code of the target, such as "en"')] = ""
+    valid_share: Annotated[BelowOne, Doc("share of train that validates where there is no valid")] = 0.1
+    test_share: Annotated[BelowOne, Doc("share of train that is tested on where there is no test")] = 0.0
+    shortest: Annotated[Count, Doc("words of a training text at least")] = 0
+    longest: Annotated[Count, Doc("words of a training text at most; 0: any number")] = 0
+    ratio: Annotated[NotNegative, Doc("lengths of source and target differ by this factor at most; 0: by any")] = 0.0
+    licence: Annotated[str, Doc("licence of the data, for the card")] = ""
+
+    @property
+    def languages(self):
+        """(source, target), "" where they are not named."""
+        return self.source_language, self.target_language
+
+
+class RunningFiles(Data, tag="files"):
+    """Running text of one's own: files or folders."""
+
+    windows = True
+    train: Annotated[str | list[str], Doc("a file or a folder")] = ""
+    valid: Annotated[str | list[str], Doc("the same for validation; without it the end of train is split off")] = ""
+    test: Annotated[str | list[str], Doc("the same for the test")] = ""
+    format: Annotated[str, Doc("format of the files; without it they tell themselves")] = ""
+    columns: Annotated[dict[str, str | int | bool], Doc('which column holds the text, as {text = "body"}')] = {}
+    valid_share: Annotated[BelowOne, Doc("share of train that validates where there is no valid")] = 0.1
+    test_share: Annotated[BelowOne, Doc("share of train that is tested on where there is no test")] = 0.0
+    licence: Annotated[str, Doc("licence of the data, for the card")] = ""
+
+
+TrainSize = Annotated[Positive, Doc("examples to train on")]
+ValidSize = Annotated[Positive, Doc("examples to validate on")]
+TestSize = Annotated[Positive, Doc("examples to test on")]
+
+
+class Dates(Data, tag="dates"):
+    """Dates in 13 languages, and their ISO 8601 form."""
+
+    generated = True
+    train_size: TrainSize = 20_000
+    valid_size: ValidSize = 500
+    test_size: TestSize = 2_000
+
+
+class DatePairs(Data, tag="date_pairs"):
+    """Two dates in 13 languages, and whether the first is earlier than the second, later, or the same."""
+
+    generated = True
+    train_size: TrainSize = 20_000
+    valid_size: ValidSize = 500
+    test_size: TestSize = 2_000
+
+
+class Reversal(Data, tag="reversal"):
+    """Sequences of symbols, to be reversed."""
+
+    generated = True
+    train_size: TrainSize = 20_000
+    valid_size: ValidSize = 500
+    test_size: TestSize = 2_000
+    shortest: Annotated[Positive, Doc("symbols of a sequence at least")] = 3
+    longest: Annotated[Positive, Doc("symbols of a sequence at most")] = 20
+
+    def check(self):
+        if self.shortest > self.longest:
+            raise ValueError(f"shortest must be at most longest; received {self.shortest} and {self.longest}.")
+
+
+class Duplication(Data, tag="duplication"):
+    """Sequences of symbols, to be repeated."""
+
+    generated = True
+    train_size: TrainSize = 20_000
+    valid_size: ValidSize = 500
+    test_size: TestSize = 2_000
+    longest: Annotated[Positive, Doc("symbols of every sequence")] = 20
+
+
+class Parallel(Data, tag="parallel"):
+    """`SPLIT.LANGUAGE` or `SPLIT.LANGUAGE.gz` for each of two languages."""
+
+    source_language: Annotated[str, Doc('suffix of the source files, such as "de"')]
+    target_language: Annotated[str, Doc('suffix of the target files, such as "en"')]
+    train_split: Split = "train"
+    valid_split: Split = "valid"
+    test_split: Split = "test"
+
+    @property
+    def example(self):
+        """A file that one expects."""
+        return f"{self.train_split}.{self.source_language}.gz"
+
+    @property
+    def languages(self):
+        """(source, target), "" where they are not named."""
+        return self.source_language, self.target_language
+
+    def check(self):
+        if not (self.source_language and self.target_language):
+            raise ValueError(
+                "a parallel corpus needs source_language and target_language, received "
+                f"{self.source_language!r} and {self.target_language!r}."
+            )
+
+
+class Tagged(Data, tag="tagged"):
+    """`SPLIT.tsv`: the words of a sentence, a TAB, and their tags."""
+
+    train_split: Split = "train"
+    valid_split: Split = "valid"
+    test_split: Split = "test"
+
+    @property
+    def example(self):
+        """A file that one expects."""
+        return f"{self.train_split}.tsv.gz"
+
+
+class RunningText(Data, tag="text"):
+    """`input.txt`, or one file a split."""
+
+    windows = True
+    example = "input.txt"
+
+
+class Trec(Data, tag="trec"):
+    """Questions and what kind of answer they ask for (TREC)."""
+
+    example = "TREC.train"
+
+
+class Sst(Data, tag="sst"):
+    """Film reviews in two classes (SST-2)."""
+
+    example = "trees/train.txt.gz"
+    phrases: Annotated[bool, Doc("train on every phrase of the trees")] = False
+
+
+class Sst5(Data, tag="sst5"):
+    """Film reviews in five classes (SST-5)."""
+
+    example = "trees/train.txt.gz"
+    phrases: Annotated[bool, Doc("train on every phrase of the trees")] = False
+
+
+class Babi(Data, tag="babi"):
+    """Stories and questions of one of the twenty bAbI tasks."""
+
+    number: Annotated[int, Meta(ge=1, le=20), Doc("which of the twenty tasks")] = 1
+
+    @property
+    def example(self):
+        """A file that one expects."""
+        return f"en-valid-10k/qa{self.number}_train.txt.gz"

@@ -1,0 +1,286 @@
+"""What the slots of a recipe may hold: a table for each layer, with the settings of its own.
+
+`zoo.tasks.parts.slots` makes the layers. A test compares the settings here with what the constructors take.
+"""
+
+import math
+from typing import Annotated, ClassVar, Literal
+
+from zoo.settings.kinds import (
+    BelowOne,
+    Between,
+    Count,
+    Doc,
+    Even,
+    NotNegative,
+    Positive,
+    at_least,
+)
+from zoo.settings.table import Table
+
+
+class Layer(Table, tag_field="layer"):
+    """One layer that a slot may hold.
+
+    Attributes:
+        takes: settings of the model that reach it.
+        instead: own settings that replace one that it takes, as `{"max_time": "context"}`.
+        maker: the class of a layer of others; None for the zoo's own, which `zoo.tasks.parts.slots` makes.
+        replaces: slots that it leaves no place for.
+        elsewhere: own settings that the model reads, and not the layer.
+    """
+
+    takes: ClassVar[tuple[str, ...]] = ()
+    instead: ClassVar[dict[str, str]] = {}
+    maker: ClassVar[type | None] = None
+    replaces: ClassVar[tuple[str, ...]] = ()
+    elsewhere: ClassVar[tuple[str, ...]] = ("blocks",)
+
+    @property
+    def layer(self):
+        """The name of the layer."""
+        return self.tag
+
+
+Blocks = Annotated[list[Positive] | None, Doc("numbers of the blocks that have it, from 1; without it all")]
+
+
+# Attention
+
+
+class Additive(Layer, tag="additive"):
+    """`v tanh(W s + U h)`, Bahdanau et al. 2015."""
+
+    takes = ("units",)
+
+
+class Dot(Layer, tag="dot"):
+    """`s W h / sqrt(units)`, Luong et al. 2015."""
+
+    takes = ("units",)
+
+
+class NoAttention(Layer, tag="none"):
+    """The decoder reads the encoder's last state alone, Cho et al. 2014."""
+
+
+class MultiHead(Layer, tag="multi_head"):
+    """Scaled dot products in several heads, Vaswani et al. 2017."""
+
+    takes = ("units", "num_heads", "dropout", "seed")
+    use_bias: Annotated[bool, Doc("biases of the four projections")] = True
+    blocks: Blocks = None
+
+
+class Lsh(Layer, tag="lsh"):
+    """Attention among positions of one hash bucket, Kitaev et al. 2020."""
+
+    takes = ("units", "num_heads", "seed")
+    num_buckets: Annotated[Even | list[Even], Doc("hash buckets, or the factors of their number")] = 16
+    chunk_length: Annotated[Positive, Doc("positions of a chunk that attends to itself and the one before")] = 64
+    rounds: Annotated[Positive, Doc("hashings whose results are mixed")] = 2
+    use_bias: Annotated[bool, Doc("biases of the projections")] = False
+    resample: Annotated[bool, Doc("draw new hashes at every step of training")] = False
+    blocks: Blocks = None
+
+    def check(self):
+        factors = self.num_buckets if isinstance(self.num_buckets, list) else [self.num_buckets]
+        if not factors or math.prod(factors) > 2**20:
+            raise ValueError(
+                f"num_buckets must be an even whole number, or a list of them whose product is at most {2**20}; "
+                f"received {self.num_buckets!r}."
+            )
+
+
+class AdaptiveSpan(Layer, tag="adaptive_span"):
+    """Every head learns how far it looks back, Sukhbaatar et al. 2019."""
+
+    takes = ("units", "num_heads")
+    only = {"initial_span": {"dynamic": (False,)}}
+    max_span: Annotated[Positive, Doc("longest span, in tokens")] = 1024
+    ramp: Annotated[at_least(2), Doc("tokens over which a span fades out")] = 32
+    penalty: Annotated[NotNegative, Doc("price of a token of span in the loss")] = 2e-6
+    dynamic: Annotated[bool, Doc("spans are computed for every token from its state")] = False
+    window: Annotated[Positive | None, Doc("tokens that training looks back at most; without it max_span")] = None
+    initial_span: Annotated[Count, Doc("span before training, in tokens")] = 0
+    blocks: Blocks = None
+
+    def check(self):
+        if max(self.window or 1, self.initial_span) > self.max_span:
+            raise ValueError(
+                f"adaptive_span needs a window and an initial_span of at most max_span; received window={self.window}, "
+                f"initial_span={self.initial_span}, max_span={self.max_span}."
+            )
+
+
+class MultiLinear(Layer, tag="multi_linear"):
+    """Attention by a sum of block-term tensors, Ma et al. 2019 (Tensorized Transformer)."""
+
+    takes = ("units", "context")
+    instead = {"max_time": "context"}
+    rank: Annotated[Positive, Doc("rank of each core tensor")] = 32
+    max_time: Annotated[Positive | None, Doc("longest text, in tokens; without it the model's context")] = None
+    num_cores: Annotated[Positive, Doc("core tensors that are averaged")] = 2
+    mode: Annotated[
+        Literal["split_concat", "reconstruct"], Doc("how the tensor becomes a matrix again; reconstruct is exact")
+    ] = "split_concat"
+    blocks: Blocks = None
+
+
+# Feed-forward
+
+
+class Dense(Layer, tag="dense"):
+    """Two dense layers, Vaswani et al. 2017."""
+
+    takes = ("units", "hidden_units", "activation", "dropout", "seed")
+    blocks: Blocks = None
+
+
+class Chunked(Layer, tag="chunked"):
+    """The same, a part of the positions at a time: less memory."""
+
+    takes = ("units", "hidden_units", "activation")
+    chunks: Annotated[Positive, Doc("parts of the time")] = 2
+    blocks: Blocks = None
+
+
+class ProductKey(Layer, tag="product_key"):
+    """A large memory that is read by pairs of sub-keys, Lample et al. 2019."""
+
+    takes = ("units", "num_heads", "seed")
+    num_keys: Annotated[Positive, Doc("sub-keys of each half; the memory has their square of values")] = 512
+    k: Annotated[Positive, Doc("values that each head reads")] = 32
+    query_dim: Annotated[Even, Doc("width of a query")] = 256
+    query_norm: Annotated[Literal["batch", "layer"], Doc("norm of the queries")] = "batch"
+    blocks: Blocks = None
+
+    def check(self):
+        if self.k > self.num_keys**2:
+            raise ValueError(
+                f"product_key needs k of at most num_keys^2; received k={self.k} and num_keys={self.num_keys}."
+            )
+
+
+# Depth
+
+
+class Stack(Layer, tag="stack"):
+    """One block after the other."""
+
+    takes = ("num_layers",)
+
+
+class Reversible(Layer, tag="reversible"):
+    """Blocks whose inputs are computed again from their outputs, Gomez et al. 2017, Kitaev et al. 2020."""
+
+    takes = ("num_layers",)
+    activations: Annotated[
+        Literal["plain", "checkpoint", "reversible"], Doc("what is kept for the gradient: all, inputs, or nothing")
+    ] = "reversible"
+
+
+HALTING = {"halting": ("accumulated", "interpolated")}
+
+
+class Universal(Layer, tag="universal"):
+    """One block again and again, with adaptive computation time if asked for, Dehghani et al. 2019."""
+
+    takes = ("num_layers",)
+    only = {"threshold": HALTING, "ponder": HALTING}
+    halting: Annotated[Literal["none", "accumulated", "interpolated"], Doc("rule by which a position stops early")] = (
+        "none"
+    )
+    threshold: Annotated[Between, Doc("sum of halting probabilities at which a position stops")] = 0.99
+    ponder: Annotated[NotNegative, Doc("price of a step in the loss")] = 0.01
+    max_offset: Annotated[Count, Doc("largest shift of the positions that training draws")] = 0
+
+
+class Star(Layer, tag="star"):
+    """Rings of neighbours and one relay node, Guo et al. 2019."""
+
+    takes = ("num_layers", "units", "num_heads", "dropout", "seed")
+    replaces = ("attention", "feedforward", "block")
+    connections: Annotated[Literal["star", "ring", "radical"], Doc("both kinds of connections, or one alone")] = "star"
+
+
+LEARNED_EXITS = ("sequence", "multinomial", "geometric")  # the rules of exit that training teaches
+
+
+class DepthAdaptive(Layer, tag="depth_adaptive"):
+    """Tokens leave the decoder at their own depth, Elbayad et al. 2020."""
+
+    takes = ("num_layers", "seed")
+    elsewhere = ("tied",)
+    exit: Annotated[
+        Literal["last", "sequence", "multinomial", "geometric", "confidence"], Doc("rule by which a token leaves")
+    ] = "geometric"
+    paths: Annotated[Count, Doc("sampled depths that training aligns to; 0: all depths at once")] = 0
+    tied: Annotated[bool, Doc("one output matrix for all depths")] = True
+
+    def check(self):
+        if self.paths and self.exit in LEARNED_EXITS:
+            raise ValueError(
+                "a rule of exit learns from the losses of all depths, and training by paths has those of the paths "
+                f'alone. Expected paths = 0, or exit = "last"; received paths={self.paths}, exit={self.exit!r}.'
+            )
+
+
+# Positions
+
+
+class Sinusoidal(Layer, tag="sinusoidal"):
+    """Fixed sines, Vaswani et al. 2017; none before a stack that has positions of its own."""
+
+
+class Learned(Layer, tag="learned"):
+    """A vector for every position."""
+
+    takes = ("context",)
+    instead = {"max_positions": "context"}
+    max_positions: Annotated[Positive | None, Doc("positions; without it the model's context")] = None
+
+
+class Axial(Layer, tag="axial"):
+    """A vector for every row and every column of positions, Kitaev et al. 2020."""
+
+    takes = ("context",)
+    columns: Annotated[Positive, Doc("positions of a row")] = 64
+
+
+class Convolutional(Layer, tag="convolutional"):
+    """Neighbours are mixed into every position by a convolution."""
+
+    width: Annotated[Positive, Doc("positions that are mixed, an odd number")] = 3
+
+    def check(self):
+        if self.width % 2 == 0:
+            raise ValueError(f"width must be an odd whole number; received {self.width}.")
+
+
+class Concatenated(Layer, tag="concatenated"):
+    """Learned positions in columns of their own."""
+
+    max_positions: Annotated[Positive, Doc("positions")] = 128
+    columns: Annotated[Positive, Doc("units that hold the position")] = 32
+
+
+# Embeddings of models that read
+
+
+class Tokens(Layer, tag="tokens"):
+    """A vector for every token."""
+
+
+class Spelled(Layer, tag="spelled"):
+    """Tokens are known by their ends and shape, too (`zoo.embeddings.SpelledEmbedding`)."""
+
+    takes = ("units", "seed")
+    alone: Annotated[BelowOne, Doc("share of the pieces that training knows by their spelling alone")] = 0.0
+
+
+class Sentences(Layer, tag="sentences"):
+    """One vector for every sentence (`zoo.embeddings.SentenceEmbedding`)."""
+
+    takes = ("units",)
+    shortest: Annotated[Positive, Doc("tokens of a sentence at least")] = 2

@@ -1,0 +1,44 @@
+"""The kinds of models and their sizes."""
+
+from typing import Annotated, Literal
+
+from zoo.settings.kinds import BelowOne, Doc, Positive
+from zoo.settings.table import Table
+
+Cell = Literal["simple_rnn", "gru", "gru_reset_before", "lstm"]
+
+
+class Model(Table, tag_field="kind"):
+    """What every model has."""
+
+    units: Annotated[Positive, Doc("width of every state and embedding")] = 256
+    num_layers: Annotated[Positive, Doc("layers of the encoder, and of the decoder")] = 1
+    dropout: Annotated[BelowOne, Doc("share of every state that training hides")] = 0.0
+
+    @property
+    def kind(self):
+        """The name of the kind."""
+        return self.tag
+
+
+class Recurrent(Model, tag="recurrent"):
+    """A recurrent encoder, and a recurrent decoder where the model writes."""
+
+    cell: Annotated[Cell, Doc("recurrent cell")] = "gru"
+    encoder: Annotated[
+        Literal["bidirectional", "unidirectional", "self_attentive"],
+        Doc("how the encoder reads; self_attentive: in both directions, and its states attend to each other"),
+    ] = "bidirectional"
+
+
+class Transformer(Model, tag="transformer"):
+    """Blocks of attention and feed-forward layers, as the slots say."""
+
+    num_heads: Annotated[Positive, Doc("heads of each attention")] = 4
+    hidden_units: Annotated[
+        Positive, Doc("width inside the feed-forward layers; Macaron's two have half of it each")
+    ] = 512
+    activation: Annotated[Literal["relu", "gelu"], Doc("inside the feed-forward layers")] = "relu"
+    context: Annotated[
+        Positive, Doc("tokens that a language model sees in training, and that learned positions are for")
+    ] = 64

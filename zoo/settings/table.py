@@ -1,0 +1,221 @@
+"""A table of a recipe: a msgspec Struct, filled from TOML with errors that name the setting and the nearest one."""
+
+import difflib
+import types
+import typing
+from functools import reduce
+from operator import attrgetter
+from typing import ClassVar
+
+import msgspec
+
+from zoo.settings.kinds import checked, choices, words
+
+
+class NoEffect(ValueError):
+    """A setting is given that nothing reads; the message begins with its name in the table."""
+
+
+class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Settings that belong together. A subclass with a tag is one of several that may stand in the same place.
+
+    Attributes:
+        only: settings that are read only where another one of the table has one of these values, as
+            `{"threshold": {"halting": ("accumulated",)}}`.
+    """
+
+    only: ClassVar[dict[str, dict[str, tuple]]] = {}
+
+    def __post_init__(self):
+        for name, why in self.unread(lambda name: getattr(self, name)).items():
+            value = attrgetter(name)(self)
+            if value != default(type(self), name):
+                shown = plain(value) if isinstance(value, Table) else value
+                raise NoEffect(f"{name}={shown!r} has no effect: {why}. Leave it out.")
+        self.check()
+
+    @classmethod
+    def unread(cls, value_of):
+        """`{name: why}` of the settings that are not read beside the others; `value_of(name)` gives their values.
+
+        A name may be one of a table inside this one, such as "noise.rare".
+        """
+        found = {}
+        for name, needs in cls.only.items():
+            for other, allowed in needs.items():
+                if value_of(other) not in allowed:
+                    wanted = " or ".join(repr(each) for each in allowed)
+                    found[name] = f"it is read where {other} is {wanted}; received {other}={value_of(other)!r}"
+        return found
+
+    def check(self):
+        """Raise a `ValueError` where the settings of the table do not fit each other."""
+
+    @property
+    def tag(self):
+        """The name under which the table was chosen; None where there is no choice."""
+        return self.__struct_config__.tag
+
+
+def fields(table):
+    """`{name: msgspec FieldInfo}` of a table's class."""
+    return {field.name: field for field in msgspec.structs.fields(table)}
+
+
+def default(table, name):
+    """The default of a setting; `msgspec.NODEFAULT` where it must be given. "noise.rare" is one of a table inside."""
+    first, _, rest = name.partition(".")
+    field = fields(table)[first]
+    if rest:
+        return default(nested(field.type), rest)
+    return field.default if field.default_factory is msgspec.NODEFAULT else field.default_factory()
+
+
+def meaning(kind):
+    """The description of a field's type; "" where it has none."""
+    info = msgspec.inspect.type_info(kind)
+    extra = info.extra_json_schema if isinstance(info, msgspec.inspect.Metadata) else None
+    return (extra or {}).get("description", "")
+
+
+def nested(kind):
+    """The `Table` that a field holds, or None: `Target` of `Target | None`."""
+    kind = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
+    options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
+    found = [each for each in options if isinstance(each, type) and issubclass(each, Table)]
+    return found[0] if found else None
+
+
+def names(tables):
+    """`{tag: class}` of the tables that may stand in one place."""
+    return {table.__struct_config__.tag: table for table in tables}
+
+
+def read(where, tables, value, reasons=None):
+    """The table that `value` says.
+
+    Args:
+        where: its name in the recipe, such as "attention".
+        tables: the classes that may stand there, the default first.
+        value: a dict; or, where there is a choice, its tag alone.
+        reasons: `{tag: why}` of what may not stand there.
+
+    Raises:
+        ValueError: a setting is unknown (the message names the nearest one), missing, or not of its kind, or the
+            settings do not fit each other.
+    """
+    field = tables[0].__struct_config__.tag_field
+    if isinstance(value, str) and field:
+        value = {field: value} if value else {}
+    if not isinstance(value, dict):
+        place = f"the name of its {field} or a table with its settings" if field else "a table"
+        raise ValueError(f"{where} must be {place}; received {value!r}.")
+    table = _chosen(where, tables, value.get(field), reasons or {}) if field else tables[0]
+    known, given = fields(table), {}
+    for name, each in value.items():
+        if name == field:
+            continue
+        if name not in known:
+            raise ValueError(_unknown(where, table, name, tables))
+        kind = known[name].type
+        if nested(kind):
+            given[name] = read(f"{where}.{name}", (nested(kind),), each)
+            continue
+        try:
+            given[name] = checked(each, kind)
+        except ValueError as error:
+            near = hint(each, choices(kind)) if isinstance(each, str) else ""
+            raise ValueError(f"{where}.{name} {error}.{near}") from error
+    missing = [name for name, one in known.items() if one.required and name not in given]
+    if missing:
+        told = "; ".join(f"{name}, {meaning(known[name].type) or words(known[name].type)}" for name in missing)
+        raise ValueError(f"{where} lacks {told}.")
+    try:
+        return table(**given)
+    except NoEffect as error:
+        raise NoEffect(f"{where}.{error}") from error
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from error
+
+
+def _unknown(where, table, name, tables):
+    """What is said of a setting that the table does not have."""
+    field, known = table.__struct_config__.tag_field, fields(table)
+    owner = f"{where} = {table.__struct_config__.tag!r}" if field else where
+    others = [f"{where} = {tag!r}" for tag, each in names(tables).items() if name in fields(each)]
+    near = f" It is one of {', '.join(others)}." if others else hint(name, known)
+    return f"{owner} has no setting {name!r}.{near} It takes {', '.join(known) or 'none'}."
+
+
+def _chosen(where, tables, tag, reasons):
+    known = names(tables)
+    if tag is None:
+        return tables[0]
+    if not isinstance(tag, str) or tag not in known:
+        why = f" The reason: {reasons[tag]}." if str(tag) in reasons else hint(tag, known)
+        raise ValueError(f"{where} must be one of {', '.join(known)}; received {tag!r}.{why}")
+    return known[tag]
+
+
+def readable(tables, settings):
+    """What of `settings` is read by the table that they choose: those that it has, and that have an effect there."""
+    field = tables[0].__struct_config__.tag_field
+    if field and settings.get(field, tables[0].__struct_config__.tag) not in names(tables):
+        settings = {name: value for name, value in settings.items() if name != field}
+    table = names(tables).get(settings.get(field), tables[0])
+    known = fields(table)
+    result = {name: value for name, value in settings.items() if name in known or name == field}
+    for name, each in known.items():
+        if nested(each.type) and isinstance(result.get(name), dict):
+            result[name] = readable((nested(each.type),), result[name])
+    unread = table.unread(lambda name: result.get(name, default(table, name)))
+    return reduce(without, [tuple(name.split(".")) for name in unread], result)
+
+
+def without(settings, path):
+    """Nested dicts without what stands at a path, such as ("noise", "rare")."""
+    first, *rest = path
+    if not rest:
+        return {name: each for name, each in settings.items() if name != first}
+    inside = settings.get(first)
+    return settings | {first: without(inside, rest)} if isinstance(inside, dict) else settings
+
+
+def hint(name, among):
+    """ " Did you mean ...?", or nothing where no name is like it."""
+    nearest = difflib.get_close_matches(str(name), [str(each) for each in among], n=1, cutoff=0.4)
+    return f" Did you mean {nearest[0]!r}?" if nearest else ""
+
+
+def explained(where, table, tables=()):
+    """Every setting that is read: a list of {"table", "setting", "value", "default", "meaning", "choices"}."""
+    field, rows, inner = table.__struct_config__.tag_field, [], []
+    if field:
+        about = (type(table).__doc__ or "").strip().splitlines()
+        rows.append((field, table.tag, tables[0].__struct_config__.tag, about[0] if about else "", list(names(tables))))
+    idle = type(table).unread(lambda name: getattr(table, name))
+    for name, each in fields(type(table)).items():
+        value = getattr(table, name)
+        if name in idle:
+            continue
+        if nested(each.type):
+            inner += explained(f"{where}.{name}", value or nested(each.type)())
+            continue
+        usual = default(type(table), name)
+        usual = None if usual is msgspec.NODEFAULT else usual
+        rows.append((name, value, usual, meaning(each.type), list(choices(each.type))))
+    keys = ("setting", "value", "default", "meaning", "choices")
+    return [{"table": where} | dict(zip(keys, row, strict=True)) for row in rows] + inner
+
+
+def plain(table):
+    """The settings as a dict of what TOML knows: every one that is not None, the tag first."""
+    field = table.__struct_config__.tag_field
+    result = {field: table.tag} if field else {}
+    for name in table.__struct_fields__:
+        value = getattr(table, name)
+        if isinstance(value, Table):
+            result[name] = plain(value)
+        elif value is not None:
+            result[name] = list(value) if isinstance(value, tuple) else value
+    return result

@@ -1,0 +1,104 @@
+"""How texts become tokens."""
+
+from typing import Annotated, Literal
+
+from zoo.settings.kinds import BelowOne, Count, Doc, NotNegative, Positive, Share
+from zoo.settings.table import Table
+
+Pieces = Annotated[
+    Literal["unigram", "bpe", "char", "word"],
+    Doc("what a token is: subwords by unigram or BPE, characters, or what white space separates"),
+]
+Normalization = Annotated[
+    Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "nfd", "identity"],
+    Doc("Unicode normal form; _cf folds case, nfd takes accents and syllables apart, identity changes nothing"),
+]
+VocabSize = Annotated[Positive, Doc("tokens of the vocabulary at most")]
+
+
+class Vocabulary(Table):
+    """One vocabulary, learnt from the training texts alone."""
+
+    vocab_size: VocabSize = 4_000
+    pieces: Pieces = "unigram"
+    normalization: Normalization = "nmt_nfkc"
+    character_coverage: Annotated[Share, Doc("share of characters with a piece of their own")] = 1.0
+    byte_fallback: Annotated[bool, Doc("spell the other characters as bytes instead of unknown")] = False
+
+
+class Verbatim(Table):
+    """The vocabulary of a language model, whose texts are kept as they are."""
+
+    vocab_size: VocabSize = 4_000
+    pieces: Pieces = "unigram"
+    character_coverage: Annotated[Share, Doc("share of characters with a piece of their own")] = 1.0
+    byte_fallback: Annotated[bool, Doc("spell the other characters as bytes instead of unknown")] = False
+
+    @property
+    def normalization(self):
+        """None but "identity", so that what is generated is what was read."""
+        return "identity"
+
+
+class Target(Table):
+    """The vocabulary of the answers."""
+
+    vocab_size: VocabSize = 4_000
+    pieces: Pieces = "unigram"
+    normalization: Normalization = "nmt_nfkc"
+
+
+class TwoSided(Vocabulary):
+    """A vocabulary for the source; and one for the target, or the same for both."""
+
+    target: Annotated[Target | None, Doc("the target's vocabulary, if it is not one with the source")] = None
+    shared: Annotated[bool, Doc("one vocabulary for source and target")] = False
+    joiner: Annotated[
+        str, Doc("what joins pieces that the files hold already, such as '@@ ': removed before scoring")
+    ] = ""
+
+    @classmethod
+    def unread(cls, value_of):
+        """The target's own settings, where it has none."""
+        return {"target": "source and target share one vocabulary"} if value_of("shared") else {}
+
+    @property
+    def answers(self):
+        """The target's own settings."""
+        return self.target or Target()
+
+
+class Noise(Table):
+    """Changes of the texts in training."""
+
+    candidates: Annotated[Positive, Doc("spellings of a word that training draws from; 1: no drawing")] = 1
+    rare: Annotated[Count, Doc("words that the training has more often keep their spelling; 0: none does")] = 0
+    alpha: Annotated[NotNegative, Doc("how much the drawing minds their probabilities")] = 0.3
+    dropout: Annotated[BelowOne, Doc("share of the tokens that training hides")] = 0.0
+
+    @classmethod
+    def unread(cls, value_of):
+        """What decides between the spellings of a word, where there is one."""
+        why = "it is read where candidates is at least 2; received candidates=1"
+        return dict.fromkeys(("rare", "alpha"), why) if value_of("candidates") == 1 else {}
+
+
+class Read(Vocabulary):
+    """The vocabulary of texts to label."""
+
+    max_input_length: Annotated[Count, Doc("tokens of a text that are read, the first ones; 0 reads all")] = 512
+
+
+class Labelled(Vocabulary):
+    """The same, where training may change the texts."""
+
+    max_input_length: Annotated[Count, Doc("tokens of a text that are read, the first ones; 0 reads all")] = 512
+    noise: Annotated[Noise, Doc("changes of the texts in training")] = Noise()
+
+    @classmethod
+    def unread(cls, value_of):
+        """The drawing of spellings, where the pieces have no probabilities to draw by."""
+        if value_of("pieces") == "unigram":
+            return {}
+        why = f"it is read where pieces is 'unigram'; received pieces={value_of('pieces')!r}"
+        return dict.fromkeys(("noise.candidates", "noise.rare", "noise.alpha"), why)

@@ -1,0 +1,99 @@
+"""The loss, the training and the search."""
+
+from typing import Annotated, Literal
+
+from zoo.settings.kinds import AboveZero, BelowOne, Count, Doc, NotNegative, Positive
+from zoo.settings.layers import LEARNED_EXITS
+from zoo.settings.table import Table
+
+Smoothing = Annotated[BelowOne, Doc("share of the probability that every other answer gets")]
+
+
+class LabelLoss(Table, tag_field="kind", tag="cross_entropy"):
+    """Cross-entropy of labels, or of a recurrent model's tokens."""
+
+    label_smoothing: Smoothing = 0.0
+
+
+class TokenLoss(Table, tag_field="kind", tag="cross_entropy"):
+    """Cross-entropy of tokens."""
+
+    label_smoothing: Smoothing = 0.0
+    chunks: Annotated[Positive, Doc("parts of the time whose logits exist at once: more parts take less memory")] = 1
+
+
+class DepthLoss(Table, tag_field="kind", tag="depth_adaptive"):
+    """Cross-entropy of every depth, and of the rule of exit (`zoo.training.DepthAdaptiveLoss`)."""
+
+    label_smoothing: Smoothing = 0.0
+    oracle: Annotated[Literal["likelihood", "correctness"], Doc("what depth the rule of exit learns")] = "likelihood"
+    price: Annotated[NotNegative, Doc("nats that a block must save to be worth it")] = 0.1
+    width: Annotated[NotNegative, Doc("tokens over which the oracle is smoothed")] = 0.0
+    alpha: Annotated[NotNegative, Doc("weight of the rule of exit in the loss")] = 0.1
+
+
+NEEDS_LEARNED_EXIT = {"oracle": LEARNED_EXITS, "price": LEARNED_EXITS, "alpha": LEARNED_EXITS}
+NEEDS_LEARNED_EXIT |= {"width": ("multinomial", "geometric")}
+
+
+class Training(Table):
+    """Batches, optimizer and plan."""
+
+    seed: Annotated[Count, Doc("of weights, dropout, order of the examples, and generated data")] = 1
+    batch_size: Annotated[Positive, Doc("examples of a batch")] = 64
+    num_buckets: Annotated[Positive, Doc("static shapes, and so compiled programs, at most")] = 4
+    max_length: Annotated[Count, Doc("training examples with more tokens on a side are dropped; 0: none is")] = 60
+    learning_rate: Annotated[AboveZero, Doc("peak of the schedule")] = 1e-3
+    schedule: Annotated[
+        Literal["constant", "inverse_sqrt", "linear", "cosine"], Doc("course of the learning rate after the warm-up")
+    ] = "constant"
+    warmup: Annotated[Count, Doc("steps over which the learning rate rises")] = 0
+    adam_beta_2: Annotated[BelowOne, Doc("decay of Adam's second moments")] = 0.999
+    row_learning_rate: Annotated[AboveZero, Doc("of the values of a product-key memory, constant")] = 1e-3
+    weight_decay: Annotated[NotNegative, Doc("a step shrinks matrices by this times the learning rate")] = 0.0
+    clip_norm: Annotated[NotNegative, Doc("norm of all gradients together at most; 0 does not clip")] = 1.0
+    steps: Annotated[Positive, Doc("updates at most")] = 10_000
+    validate_every: Annotated[Positive, Doc("steps from one validation to the next")] = 500
+    checkpoint_every: Annotated[Positive, Doc("steps from one checkpoint to the next")] = 500
+    patience: Annotated[Count, Doc("validations without improvement that end the training; 0: none does")] = 0
+    average: Annotated[Positive, Doc("best checkpoints whose weights are averaged")] = 1
+    monitor: Annotated[
+        Literal["nll", "accuracy", "wer"],
+        Doc('what "best" means, on the validation split; wer: the share of wrong outputs of a greedy search'),
+    ] = "nll"
+    log_every: Annotated[Positive, Doc("steps from one report to the next")] = 50
+    init: Annotated[str, Doc("finished run, or an artefact's version, with whose weights it begins")] = ""
+    vocabulary: Annotated[
+        Literal["keep", "map"], Doc("keep those vocabularies, or learn others and keep what is known of each piece")
+    ] = "keep"
+    freeze: Annotated[list[str], Doc('weights that stay as they are, as ["embedding", "encoder/blocks/0/*"]')] = []
+    rates: Annotated[
+        dict[str, AboveZero], Doc('factors of the learning rate, as {"encoder/*" = 0.1}; the last that fits counts')
+    ] = {}
+
+    @classmethod
+    def unread(cls, value_of):
+        """What becomes of the vocabularies of a run, where there is none."""
+        return {} if value_of("init") else {"vocabulary": "it is read where init names a run"}
+
+    def check(self):
+        if self.schedule in ("linear", "cosine") and self.steps <= self.warmup:
+            raise ValueError(
+                f"a {self.schedule} schedule rises for `warmup` steps and then falls, so it needs more steps than "
+                f"those; received steps={self.steps} and warmup={self.warmup}."
+            )
+
+
+class Search(Table):
+    """How a translation is searched for."""
+
+    beam: Annotated[Positive, Doc("hypotheses that are kept")] = 4
+    alpha: Annotated[NotNegative, Doc("length penalty")] = 0.6
+    max_output_length: Annotated[Positive, Doc("tokens of an output at most")] = 60
+
+
+class Continuation(Table):
+    """How a text is continued."""
+
+    alpha: Annotated[NotNegative, Doc("length penalty")] = 0.6
+    max_output_length: Annotated[Positive, Doc("tokens of a continuation at most")] = 60

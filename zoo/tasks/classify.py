@@ -1,0 +1,129 @@
+"""One label for a whole text: topics, sentiments, intents, answers to questions about a story."""
+
+import dataclasses
+
+from zoo import scores as scoring
+from zoo.settings.data import Babi, Files, Sst, Sst5, Trec
+from zoo.settings.models import Recurrent, Transformer
+from zoo.settings.scope import Scope
+from zoo.settings.slots import READING, READS, RECURRENT_READING
+from zoo.settings.training import LabelLoss
+from zoo.tasks.parts.labelling import Labelling
+from zoo.tasks.parts.task import Choice
+from zoo.tasks.parts.vocabularies import as_in_text
+
+
+class Classify(Labelling):
+    """A text to one of its labels, by a `Classifier`; scored by accuracy and macro F1."""
+
+    name = "classify"
+    kind = "labelled"
+    data = (Files, Trec, Sst, Sst5, Babi)
+    models = {
+        "transformer": Choice(Transformer, READING, (LabelLoss,), needs=READS),
+        "recurrent": Choice(Recurrent, RECURRENT_READING, (LabelLoss,), needs=READS),
+    }
+    scope = Scope
+
+    def words(self, tokenizer, text):
+        """What white space separates."""
+        return as_in_text(tokenizer.encode(text.split()))
+
+    def split(self, answer):
+        """The only one, which may hold spaces."""
+        return [answer]
+
+    def batches_of(self, words, ids, **plan):
+        """One label for each text."""
+        from zoo.data import LabelledBatches
+
+        return LabelledBatches(words, [each[0] if each else 0 for each in ids], **plan)
+
+    def scored_by(self, recipe, references):
+        """Accuracy and macro F1; where some texts are out of scope and some are not, the recall of those first."""
+        label = recipe.scope.label
+        scoped = label in references and any(each != label for each in references)
+        return ("out_of_scope", {"label": label}) if scoped else ("classification", {})
+
+    def score(self, recipe, outputs, references):
+        """Accuracy and macro F1, and what is known of texts out of scope."""
+        name, options = self.scored_by(recipe, references)
+        found = scoring.classification(outputs, references)
+        return found if name == "classification" else found | scoring.out_of_scope(outputs, references, **options)
+
+    def examples(self, recipe, split, directory=None):
+        """Those of the split; texts out of scope are left out of the training where their label is not learnt."""
+        found, own = super().examples(recipe, split, directory), recipe.scope
+        if split != "train" or not own.label or own.trained:
+            return found
+        kept = found.take(_in_scope(own, found.answers))
+        left_out = len(found) - len(kept)
+        note = f"texts out of scope ({own.label!r}), which are not learnt: {left_out:,}"
+        return dataclasses.replace(kept, notes=(*kept.notes, note)) if left_out else found
+
+    def labels(self, recipe, answers):
+        """The labels of the training, sorted, without the one of texts out of scope where it is not learnt."""
+        own = recipe.scope
+        return super().labels(recipe, answers if own.trained else [answers[row] for row in _in_scope(own, answers)])
+
+    def batches(self, recipe, tokenizers, labels, examples, training=False):
+        """Texts and the ids of their labels, without those out of scope where their label is not learnt.
+
+        Raises:
+            ValueError: a label that the training did not have, or no validation text for the choice of a threshold.
+        """
+        own, (inputs, answers) = recipe.scope, examples
+        if own.chosen and not training:
+            _check_choice(own, answers)
+        if own.label and not own.trained:
+            kept = _in_scope(own, answers)
+            examples = [inputs[row] for row in kept], [answers[row] for row in kept]
+        return super().batches(recipe, tokenizers, labels, examples, training)
+
+    def threshold(self, run, examples):
+        """The probability that gives the highest accuracy on the validation texts, out of scope or not."""
+        own, (inputs, answers) = run.recipe.scope, examples
+        if not own.chosen:
+            return None
+        outputs, confidences, _ = self.answers(run, inputs)
+        return scoring.choose_threshold(outputs, answers, confidences, own.label)
+
+    def predict(self, run, texts, progress=None):
+        """(the label of each text, how many texts were cut); a text below the run's threshold is out of scope."""
+        outputs, confidences, cut = self.answers(run, texts, progress)
+        if run.threshold is not None:
+            outputs = scoring.with_threshold(outputs, confidences, run.threshold, run.recipe.scope.label)
+        return outputs, cut
+
+    def evaluate(self, run, examples, *, beams=None, progress=None):
+        """The scores of the labels, and the threshold if there is one."""
+        found = super().evaluate(run, examples, beams=beams, progress=progress)
+        own = {} if run.threshold is None else {"threshold": run.threshold}
+        return found._replace(scores=found.scores | own)
+
+    def model(self, recipe, *sizes):
+        """A `Classifier`."""
+        from zoo.models import Classifier
+        from zoo.tasks.parts import building
+
+        return building.reader(Classifier, recipe, *sizes)
+
+
+def _in_scope(scope, answers):
+    """The numbers of the examples that are in scope."""
+    return [row for row, answer in enumerate(answers) if answer != scope.label or not scope.label]
+
+
+def _check_choice(scope, answers):
+    """Refuse a validation split that says nothing of a threshold."""
+    known = len(_in_scope(scope, answers))
+    if known in (0, len(answers)):
+        raise ValueError(
+            "the threshold for texts out of scope is chosen on the validation split, which must hold texts in scope "
+            f"and some out of scope, labelled {scope.label!r}; it holds {known:,} and {len(answers) - known:,}. Name "
+            "such a file with data.valid (a list may name several), correct scope.label, or set scope.threshold=false "
+            "and scope.trained=true."
+        )
+
+
+TASK = Classify()

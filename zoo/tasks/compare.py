@@ -1,0 +1,68 @@
+"""One label for two texts: paraphrase, entailment, duplicates."""
+
+from zoo.settings.data import DatePairs, Files
+from zoo.settings.models import Recurrent, Transformer
+from zoo.settings.slots import READING, READS, RECURRENT_READING
+from zoo.settings.text import Read
+from zoo.settings.training import LabelLoss
+from zoo.tasks.parts.labelling import Labelling
+from zoo.tasks.parts.task import Choice
+from zoo.tasks.parts.vocabularies import as_in_text
+
+
+class Compare(Labelling):
+    """A pair of texts to one of its labels, by a `PairClassifier`; scored by accuracy and macro F1."""
+
+    name = "compare"
+    kind = "compared"
+    data = (Files, DatePairs)
+    text = Read
+    models = {
+        "transformer": Choice(Transformer, READING, (LabelLoss,), needs=READS),
+        "recurrent": Choice(Recurrent, RECURRENT_READING, (LabelLoss,), needs=READS),
+    }
+
+    def texts(self, inputs, answers):
+        """Those of both sides."""
+        return ([text for pair in inputs for text in pair],)
+
+    def tokenizers(self, recipe, inputs, answers):
+        """The only one, of both texts."""
+        return super().tokenizers(recipe, *self.texts(inputs, answers), answers)
+
+    def changes(self, recipe, tokenizer, inputs):
+        """None: pairs are read as they are."""
+        return {}
+
+    def encode(self, recipe, tokenizer, texts):
+        """The words of the first and of the second text of each pair, and how many texts were cut."""
+        sides = [super(Compare, self).encode(recipe, tokenizer, side) for side in zip(*texts, strict=True)]
+        return list(zip(*(words for words, _ in sides), strict=True)), sum(cut for _, cut in sides)
+
+    def words(self, tokenizer, text):
+        """What white space separates."""
+        return as_in_text(tokenizer.encode(text.split()))
+
+    def split(self, answer):
+        """The only one, which may hold spaces."""
+        return [answer]
+
+    def batches_of(self, words, ids, **plan):
+        """One label for each pair."""
+        from zoo.data import PairBatches
+
+        return PairBatches(words, [each[0] if each else 0 for each in ids], **plan)
+
+    def scored_by(self, recipe, references):
+        """Accuracy and macro F1."""
+        return "classification", {}
+
+    def model(self, recipe, *sizes):
+        """A `PairClassifier`."""
+        from zoo.models import PairClassifier
+        from zoo.tasks.parts import building
+
+        return building.reader(PairClassifier, recipe, *sizes)
+
+
+TASK = Compare()

@@ -1,0 +1,107 @@
+"""Language models: what comes next in a running text, or after a prompt."""
+
+import itertools
+
+from zoo import scores as scoring
+from zoo.settings.data import Duplication, RunningFiles, RunningText
+from zoo.settings.models import Transformer
+from zoo.settings.slots import CAUSAL, WRITES
+from zoo.settings.text import Verbatim
+from zoo.settings.training import Continuation, TokenLoss
+from zoo.tasks.parts.task import Choice, Evaluation, Task
+from zoo.tasks.parts.vocabularies import bucket_plan, encode_verbatim, learn
+
+
+class ContinueText(Task):
+    """A running text, token by token; scored in nats per character."""
+
+    name = "continue"
+    kind = "running"
+    data = (RunningFiles, RunningText, Duplication)
+    text = Verbatim
+    models = {"transformer": Choice(Transformer, CAUSAL, (TokenLoss,), Continuation, WRITES)}
+
+    def starter(self, examples):
+        """A small Transformer that writes characters."""
+        sizes = {"units": 128, "num_layers": 4, "num_heads": 4, "hidden_units": 512, "context": 64, "dropout": 0.1}
+        training = {"batch_size": 12, "learning_rate": 3e-3, "schedule": "cosine", "warmup": 100, "adam_beta_2": 0.99}
+        return {
+            "text": {"pieces": "char"},
+            "model": {"kind": "transformer"} | sizes,
+            "training": training | {"steps": 1_400, "validate_every": 350},
+        }
+
+    def tokenizers(self, recipe, inputs, answers):
+        """The only one, which keeps texts as they are."""
+        return (learn(recipe.text, recipe.text, inputs, verbatim=True),)
+
+    def batches(self, recipe, tokenizers, labels, examples, training=False):
+        """Windows of a running text; or prompts with what follows them, where only that counts."""
+        from zoo.data import Completions, Windows
+
+        if recipe.data.windows:
+            own = recipe.training
+            plan = {"batch_size": own.batch_size, "seed": own.seed, "shuffle": training}
+            ids = encode_verbatim(tokenizers[0], examples[0][0])
+            return Windows(ids, context=recipe.model.context, **plan)
+        return Completions(*(tokenizers[0].encode(side) for side in examples), **bucket_plan(recipe, training))
+
+    def model(self, recipe, *sizes):
+        """A `LanguageModel`."""
+        from zoo.models import LanguageModel
+        from zoo.tasks.parts import building
+
+        return LanguageModel(*sizes, building.stack(recipe), building.positions(recipe), **building.dropout(recipe))
+
+    def evaluate(self, run, examples, *, beams=None, progress=None):
+        """Mean negative log-likelihood of a text, cut into windows that each begin anew, or of answers to prompts."""
+        import numpy as np
+
+        from zoo.tasks.parts.compiled import Compiled
+        from zoo.training.metrics import row_sums
+        from zoo.training.steps import model_inputs
+
+        model, (inputs, answers) = run.model, examples
+
+        def sums_of(batch):
+            return row_sums(batch["labels"], model(model_inputs(batch)), batch["weights"])
+
+        compiled, batches = Compiled(model, sums_of), self.batches(run.recipe, run.tokenizers, (), examples)
+        found = []  # (place in the corpus, its sums, the ids that count) of each window or prompt
+        for step, batch in enumerate(batches):
+            sums = np.asarray(compiled.predict_on_batch(batch), "float64")
+            rows = [row[there > 0].tolist() for row, there in zip(batch["labels"], batch["weights"], strict=True)]
+            places = itertools.count(len(found)) if run.recipe.data.windows else batches.examples(step)
+            found += [each for each in zip(places, sums, rows, strict=False) if each[2]]
+            if progress:
+                progress(step + 1, len(batches))
+        _, sums, rows = zip(*sorted(found, key=lambda each: each[0]), strict=True)
+        characters, bytes = _lengths(run.tokenizers[0], list(rows), answers if any(answers) else inputs)
+        nats, right, tokens = np.array(sums).T
+        scores = scoring.language_model(nats, characters, bytes, tokens, right)
+        measured = {"nats": nats.tolist(), "characters": characters, "bytes": bytes}
+        return Evaluation(scores | {"context": run.recipe.model.context}, [], inputs, answers, measured)
+
+    def scored_by(self, recipe, references):
+        """Nats and bits, per character and byte; they need what `evaluate` measures."""
+        return "language_model", {}
+
+    def score(self, recipe, outputs, references):
+        """A language model writes no answers that could be scored."""
+        raise NotImplementedError(f"{self.name} is scored from the model's probabilities; see `evaluate`.")
+
+
+def _lengths(tokenizer, rows, texts):
+    """(characters, bytes) of each row of token ids, which together are those of the texts.
+
+    What a row cuts apart, such as the bytes of one character, it writes in another way than the text does: the lengths
+    are scaled to the whole.
+    """
+    written = tokenizer.decode(rows)
+    counted = [[len(each), len(each.encode(errors="replace"))] for each in written]
+    whole = [sum(map(len, texts)), sum(len(each.encode()) for each in texts)]
+    columns = zip(zip(*counted, strict=True), whole, strict=True)
+    return [[number * total / max(1, sum(column)) for number in column] for column, total in columns]
+
+
+TASK = ContinueText()

@@ -1,0 +1,1 @@
+"""What tasks share: layers from settings, corpora, vocabularies, search. Only what builds models imports Keras."""

@@ -1,0 +1,126 @@
+"""From the settings of a recipe to its model, not built yet; `built` seeds and builds it."""
+
+import random
+from contextlib import contextmanager
+
+from zoo.attention import DotProductAttention, MultiHeadAttention
+from zoo.core.seeds import shifted
+from zoo.depth.settings import SEEDS_PER_BLOCK
+from zoo.embeddings import TokenEmbedding
+from zoo.models import DepthAdaptiveTransformer, Seq2Seq, Transformer
+from zoo.recurrent import RecurrentEncoder, RecurrentReader, SelfAttentiveEncoder
+from zoo.settings.wiring import Macaron
+from zoo.tasks.parts.slots import make_layer
+
+SEEDS_PER_STACK = 1_000  # more than any stack draws
+
+
+def built(task, recipe, *sizes):
+    """A built model of a task; the recipe's seed decides its weights and its dropout."""
+    with _seeded(recipe.training.seed):
+        model = task.model(recipe, *sizes)
+        model.build()
+    return model
+
+
+def stack(recipe, number=0, cross=False, plain=False, summary=False):
+    """The stack that the slots describe.
+
+    Args:
+        recipe: the recipe, of a Transformer.
+        number: of the stack in its model, which seeds it.
+        cross: whether its blocks attend to an encoder's memory, too.
+        plain: whether every block has the slot's default attention (an encoder beside a decoder of spans).
+        summary: whether one vector is read of the whole text, where a stack has one.
+    """
+    sizes, seed = recipe.model, shifted(recipe.training.seed, SEEDS_PER_STACK * (number + 1))
+    halved = isinstance(recipe.block, Macaron)  # so that the number of parameters stays
+    hidden_units = sizes.hidden_units // 2 if halved else sizes.hidden_units
+
+    def make_block(index):
+        base = shifted(seed, SEEDS_PER_BLOCK * index)
+        own = {"block": index + 1, "hidden_units": hidden_units, "seed": base}
+        parts = {
+            "attention": make_layer(recipe, "attention", plain=plain, **own),
+            "feedforward": make_layer(recipe, "feedforward", **own),
+        }
+        if halved:
+            parts["first"] = make_layer(recipe, "feedforward", **own)
+        if cross:
+            parts["cross_attention"] = MultiHeadAttention(sizes.units, sizes.num_heads)
+        return make_layer(recipe, "block", parts=parts, seed=base)
+
+    # Encoder and decoder have one seed for their offsets, which so agree.
+    place = {"cross": cross, "offset_seed": recipe.training.seed, "summary": summary}
+    return make_layer(recipe, "depth", make_block=make_block, seed=seed, **place)
+
+
+def positions(recipe):
+    """The layer of the positions; None for what the model takes by itself."""
+    return make_layer(recipe, "positions")
+
+
+def dropout(recipe):
+    """The dropout of a model beside its stack."""
+    return {"dropout": recipe.model.dropout, "seed": recipe.training.seed}
+
+
+def writer(recipe, *sizes):
+    """The model of a task that reads one text and writes another."""
+    return (_seq2seq if recipe.model.kind == "recurrent" else _transformer)(recipe, *sizes)
+
+
+def reader(make, recipe, vocab_size, num_labels, summary=True):
+    """A model that labels: `make` is its class, and `summary` says whether it labels whole texts."""
+    embedding = _embedding(recipe, vocab_size)
+    if recipe.model.kind == "recurrent":
+        # `units` is the width of the embeddings and of each direction, as in a model that writes.
+        embedding = embedding or TokenEmbedding(vocab_size, recipe.model.units)
+        parts = RecurrentReader(recurrent_encoder(recipe)), None, embedding
+    else:
+        parts = stack(recipe, summary=summary), positions(recipe), embedding
+    return make(vocab_size, num_labels, *parts, **dropout(recipe))
+
+
+def recurrent_encoder(recipe):
+    """The encoder of a recurrent model; its states attend to each other by dot products as wide as a direction."""
+    own, seed = recipe.model, shifted(recipe.training.seed, SEEDS_PER_STACK)
+    both = own.encoder != "unidirectional"
+    encoder = RecurrentEncoder(own.units, own.cell, own.num_layers, both, own.dropout, seed)
+    if own.encoder != "self_attentive":
+        return encoder
+    return SelfAttentiveEncoder(encoder, DotProductAttention(own.units, scale=own.units**-0.5))
+
+
+def _seq2seq(recipe, *sizes):
+    own = recipe.model
+    attention = None if recipe.attention.layer == "none" else recipe.attention.layer
+    shape = {"units": own.units, "cell": own.cell, "attention": attention, "num_layers": own.num_layers}
+    encoder = None if own.encoder == "bidirectional" else recurrent_encoder(recipe)  # the former is Seq2Seq's own
+    return Seq2Seq(*sizes, **shape, encoder=encoder, **dropout(recipe))
+
+
+def _transformer(recipe, *sizes):
+    spans = recipe.attention.layer == "adaptive_span"  # they look back alone, so the encoder has plain attention
+    stacks = stack(recipe, plain=spans), stack(recipe, number=1, cross=True)
+    shared = {"shared": recipe.text.shared, "positions": positions(recipe)}
+    if recipe.depth.layer == "depth_adaptive":
+        return DepthAdaptiveTransformer(*sizes, *stacks, tied=recipe.depth.tied, **shared, **dropout(recipe))
+    return Transformer(*sizes, *stacks, **shared, **dropout(recipe))
+
+
+def _embedding(recipe, vocab_size):
+    """The layer, None for plain vectors; the task tells it what it has to know of the pieces."""
+    seed = shifted(recipe.training.seed, SEEDS_PER_STACK - 1)
+    return make_layer(recipe, "embedding", vocab_size=vocab_size, seed=seed)
+
+
+@contextmanager
+def _seeded(seed):
+    """Initializers without a seed take one from Python's `random`: fix it here, and only here."""
+    state = random.getstate()
+    random.seed(seed)
+    try:
+        yield
+    finally:
+        random.setstate(state)

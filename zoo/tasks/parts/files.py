@@ -1,0 +1,143 @@
+"""Files of one's own: which of them a split is read from, and what is left out of the training."""
+
+import dataclasses
+from pathlib import Path
+
+from msgspec import structs
+
+from zoo.tasks.parts.held import hold
+
+SPLITS = ("train", "valid", "test")
+
+
+def examples(table, kind, split, place=None):
+    """The `zoo.data.formats.Examples` of a split.
+
+    Args:
+        table: the `[data]` of a recipe, a `zoo.settings.data.Files`.
+        kind: of the examples, see `zoo.data.formats`.
+        split: "train", "valid" or "test".
+        place: a folder that the recipe's paths are relative to; a file (or folder) of examples to read instead; or a
+            dict of splits, see `zoo.tasks.parts.held`.
+
+    Raises:
+        ValueError: there is no such split, or the files are not as they should be.
+    """
+    from zoo.data import formats
+
+    given = instead(table, place)
+    if given:
+        return _read(table, kind, given, fewest_labels=1)
+    if split != "train" and _has(table, split, place):
+        return _own(table, kind, split, place)
+    whole = _own(table, kind, "train", place)
+    shares = {name: share for name, share in _shares(table, place).items() if share}
+    part = formats.split_by_hash(whole, **{"valid": 0.0, "test": 0.0} | shares)[split] if shares else whole
+    if split == "train" and kind != "running":
+        longest, ratio = table.longest or None, table.ratio or None
+        part, counts = formats.filtered(part, shortest=table.shortest, longest=longest, ratio=ratio)
+        left_out = [f"{count:,} {why}" for why, count in counts.items() if count and why not in ("read", "kept")]
+        if left_out:
+            part = dataclasses.replace(part, notes=(*part.notes, f"left out: {', '.join(left_out)}"))
+    return part
+
+
+def check(table, split, place=None):
+    """Refuse files that are not there, without reading any.
+
+    Raises:
+        ValueError: there is no such split, or a file is not there.
+    """
+    if instead(table, place) and not (split == "train" and _is_their_folder(table, place)):
+        return
+    if split not in SPLITS:
+        raise ValueError(f"files of one's own have the splits {', '.join(SPLITS)}; received {split!r}.")
+    if isinstance(place, dict):
+        return _check_held(table, split, place)
+    if split != "train" and not _named(table, split, place) and not _shares(table).get(split):
+        raise ValueError(
+            f"the recipe has no {split} data: data.{split} names no file and data.{split}_share is 0. Name one with "
+            f"--set data.{split}=FILE, or give examples with --data FILE."
+        )
+    named = split if _named(table, split) else "train"
+    own = _named(table, named, place)
+    if not own:
+        raise ValueError(
+            "the recipe says nothing of its data. Name the training examples with --set data.train=FILE; `seqzoo new` "
+            "writes a recipe after looking at your files."
+        )
+    missing = [path for path in own if not path.startswith("hf://") and not Path(path).exists()]
+    if missing:
+        raise ValueError(
+            f"there is no file {missing[0]}, which data.{named} names. Check the path, or give --data DIR."
+        )
+
+
+def _check_held(table, split, held):
+    unknown = [name for name in held if name not in SPLITS]
+    if unknown:
+        raise ValueError(f"examples have the splits {', '.join(SPLITS)}; received {unknown[0]!r}.")
+    if split not in held and not ("train" in held and _shares(table, held).get(split)):
+        raise ValueError(f"there are no {split} examples; received {', '.join(held) or 'none'}. Give data[{split!r}].")
+
+
+def _has(table, split, place):
+    """Whether a split has examples of its own."""
+    return split in place if isinstance(place, dict) else bool(_named(table, split, place))
+
+
+def _own(table, kind, split, place):
+    if isinstance(place, dict):
+        return hold(kind, split, place[split])
+    return _read(table, kind, _named(table, split, place), fewest_labels=2 if split == "train" else 1)
+
+
+def _read(table, kind, files, fewest_labels=2):
+    from zoo.data import formats
+
+    options = {"format": table.format or None, "columns": table.columns or None}
+    return formats.read(files, kind, **options, fewest_labels=fewest_labels)
+
+
+def _shares(table, place=None):
+    """Which share of the training examples the other splits take: those that have none of their own."""
+    shares = {"valid": table.valid_share, "test": table.test_share}
+    return {name: share for name, share in shares.items() if not _has(table, name, place)}
+
+
+def _named(table, split, place=None):
+    """The paths that the recipe names for a split, seen from `place`."""
+    own = {"train": table.train, "valid": table.valid, "test": table.test}.get(split)
+    paths = [own] if isinstance(own, str) else list(own or ())
+    base = Path(place) if place is not None and Path(place).is_dir() else None
+    return [path if base is None or path.startswith("hf://") else str(base / path) for path in paths if path]
+
+
+def last_split(table, place=None):
+    """The split to score: "test", or "valid" where the recipe names no test data and none are given instead."""
+    if isinstance(place, dict):
+        return "test" if "test" in place or ("train" in place and table.test_share) else "valid"
+    tested = _named(table, "test") or table.test_share or instead(table, place)
+    return "test" if tested else "valid"
+
+
+def trained_on(table, place):
+    """(the `[data]`, the place) of a training: a file at `place` stands for `data.train`, and is cut as that."""
+    given = instead(table, place)
+    if not given or _is_their_folder(table, place):
+        return table, place
+    return structs.replace(table, train=given[0]), None
+
+
+def _is_their_folder(table, place):
+    """Whether a training looks for the files that the recipe names in a folder that is given."""
+    return bool(_named(table, "train")) and Path(place).is_dir()
+
+
+def instead(table, place):
+    """The examples at `place` that are read instead of those that the recipe names; empty where it is their folder."""
+    if place is None or isinstance(place, dict):
+        return []
+    if Path(place).is_dir() and any(Path(path).exists() for path in _named(table, "train", place)):
+        return []
+    return [str(place)]

@@ -1,0 +1,58 @@
+"""Examples that are given as Python values instead of files, such as `[("Who is it?", "person"), ...]`."""
+
+from zoo.data.formats.base import KINDS, Problems, Wrong
+from zoo.data.formats.examples import Examples, make_example
+
+SHAPES = {  # of an example, as a message shows it
+    "pairs": "(source, target)",
+    "labelled": "(text, label)",
+    "compared": "((first, second), label)",
+    "tagged": "(words, tags)",
+    "running": "one string",
+}
+
+
+def hold(kind, split, given):
+    """The `Examples` of (input, answer) pairs; running text is one string.
+
+    Args:
+        kind: of the examples, see `zoo.data.formats`.
+        split: its name, for messages.
+        given: `Examples`, a list, or any iterable of pairs. Words and tags may be lists, or strings with spaces.
+
+    Raises:
+        ValueError: there are none, or some are not as they should be; the message names the first five.
+    """
+    if isinstance(given, Examples):
+        if given.kind != kind:
+            raise ValueError(f"{split}: expected {KINDS[kind]}; received examples of the kind {given.kind!r}.")
+        return given
+    rows = [given] if isinstance(given, str) else list(given)
+    inputs, answers, problems = [], [], Problems()
+    for number, row in enumerate(rows, 1):
+        try:
+            one, answer = make_example(kind, _values(kind, row), problems)
+        except Wrong as wrong:
+            problems.add(f"{split}, example", number, str(wrong))
+            continue
+        inputs.append(one)
+        answers.append(answer)
+    problems.check()
+    if not rows:
+        raise ValueError(f"{split} has no examples; expected {KINDS[kind]}, each {SHAPES[kind]}.")
+    if kind == "running":
+        inputs, answers = ["\n".join(inputs)], [""]
+    return Examples(kind, inputs, answers, notes=tuple(f"{said}: {count}" for said, count in problems.notes.items()))
+
+
+def _values(kind, row):
+    """The values of an example in the order of its kind's roles."""
+    if kind == "running":
+        return (row,)
+    if isinstance(row, tuple | list) and len(row) == 2:
+        one, answer = row
+        if kind != "compared":
+            return one, answer
+        if isinstance(one, tuple | list) and len(one) == 2:
+            return (*one, answer)
+    raise Wrong(f"received {row!r:.60}; expected {SHAPES[kind]}.")

@@ -1,0 +1,122 @@
+"""What tasks with labels share, whether a label is for a text, for a pair of them or for a word."""
+
+from abc import abstractmethod
+
+from zoo.settings.text import Labelled
+from zoo.tasks.parts.task import Evaluation, Task
+from zoo.tasks.parts.vocabularies import bucket_plan, encode_words, learn, noise, tell_embedding
+
+BATCH_SIZE = 64  # of texts that are labelled together
+
+
+class Labelling(Task):
+    """Texts to labels; a subclass says what the words of a text are, which labels an answer has, and the batches."""
+
+    text = Labelled
+    labelled = True
+
+    @abstractmethod
+    def words(self, tokenizer, text):
+        """The token ids of each word of a text."""
+
+    @abstractmethod
+    def split(self, answer):
+        """The labels of an answer."""
+
+    @abstractmethod
+    def batches_of(self, words, ids, **plan):
+        """Batches of encoded texts and the ids of their labels (a list for each text)."""
+
+    def starter(self, examples):
+        """A small Transformer that reads."""
+        return {
+            "model": {"kind": "transformer", "units": 128, "num_layers": 2, "num_heads": 4, "hidden_units": 256}
+            | {"dropout": 0.3},
+            "positions": {"layer": "convolutional"},
+            "loss": {"label_smoothing": 0.1},
+            "training": {
+                "batch_size": 32,
+                "max_length": 0,
+                "learning_rate": 1.5e-3,
+                "schedule": "cosine",
+                "average": 3,
+                "monitor": "accuracy",
+            },
+        }
+
+    def tokenizers(self, recipe, inputs, answers):
+        """The only one."""
+        return (learn(recipe.text, recipe.text, inputs),)
+
+    def labels(self, recipe, answers):
+        """The labels of the training, sorted."""
+        return tuple(sorted({label for answer in answers for label in self.split(answer)}))
+
+    def batches(self, recipe, tokenizers, labels, examples, training=False):
+        """Texts and the ids of their labels.
+
+        Raises:
+            ValueError: a label that the training did not have.
+        """
+        inputs, answers = examples
+        numbers = {name: number for number, name in enumerate(labels)}
+        unknown = sorted({label for answer in answers for label in self.split(answer)} - numbers.keys())
+        if unknown:
+            raise ValueError(f"The label {unknown[0]!r} is not among those of the training split: {', '.join(labels)}.")
+        words, cut = self.encode(recipe, tokenizers[0], inputs)
+        ids = [[numbers[label] for label in self.split(answer)] for answer in answers]
+        extra = self.changes(recipe, tokenizers[0], inputs) if training else {}
+        batches = self.batches_of(words, ids, **bucket_plan(recipe, training), **extra)
+        batches.cut = cut
+        return batches
+
+    def changes(self, recipe, tokenizer, inputs):
+        """What the batches of the training are told of changes to their texts."""
+        return {"noise": noise(recipe.text, tokenizer, inputs)}
+
+    def encode(self, recipe, tokenizer, texts):
+        """(the token ids of each word of each text, how many texts `max_input_length` cut)."""
+        return encode_words([self.words(tokenizer, text) for text in texts], recipe.text.max_input_length)
+
+    def prepare(self, recipe, model, tokenizers):
+        """An embedding that reads the tokens' spelling, or finds the ends of sentences, learns them."""
+        tell_embedding(model.embedding, tokenizers[0])
+
+    def predict(self, run, texts, progress=None):
+        """(the likeliest labels of each text, joined by one space; how many texts were cut)."""
+        outputs, _, cut = self.answers(run, texts, progress)
+        return outputs, cut
+
+    def answers(self, run, texts, progress=None):
+        """(the likeliest labels of each text; the probability of the least likely of them; how many texts were cut)."""
+        import keras
+        import numpy as np
+
+        from zoo.tasks.parts.compiled import Compiled
+        from zoo.training.steps import model_inputs
+
+        model = run.model
+        words, cut = self.encode(run.recipe, run.tokenizers[0], texts)
+        batches = self.batches_of(words, [[0] * len(each) for each in words], batch_size=BATCH_SIZE, shuffle=False)
+
+        def best_of(batch):
+            probabilities = keras.ops.softmax(model(model_inputs(batch)), axis=-1)
+            return keras.ops.argmax(probabilities, axis=-1), keras.ops.max(probabilities, axis=-1)
+
+        best = Compiled(model, best_of)
+        outputs, confidences = {}, np.ones(len(texts))
+        for step, batch in enumerate(batches):
+            found = (np.asarray(each) for each in best.predict_on_batch(batch))
+            for row, *each, there in zip(batches.examples(step), *found, batch["weights"], strict=False):
+                ids, likely = (np.atleast_1d(values)[np.atleast_1d(there) > 0] for values in each)
+                outputs[row] = " ".join(run.labels[number] for number in ids)
+                confidences[row] = min(1.0, likely.min(initial=1.0))  # rounding may pass 1
+            if progress:
+                progress(len(outputs))
+        return [outputs[row] for row in range(len(texts))], confidences, cut
+
+    def evaluate(self, run, examples, *, beams=None, progress=None):
+        """The scores of the likeliest labels."""
+        inputs, answers = examples
+        outputs, cut = self.predict(run, inputs, progress and (lambda done: progress(done, len(inputs))))
+        return Evaluation(self.score(run.recipe, outputs, answers) | {"cut": cut}, outputs, inputs, answers)

@@ -1,0 +1,92 @@
+"""Whole sentences through a trained model, in compiled batches of similar lengths."""
+
+import keras
+
+from zoo.data import pad
+from zoo.decoding import beam_search, greedy
+from zoo.text.special import EOS
+
+MULTIPLE = 8  # source lengths are padded to multiples of this, so that few programs are compiled
+
+
+class Searcher(keras.Model):
+    """(source_ids, source_lengths) -> (token_ids, lengths, scores) of the best hypothesis.
+
+    A model around the model, because `predict_on_batch` compiles it on every backend.
+    """
+
+    def __init__(self, model, beams, alpha, max_length):
+        super().__init__()
+        self.model, self.beams, self.alpha, self.max_length = model, beams, alpha, max_length
+        self.built = True
+
+    def call(self, inputs):
+        source_ids, source_lengths = inputs
+        memory = self.model.encode(source_ids, source_lengths)
+        if self.beams == 1:
+            found = greedy(self.model, memory, self.max_length)
+        else:
+            found = beam_search(self.model, memory, self.max_length, beams=self.beams, alpha=self.alpha)
+        return tuple(part[:, 0] for part in found)
+
+
+def greedy_errors(model, tokenizers, examples, max_length):
+    """A function without arguments: {"wer"}, the share of wrong outputs of a greedy search, in per cent.
+
+    It searches with the weights that the model has when it is called, and compiles its programs only once.
+    """
+    searcher = Searcher(model, 1, 0.0, max_length)
+    searcher.compile(jit_compile=True)
+    inputs, answers = examples
+
+    def errors():
+        outputs = _searched(searcher, tokenizers, inputs)
+        wrong = sum(one != other for one, other in zip(outputs, answers, strict=True))
+        return {"wer": 100 * wrong / len(answers)}
+
+    return errors
+
+
+def translate(run, sentences, *, beams=None, alpha=None, max_length=None, batch_size=32, progress=None):
+    """The best output of each sentence.
+
+    Args:
+        run: of a task that writes, see `zoo.recipes.open_run`.
+        sentences: list of strings.
+        beams, alpha, max_length: of the search; the recipe's by default.
+        batch_size: sentences that are searched together.
+        progress: called with the number of sentences done, after each batch.
+
+    Returns:
+        A list of strings in the order of `sentences`.
+    """
+    if beams is not None and beams < 1:  # here, because inside a model's call Keras would wrap the message
+        raise ValueError(f"The beam width must be at least 1 (1 is greedy). Received: {beams}.")
+    own = run.recipe.search
+    searcher = Searcher(
+        run.model,
+        own.beam if beams is None else beams,
+        own.alpha if alpha is None else alpha,
+        max_length or own.max_output_length,
+    )
+    searcher.compile(jit_compile=True)
+    return _searched(searcher, run.tokenizers, sentences, batch_size, progress)
+
+
+def _searched(searcher, tokenizers, sentences, batch_size=32, progress=None):
+    """The outputs of sentences, in their order."""
+    source_tokenizer, target_tokenizer = tokenizers
+    sources = [ids + [EOS] for ids in source_tokenizer.encode(sentences)]
+    order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
+    outputs = {}
+    for start in range(0, len(order), batch_size):
+        rows = order[start : start + batch_size]
+        fill = [[EOS]] * (batch_size - len(rows))
+        chosen = [sources[row] for row in rows]
+        length = -(-len(chosen[-1]) // MULTIPLE) * MULTIPLE
+        token_ids, lengths, _ = searcher.predict_on_batch(pad(chosen + fill, length))
+        cut = [ids[:n] for ids, n in zip(token_ids, lengths, strict=True)]
+        outputs.update(zip(rows, target_tokenizer.decode(cut[: len(rows)]), strict=True))
+        if progress:
+            progress(len(outputs))
+    return [outputs[row] for row in range(len(sentences))]

@@ -1,0 +1,154 @@
+"""From what a recipe puts into a slot to the layer: the maker of each table of `zoo.settings.layers`."""
+
+import inspect
+
+from msgspec import structs
+
+from zoo.attention import AdaptiveSpanAttention, LSHAttention, MultiHeadAttention, MultiLinearAttention
+from zoo.blocks import Macaron, PostNorm, PreNorm
+from zoo.core.seeds import shifted
+from zoo.depth import (
+    ConfidenceExit,
+    DepthAdaptiveStack,
+    FixedExit,
+    GeometricExit,
+    Halting,
+    MultinomialExit,
+    ReversibleStack,
+    SequenceExit,
+    Stack,
+    UniversalStack,
+    make_star_stack,
+)
+from zoo.depth.settings import SEEDS_PER_BLOCK
+from zoo.embeddings import (
+    AxialPositions,
+    ConcatenatedPositions,
+    ConvolutionalPositions,
+    LearnedPositions,
+    SentenceEmbedding,
+    SpelledEmbedding,
+)
+from zoo.feedforward import ChunkedFeedForward, FeedForward, ProductKeyMemory
+from zoo.settings import layers, wiring
+
+
+def multi_linear(units, context, rank=32, max_time=None, num_cores=2, mode="split_concat"):
+    return MultiLinearAttention(units, rank, max_time or context, num_cores, mode)
+
+
+def chunked(units, hidden_units, activation, chunks=2):
+    return ChunkedFeedForward(FeedForward(units, hidden_units, activation), chunks)
+
+
+def stack(make_block, num_layers):
+    return Stack([make_block(index) for index in range(num_layers)])
+
+
+def reversible(make_block, num_layers, activations="reversible"):
+    return ReversibleStack([make_block(index) for index in range(num_layers)], activations)
+
+
+def universal(make_block, num_layers, offset_seed, halting="none", threshold=0.99, ponder=0.01, max_offset=0):
+    """`num_layers` steps of one block; `halting` is a rule of `Halting`, or "none" for all steps."""
+    rule = None if halting == "none" else Halting(halting, threshold, ponder)
+    return UniversalStack(make_block(0), num_layers, rule, max_offset, offset_seed)
+
+
+EXITS = {
+    "last": FixedExit,
+    "sequence": SequenceExit,
+    "multinomial": MultinomialExit,
+    "geometric": GeometricExit,
+    "confidence": ConfidenceExit,
+}
+
+
+def depth_adaptive(make_block, num_layers, seed, cross, exit="geometric", paths=0):
+    """A decoder with exits, behind a plain encoder."""
+    if not cross:
+        return stack(make_block, num_layers)
+    blocks = [make_block(index) for index in range(num_layers)]
+    return DepthAdaptiveStack(blocks, EXITS[exit](num_layers), paths, shifted(seed, SEEDS_PER_BLOCK * num_layers))
+
+
+def star(num_layers, units, num_heads, dropout, seed, summary, connections="star"):
+    return make_star_stack(num_layers, units, num_heads, summary, connections, dropout, seed)
+
+
+def sinusoidal():
+    """None: what models take by themselves, or nothing before a stack that has positions of its own."""
+
+
+def learned(context, max_positions=None):
+    return LearnedPositions(max_positions or context)
+
+
+def axial(context, columns=64):
+    return AxialPositions((-(-context // columns), columns))
+
+
+def concatenated(max_positions=128, columns=32):
+    return ConcatenatedPositions(max_positions, columns)
+
+
+def tokens():
+    """None: the plain vectors that models take by themselves."""
+
+
+def spelled(vocab_size, units, seed, alone=0.0):
+    return SpelledEmbedding(vocab_size, units, dropout=alone, seed=seed)
+
+
+def sentences(vocab_size, units, shortest=2):
+    return SentenceEmbedding(vocab_size, units, shortest=shortest)
+
+
+MAKERS = {
+    layers.MultiHead: MultiHeadAttention,
+    layers.Lsh: LSHAttention,
+    layers.AdaptiveSpan: AdaptiveSpanAttention,
+    layers.MultiLinear: multi_linear,
+    layers.Dense: FeedForward,
+    layers.Chunked: chunked,
+    layers.ProductKey: ProductKeyMemory,
+    wiring.PreNorm: PreNorm,
+    wiring.PostNorm: PostNorm,
+    wiring.Macaron: Macaron,
+    layers.Stack: stack,
+    layers.Reversible: reversible,
+    layers.Universal: universal,
+    layers.Star: star,
+    layers.DepthAdaptive: depth_adaptive,
+    layers.Sinusoidal: sinusoidal,
+    layers.Learned: learned,
+    layers.Axial: axial,
+    layers.Convolutional: ConvolutionalPositions,
+    layers.Concatenated: concatenated,
+    layers.Tokens: tokens,
+    layers.Spelled: spelled,
+    layers.Sentences: sentences,
+}
+# What the model or its place decides, and no setting of the layer's own.
+OF_THE_PLACE = ("make_block", "cross", "offset_seed", "summary", "vocab_size", "seed")
+
+
+def parameters(maker):
+    """The names of what a maker takes."""
+    return [name for name, each in inspect.signature(maker).parameters.items() if each.kind != each.VAR_KEYWORD]
+
+
+def make_layer(recipe, slot, block=None, plain=False, parts=None, **others):
+    """The layer of a slot, of the recipe's settings; `others` go before the model's where the layer asks for them.
+
+    `block` is the number of the block it is for: where the slot's table has `blocks` without it, the block gets the
+    slot's default layer, and so does every block if `plain`. `parts` are layers that it is made of.
+    """
+    table = getattr(recipe, slot)
+    if plain or (block is not None and block not in (table.blocks or [block])):
+        table = recipe.choice.slots[slot][0]()
+    maker = table.maker or MAKERS[type(table)]
+    known = structs.asdict(recipe.model) | {"seed": recipe.training.seed} | others
+    shared = {name: known[name] for name in parameters(maker) if name in known}
+    own = {name: value for name, value in structs.asdict(table).items() if name not in table.elsewhere}
+    return maker(**shared | own | (parts or {}))

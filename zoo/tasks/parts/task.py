@@ -1,0 +1,173 @@
+"""What a task is: which files, which vocabularies, which batches, which models, which scores."""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import ClassVar, NamedTuple
+
+from zoo import scores as scoring
+from zoo.settings.table import Table
+from zoo.tasks.parts import corpora
+
+
+@dataclasses.dataclass(frozen=True)
+class Choice:
+    """One kind of model that a task may train.
+
+    Attributes:
+        model: the table of its sizes.
+        slots: `{slot: (layers that it may hold, the default first)}`.
+        losses: the tables of its losses, the default first.
+        search: the table of its search; None where it does not search.
+        needs: `{slot: traits}` that a layer of others must have (`zoo.core.protocols`).
+    """
+
+    model: type[Table]
+    slots: dict[str, tuple[type[Table], ...]]
+    losses: tuple[type[Table], ...]
+    search: type[Table] | None = None
+    needs: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A finished run: `tokenizers` are (source, target), or the only one; `labels` names the classes by their ids.
+
+    `directory` is where it lies, None for the ensemble of several runs; `threshold` is the probability below which a
+    text is out of scope, if there is one.
+    """
+
+    recipe: Table
+    model: object
+    tokenizers: tuple
+    labels: tuple[str, ...] = ()
+    directory: Path | None = None
+    threshold: float | None = None
+
+
+class Evaluation(NamedTuple):
+    """What a run answered to examples, and how good that is.
+
+    Attributes:
+        scores: a dict that JSON can hold.
+        outputs: a string for each example; none where the model writes nothing.
+        inputs: the examples as they were scored.
+        references: their right answers, likewise.
+        measured: `{name: a list of numbers}` for each window of a running text, or each prompt.
+    """
+
+    scores: dict
+    outputs: list
+    inputs: list
+    references: list
+    measured: dict = {}
+
+
+class Task(ABC):
+    """One task. An instance has no state; a new task is a new file of `zoo.tasks` that ends with `TASK = Mine()`.
+
+    Attributes:
+        name: what recipes call it.
+        kind: the kind of its examples, see `zoo.data.formats`.
+        data: the tables of the corpora that it reads, the default first.
+        text: the table of its vocabularies.
+        models: `{kind of model: Choice}`, the default first.
+        sides: names of its tokenizers' files.
+        labelled: whether its answers are labels, whose names are kept.
+        between_languages: whether inputs and answers are texts of languages, which scores have to know.
+        scope: the table of what is out of scope; None where nothing can be.
+    """
+
+    name: ClassVar[str]
+    kind: ClassVar[str]
+    data: ClassVar[tuple[type[Table], ...]]
+    text: ClassVar[type[Table]]
+    models: ClassVar[dict[str, Choice]]
+    sides: ClassVar[tuple[str, ...]] = ("source",)
+    labelled: ClassVar[bool] = False
+    between_languages: ClassVar[bool] = False
+    scope: ClassVar[type[Table] | None] = None
+
+    def choice(self, recipe):
+        """The `Choice` of a recipe's model."""
+        return self.models[recipe.model.kind]
+
+    def last_split(self, recipe, directory=None):
+        """The split to score."""
+        return corpora.last_split(recipe, directory)
+
+    def examples(self, recipe, split, directory=None):
+        """The `zoo.data.formats.Examples` of a split, see `zoo.tasks.parts.corpora.examples`."""
+        return corpora.examples(recipe, self.kind, split, directory)
+
+    def read(self, recipe, split, directory=None):
+        """(inputs, answers) of a split: two lists, item i of the second answering item i of the first."""
+        found = self.examples(recipe, split, directory)
+        return found.inputs, found.answers
+
+    @abstractmethod
+    def starter(self, examples):
+        """Settings, table by table, that are good to begin with on somebody's `zoo.data.formats.Examples`.
+
+        Sizes of vocabularies and the length of the training are not among them: `zoo.recipes.proposal` counts.
+        """
+
+    def texts(self, inputs, answers):
+        """The texts that each vocabulary is learnt from, in the order of `sides`."""
+        return (inputs,)
+
+    @abstractmethod
+    def tokenizers(self, recipe, inputs, answers):
+        """One `zoo.text.Tokenizer` for each of `sides`, learnt from training texts."""
+
+    def labels(self, recipe, answers):
+        """The names of the classes, sorted; the index is the id. Empty for tasks without labels."""
+        return ()
+
+    @abstractmethod
+    def batches(self, recipe, tokenizers, labels, examples, training=False):
+        """The batches of (inputs, answers), for training or in the order of shapes and corpus."""
+
+    @abstractmethod
+    def model(self, recipe, *sizes):
+        """The model, not built yet.
+
+        Args:
+            recipe: the recipe.
+            *sizes: of the vocabularies, and of the labels if there are any.
+        """
+
+    def prepare(self, recipe, model, tokenizers):  # noqa: B027  most models know all they need
+        """Tell a built model what it has to know of its tokens before it is trained."""
+
+    def threshold(self, run, examples):
+        """The probability below which a text is out of scope, chosen on validation examples; None where none is."""
+        return None
+
+    def monitored(self, recipe, model, tokenizers, examples):
+        """A function that measures, in training, what `training.monitor` names; None where the loss's sums do."""
+        return None
+
+    @abstractmethod
+    def evaluate(self, run, examples, *, beams=None, progress=None):
+        """The `Evaluation` of (inputs, answers).
+
+        Args:
+            run: the `Run`.
+            examples: (inputs, answers).
+            beams: width of the search of a model that writes; the recipe's by default.
+            progress: called with the number of examples done and their total.
+        """
+
+    @abstractmethod
+    def scored_by(self, recipe, references):
+        """(the name of its scores in `zoo.scores.TASKS`, a dict of their options)."""
+
+    def score(self, recipe, outputs, references):
+        """The scores of outputs, see `zoo.scores`."""
+        name, options = self.scored_by(recipe, references)
+        return getattr(scoring, name)(outputs, references, **options)
+
+    def lengths(self, recipe, inputs):
+        """How long each example is, for scores by length; empty where examples are grouped in another way."""
+        return []

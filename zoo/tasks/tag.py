@@ -1,0 +1,63 @@
+"""One label for every word: parts of speech, names."""
+
+from zoo.settings.data import Files, Tagged
+from zoo.settings.models import Recurrent, Transformer
+from zoo.settings.slots import READS, RECURRENT_READING, TAGGING
+from zoo.settings.training import LabelLoss
+from zoo.tasks.parts.labelling import Labelling
+from zoo.tasks.parts.task import Choice
+
+UNREAD = "_"  # the tag of a word behind the longest input, as CoNLL-U writes what is not said
+
+
+class Tag(Labelling):
+    """The words of a sentence to their tags, both joined by one space; scored by accuracy and entity F1."""
+
+    name = "tag"
+    kind = "tagged"
+    data = (Files, Tagged)
+    models = {
+        "transformer": Choice(Transformer, TAGGING, (LabelLoss,), needs=READS),
+        "recurrent": Choice(Recurrent, RECURRENT_READING, (LabelLoss,), needs=READS),
+    }
+
+    def words(self, tokenizer, text):
+        """What one space separates; each has at least one token."""
+        return tokenizer.encode_words(text.split(" "))
+
+    def split(self, answer):
+        """A tag for each word."""
+        return answer.split(" ")
+
+    def batches_of(self, words, ids, **plan):
+        """One label for each word that is read."""
+        from zoo.data import TaggedBatches
+
+        return TaggedBatches(words, [tags[: len(each)] for each, tags in zip(words, ids, strict=True)], **plan)
+
+    def predict(self, run, texts, progress=None):
+        """(the tags of each text's words, how many texts were cut); a word that is not read has the tag "_"."""
+        found, cut = super().predict(run, texts, progress)
+        if not cut:
+            return found, cut
+        tags = [each.split(" ") for each in found]
+        missing = [len(self.split(text)) - len(each) for text, each in zip(texts, tags, strict=True)]
+        return [" ".join([*each, *[UNREAD] * more]) for each, more in zip(tags, missing, strict=True)], cut
+
+    def scored_by(self, recipe, references):
+        """Accuracy, and F1 of the entities where the tags spell any."""
+        return "tagging", {}
+
+    def lengths(self, recipe, inputs):
+        """Words of the sentences."""
+        return [len(text.split(" ")) for text in inputs]
+
+    def model(self, recipe, *sizes):
+        """A `Tagger`."""
+        from zoo.models import Tagger
+        from zoo.tasks.parts import building
+
+        return building.reader(Tagger, recipe, *sizes, summary=False)
+
+
+TASK = Tag()

@@ -1,0 +1,48 @@
+"""Symbols to symbols: letters to phones, spellings to spellings, one string form to another."""
+
+from zoo.settings.data import Dates, Files, Parallel, Reversal
+from zoo.tasks.parts.vocabularies import longest
+from zoo.tasks.translate import Translate
+
+
+class Transduce(Translate):
+    """Strings to strings, symbol by symbol; scored by the share of wrong outputs (WER) and of wrong symbols (PER)."""
+
+    name = "transduce"
+    data = (Files, Parallel, Dates, Reversal)
+    between_languages = False
+
+    def starter(self, examples):
+        """A recurrent model that reads characters, and writes characters or what spaces set apart."""
+        spaced = sum(" " in answer for answer in examples.answers) * 2 > len(examples)
+        most = longest(examples.answers, str.split if spaced else list)
+        pieces = {"pieces": "word", "normalization": "identity"} if spaced else {"pieces": "char"}
+        return {
+            "text": {"pieces": "char", "normalization": "nfd", "target": pieces},
+            "model": {"kind": "recurrent", "cell": "gru", "units": 128, "dropout": 0.3},
+            "attention": {"layer": "dot"},
+            "loss": {"label_smoothing": 0.1},
+            "training": {
+                "batch_size": 32,
+                "num_buckets": 2,
+                "max_length": max(most, longest(examples.inputs, list)) + 4,
+                "learning_rate": 3e-3,
+                "schedule": "cosine",
+                "adam_beta_2": 0.98,
+                "average": 5,
+                "monitor": "wer",
+            },
+            "search": {"beam": 4, "max_output_length": 2 * most + 4},
+        }
+
+    def scored_by(self, recipe, references):
+        """WER, and PER over the symbols of the target: what spaces set apart, or characters."""
+        spaced = recipe.text.answers.pieces == "word" and not recipe.text.shared
+        return "transduction", {"separator": " " if spaced else ""}
+
+    def lengths(self, recipe, inputs):
+        """Symbols of the sources: what spaces set apart, or characters."""
+        return [len(text.split() if recipe.text.pieces == "word" else text) for text in inputs]
+
+
+TASK = Transduce()

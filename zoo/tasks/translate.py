@@ -1,0 +1,106 @@
+"""Translation, and everything else that reads one text and writes another."""
+
+from zoo import scores as scoring
+from zoo.settings.data import Dates, Files, Parallel, Reversal
+from zoo.settings.models import Recurrent, Transformer
+from zoo.settings.slots import RECURRENT, TRANSLATES, TRANSLATING
+from zoo.settings.text import TwoSided
+from zoo.settings.training import DepthLoss, LabelLoss, Search, TokenLoss
+from zoo.tasks.parts.task import Choice, Evaluation, Task
+from zoo.tasks.parts.vocabularies import bucket_plan, joined, learn, longest
+
+FEW = 5_000  # pairs that are too few for a Transformer
+
+
+class Translate(Task):
+    """Texts to texts, by a recurrent encoder and decoder or a Transformer; scored by BLEU, chrF and exact match."""
+
+    name = "translate"
+    kind = "pairs"
+    data = (Files, Parallel, Dates, Reversal)
+    text = TwoSided
+    models = {
+        "recurrent": Choice(Recurrent, RECURRENT, (LabelLoss,), Search),
+        "transformer": Choice(Transformer, TRANSLATING, (TokenLoss, DepthLoss), Search, TRANSLATES),
+    }
+    sides = ("source", "target")
+    between_languages = True
+
+    def starter(self, examples):
+        """A small Transformer; of a few thousand pairs a recurrent model learns more."""
+        most = 2 * longest(examples.inputs + examples.answers, str.split) + 10
+        search = {"beam": 4, "max_output_length": most}
+        if len(examples) < FEW:
+            model = {"kind": "recurrent", "cell": "gru", "units": 128, "dropout": 0.2}
+            training = {"batch_size": 32, "learning_rate": 4e-3, "schedule": "cosine", "max_length": most}
+            return {"model": model, "attention": {"layer": "additive"}, "training": training, "search": search}
+        model = {"kind": "transformer", "units": 128, "num_layers": 2, "num_heads": 4, "hidden_units": 512}
+        training = {"batch_size": 32, "learning_rate": 2e-3, "schedule": "linear", "adam_beta_2": 0.98, "average": 3}
+        return {
+            "model": model | {"dropout": 0.1},
+            "loss": {"label_smoothing": 0.1},
+            "training": training | {"max_length": most},
+            "search": search,
+        }
+
+    def texts(self, inputs, answers):
+        """Those of the sources, and those of the targets."""
+        return inputs, answers
+
+    def tokenizers(self, recipe, inputs, answers):
+        """(source, target); a shared vocabulary is one tokenizer on both sides."""
+        text = recipe.text
+        if text.shared:
+            return (learn(text, text, inputs + answers),) * 2
+        return learn(text, text, inputs), learn(text.answers, text, answers)
+
+    def batches(self, recipe, tokenizers, labels, examples, training=False):
+        """Teacher-forcing batches of the pairs."""
+        from zoo.data import Batches
+
+        encoded = (each.encode(side) for each, side in zip(tokenizers, examples, strict=True))
+        return Batches(*encoded, **bucket_plan(recipe, training))
+
+    def model(self, recipe, *sizes):
+        """`Seq2Seq`, `Transformer` or `DepthAdaptiveTransformer`."""
+        from zoo.tasks.parts import building
+
+        return building.writer(recipe, *sizes)
+
+    def monitored(self, recipe, model, tokenizers, examples):
+        """The share of wrong outputs, if that is what decides."""
+        if recipe.training.monitor != "wer":
+            return None
+        from zoo.tasks.parts.search import greedy_errors
+
+        return greedy_errors(model, tokenizers, examples, recipe.search.max_output_length)
+
+    def evaluate(self, run, examples, *, beams=None, progress=None):
+        """The scores of the best outputs, over all and by the length of the source."""
+        from zoo.tasks.parts.search import translate
+
+        recipe, (inputs, references) = run.recipe, examples
+        report = progress and (lambda done: progress(done, len(inputs)))
+        outputs = translate(run, inputs, beams=beams, progress=report)
+        inputs, outputs, references = (joined(side, recipe.text.joiner) for side in (inputs, outputs, references))
+        name, options = self.scored_by(recipe, references)
+        measured = scoring.TASKS[name](outputs, references, **options)
+        scores = {"beam": beams or recipe.search.beam, "alpha": recipe.search.alpha}
+        scores |= {"count": len(references), "sentences": len(references), **scoring.report(measured)}
+        scores["by_length"] = scoring.by_length(measured, self.lengths(recipe, inputs))
+        return Evaluation(scores, outputs, inputs, references)
+
+    def scored_by(self, recipe, references):
+        """BLEU, chrF and TER where the target is a language, and exact match."""
+        return "translation", {"language": recipe.languages[1], "tokenized": bool(recipe.text.joiner)}
+
+    def score(self, recipe, outputs, references):
+        """The scores of outputs, whose pieces are joined where the files hold pieces."""
+        return super().score(recipe, *(joined(side, recipe.text.joiner) for side in (outputs, references)))
+
+    def lengths(self, recipe, inputs):
+        """Words of the sources, or characters where words are not set apart."""
+        return [scoring.source_length(text, recipe.languages[0]) for text in inputs]
+
+
+TASK = Translate()
