@@ -1,4 +1,4 @@
-"""`python -m seqzoo` is the command `seqzoo`."""
+"""Makes `python -m seqzoo` the same as the command `seqzoo`."""
 
 import sys
 

@@ -1,11 +1,11 @@
-"""Attention maps as pictures: source pieces across, output pieces down, dark where weight lies."""
+"""Draws attention maps: columns are source pieces, rows are output pieces, and darker cells have more weight."""
 
 import sys
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
-# Fonts with Chinese, Japanese and Korean signs; the first one held joins the default font.
+# Fonts with Chinese, Japanese and Korean characters; the first one that is installed is added to the default font.
 CJK_FONTS = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
@@ -24,10 +24,10 @@ SUFFIXES = (".pdf", ".png", ".svg")
 
 
 def check(path):
-    """Refuse what `draw` could not write, before the map is computed.
+    """Check, before the map is computed, that `draw` can write it.
 
     Raises:
-        ValueError: another suffix, a directory, or no matplotlib.
+        ValueError: the suffix is unknown, the path is a directory, or matplotlib is not installed.
     """
     path = Path(path)
     if path.suffix.lower() not in SUFFIXES:
@@ -44,10 +44,10 @@ def check(path):
 def draw(attention, path):
     """Write the map of a `serving.runtime.Attention` to `path` (.png, .svg or .pdf).
 
-    A sign that no font here holds is drawn as an empty box; a note on standard error says so.
+    A character that no installed font has is drawn as an empty box; a note on standard error says so.
 
     Raises:
-        ValueError: see `check`, or a file that cannot be written.
+        ValueError: as of `check`, or the file cannot be written.
     """
     path = Path(path)
     check(path)
@@ -81,12 +81,12 @@ def draw(attention, path):
             raise ValueError(f"Cannot write {path}: {error.strerror}.") from error
     if any("missing from font" in str(warning.message) for warning in caught):
         print(
-            "note: no font on this machine has some of the signs; they show as boxes "
-            "(a font such as Noto Sans CJK mends it)",
+            "note: no font on this machine has some of the characters, which are drawn as boxes; "
+            "install a font such as Noto Sans CJK",
             file=sys.stderr,
         )
 
 
 def _labels(pieces):
-    """Pieces as plain text: a dollar sign must not start a formula."""
+    """The pieces with escaped dollar signs, with which matplotlib would begin a formula."""
     return [piece.replace("$", r"\$") for piece in pieces]

@@ -1,13 +1,13 @@
-"""`seqzoo bench`: how fast an artefact answers on this machine, on ONNX Runtime alone."""
+"""`seqzoo bench`: measures the speed of an artefact on this machine, with ONNX Runtime alone."""
 
 import json
 import sys
 from pathlib import Path
 
-from serving.artefact import read_manifest, resolve
-from serving.int8 import ROUNDS, medians
+from serving.export.int8 import ROUNDS, medians
 from serving.runtime import Runtime
-from serving.sessions import PRECISIONS, graph_file
+from serving.runtime.artefact import read_manifest, resolve
+from serving.runtime.sessions import PRECISIONS, graph_file
 
 from .counts import positive
 
@@ -29,10 +29,10 @@ def main(args):
     runtimes = {name: Runtime(directory, precision=name, threads=args.threads) for name in PRECISIONS}
     rows = []
     for mode in runtimes["float32"].modes:
-        there = {name: runtime for name, runtime in runtimes.items() if graph_file(mode.graph, name) in held}
+        present = {name: runtime for name, runtime in runtimes.items() if graph_file(mode.graph, name) in held}
         for batch in batches:
             given = [texts[index % len(texts)] for index in range(batch)]
-            rows += _rows(medians(there, given, mode, args.rounds), mode.name, batch)
+            rows += _rows(medians(present, given, mode, args.rounds), mode.name, batch)
             print(f"{mode.name}, batch {batch}", file=sys.stderr)
     if args.json:
         print(json.dumps(rows))
@@ -58,7 +58,7 @@ def _texts(directory, path):
 
 
 def _rows(medians, mode, batch):
-    """A row per precision."""
+    """One row for each precision."""
     return [
         {
             "mode": mode,

@@ -1,10 +1,10 @@
-"""A calm standard error: what native libraries log about themselves is left out, errors come through.
+"""Keeps the informational log lines of native libraries off standard error; errors are shown.
 
-TensorFlow's libraries write lines such as "oneDNN custom operations are on" before any setting of theirs is read, and
-"failed call to cuInit" on every machine without a GPU, straight into file descriptor 2. While a command runs, that
-descriptor leads to a small process (this file, run as a program), which drops the lines that `NOISE` matches and passes
-on the rest. Python's own `sys.stderr` goes on writing to where descriptor 2 led before, a terminal remains a terminal,
-and what the libraries write when they crash is still passed on, because the filter outlives the crash.
+TensorFlow's libraries write lines such as "oneDNN custom operations are on" before they read any of their settings, and
+"failed call to cuInit" on every machine without a GPU, directly to file descriptor 2. While a command runs, this
+descriptor is connected to a small process (this file, run as a program), which drops lines that match `NOISE` and
+passes on all others. `sys.stderr` still writes to the original destination, so a terminal is still recognised as one.
+What a library writes when it crashes is passed on, too, because the filter process ends later than the command.
 """
 
 import contextlib
@@ -14,8 +14,8 @@ import signal
 import subprocess
 import sys
 
-# absl's information and warnings ("I0000 00:00:1795311904.922713 16290 port.cc:153] ..."), TensorFlow's older form of
-# them, their continuation, and two that call themselves errors although they say that something optional is missing.
+# Information and warnings of absl ("I0000 00:00:1795311904.922713 16290 port.cc:153] ..."), TensorFlow's older format
+# for them, their continuation lines, and errors which only say that something optional is missing.
 NOISE = re.compile(
     rb"WARNING: All log messages before absl::InitializeLog\(\)"
     rb"|[IW]\d{4} [\d:.]+ +\d+ \S+:\d+\] "
@@ -25,12 +25,12 @@ NOISE = re.compile(
     rb"(.*cuInit|Unable to register cu\w+ (factory|plugin)|.*Attempting to register factory for plugin cu"
     rb"|oneDNN supports DT_)"
 )
-PATIENCE = 5  # seconds that the end of a command waits for the last lines
+PATIENCE = 5  # seconds that a command waits at its end for the filter to pass on the last lines
 
 
 @contextlib.contextmanager
 def calm():
-    """Filter descriptor 2 of this process; `SEQZOO_DEBUG=1` shows every line."""
+    """A context in which file descriptor 2 of this process is filtered. `SEQZOO_DEBUG=1` turns the filter off."""
     if os.environ.get("SEQZOO_DEBUG") or sys.stderr is None:
         yield
         return
@@ -40,22 +40,22 @@ def calm():
     os.close(reading)
     os.dup2(writing, 2)
     os.close(writing)
-    # Line by line, as standard error is: a text layer of its own over where descriptor 2 led.
+    # A new text stream to the original destination, with line buffering like standard error.
     sys.stderr = open(os.dup(before), "w", buffering=1, encoding=python.encoding, errors=python.errors)
     try:
         yield
     finally:
         sys.stderr.flush()
         sys.stderr = python
-        os.dup2(before, 2)  # the filter sees the end of its input
+        os.dup2(before, 2)  # this closes the pipe, so the filter reaches the end of its input
         os.close(before)
         with contextlib.suppress(subprocess.TimeoutExpired):
             filtering.wait(PATIENCE)
 
 
 def main():
-    """Pass standard input on, line by line, without `NOISE`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the command; its last words come through here
+    """Copy standard input to standard output line by line, without lines that match `NOISE`."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C ends the command; its last messages are still passed on
     for line in sys.stdin.buffer:
         if not NOISE.match(line):
             sys.stdout.buffer.write(line)

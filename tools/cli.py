@@ -1,9 +1,10 @@
-"""The `seqzoo` command. Each subcommand is a module of this folder, imported when it is asked for.
+"""The `seqzoo` command. Each subcommand is a module of this folder, which is imported only when it runs.
 
-Options and other arguments may come in any order. A command that imports TensorFlow does so in a calm process (`calm`).
+Options and other arguments may come in any order. For a subcommand that imports TensorFlow, the log lines of native
+libraries are filtered (`calm`).
 
-Exit status: 0 success, 1 failure, 2 wrong use. An error that has an explanation is one line on
-standard error, with a traceback only under SEQZOO_DEBUG=1; anything else is a bug and keeps it.
+Exit status: 0 success, 1 failure, 2 wrong use. An expected error is one line on standard error, with a traceback only
+under SEQZOO_DEBUG=1. Any other error is a bug and always has its traceback.
 """
 
 import argparse
@@ -13,22 +14,25 @@ import os
 import sys
 from importlib.metadata import PackageNotFoundError, version
 
-from serving.errors import ServingError
+from serving.runtime.errors import ServingError
 
 from .calm import calm
 
 COMMANDS = {
+    "new": "write a recipe for files of your own",
     "train": "train a recipe",
     "evaluate": "score a trained run on a test set",
+    "compare": "test whether one run is better than another",
     "export": "write a run as an artefact: Keras, SavedModel and ONNX",
-    "verify": "re-check an artefact: hashes, signatures, parity",
-    "run": "texts in, texts out, on ONNX Runtime alone",
+    "verify": "check an artefact again: hashes, signatures, parity",
+    "run": "answer texts with an artefact, on ONNX Runtime alone",
     "list": "list the entries of the zoo and their scores",
     "plot": "draw figures of measured scores",
     "bench": "measure speed",
 }
 LOUD = ("train", "evaluate", "export", "verify")  # these import TensorFlow
-EXTRAS = {  # what a missing module is part of
+HYPHEN = "\0"  # before a text that begins with a hyphen; no argument of a process can hold this character
+EXTRAS = {  # the extra of this package that installs a module
     "keras": "tensorflow",
     "tensorflow": "tensorflow",
     "tensorflow_text": "tensorflow",
@@ -36,6 +40,7 @@ EXTRAS = {  # what a missing module is part of
     "tf2onnx": "tensorflow",
     "jax": "jax",
     "babel": "train",
+    "msgspec": "train",
     "rich": "train",
     "sacrebleu": "train",
     "tensorboard": "train",
@@ -44,7 +49,7 @@ EXTRAS = {  # what a missing module is part of
 
 
 def make_parser():
-    """The parser of what stands before a subcommand; it lists them all."""
+    """The parser for `seqzoo` without a known subcommand; its help lists all of them."""
     parser = argparse.ArgumentParser(
         prog="seqzoo", description="Sequence models: train, evaluate, export, verify, run."
     )
@@ -56,7 +61,10 @@ def make_parser():
 
 
 def parse(argv):
-    """The arguments of a subcommand, in any order, or argparse's exit for wrong ones, `--help` and `--version`."""
+    """The arguments of a subcommand, in any order. After `--` nothing is an option, whatever it begins with.
+
+    Exits, as argparse does, for wrong arguments, `--help` and `--version`.
+    """
     if not argv or argv[0] not in COMMANDS:
         return make_parser().parse_args(argv)
     name = argv[0]
@@ -64,13 +72,32 @@ def parse(argv):
     parser = argparse.ArgumentParser(prog=f"seqzoo {name}", description=f"seqzoo {name}: {COMMANDS[name]}.")
     parser.set_defaults(main=module.main)
     module.add_arguments(parser)
-    return parser.parse_intermixed_args(argv[1:])
+    options, rest = _split(argv[1:])
+    args = parser.parse_intermixed_args([*options, *(HYPHEN + each if each.startswith("-") else each for each in rest)])
+    return _without_marks(args) if rest else args
+
+
+def _split(arguments):
+    """The arguments before the first `--` and those after it."""
+    place = arguments.index("--") if "--" in arguments else len(arguments)
+    return arguments[:place], arguments[place + 1 :]
+
+
+def _without_marks(args):
+    """The namespace without `HYPHEN`, with which texts after `--` are marked because argparse would lose the `--`."""
+
+    def unmarked(value):
+        return value.removeprefix(HYPHEN) if isinstance(value, str) else value
+
+    for name, value in vars(args).items():
+        setattr(args, name, list(map(unmarked, value)) if isinstance(value, list) else unmarked(value))
+    return args
 
 
 def main(argv=None):
-    """Run one subcommand; returns the exit status, or exits as argparse does.
+    """Run one subcommand and return its exit status, or exit as argparse does.
 
-    As a program (`argv` is None), the process keeps the lines of native libraries from standard error.
+    When it runs as a program (`argv` is None), the log lines of native libraries are filtered.
     """
     if argv is not None:
         return _main(list(argv))
@@ -84,7 +111,7 @@ def _main(argv):
     try:
         args = parse(argv)
         return args.main(args)
-    except BrokenPipeError:  # a reader such as `head` has seen enough
+    except BrokenPipeError:  # a program such as `head` stopped reading the output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt as stop:
@@ -104,7 +131,7 @@ def _missing(error, chosen):
     extra = EXTRAS.get(module)
     if extra is None:
         return str(error)
-    trains = module == "tensorflow" and chosen in ("train", "evaluate")  # the rest needs TensorFlow itself
+    trains = module == "tensorflow" and chosen in ("train", "evaluate")  # other subcommands need TensorFlow itself
     other = " (or set KERAS_BACKEND=jax)" if trains else ""
     return f"{module} is not installed: pip install 'seqzoo[{extra}]'{other}"
 

@@ -1,4 +1,4 @@
-"""`make demo`: train on dates, export, verify, and normalise five typed dates through ONNX Runtime."""
+"""`make demo`: train a model on dates, export it, verify it, and convert five dates with ONNX Runtime."""
 
 import argparse
 import json
@@ -34,12 +34,13 @@ def main(argv=None):
 
 
 def demonstrate(out, changes=()):
-    """What the demo came to, as a dict: its score, parity, seconds and artefact."""
+    """Run the demo; returns its score, parity, duration in seconds and artefact as a dict."""
     started = time.monotonic()
     from serving.export import Settings, export
+    from serving.export.verify import verify
     from serving.runtime import Runtime
-    from serving.verify import verify
-    from zoo.recipes import corpora, dumps, evaluate, load, open_run, train
+    from serving.runtime.percent import percent
+    from zoo.recipes import dumps, evaluate, load, open_run, read, train
 
     recipe = load(RECIPE, changes)
     run = out / "run"
@@ -48,28 +49,29 @@ def demonstrate(out, changes=()):
     log(f"training {recipe.name}: {recipe.description}")
     train(recipe, run)
 
-    recipe, model, *tokenizers = trained = open_run(run)
-    scores, _ = evaluate(trained, [], "test", beams=1)
+    trained = open_run(run)
+    recipe, search = trained.recipe, trained.recipe.search
+    scores, _ = evaluate(trained, "test", beams=1)
     settings = Settings(
         name=recipe.name,
-        task=recipe.task,
-        beams=(recipe.beam,),
-        max_length=recipe.max_output_length,
-        alpha=recipe.alpha,
+        task=recipe.title,
+        beams=(search.beam,),
+        max_length=search.max_output_length,
+        alpha=search.alpha,
         recipe=dumps(recipe),
         scores={"split": "test", **{name: scores[name] for name in ("beam", "sentences", "exact_match")}},
         texts=TYPED,
     )
-    artefact = export(model, tokenizers, out, settings, log=log)
+    artefact = export(trained.model, trained.tokenizers, out, settings, log=log)
     parity = verify(artefact, log=log)
     log(f"verified {artefact}: largest difference {parity['max_abs_diff']:.1e}")
 
     runtime = Runtime(artefact)
-    sources, targets = corpora.read(recipe, "test")
+    sources, targets = read(recipe, "test")
     answers = runtime.run(list(sources), beam=1)
     right = sum(answer.text == target for answer, target in zip(answers, targets, strict=True))
     exact_match = 100 * right / len(targets)
-    log(f"{exact_match:.2f} % of {len(targets)} held-out dates are exactly right")
+    log(f"{percent(exact_match, 2)} % of {len(targets)} held-out dates are exactly right")
     for text, answer in zip(TYPED, runtime.run(list(TYPED)), strict=True):
         log(f"  {text:<28} {answer.text}")
     return {

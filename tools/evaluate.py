@@ -1,19 +1,30 @@
-"""`seqzoo evaluate`: what a trained run scores on a test set: BLEU, exact match, accuracy, nats per character."""
+"""`seqzoo evaluate`: scores a trained run on a test set, each score with its interval."""
 
 import json
 import sys
 import time
 from pathlib import Path
 
+from serving.runtime.percent import percent
+
 from .counts import positive
 
 RECORD = "scores.json"
-SHOWN = ("sentences", "labels", "accuracy", "cut", "characters", "nats_per_character", "token_accuracy")
+COUNTS = ("count", "labels", "out_of_scope", "cut", "characters", "bytes", "tokens")  # those that are shown
 
 
 def add_arguments(parser):
     parser.add_argument("run", metavar="RUN", help="a run directory of `seqzoo train`")
-    parser.add_argument("--data", metavar="DIR", help="directory of the corpus, unless it is generated")
+    parser.add_argument(
+        "--ensemble",
+        metavar="RUN",
+        action="append",
+        default=[],
+        help="another run of the same recipe that answers together with the first; repeatable, and nothing is written",
+    )
+    parser.add_argument(
+        "--data", metavar="PATH", help="folder of the corpus; or, for files of your own, other examples to score"
+    )
     parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
     parser.add_argument("--beam", type=positive, metavar="N", help="beam width of a search (default: the recipe's)")
     parser.add_argument(
@@ -23,29 +34,42 @@ def add_arguments(parser):
     parser.add_argument(
         "--record",
         action="store_true",
-        help="also enter the scores into the zoo's own table, which `seqzoo list` shows",
+        help="also write the scores to the table of the zoo, which `seqzoo list` shows",
     )
 
 
 def main(args):
-    """Score, write RUN/scores.json and RUN/SPLIT.hypotheses.txt, print."""
+    """Score the run, print the scores and write them to RUN/scores.json, and the answers to RUN/SPLIT.outputs.json.
+
+    RUN/SPLIT.hypotheses.txt has the answers alone, line by line.
+    """
     from zoo import recipes
+    from zoo.recipes import kept
 
     recipe = recipes.check_run(args.run)
-    split = args.split or recipes.corpora.last_split(recipe)
+    split = args.split or recipes.last_split(recipe, args.data)
     recipes.check_data(recipe, (split,), args.data)
-    labels = recipes.open_labels(args.run)
-    run = recipes.open_run(args.run)
+    run = recipes.open_run(args.run, *args.ensemble)
     import keras
 
     start = time.monotonic()
     options = {"beams": args.beam, "limit": args.limit, "progress": _progress(sys.stderr)}
-    found, outputs = recipes.evaluate(run, labels, split, args.data, **options)
+    found = recipes.evaluation(run, split, args.data, **options)
     seconds = round(time.monotonic() - start, 1)
-    scores = {"split": split, **found, "seconds": seconds, "backend": keras.backend.backend()}
+    scores = {
+        "task": recipe.task,
+        "split": split,
+        **found.scores,
+        "seconds": seconds,
+        "backend": keras.backend.backend(),
+    }
+    if args.ensemble:
+        print(json.dumps(scores) if args.json else _table(f"{1 + len(args.ensemble)} runs of {recipe.name}", scores))
+        return 0
     directory = Path(args.run)
-    if outputs:
-        text = "".join(f"{output}\n" for output in outputs)
+    kept.write(directory, recipe, split, found)
+    if found.outputs:
+        text = "".join(f"{output}\n" for output in found.outputs)
         (directory / f"{split}.hypotheses.txt").write_text(text, encoding="utf-8")
     _write(directory / RECORD, scores)
     if args.record:
@@ -55,7 +79,7 @@ def main(args):
 
 
 def _progress(stream):
-    """Ten lines or so over the whole, or one line that is rewritten on a terminal."""
+    """A function that reports progress: on a terminal one line that is rewritten, elsewhere about ten lines in all."""
     shown = 0
 
     def progress(done, total):
@@ -74,10 +98,10 @@ def _write(path, content):
 
 
 def _record(recipe, scores, directory):
-    """Enter a measurement, and the training it belongs to, under the recipe's name, beside the recipes."""
+    """Write the scores and the facts of the training to the table beside the recipes, under the recipe's name."""
     from zoo.recipes import files
 
-    path = files.HERE / RECORD
+    path = files.CATALOGUE / RECORD
     table = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     training = json.loads((directory / "training.json").read_text(encoding="utf-8"))
     kept = ("steps", "training_seconds", "parameters", "backend", "keras", "data_sha256")
@@ -86,14 +110,34 @@ def _record(recipe, scores, directory):
 
 
 def _table(name, scores):
+    """The counts, each score with its interval, and the scores by length where a model writes."""
+    from zoo.scores.plots import score_name, written
+
+    beam = f", beam {scores['beam']}" if "beam" in scores else ""
+    rows = [(key.replace("_", " "), f"{scores[key]:,}", "") for key in COUNTS if key in scores]
+    rows += [
+        (score_name(key), written(key, scores[key]), _interval(key, scores, written))
+        for key in scores
+        if f"{key}_interval" in scores
+    ]
+    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
+    lines = [f"{name}, {scores['split']}{beam}", f"{'':{sum(widths) + 6}}95 % interval"]
+    lines += [f"  {what:<{widths[0]}}  {value:>{widths[1]}}  {between}".rstrip() for what, value, between in rows]
+    return "\n".join([*lines, *_by_length(scores)])
+
+
+def _interval(key, scores, written):
+    return " to ".join(written(key, bound) for bound in scores[f"{key}_interval"])
+
+
+def _by_length(scores):
+    """The lines of the scores by length."""
+    shown = [key for key in ("bleu", "chrf", "wer", "per", "exact_match") if key in scores]
     if "by_length" not in scores:
-        rows = (f"{key.replace('_', ' '):>20}  {value:,.4g}" for key, value in scores.items() if key in SHOWN)
-        return "\n".join([f"{name}, {scores['split']}", *rows])
-    shown = [key for key in ("bleu", "chrf", "exact_match") if key in scores]
+        return []
     head = "".join(f"{key.replace('_', ' '):>14}" for key in shown)
-    lines = [f"{name}, {scores['split']}, beam {scores['beam']}", f"{'length':>10}{'n':>7}{head}"]
-    rows = [(f"{row['from']}-{row['to']}", row) for row in scores["by_length"]]
-    for label, row in [*rows, ("all", scores)]:
-        values = "".join(f"{row[key]:14.2f}" for key in shown)
-        lines.append(f"{label:>10}{row['sentences']:7,}{values}")
-    return "\n".join(lines)
+    lines = ["", f"{'length':>10}{'n':>7}{head}"]
+    for row in scores["by_length"]:
+        values = "".join(f"{percent(row[key], 2):>14}" for key in shown)
+        lines.append(f"{row['from']}-{row['to']}".rjust(10) + f"{row['sentences']:7,}{values}")
+    return lines

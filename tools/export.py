@@ -1,18 +1,27 @@
-"""`seqzoo export`: a finished run -> an artefact directory."""
+"""`seqzoo export`: writes a finished run as an artefact directory."""
 
 import json
 import os
 import sys
 from pathlib import Path
 
-from serving.reading import OVERLONG
+from serving.runtime.reading import OVERLONG
 
 from .counts import positive
 
 
 def add_arguments(parser):
     parser.add_argument("run", metavar="RUN", help="a finished training run")
-    parser.add_argument("--out", default="artefacts", metavar="DIR", help="where artefacts live; default: artefacts")
+    parser.add_argument(
+        "--ensemble",
+        metavar="RUN",
+        action="append",
+        default=[],
+        help="another run of the same recipe that answers together with the first, in one graph; repeatable",
+    )
+    parser.add_argument(
+        "--out", default="artefacts", metavar="DIR", help="the folder of all artefacts; default: artefacts"
+    )
     parser.add_argument("--name", help="name of the artefact; default: the recipe's")
     parser.add_argument("--version", type=positive, metavar="N", help="a positive integer; default: the next one")
     parser.add_argument(
@@ -20,19 +29,20 @@ def add_arguments(parser):
         type=positive,
         action="append",
         metavar="K",
-        help="a beam width to write a graph for, repeatable; the first is the default; default: the recipe's, or 1 for "
-        "a language model",
+        help="a beam width for which a graph is written; repeatable, and the first becomes the artefact's default "
+        "(default: the recipe's width, or 1 for a language model)",
     )
     parser.add_argument(
         "--max-input",
         type=positive,
         metavar="N",
-        help="tokens of a text that are read at most; default: as many as the model has positions for, else 1024",
+        help="the largest number of tokens that are read of a text; default: the model's number of positions, or 1024 "
+        "if it has no bound",
     )
     parser.add_argument(
         "--overlong",
         choices=OVERLONG,
-        help="what becomes of a longer text; default: refuse, or truncate for a language model, which reads its end",
+        help="how a longer text is treated; default: refuse, or truncate for a language model, which reads its end",
     )
     parser.add_argument("--no-int8", action="store_true", help="leave out the quantised graphs")
     parser.add_argument("--xla", action="store_true", help="add a compiled signature, tokens_xla, to the SavedModel")
@@ -42,41 +52,21 @@ def add_arguments(parser):
 
 
 def main(args):
-    from zoo.recipes import check_data, check_run, corpora
+    from zoo.recipes import check_data, check_run, last_split
 
     run = Path(args.run)
     recipe = check_run(run)
     check(args, args.name or recipe.name)
     if args.data or args.split:
-        check_data(recipe, (args.split or corpora.last_split(recipe),), args.data)
+        check_data(recipe, (args.split or last_split(recipe, args.data),), args.data)
 
-    from serving.artefact import read_manifest
-    from serving.export import Settings, export
-    from zoo.recipes import dumps, open_labels, open_run
+    from serving.export import export_run
+    from serving.runtime.artefact import read_manifest
+    from zoo.recipes import open_run
 
-    recipe, model, *tokenizers = open_run(run)
-    tokenizers = [tokenizer for tokenizer in tokenizers if tokenizer]
-    writes_on = recipe.model == "language_model"
-    room = writes_on and model.longest_prompt and model.positions.max_positions - model.longest_prompt
-    scores = run / "scores.json"
-    labels = tuple(open_labels(run))
-    settings = Settings(
-        name=args.name or recipe.name,
-        task=recipe.task,
-        beams=tuple(args.beam or (1 if writes_on else max(recipe.beam, 1),)),
-        max_length=min(recipe.max_output_length, room or recipe.max_output_length),
-        alpha=recipe.alpha,
-        max_input=args.max_input,
-        overlong=args.overlong,
-        labels=labels,
-        recipe=dumps(recipe),
-        scores=json.loads(scores.read_text(encoding="utf-8")) if scores.is_file() else {},
-        texts=examples(recipe, tokenizers[0]),
-        int8=not args.no_int8,
-        xla=args.xla,
-        trial=trial(recipe, labels, args.split, args.data) if args.data or args.split else None,
-    )
-    path = export(model, tokenizers, args.out, settings, args.version, log=lambda stage: print(stage, file=sys.stderr))
+    log = lambda stage: print(stage, file=sys.stderr)  # noqa: E731
+    run = open_run(run, *args.ensemble)
+    path = export_run(run, args.out, args.version, data=args.data, split=args.split, log=log, **changes(args))
     manifest = read_manifest(path)
     if args.json:
         difference = manifest["parity"]["max_abs_diff"]
@@ -86,11 +76,17 @@ def main(args):
     return 0
 
 
+def changes(args):
+    """The settings of the export that the command line gives."""
+    given = {"name": args.name, "beams": tuple(args.beam or ()), "max_input": args.max_input, "overlong": args.overlong}
+    return {key: value for key, value in given.items() if value} | {"int8": not args.no_int8, "xla": args.xla}
+
+
 def check(args, name):
-    """Refuse, before TensorFlow is imported, what `serving.export` would refuse after it.
+    """Check the arguments before TensorFlow is imported; `serving.export` would refuse them only afterwards.
 
     Raises:
-        ValueError: a name that is a path, a version that exists, no room for a token, or another backend than
+        ValueError: the name is a path, the version exists, --max-input has no room for a token, or the backend is not
             TensorFlow.
     """
     if args.max_input == 1:
@@ -106,35 +102,3 @@ def check(args, name):
             f"Export needs the tensorflow backend; KERAS_BACKEND is {backend}. Set KERAS_BACKEND=tensorflow: a model "
             "trained on another backend loads there."
         )
-
-
-def examples(recipe, tokenizer, count=5):
-    """Texts for the check of the text signature: of the task if it is generated, else words of the vocabulary."""
-    from zoo.recipes import corpora
-
-    if recipe.data in corpora.GENERATED:
-        return tuple(corpora.read(recipe, "test")[0][:count])
-    words = range(4, tokenizer.vocab_size)
-    return tuple(tokenizer.decode([list(words[start :: max(1, len(words) // 7)][:9]) for start in range(count)]))
-
-
-def trial(recipe, labels, split, directory):
-    """The split's texts, their answers and how they are scored; a running text is cut into prompts."""
-    from serving.export import Trial
-    from zoo.recipes import corpora, evaluation, score
-
-    texts, answers = corpora.read(recipe, split or corpora.last_split(recipe), directory)
-    if recipe.model == "language_model":
-        size, whole = max(1, recipe.context // 2), texts[0]
-        starts = range(0, min(len(whole), 100 * size), size)
-        return Trial(tuple(whole[start : start + size] for start in starts))
-
-    def scored(found, references):
-        if labels:
-            found = [" ".join(answer) if isinstance(answer, list) else answer for answer in found]
-            return {"accuracy": evaluation.accuracy(found, references)["accuracy"]}
-        sides = (evaluation.joined(side, recipe.joiner) for side in (found, references))
-        scores = score(*sides, recipe.target_language, tokenized=bool(recipe.joiner))
-        return {name: scores[name] for name in ("exact_match", "bleu", "chrf") if name in scores}
-
-    return Trial(tuple(texts), tuple(answers), scored)

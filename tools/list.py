@@ -1,27 +1,30 @@
-"""`seqzoo list`: the entries of the zoo and what they scored. Needs no Keras."""
+"""`seqzoo list`: lists the entries of the zoo and their scores. It does not import Keras."""
 
 import importlib.util
 import json
 import tomllib
 from pathlib import Path
 
-FORMS = {
-    "bleu": "BLEU {:.1f}",
-    "chrf": "chrF {:.1f}",
-    "exact_match": "exact match {:.1f}",
-    "accuracy": "accuracy {:.1f}",
-    "nats_per_character": "{:.3f} nats/character",
+from serving.runtime.percent import percent
+
+FORMS = {  # of the scores that are shown: how the number is written, and with which words
+    "bleu": (percent, "BLEU {}"),
+    "chrf": (percent, "chrF {}"),
+    "exact_match": (percent, "exact match {}"),
+    "accuracy": (percent, "accuracy {}"),
+    "nats_per_character": ("{:.3f}".format, "{} nats/character"),
 }
 
 
 def add_arguments(parser):
+    parser.add_argument("name", metavar="NAME", nargs="?", help="show this recipe whole; the path of a .toml, too")
     parser.add_argument("--json", action="store_true", help="print one JSON array")
 
 
 def entries(directory):
-    """[{"name", "system", "task", "description", "scores"}] of a directory of recipes.
+    """[{"name", "system", "task", "description", "languages", "scores"}] of a directory of recipes.
 
-    `scores` is empty for an entry that nobody has measured; `seqzoo evaluate --record` fills it.
+    `scores` is empty for an entry that has not been measured; `seqzoo evaluate --record` fills it.
     """
     path = directory / "scores.json"
     measured = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
@@ -29,30 +32,35 @@ def entries(directory):
     for path in sorted(directory.glob("*.toml")):
         recipe = _settings(path)
         entry = {key: recipe[key] for key in ("name", "system", "task", "description")}
+        languages = [recipe["data"].get(f"{side}_language") for side in ("source", "target")]
+        entry["languages"] = [each for each in languages if each]
         found.append(entry | {"scores": measured.get(recipe["name"], {})})
     return found
 
 
 def _settings(path):
-    """What a recipe says, after what the one that it extends says."""
+    """The settings of a recipe, including those of the recipe that it extends."""
     own = tomllib.loads(path.read_text(encoding="utf-8"))
-    return own if "extends" not in own else _settings(path.with_name(f"{own['extends']}.toml")) | own
+    base = _settings(path.with_name(f"{own['extends']}.toml")) if "extends" in own else {}
+    return base | own | {"data": base.get("data", {}) | own.get("data", {})}
 
 
-def recipes_directory():
-    """Where the recipes lie; looked up without importing zoo, which would import Keras."""
+def catalogue():
+    """The folder of the recipes, found without importing `zoo`, which would import Keras."""
     (package,) = importlib.util.find_spec("zoo").submodule_search_locations
-    return Path(package) / "recipes"
+    return Path(package) / "catalogue"
 
 
 def main(args):
-    """Print the entries."""
-    found = entries(recipes_directory())
+    """Print the entries, or all settings of one."""
+    if args.name:
+        return whole(args.name, args.json)
+    found = entries(catalogue())
     if args.json:
         print(json.dumps(found, ensure_ascii=False))
         return 0
     rows = [("NAME", "SYSTEM", "TASK", "SCORES")]
-    rows += [(each["name"], each["system"], each["task"], _brief(each["scores"])) for each in found]
+    rows += [(each["name"], each["system"], _task(each), _brief(each["scores"])) for each in found]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -60,6 +68,31 @@ def main(args):
     return 0
 
 
+def whole(name, as_json):
+    """Print every setting of a recipe with its default and its meaning."""
+    from zoo.recipes import explained, load
+
+    settings = explained(load(name))
+    if as_json:
+        print(json.dumps(settings, ensure_ascii=False))
+        return 0
+    tables = dict.fromkeys(each["table"] for each in settings)
+    for table in tables:
+        print(f"\n[{table}]" if table else "", end="\n" if table else "")
+        for each in settings:
+            if each["table"] == table:
+                value = json.dumps(each["value"], ensure_ascii=False)
+                text = f"# {each['setting']} is not set" if each["value"] is None else f"{each['setting']} = {value}"
+                changed = each["value"] != each["default"] and each["default"] is not None
+                default = f" (default {json.dumps(each['default'], ensure_ascii=False)})" if changed else ""
+                print(f"{text:<36}  {each['meaning']}{default}".rstrip())
+    return 0
+
+
+def _task(entry):
+    return " ".join([entry["task"], "-".join(entry["languages"])]).strip()
+
+
 def _brief(scores):
-    shown = (form.format(scores[key]) for key, form in FORMS.items() if key in scores)
+    shown = (words.format(number(scores[key])) for key, (number, words) in FORMS.items() if key in scores)
     return ", ".join(shown) or "not measured"

@@ -1,24 +1,38 @@
-"""`seqzoo plot`: figures of measured runs: score by source length, or the course of training."""
+"""`seqzoo plot`: draws figures of measured runs: scores, scores by length, confused labels, the validation loss."""
 
 import csv
 import json
 from pathlib import Path
 
+from serving.runtime.percent import percent
+
 from .attention_map import SUFFIXES, check
 
-FEWEST = 10  # sentences that a length must have to be drawn
+FEWEST = 10  # a length with fewer sentences is not drawn
 
 
 def add_arguments(parser):
     parser.add_argument("figure", choices=FIGURES, help="what to draw")
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="run directories, a line each")
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="run directories; one for confusion")
     parser.add_argument("--out", required=True, metavar="FILE", help=f"one of {', '.join(SUFFIXES)}")
     parser.add_argument("--title", default="")
+    parser.add_argument("--split", help="of scores and confusion (default: test, or the only one that was evaluated)")
+    parser.add_argument("--score", action="append", metavar="NAME", help="of scores: one to draw, repeatable")
 
 
 def main(args):
     out = Path(args.out)
     check(out)
+    runs = [Path(run) for run in args.runs]
+    figure = WHOLE[args.figure](runs, args) if args.figure in WHOLE else lines(FIGURES[args.figure], runs, args.title)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out)
+    print(out)
+    return 0
+
+
+def lines(draw, runs, title):
+    """A figure with one line for each run."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -26,17 +40,15 @@ def main(args):
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.grid(alpha=0.3)
-    axes.set_title(args.title)
-    FIGURES[args.figure](axes, [Path(run) for run in args.runs])  # refuses a run that it has nothing of
+    axes.set_title(title)
+    draw(axes, runs)  # raises an error for a run without such values
     axes.legend()
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out)
-    print(out)
-    return 0
+    return figure
 
 
 def by_length(axes, runs):
-    """BLEU (exact match where there is no language) against source length, with the sentences of a length below."""
+    """BLEU, or exact match if the target is not a language, against the source length; below, the sentence counts."""
+    drawn, counts = set(), set()
     for run in runs:
         scores = json.loads(_needed(run / "scores.json", "seqzoo evaluate").read_text(encoding="utf-8"))
         if "by_length" not in scores:
@@ -48,30 +60,80 @@ def by_length(axes, runs):
                 "more sentences: leave out --limit."
             )
         metric = "bleu" if "bleu" in rows[0] else "exact_match"
+        drawn.add(metric)
+        if len(drawn) > 1:
+            raise ValueError(
+                f"{run} was scored by {metric} and a run before it by another metric: one axis cannot show both. Draw "
+                "only runs of one metric in a figure."
+            )
         middles = [(row["from"] + row["to"]) / 2 for row in rows]
-        axes.plot(middles, [row[metric] for row in rows], marker="o", label=f"{run.name} ({scores[metric]:.1f})")
-    counts = ", ".join(f"{row['from']}-{row['to']}: {row['sentences']}" for row in rows)
-    axes.set_xlabel(f"source length\n(sentences: {counts})")
+        axes.plot(middles, [row[metric] for row in rows], marker="o", label=f"{run.name} ({percent(scores[metric])})")
+        counts.add(", ".join(f"{row['from']}-{row['to']}: {row['sentences']}" for row in rows))
+    axes.set_xlabel("source length" + (f"\n(sentences: {counts.pop()})" if len(counts) == 1 else ""))
     axes.set_ylabel({"bleu": "BLEU", "exact_match": "exact match, %"}[metric])
     axes.set_ylim(bottom=0)
 
 
 def training(axes, runs):
-    """Validation loss against steps."""
+    """The validation loss against the step."""
     for run in runs:
         with open(_needed(run / "metrics.csv", "seqzoo train"), encoding="utf-8", newline="") as file:
             rows = [row for row in csv.DictReader(file) if row.get("valid_nll")]
         if not rows:
             raise ValueError(
-                f"{run} has no validation yet: {run / 'metrics.csv'} holds none to draw. Train on until the first one "
-                f"with `seqzoo train --resume`, or set validate_every to fewer steps."
+                f"{run} has no validation yet: {run / 'metrics.csv'} holds none to draw. Continue the training until "
+                f"the first one with `seqzoo train --resume`, or set validate_every to fewer steps."
             )
         axes.plot([int(row["step"]) for row in rows], [float(row["valid_nll"]) for row in rows], label=run.name)
     axes.set_xlabel("step")
     axes.set_ylabel("validation loss, nats per token")
 
 
-FIGURES = {"by-length": by_length, "training": training}
+def confusion(runs, args):
+    """Which labels, or tags, a run takes for which."""
+    from zoo.recipes import kept
+    from zoo.scores import plots
+
+    if len(runs) > 1:
+        raise ValueError(f"A figure of confusion shows one run; received {len(runs)}. Draw each by itself.")
+    (run,) = runs
+    found = kept.read(run, args.split or kept.shared_split(runs))
+    if found["task"] not in LABELLING:
+        raise ValueError(f"{run} is a run of {found['task']}: expected one whose answers are labels or tags.")
+    sides = found["outputs"], found["references"]
+    if found["task"] == "tag":
+        sides = ([tag for tags in side for tag in tags.split(" ")] for side in sides)
+    return plots.draw_confusion(*sides, title=args.title or f"{run.name}, {found['split']}")
+
+
+def scores(runs, args):
+    """The scores of each run, with their intervals."""
+    from zoo.recipes import kept
+    from zoo.scores import plots
+
+    split = args.split or kept.shared_split(runs)
+    found = [kept.read(run, split) for run in runs]
+    for run, own in zip(runs, found, strict=True):
+        kept.check_same(runs[0], run, found[0], own)
+    names = distinct(runs)
+    count = f"{split}, {found[0]['count']:,} examples, 95 % intervals"
+    reports = {name: own["scores"] for name, own in zip(names, found, strict=True)}
+    return plots.draw_scores(reports, args.score, title=args.title or count)
+
+
+def distinct(runs):
+    """A short name for each run: the end of its path, from where no two runs have the same."""
+    parts = [Path(run).parts for run in runs]
+    for kept in range(1, max(map(len, parts)) + 1):
+        names = ["/".join(each[-kept:]) for each in parts]
+        if len(set(names)) == len(names):
+            break
+    return names
+
+
+LABELLING = ("classify", "compare", "tag")  # tasks
+WHOLE = {"confusion": confusion, "scores": scores}  # figures that are no lines
+FIGURES = {"by-length": by_length, "training": training, **WHOLE}
 
 
 def _needed(path, command):

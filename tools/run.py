@@ -1,19 +1,19 @@
-"""`seqzoo run`: texts in, answers out, on ONNX Runtime alone."""
+"""`seqzoo run`: answers texts with an artefact, on ONNX Runtime alone."""
 
 import argparse
 import dataclasses
 import json
 import sys
 
-from serving.artefact import resolve
-from serving.reading import OVERLONG
 from serving.runtime import Runtime, Sampling
-from serving.sessions import PRECISIONS
+from serving.runtime.artefact import resolve
+from serving.runtime.reading import OVERLONG
+from serving.runtime.sessions import PRECISIONS
 
 from . import attention_map
 
-CHUNK = 256  # lines read before the first answer, when they do not come from a keyboard
-CHUNK_BYTES = 1 << 20  # and no more than one line beyond so many bytes
+CHUNK = 256  # lines that are read before they are answered, unless they come from a terminal
+CHUNK_BYTES = 1 << 20  # a chunk also ends with the first line beyond this size
 DRAWN = ("temperature", "top_k", "top_p", "seed")
 
 EPILOG = """examples:
@@ -27,47 +27,50 @@ EPILOG = """examples:
   seqzoo run TAGGER "The cat sat ." --json
 
 Without texts and without --file, lines are read from standard input.
-One line comes out per line that goes in: the output of a translator, how a language model goes on, the label of a
-classifier and its probability, or the words of a tagger as word/tag. With --n-best N there are up to N, each as
-line number, score and text, separated by tabs. --json has all there is: probabilities, offsets, scores.
+Each input line gives one output line: the output of a translator, the continuation of a prompt by a language model, the
+label of a classifier and its probability, or the words of a tagger as word/tag. With --n-best N there are up to N lines
+for each input line, each with line number, score and text, separated by tabs. --json shows everything, including
+probabilities, offsets and scores.
 
-A blank line has a blank answer (a language model begins a text there). A line that cannot be answered, because it is no
-UTF-8 or longer than the model reads, has an empty one; standard error names it by its number, every other line is
-answered, and the exit status is 1. Line breaks inside an answer are written as \\n, so that every line stays in its
-place, unless there is just one text, given as an argument."""
+A blank line has a blank answer (a language model begins a new text). A line that is not UTF-8, or is longer than the
+model reads, has an empty answer: standard error gives its number and the reason, all other lines are answered, and the
+exit status is 1. Line breaks inside an answer are written as \\n, so that each answer is one line; they are kept if
+there is only one text, given as an argument. A text that begins with a hyphen goes after --."""
 
 
 def add_arguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument("directory", metavar="DIR", help="an artefact, NAME/VERSION, or a folder that holds one")
-    parser.add_argument("texts", metavar="TEXT", nargs="*", help="texts to run")
+    parser.add_argument("texts", metavar="TEXT", nargs="*", help="texts to answer")
     parser.add_argument("--file", help="read the texts from this file, one per line")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.add_argument("--precision", choices=PRECISIONS, default="float32")
     parser.add_argument(
         "--overlong",
         choices=OVERLONG,
-        help="what becomes of texts with more tokens than the model reads (default: the artefact's own way)",
+        help="how texts with more tokens than the model reads are treated (default: the artefact's setting)",
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: every core)")
     parser.add_argument("--no-verify", action="store_true", help="do not compare files with their recorded SHA-256")
     writing = parser.add_argument_group("models that write")
-    writing.add_argument("--beam", type=int, metavar="K", help="beam width (default: the artefact's own)")
+    writing.add_argument("--beam", type=int, metavar="K", help="beam width (default: the artefact's setting)")
     writing.add_argument("--n-best", type=int, metavar="N", help="show the N best outputs, or N samples")
-    writing.add_argument("--length", type=int, metavar="N", help="tokens to go on for (language models)")
+    writing.add_argument("--length", type=int, metavar="N", help="number of tokens to write (language models)")
     writing.add_argument("--plot-attention", metavar="PNG", help="draw the attention map of the one text into a file")
     drawing = parser.add_argument_group("sampling")
     drawing.add_argument("--sample", action="store_true", help="draw tokens at random instead of searching")
     drawing.add_argument("--temperature", type=float, metavar="T", help="divides the logits (default: 1)")
-    drawing.add_argument("--top-k", type=int, metavar="K", help="only the K likeliest tokens (default: all)")
-    drawing.add_argument("--top-p", type=float, metavar="P", help="only the likeliest that make up P (default: 1)")
-    drawing.add_argument("--seed", type=int, metavar="N", help="another one gives another text (default: 0)")
+    drawing.add_argument("--top-k", type=int, metavar="K", help="only the K most probable tokens (default: all)")
+    drawing.add_argument(
+        "--top-p", type=float, metavar="P", help="only the most probable tokens that make up P (default: 1)"
+    )
+    drawing.add_argument("--seed", type=int, metavar="N", help="seed of the random draws (default: 0)")
 
 
 def main(args):
-    """Run, print, and return the exit status: 0, or 1 if there is a text that is not answered."""
-    if hasattr(sys.stdout, "reconfigure"):  # UTF-8 comes out as it goes in, whatever the locale
+    """Answer the texts, print the answers, and return the exit status: 1 if a text is not answered, else 0."""
+    if hasattr(sys.stdout, "reconfigure"):  # the output is UTF-8 like the input, whatever the locale
         sys.stdout.reconfigure(encoding="utf-8", errors="backslashreplace")
     if args.texts and args.file:
         raise ValueError("received texts and --file: give one of them.")
@@ -97,7 +100,7 @@ def main(args):
 
 
 def _options(args):
-    """What was given of the options of `Runtime.run`."""
+    """The options of `Runtime.run` that were given."""
     drawn = {name: value for name in DRAWN if (value := getattr(args, name)) is not None}
     if drawn and not args.sample:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in drawn)
@@ -107,7 +110,7 @@ def _options(args):
 
 
 def _answer_all(runtime, args, options):
-    """Answer chunk by chunk, so that a long file needs little memory: how many texts there were, and were refused."""
+    """Answer chunk by chunk, so that a long file needs little memory. Returns the numbers of texts and of refusals."""
     if args.texts:
         chunks, where = iter([args.texts]), "text {}"
     elif args.file:
@@ -115,7 +118,7 @@ def _answer_all(runtime, args, options):
     else:
         chunks, where = _chunks(sys.stdin.buffer, 1 if sys.stdin.isatty() else CHUNK), "line {}"
     show = _record if args.json else _line
-    keep = args.json or len(args.texts) == 1  # the line breaks of an answer
+    keep = args.json or len(args.texts) == 1  # whether line breaks in an answer are kept
     done = refused = overlong = 0
     for chunk in chunks:
         if "sampling" in options:
@@ -170,8 +173,8 @@ def _read_file(path):
 
 
 def _chunks(file, size):
-    """Lists of at most `size` lines; lines end at a newline and nowhere else. A byte that is no UTF-8 comes as a lone
-    surrogate, which costs its own line and no other."""
+    """Lists of at most `size` lines. Only a newline ends a line. A byte that is not UTF-8 becomes a lone surrogate, for
+    which only its own line is refused."""
     chunk, held, encoding = [], 0, "utf-8-sig"
     for line in file:
         chunk.append(line.decode(encoding, "surrogateescape").rstrip("\r\n"))

@@ -1,56 +1,103 @@
-"""`seqzoo train`: a recipe in, a run directory out."""
+"""`seqzoo train`: trains a recipe and writes a run directory; or several runs, with other seeds or other settings."""
 
 import json
 import shlex
 from pathlib import Path
 
+from serving.runtime.percent import percent
+
+from .counts import positive
+from .series import table
+
 
 def add_arguments(parser):
     parser.add_argument("recipe", metavar="RECIPE", help="a name that `seqzoo list` shows, or the path of a .toml")
-    parser.add_argument("--data", metavar="DIR", help="directory of the corpus, unless it is generated")
+    parser.add_argument("--data", metavar="DIR", help="directory of the corpus, or a file of examples to train on")
     parser.add_argument("--out", metavar="DIR", help="run directory (default: runs/NAME)")
     parser.add_argument(
         "--set",
-        metavar="KEY=VALUE",
+        metavar="TABLE.KEY=VALUE",
         action="append",
         default=[],
-        help="change a setting of the recipe; may be given many times",
+        help="change a setting of the recipe, such as training.steps=100; may be given many times",
     )
-    parser.add_argument("--resume", action="store_true", help="continue the run from its last checkpoint")
+    parser.add_argument(
+        "--import",
+        dest="imports",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="a module that brings layers of your own; may be given many times",
+    )
+    parser.add_argument(
+        "--seeds", type=positive, metavar="N", help="train with N seeds in OUT/seed-..., and tell mean and deviation"
+    )
+    parser.add_argument(
+        "--sweep",
+        metavar="TABLE.KEY=A,B,C",
+        action="append",
+        default=[],
+        help="train with each value in OUT/tried/..., and keep the run with the best validation in OUT; given many "
+        "times, every combination is tried",
+    )
+    parser.add_argument("--resume", action="store_true", help="continue the run (or the runs) from the last checkpoint")
     parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
-    parser.epilog = "The backend is Keras' own choice: KERAS_BACKEND=tensorflow (default) or jax."
+    parser.epilog = "The backend is that of Keras: KERAS_BACKEND=tensorflow (default) or jax."
 
 
 def main(args):
-    """Train and print where the run lies."""
+    """Train, and print the run directory and the last validation, or a table of several runs."""
     from zoo import recipes
 
-    recipe = recipes.load(args.recipe, args.set)
+    recipe = recipes.load(args.recipe, args.set, args.imports)
     out = Path(args.out or Path("runs") / recipe.name)
+    if args.seeds or args.sweep:
+        return _series(args, recipe, out)
     try:
         summary = recipes.train(recipe, out, data=args.data, resume=args.resume)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(how_to_go_on(args, out, recipe.steps)) from None
+        raise KeyboardInterrupt(how_to_go_on(args, out, recipe.training.steps)) from None
     if args.json:
         print(json.dumps(summary))
         return 0
     valid = summary["valid"]
     print(
         f"{out}: {summary['steps']:,} steps in {summary['training_seconds']:,.0f} s, "
-        f"validation perplexity {valid['perplexity']:.3f}, accuracy {valid['accuracy']:.2%}"
+        f"validation perplexity {valid['perplexity']:.3f}, accuracy {percent(100 * valid['accuracy'], 2)}%"
     )
     return 0
 
 
-def how_to_go_on(args, out, steps):
-    """What an interrupted training has saved, and the command that continues it."""
+def _series(args, recipe, out):
+    from zoo.recipes import repeats
+
+    if args.seeds and args.sweep:
+        raise ValueError("--seeds and --sweep are two kinds of series: sweep first, then repeat the best with --seeds.")
+    try:
+        if args.seeds:
+            summary = repeats.repeat(recipe, args.seeds, out, args.data, args.resume)
+        else:
+            trials = repeats.sweep(args.recipe, args.sweep, args.set, args.imports)
+            summary = repeats.search(trials, out, args.data, args.resume)
+    except repeats.Stopped as stop:
+        raise KeyboardInterrupt(how_to_go_on(args, stop.directory, stop.steps, f" in {stop.place}")) from None
+    print(json.dumps(summary) if args.json else table(summary))
+    if args.sweep and not args.json:
+        print(f"{out}: {summary['best']}, the best by {summary['monitor']}")
+    return 0
+
+
+def how_to_go_on(args, out, steps, place=""):
+    """A message about what an interrupted training has saved, with the command that continues it."""
     step = 0
-    if (out / "checkpoint").is_dir():  # else one need not wait for Keras
+    if (out / "checkpoint").is_dir():  # without a checkpoint, Keras need not be imported
         from zoo.training import saved_step
 
         step = saved_step(out)
     saved = f"{out} is saved at step {step:,} of {steps:,}" if step else "nothing of the training was saved yet"
     given = [("--data", args.data), ("--out", args.out), *(("--set", each) for each in args.set)]
+    given += [("--import", each) for each in args.imports]
+    given += [("--seeds", args.seeds and str(args.seeds)), *(("--sweep", each) for each in args.sweep)]
     command = ["seqzoo", "train", args.recipe, *(word for pair in given if pair[1] for word in pair)]
     command += ["--json"] if args.json else []
-    return f"interrupted; {saved}. Continue with: {shlex.join([*command, '--resume'])}"
+    return f"interrupted{place}; {saved}. Continue with: {shlex.join([*command, '--resume'])}"

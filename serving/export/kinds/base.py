@@ -1,0 +1,165 @@
+"""The base class of all kinds of models, and a signature together with its function."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import tensorflow as tf
+
+from serving.export import gate
+from serving.export.signatures import find
+from serving.runtime.reading import DEFAULT, Bound
+from zoo.core.protocols import Attention, Positions, declaring
+from zoo.core.signatures import Signature
+from zoo.models.signatures import batched
+from zoo.text.special import EOS
+
+REMARKS = batched("errors", "string"), batched("warnings", "string")  # outputs of every signature that takes strings
+
+
+@dataclass(frozen=True)
+class ExportedFunction:
+    """A signature, its function, and the files that it is written to.
+
+    Args:
+        signature: names, dtypes and shapes; sizes that are fixed in this export are numbers.
+        function: takes tensors by name and returns a dict by output name.
+        graph: the file name of its ONNX graph, or None.
+        saved: whether it is in the SavedModel.
+        int8: whether there is a quantised ONNX graph, too.
+        xla: whether it is compiled with XLA.
+    """
+
+    signature: Signature
+    function: Callable
+    graph: str | None = None
+    saved: bool = True
+    int8: bool = False
+    xla: bool = False
+
+    @property
+    def name(self):
+        return self.signature.name
+
+    @cached_property
+    def traced(self):
+        """The function as one TensorFlow graph for all shapes. It is saved, and parity compares with its results."""
+        specs = [tf.TensorSpec(spec.static_shape, spec.dtype, spec.name) for spec in self.signature.inputs]
+        function = tf.function(self.function, input_signature=specs, autograph=False, jit_compile=self.xla or None)
+        return function.get_concrete_function()
+
+
+class Kind(ABC):
+    """A model with the functions that are exported and the answers that are expected from them.
+
+    Args:
+        model: a model of the zoo.
+        settings: `serving.export.Settings`.
+    """
+
+    name = ""
+    sides = ("source",)  # one for each tokenizer; "target" is the second where output has its own vocabulary
+    side, overlong = "first", "refuse"  # the part of a long text that can be read, and the default for long texts
+
+    def __init__(self, model, settings):
+        self.model, self.settings = model, settings
+        self.tables = [with_remarks(table) for table in model.signatures()]
+        self.bound = self.make_bound()
+        self.functions = {function.name: function for function in self.make_functions()}
+
+    def table(self, name):
+        return find(self.tables, name)
+
+    def make_bound(self):
+        """The `Bound` for texts.
+
+        Raises:
+            ValueError: the settings ask for more tokens than the model has positions for.
+        """
+        longest, asked = self.longest_input(), self.settings.max_input
+        if longest and asked and asked > longest:
+            raise ValueError(
+                f"max_input={asked} is more than this {type(self.model).__name__} reads: it has positions for "
+                f"{longest} tokens of a text. Ask for fewer, leave it out, or train a model with more positions."
+            )
+        return Bound(asked or longest or DEFAULT, self.settings.overlong or self.overlong, self.side)
+
+    def longest_input(self):
+        """The largest number of tokens of a text for which the model has positions, or None if it has no bound."""
+        bounds = (layer.traits.longest for layer in declaring(self.model, Attention, Positions))
+        return min((bound for bound in bounds if bound), default=None)
+
+    @property
+    def max_ids(self):
+        """The largest number of columns of a matrix of token ids that the SavedModel accepts."""
+        return self.bound.max_input
+
+    @abstractmethod
+    def make_functions(self):
+        """An `ExportedFunction` for every signature except `serving_default`, which takes strings."""
+
+    @abstractmethod
+    def strings(self, tokenizers, text):
+        """`serving_default` in TensorFlow operations, from `(batch,)` strings; there is a `GraphTokenizer` per side."""
+
+    def asked(self, texts):
+        """The inputs of `serving_default` for a list of texts: arrays of strings by name."""
+        return {"text": np.array(texts, dtype=str)}
+
+    @abstractmethod
+    def answer(self, tokenizers, text):
+        """The expected answer of `serving_default` to one text, in Python: a dict of arrays without a batch axis."""
+
+    @abstractmethod
+    def cases(self, vocabularies):
+        """`(name, inputs)` for the parity check: a function, or "drive", which steps through `target_ids`."""
+
+    def vocabulary(self):
+        """The number of token ids that the model knows on each of its sides."""
+        model = self.model
+        if len(self.sides) == 1:
+            return {self.sides[0]: int(model.vocab_size)}
+        return {"source": int(model.source_vocab_size), "target": int(model.target_vocab_size)}
+
+    def read(self, tokenizer, text, ends=1):
+        """The `Reading` of one text in Python."""
+        (reading,) = self.bound.read([text], tokenizer.encode, [EOS] * ends)
+        return reading
+
+    def gated(self, tokenizer, text):
+        """The same for `(batch,)` texts in TensorFlow: token ids, lengths, `Gated`, and which texts are answered."""
+        clipped = gate.clip(self.bound, text)
+        token_ids, lengths, gated = gate.limit(self.bound, clipped, *tokenizer.encode(clipped.text))
+        return token_ids, lengths, gated, (lengths > 1) & ~gate.is_blank(gated.text)
+
+    def extremes(self):
+        """Blank texts and texts that are longer than the bound, for the parity check."""
+        bound = self.bound
+        return ["", " \u3000\u2028 ", "a " * bound.max_input, "a" * (bound.max_characters + 1)]
+
+    def facts(self):
+        """The entries of the manifest that only this kind has."""
+        return {"max_input": self.bound.max_input, "overlong": self.bound.overlong}
+
+    def ask(self, name, **inputs):
+        """The results of the exported function `name`, as arrays."""
+        tensors = {key: tf.constant(value) for key, value in inputs.items()}
+        return {key: value.numpy() for key, value in self.functions[name].traced(**tensors).items()}
+
+    def signatures(self):
+        """The signatures of the exported functions."""
+        return [function.signature for function in self.functions.values()]
+
+
+def with_remarks(table):
+    """`serving_default` with two further outputs, the errors and the warnings; other signatures as they are."""
+    if table.name != "serving_default":
+        return table
+    return replace(table, outputs=(*table.outputs, *REMARKS))
+
+
+def remarks(reading):
+    """The outputs `errors` and `warnings` of one `Reading`."""
+    return {"errors": np.array(reading.error or ""), "warnings": np.array(reading.warning or "")}

@@ -1,0 +1,128 @@
+"""The description of an artefact: `manifest.json` for programs, `card.md` for people."""
+
+import json
+import math
+import platform
+from importlib import metadata
+
+import onnx
+
+from serving.export.onnx.requirements import requirements
+from serving.runtime.artefact import MANIFEST, sha256
+from serving.runtime.bounds import bounds
+from serving.runtime.manifest_format import DIGEST, FORMAT, checked, digest_of
+from serving.runtime.percent import percent
+
+PACKAGES = ("keras", "tensorflow", "tensorflow-text", "tf2onnx", "onnx", "onnxruntime", "sentencepiece", "numpy")
+
+
+def write_manifest(kind, directory, version, parity=None, int8=None):
+    """Write all that a program needs to use the artefact, and the SHA-256 of every file and of the manifest."""
+    settings = kind.settings
+    files = {
+        path.relative_to(directory).as_posix(): path
+        for path in sorted(directory.rglob("*"))
+        if path.is_file() and path.name != MANIFEST
+    }
+    manifest = {
+        "format": FORMAT,
+        "name": settings.name,
+        "version": version,
+        "task": settings.task,
+        "kind": kind.name,
+        **kind.facts(),
+        "vocabulary": kind.vocabulary(),
+        "signatures": [_table(kind, table) for table in (kind.table("serving_default"), *kind.signatures())],
+        "graphs": {name: function.graph for name, function in kind.functions.items() if function.graph},
+        "onnx": {name: requirements(onnx.load(path)) for name, path in files.items() if path.suffix == ".onnx"},
+        "tokenizer": {side: f"{side}.spm" for side in kind.sides},
+        "texts": list(settings.texts),
+        "scores": settings.scores,
+        "parity": parity,
+        "int8": int8,
+        "versions": {name: metadata.version(name) for name in PACKAGES} | {"python": platform.python_version()},
+        "files": {name: sha256(path) for name, path in files.items()},
+        "sizes": {name: path.stat().st_size for name, path in files.items()},
+    }
+    manifest = json.loads(json.dumps(_finite(manifest)))  # the values that a reader gets: lists for tuples
+    manifest[DIGEST] = digest_of(manifest)
+    checked(manifest)
+    text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
+    (directory / MANIFEST).write_text(text, encoding="utf-8")
+
+
+def _table(kind, table):
+    """A signature as a dict; for inputs of ids and lengths it has their bounds, `minimum` and `maximum`."""
+    found, vocabulary = table.to_dict(), kind.vocabulary()
+    for spec in found["inputs"]:
+        limits = bounds(kind.name, table.name, spec["name"], vocabulary)
+        spec |= dict(zip(("minimum", "maximum"), limits, strict=True)) if limits else {}
+    return found
+
+
+def _finite(value):
+    """The value with None for numbers that JSON cannot express, such as an infinite score."""
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write_card(kind, directory, version, parity, int8=None):
+    """Write `card.md`: the scores, the parity, the effects of int8, and how to use the artefact."""
+    settings = kind.settings
+    single = {name: value for name, value in settings.scores.items() if not isinstance(value, dict | list)}
+    scores = "\n".join(f"- {name}: {value}" for name, value in single.items()) or "- not measured"
+    card = f"""# {settings.name}, version {version}
+
+{settings.task}; {type(kind.model).__name__} with {kind.model.count_params():,} parameters.
+
+## Scores
+{scores}
+
+## Parity
+Keras, SavedModel and ONNX agree: largest difference {parity["max_abs_diff"]:.2g} (allowed {parity["tolerance"]}), and
+tokens, labels and texts are identical.
+
+{_int8(int8)}## Use
+    seqzoo run DIR "text"
+    seqzoo verify DIR
+
+At most {kind.bound.max_input:,} tokens of a text are read; of a longer one {_overlong(kind.bound)}.
+
+The recipe that made it is `recipe.toml`; every file's SHA-256 is in `{MANIFEST}`.
+"""
+    (directory / "card.md").write_text(card, encoding="utf-8")
+
+
+def _overlong(bound):
+    return "no answer is given" if bound.overlong == "refuse" else f"the {bound.side}"
+
+
+def _int8(report):
+    if report is None:
+        return ""
+    rows = [
+        f"| {row['mode']} | {row['megabytes'][0]} / {row['megabytes'][1]} | "
+        + " | ".join(f"{one} / {other}" for one, other in row["milliseconds"].values())
+        + f" | {percent(100 * row['identical'])}% | {row['batch_mates']:.1%} |"
+        for row in report["modes"]
+    ]
+    batches = list(report["modes"][0]["milliseconds"])
+    heads = " | ".join(f"ms, batch {batch}" for batch in batches)
+    scores = "".join(
+        f"- {mode}, {name}: {one} float32, {other} int8\n"
+        for mode, pairs in report["scores"].items()
+        for name, (one, other) in pairs.items()
+    )
+    return f"""## int8
+float32 / int8, on {report["texts"]} texts and one thread; *identical*: answers that are the same in int8; *batch*: int8
+answers that differ between a text alone and the same text in a batch, because one int8 scale holds for the whole batch.
+
+| | MB | {heads} | identical | batch |
+|---|---|{"---|" * (len(batches) + 2)}
+{chr(10).join(rows)}
+
+{scores}
+"""

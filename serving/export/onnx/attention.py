@@ -1,0 +1,82 @@
+"""Multi-head attention as the fused operator of onnxruntime.
+
+tf2onnx writes an attention as about twenty nodes, which onnxruntime does not recognise as one. Under
+`native_attention()` it becomes one `com.microsoft.MultiHeadAttention` with the same results. The operator also appends
+new keys and values to the cache.
+"""
+
+import contextlib
+
+import tensorflow as tf
+
+from serving.export.onnx.markers import onnx_op
+from serving.export.onnx.patches import replaced
+from zoo.attention import MultiHeadAttention
+from zoo.attention.base import sees_any
+from zoo.core.masks import MASKED
+
+extend = MultiHeadAttention.extend
+
+
+@contextlib.contextmanager
+def native_attention():
+    """A context in which `MultiHeadAttention` traces to the fused operator. For conversion only.
+
+    A cache of static size is traced as it is: the operator only supports a cache that grows.
+    """
+    with replaced(MultiHeadAttention, mix=_mix, mix_all=_mix_all, extend=_extend):
+        yield
+
+
+def _mix(layer, query, keys, values, mask=None):
+    """Replaces `MultiHeadAttention.mix`. A query for which every position is masked gets zeros."""
+    if mask is None:
+        return _attention(layer, [query, keys, values], [query.shape])[0]
+    alike = mask.shape[1] == 1  # one mask for all queries, as for a source: the zeros need not be set inside a loop
+    if alike:
+        values = tf.where(mask[:, :, :, None], values, 0.0)
+    mixed = _attention(layer, [query, keys, values, None, None, _bias(mask, query)], [query.shape])[0]
+    return mixed if alike else tf.where(tf.reduce_any(mask, axis=2)[:, :, None], mixed, 0.0)
+
+
+def _mix_all(layer, query, key, value, value_mask=None, causal=False):
+    """Replaces `MultiHeadAttention.mix_all`."""
+    padding = None if value_mask is None else tf.cast(value_mask, tf.int32)
+    inputs = [query, key, value, None, padding]
+    (mixed,) = _attention(layer, inputs, [query.shape], unidirectional=int(causal))
+    if value_mask is None:
+        return mixed
+    seeing = sees_any(tf.shape(query)[1], value_mask, causal)
+    return tf.where(seeing[:, :, None], mixed, 0.0)
+
+
+def _extend(layer, query, key, value, cache, seen, write_index):
+    """Replaces `MultiHeadAttention.extend`: the operator appends to the cache. A beam always sees its new entry."""
+    if write_index is not None:
+        return extend(layer, query, key, value, cache, seen, write_index)
+    bias = None if seen is None else _bias(seen, query)
+    held = query.shape[0], layer.num_heads, None, layer.head_dim
+    inputs = [query, key, value, None, None, bias, cache["keys"], cache["values"]]
+    mixed, keys, values = _attention(layer, inputs, [query.shape, held, held])
+    return mixed, {"keys": keys, "values": values}
+
+
+def _attention(layer, inputs, shapes, **attributes):
+    return onnx_op(
+        "MultiHeadAttention",
+        inputs,
+        ["float32"] * len(shapes),
+        shapes,
+        "com.microsoft",
+        num_heads=layer.num_heads,
+        mask_filter_value=MASKED,
+        **attributes,
+    )
+
+
+def _bias(mask, query):
+    """The bias of the scores, `(batch | 1, 1, time, entries)`: 0 where the mask is true, `MASKED` elsewhere."""
+    bias = tf.expand_dims(tf.where(mask, 0.0, MASKED), 1)
+    if mask.shape[1] == query.shape[1]:
+        return bias
+    return tf.repeat(bias, tf.shape(query)[1], axis=2)

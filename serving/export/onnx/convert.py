@@ -1,0 +1,215 @@
+"""Converts a TensorFlow function to an ONNX model. The model is loaded in onnxruntime once before it is written."""
+
+import contextlib
+import logging
+import os
+import tempfile
+from pathlib import Path
+
+import onnx
+import onnxruntime
+import tensorflow as tf
+from onnx import TensorProto, helper
+from tf2onnx import optimizer, tfonnx
+from tf2onnx.onnx_opset import controlflow
+
+from serving.export.onnx import handlers, loops
+from serving.export.onnx.attention import native_attention
+from serving.export.onnx.frozen import freeze, restore
+from serving.export.onnx.graphs import walk
+from serving.export.onnx.operators import native_operators
+from serving.export.onnx.patches import replaced
+from serving.export.onnx.places import places
+from serving.export.onnx.recurrent import native_recurrent
+from serving.runtime.errors import ConversionError
+
+OPSET = 18  # the newest that tf2onnx writes
+MICROSOFT = helper.make_opsetid("com.microsoft", 1)
+# Those of tf2onnx's twelve optimisers that are needed; onnxruntime itself does what the others do.
+OPTIMIZERS = {
+    name: optimizer._optimizers[name]
+    for name in (
+        "optimize_transpose",
+        "merge_duplication",
+        "remove_identity",
+        "remove_back_to_back",
+    )
+}
+DTYPES = {
+    "bool": TensorProto.BOOL,
+    "int32": TensorProto.INT32,
+    "int64": TensorProto.INT64,
+    "float32": TensorProto.FLOAT,
+    "string": TensorProto.STRING,
+}
+
+
+def convert(function, signature, path=None):
+    """Convert a function of tensors to an ONNX `ModelProto`.
+
+    The graph is traced under `native()`, so that recurrent layers, attention, normalisation and look-ups become native
+    operators (recurrent layers for **right-padded masks only**, see `recurrent`). The weights are taken out of the
+    graph before tf2onnx runs (`frozen`), and `loops.optimize` makes them constants inside loops again. The result must
+    pass ONNX' checker and load in onnxruntime before it is returned or written.
+
+    Args:
+        function: takes the signature's inputs by name and returns a dict by output name. It is traced without
+            AutoGraph, so it must not have a Python `if` or `for` over tensors. A `tf.function` is traced again, so that
+            no marker stays in its cache; a `tf.function` that it calls must not be used elsewhere.
+        signature: `zoo.core.signatures.Signature`; its names become the ONNX names, and its named axes the dynamic
+            dimensions.
+        path: the file to write, or None. It is written under another name and renamed, so it is complete or absent.
+
+    Raises:
+        ConversionError: an operation has no ONNX form, or the outputs disagree with the signature.
+    """
+    model = _to_onnx(_trace(function, signature), signature)
+    loops.optimize(model)
+    _declare(model.graph, signature)
+    _drop_unused_domains(model)
+    onnx.checker.check_model(model)
+    load(model)
+    if path is not None:
+        write(model, path)
+    return model
+
+
+@contextlib.contextmanager
+def native():
+    """A context in which all layers with a native ONNX operator trace to it. For conversion only."""
+    with native_recurrent(), native_attention(), native_operators():
+        yield
+
+
+def load(model):
+    """An onnxruntime session for a `ModelProto`, one thread, CPU."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+
+
+def write(model, path):
+    """Write the model under another name and rename it to `path`, which therefore never holds an incomplete file."""
+    path = Path(path)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(model.SerializeToString())
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
+
+
+def _trace(function, signature):
+    python = getattr(function, "python_function", function)
+    specs = [tf.TensorSpec(s.static_shape, s.dtype, name=s.name) for s in signature.inputs]
+    names = [spec.name for spec in signature.inputs]
+
+    def call(*tensors):
+        return python(**dict(zip(names, tensors, strict=True)))
+
+    with native(), tf.device("/cpu:0"):
+        concrete = tf.function(call, autograph=False).get_concrete_function(*specs)
+    _compare(concrete.structured_outputs, signature)
+    return concrete
+
+
+def _compare(outputs, signature):
+    """Check that the traced outputs are those of the signature."""
+    if not isinstance(outputs, dict) or outputs.keys() != {s.name for s in signature.outputs}:
+        received = sorted(outputs) if isinstance(outputs, dict) else type(outputs).__name__
+        raise ConversionError(
+            f"Signature {signature.name!r} and function disagree: expected a dict of outputs "
+            f"{[spec.name for spec in signature.outputs]}, received {received}."
+        )
+    for spec in signature.outputs:
+        tensor = outputs[spec.name]
+        same = tensor.dtype == spec.dtype and tensor.shape.is_compatible_with(spec.static_shape)
+        if not same:
+            raise ConversionError(
+                f"Output {spec.name!r} of signature {signature.name!r} disagrees: expected "
+                f"{spec.dtype} {spec.shape}, received {tensor.dtype.name} {tensor.shape}."
+            )
+
+
+def _to_onnx(concrete, signature):
+    inputs = [tensor.name for tensor in concrete.inputs[: len(signature.inputs)]]  # then captures
+    outputs = {name: tensor.name for name, tensor in concrete.structured_outputs.items()}
+    renames = dict(zip(inputs, (spec.name for spec in signature.inputs), strict=True))
+    renames.update({tensor: name for name, tensor in outputs.items()})
+    with _errors_of_tf2onnx() as errors, replaced(controlflow, prefix_graph=_prefix_graph), tf.device("/cpu:0"):
+        frozen, weights = freeze(concrete, inputs, outputs.values())
+        with tf.Graph().as_default() as graph:
+            tf.import_graph_def(frozen, name="")
+            parsed = tfonnx.process_tf_graph(
+                graph,
+                opset=OPSET,
+                extra_opset=[MICROSOFT],
+                custom_op_handlers=handlers.HANDLERS,
+                input_names=[*inputs, *weights],
+                output_names=list(outputs.values()),
+                tensors_to_rename=renames,
+                continue_on_error=True,
+            )
+        _refuse(errors, signature, concrete.graph)
+        parsed = optimizer.optimize_graph(parsed, catch_errors=False, optimizers=OPTIMIZERS)
+        model = parsed.make_model(signature.name)
+    restore(model, weights)
+    return model
+
+
+def _prefix_graph(graph, scope, rename=controlflow.prefix_graph):
+    """Replaces the function that renames the nodes of a branch: the original loses the domain of the operators."""
+    domains = [node.domain for node in graph.get_nodes() if not node.is_graph_input()]
+    rename(graph, scope)
+    renamed = [node for node in graph.get_nodes() if not node.is_graph_input()]
+    for node, domain in zip(renamed, domains, strict=True):
+        node.domain = domain
+
+
+@contextlib.contextmanager
+def _errors_of_tf2onnx():
+    """A context that yields a list of the errors that tf2onnx logs, since it continues after an error."""
+    logger, errors = logging.getLogger("tf2onnx"), []
+    handler = logging.Handler(logging.ERROR)
+    handler.emit = errors.append
+    before = logger.propagate, logger.level
+    logger.propagate = False
+    logger.setLevel(logging.ERROR)
+    logger.addHandler(handler)
+    try:
+        yield errors
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate, logger.level = before
+
+
+def _refuse(errors, signature, graph):
+    """Raise for the errors that tf2onnx only logged, with the place of each operation in the Python code."""
+    if not errors:
+        return
+    unmapped = sorted({log.args[1] for log in errors if log.msg.startswith("Tensorflow op")})
+    failed = [str(log.exc_info[1]) for log in errors if log.exc_info]
+    where = places(graph, unmapped)
+    named = [f"{kind} ({where[kind]})" if where.get(kind) else kind for kind in unmapped]
+    raise ConversionError(
+        f"Signature {signature.name!r} cannot be exported: expected operations with an ONNX form, "
+        f"received {', '.join([*named, *failed]) or errors[0].getMessage()}. Write the model "
+        "without them or give them a handler."
+    )
+
+
+def _declare(graph, signature):
+    """Set the names, dtypes and axes of the graph's inputs and outputs to those of the signature."""
+    for values, specs in ((graph.input, signature.inputs), (graph.output, signature.outputs)):
+        del values[:]
+        values.extend(helper.make_tensor_value_info(spec.name, DTYPES[spec.dtype], spec.shape) for spec in specs)
+
+
+def _drop_unused_domains(model):
+    used = {node.domain for graph in walk(model.graph) for node in graph.node} | {""}
+    kept = [opset for opset in model.opset_import if opset.domain in used]
+    del model.opset_import[:]
+    model.opset_import.extend(kept)

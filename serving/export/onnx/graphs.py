@@ -1,0 +1,111 @@
+"""Functions to read and rewrite ONNX graphs with nested graphs: names, scopes and the order of nodes."""
+
+from graphlib import TopologicalSorter
+
+from onnx import AttributeProto, helper
+
+RANDOM = {
+    "Bernoulli",
+    "Multinomial",
+    "RandomNormal",
+    "RandomNormalLike",
+    "RandomUniform",
+    "RandomUniformLike",
+}
+
+
+def opset_of(model):
+    """Version of the ONNX operators that a `ModelProto` uses."""
+    return next(opset.version for opset in model.opset_import if not opset.domain)
+
+
+def bodies(node):
+    """The sub-graphs of a Loop, If or Scan; none for other nodes."""
+    return [attribute.g for attribute in node.attribute if attribute.type == AttributeProto.GRAPH]
+
+
+def walk(graph):
+    """The graph and, in depth-first order, every graph inside it."""
+    yield graph
+    for node in graph.node:
+        for body in bodies(node):
+            yield from walk(body)
+
+
+def defined(graph):
+    """The names of all values that the graph itself defines."""
+    names = {value.name for value in graph.input} | {tensor.name for tensor in graph.initializer}
+    return names.union(*(node.output for node in graph.node)) - {""}
+
+
+def reads(node):
+    """The names that a node reads, including those that its bodies capture."""
+    return set(node.input).union(*(captured(body) for body in bodies(node))) - {""}
+
+
+def captured(graph):
+    """The names that a body reads from the graphs around it."""
+    used = {output.name for output in graph.output}.union(*(reads(node) for node in graph.node))
+    return used - defined(graph)
+
+
+def replace_nodes(graph, nodes):
+    """Set the graph's nodes. Protobuf copies them, so bodies that were looked up before must be looked up again."""
+    nodes = list(nodes)
+    del graph.node[:]
+    graph.node.extend(nodes)
+
+
+def drop_unread_initializers(graph):
+    needed = {value.name for value in graph.output}.union(*(reads(node) for node in graph.node))
+    useful = [tensor for tensor in graph.initializer if tensor.name in needed]
+    del graph.initializer[:]
+    graph.initializer.extend(useful)
+
+
+def rename_reads(graph, names):
+    """Let every node of the graph and of its bodies read `names[old]` instead of `old`."""
+    for inner in walk(graph):
+        for node in inner.node:
+            node.input[:] = [names.get(name, name) for name in node.input]
+
+
+def keep_outputs(graph, names):
+    """Define renamed outputs of the graph again, as copies, because a graph must define its own outputs."""
+    for old in {output.name for output in graph.output} & names.keys():
+        graph.node.append(helper.make_node("Identity", [names[old]], [old]))
+
+
+def unique_names(graph, scope=None, taken=None):
+    """Make the name of every value unique in the whole model, so that nodes can move from one graph to another.
+
+    The names in the outermost graph, including its inputs and outputs, do not change.
+    """
+    taken = set() if taken is None else taken
+    scope = dict(scope or {})
+    for name in sorted(defined(graph)):
+        fresh, count = name, 0
+        while fresh in taken:
+            count += 1
+            fresh = f"{name}__{count}"
+        scope[name] = fresh
+        taken.add(fresh)
+    for value in (*graph.input, *graph.initializer, *graph.output):
+        value.name = scope.get(value.name, value.name)
+    for node in graph.node:
+        node.input[:] = [scope.get(name, name) for name in node.input]
+        node.output[:] = [scope.get(name, name) for name in node.output]
+        for body in bodies(node):
+            unique_names(body, scope, taken)
+
+
+def sort_nodes(graph):
+    """Put the nodes of the graph, and of every graph inside it, in topological order."""
+    for inner in walk(graph):
+        owner = {name: index for index, node in enumerate(inner.node) for name in node.output}
+        needs = {
+            index: [owner[name] for name in sorted(reads(node)) if name in owner]
+            for index, node in enumerate(inner.node)
+        }
+        order = TopologicalSorter(needs).static_order()
+        replace_nodes(inner, [inner.node[index] for index in order])

@@ -1,0 +1,206 @@
+"""Makes the loops that tf2onnx writes fast: weights become constants again, and nothing is computed repeatedly.
+
+tf2onnx turns every tensor that a `tf.while_loop` captures, including weights, into a state of the loop that never
+changes. onnxruntime can neither prepack nor fuse nor quantise such a state. `optimize` runs
+
+    declare -> unique names -> lift -> decarry -> hoist -> merge -> fold -> prune -> sink -> topological order
+
+on the outermost graph and on bodies nested to any depth. The results of the graph do not change.
+"""
+
+from serving.export.onnx.duplicates import merge_duplicates
+from serving.export.onnx.fold import fold_constants
+from serving.export.onnx.graphs import (
+    RANDOM,
+    bodies,
+    captured,
+    drop_unread_initializers,
+    keep_outputs,
+    opset_of,
+    reads,
+    rename_reads,
+    replace_nodes,
+    sort_nodes,
+    unique_names,
+    walk,
+)
+
+
+def optimize(model):
+    """Run all passes on an ONNX `ModelProto` in place, and return it."""
+    graph = model.graph
+    for inner in walk(graph):
+        del inner.value_info[:]  # the names will change; onnxruntime infers shapes itself
+    declare_counters(graph)
+    unique_names(graph)
+    lift_initializers(graph)
+    sort_nodes(graph)
+    decarry(graph)
+    sort_nodes(graph)
+    hoist(graph)
+    merge_duplicates(graph)
+    fold_constants(graph, opset_of(model))
+    prune(graph)
+    sink_initializers(graph)
+    sort_nodes(graph)
+    return model
+
+
+def declare_counters(graph):
+    """Declare that the first two inputs of a loop body, the iteration number and the condition, are scalars.
+
+    tf2onnx does not declare it if the body contains conditions, and onnxruntime then refuses to run the loop.
+    """
+    for inner in walk(graph):
+        for node in inner.node:
+            if node.op_type == "Loop":
+                for value in bodies(node)[0].input[:2]:
+                    value.type.tensor_type.shape.SetInParent()
+
+
+def lift_initializers(graph):
+    """Move the constants of every body, including Constant nodes, to the outermost graph."""
+    for inner in walk(graph):
+        outputs = {value.name for value in inner.output}
+        nodes = []
+        for node in inner.node:
+            movable = node.op_type == "Constant" and node.attribute[0].name == "value"
+            if movable and node.output[0] not in outputs:
+                tensor = graph.initializer.add()
+                tensor.CopyFrom(node.attribute[0].t)
+                tensor.name = node.output[0]
+            else:
+                nodes.append(node)
+        replace_nodes(inner, nodes)
+        if inner is not graph:
+            tensors = list(inner.initializer)
+            del inner.initializer[:]
+            for tensor in tensors:
+                home = inner if tensor.name in outputs else graph
+                home.initializer.append(tensor)
+
+
+def decarry(graph):
+    """Remove each state of a loop that the body returns unchanged. The body reads the outer tensor instead."""
+    for node in list(graph.node):
+        for body in bodies(node):
+            decarry(body)
+        if node.op_type == "Loop":
+            _decarry_loop(graph, node)
+
+
+def _decarry_loop(graph, node):
+    (body,) = bodies(node)
+    copies = {copy.output[0]: copy.input[0] for copy in body.node if copy.op_type == "Identity"}
+    inside, outside, dropped = {}, {}, []
+    for state, start in enumerate(node.input[2:]):
+        source = body.output[1 + state].name
+        while source in copies:
+            source = copies[source]
+        if source == body.input[2 + state].name:
+            dropped.append(state)
+            inside[source] = start
+            outside[node.output[state]] = start
+    _drop_states(node, body, dropped)
+    outside.pop("", None)
+    rename_reads(body, inside)
+    keep_outputs(body, inside)
+    rename_reads(graph, outside)
+    keep_outputs(graph, outside)
+
+
+def _drop_states(node, body, states):
+    for state in sorted(states, reverse=True):
+        del node.input[2 + state], node.output[state]
+        del body.input[2 + state], body.output[1 + state]
+
+
+def hoist(graph):
+    """Move nodes of a loop body that do not depend on the loop to the graph around it."""
+    hoisted = []
+    for node in graph.node:
+        for body in bodies(node):
+            hoist(body)
+        if node.op_type == "Loop":
+            hoisted.extend(_take_invariant(bodies(node)[0]))
+    graph.node.extend(hoisted)
+    sort_nodes(graph)
+
+
+def _take_invariant(body):
+    outputs = {value.name for value in body.output}
+    variant = {value.name for value in body.input} | {tensor.name for tensor in body.initializer}
+    moved, kept = [], []
+    for node in body.node:
+        pinned = node.op_type in RANDOM or outputs.intersection(node.output)
+        if pinned or variant & reads(node):
+            kept.append(node)
+            variant.update(node.output)
+        else:
+            moved.append(node)
+    replace_nodes(body, kept)
+    return moved
+
+
+def prune(graph):
+    """Remove nodes, states of loops, scan outputs and initializers that are not used."""
+    sort_nodes(graph)
+    needed = {value.name for value in graph.output}
+    kept = []
+    for node in reversed(graph.node):
+        if not needed.intersection(node.output):
+            continue
+        if node.op_type == "Loop":
+            _prune_loop(node, needed)
+        for body in bodies(node):
+            prune(body)
+        kept.append(node)
+        needed |= reads(node)
+    replace_nodes(graph, reversed(kept))
+    drop_unread_initializers(graph)
+
+
+def _prune_loop(node, needed):
+    (body,) = bodies(node)
+    states = len(node.input) - 2
+    live = {index for index, name in enumerate(node.output) if name in needed}
+    while True:
+        roots = [body.output[0].name, *(body.output[1 + index].name for index in live)]
+        read = _upstream(body, roots)
+        more = {state for state in range(states) if body.input[2 + state].name in read} - live
+        if not more:
+            break
+        live |= more
+    for index in sorted(set(range(len(node.output))) - live, reverse=True):
+        del node.output[index], body.output[1 + index]
+        if index < states:
+            del node.input[2 + index], body.input[2 + index]
+
+
+def _upstream(graph, names):
+    """All names on which the given names depend. The nodes must be in topological order."""
+    names = set(names)
+    for node in reversed(graph.node):
+        if names.intersection(node.output):
+            names |= reads(node)
+    return names
+
+
+def sink_initializers(graph):
+    """Move each initializer into the innermost body that contains all nodes that read it.
+
+    onnxruntime prepacks a captured weight only if it is in the graph directly around the body.
+    """
+    inner = [(body, captured(body)) for node in graph.node for body in bodies(node)]
+    own = {value.name for value in graph.output}.union(*(node.input for node in graph.node))
+    stay = []
+    for tensor in graph.initializer:
+        users = [body for body, names in inner if tensor.name in names]
+        if len(users) == 1 and tensor.name not in own:
+            users[0].initializer.append(tensor)
+        else:
+            stay.append(tensor)
+    del graph.initializer[:]
+    graph.initializer.extend(stay)
+    for body, _ in inner:
+        sink_initializers(body)

@@ -1,0 +1,165 @@
+"""Compares the exported forms with the expected results: `python -m serving.export.parity.check DIR EXPECTED REPORT`.
+
+The process imports TensorFlow, its text operations and ONNX Runtime, but not the zoo, so it proves that the artefact
+does not need the zoo. The check does not depend on the kind of model: the manifest lists the signatures, and the
+expectation lists their inputs and outputs.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import tensorflow as tf
+import tensorflow_text  # noqa: F401  registers the tokenizers' operations
+
+from serving.runtime.artefact import read_manifest
+
+TOLERANCE = 1e-4
+FORBIDDEN_OPS = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
+ONNX_TYPES = {"tensor(int32)": "int32", "tensor(float)": "float32", "tensor(bool)": "bool"}
+
+
+class Report:
+    """Collects the largest difference of each quantity, and a message about each failure."""
+
+    def __init__(self):
+        self.largest, self.failures = {}, []
+
+    def compare(self, what, where, expected, received):
+        """Check that numbers are close and that all else is equal. The tolerance is absolute for numbers up to 1 and
+        relative for larger ones, such as the score of 60 tokens."""
+        received = np.char.decode(received.astype("S"), "utf-8") if received.dtype == object else received
+        if expected.dtype.kind != "f" or expected.shape != received.shape:
+            return self.same(f"{what} in {where}", expected, received)
+        differences = np.abs(expected.astype("float64") - received.astype("float64"))
+        largest = float(differences.max(initial=0.0))
+        self.largest[what] = max(self.largest.get(what, 0.0), largest)
+        if not (differences <= TOLERANCE * np.maximum(1, np.abs(expected))).all():
+            self.failures.append(f"{what} in {where}: differs by {largest:.3g}, allowed {TOLERANCE}.")
+
+    def same(self, what, expected, received):
+        if not np.array_equal(expected, received):
+            self.failures.append(f"{what}: expected {_short(expected)}, received {_short(received)}.")
+
+
+def _short(value):
+    value = np.asarray(value)
+    text = repr(value.tolist())
+    return f"{value.shape} {text if len(text) < 200 else text[:200] + '...'}"
+
+
+def check(directory, arrays):
+    """The `Report` on the artefact at `directory`, compared with `serving.export.parity.reference.expectation`."""
+    directory, report = Path(directory), Report()
+    manifest = read_manifest(directory)
+    loaded = tf.saved_model.load(str(directory / "saved_model")).signatures
+    sessions = {name: _session(directory / file) for name, file in manifest["graphs"].items()}
+    _check_signatures(report, manifest, loaded, sessions)
+    _check_operations(report, directory)
+    for name, inputs, outputs in _cases(arrays):
+        where = ", ".join(f"{key} {list(value.shape)}" for key, value in inputs.items())
+        for engine, answer in _answers(name, inputs, loaded, sessions):
+            report.same(f"outputs of {engine} {name}", sorted(outputs), sorted(answer))
+            for key in outputs.keys() & answer.keys():
+                report.compare(f"{engine} {name} {key}", where, outputs[key], answer[key])
+    return report
+
+
+def _session(path):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.log_severity_level = 1, 3
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def _cases(arrays):
+    """`(name, inputs, outputs)`, see `serving.export.parity.reference`."""
+    cases = {}
+    for path, value in arrays.items():
+        number, name, side, key = path.split("/")
+        cases.setdefault((number, name), {"in": {}, "out": {}})[side][key] = value
+    for (_, name), sides in cases.items():
+        yield name, sides["in"], sides["out"]
+
+
+def _answers(name, inputs, loaded, sessions):
+    """`(engine, outputs)` of every engine that has the signature."""
+    if name == "drive":
+        yield "ONNX", _drive(sessions["encode"], sessions["step"], **inputs)
+    if name in loaded:
+        texts = {key: value.astype(object) if value.dtype.kind == "U" else value for key, value in inputs.items()}
+        tensors = {key: tf.constant(value) for key, value in texts.items()}
+        yield "SavedModel", {key: value.numpy() for key, value in loaded[name](**tensors).items()}
+    if name in sessions:
+        yield "ONNX", _run(sessions[name], inputs)
+
+
+def _run(session, inputs):
+    fed = {node.name: np.asarray(inputs[node.name]) for node in session.get_inputs()}
+    return dict(zip([node.name for node in session.get_outputs()], session.run(None, fed), strict=True))
+
+
+def _drive(encoder, step, token_ids, lengths, target_ids):
+    """The logits of the encoder, run once, and the step, run per token; they must equal those of a full pass."""
+    known, logits = _run(encoder, {"token_ids": token_ids, "lengths": lengths}), []
+    for token in [known.pop("first_ids"), *target_ids.T[:, :, None]]:
+        found = _run(step, known | {"token_ids": token})
+        logits.append(found.pop("logits")[:, 0])
+        known |= {name.removeprefix("next_"): value for name, value in found.items()}
+    return {"logits": np.stack(logits, axis=1)}
+
+
+def _check_signatures(report, manifest, loaded, sessions):
+    """Check that SavedModel and ONNX have the names, dtypes and axes of the signatures in the manifest."""
+    for table in manifest["signatures"]:
+        name = table["name"]
+        inputs = {spec["name"]: spec["dtype"] for spec in table["inputs"]}
+        outputs = {spec["name"]: spec["dtype"] for spec in table["outputs"]}
+        if name in loaded:
+            function = loaded[name]
+            received = {spec.name: spec.dtype.name for spec in function.structured_input_signature[1].values()}
+            report.same(f"inputs of {name} in SavedModel", sorted(inputs.items()), sorted(received.items()))
+            received = {key: spec.dtype.name for key, spec in function.structured_outputs.items()}
+            report.same(f"outputs of {name} in SavedModel", sorted(outputs.items()), sorted(received.items()))
+        elif name not in sessions:
+            report.failures.append(f"signature {name} is neither in the SavedModel nor in ONNX.")
+        if name in sessions:
+            session = sessions[name]
+            for side, nodes in (("inputs", session.get_inputs()), ("outputs", session.get_outputs())):
+                received = [(node.name, ONNX_TYPES.get(node.type), list(node.shape)) for node in nodes]
+                expected = [(spec["name"], spec["dtype"], spec["shape"]) for spec in table[side]]
+                what = f"{side} of {name} in {manifest['graphs'][name]}"
+                report.same(what, sorted(map(str, expected)), sorted(map(str, received)))
+
+
+def _check_operations(report, directory):
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    proto = saved_model_pb2.SavedModel.FromString((directory / "saved_model" / "saved_model.pb").read_bytes())
+    graph = proto.meta_graphs[0].graph_def
+    nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
+    found = sorted({node.op for node in nodes} & FORBIDDEN_OPS)
+    if found:
+        report.failures.append(f"the SavedModel holds Python operations that no server can run: {found}.")
+
+
+def main(directory, expected, path):
+    with np.load(expected) as arrays:
+        report = check(directory, dict(arrays))
+    if any(name.partition(".")[0] == "zoo" for name in sys.modules):
+        report.failures.append("this process imported the zoo; the artefact must not need it.")
+    result = {
+        "passed": not report.failures,
+        "max_abs_diff": max(report.largest.values(), default=0.0),
+        "tolerance": TOLERANCE,
+        "largest": {name: report.largest[name] for name in sorted(report.largest)},
+        "failures": report.failures[:50],
+        "versions": {"tensorflow": tf.__version__, "onnxruntime": onnxruntime.__version__},
+    }
+    Path(path).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    return 0 if result["passed"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,46 @@
+"""The results of the Keras model, with which those of the exported forms are compared."""
+
+import numpy as np
+
+from serving.export.kinds.base import REMARKS
+
+
+def expectation(kind, tokenizers, texts, bounded=True):
+    """All inputs and expected outputs as a flat dict of arrays: `number/name/in/input` and `number/name/out/output`.
+
+    `name` is a signature, or "drive" for the logits along given tokens, which the ONNX encoder and step must give.
+
+    Args:
+        kind: `serving.export.kinds.Kind`.
+        tokenizers: a `zoo.text.Tokenizer` for each of its sides.
+        texts: strings for the text signature.
+        bounded: whether the artefact has a bound for texts. Artefacts of early versions have none, and no outputs for
+            errors and warnings.
+    """
+    arrays, number = {}, 0
+
+    def enter(name, inputs, outputs):
+        nonlocal number
+        for side, values in (("in", inputs), ("out", outputs)):
+            arrays.update({f"{number}/{name}/{side}/{key}": np.asarray(value) for key, value in values.items()})
+        number += 1
+
+    for name, inputs in kind.cases([tokenizer.vocab_size for tokenizer in tokenizers]):
+        enter(name, inputs, kind.expected_logits(**inputs) if name == "drive" else kind.ask(name, **inputs))
+    # Texts are answered one at a time here, because in a batch the answers must be the same.
+    for batch in filter(None, (texts, kind.extremes() if bounded else ())):
+        answers = [kind.answer(tokenizers, text) for text in batch]
+        names = answers[0] if bounded else answers[0].keys() - {spec.name for spec in REMARKS}
+        outputs = {key: stacked([answer[key] for answer in answers]) for key in names}
+        enter("serving_default", kind.asked(batch), outputs)
+    return arrays
+
+
+def stacked(values):
+    """Arrays of one rank stacked to one array; shorter ones are padded with zeros or with empty strings."""
+    values = [np.asarray(value) for value in values]
+    sizes = np.max([value.shape for value in values], axis=0).astype(int)
+    rows = np.zeros((len(values), *sizes), dtype=np.result_type(*values))
+    for index, value in enumerate(values):
+        rows[(index, *map(slice, value.shape))] = value
+    return rows

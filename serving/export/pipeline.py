@@ -1,0 +1,108 @@
+"""Writes a trained model as an artefact directory, under a temporary name until it has passed all checks."""
+
+import contextlib
+import shutil
+from pathlib import Path
+
+import keras
+
+from serving.export import saved_model
+from serving.export.int8 import report
+from serving.export.kinds import kind_of
+from serving.export.manifest import write_card, write_manifest
+from serving.export.onnx import convert as onnx_convert
+from serving.export.onnx.quantize import quantize
+from serving.export.parity.compare import compare
+from serving.export.partial import explained, reserved
+from serving.runtime.sessions import graph_file
+from zoo.core.protocols import Attention, declaring
+
+
+def export(model, tokenizers, out, settings, version=None, log=lambda stage: None):
+    """Write `out/name/version/` and return its path. If a step or the parity check fails, no file is left behind.
+
+    Temporary files of killed exports in `out/name` are removed.
+
+    Args:
+        model: a model of the zoo, in float32.
+        tokenizers: a `zoo.text.Tokenizer` for each of the model's sides: `(source, target)`, or one.
+        out: the model repository; TensorFlow Serving's `base_path` is `out/name`.
+        settings: `Settings`.
+        version: a positive integer; None is one more than the newest version.
+        log: a function that is called with a line about each stage.
+
+    Raises:
+        ValueError: the version exists or is not positive, the model is not float32, the backend is not TensorFlow, or
+            the settings or the tokenizers do not fit the model.
+        ParityError: the exported forms give other results than the Keras model.
+        ConversionError: the model cannot be converted to ONNX.
+        ServingError: the disk is full.
+    """
+    if keras.backend.backend() != "tensorflow":
+        raise ValueError(
+            f"Export needs the tensorflow backend; this process runs on {keras.backend.backend()}. Set "
+            "KERAS_BACKEND=tensorflow: a model trained on another backend loads there."
+        )
+    if version is not None and version < 1:
+        raise ValueError(f"A version is a positive integer. Received: {version}. Leave it out for the next one.")
+    if model.compute_dtype != "float32":
+        raise ValueError(
+            f"Export needs a float32 model; this one computes in {model.compute_dtype}. Load it with a float32 policy: "
+            "weights are stored in float32 under mixed precision."
+        )
+    for layer in declaring(model, Attention):
+        if layer.traits.trims:
+            layer.trim()  # of an adaptive span, only the positions that a head reads are exported
+    kind = kind_of(model, settings)
+    if len(tokenizers) != len(kind.sides):
+        raise ValueError(
+            f"{type(model).__name__} needs a tokenizer for {' and '.join(kind.sides)}. Received: {len(tokenizers)}."
+        )
+    held = {side: tokenizer.vocab_size for side, tokenizer in zip(kind.sides, tokenizers, strict=True)}
+    if held != kind.vocabulary():
+        raise ValueError(
+            f"{type(model).__name__} and its tokenizers disagree: expected the vocabularies {kind.vocabulary()}, "
+            f"received {held}. Give the tokenizers that it was trained with."
+        )
+    home = Path(out) / settings.name
+    with contextlib.ExitStack() as locks:
+        with explained(home):
+            version, partial = locks.enter_context(reserved(home, version))
+        final = home / str(version)
+        with explained(final):
+            try:
+                _write_files(kind, tokenizers, partial, log)
+                # It is checked under another name, to be sure that nothing depends on where it was written.
+                partial = partial.rename(partial.with_suffix(".checked"))
+                _check(kind, tokenizers, partial, version, log)
+                partial.rename(final)
+            finally:
+                shutil.rmtree(partial, ignore_errors=True)
+    return final
+
+
+def _write_files(kind, tokenizers, directory, log):
+    log("writing model.keras and the SavedModel")
+    kind.model.save(directory / "model.keras")
+    saved_model.write(kind, tokenizers, directory / "saved_model")
+    for side, tokenizer in zip(kind.sides, tokenizers, strict=True):
+        tokenizer.save(directory / f"{side}.spm")
+    (directory / "recipe.toml").write_text(kind.settings.recipe, encoding="utf-8")
+    for function in {function.graph: function for function in kind.functions.values() if function.graph}.values():
+        log(f"writing {function.graph}")
+        graph = onnx_convert.convert(function.function, function.signature, directory / function.graph)
+        if kind.settings.int8 and function.int8:
+            onnx_convert.write(quantize(graph), directory / graph_file(function.graph, "int8"))
+
+
+def _check(kind, tokenizers, directory, version, log):
+    """Check parity and measure int8; both results go into the manifest and the card."""
+    settings = kind.settings
+    write_manifest(kind, directory, version)
+    log("checking parity in a fresh process")
+    measured = {"parity": compare(kind, tokenizers, directory, list(settings.texts))}
+    if settings.int8 and (settings.texts or settings.trial):
+        log("measuring int8")
+        measured["int8"] = report(directory, settings.texts, settings.trial)
+    write_card(kind, directory, version, **measured)
+    write_manifest(kind, directory, version, **measured)

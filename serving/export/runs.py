@@ -1,0 +1,97 @@
+"""From a finished run to its artefact: the settings of the export follow from the run's recipe."""
+
+import json
+from pathlib import Path
+
+from serving.export.pipeline import export
+from serving.export.settings import Settings, Trial
+
+SCORED = (
+    "accuracy",
+    "exact_match",
+    "bleu",
+    "chrf",
+    "entity_f1",
+    "wer",
+    "per",
+    "out_of_scope_recall",
+)  # reported for int8
+
+
+def export_run(run, out="artefacts", version=None, *, data=None, split=None, log=lambda stage: None, **changes):
+    """Write `out/NAME/VERSION/` of a run and return its path; see `serving.export.export`.
+
+    Args:
+        run: a `Run` of `zoo.train` or `zoo.open`, or a run directory.
+        out: the folder of all artefacts.
+        version: a positive integer; None is one more than the newest version.
+        data: the directory of the corpus, or a file of examples, on which int8 is scored; without it, int8 is compared
+            on a few texts.
+        split: the part of the data to score it on; the test, or "valid" where there is none, by default.
+        log: a function that is called with a line about each stage.
+        **changes: settings of `serving.export.Settings` to choose instead, such as `name`, `beams`, `max_input`,
+            `overlong` or `int8=False`.
+
+    Raises:
+        ValueError: the directory holds no finished run, or one of those of `serving.export.export`.
+    """
+    import zoo
+
+    run = zoo.open(run)
+    settings = settings_of(run, changes, trial(run.recipe, split, data) if data or split else None)
+    return export(run.model, run.tokenizers, out, settings, version, log=log)
+
+
+def settings_of(run, changes, trial=None):
+    """The `Settings` of a run, from its recipe and the scores in its directory; `changes` go before them."""
+    from zoo.recipes import dumps
+
+    recipe, model, search = run.recipe, run.model, run.recipe.search
+    writes_on = recipe.task == "continue"
+    room = writes_on and model.longest_prompt and model.longest_text - model.longest_prompt
+    own = {"name": recipe.name, "task": recipe.title, "labels": run.labels, "recipe": dumps(recipe), "trial": trial}
+    if run.threshold is not None:
+        own["scope"] = {"label": recipe.scope.label, "threshold": run.threshold}
+    if search is not None:
+        longest = min(search.max_output_length, room or search.max_output_length)
+        own |= {"beams": (1 if writes_on else search.beam,), "max_length": longest, "alpha": search.alpha}
+    scores = run.directory and Path(run.directory, "scores.json")
+    own |= {"scores": json.loads(scores.read_text(encoding="utf-8"))} if scores and scores.is_file() else {}
+    return Settings(**{"texts": examples(run)} | own | changes)
+
+
+def examples(run, count=5):
+    """Texts for the check of the text signature: from generated data if the task has it, else from the vocabulary."""
+    from zoo.recipes import read
+
+    if run.recipe.data.generated:
+        return tuple(_line(text) for text in read(run.recipe, "test")[0][:count])
+    tokenizer = run.tokenizers[0]
+    words = range(4, tokenizer.vocab_size)
+    texts = tokenizer.decode([list(words[start :: max(1, len(words) // 7)][:9]) for start in range(count)])
+    if run.recipe.job.kind == "compared":
+        texts = [_line(pair) for pair in zip(texts, [*texts[1:], texts[0]], strict=True)]
+    return tuple(texts)
+
+
+def _line(text):
+    """A text as the artefact reads it: of a pair, "first TAB second"."""
+    return text if isinstance(text, str) else "\t".join(text)
+
+
+def trial(recipe, split, directory):
+    """The `Trial` of a split: its texts, their answers and the score. A running text is cut into prompts."""
+    from zoo.recipes import last_split, read
+
+    texts, answers = read(recipe, split or last_split(recipe, directory), directory)
+    if recipe.task == "continue":
+        size, whole = max(1, recipe.model.context // 2), texts[0]
+        starts = range(0, min(len(whole), 100 * size), size)
+        return Trial(tuple(whole[start : start + size] for start in starts))
+
+    def scored(found, references):
+        found = [" ".join(answer) if isinstance(answer, list) else answer for answer in found]
+        scores = recipe.job.score(recipe, found, references)
+        return {name: scores[name] for name in SCORED if name in scores}
+
+    return Trial(tuple(map(_line, texts)), tuple(answers), scored)

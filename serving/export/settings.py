@@ -1,0 +1,86 @@
+"""The settings of an export."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Texts with known answers, on which the scores before and after quantisation are measured.
+
+    Args:
+        texts: sentences, prompts or texts to label.
+        references: their correct answers.
+        score: `(answers, references) -> {name: number}`; an answer is a string, a label, or a list of tags. None
+            measures no scores, as for prompts, which have no correct answer.
+    """
+
+    texts: tuple
+    references: tuple = ()
+    score: Callable | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of an export. Settings that do not apply to a kind of model are ignored.
+
+    Args:
+        name: the name of the artefact's directory.
+        task: a description, such as "translation".
+        beams: the beam widths for which graphs are written, besides greedy decoding; the first is the default.
+        max_length: the longest output in tokens.
+        alpha: exponent of the length penalty.
+        max_input: the largest number of tokens of a text that are read, including the end of sentence; None is the
+            number of positions of the model, or 1,024 if it has no bound.
+        overlong: "refuse" gives an error instead of an answer to a longer text; "truncate" reads a part of it and adds
+            a warning. None is "truncate" for a language model, which reads the end of its prompt, and else "refuse".
+        labels: names of a classifier's or a tagger's labels, in the order of their ids.
+        scope: of a classifier that may say that a text is out of scope, {"label": what it then answers, "threshold":
+            the probability of the likeliest label below which it does}.
+        recipe: text of the resolved recipe.
+        scores: measured scores, for the manifest and the card.
+        texts: examples with which the text signature is checked.
+        int8: also write the quantised graphs.
+        xla: also write the signature `tokens_xla`, compiled with XLA and with static caches. The GPU image of
+            TensorFlow Serving cannot run it.
+        trial: the `Trial` on which the scores of int8 are measured, or None.
+    """
+
+    name: str
+    task: str
+    beams: tuple = (4,)
+    max_length: int = 64
+    alpha: float = 0.6
+    max_input: int | None = None
+    overlong: str | None = None
+    labels: tuple = ()
+    scope: dict = field(default_factory=dict)
+    recipe: str = ""
+    scores: dict = field(default_factory=dict)
+    texts: tuple = ()
+    int8: bool = True
+    xla: bool = False
+    trial: Trial | None = None
+
+    def __post_init__(self):
+        if not self.beams or min(self.beams) < 1:
+            raise ValueError(f"Beam widths must be at least 1, and there must be one. Received: {list(self.beams)}.")
+
+    @classmethod
+    def of(cls, manifest):
+        """The settings with which an artefact was exported, as far as its answers depend on them."""
+        default = manifest.get("default_beam", 4)
+        others = sorted(int(beams) for beams in manifest.get("generation", ()))
+        return cls(
+            name=manifest["name"],
+            task=manifest["task"],
+            beams=(default, *(beams for beams in others if beams not in (1, default))),
+            max_length=manifest.get("max_length", cls.max_length),
+            alpha=manifest.get("alpha", cls.alpha),
+            max_input=manifest.get("max_input"),
+            overlong=manifest.get("overlong"),
+            labels=tuple(manifest.get("labels", ())),
+            scope=manifest.get("scope", {}),
+            texts=tuple(manifest["texts"]),
+            xla=any(table["name"] == "tokens_xla" for table in manifest["signatures"]),
+        )

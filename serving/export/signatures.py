@@ -1,0 +1,103 @@
+"""The function of each signature, for any model with the right `call` or with the step protocol.
+
+With `growing`, caches grow in each step, which suits TensorFlow graphs and ONNX; XLA needs caches of a static size.
+"""
+
+from keras import ops
+
+from zoo.decoding import beam_search, greedy, sample
+from zoo.decoding.loop import BOS, EOS
+
+FOUND = ("output_ids", "output_lengths", "scores")
+
+
+def generation(model, beams, max_length, alpha, growing=True):
+    """`(token_ids, lengths) -> {output_ids, output_lengths, scores}`; `beams = 1` is greedy decoding."""
+
+    def tokens(token_ids, lengths):
+        memory = model.encode(token_ids, lengths)
+        if beams == 1:
+            return dict(zip(FOUND, greedy(model, memory, max_length, growing=growing), strict=True))
+        return dict(zip(FOUND, beam_search(model, memory, max_length, beams, alpha, growing=growing), strict=True))
+
+    return tokens
+
+
+def sampling(model, max_length):
+    """`(token_ids, lengths, uniforms, temperature, top_k, top_p) -> {output_ids, output_lengths, scores}`."""
+
+    def sample_(token_ids, lengths, uniforms, temperature, top_k, top_p):
+        memory = model.encode(token_ids, lengths)
+        found = sample(model, memory, max_length, uniforms, temperature, top_k, top_p, growing=True)
+        return dict(zip(FOUND, found, strict=True))
+
+    return sample_
+
+
+def scoring(model):
+    """`log p(target, EOS | source)`, summed over the target's `target_lengths + 1` positions."""
+
+    def score(source_ids, source_lengths, target_ids, target_lengths):
+        inputs = {"source_ids": source_ids, "source_lengths": source_lengths, "target_ids": _after_bos(target_ids)}
+        inputs["target_lengths"] = target_lengths + 1
+        column = ops.zeros_like(target_ids[:, :1])
+        position = ops.arange(ops.shape(target_ids)[1] + 1, dtype="int32")[None, :]
+        labels = ops.where(position < target_lengths[:, None], ops.concatenate([target_ids, column], axis=1), EOS)
+        return {"log_probs": _log_probs(model(inputs, training=False), labels, target_lengths + 1)}
+
+    return score
+
+
+def text_scoring(model):
+    """`log p(text | BOS)` of a language model, summed over `lengths` positions."""
+
+    def score(token_ids, lengths):
+        logits = model({"token_ids": _after_bos(token_ids), "lengths": lengths + 1}, training=False)
+        return {"log_probs": _log_probs(logits[:, :-1], token_ids, lengths)}
+
+    return score
+
+
+def probabilities(model):
+    """`softmax(logits)` of a model that labels texts or words."""
+
+    def classify(token_ids, lengths):
+        logits = model({"token_ids": token_ids, "lengths": lengths}, training=False)
+        return {"probabilities": ops.softmax(logits, axis=-1)}
+
+    return classify
+
+
+def pair_probabilities(model):
+    """`softmax(logits)` of a model that labels pairs of texts."""
+
+    def compare(first_ids, first_lengths, second_ids, second_lengths):
+        sides = {"first_ids": first_ids, "first_lengths": first_lengths}
+        sides |= {"second_ids": second_ids, "second_lengths": second_lengths}
+        return {"probabilities": ops.softmax(model(sides, training=False), axis=-1)}
+
+    return compare
+
+
+def _after_bos(token_ids):
+    """`(batch, time)` ids with BOS in front: `(batch, time + 1)`."""
+    return ops.concatenate([ops.zeros_like(token_ids[:, :1]) + BOS, token_ids], axis=1)
+
+
+def _log_probs(logits, labels, lengths):
+    """`sum_t log softmax(logits_t)[labels_t]` over the first `lengths` positions."""
+    picked = ops.take_along_axis(ops.log_softmax(logits, axis=-1), labels[:, :, None], axis=-1)[:, :, 0]
+    inside = ops.arange(ops.shape(labels)[1], dtype="int32")[None, :] < lengths[:, None]
+    return ops.sum(ops.where(inside, picked, 0.0), axis=1)
+
+
+def find(signatures, name):
+    """The signature called `name`.
+
+    Raises:
+        ValueError: there is none; the message lists the names.
+    """
+    for signature in signatures:
+        if signature.name == name:
+            return signature
+    raise ValueError(f"No signature {name!r}: expected one of {[s.name for s in signatures]}.")

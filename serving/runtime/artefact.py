@@ -1,0 +1,216 @@
+"""Reading an artefact from the disk, with the standard library alone.
+
+Being in the right folder is not enough: the manifest must fit its schema, a file is used only if the manifest lists it
+and only if it lies inside the artefact, and the bytes that are used are the same bytes whose hash was compared.
+"""
+
+import hashlib
+import os
+import stat
+from pathlib import Path
+
+from serving.runtime import manifest_format
+from serving.runtime.errors import DamagedError, UnsupportedError
+
+MANIFEST = "manifest.json"
+MOST_BYTES = 2**24  # of a manifest
+MEND = "Copy the artefact again, or export it again."
+
+
+class Artefact:
+    """A directory with a manifest, opened for reading.
+
+    Args:
+        directory: `name/version/`.
+        verify: compare each file that is read, and the manifest itself, with the SHA-256 recorded for it.
+
+    Raises:
+        ValueError: there is no artefact in the directory.
+        DamagedError: the manifest has been changed since it was written, or does not fit its schema.
+        UnsupportedError: the format of the manifest is newer than this reader.
+    """
+
+    def __init__(self, directory, verify=True):
+        self.directory, self.verify = Path(directory), verify
+        self.manifest = read_manifest(directory, verify)
+
+    def read(self, name):
+        """The bytes of file `name`. They are read once, and the hash of these same bytes is compared.
+
+        Raises:
+            ValueError: the artefact has no such file; the message lists the files that it has.
+            DamagedError: the file is missing, not listed in the manifest, outside of the artefact, or was changed.
+        """
+        if name not in self.manifest["files"]:
+            raise self._unlisted(name)
+        size = self.manifest["sizes"].get(name) if self.verify else None
+        content = read_inside(self.directory, name, size)
+        if self.verify and hashlib.sha256(content).hexdigest() != self.manifest["files"][name]:
+            raise DamagedError(
+                f"{self.directory / name} is damaged: its bytes do not have the SHA-256 that {MANIFEST} records. "
+                f"{MEND} `seqzoo verify {self.directory}` checks every file; "
+                "verify=False (--no-verify) uses files without checking them."
+            )
+        return content
+
+    def _unlisted(self, name):
+        path = self.directory / name
+        if path.is_file():
+            return DamagedError(
+                f"{path} is not used: {MANIFEST} does not list it, so it may not belong to the artefact. {MEND}"
+            )
+        held = sorted(file for file in self.manifest["files"] if Path(file).suffix == path.suffix and "/" not in file)
+        mend = "Export again with int8 graphs, or use float32." if ".int8." in name else "Export again."
+        return ValueError(f"{self.directory} holds no {name}; its files of this type are {held}. {mend}")
+
+
+def read_manifest(directory, verify=True):
+    """The manifest of the artefact at `directory`, a dict. Keys that an older format does not have get their defaults.
+
+    Args:
+        directory: the artefact.
+        verify: compare the manifest with the SHA-256 that it holds.
+
+    Raises: as of `Artefact`.
+    """
+    directory = Path(directory)
+    if not directory.is_dir():
+        raise ValueError(
+            f"No artefact at {directory}: there is no such directory. "
+            "Expected what `seqzoo export RUN --out DIR` wrote."
+        )
+    path = directory / MANIFEST
+    if not os.path.lexists(path):
+        raise ValueError(f"{directory} is not an artefact: it holds no {MANIFEST}." + _suggestion(directory))
+    content = read_inside(directory, MANIFEST, most=MOST_BYTES)
+    try:
+        manifest = manifest_format.parse(content)
+    except ValueError as error:
+        raise DamagedError(f"{path} is damaged: expected JSON, but reading it failed: {error}. {MEND}") from error
+    number = manifest.get("format") if isinstance(manifest, dict) else None
+    if type(number) is int and number > manifest_format.FORMAT:
+        raise UnsupportedError(
+            f"{path} is of format {number}; this seqzoo reads formats up to {manifest_format.FORMAT}. "
+            "Install a newer seqzoo."
+        )
+    try:
+        return manifest_format.checked(manifest, verify)
+    except ValueError as error:
+        raise DamagedError(f"{path} is not a sound manifest of an artefact: {error}. {MEND}") from error
+
+
+def read_inside(directory, name, size=None, most=None):
+    """The bytes of the regular file `name` below `directory`. A link that leads out of the directory is refused.
+
+    Args:
+        directory: the artefact. Its own path may contain links.
+        name: a relative path with forward slashes.
+        size: the number of bytes that the file must have, or None.
+        most: the largest number of bytes that it may have, or None.
+
+    Raises:
+        DamagedError: the file is missing, lies outside, is not a regular file, has another size, or cannot be read.
+    """
+    path = Path(directory) / name
+
+    def opener(name, flags):
+        return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # opening a pipe must not wait for its writer
+
+    try:
+        if not inside(directory, path):
+            raise DamagedError(f"{path} lies outside of the artefact: it leads to {path.resolve()}. {MEND}")
+        with open(path, "rb", opener=opener) as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise DamagedError(f"{path} is damaged: expected a regular file. {MEND}")
+            if size is not None and found.st_size != size or most is not None and found.st_size > most:
+                expected = f"{size} bytes" if size is not None else f"at most {most} bytes"
+                raise DamagedError(f"{path} is damaged: expected {expected}, found {found.st_size}. {MEND}")
+            return file.read()
+    except FileNotFoundError:
+        raise DamagedError(f"{path} is damaged: the file is missing. {MEND}") from None
+    except (OSError, RuntimeError) as error:  # RuntimeError: links that form a circle
+        raise DamagedError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}. {MEND}") from error
+
+
+def inside(directory, path):
+    """Whether `path`, after following all links, lies below `directory`."""
+    return path.resolve().is_relative_to(Path(directory).resolve())
+
+
+def _suggestion(directory):
+    """A hint for an error message: the artefacts at most two levels below `directory` (`name/version/`)."""
+    found = sorted((*directory.glob(f"*/{MANIFEST}"), *directory.glob(f"*/*/{MANIFEST}")))
+    if found:
+        return " Did you mean " + " or ".join(str(path.parent) for path in found[:5]) + "?"
+    if (directory / "recipe.toml").is_file():
+        return f" It is a training run: export it with `seqzoo export {directory} --out DIR`."
+    return " Expected what `seqzoo export RUN --out DIR` wrote."
+
+
+def resolve(directory):
+    """The artefact at `directory` or, if artefacts of only one name lie below it, the newest version of that name.
+
+    Raises:
+        ValueError: there is no artefact, or there are artefacts of several names.
+    """
+    directory = Path(directory)
+    if (directory / MANIFEST).is_file():
+        return directory
+    found = [*directory.glob(f"*/{MANIFEST}"), *directory.glob(f"*/*/{MANIFEST}")]
+    homes = {path.parent.parent for path in found}
+    numbered = [path.parent for path in found if path.parent.name.isdecimal() and path.parent.name.isascii()]
+    if len(homes) == 1 and numbered:
+        return max(numbered, key=lambda path: int(path.name))
+    read_manifest(directory)  # raises an error that says what was expected and what was found
+    return directory
+
+
+def sha256(path):
+    """The SHA-256 of a file's bytes, as hexadecimal digits."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_files(directory, manifest):
+    """Compare every file with its size and hash in the manifest. Returns the names of files that it does not list.
+
+    Raises:
+        DamagedError: files are missing, lie outside, or have other bytes; the message names all of them.
+    """
+    directory = Path(directory)
+    wrong = {name: fault for name in sorted(manifest["files"]) if (fault := _fault(directory, name, manifest))}
+    if wrong:
+        raise DamagedError(
+            f"{directory} is damaged. These files differ from what {MANIFEST} records: "
+            f"{', '.join(f'{name} ({fault})' for name, fault in wrong.items())}. {MEND}"
+        )
+    return extra_files(directory, manifest)
+
+
+def _fault(directory, name, manifest):
+    path = directory / name
+    if not path.is_file():
+        return "missing"
+    if not inside(directory, path):
+        return "outside of the artefact"
+    if path.stat().st_size != manifest["sizes"].get(name, path.stat().st_size):
+        return "another size"
+    return None if sha256(path) == manifest["files"][name] else "other bytes"
+
+
+def extra_files(directory, manifest):
+    """Files and links in the artefact that the manifest does not list. They are never read."""
+    found = []
+    for folder, folders, files in os.walk(directory):  # does not follow links
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        found += [(Path(folder) / name).relative_to(directory).as_posix() for name in (*files, *links)]
+    return sorted(set(found) - manifest["files"].keys() - {MANIFEST})
+
+
+def damaged(path, error):
+    """The error for a file that the library for its format cannot read."""
+    return DamagedError(
+        f"{path} is damaged or of a newer format: {str(error).rstrip('.')}. `seqzoo verify {Path(path).parent}` "
+        "checks every file; copy or export the artefact again."
+    )

@@ -1,0 +1,73 @@
+"""Finds out whether an ONNX model keeps tensors in other files, with the standard library alone.
+
+ONNX Runtime opens the files that a model names; for a model given as bytes it looks for them in the working folder. The
+graphs of an artefact hold all their tensors, so a graph that names a file is refused.
+
+The model is parsed as the numbered fields of protobuf. The numbers are those of onnx.proto, and only messages that can
+hold a tensor are parsed further.
+"""
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+EXTERNAL = 1  # of TensorProto.data_location
+INSIDE = {  # message -> number of a field -> the message in this field
+    "model": {7: "graph", 20: "training", 25: "function"},
+    "training": {1: "graph", 2: "graph"},
+    "graph": {1: "node", 5: "tensor", 15: "sparse"},
+    "function": {7: "node", 11: "attribute"},
+    "node": {5: "attribute"},
+    "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
+    "sparse": {1: "tensor", 2: "tensor"},
+}
+NESTING = 64
+
+
+def names_files(content):
+    """Whether the model in `content`, bytes, has a tensor that is stored in another file.
+
+    Raises:
+        ValueError: the bytes are not a model in protobuf's format.
+    """
+    waiting = [("model", memoryview(content), 0)]
+    while waiting:
+        message, view, depth = waiting.pop()
+        if depth > NESTING:
+            raise ValueError(f"messages are nested more than {NESTING} levels deep")
+        for number, kind, value in _fields(view):
+            if message == "tensor":
+                if number == 13 or (number == 14 and value == EXTERNAL):  # external_data, data_location
+                    return True
+            elif kind == BYTES and number in INSIDE[message]:
+                waiting.append((INSIDE[message][number], value, depth + 1))
+    return False
+
+
+def _fields(view):
+    """`(number, wire type, value)` of each field of a message. The value is an integer, a view of bytes, or None."""
+    at, end = 0, len(view)
+    while at < end:
+        key, at = _varint(view, at)
+        kind = key & 7
+        if kind == VARINT:
+            value, at = _varint(view, at)
+        elif kind == BYTES:
+            size, at = _varint(view, at)
+            value, at = view[at : at + size], at + size
+        elif kind in (FIXED32, FIXED64):
+            at += 4 if kind == FIXED32 else 8
+            value = None
+        else:
+            raise ValueError(f"protobuf has no wire type {kind}")
+        if at > end:
+            raise ValueError("a field is longer than the message that holds it")
+        yield key >> 3, kind, value
+
+
+def _varint(view, at):
+    value = shift = 0
+    while at < len(view) and shift < 70:
+        byte = view[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+    raise ValueError("a number has no end")

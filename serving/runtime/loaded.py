@@ -1,0 +1,184 @@
+"""An opened artefact: its manifest, graphs and tokenizers; and running a graph on batches of sequences."""
+
+import numpy as np
+from sentencepiece import SentencePieceProcessor
+
+from serving.runtime import bounds
+from serving.runtime.artefact import Artefact, damaged
+from serving.runtime.errors import DamagedError, ServingError, UnsupportedError
+from serving.runtime.reading import DEFAULT, Bound
+from serving.runtime.sessions import Graphs
+
+MAX_SEQUENCES = 32  # sequences in one batch
+MAX_BEAMS = 128  # beams in one batch, of all its sequences
+MAX_IDS = 4096  # token ids in one batch, including padding
+MAX_PAIRS = 1 << 21  # pairs of positions in one batch: the size of the attention weights of a head
+
+
+def batches(lengths, max_sequences=MAX_SEQUENCES, max_ids=MAX_IDS, max_pairs=MAX_PAIRS):
+    """Group the positions of sequences into batches of similar length, each within all bounds.
+
+    The longest come first, so that the memory arena of ONNX Runtime reaches its final size at once. A sequence that
+    exceeds a bound by itself gets its own batch.
+    """
+    groups = []
+    for position in sorted(range(len(lengths)), key=lambda index: -lengths[index]):
+        group = groups[-1] if groups else None
+        longest = lengths[group[0]] if group else 0
+        most = min(max_sequences, max_ids // max(1, longest), max_pairs // max(1, longest**2))
+        if group and len(group) < most:
+            group.append(position)
+        else:
+            groups.append([position])
+    return groups
+
+
+def padded(sequences):
+    """Sequences of ids as `token_ids (batch, time)` padded with 0 and `lengths (batch,)`, int32; time is at least 1."""
+    lengths = np.array([len(sequence) for sequence in sequences], "int32")
+    token_ids = np.zeros((len(sequences), max(1, lengths.max())), "int32")
+    for row, sequence in zip(token_ids, sequences, strict=True):
+        row[: len(sequence)] = sequence
+    return token_ids, lengths
+
+
+class Outputs(dict):
+    """The outputs of a graph by name, and the path of the graph for error messages."""
+
+    def __init__(self, values, path):
+        super().__init__(values)
+        self.path = path
+
+    def __missing__(self, name):
+        raise DamagedError(
+            f"{self.path} does not fit its manifest: expected the output {name!r}, it has {list(self)}. "
+            "Copy the artefact again, or export it again."
+        )
+
+
+class Loaded:
+    """An opened artefact. A graph is loaded at its first use and stays loaded.
+
+    Args: as of `serving.runtime.Runtime`.
+    """
+
+    def __init__(self, directory, threads, precision, verify, overlong=None):
+        self.artefact = Artefact(directory, verify)
+        self.directory, self.manifest = self.artefact.directory, self.artefact.manifest
+        self.name, self.graphs = self.manifest["name"], Graphs(self.artefact, precision, threads)
+        tokenizers = {side: self._tokenizer(side, name) for side, name in self.manifest["tokenizer"].items()}
+        self.source = tokenizers["source"]
+        self.target = tokenizers.get("target", self.source)
+        self.end = [self.source.eos_id()]  # the ids that end a source text
+        self.bound = bound(self.manifest, overlong)
+
+    def _tokenizer(self, side, name):
+        processor, content = SentencePieceProcessor(), self.artefact.read(name)
+        try:
+            processor.LoadFromSerializedProto(content)
+        except RuntimeError as error:
+            raise damaged(self.directory / name, error) from error
+        known = self.manifest["vocabulary"].get(side, processor.vocab_size())
+        if processor.vocab_size() != known or min(processor.eos_id(), processor.unk_id()) < 0:
+            raise DamagedError(
+                f"{self.directory / name} does not fit the graphs: expected a tokenizer of {known} pieces, including "
+                "pieces for unknown characters and for the end of sentence; received one of "
+                f"{processor.vocab_size()} pieces. Export the artefact again."
+            )
+        return processor
+
+    def graph(self, signature):
+        """The file with the graph of a signature.
+
+        Raises:
+            UnsupportedError: the artefact has no such graph, because it was exported by an older seqzoo.
+        """
+        if signature not in self.manifest["graphs"]:
+            raise UnsupportedError(
+                f"{self.directory} holds no graph for {signature!r}; it holds those for "
+                f"{sorted(self.manifest['graphs'])}. Export its run again with this seqzoo."
+            )
+        return self.manifest["graphs"][signature]
+
+    def read(self, texts, end=True):
+        """A `Reading` of each text; with `end`, the end of sentence follows its ids."""
+        return self.bound.read(listed(texts), self.ids, self.end if end else [])
+
+    def read_words(self, texts):
+        """A `Reading` of each text, in which each word is encoded separately."""
+        unknown = [self.source.unk_id()]
+        return self.bound.read_words(listed(texts), lambda words: [ids or unknown for ids in self.ids(words)], self.end)
+
+    def ids(self, texts):
+        """The token ids of each whole text."""
+        return self.source.encode(texts, out_type=int)
+
+    def decode(self, sequences):
+        """The text of each list of ids."""
+        try:
+            return self.target.decode(sequences)
+        except IndexError as error:  # possible only if the manifest has no `vocabulary`, which is checked earlier
+            name = self.manifest["tokenizer"].get("target", self.manifest["tokenizer"]["source"])
+            raise damaged(self.directory / name, f"it lacks a piece that a graph has written ({error})") from error
+
+    def run(self, graph, inputs, precision=None):
+        """The outputs of a graph by name. `inputs` that the graph does not have are ignored.
+
+        Raises:
+            ValueError: the batch is empty, an id is not in the vocabulary, or a length is not within the time axis.
+            DamagedError: the graph has an input that is not in `inputs`.
+            ServingError: ONNX Runtime reports an error.
+        """
+        session = self.graphs.open(graph, precision)
+        wanted = [node.name for node in session.get_inputs()]
+        missing = sorted(set(wanted) - inputs.keys())
+        if missing:
+            raise DamagedError(
+                f"{self.directory / graph} does not fit its manifest: it needs the inputs {missing}, and its kind "
+                f"of artefact has {sorted(inputs)}. Export the artefact again."
+            )
+        inputs = {name: np.asarray(value) for name, value in inputs.items()}
+        signature = "step" if graph == self.manifest["graphs"].get("step") else "other"
+        bounds.check(self.manifest["kind"], signature, inputs, self.manifest["vocabulary"])
+        names = [node.name for node in session.get_outputs()]
+        try:
+            with self.graphs.turns:
+                found = session.run(names, {name: inputs[name] for name in wanted})
+        except Exception as error:  # the only common base class of ONNX Runtime's errors
+            raise ServingError(f"{self.directory / graph} could not answer: ONNX Runtime says: {error}") from error
+        return Outputs(zip(names, found, strict=True), self.directory / graph)
+
+    def run_all(self, graph, sequences, beams=1, **more):
+        """The outputs by name for each sequence of ids, in order. `more`: further inputs, a row for each sequence."""
+        answers = [None] * len(sequences)
+        for group in batches([len(sequence) for sequence in sequences], max(1, min(MAX_SEQUENCES, MAX_BEAMS // beams))):
+            token_ids, lengths = padded([sequences[row] for row in group])
+            inputs = {name: values[group] for name, values in more.items()}
+            found = self.run(graph, {"token_ids": token_ids, "lengths": lengths, **inputs})
+            for place, row in enumerate(group):
+                answers[row] = Outputs({name: values[place] for name, values in found.items()}, found.path)
+        return answers
+
+
+def bound(manifest, overlong=None):
+    """The `Bound` of an artefact, from its manifest, or the default for artefacts that do not record one."""
+    goes_on = manifest["kind"] == "continue"  # a language model reads the end of its prompt
+    chosen = overlong or manifest.get("overlong") or ("truncate" if goes_on else "refuse")
+    return Bound(manifest.get("max_input") or DEFAULT, chosen, "last" if goes_on else "first")
+
+
+def listed(texts):
+    """The texts as a list.
+
+    Raises:
+        TypeError: `texts` is a single string, or holds a value that is not a string.
+    """
+    if isinstance(texts, str):
+        raise TypeError(f"Expected a list of strings; received one string. Write [{texts!r}].")
+    texts = list(texts)
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"Expected a list of strings; received {type(text).__name__} at position {position}: {text!r}."
+            )
+    return texts

@@ -1,0 +1,189 @@
+"""The format of `manifest.json`: its number, the values of its keys, and the defaults of missing keys.
+
+Format 1 had no number; format 2 added `format`, `sizes`, `onnx`, `vocabulary` and `manifest_sha256`. A reader knows its
+own format and all older ones. `python -m serving.runtime.manifest_format`
+prints the JSON Schema, which is stored in docs/manifest.schema.json.
+"""
+
+import hashlib
+import json
+
+from serving.runtime.schema import (
+    Anything,
+    Either,
+    Integer,
+    List,
+    Map,
+    Mismatch,
+    Nullable,
+    Number,
+    Record,
+    Text,
+    mismatch,
+)
+
+FORMAT = 2
+DIGEST = "manifest_sha256"
+
+# A part of a relative path: not empty, not "." or "..", and without slash, backslash, colon or control character.
+PART = r"(?!\.{1,2}(?:/|$))[^/\\:\x00-\x1f\x7f]{1,255}"
+FILE = Text("the relative path of a file inside the artefact", rf"{PART}(?:/{PART}){{0,15}}")
+NAME = Text("a string of 1 to 200 printable characters without slashes", r"[^/\\\x00-\x1f\x7f]{1,200}")
+SHA256 = Text("the 64 hexadecimal digits of a SHA-256", r"[0-9a-f]{64}")
+BEAM = Text("a beam width", r"[1-9][0-9]{0,3}")
+VERSION = Text("a version such as 1.24", r"[0-9]{1,6}(?:\.[0-9]{1,6}){0,3}")
+SIDE = Text("'source' or 'target'", "source|target")
+LENGTH = Integer(1, 10**6)
+
+AXIS = Either("the size or the name of an axis", (Integer(), Text(pattern=r"[A-Za-z_]\w*")))
+BOUND = Either("a whole number or the name of an axis", (Integer(-(2**31)), Text(pattern=r"[A-Za-z_]\w*")))
+TENSOR = Record({"name": NAME, "dtype": NAME, "shape": List(AXIS)}, {"minimum": BOUND, "maximum": BOUND})
+TABLE = Record({"name": NAME, "inputs": List(TENSOR), "outputs": List(TENSOR)})
+GRAPH = Record({"opset": Integer(1, 1000), "operators": List(NAME, unique=True), "onnxruntime": VERSION})
+
+REQUIRED = {
+    "name": NAME,
+    "version": Integer(1),
+    "kind": NAME,
+    "graphs": Map(NAME, FILE, least=1),
+    "tokenizer": Map(SIDE, FILE, least=1),
+    "files": Map(FILE, SHA256, least=1),
+}
+OPTIONAL = {
+    "format": Integer(1),
+    "task": Text(),
+    "labels": List(Text(), least=1, unique=True),
+    "scope": Record({"label": Text(), "threshold": Number()}),
+    "generation": Map(BEAM, FILE, least=1),
+    "default_beam": Integer(1, 9999),
+    "max_length": LENGTH,
+    "max_input": Nullable(Integer(2, 10**6)),
+    "overlong": Nullable(Text("'refuse' or 'truncate'", "refuse|truncate")),
+    "longest_text": Nullable(Integer(0, 10**6)),
+    "alpha": Number(),
+    "step": Record({"inputs": List(NAME), "outputs": List(NAME)}),
+    "vocabulary": Map(SIDE, Integer(1)),
+    "signatures": List(TABLE),
+    "texts": List(Text()),
+    "scores": Map(Text(), Anything()),
+    "parity": Nullable(Map(Text(), Anything())),
+    "int8": Nullable(Map(Text(), Anything())),
+    "versions": Map(Text(), Text()),
+    "sizes": Map(FILE, Integer()),
+    "onnx": Map(FILE, GRAPH),
+    DIGEST: SHA256,
+}
+SCHEMA = Record(REQUIRED, OPTIONAL)
+WRITING = ("generation", "default_beam", "max_length")
+OF_KIND = {  # further required keys of each kind; an unknown kind is refused elsewhere, with its name
+    "generate": WRITING,
+    "continue": WRITING,
+    "classify": ("labels",),
+    "compare": ("labels",),
+    "tag": ("labels",),
+}
+IN_GRAPHS = {"classify": "classify", "compare": "compare", "tag": "tag"}  # the signature that each of these kinds runs
+DEFAULTS = {  # values of keys that older formats do not have
+    "format": 1,
+    "task": "",
+    "vocabulary": {},
+    "signatures": [],
+    "texts": [],
+    "scores": {},
+    "parity": None,
+    "int8": None,
+    "versions": {},
+    "sizes": {},
+    "onnx": {},
+}
+
+
+def parse(content):
+    """The JSON value of bytes. A repeated key is refused, and so is what Python accepts beyond JSON, such as NaN.
+
+    Raises:
+        ValueError: the bytes are not such a JSON document; the message says why.
+    """
+    try:
+        return json.loads(content.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _once(pairs):
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice in one object")
+    return found
+
+
+def _no_constant(name):
+    raise ValueError(f"{name} is not a number in JSON")
+
+
+def checked(manifest, digest=True):
+    """The manifest with the defaults of missing keys, after a check against the schema and of its consistency.
+
+    Args:
+        manifest: a JSON value.
+        digest: compare the digest that the manifest holds of itself, if it has one.
+
+    Raises:
+        Mismatch: a value is wrong; the message names the key, what was expected and what was received.
+    """
+    SCHEMA.check(manifest, "")
+    for key in OF_KIND.get(manifest["kind"], ()):
+        if key not in manifest:
+            raise Mismatch(f"a manifest of kind {manifest['kind']!r} lacks {key!r}")
+    _check_files(manifest)
+    _check_kind(manifest)
+    sealed = DIGEST in manifest or manifest.get("format", 1) > 1
+    if digest and sealed and manifest.get(DIGEST) != digest_of(manifest):
+        raise Mismatch(f"{DIGEST} must be the SHA-256 of the other keys; a value in the manifest was changed")
+    return DEFAULTS | manifest
+
+
+def digest_of(manifest):
+    """The SHA-256 of the manifest without its digest, serialised with sorted keys and without spaces."""
+    rest = {key: value for key, value in manifest.items() if key != DIGEST}
+    return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def _check_files(manifest):
+    """Check that every file that is used is in `files`, and so is every file with a size or an ONNX entry."""
+    for key in ("graphs", "generation", "tokenizer"):
+        for name, file in manifest.get(key, {}).items():
+            if file not in manifest["files"]:
+                raise mismatch(f"{key}.{name}", "a file that `files` lists", file)
+    for key in ("sizes", "onnx"):
+        for file in manifest.get(key, {}):
+            if file not in manifest["files"]:
+                raise mismatch(f"a key of {key}", "a file that `files` lists", file)
+
+
+def _check_kind(manifest):
+    kind = manifest["kind"]
+    if "source" not in manifest["tokenizer"]:
+        raise Mismatch("tokenizer lacks ['source']")
+    if kind in IN_GRAPHS and IN_GRAPHS[kind] not in manifest["graphs"]:
+        raise Mismatch(f"graphs lacks {[IN_GRAPHS[kind]]}")
+    if OF_KIND.get(kind) != WRITING:
+        return
+    held = set(manifest["graphs"].values())
+    for beam, file in manifest["generation"].items():
+        if file not in held:
+            raise mismatch(f"generation.{beam}", "a file that `graphs` names", file)
+    if str(manifest["default_beam"]) not in manifest["generation"]:
+        widths = sorted(manifest["generation"], key=int)
+        raise mismatch("default_beam", f"one of the widths in `generation`, {widths}", manifest["default_beam"])
+
+
+def json_schema():
+    """The schema as a JSON Schema."""
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "manifest.json of a seqzoo artefact"}
+    return head | SCHEMA.describe()
+
+
+if __name__ == "__main__":
+    print(json.dumps(json_schema(), indent=2))

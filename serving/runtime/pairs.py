@@ -1,0 +1,18 @@
+"""Two texts as one line, the input of an artefact of kind "compare" in Python and on the command line."""
+
+PLACES = "first text: ", "second text: "  # before an error or a warning about one of the two
+
+
+def pair(text):
+    """`(first, second)` of "first TAB second".
+
+    Raises:
+        ValueError: the text does not have exactly one TAB.
+    """
+    sides = text.split("\t")
+    if len(sides) != 2:
+        raise ValueError(
+            f"A pair is two texts with one TAB between them; received {len(sides) - 1} TABs in {text[:80]!r}. "
+            "Put one TAB between the first text and the second."
+        )
+    return tuple(sides)

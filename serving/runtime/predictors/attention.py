@@ -1,0 +1,58 @@
+"""Attention maps: the weight of each source piece for each output piece."""
+
+import numpy as np
+
+from serving.runtime.loaded import padded
+from serving.runtime.predictors.results import Attention
+from serving.runtime.reading import is_answered
+
+
+def attention(predictor, text, beam=None):
+    """The `Attention` of the best output for `text`: the weights with which each of its pieces was written.
+
+    The output is the one that `run` finds. `encoder.onnx` and `step.onnx` then process this output piece by piece, in
+    float32 whatever the precision of the search.
+
+    Args:
+        predictor: the predictor of an artefact of kind "generate".
+        text: a string.
+        beam: as of `run`.
+
+    Raises:
+        TypeError: text is not a string.
+        ValueError: text is blank or refused, or the model of the artefact keeps no attention weights.
+    """
+    loaded = predictor.loaded
+    if not isinstance(text, str):
+        raise TypeError(f"attention expects one string; received {type(text).__name__}.")
+    predictor.check(beam, 1, None)
+    (reading,) = loaded.read([text])
+    if reading.error:
+        raise ValueError(f"attention cannot read the text: {reading.error}.")
+    if not is_answered(reading):
+        raise ValueError(f"attention expects a text with content; received {text!r}.")
+    source = list(reading.ids)
+    ((output, _),) = predictor.search([source], beam, 1)[0]
+    pieces = [*output, loaded.target.eos_id()][: predictor.max_length]
+    return Attention(
+        tuple(loaded.source.id_to_piece(source)),
+        tuple(loaded.target.id_to_piece(pieces)),
+        _weights(loaded, source, pieces[:-1]),
+    )
+
+
+def _weights(loaded, source, written):
+    """Attention weights (written + 1, source time) of the steps that read the first id and the ids `written`."""
+    token_ids, lengths = padded([source])
+    known = loaded.run(loaded.graph("encode"), {"token_ids": token_ids, "lengths": lengths}, "float32")
+    rows = []
+    for token in (known.pop("first_ids"), *np.array(written, "int32").reshape(-1, 1, 1)):
+        found = loaded.run(loaded.graph("step"), known | {"token_ids": token}, "float32")
+        if "next_state.attention" not in found:
+            raise ValueError(
+                f"{loaded.name} keeps no attention weights. Choose a recurrent system with attention, which has one "
+                "map: a Transformer has one for each head and layer, and a system without attention has none."
+            )
+        known |= {name.removeprefix("next_"): value for name, value in found.items()}
+        rows.append(known["state.attention"][0, 0])
+    return np.stack(rows).astype("float32")

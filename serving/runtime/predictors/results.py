@@ -1,0 +1,154 @@
+"""The classes of results. Each has an `answer`, which is compared between the float32 and the int8 graphs."""
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A way to run an artefact: the graph that is run, and the options of `run` that select it."""
+
+    name: str
+    graph: str
+    options: dict
+
+    def at(self, first):
+        """The options for texts whose numbers begin at `first`."""
+        return {
+            name: replace(value, first=first) if isinstance(value, Sampling) else value
+            for name, value in self.options.items()
+        }
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """An output text and its score, a log-probability (length-normalised in beam search); higher is better."""
+
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remarks:
+    """The error and the warning of a result.
+
+    Args:
+        error: why there is no answer to the text (then the result is blank), or None.
+        warning: a message that only a part of the text was read, or None.
+    """
+
+    error: str | None = None
+    warning: str | None = None
+
+
+@dataclass(frozen=True)
+class Result(Remarks):
+    """The output for one text, and all hypotheses (or samples), of which it is the first."""
+
+    text: str
+    score: float
+    hypotheses: tuple[Hypothesis, ...]
+
+    @property
+    def answer(self):
+        return self.text
+
+
+@dataclass(frozen=True)
+class Label(Remarks):
+    """The label of a text, its probability, and the probabilities of all labels, the most probable first.
+
+    A text that is out of scope, because no label is likely enough, has the label that says so (it may be none of those
+    with a probability) and the probability of the most probable label.
+    A blank text has the label "", the probability 0 and no probabilities.
+    """
+
+    label: str
+    probability: float
+    probabilities: dict[str, float]
+
+    @property
+    def answer(self):
+        return self.label
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word, its tag, the probability of the tag, and its place in the text: `text[start:end]`, in characters."""
+
+    text: str
+    tag: str
+    start: int
+    end: int
+    score: float
+
+
+@dataclass(frozen=True)
+class Tags(Remarks):
+    """The tagged words of a text."""
+
+    words: tuple[Word, ...]
+
+    @property
+    def answer(self):
+        return [word.tag for word in self.words]
+
+
+@dataclass(frozen=True)
+class Attention:
+    """An attention map: `weights[j, i]` is the weight of source piece i for output piece j."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    weights: np.ndarray  # (target, source)
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How tokens are drawn. The same settings give the same text, whatever else is in the batch.
+
+    Args:
+        temperature: divides the logits; 0 always takes the most probable token.
+        top_k: only the k most probable tokens are drawn; 0 takes all.
+        top_p: only the most probable tokens that together have this probability are drawn.
+        seed: the seed of all draws.
+        first: the number of the first text, if texts are given in several calls.
+
+    Raises:
+        ValueError: a number is out of its range.
+    """
+
+    temperature: float = 1.0
+    top_k: int = 0
+    top_p: float = 1.0
+    seed: int = 0
+    first: int = 0
+
+    def __post_init__(self):
+        for name, good, expected in (
+            ("temperature", self.temperature >= 0, "a number >= 0"),
+            ("top_k", isinstance(self.top_k, Integral) and self.top_k >= 0, "a whole number >= 0 (0 takes all)"),
+            ("top_p", 0 < self.top_p <= 1, "a number > 0 and <= 1"),
+            ("seed", isinstance(self.seed, Integral) and self.seed >= 0, "a whole number >= 0"),
+        ):
+            if not good:
+                raise ValueError(f"{name} must be {expected}; received {getattr(self, name)!r}.")
+
+    def inputs(self, keys, start, steps):
+        """Inputs of the sampling graph for tokens `start` to `start + steps` of rows `(text number, sample number)`.
+
+        The random numbers are those of `zoo.decoding.uniforms`.
+        """
+        drawn = [
+            np.random.default_rng((self.seed, self.first + text, sample)).random(start + steps, dtype="float32")[start:]
+            for text, sample in keys
+        ]
+        rows = len(keys)
+        return {
+            "uniforms": np.reshape(np.array(drawn, "float32"), (rows, 1, steps)),
+            "temperature": np.full(rows, self.temperature, "float32"),
+            "top_k": np.full(rows, self.top_k, "int32"),
+            "top_p": np.full(rows, self.top_p, "float32"),
+        }

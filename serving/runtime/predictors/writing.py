@@ -1,0 +1,149 @@
+"""Predictors that write text: an output for a source, or the continuation of a prompt."""
+
+import math
+
+from serving.runtime.loaded import listed
+from serving.runtime.predictors.results import Hypothesis, Mode, Result, Sampling
+from serving.runtime.reading import Bound, is_answered
+
+EMPTY = -1e9  # the score of a slot without a hypothesis, as the decoding graphs write it
+
+
+class Generate:
+    """Writes an output for each source. A blank source has a blank output with score 0."""
+
+    options = ("beam", "n_best", "sampling")
+
+    def __init__(self, loaded):
+        self.loaded = loaded
+        manifest = loaded.manifest
+        self.graphs = {int(beams): graph for beams, graph in manifest["generation"].items()}
+        self.beams, self.default_beam = tuple(sorted(self.graphs)), manifest["default_beam"]
+        self.max_length = manifest["max_length"]
+
+    @property
+    def modes(self):
+        return [Mode(f"beam {beam}", self.graphs[beam], {"beam": beam}) for beam in self.beams]
+
+    def run(self, texts, beam=None, n_best=1, sampling=None):
+        self.check(beam, n_best, sampling)
+        readings = self.loaded.read(texts)
+        sequences = {number: reading.ids for number, reading in enumerate(readings) if is_answered(reading)}
+        found = {number: [("", 0.0)] for number in range(len(readings))}
+        for number, pairs in self.write(sequences, beam, n_best, sampling).items():
+            outputs = self.loaded.decode([ids for ids, _ in pairs])
+            found[number] = [(text, score) for text, (_, score) in zip(outputs, pairs, strict=True)]
+        return [self.result(found[number], reading) for number, reading in enumerate(readings)]
+
+    @staticmethod
+    def result(pairs, reading):
+        hypotheses = tuple(Hypothesis(*pair) for pair in pairs)
+        return Result(*pairs[0], hypotheses, error=reading.error, warning=reading.warning)
+
+    def write(self, sequences, beam, n_best, sampling):
+        """Up to `n_best` pairs `(ids, score)` for each of `sequences`; both are dicts by the number of the text."""
+        if sampling is None:
+            return dict(zip(sequences, self.search(list(sequences.values()), beam, n_best), strict=True))
+        keys = [(number, sample) for number in sequences for sample in range(n_best)]
+        drawn = self.draw([sequences[number] for number, _ in keys], keys, sampling)
+        groups = (drawn[first : first + n_best] for first in range(0, len(drawn), n_best))
+        return dict(zip(sequences, groups, strict=True))
+
+    def search(self, sequences, beam, n_best):
+        beam = self.default_beam if beam is None else beam
+        return [_hypotheses(row)[:n_best] for row in self.loaded.run_all(self.graphs[beam], sequences, beam)]
+
+    def draw(self, sequences, keys, sampling, start=0):
+        """One sample for each sequence; its first token has the number `start`, see `Sampling.inputs`."""
+        if not sequences:
+            return []
+        inputs = sampling.inputs(keys, start, self.max_length)
+        return [_hypotheses(row)[0] for row in self.loaded.run_all(self.sampler, sequences, **inputs)]
+
+    @property
+    def sampler(self):
+        return self.loaded.graph("sample")
+
+    def check(self, beam, n_best, sampling):
+        name = self.loaded.name
+        if sampling is not None and beam is not None:
+            raise ValueError(f"{name} either samples or searches: received sampling and beam={beam}. Leave one out.")
+        if beam is not None and beam not in self.beams:
+            raise ValueError(
+                f"{name} has no graph for beam {beam}; it has {list(self.beams)}. "
+                f"Write one with `seqzoo export RUN --beam {self.default_beam} --beam {beam}`."
+            )
+        width = self.default_beam if beam is None else beam
+        if sampling is None and not 1 <= n_best <= width:
+            raise ValueError(
+                f"n_best must lie between 1 and the beam width {width}; received {n_best}. "
+                f"Beam widths of {name}: {list(self.beams)}."
+            )
+        if n_best < 1:
+            raise ValueError(f"n_best must be at least 1; received {n_best}.")
+
+
+class Continue(Generate):
+    """Continues each prompt for up to `length` tokens. A blank prompt begins a new text.
+
+    One run of a graph writes at most `max_length` tokens. For more tokens it runs again, with the prompt and the tokens
+    so far as the new prompt; the score is then the sum over these runs.
+    """
+
+    options = (*Generate.options, "length")
+
+    @property
+    def modes(self):
+        return [*super().modes, Mode("sample", self.sampler, {"sampling": Sampling()})]
+
+    def run(self, texts, beam=None, n_best=1, sampling=None, length=None):
+        self.check(beam, n_best, sampling)
+        if length is not None and length < 1:
+            raise ValueError(f"length must be at least 1 token; received {length}.")
+        readings, most = self.loaded.read(texts, end=False), self.loaded.bound.max_input
+        prompts = {number: list(reading.ids) for number, reading in enumerate(readings) if not reading.error}
+        found = self.write(prompts, beam, n_best, sampling)
+        tracks = {(number, rank): pair for number, pairs in found.items() for rank, pair in enumerate(pairs)}
+        for start in range(self.max_length, length or 0, self.max_length):
+            keys = [key for key, (ids, _) in tracks.items() if len(ids) == start]  # the others ended with EOS
+            sequences = [(prompts[key[0]] + tracks[key][0])[-most:] for key in keys]
+            if sampling is None:
+                more = [pairs[0] for pairs in self.search(sequences, beam, 1)]
+            else:
+                more = self.draw(sequences, keys, sampling, start)
+            for key, (ids, score) in zip(keys, more, strict=True):
+                tracks[key] = tracks[key][0] + ids, tracks[key][1] + score
+        written = {
+            number: [self._read(prompts[number], *tracks[number, rank], length) for rank in range(len(pairs))]
+            for number, pairs in found.items()
+        }
+        return [self.result(written.get(number, [("", 0.0)]), reading) for number, reading in enumerate(readings)]
+
+    def score(self, texts):
+        """`(log p, number of tokens)` of each text, without EOS at its end; of a long text only the part that is read.
+
+        A string that UTF-8 cannot encode has no probability: `(nan, 0)`.
+        """
+        most = self.loaded.manifest.get("longest_text") or self.loaded.bound.max_input
+        readings = Bound(max(2, most), "truncate").read(listed(texts), self.loaded.ids)
+        sequences = {number: reading.ids[:most] for number, reading in enumerate(readings) if not reading.error}
+        rows = self.loaded.run_all(self.loaded.graph("score"), list(sequences.values()))
+        found = {
+            number: (float(row["log_probs"]), len(sequences[number]))
+            for number, row in zip(sequences, rows, strict=True)
+        }
+        return [found.get(number, (math.nan, 0)) for number in range(len(readings))]
+
+    def _read(self, prompt, ids, score, length):
+        before, whole = self.loaded.decode([prompt, prompt + ids[:length]])
+        return whole[len(before) :], score
+
+
+def _hypotheses(row):
+    """`(ids, score)` of the outputs of a row, the best first. Empty slots, except for the first, are left out."""
+    found = zip(row["output_ids"], row["output_lengths"], row["scores"], strict=True)
+    return [
+        (ids[:length].tolist(), float(score))
+        for rank, (ids, length, score) in enumerate(found)
+        if rank == 0 or score > EMPTY
+    ]

@@ -1,0 +1,172 @@
+"""How much of a text a model reads, and the errors and warnings about texts that it does not read as a whole.
+
+It needs only the standard library. A TensorFlow graph has the same rules in `serving.export.gate`, word for word.
+"""
+
+import re
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+from serving.runtime.words import SPACES, without_nul, words
+
+DEFAULT = 1024  # tokens, where neither the model nor the artefact says how many it reads
+CHARACTERS = 16  # for each token: a text with more of them is not tokenised before it is refused or cut
+OVERLONG = ("refuse", "truncate")
+BLANK = re.compile(f"[{SPACES}]*")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The part of a text that a model reads.
+
+    Args:
+        text: this part; "" if the text is refused.
+        ids: its token ids, including the end of sentence.
+        count: the number of characters of the whole text, if it was cut before it was tokenised.
+        error: why there is no answer to the text, or None.
+        warning: a message that only a part of the text is read, or None.
+        places: `(start, end)` of each word, if the text is read by words.
+        first: the index in `ids` of the first piece of each word.
+    """
+
+    text: str = ""
+    ids: tuple = ()
+    count: int | None = None
+    error: str | None = None
+    warning: str | None = None
+    places: tuple = ()
+    first: tuple = ()
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The largest number of token ids of a text that reach a graph, including the end of sentence if there is one.
+
+    Args:
+        max_input: this number, at least 2.
+        overlong: "refuse" gives no answer to a longer text, "truncate" reads a part of it.
+        side: the part that is read, "first" or "last".
+
+    Raises:
+        ValueError: `max_input` or `overlong` has another value.
+    """
+
+    max_input: int = DEFAULT
+    overlong: str = "refuse"
+    side: str = "first"
+
+    def __post_init__(self):
+        if type(self.max_input) is not int or self.max_input < 2:
+            raise ValueError(
+                f"max_input must be a whole number of tokens, at least 2 (one and the end); received "
+                f"{self.max_input!r}."
+            )
+        if self.overlong not in OVERLONG:
+            raise ValueError(f"overlong must be one of {OVERLONG}; received {self.overlong!r}.")
+
+    @property
+    def max_characters(self):
+        return CHARACTERS * self.max_input
+
+    def too_many(self, count, unit):
+        """The error of a text that is refused."""
+        most = self.max_input if unit == "tokens" else self.max_characters
+        return f"{count} {unit}, at most {most}"
+
+    def only(self, kept, count, unit):
+        """The warning of a text of which only a part is read."""
+        return f"only the {self.side} {kept} tokens are read, of {count} {unit}"
+
+    def read(self, texts, encode, end=()):
+        """A `Reading` of each text.
+
+        Args:
+            texts: strings.
+            encode: a function from a list of strings to a list with the token ids of each.
+            end: ids that are put behind those of every text.
+        """
+        clipped = [self.clip(text) for text in texts]
+        return [
+            self.limit(part, [*ids, *end], end)
+            for part, ids in zip(clipped, encode([part.text for part in clipped]), strict=True)
+        ]
+
+    def read_words(self, texts, encode, end):
+        """As `read`, but each word is encoded separately, and is read as a whole or not at all."""
+        clipped = [self.clip(text) for text in texts]
+        places = [words(part.text) for part in clipped]
+        word_texts = [
+            without_nul(part.text[a:b]) for part, found in zip(clipped, places, strict=True) for a, b in found
+        ]
+        pieces = iter(encode(word_texts))
+        return [
+            self._limit_words(part, found, [next(pieces) for _ in found], end)
+            for part, found in zip(clipped, places, strict=True)
+        ]
+
+    def _limit_words(self, part, places, pieces, end):
+        if part.error or not places:
+            return part
+        first = [0, *accumulate(map(len, pieces))]
+        whole = Reading(part.text, (*sum(pieces, []), *end), part.count)
+        limited = self.limit(whole, whole.ids, end)
+        if limited.error:
+            return limited
+        kept = sum(reached + len(end) <= self.max_input for reached in first[1:])
+        ids = (*whole.ids[: first[kept]], *end)
+        found, unit = (len(whole.ids), "tokens") if part.count is None else (part.count, "characters")
+        warning = limited.warning and self.only(len(ids), found, unit)
+        return replace(limited, ids=ids, places=tuple(places[:kept]), first=tuple(first[:kept]), warning=warning)
+
+    def clip(self, text):
+        """The part of a text that is tokenised. Characters far beyond the bound are cut off first, to save work."""
+        wrong = not_unicode(text)
+        if wrong:
+            return Reading(error=wrong)
+        if len(text) <= self.max_characters:
+            return Reading(text)
+        if self.side == "first" and is_blank(text):
+            return Reading(text[: self.max_characters])
+        if self.overlong == "refuse":
+            return Reading(error=self.too_many(len(text), "characters"))
+        part = text[: self.max_characters] if self.side == "first" else text[-self.max_characters :]
+        return Reading(part, count=len(text))
+
+    def limit(self, part, ids, end=()):
+        """The `Reading` of a clipped text with the token ids `ids`, cut to the bound."""
+        if part.error:
+            return part
+        found, unit = (len(ids), "tokens") if part.count is None else (part.count, "characters")
+        if len(ids) > self.max_input:
+            if self.overlong == "refuse":
+                return Reading(error=self.too_many(found, unit))
+            kept = self.max_input - len(end)
+            whole = ids[: len(ids) - len(end)]
+            ids = [*(whole[:kept] if self.side == "first" else whole[-kept:]), *end]
+        elif part.count is None:
+            return Reading(part.text, tuple(ids))
+        return Reading(part.text, tuple(ids), part.count, warning=self.only(len(ids), found, unit))
+
+
+def is_answered(reading):
+    """Whether the text is to be answered: it is neither blank nor refused."""
+    return len(reading.ids) > 1 and not is_blank(reading.text)
+
+
+def is_blank(text):
+    """Whether a text is empty or consists of white space."""
+    return BLANK.fullmatch(text) is not None
+
+
+def not_unicode(text):
+    """Why a string cannot be encoded as UTF-8, or None if it can.
+
+    `bytes.decode(errors="surrogateescape")` turns an invalid byte into a lone surrogate; the message names the byte.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        code = ord(text[error.start])
+        what = f"the byte 0x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"the lone surrogate U+{code:04X}"
+        return f"not UTF-8: {what} at character {error.start + 1}"
+    return None

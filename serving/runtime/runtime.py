@@ -1,0 +1,100 @@
+"""`Runtime`: an artefact, opened for inference."""
+
+from serving.runtime.errors import UnsupportedError
+from serving.runtime.loaded import Loaded
+from serving.runtime.predictors import PREDICTORS
+from serving.runtime.predictors.attention import attention
+
+
+class Runtime:
+    """An artefact, opened for inference. A graph is loaded at its first use and stays loaded.
+
+    Args:
+        directory: the artefact, `name/version/`.
+        threads: the number of threads of one operator; None leaves it to ONNX Runtime (one for each physical core).
+        precision: "float32", or "int8" if the artefact has quantised graphs.
+        verify: compare the manifest and every file that is opened with the SHA-256 recorded for it. Files are opened
+            when they are first needed; `seqzoo verify` checks all of them at once.
+        overlong: how to treat a text with more tokens than the artefact reads (`max_input` in its manifest): "refuse"
+            gives an error instead of an answer; "truncate" reads the end of a prompt, or the beginning of any other
+            text. None is the choice that was made at the export.
+
+    Raises:
+        ValueError: there is no artefact, or it does not have this precision.
+        DamagedError: a file was changed since the export. This class and the next are subclasses of ValueError.
+        UnsupportedError: this seqzoo or ONNX Runtime is older than the artefact needs.
+        TypeError: threads is not an integer.
+    """
+
+    def __init__(self, directory, *, threads=None, precision="float32", verify=True, overlong=None):
+        loaded = Loaded(directory, threads, precision, verify, overlong)
+        self.manifest, self.kind = loaded.manifest, loaded.manifest["kind"]
+        if self.kind not in PREDICTORS:
+            raise UnsupportedError(
+                f"{loaded.directory} is of the kind {self.kind!r}, which this seqzoo does not know; it knows "
+                f"{list(PREDICTORS)}. Install a newer seqzoo."
+            )
+        self.max_input, self.overlong = loaded.bound.max_input, loaded.bound.overlong
+        self._predictor = PREDICTORS[self.kind](loaded)
+
+    @property
+    def options(self):
+        """The names of the options that `run` takes."""
+        return self._predictor.options
+
+    @property
+    def modes(self):
+        """The `Mode`s in which it can be run, one for each graph that answers texts."""
+        return self._predictor.modes
+
+    @property
+    def beams(self):
+        """The beam widths for which the artefact has a graph, ascending; empty if it does not search."""
+        return self._predictor.beams
+
+    def run(self, texts, **options):
+        """A list with one result for each text, in the same order.
+
+        The class of the results depends on the artefact's kind: a `Result` for "generate" and "continue" (there it
+        holds the continuation of the text), a `Label` for "classify" and "compare" (there a text is "first TAB
+        second"), `Tags` for "tag". A blank text has a blank result, except that "continue" begins a text from a blank
+        prompt. A text that is too long, or that UTF-8 cannot encode, has a blank result with an `error`; it does not
+        change the results of the other texts. A text of which only a part is read has a `warning`.
+
+        Args:
+            texts: a list of strings.
+            **options: "generate" and "continue" take `beam`, a width from `beams`; `n_best`, the number of hypotheses
+                or samples in a result; `sampling`, a `Sampling`, to sample instead of searching. "continue" also takes
+                `length`, the number of tokens to write.
+
+        Raises:
+            TypeError: `texts` is a single string, or holds a value that is not a string.
+            ValueError: this kind does not take an option, there is no graph for the beam width, or a number is out of
+                its range.
+        """
+        wrong = sorted(options.keys() - set(self.options))
+        if wrong:
+            raise ValueError(
+                f"{self.manifest['name']} is an artefact of kind {self.kind!r} and takes "
+                f"{', '.join(self.options) or 'no option'}; received {', '.join(wrong)}. Leave out {', '.join(wrong)}."
+            )
+        return self._predictor.run(texts, **options)
+
+    def score(self, texts):
+        """`(log p, number of tokens)` of each text under a language model ("continue").
+
+        Of a text that is too long, only the beginning is scored.
+
+        Raises:
+            TypeError: as of `run`.
+            ValueError: the artefact is of another kind.
+        """
+        if self.kind != "continue":
+            raise ValueError(f"{self.manifest['name']} is of kind {self.kind!r}: only 'continue' scores texts.")
+        return self._predictor.score(texts)
+
+    def attention(self, text, beam=None):
+        """The `Attention` of the best output for `text`; see `serving.runtime.predictors.attention`."""
+        if self.kind != "generate":
+            raise ValueError(f"{self.manifest['name']} is of kind {self.kind!r}: only 'generate' has an attention map.")
+        return attention(self._predictor, text, beam)

@@ -1,0 +1,115 @@
+"""ONNX Runtime sessions of one artefact, with options that keep memory and latency steady."""
+
+import os
+import re
+import threading
+
+import onnxruntime
+
+from serving.runtime.artefact import damaged
+from serving.runtime.errors import UnsupportedError
+from serving.runtime.external import names_files
+
+PRECISIONS = ("float32", "int8")
+OLDEST = "1.24"  # the ONNX Runtime that this package requires, for graphs whose manifest does not name a version
+
+
+def session_options(threads=None):
+    """Session options for inputs of many lengths on shared cores."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.enable_mem_pattern = False  # otherwise a pattern is kept for every input shape
+    options.inter_op_num_threads = 1
+    options.intra_op_num_threads = threads or 0  # 0: one per physical core
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    # The fused kernel takes six times as long as a separate addition and norm (onnxruntime 1.31, CPU).
+    options.add_session_config_entry("optimization.disable_specified_optimizers", "SkipLayerNormFusion")
+    return options
+
+
+def graph_file(name, precision):
+    """The file name of graph `name` in a precision, such as "model.onnx" and "model.int8.onnx"."""
+    return f"{name.removesuffix('.onnx')}.int8.onnx" if precision == "int8" else name
+
+
+def turns(threads=None):
+    """The number of graph runs that may be active at once.
+
+    There are as many as the cores allow, and at least two, so that a short text need not wait for a long one.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(2, cores // (threads or cores))
+
+
+class Graphs:
+    """Opens the graphs of an artefact at their first use and keeps them open.
+
+    Any number of threads may use it; `turns` bounds how many runs are active at once. The memory arena of ONNX Runtime
+    keeps the memory that its simultaneous runs needed at most. Without this bound, or if the memory were returned after
+    each run (which fragments the heap), the process would grow for hours. `benchmarks/runtime_memory.py` measures this.
+
+    Args:
+        artefact: `serving.runtime.artefact.Artefact`.
+        precision: "float32" or "int8", the default of `open`.
+        threads: the number of threads of one operator, or None.
+
+    Raises:
+        ValueError: the precision is unknown, or there is less than one thread.
+        TypeError: threads is not an integer.
+    """
+
+    def __init__(self, artefact, precision="float32", threads=None):
+        if precision not in PRECISIONS:
+            raise ValueError(f"Unknown precision: expected one of {PRECISIONS}, received {precision!r}.")
+        if threads is not None and type(threads) is not int:
+            raise TypeError(f"threads must be a positive integer or None; received {threads!r}.")
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads must be a positive integer or None; received {threads}.")
+        self.artefact, self.precision, self.threads = artefact, precision, threads
+        self._sessions, self._opening = {}, threading.Lock()
+        self.turns = threading.BoundedSemaphore(turns(threads))  # held while a session runs
+
+    def open(self, name, precision=None):
+        """The session of graph `name`, such as "model.onnx"; its int8 form is "model.int8.onnx".
+
+        Raises:
+            ValueError: the artefact has no such graph.
+            DamagedError: the file was changed since the export, or cannot be read.
+            UnsupportedError: the installed ONNX Runtime is older than the graph needs.
+        """
+        name = graph_file(name, precision or self.precision)
+        with self._opening:
+            if name not in self._sessions:
+                self._sessions[name] = self._load(name)
+            return self._sessions[name]
+
+    def _load(self, name):
+        content, path = self.artefact.read(name), self.artefact.directory / name
+        check_version(path, self.artefact.manifest["onnx"].get(name, {}).get("onnxruntime", OLDEST))
+        try:
+            if names_files(content):
+                raise ValueError("it keeps tensors in other files, which no graph of an artefact does")
+            options = session_options(self.threads)
+            session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the only common base class of ONNX Runtime's errors
+            raise damaged(path, error) from error
+        session._model_bytes = None  # a second copy of the graph, kept only for a restart with other providers
+        return session
+
+
+def check_version(path, oldest, installed=onnxruntime.__version__):
+    """Check that ONNX Runtime is at least as new as the oldest version that runs the graph correctly.
+
+    Raises:
+        UnsupportedError: it is older.
+    """
+    if _numbers(installed) < _numbers(oldest):
+        raise UnsupportedError(
+            f"{path} needs ONNX Runtime {oldest} or newer, and {installed} is installed: older ones refuse the graph "
+            f"or answer wrongly. Install a newer one: pip install 'onnxruntime>={oldest}'."
+        )
+
+
+def _numbers(version):
+    """The first three numbers of a version, for comparisons: (1, 24, 0) for "1.24"."""
+    return tuple(int(number) for number in [*re.findall(r"\d+", version), 0, 0, 0][:3])

@@ -1,0 +1,98 @@
+"""`seqzoo compare`: tests whether one run is better than another on the same test set, and shows where they differ."""
+
+import json
+from pathlib import Path
+
+from .attention_map import SUFFIXES, check
+from .plot import distinct
+
+SHOWN = 5  # examples that differ most, in the table
+WIDTH = 100  # characters of a text in the table
+CLEAR = 0.05  # p-values below it are not put down to chance
+
+
+def add_arguments(parser):
+    parser.add_argument("runs", metavar="RUN", nargs="+", help="two run directories that `seqzoo evaluate` has scored")
+    parser.add_argument("--split", help="which part of the data (default: test, or the only one that both answered)")
+    parser.add_argument(
+        "--out", metavar="FIGURE", help=f"draw where they differ, by length or label: one of {', '.join(SUFFIXES)}"
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+
+
+def main(args):
+    """Compare the answers that the evaluations of both runs have kept; nothing is computed anew."""
+    if len(args.runs) != 2:
+        raise ValueError(
+            f"Expected two runs; received {len(args.runs)}. Compare the two between which you choose: among many "
+            "comparisons some come out below 0.05 by chance."
+        )
+    if args.out:
+        check(Path(args.out))
+    from zoo.recipes.comparison import compare
+
+    found = {"runs": args.runs, **compare(*args.runs, args.split)}
+    if args.out:
+        _draw(found, Path(args.out))
+    print(json.dumps(found, ensure_ascii=False) if args.json else _table(found))
+    return 0
+
+
+def _draw(found, out):
+    from zoo.scores import plots
+
+    names = distinct(found["runs"])
+    title = f"{names[1]} against {names[0]}, {found['split']}, by {found['grouped_by']}"
+    figure = plots.draw_differences(found["by_group"], found["leading"], names, title)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(out)
+
+
+def _table(found):
+    from zoo.scores.plots import score_name, written
+
+    first, second = distinct(found["runs"])
+    lines = [f"a: {first}", f"b: {second}", f"{found['split']}, {found['count']:,} examples, the same for both", ""]
+    rows = [("", "a", "b", "b - a", "95 % interval", "p", "")]
+    for name, each in found["scores"].items():
+        low, high = (_signed(name, bound, written) for bound in each["difference_interval"])
+        values = (written(name, each["a"]), written(name, each["b"]), _signed(name, each["difference"], written))
+        rows.append((score_name(name), *values, f"{low} to {high}", f"{each['p_value']:.3f}", _verdict(each)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for what, *values, verdict in rows:
+        cells = (f"{value:>{width}}" for value, width in zip(values, widths[1:], strict=False))
+        lines.append("  ".join([f"{what:<{widths[0]}}", *cells, verdict]).rstrip())
+    lines += ["", *_examples(found, score_name(found["leading"]))]
+    return "\n".join(lines)
+
+
+def _verdict(each):
+    if not each["better"]:
+        return "equal"
+    return f"{each['better']} is better" if each["p_value"] < CLEAR else "may be chance"
+
+
+def _signed(name, value, written):
+    return f"{'-' if value < 0 else '+'}{written(name, abs(value))}"
+
+
+def _examples(found, score):
+    """The examples that differ most: the input, both answers and the right one."""
+    from zoo.scores.plots import ERRORS
+
+    differ = found["differ"][:SHOWN]
+    if not differ:
+        return [f"No example counts differently in {score}."]
+    gains = found["leading"] not in ERRORS
+    lines = [f"The examples that give most to the difference in {score}:"]
+    for row in differ:
+        better = "b" if (row["influence"] > 0) is gains else "a"
+        lines.append(f"  {row['example'] + 1:,}, where {better} is better: {_line(row['input'])}")
+        lines += [f"      {side:<9}  {_line(row[side])}" for side in ("reference", "a", "b")]
+    return lines
+
+
+def _line(value):
+    text = "\t".join(value) if isinstance(value, list) else f"{value:.4g}" if isinstance(value, float) else str(value)
+    text = " ".join(text.split(" ")).replace("\n", "\\n").replace("\t", "  |  ")
+    return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."

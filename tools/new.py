@@ -1,0 +1,55 @@
+"""`seqzoo new`: a recipe for files of one's own, written after looking at them; or an old recipe in today's form."""
+
+import sys
+from pathlib import Path
+
+TASKS = ("translate", "transduce", "classify", "compare", "tag", "continue")
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "task", metavar="TASK", help=f"one of {', '.join(TASKS)}; or rewrite, for a recipe without tables"
+    )
+    parser.add_argument(
+        "files", metavar="FILE", nargs="+", help="examples; a name with valid, dev or test says the split"
+    )
+    parser.add_argument("--out", metavar="FILE.toml", required=True, help="the recipe to write")
+    parser.add_argument("--force", action="store_true", help="write over a file that is there")
+
+
+def main(args):
+    """Write the recipe and print what to do with it."""
+    out = Path(args.out)
+    if out.suffix != ".toml":
+        raise ValueError(f"--out is the name of a recipe, a file that ends in .toml; received {args.out!r}.")
+    if out.exists() and not args.force:
+        raise ValueError(f"{out} exists. Choose another --out, or write over it with --force.")
+    text, notes = _rewritten(args) if args.task == "rewrite" else _proposed(args, out.stem)
+    beside = out.with_name(f".partial-{out.name}")
+    beside.parent.mkdir(parents=True, exist_ok=True)
+    beside.write_text(text, encoding="utf-8")
+    beside.replace(out)
+    for note in notes:
+        print(note, file=sys.stderr)
+    print(f"{out}: train it with `seqzoo train {out} --out runs/{out.stem}`")
+    return 0
+
+
+def _proposed(args, name):
+    from zoo.recipes.proposal import commented, propose
+
+    settings, notes = propose(args.task, args.files, name)
+    return commented(settings, notes), notes
+
+
+def _rewritten(args):
+    from zoo.recipes.files import read
+    from zoo.recipes.flat import rewritten
+
+    if len(args.files) != 1:
+        raise ValueError(f"rewrite takes one recipe; received {len(args.files)} files.")
+    path = Path(args.files[0])
+    if not path.is_file():
+        raise ValueError(f"there is no recipe {path}.")
+    read(path)  # says what is no TOML, and where
+    return rewritten(path.read_text(encoding="utf-8")), []
