@@ -15,9 +15,13 @@ sys.path.insert(0, str(ROOT))
 
 from zoo.recipes import make  # noqa: E402
 from zoo.recipes.files import settled  # noqa: E402
-from zoo.recipes.layers import BLOCKS, LAYERED, SLOTS  # noqa: E402
+from zoo.settings.slots import BLOCK  # noqa: E402
+from zoo.settings.table import names  # noqa: E402
+from zoo.tasks import TASKS  # noqa: E402
 
-DATA = {"transformer": "reversal", "language_model": "text", "classifier": "trec", "tagger": "tagged"}
+DATA = {"translate": "reversal", "continue": "text", "classify": "trec", "tag": "tagged"}
+BLOCKS = ("post_norm", "pre_norm", "macaron")
+assert set(BLOCKS) == set(names(BLOCK))
 SIGNS = "abcdefgh"
 HEAD = """# What goes with what
 
@@ -36,10 +40,12 @@ In the tables, ● is built, and a letter is the reason for which a mix is refus
 
 
 def mixes():
-    """All `(model, depth, block, attention, feedforward)`."""
-    choices = [list(dict.fromkeys(name for model in LAYERED for name in SLOTS[slot][model])) for slot in SLOTS]
-    attention, feedforward, depth, _ = choices
-    return list(itertools.product(LAYERED, depth, BLOCKS, attention, feedforward))
+    """All `(task, depth, block, attention, feedforward)`."""
+    slots = [TASKS[task].models["transformer"].slots for task in DATA]
+    places = ("attention", "feedforward", "depth")
+    held = [list(dict.fromkeys(name for each in slots for name in names(each[slot]))) for slot in places]
+    attention, feedforward, depth = held
+    return list(itertools.product(DATA, depth, BLOCKS, attention, feedforward))
 
 
 def recipe_of(mix, **changes):
@@ -48,10 +54,11 @@ def recipe_of(mix, **changes):
     Raises:
         ValueError: it is refused.
     """
-    model, depth, block, attention, feedforward = mix
-    base = {"name": "mix", "system": "mix", "task": "mix", "description": "A mix.", "data": DATA[model], "model": model}
+    task, depth, block, attention, feedforward = mix
+    sizes = {"kind": "transformer"} | changes
+    base = {"name": "mix", "task": task, "data": {"corpus": DATA[task]}, "model": sizes}
     slots = {"depth": depth, "block": block, "attention": attention, "feedforward": feedforward}
-    return make(settled([base | changes, slots]))
+    return make(settled([base, slots]))
 
 
 def reason(mix):
@@ -66,9 +73,9 @@ def reason(mix):
         return (
             '`depth = "star"` has blocks of its own: another attention, feed-forward layer or block has no place in it'
         )
-    wrong = re.match(r"(\w+) of a (\w+) must be .* received '(\w+)'\.(?: The reason: (.*)\.)?$", found)
+    wrong = re.match(r"(\w+) must be .* received '(\w+)'\.(?: The reason: (.*)\.)?$", found)
     if wrong:
-        return f'{wrong[4]} (`{wrong[1]} = "{wrong[3]}"`)'
+        return f'{wrong[3]} (`{wrong[1]} = "{wrong[2]}"`)'
     return re.sub(r"; received .*", "", found)
 
 
@@ -81,7 +88,7 @@ def page():
     parts = [HEAD.format(total=len(verdicts), built=built, refused=len(verdicts) - built)]
     parts += [f"- **{signs[why]}**: {why}.\n" for why in reasons]
     columns = list(dict.fromkeys(mix[3:] for mix in verdicts))
-    for model in LAYERED:
+    for model in DATA:
         parts.append(f"\n## {model}\n\n| depth, block | {' | '.join('<br>'.join(each) for each in columns)} |\n")
         parts.append(f"|---|{'---|' * len(columns)}\n")
         for row in dict.fromkeys(mix[1:3] for mix in verdicts):
