@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq -c constrain
 MAKEFLAGS += --no-print-directory
 # Commands say what they do themselves, so that the last line of `make demo` is the demo's own.
 .SILENT:
-.PHONY: demo test test-slow test-arithmetic lint format clean
+.PHONY: demo test test-slow test-release test-arithmetic lint format clean
 
 ## Train on dates, export, verify and run through ONNX Runtime; the last line is one JSON object.
 demo: $(STAMP)
@@ -20,12 +20,15 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
 
-## The rest: training to a bar, whole exports.
+## The rest: training to a bar, whole exports. Of large families of cases a part is run, and all at a release.
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -m slow $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -m "slow and not release" $(PYTEST_ARGS)
+
+test-release: $(STAMP)
+	$(BIN)/python -m pytest -m "release" $(PYTEST_ARGS)
 
 ## The quick tests of numbers once more, in another processor's arithmetic: other kernels, other orders of summation.
-NUMBERS := $(addprefix tests/,attention depth training/test_resume.py serving/test_parity.py test_contracts.py \
+NUMBERS := $(addprefix tests/,attention depth training/test_resume.py serving/export/test_parity.py test_contracts.py \
 	test_gradients.py pages/test_python.py)
 test-arithmetic: export TF_ENABLE_ONEDNN_OPTS = 0
 test-arithmetic: export XLA_FLAGS = --xla_cpu_max_isa=SSE4_2

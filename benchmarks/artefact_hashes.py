@@ -13,8 +13,8 @@ import time
 
 from timing import table, write
 
-from serving.artefact import Artefact
 from serving.runtime import Runtime
+from serving.runtime.artefact import Artefact
 
 
 def first_answer(directory, text, verify):

@@ -23,9 +23,9 @@ import numpy as np
 import tensorflow as tf
 from timing import compared, measure, table, write
 
-from serving.onnx.convert import convert, load
-from serving.onnx.quantize import quantize
-from serving.signatures import find, generation
+from serving.export.onnx.convert import convert, load
+from serving.export.onnx.quantize import quantize
+from serving.export.signatures import find, generation
 from zoo.decoding.loop import EOS
 from zoo.models import Seq2Seq
 

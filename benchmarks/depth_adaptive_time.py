@@ -21,13 +21,13 @@ import numpy as np
 import onnxruntime
 from timing import table, write
 
-from serving.onnx.convert import convert
-from serving.signatures import FOUND
+from serving.export.onnx.convert import convert
+from serving.export.signatures import FOUND
+from zoo.core.signatures import Signature, TensorSpec
 from zoo.decoding import greedy
 from zoo.depth import SequenceExit, make_depth_adaptive_stack, make_stack
 from zoo.depth.flops import decoder_flops
 from zoo.models import DepthAdaptiveTransformer, Transformer
-from zoo.specs import Signature, TensorSpec
 
 LAYERS, SIZES, WORDS, MOST, SOURCE = 6, {"units": 256, "num_heads": 4, "hidden_units": 1024}, 10_000, 30, 12
 INPUTS = (

@@ -68,7 +68,7 @@ def train(model, loss, updates, rate, seed):
     return model
 
 
-def judge(model):
+def measured(model):
     """Accuracy and average exits."""
     batch, hops = examples(np.random.default_rng(99), 512)
     labels = batch.pop("labels")
@@ -95,14 +95,14 @@ def main():
     model = DepthAdaptiveTransformer(words, words, make_stack(1, **SIZES), decoder, dropout=0.0)
     model.build()
     train(model, DepthAdaptiveLoss(), updates, 2e-3, 1)
-    rows = [{"rule": f"all at {n}", **judge(model.with_exit(FixedExit(LAYERS, n)))} for n in range(1, LAYERS + 1)]
+    rows = [{"rule": f"all at {n}", **measured(model.with_exit(FixedExit(LAYERS, n)))} for n in range(1, LAYERS + 1)]
     print(table(rows), flush=True)
     sweeps = [(price, 0.0) for price in PRICES] + [(FIXED_PRICE, width) for width in WIDTHS[1:]]
     for price, width in sweeps:
         keras.utils.set_random_seed(2)
         loss = DepthAdaptiveLoss("likelihood", price, width, alpha=1.0)
         taught = train(model.with_exit(GeometricExit(LAYERS)), loss, more, 5e-4, 2)
-        rows.append({"rule": "Tok-LL geometric", "lambda": price, "sigma": width, **judge(taught)})
+        rows.append({"rule": "Tok-LL geometric", "lambda": price, "sigma": width, **measured(taught)})
         print(table(rows[-1:]).splitlines()[-1], flush=True)
     if not options.quick:
         write("depth_adaptive_toy", rows, updates=updates, exit_updates=more, seconds=round(time.time() - start))

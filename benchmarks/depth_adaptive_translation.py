@@ -40,10 +40,10 @@ from zoo.depth import (
     make_stack,
 )
 from zoo.depth.flops import decoder_flops
-from zoo.depth.thresholds import judged, tune
+from zoo.depth.thresholds import scored, tune
 from zoo.models import DepthAdaptiveTransformer
-from zoo.recipes.evaluation import Compiled
-from zoo.recipes.translation import Searcher
+from zoo.tasks.parts.compiled import Compiled
+from zoo.tasks.parts.search import Searcher
 from zoo.text import Tokenizer
 from zoo.training import DepthAdaptiveLoss, TrainingPlan, fit, make_steps, schedule
 
@@ -200,17 +200,17 @@ def report(options, name):
 
 def tuned(model, tokenizer, texts, segments):
     """Thresholds by the tokens of the validation split, each given the right ones before it."""
-    look = Compiled(model, lambda inputs: judge(model.judge_depths(inputs), inputs["labels"]))
+    look = Compiled(model, lambda inputs: sureness_and_right(model.depth_logits(inputs), inputs["labels"]))
     sureness, right = [], []
     for batch in batches(tokenizer, texts, shuffle=False, num_buckets=1, batch_size=64):
         weights = batch.pop("weights") > 0
         for found, part in zip((sureness, right), look.predict_on_batch(batch), strict=True):
             found.append(np.moveaxis(np.asarray(part), 1, 2)[weights])
     sureness, right = np.concatenate(sureness)[:4000], np.concatenate(right)[:4000]
-    return tune(partial(judged, sureness, right), LAYERS, segments=segments)
+    return tune(partial(scored, sureness, right), LAYERS, segments=segments)
 
 
-def judge(logits, labels):
+def sureness_and_right(logits, labels):
     """`(batch, N, time)`: the probability of the best token, and whether it is the label."""
     surest = ops.max(logits, axis=-1)
     picked = ops.take_along_axis(logits, ops.cast(labels, "int32")[:, None, :, None], axis=-1)[..., 0]
@@ -221,8 +221,8 @@ def clock(options):
     """Milliseconds of processor time a sentence: nobody leaves, and the rules."""
     import onnxruntime
 
-    from serving.onnx.convert import convert
-    from serving.signatures import find, generation
+    from serving.export.onnx.convert import convert
+    from serving.export.signatures import find, generation
 
     texts, tokenizer = read(options)
     sources = [ids + [EOS] for ids in tokenizer.encode(texts["test"][0])][:TIMED]

@@ -26,10 +26,10 @@ import tensorflow as tf
 from keras import layers, ops
 from timing import compared, seconds, table, write
 
-from serving.onnx.convert import convert, load
-from serving.onnx.graphs import walk
-from serving.onnx.quantize import quantize
-from zoo.specs import Signature, TensorSpec
+from serving.export.onnx.convert import convert, load
+from serving.export.onnx.graphs import walk
+from serving.export.onnx.quantize import quantize
+from zoo.core.signatures import Signature, TensorSpec
 
 KINDS = {"GRU": layers.GRU, "LSTM": layers.LSTM}
 CELLS = ("layer", "masked", "units", "batch", "time")

@@ -22,6 +22,7 @@ import numpy as np
 from keras import layers, ops
 from timing import compared, measure, table, write
 
+from zoo.core.protocols import Weight
 from zoo.feedforward import FeedForward, ProductKeyMemory
 from zoo.feedforward.product_key import memory_usage
 from zoo.training import RowAdam, SmoothedCrossEntropy, make_steps
@@ -63,7 +64,7 @@ def lookup_row(num_keys, positions, rounds, least):
 
 def all_keys(memory, x):
     """The same output by the score of each of the `num_keys^2` keys."""
-    from zoo.rows import mixed_rows
+    from zoo.gradients.rows import mixed_rows
 
     first, second = memory.half_scores(memory.queries(x))
     sums = first[..., :, None] + second[..., None, :]
@@ -94,7 +95,7 @@ def updater(optimizer, values, rows, units=128):
     """A call that updates a table `(values, units)` by the gradients of `rows` of its rows, its state in place."""
     random = np.random.default_rng(0)
     table = keras.Variable(np.zeros((values, units), "float32"), name="values")
-    table.row_updates = True
+    table.traits = Weight(row_updates=True)
     optimizer.build([table])
     indices = random.integers(0, values, (rows, 1)).astype("int32")
     factors = indices, np.ones((rows, 1), "float32"), random.normal(size=(rows, units)).astype("float32")

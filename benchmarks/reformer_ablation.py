@@ -11,6 +11,7 @@ validation split's first `--characters`.
 import argparse
 import dataclasses
 
+from msgspec import structs
 from timing import table, write
 
 
@@ -22,35 +23,36 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
 
     from zoo import recipes
-    from zoo.recipes.models import make_model
+    from zoo.tasks.parts.building import built
 
-    recipe, model, tokenizer, _ = recipes.open_run(options.run)
-    trained = [variable.numpy() for variable in model.trainable_variables]
+    run = recipes.open_run(options.run)
+    recipe = run.recipe
+    trained = [variable.numpy() for variable in run.model.trainable_variables]
 
     def nats(rounds, silent=()):
         """Of the model with other hashes, and without the attention of the layers `silent`."""
-        changed = {"rounds": rounds} if rounds else {"rounds": 1, "chunk_length": recipe.context}
-        other = make_model(dataclasses.replace(recipe, attention=recipe.attention | changed), tokenizer.vocab_size)
+        changed = {"rounds": rounds} if rounds else {"rounds": 1, "chunk_length": recipe.model.context}
+        changed = structs.replace(recipe, attention=structs.replace(recipe.attention, **changed))
+        other = built(recipe.job, changed, run.tokenizers[0].vocab_size)
         for variable, value in zip(other.trainable_variables, trained, strict=True):
             variable.assign(value)
         for index in silent:
             kernel = other.decoder.blocks[index].attention.output_projection.kernel
             kernel.assign(0 * kernel)
-        scores, _ = recipes.evaluate(
-            (recipe, other, tokenizer, None), [], "valid", options.data, limit=options.characters
-        )
+        changed = dataclasses.replace(run, model=other)
+        scores, _ = recipes.evaluate(changed, "valid", options.data, limit=options.characters)
         return round(scores["nats_per_character"], 3)
 
-    layers = range(recipe.num_layers)
+    layers = range(recipe.model.num_layers)
     rows = [{"attention": f"{rounds} rounds", "nats per character": nats(rounds)} for rounds in (1, 2, 4, 8)]
     rows.append({"attention": "full, over shared queries and keys", "nats per character": nats(None)})
     rows += [
-        {"attention": f"silent in layer {index + 1}", "nats per character": nats(recipe.attention["rounds"], [index])}
+        {"attention": f"silent in layer {index + 1}", "nats per character": nats(recipe.attention.rounds, [index])}
         for index in layers
     ]
-    rows.append({"attention": "silent in all layers", "nats per character": nats(recipe.attention["rounds"], layers)})
+    rows.append({"attention": "silent in all layers", "nats per character": nats(recipe.attention.rounds, layers)})
     print(table(rows))
-    write("reformer_ablation", rows, recipe=recipe.name, steps=recipe.steps, characters=options.characters)
+    write("reformer_ablation", rows, recipe=recipe.name, steps=recipe.training.steps, characters=options.characters)
 
 
 if __name__ == "__main__":

@@ -11,12 +11,12 @@ seeds that learnt at all.
 """
 
 import argparse
-import dataclasses
 import json
 import statistics
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 from timing import RESULTS, table, write
 
 ROUNDS, SEEDS, NAME = (1, 2, 4), (1, 2, 3), "duplication-reformer"
@@ -28,8 +28,8 @@ def hashing(recipe, rounds):
     """The settings of `rounds` rounds; "full" is one chunk that holds everything."""
     changed = {"rounds": rounds}
     if rounds == "full":
-        changed = {"rounds": 1, "chunk_length": 2 * recipe.longest + 2, "resample": False}
-    return dataclasses.replace(recipe, attention=recipe.attention | changed)
+        changed = {"rounds": 1, "chunk_length": 2 * recipe.data.longest + 2, "resample": False}
+    return structs.replace(recipe, attention=structs.replace(recipe.attention, **changed))
 
 
 def train(rounds, seed, runs, overrides):
@@ -37,36 +37,35 @@ def train(rounds, seed, runs, overrides):
     from zoo import recipes
 
     directory = runs / f"{NAME}-{rounds}-{seed}"
-    recipe = hashing(recipes.load(NAME, [*overrides, f"seed={seed}", "depth.memory=plain"]), rounds)
+    recipe = hashing(recipes.load(NAME, [*overrides, f"training.seed={seed}", "depth.activations=plain"]), rounds)
     if not (directory / "training.json").is_file():
         recipes.train(recipe, directory, resume=directory.is_dir())
     return directory
 
 
-class Judge:
+class Scorer:
     """The share of right symbols, in per cent, of any of the trained models with that many rounds of hashing."""
 
     def __init__(self, recipe, rounds, vocab_size):
-        from zoo.recipes.evaluation import Compiled
-        from zoo.recipes.models import make_model
+        from zoo.tasks.parts.building import built
+        from zoo.tasks.parts.compiled import Compiled
         from zoo.training.metrics import token_sums
         from zoo.training.steps import model_inputs
 
-        self.model = model = make_model(hashing(recipe, rounds), vocab_size)
+        self.model = model = built(recipe.job, hashing(recipe, rounds), vocab_size)
         self.sums = Compiled(
             model, lambda batch: token_sums(batch["labels"], model(model_inputs(batch)), batch["weights"])
         )
 
     def __call__(self, run, sentences=512, draws=5):
         """The mean over draws of the rotations."""
-        from zoo.recipes import corpora
-        from zoo.recipes.data import make_batches
+        from zoo.recipes import read
 
-        recipe, model, tokenizer, _ = run
-        for variable, value in zip(self.model.trainable_variables, model.trainable_variables, strict=True):
+        recipe = run.recipe
+        for variable, value in zip(self.model.trainable_variables, run.model.trainable_variables, strict=True):
             variable.assign(np.array(value))  # a copy: a compiled step gives its buffers away
-        texts = [side[:sentences] for side in corpora.read(recipe, "test")]
-        batches = list(make_batches(recipe, (tokenizer,), (), texts))
+        texts = [side[:sentences] for side in read(recipe, "test")]
+        batches = list(recipe.job.batches(recipe, run.tokenizers, (), texts))
         rotations, total = self.model.decoder.blocks[0].attention.rotations, 0
         for draw in range(draws):
             for rotation in rotations:
@@ -80,12 +79,12 @@ def measure(runs):
     from zoo import recipes
 
     opened = {trained: [recipes.open_run(directory) for directory in own] for trained, own in runs.items()}
-    recipe, _, tokenizer, _ = opened[ROUNDS[0]][0]
+    first = opened[ROUNDS[0]][0]
     rows = []
     for evaluated in (*ROUNDS, 8, "full"):
-        judge = Judge(recipe, evaluated, tokenizer.vocab_size)
+        scorer = Scorer(first.recipe, evaluated, first.tokenizers[0].vocab_size)
         for trained, own in opened.items():
-            scores = [round(float(judge(run)), 2) for run in own]
+            scores = [round(float(scorer(run)), 2) for run in own]
             rows.append({"trained": trained, "evaluated": evaluated, "seeds": scores})
     return sorted(rows, key=lambda row: list(runs).index(row["trained"]))
 

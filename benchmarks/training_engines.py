@@ -70,7 +70,7 @@ def keras_hub(size, dropout, weights):
     import keras
     import keras_hub.layers as hub
 
-    from zoo.masks import length_mask
+    from zoo.core.masks import length_mask
 
     class Model(keras.Model):
         def __init__(self):

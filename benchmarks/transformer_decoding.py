@@ -32,11 +32,11 @@ import onnxruntime
 import tensorflow as tf
 from timing import measure, table, write
 
-from serving.onnx.convert import convert
-from serving.onnx.convert import write as write_onnx
-from serving.onnx.quantize import quantize
-from serving.sessions import session_options
-from serving.signatures import find, generation
+from serving.export.onnx.convert import convert
+from serving.export.onnx.convert import write as write_onnx
+from serving.export.onnx.quantize import quantize
+from serving.export.signatures import find, generation
+from serving.runtime.sessions import session_options
 from zoo.decoding.loop import EOS
 from zoo.depth import make_stack
 from zoo.models import Transformer

@@ -24,29 +24,28 @@ from keras import ops
 from timing import RESULTS, table, write
 
 from zoo import recipes
+from zoo.core.masks import length_mask
 from zoo.data import read_lines
 from zoo.data.babi import find
-from zoo.masks import length_mask
-from zoo.recipes.data import make_batches
-from zoo.recipes.evaluation import Compiled
+from zoo.tasks.parts.compiled import Compiled
 
 FIGURE = Path(__file__).parents[1] / "docs/zoo/figures/babi.png"
 DRAWN = (1, 2)
 
 
 def trained(task, options):
-    """`(run, labels, training.json)` of a task, trained if it was not yet."""
+    """`(run, training.json)` of a task, trained if it was not yet."""
     directory, name = Path(options.runs) / f"babi-{task}", f"babi-{2 if task == 2 else 1}-universal-act"
     if not (directory / "training.json").is_file():
-        settings = [f"babi_task={task}", *options.set]
+        settings = [f"data.number={task}", *options.set]
         recipes.train(recipes.load(name, settings), directory, options.data, resume=True)
     summary = json.loads((directory / "training.json").read_text(encoding="utf-8"))
-    return recipes.open_run(directory), recipes.open_labels(directory), summary
+    return recipes.open_run(directory), summary
 
 
-def ponder(run, labels, texts, answers):
+def ponder(run, texts, answers):
     """The steps that each sentence of each text took, in the order of the text: a list of arrays."""
-    recipe, model, tokenizer, _ = run
+    model = run.model
 
     def steps(batch):
         mask = length_mask(batch["lengths"], ops.shape(batch["token_ids"])[1])
@@ -54,11 +53,12 @@ def ponder(run, labels, texts, answers):
         _, thought = model.encoder.ponder(model.positions(x, mask=mask), mask)
         return ops.where(mask, thought["updates"], -1.0)
 
-    judge = Compiled(model, steps)
-    batches = make_batches(recipe, (tokenizer,), tuple(labels), (texts, [labels[0]] * len(answers)))
+    counted = Compiled(model, steps)
+    examples = texts, [run.labels[0]] * len(answers)
+    batches = run.recipe.job.batches(run.recipe, run.tokenizers, run.labels, examples)
     found = [None] * len(texts)
     for number, batch in enumerate(batches):
-        taken = np.asarray(judge.predict_on_batch(batch))
+        taken = np.asarray(counted.predict_on_batch(batch))
         for row, each in zip(batches.examples(number), taken, strict=False):
             found[row] = each[each >= 0][::-1]  # the embedding has the last sentence first
     return found
@@ -79,13 +79,13 @@ def main():
     parser.add_argument("--quick", action="store_true")
     options = parser.parse_args()
     if options.quick:
-        options.tasks, options.set = [1], ["steps=20", "validate_every=20", "log_every=20"]
+        options.tasks, options.set = [1], ["training.steps=20", "training.warmup=0", "training.validate_every=20"]
     rows, drawn = [], {}
     for task in options.tasks:
-        run, labels, summary = trained(task, options)
-        texts, answers = recipes.corpora.read(run[0], "test", options.data)
-        scores, outputs = recipes.evaluate(run, labels, "test", options.data)
-        taken = ponder(run, labels, texts, answers)
+        run, summary = trained(task, options)
+        texts, answers = recipes.read(run.recipe, "test", options.data)
+        scores, outputs = recipes.evaluate(run, "test", options.data)
+        taken = ponder(run, texts, answers)
         each = np.concatenate(taken)
         rows.append(
             {

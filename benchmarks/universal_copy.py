@@ -25,7 +25,7 @@ from zoo.decoding.loop import BOS, EOS
 from zoo.depth import Halting, make_stack, make_universal_stack
 from zoo.embeddings import SinusoidalPositions
 from zoo.models import Seq2Seq, Transformer
-from zoo.recipes.translation import Searcher
+from zoo.tasks.parts.search import Searcher
 from zoo.training import SmoothedCrossEntropy, make_steps
 
 SYMBOLS, FIRST, LONGEST, TESTS, OFFSET, BATCH = 10, 4, 10, (10, 20, 40), 40, 64
