@@ -12,6 +12,7 @@ from zoo.depth import (
 )
 from zoo.embeddings import LearnedPositions, TokenEmbedding
 from zoo.feedforward import FeedForward
+from zoo.models import Seq2Seq
 from zoo.recurrent import RecurrentEncoder
 
 
@@ -50,6 +51,12 @@ TRANSFORMER = {
     "dropout": 0.3,
     "seed": 3,
 }
+
+
+def members():
+    return [Seq2Seq(7, 8, 3, cell) for cell in ("gru", "lstm")]
+
+
 DECAY = {"peak": 0.5, "warmup": 3, "steps": 7, "floor": 0.25}
 SPAN = {"units": 4, "num_heads": 2, "max_span": 9, "ramp": 3, "penalty": 0.5, "window": 5}
 # Of each class every argument, none at its default; a function makes a layer anew. Two rows where not all fit together.
@@ -85,6 +92,8 @@ SAMPLES = {
     ],
     "DotProductAttention": [{"units": 3, "scale": 0.5}],
     "Dropout": [{"rate": 0.3, "noise_shape": (2, 1), "seed": 3}],
+    "Ensemble": [{"members": members}],
+    "FactorAdam": [{"learning_rate": 0.5}],
     "FeedForward": [{"units": 4, "hidden_units": 3, "activation": "gelu", "dropout": 0.3, "seed": 3}],
     "FixedExit": [{"num_layers": 3, "depth": 2}],
     "Fraction": [{}],
@@ -122,6 +131,7 @@ SAMPLES = {
     "RecurrentEncoder": [
         {"units": 3, "cell": "lstm", "num_layers": 2, "bidirectional": False, "dropout": 0.3, "seed": 3}
     ],
+    "RecurrentReader": [{"encoder": lambda: RecurrentEncoder(3)}],
     "ReversibleStack": [{"blocks": pre_norms, "activations": "checkpoint"}],
     "RowAdam": [{"learning_rate": 0.5, "row_learning_rate": 0.25}],
     "SelfAttentiveEncoder": [

@@ -8,18 +8,22 @@ import pytest
 
 from tests.house_rules import (
     EXPORTED,
+    MAY_ASK,
     MAY_IMPORT_TENSORFLOW,
     MAY_IMPORT_TENSORFLOW_TEXT,
+    MAY_NAME_SERVING,
     ONNX,
     ROOMS,
     ROOT,
     SOURCES,
     WITHOUT_FRAMEWORK,
+    flags_asked,
     head,
     import_circles,
     imported_files,
     imports,
     lost_in_export,
+    names_serving,
     read,
     wrong_direction,
 )
@@ -34,6 +38,11 @@ def listed(folder):
 
 def test_imports_run_one_way():
     assert not {path: found for path in SOURCES if (found := wrong_direction(path, read(path)))}
+
+
+def test_zoo_names_serving_in_one_place():
+    named = [path for path in SOURCES if path.startswith("zoo/") and names_serving(read(path))]
+    assert named == list(MAY_NAME_SERVING)
 
 
 def test_no_files_import_each_other_in_a_circle():
@@ -99,6 +108,8 @@ def test_rooms_are_those_that_are_there():
     [
         ("zoo", {"keras", "tensorflow", "jax", "tensorflow_text", *ONNX}),
         ("zoo.models", {"tensorflow_text", *ONNX}),
+        ("zoo.scores", FRAMEWORKS - {"zoo"} | {"matplotlib", "sacrebleu"}),
+        ("zoo.data.formats", {"datasets", "keras", "tensorflow", "jax", "tensorflow_text", *ONNX}),
         ("zoo.recipes", {"keras", "tensorflow", "jax", "tensorflow_text", *ONNX}),
         ("serving.runtime", FRAMEWORKS),
         ("tools.cli", FRAMEWORKS),
@@ -120,7 +131,11 @@ def test_importing_leaves_out(module, absent):
         ("zoo/attention/a.py", "from zoo import models"),
         ("zoo/attention/a.py", "from ..models import Seq2Seq"),
         ("zoo/decoding/a.py", "import zoo.models"),
-        ("zoo/specs.py", "from zoo.recurrent import RecurrentEncoder"),
+        ("zoo/core/a.py", "from zoo.recurrent import RecurrentEncoder"),
+        ("zoo/core/a.py", "from zoo.gradients import rows"),
+        ("zoo/gradients/a.py", "from zoo.depth import Stack"),
+        ("serving/runtime/a.py", "def f():\n    import zoo.text"),
+        ("serving/runtime/a.py", "from serving.export.settings import Settings"),
         ("zoo/models/a.py", "def f():\n    import serving.runtime"),
         ("serving/a.py", "from tools.run import main"),
         ("tools/a.py", "from tests.contracts import battery"),
@@ -163,6 +178,19 @@ def test_lost_operations_are_noticed(line):
 )
 def test_sound_operations_pass(line):
     assert not lost_in_export(ast.parse(line))
+
+
+def test_what_a_layer_can_do_is_asked_of_its_protocol():
+    other = ("zoo/recipes/", "zoo/data/formats/")  # ask settings by their names, and things of other libraries
+    paths = [path for path in SOURCES if not path.startswith(other)]
+    assert not {path: found for path in paths if (found := flags_asked(read(path), path))}, "zoo.core.protocols"
+    asked = {path: {name for _, name in flags_asked(read(path))} for path in MAY_ASK}
+    assert asked == MAY_ASK, "exceptions that are no longer needed"
+
+
+@pytest.mark.parametrize("line", ["getattr(a, 'b', 0)", "getattr(a, 'b')", "getattr(a, b, None)", "hasattr(a, b)"])
+def test_flags_that_are_asked_are_noticed(line):
+    assert flags_asked(ast.parse(line)) and not flags_asked(ast.parse("getattr(a, b)"))
 
 
 def test_arguments_are_counted():

@@ -30,7 +30,11 @@ INPUTS = {"seq2seq": PAIR, "own-encoder": PAIR, "depth-adaptive": PAIR, "spans":
 def test_loads_and_answers_as_before(name):
     model = keras.models.load_model(FOLDER / f"{name}.keras", safe_mode=True)
     assert type(model).__module__.startswith(zoo.__name__)
-    np.testing.assert_allclose(model(INPUTS[name]), np.load(FOLDER / "answers.npz")[name], atol=1e-6)
+    found, expected = np.asarray(model(INPUTS[name])), np.load(FOLDER / "answers.npz")[name]
+    if name == "spelled":  # a label for each token: what stands behind the end of a text may change
+        real = np.arange(3) < TEXT["lengths"][:, None]
+        found, expected = found[real], expected[real]
+    np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_every_file_is_read():

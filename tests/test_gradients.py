@@ -3,8 +3,8 @@
 import keras
 import pytest
 
-from tests import contracts
 from zoo.attention import MultiHeadAttention
+from zoo.check import laws
 
 
 class Shifted(keras.layers.Layer):
@@ -24,9 +24,7 @@ class Unused(Shifted):
 
 
 def built(layer, name="x"):
-    return contracts.build(
-        contracts.Case("one", layer, lambda rows, time, _: {name: contracts.sequences(rows, time, 6)})
-    )
+    return laws.build(laws.Case("one", layer, lambda rows, time, _: {name: laws.sequences(rows, time, 6)}))
 
 
 def attention():
@@ -36,11 +34,11 @@ def attention():
 @pytest.mark.parametrize(("layer", "said"), [(Shifted, "noise|is zero"), (Unused, "b is zero")])
 def test_a_weight_that_is_not_trained_is_noticed(layer, said):
     with pytest.raises(AssertionError, match=said):
-        contracts.check_gradients(built(layer))
+        laws.check_gradients(built(layer))
 
 
 def test_a_key_bias_has_no_gradient():
-    contracts.check_gradients(attention())
+    laws.check_gradients(attention())
 
 
 def test_a_key_bias_that_is_seen_is_noticed(monkeypatch):
@@ -50,4 +48,4 @@ def test_a_key_bias_that_is_seen_is_noticed(monkeypatch):
         MultiHeadAttention, "mix_all", lambda self, q, k, v, *masks: mix_all(self, q, keras.ops.relu(k), v, *masks)
     )
     with pytest.raises(AssertionError, match="key/bias is not zero"):
-        contracts.check_gradients(attention())
+        laws.check_gradients(attention())

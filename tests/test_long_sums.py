@@ -7,11 +7,11 @@ from keras import ops
 
 from zoo.attention import AdditiveAttention, DotProductAttention, MultiLinearAttention
 from zoo.attention.additive import additive_scores
+from zoo.core.masks import masked_mean
 from zoo.depth import MultinomialExit, SequenceExit, make_star_stack
 from zoo.embeddings import NoPositions, SentenceEmbedding, SpelledEmbedding
-from zoo.masks import masked_mean
+from zoo.gradients.rows import mixed_rows
 from zoo.models import Classifier
-from zoo.rows import mixed_rows
 from zoo.training import SmoothedCrossEntropy
 from zoo.training.metrics import token_sums
 

@@ -1,6 +1,5 @@
 """The attentions as cases of the contract battery."""
 
-from tests.contracts import Case, length_mask, sequences
 from zoo.attention import (
     AdaptiveSpanAttention,
     AdditiveAttention,
@@ -9,6 +8,7 @@ from zoo.attention import (
     MultiHeadAttention,
     MultiLinearAttention,
 )
+from zoo.check.laws import Case, length_mask, sequences
 
 
 def crossing(rows, time, noise):

@@ -6,11 +6,11 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from tests.contracts import length_mask, sequences
-from tests.steps import check_steps
 from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention
 from zoo.attention.banded import slant, soft_span, straighten
 from zoo.blocks import PreNorm
+from zoo.check.laws import length_mask, sequences
+from zoo.check.steps import check_steps
 from zoo.depth import Stack
 from zoo.feedforward import FeedForward
 from zoo.models import LanguageModel

@@ -6,8 +6,8 @@ from keras import ops
 
 from tests import oracles
 from tests.attention.cases import ATTENTIONS
-from tests.contracts import check_causal, length_mask, sequences
 from zoo.attention import AdditiveAttention, DotProductAttention
+from zoo.check.laws import check_causal, length_mask, sequences
 
 ROWS = ((1, 7), (2, 5), (3, 0))
 MASK = length_mask(ROWS, 7)

@@ -6,10 +6,10 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from tests.contracts import check_causal, length_mask, sequences
 from zoo.attention import LSHAttention
 from zoo.attention.hashing import hash_vectors, lsh_attention, unit
-from zoo.recall import recording, replaying
+from zoo.check.laws import check_causal, length_mask, sequences
+from zoo.gradients.recall import recording, replaying
 
 CHUNK = 4
 

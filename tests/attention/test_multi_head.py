@@ -6,10 +6,11 @@ import pytest
 import tensorflow as tf
 from keras import ops
 
-from tests import contracts, transformer_oracles
+from tests import transformer_oracles
 from tests.attention.cases import MULTI_HEAD
-from tests.contracts import check_causal, length_mask, sequences
 from zoo.attention import MultiHeadAttention
+from zoo.check import laws
+from zoo.check.laws import check_causal, length_mask, sequences
 
 ROWS = ((1, 7), (2, 3), (3, 0))
 QUERY, VALUE, MASK = sequences(((4, 5),) * 3, 5, 11), sequences(ROWS, 7, 13, noise=5), length_mask(ROWS, 7)
@@ -185,7 +186,7 @@ def test_parameters():
 @pytest.mark.slow
 @pytest.mark.parametrize("case", MULTI_HEAD, ids=lambda case: case.name)
 def test_large_scores_stay_finite(case):
-    built = contracts.build(case)
+    built = laws.build(case)
     random_weights(built.layer, scale=30.0)
     assert all(np.all(np.isfinite(leaf)) for leaf in built.run())
 

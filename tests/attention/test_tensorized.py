@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.contracts import check_causal, length_mask, sequences
-from tests.steps import check_steps
 from zoo.attention import MultiHeadAttention, MultiLinearAttention
 from zoo.attention.tensorized import multi_linear
 from zoo.blocks import PreNorm
+from zoo.check.laws import check_causal, length_mask, sequences
+from zoo.check.steps import check_steps
 from zoo.depth import Stack
 from zoo.embeddings import LearnedPositions
 from zoo.feedforward import FeedForward

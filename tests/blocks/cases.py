@@ -1,8 +1,8 @@
 """The blocks, in an encoder's form and in a decoder's, as cases of the contract battery."""
 
-from tests.contracts import Case, length_mask, sequences
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import Macaron, PostNorm, PreNorm
+from zoo.check.laws import Case, length_mask, sequences
 from zoo.feedforward import FeedForward
 
 BLOCKS = {"post_norm": PostNorm, "pre_norm": PreNorm, "macaron": Macaron}

@@ -6,9 +6,9 @@ from keras import ops
 
 from tests import transformer_oracles
 from tests.blocks.cases import BLOCKS, make_block
-from tests.contracts import check_causal, length_mask, sequences
 from zoo.attention import DotProductAttention, MultiHeadAttention
 from zoo.blocks import Macaron, PreNorm
+from zoo.check.laws import check_causal, length_mask, sequences
 from zoo.feedforward import ChunkedFeedForward, FeedForward
 
 ROWS = ((1, 7), (2, 3), (3, 0))

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("babel")
 
-from zoo.data.dates import LOCALES, dates, written_forms  # noqa: E402
+from zoo.data.dates import LOCALES, date_pairs, dates, written_forms  # noqa: E402
 
 
 def year(number):
@@ -133,3 +133,23 @@ def test_says_how_to_install_babel(monkeypatch):
     monkeypatch.setitem(sys.modules, "babel", None)
     with pytest.raises(ImportError, match=r"needs babel.*pip install babel"):
         dates("train", 1)
+
+
+def test_pairs_of_dates_are_labelled_by_the_calendar():
+    """The oracle is the year, which every text holds in four digits; of one year, that of both texts is the same."""
+    pairs, relations = date_pairs("valid", 3000)
+    assert len(set(pairs)) == 3000 and all(first != second for first, second in pairs)
+    for (first, second), relation in zip(pairs, relations, strict=True):
+        years = [int(re.search(r"\d{4}", text)[0]) for text in (first, second)]
+        if years[0] != years[1]:
+            assert relation == ("earlier" if years[0] < years[1] else "later"), (first, second)
+    for relation in ("same", "earlier", "later"):
+        assert relations.count(relation) > 900
+
+
+def test_pairs_of_dates_are_drawn_from_their_seed_and_refused_by_name():
+    assert date_pairs("test", 20, seed=3) == date_pairs("test", 20, seed=3) != date_pairs("test", 20, seed=4)
+    train, test = (set(sum(date_pairs(split, 2000)[0], ())) for split in ("train", "test"))
+    assert not train & test
+    with pytest.raises(ValueError, match="'dev'"):
+        date_pairs("dev", 3)

@@ -5,11 +5,11 @@ import pytest
 import tensorflow as tf
 from keras import ops, tree
 
-from tests import contracts, elsewhere
-from tests.contracts import assert_close, lengths, numpy_leaves, token_ids
 from tests.decoding.table import BOS, EOS, Table, penalty, rows_of
 from tests.models.cases import CASES, SOURCES
-from zoo.beams import gather_beams
+from zoo.check import elsewhere, laws
+from zoo.check.laws import assert_close, lengths, numpy_leaves, token_ids
+from zoo.core.beams import gather_beams
 from zoo.decoding import beam_search, greedy, sample, uniforms
 
 TABLE = Table(vocabulary=5, max_length=5)
@@ -44,7 +44,7 @@ MODELS = [FIRST, NAMES[0], *(pytest.param(name, marks=pytest.mark.slow) for name
 @pytest.fixture(scope="module", params=MODELS)
 def built(request):
     (case,) = [case for case in CASES if case.name == request.param]
-    made = contracts.build(case)
+    made = laws.build(case)
     favour_the_end(made.layer)
     return made
 

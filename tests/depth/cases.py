@@ -1,9 +1,9 @@
 """The stacks as cases of the contract battery; the models' cases hold the other wirings."""
 
 from tests.blocks.cases import causally, make_block, reading, writing
-from tests.contracts import Case
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.blocks import Macaron, PreNorm
+from zoo.check.laws import Case
 from zoo.depth import (
     GeometricExit,
     Halting,

@@ -6,10 +6,10 @@ import pytest
 from keras import ops
 
 from tests import transformer_oracles
-from tests.contracts import assert_close, check_causal, length_mask, sequences
 from tests.oracles import numpy, sigmoid, softmax
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.blocks import PreNorm
+from zoo.check.laws import assert_close, check_causal, length_mask, sequences
 from zoo.depth import (
     ConfidenceExit,
     DepthAdaptiveStack,
@@ -225,7 +225,7 @@ def test_no_token_sees_what_follows(rule):
         (lambda: MultinomialExit(0), "at least 1. Received: 0"),
         (lambda: GeometricExit(4, 1.0), "between 0 and 1. Received: threshold=1.0"),
         (lambda: ConfidenceExit(4, [0.5]), r"each of the 3 depths before the last.*Received: thresholds=\[0.5\]"),
-        (lambda: made(ConfidenceExit(4)).think(X, memory=MEMORY), "judges by the logits of each depth"),
+        (lambda: made(ConfidenceExit(4)).think(X, memory=MEMORY), "reads the logits of each depth"),
         (lambda: decoder_flops([1, 5], 4, 2, 2, 2), "between 1 and num_layers=4. Received: 1 to 5"),
         (lambda: tune(None, 3, draws=0), "at least one draw and one segment. Received: draws=0"),
     ],

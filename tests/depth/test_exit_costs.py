@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.contracts import length_mask
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
+from zoo.check.laws import length_mask
 from zoo.depth.flops import block_flops, decoder_flops, skipped_flops
 from zoo.depth.oracles import best_depth, sequence_oracle, token_oracle
-from zoo.depth.thresholds import judged, tune
+from zoo.depth.thresholds import scored, tune
 from zoo.feedforward import FeedForward
 
 
@@ -59,15 +59,15 @@ def test_thresholds_are_the_best_of_each_segment():
     random = np.random.default_rng(6)
     sureness = random.uniform(size=(200, 3))
     right = (random.uniform(size=(200, 3)) < [0.3, 0.6, 0.9]).astype(float)
-    never, always = judged(sureness, right, [2.0, 2.0]), judged(sureness, right, [-1.0, -1.0])
+    never, always = scored(sureness, right, [2.0, 2.0]), scored(sureness, right, [-1.0, -1.0])
     assert never == (pytest.approx(right[:, 2].mean()), 3.0) and always == (pytest.approx(right[:, 0].mean()), 1.0)
     tried = []
 
-    def judge(thresholds):
-        tried.append((*judged(sureness, right, thresholds), list(thresholds)))
+    def score(thresholds):
+        tried.append((*scored(sureness, right, thresholds), list(thresholds)))
         return tried[-1][:2]
 
-    found = tune(judge, 3, draws=300, segments=5, seed=1)
+    found = tune(score, 3, draws=300, segments=5, seed=1)
     assert len(tried) == 300 and np.array([each[2] for each in tried]).shape == (300, 2)
     costs = [cost for _, cost, _ in tried]
     edges = np.linspace(min(costs), max(costs), 6)
@@ -78,7 +78,7 @@ def test_thresholds_are_the_best_of_each_segment():
         assert best["quality"] == max(quality for quality, _, _ in inside)
         assert [best["quality"], best["cost"], best["thresholds"]] in [list(each) for each in inside]
     assert [each["cost"] for each in found] == sorted(each["cost"] for each in found)
-    assert found == tune(partial(judged, sureness, right), 3, draws=300, segments=5, seed=1)
+    assert found == tune(partial(scored, sureness, right), 3, draws=300, segments=5, seed=1)
 
 
 def test_flops_against_a_count_by_hand():

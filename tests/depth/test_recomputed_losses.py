@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 from keras import layers, ops
 
-from tests.contracts import sequences
 from zoo.attention import AdaptiveSpanAttention
 from zoo.blocks import PreNorm
+from zoo.check.laws import sequences
 from zoo.depth import ReversibleStack
 from zoo.feedforward import ChunkedFeedForward, FeedForward
 

@@ -11,12 +11,12 @@ import tensorflow as tf
 from keras import layers, ops
 
 from tests.blocks.cases import make_block
-from tests.contracts import check_causal, length_mask, sequences
-from tests.elsewhere import ROOT
-from tests.gradients import unseen_weights
+from tests.house_rules import ROOT
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.attention.hashing import hash_vectors
 from zoo.blocks import Macaron, PreNorm
+from zoo.check.gradients import unseen_weights
+from zoo.check.laws import check_causal, length_mask, sequences
 from zoo.depth import ReversibleStack
 from zoo.feedforward import ChunkedFeedForward, FeedForward
 

@@ -8,8 +8,8 @@ from keras import ops
 
 from tests import transformer_oracles
 from tests.blocks.cases import BLOCKS, make_block
-from tests.contracts import length_mask, sequences
-from tests.steps import shapes_of
+from zoo.check.laws import length_mask, sequences
+from zoo.check.steps import shapes_of
 from zoo.depth import (
     Stack,
     make_depth_adaptive_stack,

@@ -6,9 +6,9 @@ import pytest
 from keras import ops
 
 from tests import star_oracles
-from tests.contracts import changed, length_mask, sequences
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import StarBlock
+from zoo.check.laws import changed, length_mask, sequences
 from zoo.depth import StarStack, make_star_stack
 
 ROWS = ((1, 7), (2, 4), (3, 3), (4, 2), (5, 1), (6, 0))
@@ -42,6 +42,20 @@ def test_without_a_mask_all_positions_count():
     for summary in (False, True):
         bare, masked = (ops.convert_to_numpy(stack(x, mask=each, summary=summary)) for each in (None, mask))
         np.testing.assert_allclose(bare, masked, atol=1e-6)
+
+
+@pytest.mark.parametrize("summary", [True, False])
+def test_padding_may_stand_before_a_text_as_well(summary):
+    """As in texts that Keras' `pad_sequences` has padded, on the left by default."""
+    stack = made(2, 6, 2)
+    expected = ops.convert_to_numpy(stack(X, mask=MASK, summary=summary))
+    shifts = [7 - length for _, length in ROWS]
+    x, mask = (np.stack([np.roll(row, n, axis=0) for row, n in zip(a, shifts, strict=True)]) for a in (X, MASK))
+    found = ops.convert_to_numpy(stack(x, mask=mask, summary=summary))
+    if summary:
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+    else:
+        np.testing.assert_allclose(found[mask], expected[MASK], atol=1e-5)
 
 
 def reached(steps, connections, length):

@@ -9,8 +9,8 @@ from keras import ops
 
 from tests import transformer_oracles, weights
 from tests.blocks.cases import make_block
-from tests.contracts import assert_close, check_causal, length_mask, sequences
 from tests.oracles import numpy, sigmoid
+from zoo.check.laws import assert_close, check_causal, length_mask, sequences
 from zoo.depth import Halting, UniversalStack, make_universal_stack
 from zoo.depth.halting import advance, begin
 

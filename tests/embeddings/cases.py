@@ -1,6 +1,6 @@
 """The embeddings as cases of the contract battery."""
 
-from tests.contracts import Case, length_mask, sequences, token_ids
+from zoo.check.laws import Case, length_mask, sequences, token_ids
 from zoo.embeddings import (
     AxialPositions,
     ConcatenatedPositions,

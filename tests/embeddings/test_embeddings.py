@@ -5,7 +5,7 @@ import pytest
 from keras import ops
 
 from tests import star_oracles, transformer_oracles
-from tests.contracts import length_mask, sequences
+from zoo.check.laws import length_mask, sequences
 from zoo.embeddings import (
     AxialPositions,
     ConcatenatedPositions,

@@ -58,6 +58,17 @@ def test_a_text_with_too_many_sentences_loses_its_first(time):
     np.testing.assert_allclose(found, oracle(layer, [[9, 0, 10, 6, STOP], [7, STOP, END]]), atol=1e-5)
 
 
+def test_keras_implicit_mask_of_the_ids_is_obeyed():
+    layer, text = made(), TEXT + [0, 0]
+    ids, mask = np.array([text], "int32"), np.array([[True] * len(TEXT) + [False] * 2])
+    expected = [ops.convert_to_numpy(each) for each in layer(ids, mask=mask)]
+    masked = ops.convert_to_tensor(ids)
+    masked._keras_mask = ops.convert_to_tensor(mask)
+    for call in (lambda: layer(masked), lambda: layer(masked, None), lambda: layer(masked, mask=mask)):
+        for found, wanted in zip(call(), expected, strict=True):
+            np.testing.assert_array_equal(ops.convert_to_numpy(found), wanted)
+
+
 @pytest.mark.parametrize("name", ["vocab_size", "units", "longest", "shortest"])
 def test_sizes_are_positive_integers(name):
     with pytest.raises(ValueError, match=f"positive integer as {name}. Received: 0"):

@@ -1,6 +1,6 @@
 """The position-wise networks as cases of the contract battery."""
 
-from tests.contracts import Case, sequences
+from zoo.check.laws import Case, sequences
 from zoo.feedforward import ChunkedFeedForward, FeedForward, ProductKeyMemory
 
 

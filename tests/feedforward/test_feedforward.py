@@ -6,7 +6,7 @@ import tensorflow as tf
 from keras import ops
 
 from tests import transformer_oracles
-from tests.contracts import sequences
+from zoo.check.laws import sequences
 from zoo.feedforward import ChunkedFeedForward, FeedForward
 
 X = sequences(((1, 7), (2, 7)), 7, 5)

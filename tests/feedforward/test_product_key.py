@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from keras import ops
 
-from tests.contracts import length_mask, sequences
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
+from zoo.check.laws import length_mask, sequences
 from zoo.depth import ReversibleStack, Stack
 from zoo.feedforward import ChunkedFeedForward, ProductKeyMemory
 from zoo.feedforward.product_key import memory_usage, product_top_k

@@ -6,7 +6,16 @@ from tests.keras_suite.slots import NAMED, B, D, F, H, S, T, V
 from tests.keras_suite.stacks import COMPILED
 from tests.keras_suite.wrapped import Comparing, Labelling, Translating
 from zoo.depth import FixedExit, make_depth_adaptive_stack, make_stack
-from zoo.models import Classifier, DepthAdaptiveTransformer, LanguageModel, PairClassifier, Seq2Seq, Tagger, Transformer
+from zoo.models import (
+    Classifier,
+    DepthAdaptiveTransformer,
+    Ensemble,
+    LanguageModel,
+    PairClassifier,
+    Seq2Seq,
+    Tagger,
+    Transformer,
+)
 
 W = 13  # words of the target
 L = 3  # labels
@@ -102,5 +111,25 @@ CASES = [
         + dense(4 * D, D)
         + W,
         2 + 6 + 3 + 4 + 2 + 2 + 1,
+    ),
+    # Two of the row before.
+    model(
+        "ensemble",
+        Translating,
+        lambda: Ensemble([Seq2Seq(V, W, D) for _ in range(2)]),
+        PAIR,
+        (B, T, W),
+        2
+        * (
+            V * D
+            + W * D
+            + 2 * recurrent("gru", D, D)
+            + recurrent("gru", 3 * D, D)
+            + additive(D, D, 2 * D)
+            + dense(2 * D, D)
+            + dense(4 * D, D)
+            + W
+        ),
+        2 * (2 + 6 + 3 + 4 + 2 + 2 + 1),
     ),
 ]

@@ -12,7 +12,7 @@ from zoo.attention import (
     MultiHeadAttention,
     MultiLinearAttention,
 )
-from zoo.dropout import Dropout
+from zoo.core.dropout import Dropout
 from zoo.embeddings import (
     AxialPositions,
     ConcatenatedPositions,

@@ -21,7 +21,14 @@ from zoo.depth import (
     make_universal_stack,
 )
 from zoo.feedforward import FeedForward
-from zoo.recurrent import AttentionCell, RecurrentDecoder, RecurrentEncoder, SelfAttentiveEncoder, make_cell
+from zoo.recurrent import (
+    AttentionCell,
+    RecurrentDecoder,
+    RecurrentEncoder,
+    RecurrentReader,
+    SelfAttentiveEncoder,
+    make_cell,
+)
 
 N = 2  # blocks of a stack
 COMPILED = (
@@ -214,6 +221,15 @@ RECURRENT = [
         READ,
         2 * recurrent("gru", D, D) + dot_product(4, 2 * D, 2 * D) + dense(4 * D, 2 * D),
         6 + 2 + 2,
+    ),
+    Suite(
+        "reader",
+        lambda **s: RecurrentReader(RecurrentEncoder(D, "lstm", **s), **s),
+        X,
+        (B, T, 2 * D),
+        2 * recurrent("lstm", D, D),
+        6,
+        settings=MASKS,
     ),
     Suite(
         "decoder",

@@ -13,7 +13,7 @@ import sys
 import keras
 import pytest
 
-from tests.elsewhere import ROOT
+from tests.house_rules import ROOT
 from tests.keras_suite.run import run
 from tests.keras_suite.table import CASES, QUICK, SLOW
 
@@ -25,7 +25,7 @@ pytestmark = [
 
 
 # Keras' loss reads the outputs alone: no exit rule, and not the last relay, which a summary reads. The law "gradients"
-# of tests/contracts.py asks for all of them.
+# of zoo/check/laws.py asks for all of them.
 UNREAD = ("depth-adaptive", "depth-adaptive-sequence", "star-stack")
 
 

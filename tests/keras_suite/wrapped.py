@@ -7,7 +7,7 @@ inside a `with` block, and a model takes one dictionary: each gets a layer that 
 import keras
 from keras import layers
 
-from zoo.composed import Composed
+from zoo.core.composed import Composed
 
 PACKAGE = "tests_keras_suite"
 

@@ -3,10 +3,10 @@
 from keras import ops
 
 from tests.attention.cases import ATTENTIONS
-from tests.contracts import Case, lengths, token_ids
 from tests.recurrent.cases import CELLS
 from zoo.attention import AdaptiveSpanAttention, MultiLinearAttention
 from zoo.blocks import Macaron, PreNorm
+from zoo.check.laws import Case, lengths, token_ids
 from zoo.depth import (
     ConfidenceExit,
     FixedExit,
@@ -27,10 +27,20 @@ from zoo.embeddings import (
     ConvolutionalPositions,
     LearnedPositions,
     SentenceEmbedding,
+    TokenEmbedding,
 )
 from zoo.feedforward import FeedForward, ProductKeyMemory
-from zoo.models import Classifier, DepthAdaptiveTransformer, LanguageModel, PairClassifier, Seq2Seq, Tagger, Transformer
-from zoo.recurrent import RecurrentEncoder, SelfAttentiveEncoder
+from zoo.models import (
+    Classifier,
+    DepthAdaptiveTransformer,
+    Ensemble,
+    LanguageModel,
+    PairClassifier,
+    Seq2Seq,
+    Tagger,
+    Transformer,
+)
+from zoo.recurrent import RecurrentEncoder, RecurrentReader, SelfAttentiveEncoder
 
 SOURCES, TARGETS = 11, 13  # vocabularies
 
@@ -64,6 +74,11 @@ def called(model, inputs):
 
 def stack(block, num_layers=2, cross=False, units=6):
     return make_stack(num_layers, units, 2, 8, block, cross=cross)
+
+
+def ensemble():
+    sizes = {"attention": "dot"}, {"cell": "lstm"}
+    return Ensemble([Seq2Seq(SOURCES, TARGETS, 5, **each) for each in sizes])
 
 
 def shared_batch(rows, time, noise):
@@ -130,6 +145,14 @@ def reader_of_sentences():
     embedding = SentenceEmbedding(TARGETS, 6, longest=2)
     embedding.mark([0, 1] + (TARGETS - 3) * [0] + [1])
     return Classifier(TARGETS, 3, stack("pre_norm", 1), embedding=embedding)
+
+
+def recurrent(make, encoder):
+    return make(TARGETS, 5, RecurrentReader(encoder), embedding=TokenEmbedding(TARGETS, 3))
+
+
+def self_attentive_reader():
+    return SelfAttentiveEncoder(RecurrentEncoder(4, "gru"), ATTENTIONS["dot"](5))
 
 
 def universal_stack(cross=False, rule="accumulated"):
@@ -203,6 +226,21 @@ CASES = [
         "star-classifier", lambda: Classifier(TARGETS, 3, make_star_stack(2, 6, 2)), text, called, without=("bfloat16",)
     ),
     Case("star-tagger", star_tagger, text, called, without=("bfloat16",)),
+    Case(
+        "recurrent-classifier",
+        lambda: recurrent(Classifier, RecurrentEncoder(4, "lstm", 2)),
+        text,
+        called,
+        core=True,
+    ),
+    Case("recurrent-tagger", lambda: recurrent(Tagger, self_attentive_reader()), text, called),
+    Case(
+        "recurrent-pair-classifier",
+        lambda: recurrent(PairClassifier, RecurrentEncoder(4, "simple_rnn", bidirectional=False)),
+        texts,
+        called,
+    ),
+    Case("ensemble", ensemble, batch, called),
     Case("sentence-classifier", reader_of_sentences, text, called),
     Case("pair-classifier", lambda: PairClassifier(TARGETS, 3, stack("pre_norm", 1)), texts, called),
     Case("tagger", lambda: Tagger(TARGETS, 5, stack("post_norm", 1), ConvolutionalPositions(3)), text, called),

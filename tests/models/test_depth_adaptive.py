@@ -6,12 +6,15 @@ import pytest
 from keras import ops
 
 from tests import transformer_oracles
-from tests.contracts import assert_close, lengths, token_ids
 from tests.models.cases import SOURCES, TARGETS
-from tests.steps import check_steps
 from tests.weights import randomised
+from zoo.attention import MultiHeadAttention
+from zoo.blocks import Macaron, PreNorm
+from zoo.check.laws import assert_close, lengths, token_ids
+from zoo.check.steps import check_steps
 from zoo.depth import (
     ConfidenceExit,
+    DepthAdaptiveStack,
     FixedExit,
     GeometricExit,
     MultinomialExit,
@@ -20,6 +23,8 @@ from zoo.depth import (
     make_stack,
 )
 from zoo.depth.flops import decoder_flops
+from zoo.embeddings import LearnedPositions
+from zoo.feedforward import ChunkedFeedForward, FeedForward, ProductKeyMemory
 from zoo.models import DepthAdaptiveTransformer, Transformer
 
 ROWS = ((1, 5), (2, 2), (3, 0))
@@ -30,10 +35,10 @@ INPUTS = {
 }
 
 
-def made(rule=None, block="pre_norm", tied=True, paths=0):
+def made(rule=None, block="pre_norm", tied=True, paths=0, **settings):
     decoder = make_depth_adaptive_stack(4, 6, 2, 8, rule, block, paths, dropout=0.0, seed=2)
     model = DepthAdaptiveTransformer(
-        SOURCES, TARGETS, make_stack(1, 6, 2, 8, block, dropout=0.0), decoder, dropout=0.0, tied=tied
+        SOURCES, TARGETS, make_stack(1, 6, 2, 8, block, dropout=0.0), decoder, dropout=0.0, tied=tied, **settings
     )
     return randomised(model)
 
@@ -85,7 +90,7 @@ def test_training_gives_each_depth_its_logits(tied):
     for depth in (1, 3, 4):  # nobody leaves before, so it is the pass in which all leave there
         fixed = model.with_exit(FixedExit(4, depth))
         assert_close([outputs["logits"][:, depth - 1]], [arrays(fixed(INPUTS))], 1e-5)
-    assert_close([arrays(model.judge_depths(INPUTS))], [outputs["logits"]], 1e-5)
+    assert_close([arrays(model.depth_logits(INPUTS))], [outputs["logits"]], 1e-5)
     exits = arrays(model.think(INPUTS)["exits"])
     first = np.take_along_axis(outputs["logits"][:, :, :1], exits[:, None, :1, None] - 1, axis=1)[:, 0]
     assert_close([arrays(model(INPUTS))[:, :1]], [first], 1e-5)  # the first token has no neighbour that left
@@ -127,6 +132,48 @@ def test_report_counts_the_tokens_that_are_there():
     flops = decoder_flops(exits[0], 4, 6, 8, 5) + decoder_flops(exits[1, :3], 4, 6, 8, 2)
     full = decoder_flops([4] * 7, 4, 6, 8, 5) + decoder_flops([4] * 3, 4, 6, 8, 2)
     assert (found["flops"], found["full_flops"]) == (pytest.approx(flops / 10), pytest.approx(full / 10))
+
+
+def with_layers(**parts):
+    """An untrained model whose decoder has two blocks of the given feed-forward layers, all tokens leaving at 2."""
+    kind = Macaron if "first" in parts else PreNorm
+    blocks = [
+        kind(attention=MultiHeadAttention(6, 2), cross_attention=MultiHeadAttention(6, 2), **make_parts)
+        for make_parts in ({name: make() for name, make in parts.items()} for _ in range(2))
+    ]
+    model = DepthAdaptiveTransformer(SOURCES, TARGETS, make_stack(1, 6, 2, 8), DepthAdaptiveStack(blocks))
+    model.build()
+    return model
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"feedforward": lambda: ChunkedFeedForward(FeedForward(6, 8), 2)},
+        {"first": lambda: FeedForward(6, 3), "feedforward": lambda: FeedForward(6, 5)},
+    ],
+)
+def test_report_asks_every_feedforward_layer_for_its_width(parts):
+    found = with_layers(**parts).report(INPUTS, [7, 3, 0])
+    full = decoder_flops([2] * 7, 2, 6, 8, 5) + decoder_flops([2] * 3, 2, 6, 8, 2)
+    assert found["flops"] == found["full_flops"] == pytest.approx(full / 10)
+
+
+@pytest.mark.parametrize("wrap", [lambda memory: memory, lambda memory: ChunkedFeedForward(memory, 2)])
+def test_report_refuses_what_the_papers_formula_does_not_count(wrap):
+    memory = {"feedforward": lambda: wrap(ProductKeyMemory(6, num_keys=4, num_heads=2, k=2, query_dim=4))}
+    with pytest.raises(ValueError, match="FeedForward layers.*Received: .*in block 1"):
+        with_layers(**memory).report(INPUTS, [7, 3, 0])
+    with pytest.raises(ValueError, match=r"at least one token.*Received: target_lengths=\[0, 0, 0\]"):
+        made().report(INPUTS, [0, 0, 0])
+
+
+def test_positions_are_its_own_and_kept():
+    model = made(positions=LearnedPositions(9))
+    again = type(model).from_config(model.get_config())
+    assert isinstance(again.positions, LearnedPositions) and again.source_positions.max_positions == 9
+    twin = model.with_exit(FixedExit(4))
+    assert_close([arrays(twin.positions.weights)], [arrays(model.positions.weights)], 0, 0)
 
 
 def test_a_decoder_without_exits_is_refused():

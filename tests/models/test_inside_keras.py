@@ -11,6 +11,7 @@ from keras import ops
 
 from tests.house_rules import ROOT
 from tests.models.fitted import MODELS, ROWS, as_batch, data, make, optimizer
+from zoo.core.protocols import Weight
 from zoo.training import ChunkedCrossEntropy, RowAdam, SmoothedCrossEntropy, make_steps
 from zoo.training.steps.rows import RowGradient
 
@@ -153,7 +154,7 @@ def test_a_table_is_updated_by_the_rows_whose_gradient_is_not_zero():
         RowGradient(*map(ops.convert_to_tensor, (indices, mixed, upstream))),
     ):
         table = keras.Variable(np.arange(24, dtype="float32").reshape(8, 3))
-        table.row_updates = True
+        table.traits = Weight(row_updates=True)
         adam = RowAdam(1e-3, row_learning_rate=0.1)
         adam.build([table])
         for _ in range(2):

@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests import star_oracles, transformer_oracles
-from tests.contracts import build, changed, lengths, token_ids
+from tests import oracles, star_oracles, transformer_oracles
 from tests.models.cases import CASES, TARGETS, stack
+from tests.weights import randomised
+from zoo.check.laws import build, changed, lengths, token_ids
+from zoo.embeddings import TokenEmbedding
 from zoo.models import Classifier, Tagger
+from zoo.recurrent import RecurrentEncoder, RecurrentReader
 
 ROWS = ((1, 7), (2, 3), (3, 0))
 INPUTS = {"token_ids": token_ids(ROWS, 7, TARGETS, noise=5), "lengths": lengths(ROWS)}
@@ -37,6 +40,37 @@ def test_a_tagger_reads_every_state():
     for row, (_, length) in enumerate(ROWS):
         expected = transformer_oracles.tagger(model, INPUTS["token_ids"][row, :length])
         np.testing.assert_allclose(received[row, :length], expected, atol=1e-4)
+
+
+def read_both_ways(layer, x):
+    """The outputs of one row, by the oracle of a bidirectional LSTM."""
+    directions = layer.forward_layer, layer.backward_layer
+    forward, backward = (oracles.from_keras("lstm", each.cell)[0] for each in directions)
+    return oracles.encode(forward, backward, x[None], [len(x)], 4, 2)[0][0]
+
+
+def test_a_recurrent_classifier_reads_the_mean_of_the_outputs_of_two_layers():
+    """The embeddings have another width than the states, and no positions are added."""
+    model = made("recurrent-classifier")
+    received = ops.convert_to_numpy(model(INPUTS))
+    first, second = model.encoder.encoder.layers
+    for row, (_, length) in enumerate(ROWS):
+        x = math.sqrt(3) * ops.convert_to_numpy(model.embedding.matrix)[INPUTS["token_ids"][row, :length]]
+        states = read_both_ways(second, read_both_ways(first, x)) if length else np.zeros((1, 8))
+        expected = transformer_oracles.affine(model.readout)(states.mean(axis=0))
+        np.testing.assert_allclose(received[row], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("bidirectional", "reach"), [(True, "everything"), (False, "what is behind it")])
+def test_what_a_state_of_a_recurrent_tagger_knows(bidirectional, reach):
+    reader = RecurrentReader(RecurrentEncoder(4, bidirectional=bidirectional))
+    model = randomised(Tagger(TARGETS, 5, reader, embedding=TokenEmbedding(TARGETS, 3)))
+    before = ops.convert_to_numpy(model(INPUTS))[0]
+    other = INPUTS["token_ids"].copy()
+    other[0, 3] = (other[0, 3] + 1) % TARGETS
+    after = ops.convert_to_numpy(model({**INPUTS, "token_ids": other}))[0]
+    expected = [True] * 7 if reach == "everything" else [False] * 3 + [True] * 4
+    np.testing.assert_array_equal(changed(after, before, -1), expected)
 
 
 def test_every_token_sees_both_ways():

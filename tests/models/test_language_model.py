@@ -7,9 +7,9 @@ import pytest
 from keras import ops
 
 from tests import transformer_oracles
-from tests.contracts import changed, lengths, token_ids
 from tests.models.cases import TARGETS, stack
-from tests.steps import BOS, check_steps
+from zoo.check.laws import changed, lengths, token_ids
+from zoo.check.steps import BOS, check_steps
 from zoo.decoding import greedy
 from zoo.depth import make_reformer_stack
 from zoo.embeddings import ConvolutionalPositions, LearnedPositions

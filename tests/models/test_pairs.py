@@ -5,9 +5,9 @@ import pytest
 from keras import ops
 
 from tests import star_oracles, transformer_oracles
-from tests.contracts import build, lengths
 from tests.models.cases import CASES, TARGETS, text, texts
 from tests.oracles import numpy
+from zoo.check.laws import build, lengths
 from zoo.depth import make_star_stack
 from zoo.embeddings import SentenceEmbedding
 from zoo.models import Classifier, PairClassifier, Tagger

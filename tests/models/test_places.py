@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.contracts import lengths, token_ids
-from tests.steps import check_steps
 from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention
 from zoo.blocks import PostNorm, PreNorm
+from zoo.check.laws import lengths, token_ids
+from zoo.check.steps import check_steps
 from zoo.depth import DepthAdaptiveStack, GeometricExit, ReversibleStack, Stack, UniversalStack, make_stack
 from zoo.embeddings import AxialPositions, ConvolutionalPositions, LearnedPositions, SinusoidalPositions
 from zoo.feedforward import FeedForward

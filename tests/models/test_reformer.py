@@ -4,11 +4,11 @@ import keras
 import numpy as np
 import pytest
 
-from tests.contracts import lengths, token_ids
 from tests.models.cases import ONE_CHUNK, SOURCES, TARGETS
-from tests.steps import check_steps
 from tests.weights import randomised
 from zoo.attention import LSHAttention, MultiHeadAttention
+from zoo.check.laws import lengths, token_ids
+from zoo.check.steps import check_steps
 from zoo.depth import make_reformer_stack
 from zoo.embeddings import AxialPositions
 from zoo.feedforward import ChunkedFeedForward, FeedForward

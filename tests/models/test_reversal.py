@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from zoo.data import pad
-from zoo.recipes import corpora, load, open_run, score_by_length, train, translate
+from zoo.recipes import load, open_run, read, train, translate
+from zoo.scores import score_by_length
 from zoo.text.special import BOS, EOS
 
-SMALLER = ("steps=700", "units=64", "longest=14", "validate_every=350", "test_size=600", "learning_rate=5e-3")
+SMALLER = (
+    *("training.steps=700", "training.validate_every=350", "training.learning_rate=5e-3"),
+    *("model.units=64", "data.longest=14", "data.test_size=600"),
+)
 
 
 @pytest.fixture(scope="module", params=["additive", "none"])
@@ -18,7 +22,7 @@ def trained(request, tmp_path_factory):
 
 
 def exact_match_by_length(run):
-    sources, targets = corpora.read(run[0], "test")
+    sources, targets = read(run.recipe, "test")
     rows = score_by_length(sources, translate(run, list(sources), beams=1), targets)
     return [row["exact_match"] for row in rows]
 
@@ -36,11 +40,12 @@ def test_accuracy_falls_with_length_only_without_attention(trained):
 
 @pytest.mark.slow
 def test_attention_is_anti_diagonal(trained):
-    attention, (recipe, model, source_tokenizer, target_tokenizer) = trained
+    attention, run = trained
+    model, (source_tokenizer, target_tokenizer) = run.model, run.tokenizers
     if attention == "none":
         assert "attention" not in model.start(model.encode(np.ones((1, 3)), np.array([3])), 1)[1]
         return
-    sources, targets = corpora.read(recipe, "test")
+    sources, targets = read(run.recipe, "test")
     chosen = [index for index, text in enumerate(sources) if len(text.split()) == 11][:20]
     source_ids, lengths = pad([[*ids, EOS] for ids in source_tokenizer.encode([sources[i] for i in chosen])])
     written = target_tokenizer.encode([targets[i] for i in chosen])

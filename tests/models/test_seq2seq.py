@@ -7,9 +7,9 @@ import pytest
 from keras import ops
 
 from tests import oracles
-from tests.contracts import build, changed, lengths, token_ids
 from tests.models.cases import CASES, SOURCES, TARGETS
-from tests.steps import check_steps
+from zoo.check.laws import build, changed, lengths, token_ids
+from zoo.check.steps import check_steps
 from zoo.models import Seq2Seq
 
 ROWS = ((1, 7), (2, 3), (3, 0))

@@ -5,10 +5,10 @@ import pytest
 from keras import ops
 
 from tests import transformer_oracles
-from tests.contracts import build, changed, lengths, token_ids
 from tests.decoding.table import EOS, Table, assert_same, everything, rows_of
 from tests.models.cases import CASES, SOURCES, TARGETS, stack
-from tests.steps import check_steps, full_pass
+from zoo.check.laws import build, changed, lengths, token_ids
+from zoo.check.steps import check_steps, full_pass
 from zoo.decoding import beam_search
 from zoo.depth import make_stack
 from zoo.models import Transformer

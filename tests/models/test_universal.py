@@ -6,10 +6,10 @@ import pytest
 from keras import ops
 
 from tests.blocks.cases import make_block
-from tests.contracts import assert_close, lengths, token_ids
 from tests.models.cases import SOURCES, TARGETS
-from tests.steps import check_steps
 from tests.weights import randomised
+from zoo.check.laws import assert_close, lengths, token_ids
+from zoo.check.steps import check_steps
 from zoo.depth import Halting, UniversalStack, make_stack, make_universal_stack
 from zoo.embeddings import NoPositions, SinusoidalPositions
 from zoo.models import Classifier, LanguageModel, Tagger, Transformer

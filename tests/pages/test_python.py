@@ -23,7 +23,8 @@ def test_docstring_examples(path, tmp_path, monkeypatch):
     assert attempted and not failed, "".join(said)
 
 
-LONG = ("inside-keras.md",)  # it trains several models
+# They train, or export, or compile much.
+LONG = ("depth-adaptive.md", "inside-keras.md", "product-key-memory.md", "python.md", "universal-transformer.md")
 
 
 @pytest.mark.parametrize(

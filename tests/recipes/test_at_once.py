@@ -46,7 +46,8 @@ def folder(tmp_path_factory):
     [
         ("recipes.load('dates-gru')", "unknown recipe 'dates-gru'. Did you mean"),
         ("recipes.load('dates-gru-additive', ['unit=3'])", "unknown setting 'unit'. Did you mean 'units'"),
-        ("recipes.load('dates-gru-additive', ['num_heads=3'])", "num_heads=3 has no effect"),
+        ("recipes.load('dates-gru-additive', ['model.unit=3'])", "has no setting 'unit'. Did you mean 'units'"),
+        ("recipes.load('dates-gru-additive', ['num_heads=3'])", "model = 'recurrent' has no setting 'num_heads'"),
         ("recipes.load('gutenberg-9-reformer', ['attention.rounds=0'])", "a whole number of at least 1; received 0"),
         ("recipes.load('gutenberg-9-product-key', ['depth=reversible'])", "query_norm = "),
         ("recipes.load('FOLDER/nothing.toml')", "there is no recipe"),
@@ -75,7 +76,7 @@ def test_it_is_told_within_a_second(folder, code, message):
         "from zoo.blocks import PreNorm",
         "from zoo.decoding import beam_search",
         "import zoo.models.seq2seq",
-        "from zoo.recipes import models",
+        "from zoo.tasks.parts import building",
         "import zoo; zoo.attention",
     ],
 )

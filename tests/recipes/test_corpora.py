@@ -5,11 +5,12 @@ import hashlib
 import pytest
 
 from tests.recipes.small import recipe, write_corpus
-from zoo.recipes import corpora
+from zoo import recipes
+from zoo.tasks.parts import corpora
 
 
 def test_splits_of_the_reversal_task_are_disjoint_and_reversed():
-    parts = {split: corpora.read(recipe(), split) for split in corpora.SPLITS}
+    parts = {split: recipes.read(recipe(), split) for split in corpora.SPLITS}
     assert [len(parts[split][0]) for split in ("test", "valid")] == [11, 7]
     assert 50 <= len(parts["train"][0]) <= 60  # sequences drawn twice are dropped
     sources = [source for side in parts.values() for source in side[0]]
@@ -22,31 +23,33 @@ def test_a_parallel_corpus_is_found_by_split_and_language(tmp_path):
     for name, text in {"dev.de": "ein Haus\n", "dev.en": "a house\n"}.items():
         (tmp_path / name).write_text(text)
     languages = {"source_language": "de", "target_language": "en"}
-    parallel = recipe(data="parallel", valid_split="dev", **languages)
-    assert corpora.read(parallel, "valid", tmp_path) == (["ein Haus"], ["a house"])
-    assert corpora.read(parallel, "dev", tmp_path) == (["ein Haus"], ["a house"])
+    parallel = recipe(data={"corpus": "parallel", "valid_split": "dev", **languages})
+    assert recipes.read(parallel, "valid", tmp_path) == (["ein Haus"], ["a house"])
+    assert recipes.read(parallel, "dev", tmp_path) == (["ein Haus"], ["a house"])
     with pytest.raises(
         ValueError, match="name their directory, for example with --data; expected files such as train.de.gz"
     ):
-        corpora.read(parallel, "train")
+        recipes.read(parallel, "train")
 
 
 @pytest.mark.parametrize("model", ["classifier", "tagger", "stories", "language_model"])
 def test_each_kind_of_data_is_pairs_of_strings(model, tmp_path):
     one = recipe(model)
     write_corpus(one, tmp_path)
-    for split in ("train", "valid", corpora.last_split(one)):
-        inputs, answers = corpora.read(one, split, tmp_path)
+    for split in ("train", "valid", recipes.last_split(one)):
+        inputs, answers = recipes.read(one, split, tmp_path)
         assert len(inputs) == len(answers) and all(isinstance(each, str) for each in inputs + answers)
     with pytest.raises(ValueError, match="name their directory"):
-        corpora.read(one, "train")
+        recipes.read(one, "train")
 
 
 def test_an_unknown_split_is_refused():
     with pytest.raises(ValueError, match="has the splits train, valid, test; received 'dev'"):
-        corpora.read(recipe(), "dev")
+        recipes.read(recipe(), "dev")
 
 
 def test_digest():
     expected = hashlib.sha256("a\tb\nü\tc\n".encode()).hexdigest()
     assert corpora.digest(["a", "ü"], ["b", "c"]) == expected
+    expected = hashlib.sha256(b"a\tb\tsame\n").hexdigest()
+    assert corpora.digest([("a", "b")], ["same"]) == expected

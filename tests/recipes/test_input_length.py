@@ -6,9 +6,8 @@ import pytest
 
 from tests.recipes.small import recipe, write_corpus
 from zoo import recipes
-from zoo.recipes import corpora
-from zoo.recipes.data import first_tokens, make_data
-from zoo.recipes.stored import read_stored
+from zoo.recipes.run import make_parts
+from zoo.tasks.parts.vocabularies import first_tokens
 
 
 @pytest.mark.parametrize(
@@ -28,9 +27,10 @@ def test_the_first_tokens_are_kept(words, most, expected):
 
 @pytest.mark.parametrize("model", ["classifier", "tagger"])
 def test_no_batch_is_longer_and_each_cut_text_is_counted(model, tmp_path):
-    one, whole = (recipe(model, max_input_length=most, subword_candidates=1, max_length=0) for most in (3, 0))
+    text, training = {"noise": {"candidates": 1}}, {"max_length": 0}
+    one, whole = (recipe(model, text=text | {"max_input_length": most}, training=training) for most in (3, 0))
     data = write_corpus(one, tmp_path / "data")
-    cut, uncut = make_data(one, data), make_data(whole, data)
+    cut, uncut = make_parts(one, data), make_parts(whole, data)
     for split in ("train", "valid"):
         short, long = getattr(cut, split), getattr(uncut, split)
         lengths = [length for batch in long for length in batch["lengths"]]
@@ -42,13 +42,12 @@ def test_no_batch_is_longer_and_each_cut_text_is_counted(model, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["classifier", "tagger"])
 def test_training_and_evaluation_say_how_many_were_cut(model, tmp_path):
-    one = recipe(model, max_input_length=3, steps=2, max_length=0)
+    one = recipe(model, text={"max_input_length": 3}, training={"steps": 2, "max_length": 0})
     data, said = write_corpus(one, tmp_path / "data"), []
     summary = recipes.train(one, tmp_path / "run", data, log=said.append)
-    assert f"{summary['cut']['train']} training texts are read up to max_input_length=3 tokens" in said
-    run, labels = recipes.open_run(tmp_path / "run"), recipes.open_labels(tmp_path / "run")
-    texts, answers = corpora.read(one, "test", data)
-    scores, outputs = recipes.evaluate(run, labels, "test", data)
+    assert f"{summary['cut']['train']} training texts are read up to text.max_input_length=3 tokens" in said
+    texts, _ = recipes.read(one, "test", data)
+    scores, outputs = recipes.evaluate(recipes.open_run(tmp_path / "run"), "test", data)
     assert 0 < scores["cut"] <= len(texts)
     if model == "tagger":
         assert [len(output.split(" ")) for output in outputs] == [len(text.split(" ")) for text in texts]
@@ -56,10 +55,9 @@ def test_training_and_evaluation_say_how_many_were_cut(model, tmp_path):
     assert json.loads((tmp_path / "run" / "training.json").read_text())["cut"] == summary["cut"]
 
 
-def test_runs_of_earlier_versions_read_whole_texts(tmp_path):
-    path = tmp_path / "recipe.toml"
-    path.write_text(recipes.dumps(recipe("tagger")).replace("max_input_length = 512\n", ""))
-    assert read_stored(path).max_input_length == 0
-    assert recipes.load(path).max_input_length == 512
-    path.write_text(recipes.dumps(recipe()).replace("max_input_length = 512\n", ""))
-    assert read_stored(path) == recipe()  # of a model that labels nothing the setting stays as it is
+def test_only_models_that_label_have_a_longest_input():
+    """What writes reads a text whole; and 0 reads all."""
+    assert recipe("tagger", text={"max_input_length": 0}).text.max_input_length == 0
+    for model in ("seq2seq", "transformer", "language_model"):
+        with pytest.raises(ValueError, match="text has no setting 'max_input_length'"):
+            recipe(model, text={"max_input_length": 9})

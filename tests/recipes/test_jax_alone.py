@@ -22,11 +22,10 @@ sys.meta_path.insert(0, NoTensorFlow())
 from tests.recipes.small import recipe, write_corpus
 from zoo import recipes
 
-one, here = recipe(sys.argv[1], validate_every=4), pathlib.Path(sys.argv[2])
+one, here = recipe(sys.argv[1], training={"validate_every": 4}), pathlib.Path(sys.argv[2])
 data = write_corpus(one, here / "data")
 recipes.train(one, here / "run", data)
-run, labels = recipes.open_run(here / "run"), recipes.open_labels(here / "run")
-print(len(recipes.evaluate(run, labels, "test", data, limit=5)[1]))
+print(len(recipes.evaluate(recipes.open_run(here / "run"), "test", data, limit=5)[1]))
 assert "tensorflow" not in sys.modules
 """
 

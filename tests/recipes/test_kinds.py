@@ -1,6 +1,5 @@
 """A run of each kind of model that is no seq2seq: what it leaves behind, that it goes on, and what it scores."""
 
-import dataclasses
 import json
 import math
 
@@ -10,8 +9,8 @@ import pytest
 from tests.recipes.small import KINDS, recipe, write_corpus
 from zoo import recipes
 from zoo.data import first_pieces
-from zoo.recipes import corpora
-from zoo.recipes.models import make_model
+from zoo.tasks.parts import corpora
+from zoo.tasks.parts.building import built
 from zoo.text import BOS, EOS, PAD
 
 ELSEWHERE = ("seq2seq", "stories")  # have tests of their own
@@ -25,8 +24,12 @@ def kind(request, tmp_path_factory):
     """(run directory, summary, recipe, data directory); the training was stopped half-way and went on."""
     one, directory = recipe(request.param), tmp_path_factory.mktemp("run")
     data = write_corpus(one, directory / "data")
-    recipes.train(dataclasses.replace(one, steps=2), directory / "small", data)
+    recipes.train(recipe(request.param, "training.steps=2"), directory / "small", data)
     return directory / "small", recipes.train(one, directory / "small", data, resume=True), one, data
+
+
+def made(one, *sizes):
+    return built(one.job, one, *sizes)
 
 
 def weights(model):
@@ -36,26 +39,26 @@ def weights(model):
 def test_the_directory_is_complete(kind):
     directory, summary, one, data = kind
     files = {path.name for path in directory.iterdir()}
-    expected = {"recipe.toml", "source.spm", "checkpoint", "best", "metrics.csv", "model.keras", "training.json"}
-    expected |= {"target.spm"} if one.model == "transformer" else set()
-    expected |= {"labels.json"} if one.model in ("classifier", "tagger") else set()
+    expected = {"recipe.toml", "source.spm", "checkpoint", "best", "metrics.csv", "model.keras"}
+    expected |= {"training.json", "data.json"}
+    expected |= {"target.spm"} if one.task in ("translate", "transduce") else set()
+    expected |= {"labels.json"} if one.task in ("classify", "compare", "tag") else set()
     assert files - {"tensorboard"} == expected
     assert recipes.load(directory / "recipe.toml") == one
     assert json.loads((directory / "training.json").read_text()) == summary
     assert summary["steps"] == 4 and summary["parameters"] > 0
-    assert summary["data_sha256"] == corpora.digest(*corpora.read(one, "train", data))
+    assert summary["data_sha256"] == corpora.digest(*recipes.read(one, "train", data))
 
 
 def test_a_run_opens_as_it_was_saved(kind):
     directory, summary, one, _ = kind
-    opened, model, *tokenizers = recipes.open_run(directory)
-    sizes = [tokenizer.vocab_size for tokenizer in tokenizers if tokenizer]
-    labels = recipes.open_labels(directory)
-    assert (opened, sizes, len(labels)) == (one, summary["vocabularies"], summary["labels"])
-    assert model.count_params() == summary["parameters"]
-    assert [part.name for part in model.signatures()][0] == "serving_default"
-    if one.shared_vocabulary:
-        assert tokenizers[0].model_bytes == tokenizers[1].model_bytes
+    run = recipes.open_run(directory)
+    sizes = [tokenizer.vocab_size for tokenizer in run.tokenizers]
+    assert (run.recipe, sizes, len(run.labels)) == (one, summary["vocabularies"], summary["labels"])
+    assert run.model.count_params() == summary["parameters"]
+    assert [part.name for part in run.model.signatures()][0] == "serving_default"
+    if one.task == "translate":
+        assert one.text.shared and run.tokenizers[0].model_bytes == run.tokenizers[1].model_bytes
 
 
 @pytest.mark.slow
@@ -63,28 +66,32 @@ def test_a_run_goes_on_where_it_was(kind, tmp_path):
     directory, _, one, data = kind
     recipes.train(one, tmp_path / "whole", data)
     for whole, halves in zip(
-        *(weights(recipes.open_run(path)[1]) for path in (tmp_path / "whole", directory)), strict=True
+        *(weights(recipes.open_run(path).model) for path in (tmp_path / "whole", directory)), strict=True
     ):
         np.testing.assert_array_equal(whole, halves)
 
 
 def test_evaluation_of_each_kind(kind):
     directory, _, one, data = kind
-    run, labels = recipes.open_run(directory), recipes.open_labels(directory)
-    split, done = corpora.last_split(one), []
-    scores, outputs = recipes.evaluate(run, labels, split, data, progress=lambda n, total: done.append((n, total)))
-    inputs, answers = corpora.read(one, split, data)
-    if one.model == "language_model":
-        found = nats(run, inputs[0]) if one.data == "text" else nats_of_completions(run, inputs, answers)
+    run, done = recipes.open_run(directory), []
+    split, labels = recipes.last_split(one), run.labels
+    scores, outputs = recipes.evaluate(run, split, data, progress=lambda n, total: done.append((n, total)))
+    inputs, answers = recipes.read(one, split, data)
+    if one.task == "continue":
+        found = nats(run, inputs[0]) if one.data.corpus == "text" else nats_of_completions(run, inputs, answers)
         assert outputs == [] and scores["nats_per_character"] == pytest.approx(found, rel=1e-4)
         return
     assert done[-1] == (len(inputs), len(inputs)) and len(outputs) == len(inputs)
+    if one.task == "transduce":
+        wrong = [one != other for one, other in zip(outputs, answers, strict=True)]
+        assert scores["wer"] == pytest.approx(100 * np.mean(wrong)) and scores["per"] > 0
+        return
     if not labels:
         assert scores["exact_match"] == 100 * np.mean(
             [one == other for one, other in zip(outputs, answers, strict=True)]
         )
         return
-    assert outputs[:2] == [best(run, labels, text) for text in inputs[:2]]
+    assert outputs[:2] == [best(run, text) for text in inputs[:2]]
     words = [
         pair
         for one, other in zip(outputs, answers, strict=True)
@@ -94,23 +101,27 @@ def test_evaluation_of_each_kind(kind):
     assert scores["accuracy"] == pytest.approx(100 * np.mean([one == other for one, other in words]))
 
 
-def best(run, labels, text):
+def best(run, text):
     """The model's answer to one text, alone and unpadded."""
-    one, model, tokenizer, _ = run
-    words = tokenizer.encode_words(text.split(" "))
+    if run.recipe.task == "compare":
+        sides = zip(("first", "second"), run.tokenizers[0].encode(list(text)), strict=True)
+        pair = {f"{side}_ids": np.array([[*ids, EOS]], "int32") for side, ids in sides}
+        lengths = {f"{side}_lengths": np.array([pair[f"{side}_ids"].size], "int32") for side in ("first", "second")}
+        return run.labels[np.asarray(run.model(pair | lengths))[0].argmax()]
+    words = run.tokenizers[0].encode_words(text.split(" "))
     ids = np.array([[*sum(words, []), EOS]], "int32")
-    logits = np.asarray(model({"token_ids": ids, "lengths": np.array([ids.size], "int32")}))[0]
-    chosen = logits.argmax(-1)[first_pieces(words)] if one.model == "tagger" else [logits.argmax()]
-    return " ".join(labels[index] for index in chosen)
+    logits = np.asarray(run.model({"token_ids": ids, "lengths": np.array([ids.size], "int32")}))[0]
+    chosen = logits.argmax(-1)[first_pieces(words)] if run.recipe.task == "tag" else [logits.argmax()]
+    return " ".join(run.labels[index] for index in chosen)
 
 
 def nats(run, text):
     """Mean -log p of a text's characters, window by window, in NumPy from the model's logits."""
-    one, model, tokenizer, _ = run
+    model, (tokenizer,), context = run.model, run.tokenizers, run.recipe.model.context
     ids, total = tokenizer.encode([text])[0], 0.0
-    for start in range(0, len(ids), one.context):
-        window = ids[start : start + one.context]
-        padded = [*window, *[PAD] * (one.context - len(window))]  # which LSH attention sorts like any other token
+    for start in range(0, len(ids), context):
+        window = ids[start : start + context]
+        padded = [*window, *[PAD] * (context - len(window))]  # which LSH attention sorts like any other token
         logits = np.asarray(model({"token_ids": np.array([[BOS, *padded[:-1]]], "int32")}), "float64")[0]
         total -= sum(row[token] - math.log(np.exp(row).sum()) for row, token in zip(logits, window, strict=False))
     return total / len(text)
@@ -118,7 +129,7 @@ def nats(run, text):
 
 def nats_of_completions(run, prompts, completions):
     """Mean -log p of the characters behind the prompts."""
-    _, model, tokenizer, _ = run
+    model, (tokenizer,) = run.model, run.tokenizers
     total = 0.0
     for prompt, completion in zip(prompts, completions, strict=True):
         ids = tokenizer.encode([prompt + completion])[0]
@@ -130,7 +141,7 @@ def nats_of_completions(run, prompts, completions):
 
 @pytest.mark.parametrize(("model", "sizes"), [("seq2seq", (9, 11)), ("transformer", (9, 9)), ("tagger", (9, 3))])
 def test_the_seed_decides_the_weights_and_nothing_else_does(model, sizes):
-    same, again, other = (make_model(recipe(model, seed=seed), *sizes) for seed in (3, 3, 4))
+    same, again, other = (made(recipe(model, training={"seed": seed}), *sizes) for seed in (3, 3, 4))
     for one, two in zip(weights(same), weights(again), strict=True):
         np.testing.assert_array_equal(one, two)
     assert any((a != b).any() for a, b in zip(weights(same), weights(other), strict=True))
@@ -138,7 +149,7 @@ def test_the_seed_decides_the_weights_and_nothing_else_does(model, sizes):
 
 def test_wirings_have_the_same_parameters_or_nearly():
     counts = {
-        block: make_model(recipe("tagger", block=block), 9, 3).count_params()
+        block: made(recipe("tagger", block=block), 9, 3).count_params()
         for block in ("post_norm", "pre_norm", "macaron")
     }
     assert counts["pre_norm"] - counts["post_norm"] == 2 * 4  # the final norm

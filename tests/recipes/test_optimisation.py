@@ -12,7 +12,7 @@ def test_weight_decay_shrinks_matrices_and_leaves_biases_and_norms_alone():
     model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2), keras.layers.LayerNormalization()])
     for variable in model.trainable_variables:
         variable.assign(np.full(variable.shape, 2.0))
-    optimizer = make_optimizer(recipe(learning_rate=0.1, weight_decay=0.5))
+    optimizer = make_optimizer(recipe(training={"learning_rate": 0.1, "weight_decay": 0.5}))
     optimizer.build(model.trainable_variables)
     zeros = [keras.ops.zeros_like(variable) for variable in model.trainable_variables]
     optimizer.apply(zeros, model.trainable_variables)
@@ -24,10 +24,10 @@ def test_weight_decay_shrinks_matrices_and_leaves_biases_and_norms_alone():
 
 @pytest.mark.parametrize(("clip_norm", "expected"), [(0.0, None), (2.0, 2.0)])
 def test_settings_reach_the_optimizer(clip_norm, expected):
-    optimizer = make_optimizer(recipe(clip_norm=clip_norm, adam_beta_2=0.98, schedule="constant"))
+    optimizer = make_optimizer(recipe(training={"clip_norm": clip_norm, "adam_beta_2": 0.98, "schedule": "constant"}))
     assert optimizer.global_clipnorm == expected and optimizer.beta_2 == 0.98 and optimizer.weight_decay is None
 
 
 def test_the_plan_is_the_recipes():
-    plan = make_plan(recipe(steps=8, average=3, patience=2, monitor="accuracy"))
+    plan = make_plan(recipe(training={"steps": 8, "average": 3, "patience": 2, "monitor": "accuracy"}))
     assert (plan.steps, plan.keep, plan.patience, plan.monitor) == (8, 3, 2, "accuracy")

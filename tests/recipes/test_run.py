@@ -8,8 +8,8 @@ import pytest
 
 from tests.recipes.small import recipe
 from zoo import recipes
-from zoo.recipes import corpora
-from zoo.recipes.models import make_model
+from zoo.tasks.parts import corpora
+from zoo.tasks.parts.building import built
 from zoo.training import average, best_path
 
 
@@ -34,22 +34,22 @@ def test_the_directory_is_complete(run):
     assert recipes.load(directory / "recipe.toml") == recipe()
     assert json.loads((directory / "training.json").read_text()) == summary
     assert summary["steps"] == 4 and summary["parameters"] > 0
-    assert summary["data_sha256"] == corpora.digest(*corpora.read(recipe(), "train"))
+    assert summary["data_sha256"] == corpora.digest(*recipes.read(recipe(), "train"))
 
 
 def test_the_model_is_the_average_of_the_best_if_that_is_better(run):
     directory, summary = run
-    _, model, *tokenizers = recipes.open_run(directory)
-    fresh = make_model(recipe(), *(each.vocab_size for each in tokenizers))
+    run = recipes.open_run(directory)
+    fresh = built(run.recipe.job, recipe(), *(each.vocab_size for each in run.tokenizers))
     steps = [4, 2][: summary["valid"]["averaged"]]
     average([best_path(directory, step) for step in steps], fresh)
-    for one, other in zip(weights(model), weights(fresh), strict=True):
+    for one, other in zip(weights(run.model), weights(fresh), strict=True):
         np.testing.assert_array_equal(one, other)
 
 
 def test_translations_come_in_order_whatever_the_batches(run):
     opened = recipes.open_run(run[0])
-    sentences, _ = corpora.read(recipe(), "test")
+    sentences, _ = recipes.read(recipe(), "test")
     done = []
     outputs = recipes.translate(opened, sentences, batch_size=4, progress=done.append)
     assert done == [4, 8, 11] and len(outputs) == 11
@@ -62,9 +62,9 @@ def test_a_run_is_not_overwritten_nor_continued_with_other_settings(run, tmp_pat
     summary, directory = run[1], shutil.copytree(run[0], tmp_path / "copy")
     with pytest.raises(ValueError, match="holds a run already. Continue it with --resume"):
         recipes.train(recipe(), directory)
-    with pytest.raises(ValueError, match=r"other settings: units \(5 there, 7 here\)"):
-        recipes.train(recipe(units=7), directory, resume=True)
-    longer = recipes.train(recipe(steps=6), directory, resume=True)
+    with pytest.raises(ValueError, match=r"other settings: model.units \(5 there, 7 here\)"):
+        recipes.train(recipe(model={"units": 7}), directory, resume=True)
+    longer = recipes.train(recipe(training={"steps": 6}), directory, resume=True)
     assert longer["steps"] == 6 and longer["data_sha256"] == summary["data_sha256"]
 
 
@@ -72,7 +72,5 @@ def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(ValueError, match="is not a finished run: it lacks recipe.toml"):
         recipes.open_run(tmp_path)
     (tmp_path / "recipe.toml").write_text(recipes.dumps(recipe("tagger")))
-    with pytest.raises(ValueError, match="it lacks model.keras, source.spm. Train one"):
+    with pytest.raises(ValueError, match="it lacks model.keras, source.spm, labels.json. Train one"):
         recipes.open_run(tmp_path)
-    with pytest.raises(ValueError, match="it lacks labels.json"):
-        recipes.open_labels(tmp_path)

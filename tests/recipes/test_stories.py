@@ -3,21 +3,21 @@
 import numpy as np
 import pytest
 
-from tests.recipes.small import KINDS, recipe, write_corpus
+from tests.recipes.small import recipe, write_corpus
 from zoo import recipes
 from zoo.text import EOS, sentence_ends
 
 
 @pytest.mark.slow
 def test_a_run_knows_what_ends_a_sentence(tmp_path):
-    one = recipe("stories", steps=2)
+    one = recipe("stories", training={"steps": 2})
     data = write_corpus(one, tmp_path / "data")
     recipes.train(one, tmp_path / "run", data)
-    run, labels = recipes.open_run(tmp_path / "run"), recipes.open_labels(tmp_path / "run")
-    _, model, tokenizer, _ = run
+    run = recipes.open_run(tmp_path / "run")
+    model, (tokenizer,), labels = run.model, run.tokenizers, run.labels
     np.testing.assert_array_equal(model.embedding.ends, sentence_ends(tokenizer.pieces))
-    inputs, answers = recipes.corpora.read(one, "test", data)
-    scores, outputs = recipes.evaluate(run, labels, "test", data)
+    inputs, answers = recipes.read(one, "test", data)
+    scores, outputs = recipes.evaluate(run, "test", data)
     (ids,) = tokenizer.encode(inputs[:1])
     sentences = model.embedding(np.array([[*ids, EOS]]), mask=np.ones((1, len(ids) + 1), bool))[1]
     assert np.asarray(sentences).sum() == inputs[0].count(".") + inputs[0].count("?") == 3
@@ -26,9 +26,17 @@ def test_a_run_knows_what_ends_a_sentence(tmp_path):
     assert scores["accuracy"] == pytest.approx(100 * np.mean([a == b for a, b in zip(outputs, answers, strict=True)]))
 
 
-@pytest.mark.parametrize("changes", [{"spelling": True}, {"model": "tagger", "data": "tagged"}])
-def test_only_a_classifier_reads_sentences(changes):
+def test_only_a_classifier_reads_sentences():
     with pytest.raises(
-        ValueError, match="sentences=2 has no effect: it is for recipes with (spelling = False|model = 'classifier')"
+        ValueError,
+        match="embedding must be one of tokens, spelled; received 'sentences'. The reason: a tagger labels words",
     ):
-        recipes.make(KINDS["stories"] | changes)
+        recipe("tagger", embedding={"layer": "sentences", "shortest": 3})
+    with pytest.raises(ValueError, match=r"\[embedding\] has no place in this recipe: its model has data, text"):
+        recipe("language_model", embedding="sentences")
+
+
+def test_an_embedding_reads_sentences_or_spelling():
+    """They are two layers of one slot, so neither has the settings of the other."""
+    with pytest.raises(ValueError, match="embedding = 'spelled' has no setting 'shortest'. .*It takes alone"):
+        recipe("stories", embedding={"layer": "spelled", "shortest": 2})

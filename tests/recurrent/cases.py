@@ -3,11 +3,12 @@
 import keras
 
 from tests.attention.cases import ATTENTIONS
-from tests.contracts import Case, length_mask, sequences
+from zoo.check.laws import Case, length_mask, sequences
 from zoo.recurrent import (
     AttentionCell,
     RecurrentDecoder,
     RecurrentEncoder,
+    RecurrentReader,
     SelfAttentiveEncoder,
     make_cell,
 )
@@ -92,6 +93,7 @@ CASES = [
     encoder("encoder-lstm-2-layers-both-ways", cell="lstm", num_layers=2, core=True),
     self_attentive("gru", "dot"),
     self_attentive("lstm", "additive"),
+    Case("reader", lambda: RecurrentReader(RecurrentEncoder(5, "lstm")), padded, core=True),
     cell("gru", "additive", core=True),
     cell("lstm", "dot"),
     cell("simple_rnn", "additive", num_layers=2),

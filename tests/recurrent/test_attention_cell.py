@@ -8,9 +8,9 @@ import pytest
 from keras import ops
 
 from tests import oracles
-from tests.contracts import length_mask, sequences
 from tests.recurrent.cases import ATTENTIONS, CELLS
 from tests.weights import randomised
+from zoo.check.laws import length_mask, sequences
 from zoo.recurrent import AttentionCell, make_cell
 
 ROWS = ((1, 7), (2, 5), (3, 0))

@@ -5,9 +5,9 @@ import pytest
 from keras import ops
 
 from tests import oracles
-from tests.contracts import length_mask, sequences
 from tests.recurrent.cases import CELLS
 from tests.weights import randomised
+from zoo.check.laws import length_mask, sequences
 from zoo.recurrent import make_cell, make_layer
 
 

@@ -5,9 +5,9 @@ import pytest
 from keras import ops
 
 from tests import oracles
-from tests.contracts import check_causal, length_mask, sequences
 from tests.recurrent.cases import ATTENTIONS, CELLS
 from tests.weights import randomised
+from zoo.check.laws import check_causal, length_mask, sequences
 from zoo.recurrent import RecurrentDecoder
 
 ROWS = ((1, 7), (2, 3))

@@ -5,9 +5,9 @@ import pytest
 from keras import ops
 
 from tests import oracles
-from tests.contracts import length_mask, lengths, sequences
 from tests.recurrent.cases import ATTENTIONS, CELLS
 from tests.weights import randomised
+from zoo.check.laws import length_mask, lengths, sequences
 from zoo.recurrent import RecurrentEncoder, SelfAttentiveEncoder
 
 ROWS = ((1, 7), (2, 3), (3, 1), (4, 0))

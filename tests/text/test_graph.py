@@ -16,6 +16,7 @@ SETTINGS = {
     "unigram": {},
     "bytes": {"byte_fallback": True},
     "bpe": {"model_type": "bpe"},
+    "nfd": {"normalization": "nfd", "model_type": "char"},
     "identity": {"normalization": "identity", "model_type": "char"},
 }
 

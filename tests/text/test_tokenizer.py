@@ -1,5 +1,6 @@
 import subprocess
 import sys
+import unicodedata
 
 import pytest
 import sentencepiece
@@ -25,6 +26,16 @@ def test_byte_fallback_spells_every_character():
     tokenizer = Tokenizer.train(CORPUS, 400, normalization="identity", byte_fallback=True)
     texts = ["ж 👩‍👩‍👧", "שלום"]
     assert tokenizer.decode(tokenizer.encode(texts)) == texts
+
+
+def test_nfd_takes_characters_apart():
+    """As Python's own tables do, accents and Hangul syllables alike; the same bytes every time."""
+    words = ["café", "naïve", "한국", "가나다", "Ångström", "plain"]
+    tokenizer = Tokenizer.train(words, 80, model_type="char", normalization="nfd")
+    for word, ids in zip(words, tokenizer.encode(words), strict=True):
+        expected = ["\u2581", *unicodedata.normalize("NFD", word)]
+        assert [tokenizer.pieces[token] for token in ids] == expected
+    assert Tokenizer.train(words, 80, model_type="char", normalization="nfd").model_bytes == tokenizer.model_bytes
 
 
 def test_normalization_is_a_choice():
@@ -106,8 +117,8 @@ def test_refuses_impossible_settings():
         Tokenizer.train(CORPUS, 5)
     with pytest.raises(ValueError, match="model_type must be one of .*'wordpiece'"):
         Tokenizer.train(CORPUS, 50, model_type="wordpiece")
-    with pytest.raises(ValueError, match="normalization must be one of .*'nfd'"):
-        Tokenizer.train(CORPUS, 50, normalization="nfd")
+    with pytest.raises(ValueError, match="normalization must be one of .*'nfdc'"):
+        Tokenizer.train(CORPUS, 50, normalization="nfdc")
     with pytest.raises(TypeError, match="received one string"):
         Tokenizer.train("a corpus", 50)
 

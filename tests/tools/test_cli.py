@@ -12,8 +12,9 @@ from tools.list import entries
 
 ROOT = Path(__file__).parents[2]
 TINY = (  # of a tagger
-    *("units=4", "num_heads=2", "hidden_units=4", "batch_size=8", "source_vocab_size=40", "num_layers=1"),
-    *("steps=2", "validate_every=1", "warmup=0", "num_buckets=1", "max_length=0", "average=1"),
+    *("model.units=4", "model.num_heads=2", "model.hidden_units=4", "model.num_layers=1", "text.vocab_size=40"),
+    *("training.batch_size=8", "training.steps=2", "training.validate_every=1", "training.warmup=0"),
+    *("training.num_buckets=1", "training.max_length=0", "training.average=1"),
 )
 SMALL = (
     *("train_size=40", "valid_size=5", "test_size=6", "longest=4", "units=3", "batch_size=8"),
@@ -47,7 +48,7 @@ def test_train_then_evaluate(tmp_path, capsys):
     assert cli.main(["evaluate", str(run), "--split", "valid"]) == 0
     table = capsys.readouterr().out.splitlines()
     assert table[0] == "reversal-gru-additive, valid, beam 1"
-    assert table[-1].split()[:2] == ["all", "5"]
+    assert table[2].split() == ["count", "5"]
 
 
 @pytest.mark.slow
@@ -65,12 +66,9 @@ def test_a_tagger_is_trained_evaluated_and_listed(tmp_path, capsys):
     table = capsys.readouterr().out.splitlines()
     scores = json.loads((run / "scores.json").read_text())
     assert table[0] == "ewt-pos-transformer-macaron, test"
-    assert [row.split() for row in table[1:]] == [
-        ["sentences", "9"],
-        ["labels", "27"],
-        ["accuracy", f"{scores['accuracy']:.4g}"],
-        ["cut", "0"],
-    ]
+    rows = [row.split() for row in table[2:]]
+    assert rows[:3] == [["count", "9"], ["labels", "27"], ["cut", "0"]]
+    assert rows[3][:3] == ["accuracy,", "%", f"{scores['accuracy']:.2f}"]
     tags = [line.split(" ") for line in (run / "test.hypotheses.txt").read_text().splitlines()]
     assert scores["accuracy"] == pytest.approx(
         100 * sum(one == other for row in tags for one, other in zip(row, ("NOUN", "NOUN", "NUM"), strict=True)) / 27
@@ -105,7 +103,7 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "zoo.recipes", None)
     monkeypatch.setitem(sys.modules, "zoo", None)
     error = ModuleNotFoundError("No module named 'sacrebleu'", name="sacrebleu")
-    monkeypatch.setattr("tools.list.recipes_directory", lambda: (_ for _ in ()).throw(error))
+    monkeypatch.setattr("tools.list.catalogue", lambda: (_ for _ in ()).throw(error))
     assert cli.main(["list"]) == 1
     expected = "seqzoo list: sacrebleu is not installed: pip install 'seqzoo[train]'\n"
     assert capsys.readouterr().err == expected
@@ -129,7 +127,7 @@ def test_list_shows_measured_scores(tmp_path, monkeypatch, capsys):
     (tmp_path / "a.toml").write_text(recipe)
     (tmp_path / "scores.json").write_text('{"a": {"bleu": 31.25, "beam": 4}}')
     assert entries(tmp_path)[0]["scores"] == {"bleu": 31.25, "beam": 4}
-    monkeypatch.setattr("tools.list.recipes_directory", lambda: tmp_path)
+    monkeypatch.setattr("tools.list.catalogue", lambda: tmp_path)
     assert cli.main(["list"]) == 0
     header, row = capsys.readouterr().out.splitlines()
     assert header.split() == ["NAME", "SYSTEM", "TASK", "SCORES"]
@@ -141,10 +139,54 @@ def test_list_knows_what_an_entry_extends_and_every_kind_of_score(tmp_path, monk
     (tmp_path / "b.toml").write_text('extends = "a"\nname = "b"\n')
     scores = {"a": {"accuracy": 94.26}, "b": {"nats_per_character": 1.85149}}
     (tmp_path / "scores.json").write_text(json.dumps(scores))
-    monkeypatch.setattr("tools.list.recipes_directory", lambda: tmp_path)
+    monkeypatch.setattr("tools.list.catalogue", lambda: tmp_path)
     assert cli.main(["list"]) == 0
     rows = [line.split() for line in capsys.readouterr().out.splitlines()[1:]]
     assert rows == [["a", "s", "t", "accuracy", "94.3"], ["b", "s", "t", "1.851", "nats/character"]]
+
+
+def test_list_shows_the_languages_of_a_task(tmp_path):
+    own = '[data]\nsource_language = "de"\ntarget_language = "en"\n'
+    (tmp_path / "a.toml").write_text('name = "a"\nsystem = "s"\ntask = "t"\ndescription = "d"\n' + own)
+    (tmp_path / "b.toml").write_text('extends = "a"\nname = "b"\n[data]\ntarget_language = "fr"\n')
+    assert [entry["languages"] for entry in entries(tmp_path)] == [["de", "en"], ["de", "fr"]]
+
+
+def test_no_score_below_100_is_shown_as_100(tmp_path, monkeypatch, capsys):
+    (tmp_path / "a.toml").write_text('name = "a"\nsystem = "s"\ntask = "t"\ndescription = "d"\n')
+    monkeypatch.setattr("tools.list.catalogue", lambda: tmp_path)
+    for accuracy, shown in ((99.99, "99.9"), (99.94, "99.9"), (100.0, "100.0"), (31.25, "31.2")):
+        (tmp_path / "scores.json").write_text(json.dumps({"a": {"accuracy": accuracy}}))
+        assert cli.main(["list"]) == 0
+        assert capsys.readouterr().out.splitlines()[1].split() == ["a", "s", "t", "accuracy", shown]
+
+
+def test_evaluate_prints_counts_whole_and_no_score_rounded_up_to_100():
+    from tools.evaluate import _table
+
+    scores = {"split": "test", "count": 25000, "labels": 1234567, "accuracy": 99.996, "nats_per_character": 1.85149}
+    scores |= {"accuracy_interval": [99.9, 100.0], "nats_per_character_interval": [1.8, 1.91234]}
+    table = _table("a", scores).splitlines()
+    assert table[0] == "a, test" and table[1].split() == ["95", "%", "interval"]
+    assert [" ".join(row.split()) for row in table[2:]] == [
+        "count 25,000",
+        "labels 1,234,567",
+        "accuracy, % 99.99 99.90 to 100.00",
+        "nats per character 1.851 1.8 to 1.912",
+    ]
+    by_length = [{"from": 1, "to": 9, "sentences": 25000, "exact_match": 99.996}]
+    one = {"split": "test", "beam": 1, "exact_match": 99.996, "exact_match_interval": [99.9, 100.0]}
+    table = _table("a", one | {"by_length": by_length}).splitlines()
+    assert table[0] == "a, test, beam 1" and table[-1].split() == ["1-9", "25,000", "99.99"]
+
+
+def test_after_two_hyphens_nothing_is_an_option():
+    for argv in (["run", "--json", "--", "DIR", "-text"], ["run", "DIR", "--json", "--", "-text"]):
+        args = cli.parse(argv)
+        assert (args.directory, args.texts, args.json) == ("DIR", ["-text"], True)
+    args = cli.parse(["run", "DIR", "first", "--", "--json", "--", "two words"])
+    assert (args.texts, args.json) == (["first", "--json", "--", "two words"], False)
+    assert cli.parse(["list", "--"]).json is False
 
 
 def test_record_enters_the_scores_of_a_run(tmp_path, monkeypatch):
@@ -152,7 +194,7 @@ def test_record_enters_the_scores_of_a_run(tmp_path, monkeypatch):
     from zoo import recipes
 
     one = recipes.load("dates-gru-additive")
-    monkeypatch.setattr("zoo.recipes.files.HERE", tmp_path)
+    monkeypatch.setattr("zoo.recipes.files.CATALOGUE", tmp_path)
     training = dict.fromkeys(("steps", "training_seconds", "parameters", "backend", "keras", "data_sha256"), 1)
     (tmp_path / "training.json").write_text(json.dumps(training | {"shapes": []}))
     path = tmp_path / "scores.json"

@@ -7,7 +7,13 @@ import pytest
 from tests.recipes import small
 from tools import cli
 
-KINDS = {"transformer": "generate", "language_model": "continue", "classifier": "classify", "tagger": "tag"}
+KINDS = {
+    "transformer": "generate",
+    "transducer": "generate",
+    "language_model": "continue",
+    "classifier": "classify",
+    "tagger": "tag",
+}
 
 
 @pytest.mark.slow
@@ -18,11 +24,12 @@ def test_train_export_run_and_bench(model, tmp_path, capsys):
     recipe = small.recipe(model)
     data = small.write_corpus(recipe, tmp_path / "data")
     recipes.train(recipe, tmp_path / "run", data)
-    given = ["--data", str(data)] if recipe.data != "reversal" else ["--split", "test"]
+    given = ["--data", str(data)] if not recipe.data.generated else ["--split", "test"]
     assert cli.main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), *given, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["parity_max_abs_diff"] <= 1e-4
     scores = {"transformer": {"exact_match"}, "language_model": {"nats_per_token"}}
+    scores["transducer"] = {"exact_match", "wer", "per"}
     expected = scores.get(model, {"accuracy"})
     assert report["int8"]["scores"] and all(set(pairs) == expected for pairs in report["int8"]["scores"].values())
     assert report["int8"]["texts"] > 5

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from serving import own
+from serving.runtime import own
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 
@@ -67,10 +67,10 @@ def test_the_packages_and_nothing_else(theirs, site):
 
 
 def test_a_process_of_ones_own(theirs):
-    done = start(own.command("serving.artefact"), *theirs)
+    done = start(own.command("serving.runtime.artefact"), *theirs)
     assert (done.returncode, done.stderr) == (0, "")
-    done = start(own.command("serving.parity.nothing"), *theirs)
-    assert "No module named serving.parity.nothing" in done.stderr
+    done = start(own.command("serving.export.parity.nothing"), *theirs)
+    assert "No module named serving.export.parity.nothing" in done.stderr
 
 
 @pytest.fixture(scope="module")
@@ -108,5 +108,5 @@ def test_an_installed_wheel_trains_exports_verifies_and_runs(installed, theirs, 
     as_module = (installed.with_name("python"), "-m", "seqzoo")
     export = ("export", tmp_path / "run", "--out", tmp_path, "--no-int8")
     path = seqzoo(*export, command=as_module).stdout.strip()
-    assert "is whole" in seqzoo("verify", path).stdout
+    assert "is intact" in seqzoo("verify", path).stdout
     assert seqzoo("run", path, "a b").stdout.count("\n") == 1

@@ -10,8 +10,8 @@ import types
 import numpy as np
 import pytest
 
-from serving.errors import DamagedError
 from serving.runtime import Attention, Result
+from serving.runtime.errors import DamagedError
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 from tools import cli, run

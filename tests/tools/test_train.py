@@ -13,6 +13,7 @@ from tests.house_rules import ROOT
 from tests.recipes.small import recipe
 from tools.cli import main
 from zoo import recipes, training
+from zoo.recipes import repeats
 
 
 @pytest.mark.parametrize(
@@ -27,8 +28,8 @@ def test_an_interrupted_training_says_how_to_go_on(tmp_path, monkeypatch, capsys
     monkeypatch.setattr(training, "saved_step", lambda directory: step)
     path, out = tmp_path / "my own.toml", tmp_path / "run"
     (out / "checkpoint").mkdir(parents=True)
-    path.write_text(recipes.dumps(recipe(steps=9999)))
-    asked = ["train", str(path), "--out", str(out), "--set", "units=7"]
+    path.write_text(recipes.dumps(recipe(training={"steps": 9999})))
+    asked = ["train", str(path), "--out", str(out), "--set", "model.units=7"]
     assert main(asked) == 130
     said = capsys.readouterr().err.splitlines()[-1]
     assert said == (
@@ -36,10 +37,39 @@ def test_an_interrupted_training_says_how_to_go_on(tmp_path, monkeypatch, capsys
     )
 
 
+@pytest.mark.parametrize(
+    ("options", "directory", "place"),
+    [
+        (["--seeds", "3"], "seed-2", "run 2 of 3"),
+        (["--sweep", "model.cell=gru,lstm", "--sweep", "training.steps=5"], "tried/cell=lstm,steps=5", "run 2 of 2"),
+    ],
+)
+def test_an_interrupted_series_says_how_to_go_on(options, directory, place, tmp_path, monkeypatch, capsys):
+    def interrupted(trials, out, *args):
+        raise repeats.Stopped(out / trials[1].name, trials[1].recipe.training.steps, place)
+
+    monkeypatch.setattr(repeats, "train_all", interrupted)
+    path, out = tmp_path / "mine.toml", tmp_path / "out"
+    path.write_text(recipes.dumps(recipe("seq2seq", "training.steps=5")))
+    asked = ["train", str(path), "--out", str(out), *options]
+    assert main(asked) == 130
+    said = capsys.readouterr().err.splitlines()[-1]
+    assert said == (
+        f"seqzoo train: interrupted in {place}; nothing of the training was saved yet. Continue with: "
+        f"seqzoo {shlex.join(asked)} --resume"
+    )
+    (out / directory / "checkpoint").mkdir(parents=True)
+    monkeypatch.setattr(training, "saved_step", lambda place: 4)
+    assert main([*asked, "--resume"]) == 130
+    assert f"{out / directory} is saved at step 4 of 5. Continue with" in capsys.readouterr().err
+
+
 @pytest.mark.slow
 def test_ctrl_c_and_the_command_that_it_names(tmp_path):
-    (tmp_path / "mine.toml").write_text(recipes.dumps(recipe(steps=400, validate_every=200, log_every=1)))
-    command = [sys.executable, "-m", "tools.cli", "train", "mine.toml", "--set", "units=6"]
+    (tmp_path / "mine.toml").write_text(
+        recipes.dumps(recipe(training={"steps": 400, "validate_every": 200, "log_every": 1}))
+    )
+    command = [sys.executable, "-m", "tools.cli", "train", "mine.toml", "--set", "model.units=6"]
     settings = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(ROOT)}, "text": True}
     with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=_listening, **settings) as process:
         for line in process.stderr:
@@ -52,7 +82,7 @@ def test_ctrl_c_and_the_command_that_it_names(tmp_path):
         r"interrupted; runs/small is saved at step (\d+) of 400\. Continue with: seqzoo (train mine.*--resume)", rest
     )
     assert found and training.saved_step(tmp_path / "runs/small") == int(found[1])
-    again = [*command[:3], *shlex.split(found[2]), "--set", "steps=400"]
+    again = [*command[:3], *shlex.split(found[2]), "--set", "training.steps=400"]
     done = subprocess.run(again, capture_output=True, timeout=600, **settings)
     assert done.returncode == 0, done.stderr
     first = re.search(r"step ([\d,]+)/400", done.stderr)

@@ -28,10 +28,34 @@ for words in json.load(sys.stdin):
 print(json.dumps(found))
 """
 CASES = [
+    ("new", "clasify some.csv --out new.toml", "There is no task 'clasify'. Did you mean 'classify'?"),
+    ("new", "classify nowhere.csv --out new.toml", "There is no file nowhere.csv"),
+    ("new", "classify broken.csv --out new.toml", "broken.csv:2: 3 columns"),
+    ("new", "classify some.csv", "the following arguments are required: --out"),
+    ("new", "classify some.csv --out new.json", "a file that ends in .toml; received 'new.json'"),
+    ("new", "classify some.csv --out run/recipe.toml", "recipe.toml exists. Choose another --out"),
+    ("new", "rewrite nowhere.toml --out new.toml", "there is no recipe nowhere.toml"),
+    ("new", "rewrite run/recipe.toml --out new.toml", "is written in tables already"),
     ("train", "there", "unknown recipe 'there'"),
     ("train", "dates-gru-additive --set unit=3", "unknown setting 'unit'. Did you mean 'units'?"),
-    ("train", "dates-gru-additive --set units=many", "units must be int"),
-    ("train", "dates-gru-additive --set steps", "expected key=value"),
+    (
+        "train",
+        "dates-gru-additive --set model.unit=3",
+        "model = 'recurrent' has no setting 'unit'. Did you mean 'units'?",
+    ),
+    (
+        "train",
+        "dates-gru-additive --set model.units=many",
+        "model.units must be a whole number of at least 1; received",
+    ),
+    ("train", "dates-gru-additive --set model.num_heads=3", "It is one of model = 'transformer'."),
+    ("train", "dates-gru-additive --set steps", "expected table.key=value, such as training.steps=100"),
+    ("train", "dates-gru-additive --set data.corpus=files", "--set data.train=FILE"),
+    (
+        "train",
+        "dates-gru-additive --set data.corpus=files --set data.train=no.csv",
+        "there is no file no.csv, which data",
+    ),
     ("train", "multi30k-de-en-gru-dot", "name their directory"),
     ("train", "multi30k-de-en-gru-dot --data nowhere", "nowhere"),
     ("train", "nothing.toml", "there is no recipe"),
@@ -58,6 +82,9 @@ CASES = [
     ("plot", "pie run --out x.png", "invalid choice: 'pie'"),
     ("plot", "training run", "the following arguments are required: --out"),
     ("plot", "training run --out x.bmp", "received x.bmp"),
+    ("list", "trec-sta", "unknown recipe 'trec-sta'. Did you mean 'trec-star'"),
+    ("list", "nowhere.toml", "there is no recipe nowhere.toml"),
+    ("list", "trec-star trec-star", "unrecognized arguments: trec-star"),
     ("list", "--no-such-option", "unrecognized arguments: --no-such-option"),
     ("bogus", "", "invalid choice: 'bogus'"),
 ]
@@ -68,6 +95,8 @@ def told(tmp_path_factory):
     """What each of the cases came to; one process for all, so that the first import of a framework would show."""
     home = tmp_path_factory.mktemp("wrong")
     fake_artefact.write(home / "echo" / "1")
+    (home / "some.csv").write_text("text,label\ngood,pos\nbad,neg\n")
+    (home / "broken.csv").write_text("text,label\nGood, really,pos\nBad,neg\n")
     for name, files in (("run", []), ("finished", ["model.keras", "source.spm", "target.spm", "labels.json"])):
         (home / name).mkdir()
         (home / name / "recipe.toml").write_text(recipes.dumps(recipe()))

@@ -2,6 +2,7 @@
 
 import csv
 
+import keras
 import numpy as np
 import pytest
 
@@ -29,8 +30,6 @@ def test_one_program_per_shape():
 
 def test_a_step_is_gradient_descent_on_the_loss():
     """Directional check: one small SGD step lowers the loss by lr * |gradient|^2, dropout aside."""
-    import keras
-
     batch = tiny.Batches(0).batch(0)
     model = tiny.ByName()
     for layer in model._flatten_layers():
@@ -117,7 +116,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
 def test_a_plan_checks_its_settings():
     with pytest.raises(ValueError, match="validate_every must be at least 1, received 0"):
         TrainingPlan(steps=1, validate_every=0)
-    with pytest.raises(ValueError, match="monitor must be one of nll, accuracy; received 'bleu'"):
+    with pytest.raises(ValueError, match="monitor must be one of nll, accuracy, wer; received 'bleu'"):
         TrainingPlan(steps=1, validate_every=1, monitor="bleu")
 
 
@@ -129,3 +128,19 @@ def test_the_monitor_says_which_weights_are_kept(monitor, best):
         state.record({"nll": nll, "accuracy": accuracy}, plan)
     assert [step for _, step in state.best] == best
     assert state.since_best == (1 if monitor == "nll" else 0)
+
+
+def test_a_score_that_is_not_a_number_is_never_the_best():
+    plan, state = TrainingPlan(steps=4, validate_every=1, keep=2), TrainingState()
+    for state.step, (nll, kept) in enumerate(
+        ((float("nan"), True), (2.0, True), (float("nan"), False), (3.0, True)), 1
+    ):
+        assert state.record({"nll": nll, "accuracy": 0.5}, plan) is kept
+    assert state.best == [[2.0, 2], [3.0, 4]] and state.since_best == 2
+
+
+def test_an_optimizer_that_scales_losses_is_refused():
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
+    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam())
+    with pytest.raises(ValueError, match="make_steps does not scale losses.*mixed_bfloat16"):
+        make_steps(model, optimizer, SmoothedCrossEntropy())

@@ -42,6 +42,17 @@ def test_each_shape_is_announced_once():
     )
 
 
+def test_the_number_of_shapes_may_be_unknown():
+    class Longest(Data):
+        def longest(self):
+            return batch(5)
+
+    steps = FakeSteps()
+    steps.expected_memory = lambda batch: {"weights": 4_000_000}
+    said = Shapes(steps, Longest()).describe()
+    assert said.startswith("the longest batch shape, token_ids 2 x 5; expected memory about ")
+
+
 def test_the_longest_batch_and_its_memory_are_told():
     data = Batches([[4] * 9, [5]] * 8, [[6] * 6, [7]] * 8, batch_size=4, num_buckets=2)
     assert {name: array.shape for name, array in data.longest().items()} == {

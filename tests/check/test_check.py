@@ -1,0 +1,155 @@
+"""`python -m zoo.check`: what it finds in layers with a fault, what it says, and how it ends."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import keras
+import numpy as np
+import pytest
+
+from tests.check import faulty
+from tests.house_rules import ROOT
+from zoo.attention import LSHAttention, MultiHeadAttention
+from zoo.blocks import PreNorm
+from zoo.check import report, uses
+from zoo.check.__main__ import main
+from zoo.check.laws import build
+from zoo.check.onnx import check_onnx
+from zoo.check.report import BROKEN, HOLDS, NOT_APPLICABLE, finding
+from zoo.check.slots import Subject, cases
+from zoo.depth import Stack
+from zoo.embeddings import LearnedPositions, TokenEmbedding
+from zoo.feedforward import FeedForward, ProductKeyMemory
+
+
+def attention(cls, **settings):
+    return Subject(cls, "attention", settings)
+
+
+def asked(name, subject):
+    """One law of the battery, in every way in which the layer is called."""
+    return finding(name, "", lambda: [report._of_case(report.BATTERY[name], build(each)) for each in cases(subject)])
+
+
+def test_a_look_ahead_is_found():
+    found = finding("causal", "", lambda: uses.check_causal(attention(faulty.Peeping)))
+    assert found.result == BROKEN and "position 1 sees later ones: a gradient of" in found.detail
+    assert finding("causal", "", lambda: uses.check_causal(attention(MultiHeadAttention))).result == HOLDS
+
+
+def test_steps_that_differ_are_found_with_the_number():
+    found = finding("generation", "", lambda: uses.check_generation(attention(faulty.Forgetful)))
+    assert found.result == BROKEN and found.number > 1e-4 and str(found.number)[:4] in found.detail
+
+
+def test_padding_that_matters_is_found():
+    found = asked("padding", attention(faulty.Leaking))
+    assert found.result == BROKEN and found.number > 1e-3 and found.detail.startswith("in both directions:")
+
+
+def test_hidden_arguments_are_found():
+    found = finding("arguments", "", lambda: uses.check_arguments(attention(faulty.Leaking)))
+    assert (found.result, found.detail) == (BROKEN, "the layer has no attribute 'width'")
+
+
+def test_what_is_not_declared_is_not_asked():
+    for check in (uses.check_generation, uses.check_causal, uses.check_memory_steps):
+        found = finding("", "", lambda check=check: check(attention(faulty.Leaking)))
+        assert found.result == NOT_APPLICABLE and "its traits do not say" in found.detail
+    found = finding("", "", lambda: uses.check_generation(attention(LSHAttention, num_buckets=4, chunk_length=4)))
+    assert found.detail == "its traits say that a pass approximates the steps"
+
+
+@pytest.mark.slow
+def test_an_operation_without_an_onnx_form_is_named_with_its_place():
+    subject = attention(faulty.Unwritable)
+    found = finding("onnx", "", lambda: check_onnx([build(case) for case in cases(subject)]))
+    assert found.result == BROKEN and "Expm1" in found.detail
+    assert f"{faulty.__file__}:" in found.detail and "ops.expm1(query)" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("cls", "slot", "settings"),
+    [
+        (MultiHeadAttention, "attention", {}),
+        (FeedForward, "feedforward", {}),
+        (ProductKeyMemory, "feedforward", {"num_keys": 4, "k": 2, "query_dim": 4}),
+        (PreNorm, "block", {}),
+        (Stack, "depth", {}),
+        (LearnedPositions, "positions", {"max_positions": 16}),
+        (TokenEmbedding, "embedding", {}),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_every_slot_has_cases_that_the_zoo_stands(cls, slot, settings):
+    subject = Subject(cls, slot, settings)
+    assert cases(subject)
+    for case in cases(subject):
+        built = build(case)
+        report.BATTERY["config"](built)
+        report.BATTERY["padding"](built)
+    uses.check_arguments(subject)
+    uses.check_protocol(subject)
+    assert all(each.allowed for each in report._uses(subject, HOLDING) if not each.reason)
+
+
+HOLDING = {
+    name: report.Finding(name, "", HOLDS)
+    for name in "causal generation memory reversible xla jax bfloat16 onnx".split()
+}
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["Mine"], "expected MODULE.CLASS"),
+        (["zoo_absent.Mine"], "The module 'zoo_absent' of layers was not found"),
+        (["tests.check.faulty.Absent"], "has no class 'Absent'"),
+        (["tests.check.faulty.Nowhere"], "stands in no slot. Expected a class under @zoo.register"),
+        (["tests.check.faulty.Leaking", "--set", "width"], "--set needs NAME=VALUE"),
+        (
+            ["tests.check.faulty.Leaking", "--set", "depth=3"],
+            r"has no settings \['depth'\] of its own. Expected some of",
+        ),
+    ],
+)
+def test_wrong_use_is_told(argv, message, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(argv)
+    assert stop.value.code == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def run(*argv):
+    """The command in a fresh process, in the folder of the package."""
+    folder = ROOT / "tests" / "own_layers" / "linear-attention"
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}"}
+    command = [sys.executable, "-m", "zoo.check", *argv]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
+
+
+@pytest.mark.slow
+def test_a_sound_layer_of_somebody_else():
+    done = run("linear_attention.LinearAttention", "--set", "epsilon=1e-5", "--json")
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout)
+    assert found["holds"] and {each["result"] for each in found["laws"]} == {HOLDS}, done.stdout
+    assert all(each["allowed"] for each in found["uses"]) and len(found["uses"]) == 10
+
+
+@pytest.mark.slow
+def test_a_faulty_layer(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    keras.utils.set_random_seed(1)
+    assert main(["tests.check.faulty.Leaking"]) == 1
+    said = capsys.readouterr().out
+    lines = {line.split()[0]: line for line in said.splitlines() if line and not line.startswith(" ")}
+    assert "does not hold" in lines["padding"] and "largest difference is" in lines["padding"]
+    assert "not applicable" in lines["generation"] and "holds" in lines["graph"]
+    allowed, _, refused = said.partition("May not be used for:")
+    assert "writing step by step" in refused and "its traits do not say causal=True" in refused
+    assert "training on JAX" in allowed
+    assert np.isfinite(float(lines["padding"].rsplit(" ", 1)[1]))

@@ -1,0 +1,189 @@
+"""CoNLL, CoNLL-U, `words TAB tags` and spans."""
+
+import json
+
+import pytest
+
+from tests.data.formats import json_lines, write
+from zoo.data.formats import detect, read
+from zoo.data.formats.base import Wrong
+from zoo.data.formats.spans import tag_words
+
+CONLL_2003 = """-DOCSTART- -X- -X- O
+
+EU NNP B-NP B-ORG
+rejects VBZ B-VP O
+# NN I-NP O
+
+-DOCSTART- -X- -X- O
+
+Peter NNP B-NP B-PER
+"""
+UNIVERSAL = """# newdoc id = one
+# text = vámonos al mar
+1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tvamos\tir\tVERB\tV\t_\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\tP\t_\t1\tobj\t_\t_
+2.1\tnada\t_\tX\t_\t_\t_\t_\t_\t_
+
+# text = # 1 000
+1\t#\t#\tSYM\tS\t_\t0\troot\t_\t_
+2\t1 000\t1000\tNUM\tN\t_\t1\tnummod\t_\t_
+"""
+
+
+def test_the_columns_of_conll_2003(tmp_path):
+    path = write(tmp_path / "a.conll", CONLL_2003)
+    found = read(path, "tagged")
+    assert found.inputs == ["EU rejects #", "Peter"] and found.answers == ["B-ORG O O", "B-PER"]
+    assert [found.where(at) for at in (0, 1)] == [f"{path}:3", f"{path}:9"]
+    assert read(path, "tagged", columns={"tags": 2}).answers == ["NNP VBZ NN", "NNP"]
+    assert read(path, "tagged", columns={"words": 4, "tags": 1}).inputs == ["B-ORG O O", "B-PER"]
+
+
+def test_universal_dependencies(tmp_path):
+    path = write(tmp_path / "a.conllu", UNIVERSAL)
+    found = read(path, "tagged")
+    assert found.inputs == ["vamos nos", "# 1\u00a0000"] and found.answers == ["VERB PRON", "SYM NUM"]
+    assert read(path, "tagged", columns={"words": "lemma", "tags": "deprel"}).inputs[0] == "ir nosotros"
+    assert read(path, "tagged", columns={"tags": 5}).answers == ["V P", "S N"]
+
+
+def test_universal_dependencies_plus(tmp_path):
+    text = "# global.columns = ID FORM UPOS NER\n1\tEU\tPROPN\tB-ORG\n2\tsays\tVERB\tO\n\n"
+    path = write(tmp_path / "a.conllup", text)
+    assert read(path, "tagged").answers == ["PROPN VERB"]
+    assert read(path, "tagged", columns={"tags": "ner"}).answers == ["B-ORG O"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("name", ["a.conll", "a.txt", "a.tsv", "a.bio"])
+def test_two_columns_with_hashtags_and_names_of_sentences(tmp_path, name, end):
+    lines = ["# id 17 domain=en", "#fun\tB-x", "It\tO", "", "", "# id 18", "Empire\tB-y", ""]
+    found = read(write(tmp_path / name, end.join(lines)), "tagged")
+    assert found.inputs == ["#fun It", "Empire"] and found.answers == ["B-x O", "B-y"]
+
+
+@pytest.mark.parametrize("names", ["", "words\ttags\n"])
+def test_words_tab_tags(tmp_path, names):
+    path = write(tmp_path / "a.tsv", names + "Dogs bark\tNOUN VERB\nCats\u00a0too\tNOUN\n")
+    found = read(path, "tagged")
+    assert found.inputs == ["Dogs bark", "Cats\u00a0too"] and found.answers == ["NOUN VERB", "NOUN"]
+
+
+def test_tags_as_python_shows_a_list_beside_a_sentence(tmp_path):
+    path = write(tmp_path / "a.csv", "Sentence #,Sentence,Tag\n1,EU rejects it,\"['B-ORG', 'O', 'O']\"\n")
+    assert read(path, "tagged").answers == ["B-ORG O O"]
+
+
+def test_one_word_a_row_with_the_sentence_at_its_first_word(tmp_path):
+    rows = ["Sentence #,Word,POS,Tag", "Sentence: 1,EU,NNP,B-org", ",says,VB,O", "Sentence: 2,No,DT,O", ',"""",SYM,O']
+    path = write(tmp_path / "a.csv", "\n".join(rows))
+    found = read(path, "tagged")
+    assert found.inputs == ["EU says", 'No "'] and found.answers == ["B-org O", "O O"]
+    assert [found.where(at) for at in (0, 1)] == [f"{path}:2", f"{path}:4"]
+    assert read(path, "tagged", columns={"tags": "POS"}).answers == ["NNP VB", "DT SYM"]
+
+
+@pytest.mark.parametrize("name", ["a.tsv", "a.conll", "a.txt"])
+def test_a_header_above_the_words(tmp_path, name):
+    path = write(tmp_path / name, "pos\tword\tner\nNNP\tEU\tB-ORG\nVBZ\tsays\tO\n\nDT\tNo\tO\n")
+    found = read(path, "tagged")
+    assert found.inputs == ["EU says", "No"] and found.answers == ["B-ORG O", "O"]
+    assert read(path, "tagged", columns={"tags": "pos"}).answers == ["NNP VBZ", "DT"]
+
+
+def test_sentences_by_number_between_tabs(tmp_path):
+    path = write(tmp_path / "a.tsv", "sentence_id\tword\ttag\n1\tEU\tB-ORG\n1\tsays\tO\n2\tNo\tO\n")
+    assert read(path, "tagged").inputs == ["EU says", "No"]
+    named = write(tmp_path / "b.tsv", "doc\tword\ttag\n1\tEU\tB-ORG\n1\tsays\tO\n2\tNo\tO\n")
+    assert read(named, "tagged", columns={"sentence": "doc"}, format="tsv").inputs == ["EU says", "No"]
+
+
+def test_words_in_brackets_are_no_lists(tmp_path):
+    """English EWT has the sentence "[...]", which Python would read as a list."""
+    path = write(tmp_path / "a.tsv", "[...]\tPUNCT\n[ 1 ]\tX NUM X\n[1]\tX\n['a']\t[X]\n")
+    found = read(path, "tagged")
+    assert found.inputs == ["[...]", "[ 1 ]", "[1]", "['a']"] and found.answers == ["PUNCT", "X NUM X", "X", "[X]"]
+
+
+TEXT = "Maria lives in New York."
+EXPECTED = ["Maria lives in New York."], ["B-PER O O B-LOC I-LOC"]
+PLACES = [(0, 5, "PER"), (15, 23, "LOC")]
+OBJECTS = [{"start": start, "end": end, "label": label} for start, end, label in PLACES]
+TOKENS = ["Maria", "lives", "in", "New", "York", "."]
+OFFSETS = [{"start": TEXT.index(token), "end": TEXT.index(token) + len(token)} for token in TOKENS]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"text": TEXT, "entities": OBJECTS},
+        {"text": TEXT, "spans": OBJECTS[::-1], "answer": "accept"},
+        {"id": 7, "text": TEXT, "label": PLACES},
+        {"data": TEXT, "label": PLACES},
+        [TEXT, {"entities": PLACES}],
+        {"text": TEXT, "ents": OBJECTS, "cats": {}},
+        {"text": TEXT, "entities": [{"start_offset": 0, "end_offset": 5, "label": "PER"}, OBJECTS[1]]},
+    ],
+)
+def test_forms_of_spans(tmp_path, record):
+    found = read(write(tmp_path / "a.jsonl", json.dumps(record)), "tagged")
+    assert (found.inputs, found.answers) == EXPECTED
+    assert found.notes == ("spans that begin or end inside a word, which takes the label as a whole: 1",)
+
+
+BOTH = [{"text": token, **at} for token, at in zip(TOKENS, OFFSETS, strict=True)]
+
+
+@pytest.mark.parametrize("tokens", [TOKENS, OFFSETS, BOTH])
+def test_given_tokens(tmp_path, tokens):
+    records = [{"text": TEXT, "tokens": tokens, "spans": OBJECTS}]
+    found = read(write(tmp_path / "a.jsonl", json_lines(records)), "tagged")
+    assert found.inputs == [" ".join(TOKENS)] and found.answers == ["B-PER O O B-LOC I-LOC O"] and not found.notes
+
+
+def test_tokens_of_white_space_are_no_words():
+    tokens = [{"start": 0, "end": 1}, {"start": 1, "end": 3}, {"start": 3, "end": 4}]
+    assert tag_words("a\n\nb", [[0, 4, "X"]], tokens) == ([("a", "B-X"), ("b", "I-X")], 0)
+
+
+def test_spans_are_characters_and_not_bytes():
+    assert tag_words("é 😀 Ö", [[4, 5, "X"], [2, 3, "X"]]) == ([("é", "O"), ("😀", "B-X"), ("Ö", "B-X")], 0)
+
+
+@pytest.mark.parametrize(
+    ("spans", "tokens", "expected"),
+    [
+        ([[0, 3, "A"], [2, 5, "B"]], None, "overlap in 'abc d'"),
+        ([[0, 9, "A"]], None, r"\[0, 9\) A is outside its text, which has 5 characters"),
+        ([[-1, 2, "A"]], None, "outside"),
+        ([[2, 2, "A"]], None, "outside"),
+        ([[3, 4, "A"]], None, "there is no word in it"),
+        ([[0, 1, "A"], [1, 3, "B"]], None, "two spans, A and B, share the word 'abc'"),
+        ([[0, 3, ""]], None, "is no span"),
+        ([["0", "3", "A"]], None, "is no span"),
+        ([{"start": 0, "end": 3}], None, "is no span"),
+        ([{"start": 0, "end": 3, "label": "A", "text": "bcd"}], None, "says 'bcd', and its text has 'abc'"),
+        ("abc", None, "the spans are 'abc'; expected a list"),
+        ([], ["abc", "x"], "the token 'x' does not stand at character 3"),
+        ([], ["d"], "the token 'd' does not stand at character 0"),
+        ([], [{"start": 3, "end": 99}], "is not in its place"),
+    ],
+)
+def test_wrong_spans(spans, tokens, expected):
+    with pytest.raises(Wrong, match=expected):
+        tag_words("abc d", spans, tokens)
+
+
+def test_what_is_detected(tmp_path):
+    for name, text, form in (
+        ("a.conllu", UNIVERSAL, "conll"),
+        ("b.txt", CONLL_2003, "conll"),
+        ("c.tsv", "Dogs bark\tNOUN VERB\n", "tsv"),
+        ("d.jsonl", json_lines([{"text": TEXT, "spans": []}]), "spans"),
+        ("e.jsonl", json_lines([{"text": TEXT.split(), "tags": list("abcde")}]), "jsonl"),
+        ("f.csv", "tokens,tags\na b,X Y\n", "csv"),
+    ):
+        found = detect(write(tmp_path / name, text), "tagged")
+        assert found.format == form and found.samples.inputs, name

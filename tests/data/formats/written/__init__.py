@@ -1,0 +1,1 @@
+"""Files as other tools write them; `make.py` says how."""

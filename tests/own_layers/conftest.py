@@ -1,0 +1,1 @@
+from tests.serving.conftest import tokenizers  # noqa: F401

@@ -1,0 +1,53 @@
+"""Files of cells: one for each task, and each runs from an empty folder as it stands, and answers."""
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.house_rules import ROOT
+from tests.shared import mostly_at_releases
+from zoo.tasks import TASKS
+
+EXAMPLES = sorted(ROOT.glob("examples/*.py"))
+FILES = {"continue": "continue_text"}  # `continue` is no name of a module
+AFTER = """
+import json
+print(json.dumps([scores["task"], scores["count"], len(answers), [each.error for each in answers]]))
+"""
+
+
+def test_every_task_has_one():
+    assert {path.stem for path in EXAMPLES} == {FILES.get(name, name) for name in TASKS}
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_it_is_made_of_cells(path):
+    """Every line belongs to a cell, text is a comment, and every cell of code parses by itself."""
+    text = path.read_text(encoding="utf-8")
+    first, *cells = re.split(r"^# %%", text, flags=re.MULTILINE)
+    assert first == "" and len(cells) > 6 and cells[0].startswith(" [markdown]\n# # ")
+    for cell in cells:
+        kind, _, body = cell.partition("\n")
+        assert kind in ("", " [markdown]")
+        if kind:
+            assert all(line.startswith("# ") for line in body.strip().splitlines())
+        else:
+            assert ast.parse(body).body
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", mostly_at_releases([pytest.param(path, id=path.stem) for path in EXAMPLES], 2))
+def test_it_runs_from_an_empty_folder(path, tmp_path):
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    code = path.read_text(encoding="utf-8") + AFTER
+    program = [sys.executable, "-c", code]
+    done = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr[-3000:]
+    task, count, answered, errors = json.loads(done.stdout.splitlines()[-1])
+    assert FILES.get(task, task) == path.stem and count > 2
+    assert answered and errors == [None] * answered

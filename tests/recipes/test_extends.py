@@ -1,0 +1,63 @@
+"""Recipes that differ from another one, which lies beside them or in the zoo."""
+
+import pytest
+
+from tests.house_rules import ROOT
+from tests.recipes.small import recipe
+from zoo import recipes
+
+
+def test_a_file_can_extend_another(tmp_path):
+    (tmp_path / "base.toml").write_text(recipes.dumps(recipe(name="base", model={"units": 7})))
+    (tmp_path / "more.toml").write_text('extends = "base"\nname = "more"\n[model]\nunits = 9\n')
+    assert recipes.load(tmp_path / "more.toml", ["training.steps=8"]) == recipe(
+        name="more", model={"units": 9}, training={"steps": 8}
+    )
+    (tmp_path / "lost.toml").write_text('extends = "nowhere"\n')
+    with pytest.raises(ValueError, match="there is no recipe .*nowhere.toml nor .*catalogue/nowhere.toml"):
+        recipes.load(tmp_path / "lost.toml")
+
+
+def test_a_file_anywhere_extends_a_recipe_of_the_zoo(tmp_path):
+    """The README's own recipe in an empty folder."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8").split("```toml\n")[1].split("```")[0]
+    (tmp_path / "mine.toml").write_text(text)
+    found = recipes.load(tmp_path / "mine.toml")
+    assert found.model == recipes.load("gutenberg-9-transformer").model and found.attention.layer == "lsh"
+
+
+def test_a_file_beside_goes_before_the_zoo_and_may_be_called_like_what_it_extends(tmp_path):
+    name = "trec-transformer-pre-norm"
+    (tmp_path / f"{name}.toml").write_text(f'extends = "{name}"\n[model]\nunits = 12\n')
+    (tmp_path / "mine.toml").write_text(f'extends = "{name}"\n[training]\nseed = 5\n')
+    found = recipes.load(tmp_path / "mine.toml")
+    assert (found.model.units, found.training.seed, found.data.corpus) == (12, 5, "trec")
+
+
+def test_extends_may_be_a_path(tmp_path):
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "base.toml").write_text(recipes.dumps(recipe(name="base", model={"units": 7})))
+    (tmp_path / "folder" / "more.toml").write_text('extends = "../base.toml"\nname = "more"\n')
+    assert recipes.load(tmp_path / "folder" / "more.toml").model.units == 7
+    (tmp_path / "folder" / "whole.toml").write_text(f'extends = "{tmp_path}/base.toml"\n')
+    assert recipes.load(tmp_path / "folder" / "whole.toml").model.units == 7
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('extends = "mine"', "extends 'mine', and there is no recipe"),
+        ('extends = "other"', "extend each other in a circle: .*mine.toml -> .*other.toml -> .*mine.toml. Take one"),
+        ('extends = "./other.toml"', "in a circle"),
+        ('extends = "../base"', "is neither the name of a recipe nor the path of a .toml. Expected for example 'base'"),
+        ('extends = "../base.toml"', "there is no recipe .*base.toml"),
+        ("extends = 3", "extends must be the name of a recipe or the path of a .toml; received 3"),
+        ('extends = ""', "extends must be the name of a recipe"),
+        ('extends = "dates-gru"', "Did you mean 'dates-gru-additive'"),
+    ],
+)
+def test_wrong_extends_are_refused(text, message, tmp_path):
+    (tmp_path / "mine.toml").write_text(text)
+    (tmp_path / "other.toml").write_text('extends = "mine"\n')
+    with pytest.raises(ValueError, match=message):
+        recipes.load(tmp_path / "mine.toml")

@@ -1,0 +1,253 @@
+"""`seqzoo new`: what it writes is a recipe with a meaning beside every setting, and trains as it is."""
+
+import json
+import tomllib
+
+import pytest
+
+from tests.data.formats.test_written import CASES, HERE
+from tests.shared import mostly_at_releases
+from tools import cli
+from zoo import recipes
+from zoo.recipes.proposal import by_split, commented, propose
+from zoo.settings import table
+from zoo.tasks import TASKS
+
+JOBS = [(task.name, names) for task in TASKS.values() for kind, names in CASES if kind == task.kind]
+
+
+def new(*words):
+    return cli.main(["new", *map(str, words)])
+
+
+def paths(kind, names):
+    return [HERE / f"{kind}{name}" for name in names]
+
+
+def test_every_task_has_files_of_six_tools():
+    assert {task: sum(job == task for job, _ in JOBS) for task in TASKS} == dict.fromkeys(TASKS, 6)
+
+
+@pytest.mark.parametrize(("task", "names"), JOBS, ids=lambda case: "".join(case))
+def test_what_is_written_is_a_recipe_with_a_meaning_beside_every_setting(task, names, tmp_path, capsys):
+    out = tmp_path / "mine.toml"
+    assert new(task, *paths(TASKS[task].kind, names), "--out", out) == 0
+    told = capsys.readouterr()
+    assert told.out == f"{out}: train it with `seqzoo train {out} --out runs/mine`\n"
+    assert (" characters\n" if task == "continue" else " examples\n") in told.err
+    text = out.read_text(encoding="utf-8")
+    recipe = recipes.load(out)
+    assert (recipe.name, recipe.task) == ("mine", task)
+    recipes.check_data(recipe, ("train", "valid", "test"))
+    where = ""
+    for line in filter(None, text.splitlines()):
+        where = line if line.startswith("[") else where
+        if "=" in line and not line.startswith(("#", "[")) and not where.startswith("[data.columns]"):
+            value, mark, meaning = line.partition(" # ")
+            assert mark and len(meaning) > 5, line
+            assert tomllib.loads(value)
+    told = {(each["table"], each["setting"]): each["meaning"] for each in recipes.explained(recipe)}
+    assert all(told.values()), [key for key, meaning in told.items() if not meaning]
+
+
+@pytest.mark.parametrize(
+    ("train", "valid", "test"),
+    [
+        ("all.csv", "", ""),
+        ("train.de train.en", "", "test.de test.en"),
+        ("en_ewt-ud-train.conllu", "en_ewt-ud-dev.conllu", ""),
+        ("latest.csv devices.csv", "val.csv", ""),  # words of a name count, not parts of them
+        ("hf://a/test:train", "hf://a/test:validation", "hf://a/test:test"),
+        ("data/test/train.txt", "", ""),  # a folder's name says nothing
+    ],
+)
+def test_names_say_the_split(train, valid, test):
+    splits = {"train": train.split(), "valid": valid.split(), "test": test.split()}
+    files = [*splits["test"], *splits["train"], *splits["valid"]]
+    assert by_split(files) == {name: own for name, own in splits.items() if own}
+
+
+def test_files_of_each_split_stand_in_the_recipe(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, count in (("train", 9), ("dev", 3), ("test", 2)):
+        rows = "".join(f"{name} {number},{'ab'[number % 2]}\n" for number in range(count))
+        (tmp_path / f"{name}.csv").write_text("text,label\n" + rows)
+    assert new("classify", "test.csv", "train.csv", "dev.csv", "--out", "mine.toml") == 0
+    own = recipes.load("mine.toml")
+    assert (own.data.train, own.data.valid, own.data.test) == ("train.csv", "dev.csv", "test.csv")
+    assert own.data.test_share == 0 and own.data.columns == {"text": "text", "label": "label"}
+    counts = [len(recipes.read(own, split)[0]) for split in ("train", "valid", "test")]
+    assert counts == [9, 3, 2]
+
+
+@pytest.mark.parametrize(
+    ("files", "languages"),
+    [
+        ({"a.de": "Hund\nKatze\n", "a.en": "dog\ncat\n"}, ("de", "en")),
+        ({"p.csv": "english,french\ndog,chien\ncat,chat\n"}, ("en", "fr")),
+        ({"p.tsv": "dog\t一只 大 狗。\ncat\t一只猫\n"}, ("", "zh")),
+        ({"p.tsv": "一匹の犬\tone dog\n猫です\tone cat\n"}, ("ja", "und")),
+        ({"p.tsv": "dog\t개가 있다\ncat\t고양이\n"}, ("", "ko")),
+        ({"p.tsv": "dog\tdogs\ncat\tcats\n"}, ("", "und")),
+    ],
+)
+def test_a_translator_is_told_its_languages(files, languages, tmp_path):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    settings, notes = propose("translate", [tmp_path / name for name in files], "mine")
+    own = recipes.make(settings)
+    assert own.languages == languages
+    assert any("language of the targets" in note for note in notes) == (languages[1] == "und")
+    assert any("sacrebleu[ko]" in note for note in notes) == (languages[1] == "ko")
+    if languages[1] != "ko":  # its tokeniser is another package
+        assert "bleu" in own.job.score(own, ["a b c d"], ["a b c d"])
+    assert not recipes.make(propose("transduce", [tmp_path / name for name in files], "mine")[0]).data.target_language
+
+
+def test_sizes_follow_from_the_data(tmp_path):
+    """2,000 examples of 26 letters and phones set apart: 30 times each in batches of 32."""
+    words = [chr(97 + a) + chr(97 + b) + chr(97 + c) for a in range(20) for b in range(10) for c in range(10)]
+    path = tmp_path / "words.tsv"
+    path.write_text("".join(f"{word}\t{' '.join(word.upper())}\n" for word in words))
+    settings, notes = propose("transduce", [path], "g2p")
+    own = recipes.make(settings)
+    assert own.training.steps == 30 * 2000 // 32 // 10 * 10 and own.training.steps % own.training.validate_every == 0
+    assert own.text.pieces == "char" and own.text.vocab_size == 20 + 8
+    assert own.text.target.pieces == "word" and own.text.target.vocab_size == 20 + 8
+    assert own.search.max_output_length >= 3 and "2,000 examples" in notes
+
+
+BROKEN = [
+    ("clasify {ok} --out new.toml", "There is no task 'clasify'. Did you mean 'classify'? The tasks are"),
+    ("classify {ok} --out taken.toml", "taken.toml exists. Choose another --out, or write over it with --force"),
+    ("classify {ok} --out new.json", "--out is the name of a recipe, a file that ends in .toml; received 'new.json'"),
+    ("classify none.csv --out new.toml", "There is no file none.csv"),
+    ("classify {bad} --out new.toml", "broken.csv:2: 3 columns"),
+    ("classify test.csv --out new.toml", "None of the files is for training: test.csv"),
+    ("rewrite {ok} {ok} --out new.toml", "rewrite takes one recipe; received 2 files"),
+    ("rewrite none.toml --out new.toml", "there is no recipe none.toml"),
+    ("rewrite tables.toml --out new.toml", "is written in tables already, so there is nothing to rewrite"),
+    ("rewrite {ok} --out new.toml", "ok.csv is not TOML"),
+]
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ok.csv").write_text("text,label\ngood,pos\nbad,neg\nfine,pos\n")
+    (tmp_path / "broken.csv").write_text("text,label\nGood, really,pos\nBad,neg\n")
+    (tmp_path / "taken.toml").write_text("mine")
+    (tmp_path / "tables.toml").write_text(recipes.dumps(recipes.load("trec-star")))
+    return tmp_path
+
+
+@pytest.mark.parametrize(("words", "said"), BROKEN)
+def test_what_is_wrong_is_told_and_nothing_is_written(words, said, home, capsys):
+    before = {path: path.read_bytes() for path in home.iterdir()}
+    assert new(*words.format(ok="ok.csv", bad="broken.csv").split()) == 2
+    assert said in capsys.readouterr().err
+    assert {path: path.read_bytes() for path in home.iterdir()} == before
+
+
+def test_a_file_that_is_there_is_written_over_on_demand(home):
+    assert new("classify", "ok.csv", "--out", "taken.toml", "--force") == 0
+    assert recipes.load("taken.toml").task == "classify"
+
+
+FLAT = """# What we train every night.
+name = "nightly"
+system = "recurrent"
+model = "seq2seq"
+data = "reversal"
+attention = "dot"
+units = 32
+source_pieces = "word"
+target_vocab_size = 40
+beam = 2
+judge = "accuracy"
+"""
+
+
+def test_an_old_recipe_is_rewritten(home):
+    (home / "old.toml").write_text(FLAT)
+    assert new("rewrite", "old.toml", "--out", "today.toml") == 0
+    text = (home / "today.toml").read_text()
+    assert text.startswith("# What we train every night.\n")
+    settings = tomllib.loads(text)
+    assert settings["model"] == {"kind": "recurrent", "units": 32} and settings["training"] == {"monitor": "accuracy"}
+    assert recipes.load("today.toml") == recipes.load("old.toml")
+
+
+def test_comments_are_refused_for_what_is_no_recipe():
+    with pytest.raises(ValueError, match="Did you mean 'steps'"):
+        commented({"name": "x", "task": "classify", "training": {"step": 3}})
+
+
+TINY = {"training.steps": 2, "training.validate_every": 1, "training.warmup": 0, "training.batch_size": 3}
+TINY |= {"model.units": 8, "model.num_layers": 1, "search.max_output_length": 4}
+TRAINED = [(task, names) for number, (task, names) in enumerate(JOBS) if number % 6 in (0, 4) and task != "continue"]
+LEADING = {"translate": "bleu", "transduce": "wer", "tag": "accuracy", "continue": "nats_per_character"}
+
+
+def trained(capsys, *changes):
+    """The scores of mine.toml, trained as it is but for the sizes, which a corpus of three examples does not fill."""
+    own = recipes.load("mine.toml", changes)
+    known = {f"{each['table']}.{each['setting']}" for each in recipes.explained(own)}
+    sizes = [*changes, *(f"{key}={value}" for key, value in TINY.items() if key in known)]
+    assert cli.main(["train", "mine.toml", "--out", "run", *(word for each in sizes for word in ("--set", each))]) == 0
+    capsys.readouterr()
+    assert cli.main(["evaluate", "run", "--json"]) == 0
+    scores = json.loads(capsys.readouterr().out)
+    assert (scores["task"], scores["split"]) == (own.task, "test")
+    return scores
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("task", "names"), mostly_at_releases(TRAINED, 5), ids=lambda case: "".join(case))
+def test_what_is_written_trains_and_is_scored(task, names, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert new(task, *paths(TASKS[task].kind, names), "--out", "mine.toml") == 0
+    scores, name = trained(capsys), LEADING.get(task, "macro_f1")
+    assert scores[name] >= 0 and len(scores[f"{name}_interval"]) == 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", ["txt", "jsonl"])
+def test_what_is_written_for_running_text_trains_and_is_scored(ending, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"Line {number} of a text that goes on." for number in range(60)]
+    lines = [json.dumps({"text": line}) for line in lines] if ending == "jsonl" else lines
+    (tmp_path / f"text.{ending}").write_text("".join(f"{line}\n" for line in lines))
+    assert new("continue", f"text.{ending}", "--out", "mine.toml") == 0
+    scores = trained(capsys, "model.context=8")
+    assert 0 < scores["nats_per_character"] < 8 and len(scores["nats_per_character_interval"]) == 2
+
+
+@pytest.mark.slow
+def test_a_label_that_the_validation_alone_has_is_told(tmp_path, capsys):
+    """A hash puts rare labels where it likes."""
+    for name, labels in (("train", "ab"), ("valid", "abc")):
+        rows = "".join(f"{label} {number},{label}\n" for number in range(4) for label in labels)
+        (tmp_path / f"{name}.csv").write_text("text,label\n" + rows)
+    out = tmp_path / "mine.toml"
+    assert new("classify", tmp_path / "train.csv", tmp_path / "valid.csv", "--out", out) == 0
+    sizes = [word for key, value in list(TINY.items())[:6] for word in ("--set", f"{key}={value}")]
+    assert cli.main(["train", str(out), "--out", str(tmp_path / "run"), *sizes]) == 0
+    assert "no example of 1 labels of the validation: c" in capsys.readouterr().err
+    assert json.loads((tmp_path / "run" / "labels.json").read_text()) == ["a", "b", "c"]
+
+
+def test_every_task_says_what_to_begin_with():
+    """The settings of `starter` are settings, whatever the examples."""
+    for task in TASKS.values():
+        assert {"text", "model", "training"} & task.starter(Few()).keys()
+        assert table.names(tuple(each.model for each in task.models.values())).keys() == task.models.keys()
+
+
+class Few:
+    """Examples that are hardly any."""
+
+    inputs, answers = ["a b"], ["b a"]
+
+    def __len__(self):
+        return 1

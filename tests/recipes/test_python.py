@@ -1,0 +1,148 @@
+"""`zoo.train`, `zoo.evaluate`, `zoo.open` and `export_run`: the commands of the same names, from Python."""
+
+import json
+import subprocess
+import sys
+import tomllib
+
+import pytest
+
+import zoo
+from tests.house_rules import ROOT
+from zoo import recipes
+
+TINY = {
+    "data": {"train_size": 40, "valid_size": 8, "test_size": 9},
+    "model": {"units": 8},
+    "training": {"steps": 2, "validate_every": 1, "warmup": 0, "batch_size": 4, "num_buckets": 1},
+    "search": {"beam": 1, "max_output_length": 6},
+}
+FRAMEWORKS = ("keras", "tensorflow", "jax", "tensorflow_text", "onnxruntime")
+PROGRAM = """
+import sys, time
+start = time.perf_counter()
+import serving, zoo
+try:
+    {code}
+except ValueError as error:
+    message = str(error)
+import json
+print(json.dumps([message, time.perf_counter() - start, [name for name in {frameworks!r} if name in sys.modules]]))
+"""
+
+
+def test_a_recipe_may_be_a_name_a_file_a_dict_or_a_recipe(tmp_path):
+    named = recipes.load("reversal-gru-none", [TINY])
+    assert (named.model.units, named.data.longest) == (8, 20)
+    path = tmp_path / "own.toml"
+    path.write_text(recipes.dumps(named), encoding="utf-8")
+    assert recipes.load(path) == recipes.load(named) == named
+    assert recipes.load(tomllib.loads(path.read_text(encoding="utf-8"))) == named
+    assert recipes.load({"extends": "reversal-gru-none", "name": "reversal-gru-none"}, [TINY]) == named
+
+
+def test_a_dict_extends_files_of_the_working_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "base.toml").write_text('extends = "reversal-gru-none"\n[model]\nunits = 9\n')
+    settings = {"extends": "base", "training": {"steps": 7, "warmup": 0}, "attention": "additive"}
+    found = recipes.load(settings, ["training.seed=3"])
+    assert (found.model.units, found.training.steps, found.training.seed) == (9, 7, 3)
+    assert found.attention.layer == "additive" and "extends" in settings  # what is given is left as it is
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("zoo.train('dates-gru')", "unknown recipe 'dates-gru'. Did you mean"),
+        ("zoo.train('none.toml')", "there is no recipe none.toml"),
+        ("zoo.train({'name': 'x'})", "the recipe lacks task, what the model does: one of classify"),
+        ("zoo.train({'extends': 'dates-gru'})", "this recipe extends 'dates-gru', and there is no recipe"),
+        ("zoo.train('trec-star')", "name their directory"),
+        ("zoo.train('trec-star', settings={'training': {'step': 3}})", "Did you mean 'steps'?"),
+        ("zoo.train('trec-star', settings='training.steps=many')", "training.steps must be a whole number"),
+        ("zoo.train('trec-star', settings=['training.steps=3', 'training.warmup=4'])", "needs more steps than those"),
+        ("zoo.train('trec-star', 'nowhere')", "there is no directory nowhere"),
+        ("zoo.train('trec-star', [('a', 'b')])", "recipe trec-star has a corpus of its own, 'trec'"),
+        ("zoo.train({'name': 'x', 'task': 'classify'}, [('a', None)])", "train, example:1: the label is empty"),
+        ("zoo.evaluate('nowhere')", "nowhere is not a finished run: it lacks recipe.toml"),
+        ("zoo.open('nowhere')", "nowhere is not a finished run"),
+    ],
+)
+def test_what_is_wrong_is_told_before_a_framework_is_imported(code, message):
+    filled = PROGRAM.format(code=code, frameworks=FRAMEWORKS)
+    done = subprocess.run([sys.executable, "-c", filled], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found, seconds, imported = json.loads(done.stdout)
+    assert message in found
+    assert imported == [] and seconds < 5  # about 0.3 s on a quiet machine
+
+
+def test_names_that_are_not_there():
+    import serving
+
+    for module in (zoo, serving):
+        with pytest.raises(AttributeError, match="has no attribute 'trian'"):
+            module.trian  # noqa: B018
+    assert {"train", "evaluate", "open", "register"} <= set(dir(zoo))
+
+
+def test_a_file_that_is_given_is_trained_on_and_cut(tmp_path):
+    """It takes the place of `data.train`: nothing is validated on what was trained on, and the run says what it was."""
+    from zoo.tasks.parts import corpora
+
+    (tmp_path / "own.csv").write_text("text,label\n" + "".join(f"{number},{number % 2}\n" for number in range(50)))
+    base = {"name": "own", "task": "classify", "data": {"corpus": "files", "test_share": 0.2}}
+    for given in ({}, {"data": {"train": "other.csv"}}):
+        found, place = corpora.trained_on(recipes.load(base, [given]), tmp_path / "own.csv")
+        assert place is None and found.data.train == str(tmp_path / "own.csv")
+        parts = [recipes.read(found, split, place)[0] for split in ("train", "valid", "test")]
+        assert sorted(sum(parts, [])) == sorted(map(str, range(50))) and all(parts)
+    named = recipes.load(base, [{"data": {"train": "own.csv"}}])
+    assert corpora.trained_on(named, tmp_path) == (named, tmp_path)
+
+
+@pytest.mark.slow
+def test_from_a_recipe_to_the_runtime(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = []
+    run = zoo.train("reversal-gru-none", settings=TINY, log=lines.append)
+    assert run.directory.as_posix() == "runs/reversal-gru-none" and lines[0].startswith("reading the data")
+    assert run.model.count_params() == json.loads((run.directory / "training.json").read_text())["parameters"]
+
+    scores = zoo.evaluate(run)
+    assert scores == zoo.evaluate("runs/reversal-gru-none") and zoo.open(run) is run
+    assert (scores["task"], scores["split"], scores["count"]) == (run.recipe.task, "test", 9)
+    assert zoo.evaluate(run, split="valid", beams=2, limit=3)["count"] == 3
+    assert not (run.directory / "scores.json").exists()
+    with pytest.raises(ValueError, match="received 'dev'"):
+        zoo.evaluate(run, split="dev")
+    with pytest.raises(ValueError, match="holds a run already"):
+        zoo.train("reversal-gru-none", settings=TINY)
+
+    from serving import Runtime
+    from serving.export import export_run
+
+    path = export_run(run, name="backwards", int8=False)
+    assert path.as_posix() == "artefacts/backwards/1"
+    expected = recipes.translate(run, ["a b c", "q"])
+    assert [each.text for each in Runtime(path).run(["a b c", "q"])] == expected
+
+
+@pytest.mark.slow
+def test_a_run_that_compares_is_exported(tmp_path):
+    """Its examples are pairs, also where they are made of the vocabulary, and so are those that int8 is scored on."""
+    from serving import Runtime
+    from serving.export import export_run
+    from serving.runtime.artefact import read_manifest
+
+    rows = [(f"{a} {b}", f"{b} {a}", "same" if a == b else "other") for a in "abcde" for b in "abcde"]
+    data = tmp_path / "pairs.tsv"
+    data.write_text("first\tsecond\tlabel\n" + "".join("\t".join(row) + "\n" for row in rows))
+    settings = {"name": "pairs", "task": "compare", "data": {"corpus": "files", "train": str(data)}}
+    settings |= {"text": {"pieces": "char", "vocab_size": 12}, "model": {"kind": "recurrent", "units": 6}}
+    run = zoo.train(settings, out=tmp_path / "run", settings={"training": TINY["training"]})
+    assert zoo.evaluate(run, data)["count"] == 25
+    path = export_run(run, tmp_path, data=data)
+    assert read_manifest(path)["int8"]["texts"] == 25
+    (answer,) = Runtime(path).run(["a b\tb a"])
+    assert answer.label in ("same", "other")

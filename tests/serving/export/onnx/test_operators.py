@@ -1,0 +1,62 @@
+import keras
+import numpy as np
+import tensorflow as tf
+from keras import layers, ops
+
+from serving.export.onnx.convert import convert, load
+from serving.export.onnx.operators import native_operators
+from zoo.core import beams
+from zoo.core.signatures import Signature, TensorSpec
+
+X = TensorSpec("x", "float32", ("batch", "time", 6))
+
+
+def converted(function, inputs, shape, dtype="float32"):
+    """The operators of the function's graph; its numbers are compared with Keras'."""
+    signature = Signature("f", tuple(inputs), (TensorSpec("y", dtype, shape),))
+    model = convert(lambda **values: {"y": function(*values.values())}, signature)
+    random = np.random.default_rng(0)
+    sizes = {"batch": 3, "time": 5}
+    values = {
+        spec.name: (4 * random.random([sizes.get(axis, axis) for axis in spec.shape]) - 2).astype(spec.dtype)
+        for spec in inputs
+    }
+    np.testing.assert_allclose(load(model).run(None, values)[0], function(*values.values()), atol=1e-6)
+    return [node.op_type for node in model.graph.node]
+
+
+def test_dense_over_time_is_one_product():
+    dense = layers.Dense(4, activation="relu", bias_initializer="ones")
+    assert converted(dense, [X], ("batch", "time", 4)) == ["MatMul", "Add", "Relu"]
+
+
+def test_layer_normalisation_is_one_node_where_onnx_has_it():
+    norm = layers.LayerNormalization(epsilon=1e-5)
+    norm.build((None, None, 6))
+    norm.gamma.assign(np.arange(6, dtype="float32"))
+    assert converted(lambda x: norm(x), [X], ("batch", "time", 6)) == ["LayerNormalization"]
+    other = layers.LayerNormalization(axis=[1, 2])
+    other.build((None, 5, 6))
+    fixed = TensorSpec("x", "float32", ("batch", 5, 6))
+    assert "LayerNormalization" not in converted(lambda x: other(x), [fixed], ("batch", 5, 6))
+
+
+def test_rows_and_beams_are_picked_by_one_node():
+    table = keras.Variable(np.random.default_rng(0).normal(size=(7, 6)).astype("float32"))
+    ids = TensorSpec("ids", "int32", ("batch", "time"))
+    picked = converted(lambda ids: ops.take(table, ops.abs(ids), axis=0), [ids], ("batch", "time", 6))
+    assert picked == ["Abs", "Gather"]
+    leaf, parents = TensorSpec("leaf", "float32", ("batch", 2, "time")), TensorSpec("parents", "int32", ("batch", 2))
+    gathered = converted(
+        lambda leaf, parents: beams.gather_beams(leaf, ops.abs(parents) % 2), [leaf, parents], ("batch", 2, "time")
+    )
+    assert gathered.count("GatherND") == 1 and "Gather" not in gathered
+
+
+def test_other_products_and_look_ups_are_those_of_keras():
+    a, b = tf.random.normal((2, 3, 4)), tf.random.normal((3, 4, 5))
+    with native_operators():
+        product = ops.tensordot(a, b, axes=2)
+        flat = ops.take(a, [1, 23])
+    np.testing.assert_allclose(product, np.tensordot(a, b, axes=2), atol=1e-5)
+    np.testing.assert_array_equal(flat, np.take(a, [1, 23]))

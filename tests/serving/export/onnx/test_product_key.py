@@ -1,0 +1,35 @@
+"""Product-key memory in one ONNX graph and one SavedModel for all lengths: both top-k are native operators."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from serving.export.onnx.convert import convert, load
+from zoo.core.signatures import Signature, TensorSpec
+from zoo.feedforward import ProductKeyMemory
+
+VECTORS = TensorSpec("x", "float32", ("batch", "time", 8)), TensorSpec("y", "float32", ("batch", "time", 8))
+SIGNATURE = Signature("remember", VECTORS[:1], VECTORS[1:])
+
+
+@pytest.mark.parametrize("query_norm", ["batch", "layer"])
+def test_one_graph_serves_all_lengths(query_norm, tmp_path):
+    layer = ProductKeyMemory(8, 13, 2, 5, 6, query_norm, seed=1)
+    layer.build((None, None, 8))
+    if query_norm == "batch":
+        layer.norm.moving_mean.assign(np.linspace(-1, 1, 12))
+
+    def remember(x):
+        return {"y": layer(x)}
+
+    session = load(convert(remember, SIGNATURE))
+    module = tf.Module()
+    module.layer = layer
+    module.remember = tf.function(remember, input_signature=[tf.TensorSpec((None, None, 8), name="x")])
+    tf.saved_model.save(module, str(tmp_path / "saved"))
+    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    for batch, time in ((1, 1), (3, 7), (2, 101)):
+        x = np.random.default_rng(time).normal(size=(batch, time, 8)).astype("float32")
+        (received,) = session.run(["y"], {"x": x})
+        np.testing.assert_allclose(received, remember(x)["y"], atol=1e-5)
+        np.testing.assert_allclose(loaded.remember(x)["y"], remember(x)["y"], atol=1e-5)

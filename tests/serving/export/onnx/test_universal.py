@@ -1,0 +1,71 @@
+"""A Universal Transformer in ONNX and SavedModel: the loop ends where the last position halts, there too."""
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from serving.export import export
+from serving.export.onnx.convert import convert, load
+from serving.runtime.artefact import read_manifest
+from tests.serving.conftest import randomised, settings_of, sides
+from zoo.core.signatures import Signature, TensorSpec
+from zoo.depth import Halting, make_universal_stack
+from zoo.models import LanguageModel, Transformer
+
+VECTORS = TensorSpec("x", "float32", ("batch", "time", 8)), TensorSpec("mask", "bool", ("batch", "time"))
+OUTPUTS = TensorSpec("y", "float32", ("batch", "time", 8)), TensorSpec("steps", "int32", ())
+
+
+def thinking(rule):
+    stack = make_universal_stack(9, 8, 2, 16, Halting(rule))
+    stack.build((None, None, 8))
+    kernel, bias = stack.halting.dense.weights
+    kernel.assign(np.random.default_rng(1).normal(0, 1, kernel.shape))
+    bias.assign([-1.0])
+
+    def think(x, mask):
+        outputs, thought = stack.ponder(x, mask=mask)
+        return {"y": outputs, "steps": thought["steps"]}
+
+    return think
+
+
+@pytest.mark.parametrize("rule", ["accumulated", pytest.param("interpolated", marks=pytest.mark.slow)])
+def test_the_loop_stops_early_everywhere(rule, tmp_path):
+    think, random, found = thinking(rule), np.random.default_rng(0), set()
+    converted = convert(think, Signature("think", VECTORS, OUTPUTS))
+    assert "Loop" in {node.op_type for node in converted.graph.node}
+    session = load(converted)
+    module = tf.Module()
+    module.stack = think.__closure__[0].cell_contents
+    specs = [tf.TensorSpec(spec.static_shape, spec.dtype, name=spec.name) for spec in VECTORS]
+    module.think = tf.function(think, input_signature=specs)
+    tf.saved_model.save(module, str(tmp_path))
+    saved = tf.saved_model.load(str(tmp_path))
+    for batch, time in ((1, 1), (1, 2), (2, 4), (3, 7), (2, 53)):
+        lengths = random.integers(1, time + 1, batch)
+        inputs = {"x": random.normal(size=(batch, time, 8)).astype("float32")}
+        inputs["mask"] = np.arange(time) < lengths[:, None]
+        expected = think(**inputs)
+        for received in (session.run(["y", "steps"], inputs), [saved.think(**inputs)[name] for name in ("y", "steps")]):
+            np.testing.assert_allclose(received[0], expected["y"], atol=1e-4)
+            assert int(received[1]) == int(expected["steps"])
+        found.add(int(expected["steps"]))
+    assert len(found) > 1 and max(found) < 9, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["generate"])
+def test_an_artefact_of_a_universal_transformer_has_parity(kind, tokenizers, tmp_path):
+    source, target = (tokenizer.vocab_size for tokenizer in tokenizers)
+
+    def stack(cross=False):
+        return make_universal_stack(3, 16, 2, 32, Halting(), cross=cross)
+
+    if kind == "continue":
+        model = LanguageModel(source, stack())
+    else:
+        model = Transformer(source, target, stack(), stack(cross=True))
+    artefact = export(randomised(model), sides(kind, tokenizers), tmp_path, settings_of(kind))
+    parity = read_manifest(artefact)["parity"]
+    assert parity["passed"] and parity["max_abs_diff"] <= 1e-4

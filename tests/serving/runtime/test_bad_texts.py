@@ -1,0 +1,125 @@
+"""A text that is blank, too long or no UTF-8 costs no other text its answer, in the SavedModel as in the Runtime."""
+
+import numpy as np
+import pytest
+
+from serving.export import export
+from serving.export.parity.reference import expectation
+from serving.export.settings import Settings
+from serving.runtime import Runtime
+from serving.runtime.artefact import read_manifest
+from tests.serving.conftest import MAX_LENGTH, make_model, settings_of, sides
+
+KINDS = ("generate", "continue", "classify", "tag")
+GOOD, LAST = "the cat sat", "on a cat"
+TEXTS = [GOOD, "", " \u3000\u2028", "a\udcff", "a " * 2000, "cat" + "\0" * 1_000_000, "a\0b \0 \x01", LAST]
+
+
+def asked(path, texts):
+    """What the SavedModel answers, a dict of outputs."""
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401  registers the tokenizers' operations
+
+    serve = tf.saved_model.load(str(path / "saved_model")).signatures["serving_default"]
+    outputs = serve(text=tf.constant([text.encode("utf-8", "surrogateescape") for text in texts]))
+    return {name: value.numpy() for name, value in outputs.items()}
+
+
+def answer(outputs, row):
+    if "tags" in outputs:
+        return [tag.decode() for tag in outputs["tags"][row][: outputs["word_counts"][row]]]
+    return outputs["label" if "label" in outputs else "output_text"][row].decode()
+
+
+QUICK = ("classify", "generate")
+
+
+@pytest.mark.parametrize(
+    "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
+)
+def test_bad_texts_cost_themselves_alone(artefacts, kind):
+    path = artefacts(kind)
+    runtime = Runtime(path, threads=1)
+    results, saved = runtime.run(TEXTS), asked(path, TEXTS)
+    assert [answer(saved, row) for row in range(len(TEXTS))] == [result.answer for result in results]
+    for row in (0, len(TEXTS) - 1):
+        assert answer(saved, row) == runtime.run([TEXTS[row]])[0].answer != ""
+    most = runtime.max_input
+    assert most == read_manifest(path)["max_input"] == (MAX_LENGTH if kind == "continue" else 1024)
+    errors, warnings = ([text.decode() for text in saved[name]] for name in ("errors", "warnings"))
+    assert errors[3] == "not UTF-8" and results[3].error == "not UTF-8: the byte 0xff at character 2"
+    assert errors[:3] == ["", "", ""] == errors[6:] + [""] and not any(warnings[1:4])
+    assert warnings == [result.warning or "" for result in results]
+    assert errors[4:] == [result.error or "" for result in results[4:]]
+    if kind == "continue":  # which reads the end of its prompt, and begins a text where there is none
+        assert warnings[4] == f"only the last {most} tokens are read, of 4000 characters"
+        assert warnings[5] == "only the last 2 tokens are read, of 1000003 characters", "a space, and unknown signs"
+        assert answer(saved, 1) == runtime.run([""])[0].text
+    else:
+        assert errors[4].endswith("tokens, at most 1024") and errors[5] == "1000003 characters, at most 16384"
+        assert not any(answer(saved, row) for row in range(1, 6)), "blank texts and refused ones are blank"
+        assert not any(np.any(saved[name][1:6]) for name in ("scores", "probabilities", "starts") if name in saved)
+
+
+@pytest.mark.parametrize("kind", ["classify", pytest.param("tag", marks=pytest.mark.slow)])
+def test_a_part_of_a_long_text_is_read_where_that_is_asked_for(artefacts, kind):
+    runtime = Runtime(artefacts(kind), threads=1, overlong="truncate")
+    good, long, fits = runtime.run([GOOD, "cat " * 2000, "cat " * 300])
+    assert long.error is None and long.warning.startswith("only the first 1024 tokens are read, of ")
+    assert good == runtime.run([GOOD])[0] and good.warning is None and fits.warning is None
+    if kind == "tag":
+        assert len(fits.words) == 300 < len(long.words) < 2000
+
+
+def test_ids_beyond_the_bound_are_refused_by_the_saved_model(artefacts):
+    import tensorflow as tf
+
+    from zoo.text.graph import GraphTokenizer  # noqa: F401  registers the tokenizers' operations
+
+    classify = tf.saved_model.load(str(artefacts("classify") / "saved_model")).signatures["classify"]
+    fits = classify(token_ids=tf.ones([1, 1024], tf.int32), lengths=tf.constant([3]))
+    assert fits["probabilities"].shape == (1, 3)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="token_ids has too many columns: at most 1024"):
+        classify(token_ids=tf.ones([1, 100_000], tf.int32), lengths=tf.constant([3]))
+
+
+def test_no_bound_beyond_the_positions(models, tokenizers, tmp_path):
+    settings = settings_of("continue", max_input=MAX_LENGTH + 1)
+    with pytest.raises(
+        ValueError, match=f"max_input={MAX_LENGTH + 1} is more than .*positions for {MAX_LENGTH} tokens"
+    ):
+        export(models["continue"], sides("continue", tokenizers), tmp_path, settings)
+    with pytest.raises(ValueError, match="max_input must be a whole number of tokens, at least 2.*received 1"):
+        export(models["classify"], sides("classify", tokenizers), tmp_path, settings_of("classify", max_input=1))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_another_bound_and_truncation_are_exported_and_checked(tokenizers, tmp_path):
+    model = make_model("tag", tokenizers)
+    settings = settings_of("tag", max_input=12, overlong="truncate", int8=False)
+    path = export(model, sides("tag", tokenizers), tmp_path, settings)
+    text = "cat " * 30
+    (result,), outputs = Runtime(path).run([text]), asked(path, [text, GOOD])
+    assert result.warning == outputs["warnings"][0].decode() and result.warning.startswith("only the first")
+    assert [word.tag for word in result.words] == answer(outputs, 0) and 0 < len(result.words) < 12
+
+
+def test_an_artefact_of_the_first_days_is_checked_by_what_it_promised(models, tokenizers, artefacts, monkeypatch):
+    from serving.export.kinds import kind_of
+
+    manifest = read_manifest(artefacts("classify"))
+    for name in ("max_input", "overlong"):
+        manifest.pop(name)
+    kind = kind_of(models["classify"], Settings.of(manifest))
+    monkeypatch.setattr(kind, "cases", lambda vocabularies: ())
+    outputs = {"serving_default/out/label", "serving_default/out/probabilities"}
+    remarks = {"serving_default/out/errors", "serving_default/out/warnings"}
+    old = expectation(kind, tokenizers[:1], [GOOD], bounded=False)
+    assert old["0/serving_default/in/text"].tolist() == [GOOD]
+    assert {name.split("/", 1)[1] for name in old} == outputs | {"serving_default/in/text"}
+    new = expectation(kind, tokenizers[:1], [GOOD])
+    assert {name.split("/", 1)[1] for name in new} == outputs | remarks | {"serving_default/in/text"}
+    assert new["1/serving_default/in/text"].tolist()[:2] == ["", " \u3000\u2028 "], "blanks are in the parity texts"
+    assert new["1/serving_default/out/label"].tolist() == [""] * 4
+    assert [bool(error) for error in new["1/serving_default/out/errors"].tolist()] == [False, False, True, True]

@@ -1,0 +1,284 @@
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from serving.runtime import Runtime, Sampling
+from serving.runtime.loaded import batches, padded
+from tests.house_rules import ROOT
+from tests.serving import fake_artefact
+
+TEXTS = ["abc", "", "a1 b22 c333", "   ", "h", "äß 日本", "0123456789" * 7]
+
+
+@pytest.fixture(scope="module")
+def artefact(tmp_path_factory):
+    return fake_artefact.write(tmp_path_factory.mktemp("echo") / "echo" / "1")
+
+
+@pytest.fixture(scope="module")
+def runtimes(tmp_path_factory):
+    """One of each kind."""
+    home = tmp_path_factory.mktemp("kinds")
+    return {kind: Runtime(fake_artefact.write(home / kind, kind), threads=1) for kind in fake_artefact.KINDS}
+
+
+@pytest.fixture
+def copy(tmp_path):
+    """An artefact that a test may damage."""
+    return fake_artefact.write(tmp_path / "echo" / "1")
+
+
+def test_answers_keep_the_order_of_the_texts(artefact):
+    results = Runtime(artefact, threads=1).run(TEXTS)
+    assert [result.text for result in results] == [text.strip() for text in TEXTS]
+    assert [result.score for result in results] == [-0.5, 0.0, -0.5, 0.0, -0.5, -0.5, -0.5]
+
+
+def test_many_texts_are_more_than_one_batch(artefact):
+    texts = [f"{number}" for number in range(101)]
+    results = Runtime(artefact, threads=1).run(iter(texts), beam=1)
+    assert [result.text for result in results] == texts
+
+
+def test_n_best_is_best_first(artefact):
+    (result,) = Runtime(artefact, threads=1).run(["abcd"], n_best=3)
+    assert [each.text for each in result.hypotheses] == ["abcd", "abc", "ab"]
+    assert [each.score for each in result.hypotheses] == [-0.5, -1.5, -2.5]
+    assert (result.text, result.score) == ("abcd", -0.5)
+
+
+def test_empty_slots_are_no_hypotheses(artefact):
+    results = Runtime(artefact, threads=1).run(["h", "abcd"], n_best=4)
+    assert [[each.text for each in result.hypotheses] for result in results] == [
+        ["h", ""],  # two pieces, the second slot is the space in front of it
+        ["abcd", "abc", "ab", "a"],
+    ]
+
+
+def test_no_session_keeps_the_bytes_of_its_file(artefact):
+    runtime = Runtime(artefact)
+    runtime.run(["abc"])
+    (session,) = runtime._predictor.loaded.graphs._sessions.values()
+    assert not [name for name, value in vars(session).items() if isinstance(value, (bytes, bytearray, memoryview))]
+
+
+def test_attention_follows_the_output(artefact):
+    attention = Runtime(artefact, threads=1).attention("abca")
+    assert attention.source == ("▁", "a", "b", "c", "a", "</s>")
+    assert attention.target == attention.source
+    copied = np.zeros((6, 6))
+    for row, column in [(1, 0), (2, 1), (2, 4), (3, 2), (4, 3), (5, 1), (5, 4)]:
+        copied[row, column] = 0.5
+    np.testing.assert_array_equal(attention.weights, 0.5 * np.eye(6) + copied)
+
+
+def test_attention_needs_a_text_and_a_model_with_attention(tmp_path, artefact):
+    with pytest.raises(ValueError, match="a text with content; received '  '"):
+        Runtime(artefact).attention("  ")
+    with pytest.raises(TypeError, match="one string; received list"):
+        Runtime(artefact).attention(["a"])
+    without = fake_artefact.write(tmp_path, with_attention=False)
+    with pytest.raises(ValueError, match="echo keeps no attention weights"):
+        Runtime(without).attention("a")
+
+
+def test_precision_chooses_the_graph(copy):
+    (copy / "model.onnx").unlink()
+    assert Runtime(copy, precision="int8").run(["abc"])[0].text == "abc"
+    with pytest.raises(ValueError, match=r"no greedy.int8.onnx; .*'model.int8.onnx'.*use float32"):
+        Runtime(copy, precision="int8").run(["abc"], beam=1)
+    with pytest.raises(ValueError, match="Unknown precision.*float16"):
+        Runtime(copy, precision="float16")
+
+
+@pytest.mark.parametrize(
+    ("texts", "error", "message"),
+    [
+        ("abc", TypeError, r"received one string. Write \['abc'\]"),
+        (["a", 3], TypeError, "received int at position 1: 3"),
+        ([b"a"], TypeError, "received bytes at position 0"),
+    ],
+)
+def test_texts_are_a_list_of_strings(artefact, texts, error, message):
+    with pytest.raises(error, match=message):
+        Runtime(artefact).run(texts)
+
+
+def test_wrong_beam_names_the_right_ones(artefact):
+    with pytest.raises(ValueError, match=r"no graph for beam 3; it has \[1, 4\].*--beam 3"):
+        Runtime(artefact).run(["a"], beam=3)
+    with pytest.raises(ValueError, match="between 1 and the beam width 1; received 2"):
+        Runtime(artefact).run(["a"], beam=1, n_best=2)
+    with pytest.raises(ValueError, match="received 0"):
+        Runtime(artefact).run(["a"], n_best=0)
+
+
+@pytest.mark.parametrize(("threads", "error"), [(0, ValueError), ("2", TypeError)])
+def test_wrong_threads(artefact, threads, error):
+    with pytest.raises(error, match="threads must be a positive integer"):
+        Runtime(artefact, threads=threads)
+
+
+def test_wrong_directory(tmp_path, copy):
+    with pytest.raises(ValueError, match="there is no such directory"):
+        Runtime(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="Did you mean .*echo.1"):
+        Runtime(tmp_path)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.toml").touch()
+    with pytest.raises(ValueError, match="It is a training run: export it"):
+        Runtime(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{", "is damaged: expected JSON"), ("[]", "lacks"), ('{"name": "a", "version": 1}', r"lacks \['kind'")],
+)
+def test_wrong_manifest(copy, content, message):
+    (copy / "manifest.json").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        Runtime(copy)
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "source.spm"])
+def test_damaged_files_are_named(copy, name):
+    (copy / name).write_bytes(b"damaged")
+    with pytest.raises(ValueError, match=f"{name} is damaged.*seqzoo verify"):
+        Runtime(copy).run(["a"])
+
+
+def test_an_unknown_kind_is_named(copy):
+    manifest = json.loads((copy / "manifest.json").read_text())
+    (copy / "manifest.json").write_text(json.dumps(manifest | {"kind": "translate"}))
+    with pytest.raises(ValueError, match="of the kind 'translate'.*it knows .'generate', 'continue'.*newer seqzoo"):
+        Runtime(copy)
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("classify", {"beam": 4}, "echo is an artefact of kind 'classify' and takes no option; received beam"),
+        ("tag", {"sampling": Sampling(), "n_best": 2}, "received n_best, sampling. Leave out n_best, sampling"),
+        ("generate", {"length": 9}, "takes beam, n_best, sampling; received length"),
+        ("generate", {"beam": 4, "sampling": Sampling()}, "either samples or searches"),
+        ("continue", {"n_best": 0, "sampling": Sampling()}, "n_best must be at least 1; received 0"),
+        ("continue", {"length": 0}, "length must be at least 1 token; received 0"),
+        ("continue", {"beam": 4}, r"no graph for beam 4; it has \[1\]"),
+    ],
+)
+def test_an_option_must_fit_the_kind(runtimes, kind, options, message):
+    with pytest.raises(ValueError, match=message):
+        runtimes[kind].run(["a"], **options)
+
+
+@pytest.mark.parametrize("kind", ["continue", "classify", "tag"])
+def test_only_what_generates_has_an_attention_map(runtimes, kind):
+    with pytest.raises(ValueError, match=f"of kind '{kind}': only 'generate'"):
+        runtimes[kind].attention("a")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("temperature", -0.1),
+        ("top_k", -1),
+        ("top_k", 1.5),
+        ("top_p", 0.0),
+        ("top_p", 1.01),
+        ("seed", -1),
+        ("seed", 1.0),
+    ],
+)
+def test_sampling_knows_its_ranges(name, value):
+    with pytest.raises(ValueError, match=f"{name} must be .*received {value}"):
+        Sampling(**{name: value})
+
+
+def test_labels_come_with_probabilities(runtimes):
+    found = runtimes["classify"].run(["abc", "", "ab"])  # 5 and 4 ids: the space in front and EOS count
+    assert [result.label for result in found] == ["zwei", "", "eins"]
+    assert found[0].probabilities == {"zwei": 1.0, "null": 0.0, "eins": 0.0} and found[0].probability == 1.0
+
+
+def test_words_have_places_in_characters(runtimes):
+    text = "  a\u3000👩‍👩‍👧 日本e\u0301\tß\x1c \u200b "
+    (found,) = runtimes["tag"].run([text])
+    assert [text[word.start : word.end] for word in found.words] == [word.text for word in found.words]
+    assert [word.text for word in found.words] == ["a", "👩‍👩‍👧", "日本e\u0301", "ß\x1c", "\u200b"]
+    assert [(word.start, word.end) for word in found.words[:3]] == [(2, 3), (4, 9), (10, 14)]
+
+
+def test_the_first_piece_of_a_word_decides_its_tag(runtimes):
+    from sentencepiece import SentencePieceProcessor
+
+    pieces = SentencePieceProcessor(model_proto=fake_artefact.tokenizer())
+    texts = ["", "ab h2 0\u200b", "c"]  # in another order than their lengths
+    found = runtimes["tag"].run(texts)
+    for text, result in zip(texts, found, strict=True):
+        first = [pieces.encode(word)[0] for word in text.split()]
+        assert [word.tag for word in result.words] == [fake_artefact.LABELS[token % 3] for token in first]
+        assert all(word.score == 1.0 for word in result.words)
+
+
+def test_a_continuation_is_what_comes_behind_the_prompt(runtimes):
+    found = runtimes["continue"].run(["b a", "", "c"])
+    assert [result.text for result in found] == [" b a", "", " c"]
+
+
+def test_a_long_continuation_is_asked_for_again(runtimes):
+    runtime = runtimes["continue"]  # says that 4 ids is the most: "abc" has as many, "ab" stops by itself
+    long, short = runtime.run(["abc", "ab"], length=100)
+    assert long.text == 25 * " abc" and long.score == -2.5  # after 4, 12, 28, 60 and 124 ids
+    assert short.text == " ab" and short.score == -0.5
+    assert [runtime.run(["abc"], length=length)[0].text for length in (1, 3, 5)] == [" ", " ab", " abc "]
+
+
+def test_samples_draw_numbers_of_their_own(runtimes):
+    from zoo.decoding import uniforms
+
+    sampling = Sampling(temperature=0.5, top_k=3, top_p=0.25, seed=7, first=2)
+    found = runtimes["continue"].run(["a", "abcd", "b"], sampling=sampling, n_best=2)
+    drawn = uniforms(7, 5, 2, 4)[2:].sum(axis=-1)
+    expected = -(drawn + 0.5 + 3 + 0.25)
+    scores = [[each.score for each in result.hypotheses] for result in found]
+    np.testing.assert_allclose(scores, expected, rtol=1e-6)
+
+
+def test_batches_are_bounded_and_complete():
+    lengths = [3, 50, 7, 7, 1, 2, 30, 2]
+    groups = batches(lengths, max_sequences=3, max_ids=40)
+    assert sorted(sum(groups, [])) == list(range(8))
+    assert groups[:2] == [[1], [6]]  # longer than the bound; 2 * 30 > 40
+    assert all(len(group) <= 3 for group in groups)
+    assert all(len(group) * lengths[group[0]] <= 40 for group in groups[1:])
+
+
+def test_padded():
+    token_ids, lengths = padded([[5, 6, 7], [8]])
+    assert token_ids.tolist() == [[5, 6, 7], [8, 0, 0]] and lengths.tolist() == [3, 1]
+    assert token_ids.dtype == lengths.dtype == np.int32
+
+
+FRAMEWORKS = ("jax", "keras", "onnx", "tensorflow", "tensorflow_text", "zoo")
+WITHOUT_FRAMEWORKS = f"""
+import sys
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in {FRAMEWORKS}:
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Refuse())
+from tools.cli import main
+sys.exit(main())
+"""
+
+
+def test_runs_where_no_framework_is_installed(artefact):
+    command = [sys.executable, "-c", WITHOUT_FRAMEWORKS, "run", str(artefact), "abc", "--json"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"input": "abc", "output": "abc", "score": -0.5}

@@ -1,0 +1,71 @@
+"""Threads that share a `Runtime`: each graph is opened once, and no more runs go on at once than are allowed."""
+
+import threading
+import time
+import types
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from serving.runtime import Runtime, sessions
+from serving.runtime.errors import ServingError
+from tests.serving import fake_artefact
+
+THREADS = 8
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Sessions that count how many are made, and how many runs go on at once."""
+    seen = types.SimpleNamespace(made=0, now=0, most=0)
+    real, lock = sessions.onnxruntime.InferenceSession, threading.Lock()
+
+    class Counted:
+        def __init__(self, *args, **kwargs):
+            time.sleep(0.05)
+            seen.made += 1
+            self.session = real(*args, **kwargs)
+
+        def __getattr__(self, name):
+            return getattr(self.session, name)
+
+        def run(self, *args):
+            with lock:
+                seen.now += 1
+                seen.most = max(seen.most, seen.now)
+            time.sleep(0.01)
+            try:
+                return self.session.run(*args)
+            finally:
+                with lock:
+                    seen.now -= 1
+
+    monkeypatch.setattr(sessions.onnxruntime, "InferenceSession", Counted)
+    return seen
+
+
+@pytest.mark.parametrize(("allowed", "cores"), [(2, 2), (3, 3)])
+def test_a_graph_is_opened_once_and_runs_take_turns(counted, monkeypatch, tmp_path, allowed, cores):
+    monkeypatch.setattr(sessions.os, "sched_getaffinity", lambda process: range(cores), raising=False)
+    runtime = Runtime(fake_artefact.write(tmp_path), threads=1)
+    texts = ["a" * (1 + number) for number in range(40)]
+    with ThreadPoolExecutor(THREADS) as pool:
+        found = list(pool.map(lambda text: runtime.run([text])[0].text, texts))
+    assert found == texts
+    assert counted.made == 1 and counted.most == allowed and counted.now == 0
+
+
+def test_a_run_that_fails_gives_its_turn_back(tmp_path):
+    runtime = Runtime(fake_artefact.write(tmp_path), threads=1)
+    for _ in range(5):
+        with pytest.raises(ServingError, match="could not answer"):
+            wrong = {"token_ids": np.ones((1, 2), "int64"), "lengths": np.ones(1, "int32")}
+            runtime._predictor.loaded.run("model.onnx", wrong)
+    assert runtime.run(["abc"])[0].text == "abc"
+
+
+@pytest.mark.parametrize(("threads", "cores", "expected"), [(None, 8, 2), (1, 8, 8), (4, 8, 2), (3, 16, 5), (1, 1, 2)])
+def test_as_many_runs_as_there_are_cores_for(monkeypatch, threads, cores, expected):
+    monkeypatch.setattr(sessions.os, "sched_getaffinity", lambda process: range(cores), raising=False)
+    assert sessions.turns(threads) == expected
