@@ -18,10 +18,14 @@ LONG = 60.0  # seconds of tests from which a run says where they went
 FIRST = ("test_loads_elsewhere", "test_a_killed_run", "test_jax_needs", "test_beam_search_is_that_of_the_model")
 
 
+# Dear and shared by all modules: one worker makes them while the other one does something else, and need not wait.
+SHARED = "artefacts"
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """For `--dist loadgroup`: tests that share a fixture of their module go to one worker, which makes it once."""
-    items.sort(key=lambda item: not item.name.startswith(FIRST))
+    items.sort(key=lambda item: not (item.name.startswith(FIRST) or SHARED in item.fixturenames))
     for item in items:
         if item.get_closest_marker("xdist_group") is None and (group := shared_by(item)):
             item.add_marker(pytest.mark.xdist_group(group))
@@ -29,6 +33,8 @@ def pytest_collection_modifyitems(items):
 
 def shared_by(item):
     """The name of the group that makes one module's fixture, of one parameter if it has some; or None."""
+    if SHARED in item.fixturenames:
+        return SHARED
     definitions = item._fixtureinfo.name2fixturedefs
     shared = [name for name, found in definitions.items() if found and found[-1].scope == "module"]
     if not shared:
