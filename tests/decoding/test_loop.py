@@ -192,7 +192,7 @@ def test_one_graph_serves_all_lengths(built):
 
 
 @pytest.mark.parametrize(
-    "built", [FIRST, *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES)], indirect=True
+    "built", [pytest.param(name, marks=pytest.mark.slow) for name in (FIRST, *NAMES)], indirect=True
 )
 def test_xla_finds_the_same(built):
     inputs = token_ids(ROWS, 7, SOURCES), lengths(ROWS)

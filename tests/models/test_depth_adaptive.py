@@ -51,8 +51,8 @@ def arrays(structure):
     ("rule", "block", "tied", "max_length"),
     [
         (lambda: MultinomialExit(4), "pre_norm", False, None),
-        (lambda: SequenceExit(4), "post_norm", True, 5),
-        (lambda: ConfidenceExit(4, [0.3, 0.4, 0.5]), "pre_norm", False, None),
+        pytest.param(lambda: SequenceExit(4), "post_norm", True, 5, marks=pytest.mark.slow),
+        pytest.param(lambda: ConfidenceExit(4, [0.3, 0.4, 0.5]), "pre_norm", False, None, marks=pytest.mark.slow),
         pytest.param(lambda: GeometricExit(4), "post_norm", True, 5, marks=pytest.mark.slow),
         pytest.param(lambda: GeometricExit(4), "macaron", False, None, marks=pytest.mark.slow),
         pytest.param(lambda: FixedExit(4, 2), "pre_norm", True, None, marks=pytest.mark.slow),

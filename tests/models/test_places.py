@@ -52,14 +52,14 @@ DECODERS = {
 }
 
 
-@pytest.mark.parametrize("max_length", [None, 6], ids=["growing", "static"])
+@pytest.mark.parametrize("max_length", [None, pytest.param(6, marks=pytest.mark.slow)], ids=["growing", "static"])
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_a_decoder_with_adaptive_spans_steps_as_it_reads(decoder, max_length):
     model = randomised(Transformer(VOCABULARY, VOCABULARY, encoder(), DECODERS[decoder]()))
     check_steps(model, SOURCE, LENGTHS, FOLLOWING, PARENTS, max_length)
 
 
-@pytest.mark.parametrize("max_length", [None, 6], ids=["growing", "static"])
+@pytest.mark.parametrize("max_length", [pytest.param(None, marks=pytest.mark.slow), 6], ids=["growing", "static"])
 def test_tokens_that_leave_early_pass_by_adaptive_spans(max_length):
     decoder = DepthAdaptiveStack([block(), block(), block()], GeometricExit(3))
     model = randomised(DepthAdaptiveTransformer(VOCABULARY, VOCABULARY, encoder(), decoder))
@@ -73,7 +73,7 @@ def test_tokens_that_leave_early_pass_by_adaptive_spans(max_length):
 @pytest.mark.parametrize(
     "make", [lambda: LearnedPositions(9), lambda: AxialPositions((3, 3))], ids=["learned", "axial"]
 )
-@pytest.mark.parametrize("adaptive", [False, True])
+@pytest.mark.parametrize("adaptive", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_positions_of_a_transformer_are_what_it_is_given(make, adaptive, tmp_path):
     decoder = make_stack(2, units=6, num_heads=2, hidden_units=8, cross=True)
     if adaptive:

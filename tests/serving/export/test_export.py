@@ -62,7 +62,9 @@ def test_the_manifest_knows_every_file_and_what_was_measured(artefacts, kind):
             "generate",
             {"ONNX tokens scores", "ONNX drive logits", "SavedModel serving_default scores", "ONNX sample scores"},
         ),
-        ("continue", {"ONNX greedy scores", "ONNX drive logits", "ONNX score log_probs"}),
+        pytest.param(
+            "continue", {"ONNX greedy scores", "ONNX drive logits", "ONNX score log_probs"}, marks=pytest.mark.slow
+        ),
         ("classify", {"ONNX classify probabilities", "SavedModel serving_default probabilities"}),
         ("tag", {"ONNX tag probabilities", "SavedModel serving_default scores"}),
     ],
@@ -80,6 +82,7 @@ def test_axes_have_names(artefacts):
     assert shapes["memory.cross.0.values"] == ["batch", 2, "time", 8]
 
 
+@pytest.mark.slow
 def test_a_language_models_step_reads_no_memory(artefacts):
     manifest = read_manifest(artefacts("continue"))
     assert not [name for name in manifest["step"]["inputs"] if name.startswith("memory")]

@@ -1,0 +1,147 @@
+"""The models of the hub: trains those that are not there yet, exports and publishes them, as hub/models.toml says.
+
+    python benchmarks/hub_models.py --data CORPORA --runs RUNS                  # all of them
+    python benchmarks/hub_models.py --data CORPORA --runs RUNS --only dates babi-1 --until train
+
+CORPORA holds a folder for each source. RUNS keeps what was trained and exported, so that a run that was broken off goes
+on from its last checkpoint. Training is on JAX and one thread, unless KERAS_BACKEND and the like are set.
+"""
+
+import argparse
+import gzip
+import os
+import re
+import resource
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+HUB = ROOT / "hub"
+ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"} | dict.fromkeys(
+    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"), "1"
+)
+STAGES = ("train", "export", "publish")
+
+
+def main():
+    table = tomllib.loads((HUB / "models.toml").read_text("utf-8"))
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder of the corpora")
+    parser.add_argument("--runs", type=Path, required=True, help="where runs and artefacts are kept")
+    parser.add_argument("--only", nargs="+", metavar="NAME", default=list(table["models"]), choices=table["models"])
+    parser.add_argument("--until", choices=STAGES, default="publish", help="the last thing to do for each model")
+    arguments = parser.parse_args()
+    arguments.runs.mkdir(parents=True, exist_ok=True)
+    runs = arguments.runs.resolve()
+    stages = STAGES[: STAGES.index(arguments.until) + 1]
+    for name in arguments.only:
+        model = table["models"][name]
+        source = table["sources"][model["source"]]
+        folder = prepared(model["source"], source, arguments.data.resolve(), runs)
+        run = train(name, model, source, folder, runs)
+        if "export" in stages:
+            export(run, folder)
+        if "publish" in stages:
+            publish(name, model, source, run, folder)
+
+
+def recipe(name, model, source):
+    """The text of a model's recipe: the one that it extends, and what it changes."""
+    from zoo.recipes.toml import toml
+
+    own = {"extends": model["extends"], "name": name} | model.get("recipe", {})
+    data = {"licence": source["data_licence"]} if "files" in model else {}
+    for part, file in zip(("train", "valid", "test"), model.get("files", ()), strict=False):
+        data[part] = file
+    own["data"] = data | own.get("data", {})
+    return toml({key: value for key, value in own.items() if value})
+
+
+def train(name, model, source, folder, runs):
+    """The run's folder; it is trained, or goes on, unless it was trained to the end."""
+    run, clock = runs / name, runs / f"{name}.seconds"
+    if not clock.exists():
+        path = runs / f"{name}.toml"
+        path.write_text(recipe(name, model, source), "utf-8")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        given = [] if "files" in model or "folder" not in source else ["--data", folder]
+        seqzoo("train", path, *given, "--out", run, *(["--resume"] if run.exists() else []), folder=folder)
+        seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        clock.write_text(f"{seconds:.0f}\n")
+        print(f"{name}: trained in {seconds:.0f} s of one core", flush=True)
+    return run
+
+
+def export(run, folder):
+    """The artefact, whose weights are stored in 16 bits."""
+    home = run.with_name(f"{run.name}-artefact")
+    if not home.exists():
+        backend = {"KERAS_BACKEND": "tensorflow"}
+        seqzoo("export", run, "--out", home, "--storage", "float16", folder=folder, environment=backend)
+    return home
+
+
+def publish(name, model, source, run, folder):
+    """The model in the hub, unless this version is there."""
+    if (HUB / name / "1").exists():
+        return
+    said = {"--run": run, "--hub": HUB, "--licence": source["licence"], "--data": source["data"]}
+    said |= {"--data-licence": source["data_licence"], "--attribution": source["attribution"]}
+    arguments = [part for pair in said.items() for part in pair]
+    for language in model.get("languages", ()):
+        arguments += ["--language", language]
+    (artefact,) = run.with_name(f"{name}-artefact").glob("*/*/")
+    seqzoo("hub", "publish", artefact, *arguments, folder=folder, environment={"KERAS_BACKEND": "tensorflow"})
+
+
+def seqzoo(*arguments, folder, environment=None):
+    """Runs a command in the folder of the data, so that the paths in a recipe are names of its files."""
+    print(f"seqzoo {' '.join(map(str, arguments))}", flush=True)
+    own = {"KERAS_BACKEND": "jax", **os.environ, **ONE_THREAD, **(environment or {})}
+    done = subprocess.run([sys.executable, "-m", "seqzoo", *map(str, arguments)], env=own, cwd=folder, text=True)
+    if done.returncode:
+        raise SystemExit(f"seqzoo {arguments[0]} ended with {done.returncode}")
+
+
+def prepared(name, source, corpora, runs):
+    """The folder of a source's files, in a format that is read without a setting."""
+    if "folder" not in source:
+        return runs
+    folder = corpora / source["folder"]
+    if name not in PREPARE:
+        return folder
+    own = runs / "data" / name
+    if not own.exists():
+        partial = own.with_name(f"{name}.partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        partial.mkdir(parents=True)
+        PREPARE[name](folder, partial)
+        partial.rename(own)
+    return own
+
+
+def _clinc(folder, out):
+    """Examples in scope and out of scope in one file; a file of several gzip members is one of gzip, too."""
+    shutil.copy(folder / "train.tsv.gz", out)
+    for part, name in (("val", "valid"), ("test", "test")):
+        parts = [(folder / f"{start}{part}.tsv.gz").read_bytes() for start in ("", "oos_")]
+        (out / f"{name}.tsv.gz").write_bytes(b"".join(parts))
+
+
+def _cmudict(folder, out):
+    """`word TAB phones`: the first pronunciation of each word, without stress and remarks."""
+    with gzip.open(folder / "cmudict.dict.gz", "rt", encoding="utf-8") as lines:
+        with gzip.open(out / "cmudict.tsv.gz", "wt", encoding="utf-8") as written:
+            for line in lines:
+                word, _, phones = line.partition("#")[0].strip().partition(" ")
+                if re.fullmatch(r"[a-z'.-]+", word):
+                    written.write(f"{word}\t{re.sub('[0-9]', '', phones).strip()}\n")
+
+
+PREPARE = {"clinc": _clinc, "cmudict": _cmudict}
+
+if __name__ == "__main__":
+    main()
