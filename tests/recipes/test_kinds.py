@@ -14,11 +14,16 @@ from zoo.tasks.parts.building import built
 from zoo.text import BOS, EOS, PAD
 
 ELSEWHERE = ("seq2seq", "stories")  # have tests of their own
+OFTEN = ("transformer", "language_model", "classifier", "pairs", "tagger")  # the others at releases
 
 
 @pytest.fixture(
     scope="module",
-    params=[pytest.param(name, marks=pytest.mark.slow) for name in KINDS if name not in ELSEWHERE],
+    params=[
+        pytest.param(name, marks=[pytest.mark.slow] if name in OFTEN else [pytest.mark.slow, pytest.mark.release])
+        for name in KINDS
+        if name not in ELSEWHERE
+    ],
 )
 def kind(request, tmp_path_factory):
     """(run directory, summary, recipe, data directory); the training was stopped half-way and went on."""

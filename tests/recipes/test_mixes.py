@@ -108,7 +108,7 @@ def test_all_that_are_not_refused_are_built():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "mix", mostly_at_releases([pytest.param(mix, id="-".join(mix)) for mix in sample(60, "slow")], 15)
+    "mix", mostly_at_releases([pytest.param(mix, id="-".join(mix)) for mix in sample(60, "slow")], 10)
 )
 def test_a_sample_trains_and_survives_files(mix, tmp_path):
     recipe, model = made(mix)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.house_rules import ROOT
 from tests.models.cases import CASES
+from tests.shared import mostly_at_releases
 from tests.training.tiny import arrays
 from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention
 from zoo.blocks import PreNorm
@@ -42,11 +43,11 @@ def labelled(step):
     }
 
 
-QUICK = ("seq2seq-lstm-2-additive", "recurrent-classifier", "star-tagger", "language-model-span-memory")
+OFTEN = ("seq2seq-lstm-2-additive", "recurrent-classifier", "star-tagger", "language-model-span-memory")
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(each.name, marks=() if each.name in QUICK else pytest.mark.slow) for each in CASES]
+    "name", mostly_at_releases(sorted((each.name for each in CASES), key=lambda name: name not in OFTEN), len(OFTEN))
 )
 def test_every_weight_has_one_path(name):
     (case,) = [case for case in CASES if case.name == name]
@@ -283,6 +284,8 @@ def test_the_same_on_jax():
         __file__,
         "-k",
         "not by_hand and not on_jax",
+        "-m",
+        "not release",
     ]
     environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1200)

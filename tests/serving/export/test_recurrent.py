@@ -29,7 +29,7 @@ def check(one, tokenizers, path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("task", "cell", "encoder"), mostly_at_releases(MIXES, 4))
+@pytest.mark.parametrize(("task", "cell", "encoder"), mostly_at_releases(MIXES, 2))
 def test_an_artefact_has_parity(task, cell, encoder, tokenizers, tmp_path):
     one = recipe(task, cell, encoder, num_layers=2)
     largest = check(one, tokenizers, tmp_path)["largest"]
@@ -37,6 +37,5 @@ def test_an_artefact_has_parity(task, cell, encoder, tokenizers, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("encoder", ["unidirectional", "self_attentive"])
-def test_a_decoder_without_attention(encoder, tokenizers, tmp_path):
-    check(recipe("translate", "lstm", encoder, attention="none"), tokenizers, tmp_path)
+def test_a_decoder_without_attention(tokenizers, tmp_path):
+    check(recipe("translate", "lstm", "unidirectional", attention="none"), tokenizers, tmp_path)
