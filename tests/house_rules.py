@@ -33,6 +33,7 @@ ROOMS = {
     "models": MODELS,
     "training": TRAINING | {"gradients"},
     "check": MODELS | {"models", "training"},
+    "hub": set(),
     "settings": set(),
     "tasks": TRAINING | {"training", "scores", "settings"},
     "recipes": TRAINING | {"training", "scores", "settings", "tasks"},
@@ -68,6 +69,7 @@ WITHOUT_FRAMEWORK = (
     "tools/cli.py",
     "tools/compare.py",
     "tools/counts.py",
+    "tools/hub.py",
     "tools/list.py",
     "tools/run.py",
 )
