@@ -1,4 +1,4 @@
-"""Failures of hubs. The command line exits with 1 for them; what a user got wrong is a `ValueError`, and exits with 2."""
+"""Failures of hubs. The command line exits with 1 for them, and with 2 for wrong use, which is a `ValueError`."""
 
 
 class HubError(OSError):
@@ -7,3 +7,7 @@ class HubError(OSError):
 
 class Unreachable(HubError):
     """A hub cannot be reached, or may not be, because this process is offline."""
+
+
+class Interrupted(Unreachable):
+    """A hub stalled, cut the connection or was overloaded: another attempt may succeed."""
