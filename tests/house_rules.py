@@ -77,7 +77,9 @@ WITHOUT_FRAMEWORK = (
     "tools/hub_options.py",
     "tools/hub_validate.py",
     "tools/list.py",
+    "tools/list_models.py",
     "tools/run.py",
+    "tools/sizes.py",
 )
 ONNX = {"onnx", "tf2onnx", "onnxruntime"}
 

@@ -22,7 +22,7 @@ WITHOUT_KERAS = ("core.occupants", "core.protocols", "data", "hub", "recipes", "
 
 def expect_keras():
     """Import the rooms after the next import of Keras; at once if it is there already."""
-    if "keras" in sys.modules:
+    if sys.modules.get("keras"):  # None keeps it from being imported
         _import_rooms()
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

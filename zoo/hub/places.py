@@ -62,8 +62,13 @@ def places():
         return [place(address) for address in given if address]
     own = [Path(__file__).parents[2] / "hub", Path(__file__).parent / "bundled"]
     found = [Folder(path, own=True) for path in own if (path / INDEX).is_file()]
-    recorded = resources.files("zoo.hub").joinpath("address.txt").read_text(encoding="utf-8").strip()
-    return found + ([place(recorded)] if recorded else [])
+    address = recorded()
+    return found + ([place(address)] if address else [])
+
+
+def recorded():
+    """The address that was recorded when this package was built; "" in a checkout."""
+    return resources.files("zoo.hub").joinpath("address.txt").read_text(encoding="utf-8").strip()
 
 
 def is_offline(offline=None):
@@ -86,6 +91,8 @@ def read_index(hub, offline=False, fresh=FRESH):
     if not hub.remote:
         return _read(hub)["models"]
     kept, read = _kept(hub)
+    if kept is None and hub.address == recorded():
+        kept, read = _packaged()
     if kept is not None and (offline or abs(time.time() - read) < fresh):
         return kept["models"]
     if offline:
@@ -120,3 +127,9 @@ def _kept(hub):
         return checked(known["index"]), float(known["read"])
     except (TypeError, KeyError, ValueError):
         return None, 0.0
+
+
+def _packaged():
+    """As `_kept`, of the index that came with this package: the hub's on the day of the build, and so never fresh."""
+    path = Path(__file__).parent / "snapshot.json"
+    return (parse(path.read_bytes()), path.stat().st_mtime - FRESH) if path.is_file() else (None, 0.0)
