@@ -46,6 +46,7 @@ EXTRAS = {  # the extra of this package that installs a module
     "sacrebleu": "train",
     "tensorboard": "train",
     "matplotlib": "plot",
+    "huggingface_hub": "huggingface",
 }
 
 

@@ -21,8 +21,8 @@ def main(args):
         print(json.dumps({"hubs": hubs, "cache": models}, indent=2, ensure_ascii=False))
     else:
         for hub in hubs:
-            wrong = f"{len(hub['wrong'])} things are wrong" if hub["wrong"] else "nothing is wrong"
-            print(f"{hub['address']}: {hub['models']} versions of models, {hub['checked']}; {wrong}")
+            wrong = f"wrong: {len(hub['wrong'])}" if hub["wrong"] else "nothing is wrong"
+            print(f"{hub['address']}: {hub['checked']}; {wrong}")
             for line in hub["wrong"]:
                 print(f"  {line}")
         for model in models:

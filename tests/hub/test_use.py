@@ -160,7 +160,7 @@ def test_hub_without_a_verb(capsys):
 
 def test_hub_validate(models, tmp_path, capsys):
     assert cli.main(["hub", "validate", str(models)]) == 0
-    assert "3 versions of models, 21 files were checked; nothing is wrong" in capsys.readouterr().out
+    assert "checked: the index, models and versions: 3, files: 21; nothing is wrong" in capsys.readouterr().out
     home = tmp_path / "hub"
     shutil.copytree(models, home)
     (home / "echo" / "1" / "step.onnx").unlink()

@@ -38,11 +38,8 @@ class HuggingFace:
         try:
             from huggingface_hub import hf_hub_download
         except ImportError as error:
-            raise ImportError(
-                f"{self.address} is read with huggingface_hub, which is not installed: "
-                "pip install 'seqzoo[huggingface]'",
-                name="huggingface_hub",
-            ) from error
+            needed = f"{self.address} is read with huggingface_hub: pip install 'seqzoo[huggingface]'"
+            raise ImportError(needed, name="huggingface_hub") from error
         inside = f"{self.folder}/{path}" if self.folder else path
         try:
             found = Path(hf_hub_download(repo_id=self.repository, filename=inside))

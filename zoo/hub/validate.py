@@ -23,14 +23,15 @@ def validate(address=None):
 
 
 def _validate(hub):
-    found = {"address": hub.address, "models": 0, "checked": "the index alone was checked", "wrong": []}
+    found = {"address": hub.address, "models": 0, "checked": "checked: the index alone", "wrong": []}
     try:
         entries = read_index(hub, is_offline(), fresh=0)
     except HubError as error:
         return found | {"wrong": [str(error)]}
     found["models"] = len(entries)
+    found["checked"] = f"checked: the index, models and versions: {len(entries)}"
     if not hub.remote:
-        found["checked"] = f"{sum(len(entry['files']) for entry in entries)} files were checked"
+        found["checked"] += f", files: {sum(len(entry['files']) for entry in entries)}"
         found["wrong"] = [line for entry in entries for line in _faults(hub.path, entry)] + _unlisted(hub.path, entries)
     return found
 
