@@ -5,7 +5,6 @@ a folder instead of a name does not import it.
 """
 
 import os
-from pathlib import Path
 
 from serving.runtime.artefact import MANIFEST, Artefact, resolve
 
@@ -62,5 +61,5 @@ class FetchedArtefact(Artefact):
 
     def preferred(self, name):
         """The int8 form of a graph if there is one and the hub says that it loses nothing; else the graph itself."""
-        light = f"{Path(name).stem}.int8.onnx"
+        light = f"{name.removesuffix('.onnx')}.int8.onnx"
         return light if self.found.entry["int8"] and light in self.found.entry["files"] else name

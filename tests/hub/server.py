@@ -17,7 +17,8 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self, home):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.home, self.faults, self.asked, self.sent = Path(home), deque(), [], 0
+        self.home, self.asked, self.sent = Path(home), [], 0
+        self.faults, self.faults_of_index = deque(), deque()
         self.released = threading.Event()
 
     @property
@@ -36,7 +37,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         content = (path := self.server.home / self.path.lstrip("/")).read_bytes() if self._is_there() else None
         self.server.asked.append((self.path.lstrip("/"), self.headers.get("Range")))
-        fault = self.server.faults.popleft() if self.server.faults and path.name != "index.json" else plain
+        faults = self.server.faults_of_index if path.name == "index.json" else self.server.faults
+        fault = faults.popleft() if faults else plain
         if content is None:
             return self.answer(b"", status=404)
         return fault(self, content)

@@ -78,7 +78,8 @@ def test_a_server_that_always_cuts_is_given_up_and_the_next_call_goes_on(server,
 def test_a_stall_is_ended_and_the_download_goes_on(server, monkeypatch):
     monkeypatch.setenv("SEQZOO_TIMEOUT", "0.2")
     server.faults.extend([partial(faults.stall, 0), partial(faults.stall, 70_000)])
-    assert fetch() == whole(server)
+    start = time.monotonic()
+    assert fetch() == whole(server) and time.monotonic() - start < 10  # the server holds them for 30 seconds
     assert server.of(FILE) == [None, None, "bytes=70000-"]
 
 
@@ -124,6 +125,7 @@ def test_a_server_that_ignores_range(server):
     server.faults.extend([partial(faults.cut, 500), partial(faults.without_range, 9000), partial(faults.cut, 700)])
     server.faults.append(partial(faults.without_range, None))
     assert fetch() == whole(server)
+    assert len(server.of(FILE)) == 4  # it was noticed at once, and not only by the hash
 
 
 def test_a_file_that_changes_in_between_is_not_mixed(server):
@@ -139,6 +141,18 @@ def test_pieces_of_two_files_without_a_validator_are_not_mixed(server):
     server.faults.append(lambda handler, content: handler.answer(bytes(SIZE), tag="W/", upto=100_000))
     assert fetch() == whole(server)
     assert server.of(FILE) == [None, "bytes=100000-", None]
+
+
+@pytest.mark.parametrize("fault", [partial(faults.cut, 300), partial(faults.status, 503), partial(faults.cut, 0)])
+def test_an_index_that_is_cut_is_asked_for_again(server, fault):
+    server.faults_of_index.extend([fault] * 2)
+    assert fetch() == whole(server) and len(server.of("index.json")) == 3
+
+
+def test_an_index_that_is_always_cut_is_given_up(server):
+    server.faults_of_index.extend([partial(faults.cut, 300)] * 3)
+    with pytest.raises(hub.HubError, match="given up after 3 attempts: .*index.json ended .* bytes before it said"):
+        fetch()
 
 
 @pytest.mark.parametrize("to", ["file:///etc/passwd", "ftp://127.0.0.1/x", "data:,x"])

@@ -150,6 +150,18 @@ def test_the_default_graph_is_that_of_the_manifest(served, tmp_path, monkeypatch
     assert names(hub.fetch("echo")) == ["greedy.onnx", "manifest.json", "source.spm", "target.spm"]
 
 
+def test_a_light_set_cannot_be_verified_as_a_whole(models, tmp_path, monkeypatch, capsys):
+    home = tmp_path / "light"
+    shutil.copytree(models / "echo" / "1", home / "echo" / "1")
+    (home / "echo" / "1" / "step.onnx").unlink()
+    tiny.write_index(home, tiny.entry("echo", 1, home / "echo" / "1"))
+    monkeypatch.setenv("SEQZOO_HUB", str(home))
+    assert cli.main(["verify", "echo"]) == 1
+    assert "cannot be verified as a whole" in (said := capsys.readouterr().err) and "does not publish step.onnx" in said
+    with pytest.raises(ValueError, match="echo@1 has no file 'step.onnx'"):
+        Runtime("echo").attention("ab")
+
+
 def test_hub_without_a_verb(capsys):
     for words in ([], ["fecth"], ["fetch"]):
         with pytest.raises(SystemExit) as stop:

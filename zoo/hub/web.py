@@ -123,9 +123,12 @@ class _Body:
 
     def read(self, most):
         try:
-            return self.answer.read1(most)
+            block = self.answer.read1(most)
         except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a malformed chunk
             raise Interrupted(f"{self.url} stopped answering: {_reason(error)}.") from error
+        if not block and most and self.answer.length:
+            raise Interrupted(f"{self.url} ended {self.answer.length:,} bytes before it said that it would.")
+        return block
 
     def close(self):
         self.answer.close()
