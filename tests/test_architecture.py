@@ -115,6 +115,9 @@ def test_rooms_are_those_that_are_there():
         ("tools.cli", FRAMEWORKS),
         ("tools.run", FRAMEWORKS | {"matplotlib"}),
         ("tools.list", FRAMEWORKS),
+        ("tools.hub_fetch", FRAMEWORKS),
+        ("tools.hub_validate", FRAMEWORKS),
+        ("zoo.hub.resolve", FRAMEWORKS - {"zoo"} | {"numpy", "onnxruntime", "huggingface_hub", "urllib.request"}),
     ],
 )
 def test_importing_leaves_out(module, absent):
@@ -135,6 +138,9 @@ def test_importing_leaves_out(module, absent):
         ("zoo/core/a.py", "from zoo.gradients import rows"),
         ("zoo/gradients/a.py", "from zoo.depth import Stack"),
         ("serving/runtime/a.py", "def f():\n    import zoo.text"),
+        ("serving/runtime/a.py", "def f():\n    from zoo import hub"),
+        ("serving/runtime/named.py", "from zoo import hub"),
+        ("serving/runtime/named.py", "def f():\n    from zoo import text"),
         ("serving/runtime/a.py", "from serving.export.settings import Settings"),
         ("zoo/models/a.py", "def f():\n    import serving.runtime"),
         ("serving/a.py", "from tools.run import main"),

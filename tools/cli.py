@@ -27,6 +27,7 @@ COMMANDS = {
     "verify": "check an artefact again: hashes, signatures, parity",
     "run": "answer texts with an artefact, on ONNX Runtime alone",
     "list": "list the entries of the zoo and their scores",
+    "hub": "fetch, check and publish trained models",
     "plot": "draw figures of measured scores",
     "bench": "measure speed",
 }
@@ -45,6 +46,7 @@ EXTRAS = {  # the extra of this package that installs a module
     "sacrebleu": "train",
     "tensorboard": "train",
     "matplotlib": "plot",
+    "huggingface_hub": "huggingface",
 }
 
 
@@ -67,12 +69,15 @@ def parse(argv):
     """
     if not argv or argv[0] not in COMMANDS:
         return make_parser().parse_args(argv)
-    name = argv[0]
+    name, summary, words = argv[0], COMMANDS[argv[0]], argv[1:]
     module = importlib.import_module(f".{name}", __package__)
-    parser = argparse.ArgumentParser(prog=f"seqzoo {name}", description=f"seqzoo {name}: {COMMANDS[name]}.")
+    if name == "hub":  # a subcommand with verbs of its own
+        verb, module, summary, words = module.chosen(words)
+        name = f"hub {verb}"
+    parser = argparse.ArgumentParser(prog=f"seqzoo {name}", description=f"seqzoo {name}: {summary}.")
     parser.set_defaults(main=module.main)
     module.add_arguments(parser)
-    options, rest = _split(argv[1:])
+    options, rest = _split(words)
     args = parser.parse_intermixed_args([*options, *(HYPHEN + each if each.startswith("-") else each for each in rest)])
     return _without_marks(args) if rest else args
 

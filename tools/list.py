@@ -1,11 +1,15 @@
-"""`seqzoo list`: lists the entries of the zoo and their scores. It does not import Keras."""
+"""`seqzoo list`: lists the trained models, and the recipes with their scores. It does not import Keras."""
 
 import importlib.util
 import json
+import sys
 import tomllib
 from pathlib import Path
 
 from serving.runtime.percent import percent
+
+from . import hub_options, list_models
+from .sizes import size
 
 FORMS = {  # of the scores that are shown: how the number is written, and with which words
     "bleu": (percent, "BLEU {}"),
@@ -17,8 +21,18 @@ FORMS = {  # of the scores that are shown: how the number is written, and with w
 
 
 def add_arguments(parser):
-    parser.add_argument("name", metavar="NAME", nargs="?", help="show this recipe whole; the path of a .toml, too")
-    parser.add_argument("--json", action="store_true", help="print one JSON array")
+    parser.add_argument(
+        "name", metavar="NAME", nargs="?", help="show this recipe or model whole; the path of a .toml, too"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON object with `recipes` and `models`")
+    parser.add_argument("--task", help="only those of a task, such as translate")
+    parser.add_argument("--language", metavar="CODE", help="only those of a language, such as de")
+    parser.add_argument("--licence", metavar="SPDX", help="only models whose weights have this licence")
+    parser.add_argument(
+        "--max-size", type=size, metavar="SIZE", help="only models of which `run` needs at most this much, such as 5MB"
+    )
+    parser.add_argument("--sort", choices=("score", "speed", "size"), help="best first (score: within each task)")
+    hub_options.add_arguments(parser)
 
 
 def entries(directory):
@@ -52,24 +66,48 @@ def catalogue():
 
 
 def main(args):
-    """Print the entries, or all settings of one."""
+    """Print the models and the recipes, or all that is known of one."""
+    hub_options.apply(args)
     if args.name:
         return whole(args.name, args.json)
-    found = entries(catalogue())
+    recipes, models = _chosen(entries(catalogue()), args), _chosen(list_models.models(), args)
     if args.json:
-        print(json.dumps(found, ensure_ascii=False))
+        print(json.dumps({"recipes": recipes, "models": models}, ensure_ascii=False))
         return 0
-    rows = [("NAME", "SYSTEM", "TASK", "SCORES")]
-    rows += [(each["name"], each["system"], _task(each), _brief(each["scores"])) for each in found]
+    if models:
+        print('Trained models: seqzoo run NAME "text"')
+        _print(list_models.table(models, _brief))
+    if models and recipes:
+        print("\nRecipes: seqzoo train NAME")
+    if recipes:
+        rows = [(each["name"], each["system"], _task(each), _brief(each["scores"])) for each in recipes]
+        _print([("NAME", "SYSTEM", "TASK", "SCORES"), *rows])
+    if not recipes and not models:
+        print("nothing fits; leave out some of the options", file=sys.stderr)
+    return 0
+
+
+def _chosen(records, args):
+    asked = {name: getattr(args, name) for name in ("task", "language", "licence", "max_size")}
+    found = [each for each in records if list_models.fits(each, **asked)]
+    return sorted(found, key=lambda each: list_models.best_first(each, args.sort)) if args.sort else found
+
+
+def _print(rows):
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         print("  ".join(cells).rstrip())
-    return 0
 
 
 def whole(name, as_json):
-    """Print every setting of a recipe with its default and its meaning."""
+    """Print every setting of a recipe with its default and its meaning; or the entry of a model of that name."""
+    if not name.endswith(".toml") and not (catalogue() / f"{name}.toml").is_file():
+        found = _model(name)
+        if found:
+            lines = list_models.described(found.entry, found.place.address)
+            print(json.dumps(found.entry, ensure_ascii=False) if as_json else "\n".join(lines))
+            return 0
     from zoo.recipes import explained, load
 
     settings = explained(load(name))
@@ -87,6 +125,15 @@ def whole(name, as_json):
                 default = f" (default {json.dumps(each['default'], ensure_ascii=False)})" if changed else ""
                 print(f"{text:<36}  {each['meaning']}{default}".rstrip())
     return 0
+
+
+def _model(name):
+    from zoo import hub
+
+    try:
+        return hub.find(name)
+    except (ValueError, hub.HubError):
+        return None  # then it is told which recipes resemble the name
 
 
 def _task(entry):

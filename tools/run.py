@@ -6,17 +6,18 @@ import json
 import sys
 
 from serving.runtime import Runtime, Sampling
-from serving.runtime.artefact import resolve
+from serving.runtime.named import located
 from serving.runtime.reading import OVERLONG
 from serving.runtime.sessions import PRECISIONS
 
-from . import attention_map
+from . import attention_map, hub_options
 
 CHUNK = 256  # lines that are read before they are answered, unless they come from a terminal
 CHUNK_BYTES = 1 << 20  # a chunk also ends with the first line beyond this size
 DRAWN = ("temperature", "top_k", "top_p", "seed")
 
 EPILOG = """examples:
+  seqzoo run dates "3. März 2021"
   seqzoo run build/demo/dates-gru-additive/1 "3. März 2021"
   seqzoo run MODEL --beam 1 < source.txt > output.txt
   seqzoo run MODEL "ein Haus" --n-best 4 --json
@@ -41,11 +42,17 @@ there is only one text, given as an argument. A text that begins with a hyphen g
 def add_arguments(parser):
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
-    parser.add_argument("directory", metavar="DIR", help="an artefact, NAME/VERSION, or a folder that holds one")
+    parser.add_argument(
+        "directory",
+        metavar="MODEL",
+        help="the name of a model (`seqzoo list`), an artefact, NAME/VERSION, or a folder that holds one",
+    )
     parser.add_argument("texts", metavar="TEXT", nargs="*", help="texts to answer")
     parser.add_argument("--file", help="read the texts from this file, one per line")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
-    parser.add_argument("--precision", choices=PRECISIONS, default="float32")
+    parser.add_argument(
+        "--precision", choices=PRECISIONS, help="default: float32, or int8 where the hub says that it loses nothing"
+    )
     parser.add_argument(
         "--overlong",
         choices=OVERLONG,
@@ -53,6 +60,7 @@ def add_arguments(parser):
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: every core)")
     parser.add_argument("--no-verify", action="store_true", help="do not compare files with their recorded SHA-256")
+    hub_options.add_arguments(parser)
     writing = parser.add_argument_group("models that write")
     writing.add_argument("--beam", type=int, metavar="K", help="beam width (default: the artefact's setting)")
     writing.add_argument("--n-best", type=int, metavar="N", help="show the N best outputs, or N samples")
@@ -79,8 +87,9 @@ def main(args):
             raise ValueError(f"--plot-attention draws the map of exactly one text; received {len(args.texts)}.")
         attention_map.check(args.plot_attention)
     options = _options(args)
+    hub_options.apply(args)
     runtime = Runtime(
-        resolve(args.directory),
+        located(args.directory),
         threads=args.threads,
         precision=args.precision,
         verify=not args.no_verify,

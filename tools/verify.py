@@ -3,11 +3,16 @@
 import json
 import sys
 
-from serving.runtime.artefact import resolve
+from serving.runtime.artefact import MANIFEST, read_manifest, resolve
+from serving.runtime.errors import UnsupportedError
+
+from . import hub_options
 
 
 def add_arguments(parser):
-    parser.add_argument("directory", metavar="DIR", help="an artefact, NAME/VERSION, or a folder that holds one")
+    parser.add_argument(
+        "directory", metavar="MODEL", help="an artefact, NAME/VERSION, a folder that holds one, or the name of a model"
+    )
     parser.add_argument(
         "--import",
         dest="imports",
@@ -17,12 +22,14 @@ def add_arguments(parser):
         help="a module that brings layers of your own, which the model needs; may be given many times",
     )
     parser.add_argument("--json", action="store_true", help="print the whole report as one JSON object")
+    hub_options.add_arguments(parser)
 
 
 def main(args):
+    hub_options.apply(args)
+    path = _whole(args.directory)
     from serving.export.verify import verify
 
-    path = resolve(args.directory)
     if args.imports:
         from zoo.core.occupants import bring
 
@@ -36,3 +43,23 @@ def main(args):
             print(f"{name:<{width}}  {value:.2e}")
         print(f"{path} is intact: largest difference {report['max_abs_diff']:.2e}, allowed {report['tolerance']}.")
     return 0
+
+
+def _whole(name):
+    """The artefact in a folder, or all files of the model of that name."""
+    from zoo import hub
+
+    if hub.is_path(name):
+        return resolve(name)
+    try:
+        found = hub.find(name)
+    except ValueError as error:
+        raise ValueError(f"No artefact at {name}: there is no such directory, and {error}") from error
+    path = hub.bring(found, [MANIFEST])
+    lacks = sorted(read_manifest(path)["files"].keys() - found.entry["files"].keys())
+    if lacks:
+        raise UnsupportedError(
+            f"{name} cannot be verified as a whole: {found.place.address} does not publish {', '.join(lacks)}. Each "
+            "file that it publishes is compared with its SHA-256 whenever it is used."
+        )
+    return hub.bring(found, list(found.entry["files"]))

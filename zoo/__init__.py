@@ -11,16 +11,18 @@ from zoo.core.arrival import ROOMS, expect_keras
 
 _HOMES = {  # what is used most, from where it is
     "evaluate": ("zoo.recipes.python", "evaluate"),
+    "load": ("zoo.hub.resolve", "load"),
     "open": ("zoo.recipes.python", "open_run"),
+    "path": ("zoo.hub.resolve", "path"),
     "register": ("zoo.core.occupants", "register"),
     "train": ("zoo.recipes.python", "train"),
 }
-__all__ = [*ROOMS, "evaluate", "register", "train"]  # not `open`, which is Python's where all names are imported
+__all__ = [*ROOMS, "evaluate", "hub", "load", "path", "register", "train"]  # not `open`, which is Python's, too
 
 
 def __getattr__(name):
     """A room by its name, or a function for users, imported when it is asked for."""
-    if name in ROOMS:
+    if name in ROOMS or name == "hub":
         return importlib.import_module(f"zoo.{name}")
     if name in _HOMES:
         home, own = _HOMES[name]
@@ -29,7 +31,7 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *ROOMS, *_HOMES})
+    return sorted({*globals(), *ROOMS, *_HOMES, "hub"})
 
 
 expect_keras()  # last, for a package that brings layers may import zoo while this runs

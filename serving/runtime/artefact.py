@@ -53,6 +53,10 @@ class Artefact:
             )
         return content
 
+    def preferred(self, name):
+        """The file of graph `name` that runs if no precision is asked for."""
+        return name
+
     def _unlisted(self, name):
         path = self.directory / name
         if path.is_file():

@@ -4,8 +4,9 @@ import numpy as np
 from sentencepiece import SentencePieceProcessor
 
 from serving.runtime import bounds
-from serving.runtime.artefact import Artefact, damaged
+from serving.runtime.artefact import damaged
 from serving.runtime.errors import DamagedError, ServingError, UnsupportedError
+from serving.runtime.named import opened
 from serving.runtime.reading import DEFAULT, Bound
 from serving.runtime.sessions import Graphs
 
@@ -63,7 +64,7 @@ class Loaded:
     """
 
     def __init__(self, directory, threads, precision, verify, overlong=None):
-        self.artefact = Artefact(directory, verify)
+        self.artefact = opened(directory, verify)
         self.directory, self.manifest = self.artefact.directory, self.artefact.manifest
         self.name, self.graphs = self.manifest["name"], Graphs(self.artefact, precision, threads)
         tokenizers = {side: self._tokenizer(side, name) for side, name in self.manifest["tokenizer"].items()}

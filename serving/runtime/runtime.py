@@ -10,9 +10,11 @@ class Runtime:
     """An artefact, opened for inference. A graph is loaded at its first use and stays loaded.
 
     Args:
-        directory: the artefact, `name/version/`.
+        directory: the artefact, `name/version/`, or the name of a model in a hub ("dates", "dates@1"), each file of
+            which is downloaded when it is first needed (`zoo.hub`). A folder that exists wins.
         threads: the number of threads of one operator; None leaves it to ONNX Runtime (one for each physical core).
-        precision: "float32", or "int8" if the artefact has quantised graphs.
+        precision: "float32", or "int8" if the artefact has quantised graphs. None is float32 for a folder; for a model
+            of a hub, int8 if its index says that it loses nothing.
         verify: compare the manifest and every file that is opened with the SHA-256 recorded for it. Files are opened
             when they are first needed; `seqzoo verify` checks all of them at once.
         overlong: how to treat a text with more tokens than the artefact reads (`max_input` in its manifest): "refuse"
@@ -24,9 +26,10 @@ class Runtime:
         DamagedError: a file was changed since the export. This class and the next are subclasses of ValueError.
         UnsupportedError: this seqzoo or ONNX Runtime is older than the artefact needs.
         TypeError: threads is not an integer.
+        zoo.hub.HubError: a file cannot be downloaded, or is not what the index promises.
     """
 
-    def __init__(self, directory, *, threads=None, precision="float32", verify=True, overlong=None):
+    def __init__(self, directory, *, threads=None, precision=None, verify=True, overlong=None):
         loaded = Loaded(directory, threads, precision, verify, overlong)
         self.manifest, self.kind = loaded.manifest, loaded.manifest["kind"]
         if self.kind not in PREDICTORS:

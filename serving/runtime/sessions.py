@@ -50,7 +50,7 @@ class Graphs:
 
     Args:
         artefact: `serving.runtime.artefact.Artefact`.
-        precision: "float32" or "int8", the default of `open`.
+        precision: "float32" or "int8", the default of `open`; None leaves it to the artefact.
         threads: the number of threads of one operator, or None.
 
     Raises:
@@ -58,8 +58,8 @@ class Graphs:
         TypeError: threads is not an integer.
     """
 
-    def __init__(self, artefact, precision="float32", threads=None):
-        if precision not in PRECISIONS:
+    def __init__(self, artefact, precision=None, threads=None):
+        if precision not in (None, *PRECISIONS):
             raise ValueError(f"Unknown precision: expected one of {PRECISIONS}, received {precision!r}.")
         if threads is not None and type(threads) is not int:
             raise TypeError(f"threads must be a positive integer or None; received {threads!r}.")
@@ -77,7 +77,8 @@ class Graphs:
             DamagedError: the file was changed since the export, or cannot be read.
             UnsupportedError: the installed ONNX Runtime is older than the graph needs.
         """
-        name = graph_file(name, precision or self.precision)
+        precision = precision or self.precision
+        name = graph_file(name, precision) if precision else self.artefact.preferred(name)
         with self._opening:
             if name not in self._sessions:
                 self._sessions[name] = self._load(name)

@@ -1,10 +1,32 @@
-"""Each page is read by somebody who has read no other: layers that one registers are gone afterwards."""
+"""Each page is read by somebody who has read no other: layers that one registers are gone afterwards.
+
+The models of the pages are stand-ins: a hub has `dates`, whose graphs say a text again, and an untrained Keras model.
+"""
 
 import sys
 
 import pytest
 
+from tests.hub import tiny
+from tests.serving import fake_artefact
 from zoo.core import occupants
+
+
+@pytest.fixture(scope="session")
+def stand_ins(tmp_path_factory):
+    import keras
+
+    home = tmp_path_factory.mktemp("hub")
+    folder = fake_artefact.write(home / "dates" / "1")
+    keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]).save(folder / "model.keras")
+    tiny.write_index(home, tiny.entry("dates", 1, folder))
+    return home
+
+
+@pytest.fixture(autouse=True)
+def hub(stand_ins, tmp_path_factory, monkeypatch):
+    monkeypatch.setenv("SEQZOO_HUB", str(stand_ins))
+    monkeypatch.setenv("SEQZOO_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 @pytest.fixture(autouse=True)

@@ -142,6 +142,13 @@ def test_from_a_corpus_to_a_server(tmp_path):
     assert (tmp_path / "lengths.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_page_of_hubs(tmp_path):
+    (block,) = blocks(ROOT / "docs" / "hub.md", "shell")
+    out = paste(block.text, tmp_path)
+    assert "dates, version 1, of " in out and "dates@1 in the cache: runs here" in out
+    assert len(re.findall("^3.*2021$", out, re.M)) == 2
+
+
 def write_reviews(folder):
     """A file of one's own, as the pages call it."""
     rows = [f"Film {number} is {('bad', 'good')[number % 2]},{number % 2}\n" for number in range(40)]

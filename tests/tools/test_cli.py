@@ -109,20 +109,28 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch, capsys):
     assert capsys.readouterr().err == expected
 
 
+@pytest.fixture
+def no_models(tmp_path, monkeypatch):
+    """A hub without a model, so that `seqzoo list` shows recipes alone."""
+    monkeypatch.setenv("SEQZOO_HUB", str(tmp_path))
+    (tmp_path / "index.json").write_text('{"format": 1, "models": []}')
+
+
 def test_list_needs_no_keras():
     code = (
         "import sys; sys.modules.update(dict.fromkeys(('keras', 'tensorflow', 'jax')));"
         "from tools.cli import main; status = main(['list', '--json']);"
-        "assert 'zoo' not in sys.modules; sys.exit(status)"
+        "assert {name for name in sys.modules if name[:4] == 'zoo.'} & {'zoo.recipes', 'zoo.models'} == set();"
+        "sys.exit(status)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
+    found = json.loads(done.stdout)["recipes"]
     assert "dates-gru-additive" in [entry["name"] for entry in found]
     assert all({"name", "system", "task", "scores"} <= entry.keys() for entry in found)
 
 
-def test_list_shows_measured_scores(tmp_path, monkeypatch, capsys):
+def test_list_shows_measured_scores(tmp_path, monkeypatch, capsys, no_models):
     recipe = 'name = "a"\nsystem = "recurrent"\ntask = "t"\ndescription = "d"\n'
     (tmp_path / "a.toml").write_text(recipe)
     (tmp_path / "scores.json").write_text('{"a": {"bleu": 31.25, "beam": 4}}')
@@ -134,7 +142,7 @@ def test_list_shows_measured_scores(tmp_path, monkeypatch, capsys):
     assert row.split() == ["a", "recurrent", "t", "BLEU", "31.2"]
 
 
-def test_list_knows_what_an_entry_extends_and_every_kind_of_score(tmp_path, monkeypatch, capsys):
+def test_list_knows_what_an_entry_extends_and_every_kind_of_score(tmp_path, monkeypatch, capsys, no_models):
     (tmp_path / "a.toml").write_text('name = "a"\nsystem = "s"\ntask = "t"\ndescription = "d"\n')
     (tmp_path / "b.toml").write_text('extends = "a"\nname = "b"\n')
     scores = {"a": {"accuracy": 94.26}, "b": {"nats_per_character": 1.85149}}
@@ -152,7 +160,7 @@ def test_list_shows_the_languages_of_a_task(tmp_path):
     assert [entry["languages"] for entry in entries(tmp_path)] == [["de", "en"], ["de", "fr"]]
 
 
-def test_no_score_below_100_is_shown_as_100(tmp_path, monkeypatch, capsys):
+def test_no_score_below_100_is_shown_as_100(tmp_path, monkeypatch, capsys, no_models):
     (tmp_path / "a.toml").write_text('name = "a"\nsystem = "s"\ntask = "t"\ndescription = "d"\n')
     monkeypatch.setattr("tools.list.catalogue", lambda: tmp_path)
     for accuracy, shown in ((99.99, "99.9"), (99.94, "99.9"), (100.0, "100.0"), (31.25, "31.2")):

@@ -17,12 +17,12 @@ from zoo.core.occupants import bring
 # The rooms with registered classes.
 ROOMS = ("attention", "blocks", "depth", "embeddings", "feedforward", "models", "recurrent", "training")
 # Parts of zoo that do without it, or import it when they must.
-WITHOUT_KERAS = ("core.occupants", "core.protocols", "data", "recipes", "scores", "settings", "tasks", "text")
+WITHOUT_KERAS = ("core.occupants", "core.protocols", "data", "hub", "recipes", "scores", "settings", "tasks", "text")
 
 
 def expect_keras():
     """Import the rooms after the next import of Keras; at once if it is there already."""
-    if "keras" in sys.modules:
+    if sys.modules.get("keras"):  # None keeps it from being imported
         _import_rooms()
     elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

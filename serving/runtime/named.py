@@ -1,0 +1,65 @@
+"""An artefact by its name: it lies in the cache of `zoo.hub`, and each file comes when it is first needed.
+
+`zoo.hub` is the one part of `zoo` that `serving.runtime` knows, and only here: it needs no framework, and whoever gives
+a folder instead of a name does not import it.
+"""
+
+import os
+
+from serving.runtime.artefact import MANIFEST, Artefact, resolve
+
+
+def opened(name, verify=True):
+    """The `Artefact` of a folder, or of a model of this name in a hub. A folder that exists wins.
+
+    Raises:
+        ValueError: there is neither such a folder nor such a model.
+        zoo.hub.HubError: the model cannot be downloaded.
+    """
+    return Artefact(name, verify) if _is_folder(name) else FetchedArtefact(name, verify)
+
+
+def located(name):
+    """What `opened` takes for an argument of a command: a folder below which one artefact lies is that artefact.
+
+    Raises: as of `serving.runtime.artefact.resolve`, for a folder.
+    """
+    return resolve(name) if _is_folder(name) else name
+
+
+def _is_folder(name):
+    if not isinstance(name, str) or os.path.isdir(name):
+        return True
+    from zoo.hub import is_path
+
+    return is_path(name)
+
+
+class FetchedArtefact(Artefact):
+    """An artefact of a hub. Every file is compared with the index of the hub, too, whatever `verify` says.
+
+    Args:
+        name: "name" or "name@version".
+        verify: as of `Artefact`.
+    """
+
+    def __init__(self, name, verify=True):
+        from zoo import hub
+
+        self._bring = hub.bring
+        try:
+            self.found = hub.find(name)
+        except ValueError as error:
+            raise ValueError(f"No artefact at {name}: there is no such directory, and {error}") from error
+        super().__init__(hub.bring(self.found, [MANIFEST]), verify)
+
+    def read(self, name):
+        """The bytes of file `name`, which is downloaded if need be; errors as of `Artefact` and `zoo.hub.fetch`."""
+        if name in self.manifest["files"]:
+            self._bring(self.found, [name])
+        return super().read(name)
+
+    def preferred(self, name):
+        """The int8 form of a graph if there is one and the hub says that it loses nothing; else the graph itself."""
+        light = f"{name.removesuffix('.onnx')}.int8.onnx"
+        return light if self.found.entry["int8"] and light in self.found.entry["files"] else name

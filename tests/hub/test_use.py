@@ -1,0 +1,271 @@
+"""Models by their names: the runtime, Keras, and the commands."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from serving import Runtime
+from serving.runtime.errors import DamagedError
+from tests.house_rules import ROOT
+from tests.hub import tiny
+from tests.hub.server import serving
+from tests.serving import fake_artefact
+from tools import cli
+from zoo import hub
+from zoo.hub import validate
+
+
+@pytest.fixture
+def served(models, monkeypatch):
+    """A server of the models, which is the only hub."""
+    with serving(models) as running:
+        monkeypatch.setenv("SEQZOO_HUB", running.address)
+        yield running
+
+
+def asked(server):
+    return [path for path, _ in server.asked]
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_only_what_is_needed_is_fetched(served):
+    """Version 2 says that int8 loses nothing; a graph without an int8 form runs in float32."""
+    runtime = Runtime("echo")
+    assert asked(served) == ["index.json", "echo/2/manifest.json", "echo/2/source.spm", "echo/2/target.spm"]
+    assert runtime.run(["abc"])[0].text == "abc" and asked(served)[4:] == ["echo/2/model.int8.onnx"]
+    assert runtime.run(["abc"], beam=1)[0].text == "abc" and asked(served)[5:] == ["echo/2/greedy.onnx"]
+    assert runtime.attention("ab").target and asked(served)[6:] == ["echo/2/encoder.onnx", "echo/2/step.onnx"]
+    assert Runtime("echo", precision="float32").run(["abc"])[0].text == "abc"
+    assert asked(served)[8:] == ["echo/2/model.onnx"]
+
+
+def test_float32_unless_the_hub_says_that_int8_loses_nothing(served):
+    assert Runtime("echo@1").run(["abc"])[0].text == "abc"
+    assert asked(served)[-1] == "echo/1/model.onnx"
+    assert Runtime("thirds").run(["abcd"])[0].label == Runtime(hub.fetch("thirds")).run(["abcd"])[0].label
+
+
+def test_a_folder_that_exists_wins(served, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fake_artefact.write(tmp_path / "echo", "classify")
+    assert Runtime("echo").kind == "classify" and served.asked == []
+    shutil.rmtree(tmp_path / "echo")
+    assert Runtime("echo").kind == "generate"
+
+
+@pytest.mark.parametrize("name", ["nowhere", "echo@9", "No Name"])
+def test_neither_a_folder_nor_a_model(served, name):
+    with pytest.raises(ValueError, match=f"No artefact at {name}: there is no such directory, and "):
+        Runtime(name)
+    with pytest.raises(ValueError, match=f"No artefact at {name}: there is no such directory. Expected what"):
+        Runtime(f"./{name}")
+
+
+def test_a_file_that_is_swapped_is_never_used(served, models, tmp_path, monkeypatch):
+    """In the cache it is fetched again; in the hub it is refused; in both the index decides, and not the manifest."""
+    folder = hub.fetch("echo")
+    graph = folder / "model.int8.onnx"
+    right = graph.read_bytes()
+    manifest = json.loads((folder / "manifest.json").read_text())
+    graph.write_bytes((folder.parent / "2" / "source.spm").read_bytes())
+    manifest["files"]["model.int8.onnx"] = "0" * 64
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    assert Runtime("echo").run(["abc"])[0].text == "abc" and graph.read_bytes() == right
+    home = tmp_path / "swapped"
+    shutil.copytree(models, home)
+    shutil.copy(home / "echo" / "2" / "source.spm", home / "echo" / "2" / "model.int8.onnx")
+    shutil.copytree(folder.parents[2], tmp_path / "kept")
+    shutil.rmtree(folder.parents[2])
+    monkeypatch.setenv("SEQZOO_HUB", str(home))
+    with pytest.raises(hub.HubError, match="gave other bytes for echo/2/model.int8.onnx"):
+        Runtime("echo").run(["abc"])
+
+
+def test_a_manifest_that_does_not_hold_is_damage(tmp_path, monkeypatch):
+    folder = tmp_path / "hub" / "a" / "1"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text('{"files": {"../../x": "y"}}')
+    tiny.write_index(tmp_path / "hub", tiny.entry("a", 1, folder))
+    monkeypatch.setenv("SEQZOO_HUB", str(tmp_path / "hub"))
+    with pytest.raises(DamagedError, match="is not a sound manifest"):
+        Runtime("a")
+
+
+def test_run(served, capsys, monkeypatch):
+    assert cli.main(["run", "echo", "abc", "b 2"]) == 0
+    assert capsys.readouterr() == ("abc\nb 2\n", "")
+    count = len(served.asked)
+    monkeypatch.setenv("SEQZOO_OFFLINE", "0")  # what --offline sets is gone after the test
+    assert cli.main(["run", "echo", "abc", "--offline"]) == 0 and len(served.asked) == count
+    assert cli.main(["run", "echo", "abc", "--offline", "--sample"]) == 1
+    assert (
+        "lacks files of echo@2: sample.onnx (missing). Run `seqzoo hub fetch echo@2 --files" in capsys.readouterr().err
+    )
+    assert cli.main(["run", "ecko", "abc"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1 and "there is no such directory" in said and "did you mean 'echo'?" in said
+
+
+def test_hub_fetch(served, capsys):
+    assert cli.main(["hub", "fetch", "echo"]) == 0
+    folder = hub.find("echo").folder
+    assert capsys.readouterr() == (f"{folder}\n", "")
+    assert names(folder) == ["manifest.json", "model.int8.onnx", "source.spm", "target.spm"]
+    assert cli.main(["hub", "fetch", "echo", "--files", "step.onnx", "greedy.onnx", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told == {
+        "path": str(folder),
+        "name": "echo",
+        "version": 2,
+        "files": ["step.onnx", "greedy.onnx"],
+        "hub": served.address,
+    }
+    assert cli.main(["hub", "fetch", "echo", "--all"]) == 0
+    assert names(folder) == sorted(hub.find("echo").entry["files"])
+    for words, said in (
+        (["echo", "--all", "--files", "x"], "received --files and --all"),
+        (["echo", "--files", "modle.onnx"], "has no file 'modle.onnx'"),
+        (["ecko"], "did you mean 'echo'?"),
+    ):
+        capsys.readouterr()
+        assert cli.main(["hub", "fetch", *words]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_the_default_graph_is_that_of_the_manifest(served, tmp_path, monkeypatch):
+    """Where the search that is the default runs another graph than by its name."""
+    home = tmp_path / "other"
+    folder = fake_artefact.write(home / "echo" / "1")
+    manifest = json.loads((folder / "manifest.json").read_text()) | {"default_beam": 1}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    tiny.write_index(home, tiny.entry("echo", 1, folder))
+    monkeypatch.setenv("SEQZOO_HUB", str(home))
+    assert names(hub.fetch("echo")) == ["greedy.onnx", "manifest.json", "source.spm", "target.spm"]
+
+
+def test_a_light_set_cannot_be_verified_as_a_whole(models, tmp_path, monkeypatch, capsys):
+    home = tmp_path / "light"
+    shutil.copytree(models / "echo" / "1", home / "echo" / "1")
+    (home / "echo" / "1" / "step.onnx").unlink()
+    tiny.write_index(home, tiny.entry("echo", 1, home / "echo" / "1"))
+    monkeypatch.setenv("SEQZOO_HUB", str(home))
+    assert cli.main(["verify", "echo"]) == 1
+    assert "cannot be verified as a whole" in (said := capsys.readouterr().err) and "does not publish step.onnx" in said
+    with pytest.raises(ValueError, match="echo@1 has no file 'step.onnx'"):
+        Runtime("echo").attention("ab")
+
+
+def test_hub_without_a_verb(capsys):
+    for words in ([], ["fecth"], ["fetch"]):
+        with pytest.raises(SystemExit) as stop:
+            cli.main(["hub", *words])
+        assert stop.value.code == 2
+    assert "seqzoo hub fetch" in capsys.readouterr().err
+
+
+def test_hub_validate(models, tmp_path, capsys):
+    assert cli.main(["hub", "validate", str(models)]) == 0
+    assert "checked: the index, models and versions: 3, files: 21; nothing is wrong" in capsys.readouterr().out
+    home = tmp_path / "hub"
+    shutil.copytree(models, home)
+    (home / "echo" / "1" / "step.onnx").unlink()
+    (home / "echo" / "1" / "model.onnx").write_bytes(b"short")
+    spm = home / "echo" / "2" / "source.spm"
+    spm.write_bytes(bytes(spm.stat().st_size))
+    (home / "echo" / "2" / "more.txt").touch()
+    (home / "thirds" / "1" / "model.onnx").unlink()
+    (home / "thirds" / "1" / "model.onnx").symlink_to(models / "thirds" / "1" / "model.onnx")
+    assert cli.main(["hub", "validate", str(home), "--json"]) == 1
+    wrong = json.loads(capsys.readouterr().out)["hubs"][0]["wrong"]
+    assert [line.split(", to ")[0] for line in wrong] == [
+        "echo@1: model.onnx: 5 bytes instead of 611",
+        "echo@1: step.onnx: missing",
+        "echo@2: source.spm: other bytes",
+        "thirds@1: model.onnx: a link that leads out of the hub",
+        "echo/2/more.txt: not in the index",
+    ]
+    (home / "index.json").write_text('{"format": 1, "models": [{}]}')
+    assert cli.main(["hub", "validate", str(home)]) == 1
+    assert "is not the index of a hub: index.models[0] lacks name" in capsys.readouterr().out
+
+
+def test_whether_this_installation_runs_what_is_cached(served, capsys):
+    hub.fetch("echo")
+    assert validate.cached() == [{"name": "echo", "version": 2, "problems": []}]
+    entry = hub.find("echo").entry
+    versions = {"seqzoo": "0.1.0", "onnxruntime": "1.21.1", "keras": "3.14.9", "tensorflow": None}
+    asked = {"requires": {"onnxruntime": ">=1.24", "keras": ">=3.15", "tensorflow": ">=2.21", "seqzoo": ">=0.1"}}
+    assert validate.problems(entry | asked | {"withdrawn": "Old."}, versions.get) == [
+        "it needs keras>=3.15, and 3.14.9 is installed: pip install 'keras>=3.15'",
+        "it needs onnxruntime>=1.24, and 1.21.1 is installed: pip install 'onnxruntime>=1.24'",
+        "it was withdrawn: Old.",
+    ]
+    (hub.find("echo").folder / "source.spm").write_bytes(b"")
+    assert cli.main(["hub", "validate"]) == 0
+    assert re.search(r"echo@2 in the cache: source.spm: 0 bytes instead of 240,345; the next", capsys.readouterr().out)
+
+
+def test_keras_models_by_name(tmp_path, monkeypatch):
+    import keras
+    import numpy as np
+
+    import zoo
+
+    model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    folder = tmp_path / "hub" / "k" / "1"
+    folder.mkdir(parents=True)
+    model.save(folder / "model.keras")
+    (folder / "manifest.json").write_text("{}")
+    tiny.write_index(tmp_path / "hub", tiny.entry("k", 1, folder))
+    monkeypatch.setenv("SEQZOO_HUB", str(tmp_path / "hub"))
+    inputs = np.ones((1, 3), "float32")
+    for loaded in (zoo.load("k"), keras.models.load_model(zoo.path("k")), zoo.load(folder)):
+        np.testing.assert_array_equal(loaded(inputs), model(inputs))
+    assert zoo.path("k", "manifest.json").read_text() == "{}"
+    with pytest.raises(ValueError, match="k@1 has no file 'model.onnx'"):
+        zoo.path("k", "model.onnx")
+    with pytest.raises(ValueError, match="there is no .*nowhere/model.keras: expected the folder"):
+        zoo.load("./nowhere")
+
+
+def test_a_keras_model_with_code_in_it_is_not_executed(tmp_path, monkeypatch):
+    import keras
+
+    import zoo
+
+    folder = tmp_path / "hub" / "evil" / "1"
+    folder.mkdir(parents=True)
+    keras.Sequential([keras.Input((3,)), keras.layers.Lambda(lambda x: x + 1)]).save(folder / "model.keras")
+    (folder / "manifest.json").write_text("{}")
+    tiny.write_index(tmp_path / "hub", tiny.entry("evil", 1, folder))
+    monkeypatch.setenv("SEQZOO_HUB", str(tmp_path / "hub"))
+    with pytest.raises(ValueError, match="(?i)lambda|unsafe"):
+        zoo.load("evil")
+
+
+def test_the_room_imports_little_and_the_network_only_where_it_is_one(models, tmp_path):
+    code = (
+        "import sys, zoo.hub; zoo.hub.find('echo'); "
+        "print([name for name in ('keras', 'numpy', 'onnxruntime', 'ssl', 'urllib.request') if name in sys.modules])"
+    )
+    environment = {"SEQZOO_HUB": str(models), "SEQZOO_CACHE": str(tmp_path), "PATH": ""}
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
+
+
+@pytest.mark.slow
+def test_8_processes_load_and_answer(served):
+    """Each file is downloaded once, whoever comes first."""
+    code = "from serving import Runtime; print(Runtime('echo').run(['abc'])[0].text)"
+    command = [sys.executable, "-c", code]
+    processes = [subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) for _ in range(8)]
+    assert [process.communicate(timeout=120)[0] for process in processes] == ["abc\n"] * 8
+    fetched = [path for path in asked(served) if path != "index.json"]
+    assert len(fetched) == len(set(fetched)) == 4

@@ -1,0 +1,116 @@
+"""`seqzoo list`: recipes and models, filters and their order."""
+
+import json
+
+import pytest
+
+from tests.hub import tiny
+from tools import cli
+from tools.sizes import size
+
+
+@pytest.fixture
+def shown(tmp_path, monkeypatch, capsys):
+    """The names that a call of `seqzoo list` prints, of recipes and of models, and what is said on standard error."""
+    recipes = tmp_path / "recipes"
+    recipes.mkdir()
+    for name, task, language in (("r1", "translate", "de"), ("r2", "tag", "en")):
+        text = (
+            f'name = "{name}"\nsystem = "s"\ntask = "{task}"\ndescription = "d"\n[data]\nsource_language = "{language}"'
+        )
+        (recipes / f"{name}.toml").write_text(text)
+    monkeypatch.setattr("tools.list.catalogue", lambda: recipes)
+    hub = tmp_path / "hub"
+    folders = {}
+    for name, count in (("m1", 2_000_000), ("m2", 900_000), ("m3", 10)):
+        folders[name] = hub / name / "1"
+        folders[name].mkdir(parents=True)
+        (folders[name] / "manifest.json").write_text("{}")
+        (folders[name] / "model.onnx").write_bytes(bytes(count))
+        (folders[name] / "model.keras").write_bytes(bytes(9_000_000))  # no file of a run
+    speed = {"milliseconds": 3.0, "batch": 1, "precision": "int8", "processor": "p"}
+    tiny.write_index(
+        hub,
+        tiny.entry("m1", 1, folders["m1"], task="translate", languages=["de", "en"], scores={"bleu": 30.0}),
+        tiny.entry("m1", 2, folders["m1"], withdrawn="Wrong."),
+        tiny.entry("m2", 1, folders["m2"], task="translate", scores={"bleu": 35.5}, licence="MIT", speed=speed),
+        tiny.entry("m3", 1, folders["m3"], task="continue", scores={"nats_per_character": 1.5}, languages=[]),
+        tiny.entry(
+            "m4", 1, folders["m3"], task="continue", scores={"nats_per_character": 1.4}, speed=speed | {"batch": 2}
+        ),
+    )
+    monkeypatch.setenv("SEQZOO_HUB", str(hub))
+    monkeypatch.setenv("SEQZOO_CACHE", str(tmp_path / "cache"))
+
+    def call(*words):
+        assert cli.main(["list", "--json", *words]) == 0
+        captured = capsys.readouterr()
+        found = json.loads(captured.out)
+        assert found.keys() == {"recipes", "models"}
+        return [each["name"] for each in found["recipes"]], [each["name"] for each in found["models"]], captured.err
+
+    return call
+
+
+def test_all(shown):
+    assert shown() == (["r1", "r2"], ["m1", "m2", "m3", "m4"], "")
+
+
+@pytest.mark.parametrize(
+    ("words", "recipes", "models"),
+    [
+        ("--task translate", ["r1"], ["m1", "m2"]),
+        ("--language DE", ["r1"], ["m1", "m2", "m4"]),
+        ("--max-size 1MB", [], ["m2", "m3", "m4"]),
+        ("--max-size 1.9MiB", [], ["m2", "m3", "m4"]),
+        ("--max-size 2000002", [], ["m1", "m2", "m3", "m4"]),
+        ("--licence mit", [], ["m2"]),
+        ("--task translate --max-size 1MB --language en", [], ["m2"]),
+        ("--sort size", ["r1", "r2"], ["m3", "m4", "m2", "m1"]),
+        ("--sort speed", ["r1", "r2"], ["m2", "m4", "m1", "m3"]),
+        ("--sort score", ["r2", "r1"], ["m4", "m3", "m2", "m1"]),
+        ("--task nothing", [], []),
+    ],
+)
+def test_filters_and_orders(shown, words, recipes, models):
+    assert shown(*words.split())[:2] == (recipes, models)
+
+
+def test_a_model_has_what_programs_rely_on(shown, capsys):
+    assert cli.main(["list", "--json"]) == 0
+    model = json.loads(capsys.readouterr().out)["models"][0]
+    assert {"name", "version", "system", "cell", "attention", "feedforward", "block", "depth", "task"} <= model.keys()
+    assert {"languages", "bytes", "licence", "data_licence", "scores", "parity", "run_bytes", "hub"} <= model.keys()
+    assert model["version"] == 1 and model["bytes"]["model.onnx"] == 2_000_000 and model["run_bytes"] == 2_000_002
+
+
+def test_the_table(shown, capsys):
+    assert cli.main(["list", "--task", "translate"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert rows[0] == ["Trained", "models:", "seqzoo", "run", "NAME", '"text"']
+    assert rows[2] == ["m1", "1", "recurrent", "translate", "de-en", "2.0", "MB", "Apache-2.0", "BLEU", "30.0"]
+    assert rows[4:6] == [[], ["Recipes:", "seqzoo", "train", "NAME"]] and rows[7][:2] == ["r1", "s"]
+    assert cli.main(["list", "--task", "nothing"]) == 0
+    assert capsys.readouterr() == ("", "nothing fits; leave out some of the options\n")
+
+
+def test_one_model(shown, capsys):
+    assert cli.main(["list", "m1"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("m1, version 1, of ") and "model.onnx, 2,000,000 bytes" in out
+    assert cli.main(["list", "m1@2", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["withdrawn"] == "Wrong."
+
+
+def test_a_hub_that_cannot_be_read_is_left_out(shown, tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("SEQZOO_HUB", f"{tmp_path / 'nowhere'}, {tmp_path / 'hub'}")
+    assert shown()[1] == ["m1", "m2", "m3", "m4"] and "left out" in caplog.text
+    monkeypatch.setenv("SEQZOO_HUB", str(tmp_path / "nowhere"))
+    assert shown()[:2] == (["r1", "r2"], [])
+
+
+def test_sizes():
+    assert [size(text) for text in ("7", "5MB", "1.5 kB", "2GiB", "3 b")] == [7, 5_000_000, 1500, 2 << 30, 3]
+    for wrong in ("", "MB", "-1MB", "5 XB", "1e3", "5MBs"):
+        with pytest.raises(Exception, match="expected a size such as"):
+            size(wrong)

@@ -1,0 +1,21 @@
+"""`seqzoo hub VERB`: what belongs to hubs of models. Each verb is a module of this folder, imported when it runs."""
+
+import argparse
+import importlib
+
+VERBS = {  # verb -> (its module, what it does)
+    "fetch": ("hub_fetch", "download a model, or some of its files, and print the folder"),
+    "validate": ("hub_validate", "check a hub, and whether this installation runs the models in the cache"),
+}
+
+
+def chosen(words):
+    """`(verb, module, summary, further words)`; exits as argparse does if the first word is no verb."""
+    if not words or words[0] not in VERBS:
+        parser = argparse.ArgumentParser(prog="seqzoo hub", description="seqzoo hub: hubs of trained models.")
+        verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+        for name, (_, summary) in VERBS.items():
+            verbs.add_parser(name, help=summary)
+        parser.parse_args(words)
+    module, summary = VERBS[words[0]]
+    return words[0], importlib.import_module(f".{module}", __package__), summary, words[1:]

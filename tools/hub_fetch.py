@@ -1,0 +1,37 @@
+"""`seqzoo hub fetch`: downloads a model, or some of its files, and prints the folder that holds them."""
+
+import json
+
+from . import hub_options
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "name", metavar="NAME", help="a model that `seqzoo list` shows, or one version of it, NAME@VERSION"
+    )
+    parser.add_argument("--files", nargs="+", metavar="FILE", help="only these (default: what `seqzoo run NAME` needs)")
+    parser.add_argument("--all", action="store_true", help="every file that the hub has of the model")
+    parser.add_argument("--json", action="store_true", help="print one JSON object: path, name, version, files, hub")
+    hub_options.add_arguments(parser)
+
+
+def main(args):
+    """Download what is not in the cache, and print the folder."""
+    from zoo import hub
+
+    if args.files and args.all:
+        raise ValueError("received --files and --all: give one of them.")
+    hub_options.apply(args)
+    found = hub.find(args.name)
+    files = list(found.entry["files"]) if args.all else args.files
+    if files is None:
+        hub.bring(found, ["manifest.json"])
+        files = hub.default_files(found)
+    path = hub.bring(found, files)
+    if args.json:
+        entry = found.entry
+        told = {"path": str(path), "name": entry["name"], "version": entry["version"], "files": files}
+        print(json.dumps(told | {"hub": found.place.address}, ensure_ascii=False))
+    else:
+        print(path)
+    return 0

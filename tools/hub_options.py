@@ -1,0 +1,13 @@
+"""What every command that may download a model has in common."""
+
+import os
+
+
+def add_arguments(parser):
+    parser.add_argument("--offline", action="store_true", help="use the network for nothing: only what is here already")
+
+
+def apply(args):
+    """Make the options hold for this process and those that it starts."""
+    if args.offline:
+        os.environ["SEQZOO_OFFLINE"] = "1"

@@ -1,0 +1,162 @@
+"""The cache of this machine: files of models, each compared with its SHA-256 before it has its name, and indexes.
+
+    models/KEY/entry.json          the entry of one version, and the addresses of the hubs that have it
+    models/KEY/NAME/VERSION/FILE   files of it; KEY is a hash of its name, its version and the SHA-256 of all its files
+    partial/SHA256.part            what has arrived of a file so far; SHA256.json is where from
+    locks/SHA256.lock              held by the process that downloads the file
+    indexes/HASH.json              the last index of a hub, and when it was read
+
+The key makes two hubs that give other files the same name share nothing, and two mirrors share everything.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import logging
+import os
+import tempfile
+from pathlib import Path
+
+import filelock
+import platformdirs
+
+from zoo.hub.errors import HubError
+from zoo.hub.index import FORMAT, checked
+from zoo.hub.regular import open_regular
+
+log = logging.getLogger("seqzoo.hub")
+BLOCK = 1 << 16
+MOST_BYTES = 2**25  # of a JSON file of the cache
+
+
+def root():
+    """The folder of the cache: SEQZOO_CACHE, or that of the operating system for this user."""
+    return Path(os.environ.get("SEQZOO_CACHE") or platformdirs.user_cache_dir("seqzoo", appauthor=False)).absolute()
+
+
+def key(entry):
+    """A name for the contents of one version of a model."""
+    pinned = {name: entry[name] for name in ("name", "version", "files")}
+    return hashlib.sha256(json.dumps(pinned, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def folder(entry):
+    """Where the files of an entry lie; it need not exist."""
+    return root() / "models" / key(entry) / entry["name"] / str(entry["version"])
+
+
+def fault(path, size, digest):
+    """What is wrong with a file, in words, or None if it is a regular file of this size and SHA-256."""
+    try:
+        with open_regular(path) as file:
+            found = os.fstat(file.fileno()).st_size
+            if found != size:
+                return f"{found:,} bytes instead of {size:,}"
+            return None if hashlib.file_digest(file, "sha256").hexdigest() == digest else "other bytes"
+    except FileNotFoundError:
+        return "missing"
+    except OSError as error:
+        return f"not readable: {error.strerror}"
+
+
+def remember(entry, address):
+    """Keep an entry beside its files, so that the model can be used when its hub cannot be reached."""
+    path = root() / "models" / key(entry) / "entry.json"
+    places = (read_json(path) or {}).get("places", [])
+    known = {"places": sorted({*places, address}) if isinstance(places, list) else [address], "entry": entry}
+    if read_json(path) != known:
+        with contextlib.suppress(OSError):  # the files are there; what is lost is the use without the hub
+            write_json(path, known)
+
+
+def entries(address=None):
+    """The entries of the models in the cache; with an address only those that this hub has given."""
+    found = []
+    for path in sorted((root() / "models").glob("*/entry.json")):
+        known = read_json(path)
+        try:
+            (entry,) = checked({"format": FORMAT, "models": [known["entry"]]})["models"]
+            if address is None or address in known["places"]:
+                found.append(entry)
+        except (TypeError, KeyError, ValueError):
+            continue  # not written by this version: the hub will tell it again
+    return found
+
+
+def index_file(address):
+    """Where the last index of the hub at `address` is kept."""
+    return root() / "indexes" / f"{hashlib.sha256(address.encode()).hexdigest()[:16]}.json"
+
+
+def read_json(path):
+    """The JSON object in a file of the cache, or None if there is none."""
+    try:
+        with open(path, "rb") as file:
+            value = json.loads(file.read(MOST_BYTES))
+    except (OSError, ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def write_json(path, value):
+    """Write a JSON file so that readers see the old one or the whole new one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(value, file, ensure_ascii=False)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
+def give_name(partial, path):
+    """Put the whole and checked file `partial` at `path`, in one step that also holds after a loss of power."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(partial, "rb+") as file:
+        os.fsync(file.fileno())
+    os.replace(partial, path)
+    if os.name == "posix":
+        handle = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+@contextlib.contextmanager
+def locked(digest, what):
+    """Hold the lock of the file with this SHA-256, which the system frees when a process ends in whatever way."""
+    path = root() / "locks" / f"{digest}.lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(path)
+    try:
+        lock.acquire(timeout=2)
+    except filelock.Timeout:
+        log.warning("waiting for another process, which downloads %s", what)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def writing():
+    """Tell what to do where the cache cannot be written."""
+    try:
+        yield
+    except HubError:
+        raise
+    except OSError as error:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        mend = "free some space, and the download goes on from where it is" if full else "choose another one"
+        raise HubError(
+            f"the cache {root()} cannot be written: {error.strerror or error}. {mend[0].upper()}{mend[1:]}; "
+            "SEQZOO_CACHE names the folder of the cache."
+        ) from error

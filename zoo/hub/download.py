@@ -1,0 +1,153 @@
+"""Brings one file of a hub into the cache: whatever goes wrong, a file that has its name has its SHA-256.
+
+What arrives is appended to `partial/SHA256.part`, under a lock, and never more than the index declares. After a cut it
+goes on where it was (Range, with If-Range where the server names a validator). The whole file is hashed, written to
+the disk (fsync) and renamed; one with other bytes is removed.
+"""
+
+import contextlib
+import hashlib
+import logging
+import time
+
+from zoo.hub import cache
+from zoo.hub.errors import HubError, Interrupted, Unreachable
+
+log = logging.getLogger("seqzoo.hub")
+ATTEMPTS = 5  # that bring nothing, one after the other, before the download is given up
+MOST_ATTEMPTS = 500  # in all
+RESTARTS = 2  # from the beginning, where the pieces of several answers do not make the file
+WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds before the second attempt, doubled before each further one; and at most
+
+
+def patiently(action, attempts=None):
+    """The result of `action()`, which is tried again after `Interrupted`.
+
+    Raises:
+        Unreachable: every attempt was in vain.
+    """
+    attempts = attempts or ATTEMPTS
+    for number in range(attempts):
+        if number:
+            time.sleep(min(LONGEST_WAIT, WAIT * 2 ** (number - 1)))
+        try:
+            return action()
+        except Interrupted as error:
+            last = error
+    tried = f" after {attempts} attempts" if attempts > 1 else ""
+    raise Unreachable(f"given up{tried}: {last}") from last
+
+
+class Download:
+    """The download of one file.
+
+    Args:
+        place: the hub.
+        path: the file's path in the hub.
+        size, digest: its size and SHA-256 by the index.
+        told: called with the number of bytes that are there, whenever it changes.
+    """
+
+    def __init__(self, place, path, size, digest, told):
+        self.place, self.path, self.size, self.digest, self.told = place, path, size, digest, told
+        home = cache.root() / "partial"
+        self.partial, self.origin = home / f"{digest}.part", home / f"{digest}.json"
+
+    def to(self, target):
+        """Bring the file to `target`, unless another process does so meanwhile.
+
+        Raises:
+            Unreachable: the hub cannot be reached; what has arrived is kept for the next call.
+            HubError: the hub has no such file, or gives other bytes; or the cache cannot be written.
+        """
+        with cache.writing(), cache.locked(self.digest, self.path):
+            if cache.fault(target, self.size, self.digest) is None:
+                return
+            self.partial.parent.mkdir(parents=True, exist_ok=True)
+            self._complete()
+            cache.give_name(self.partial, target)
+            self.origin.unlink(missing_ok=True)
+
+    def _complete(self):
+        """Receive until the partial file has its size and its SHA-256."""
+        attempts, in_vain, restarts, have = 0, 0, 0, self._have()
+        whole = False  # whether it came in one answer
+        while True:
+            if have == self.size:
+                if self._sha256() == self.digest:
+                    return
+                self._clear()
+                if whole or restarts == RESTARTS:
+                    raise self._wrong_bytes()
+                restarts += 1  # the pieces of several answers do not fit: another file may lie there by now
+                have = self._have()
+            try:
+                self._receive(have)
+                whole, have = have == 0, self.size
+                continue
+            except Interrupted as error:
+                last = error
+            before, have, whole = have, self._have(), False
+            in_vain = 0 if have > before else in_vain + 1
+            attempts += 1
+            if in_vain == ATTEMPTS or attempts == MOST_ATTEMPTS:
+                kept = f" {have:,} of {self.size:,} bytes are kept, and the next call goes on from there."
+                raise Unreachable(f"given up after {attempts} attempts: {last}{kept if have else ''}") from last
+            if in_vain:
+                time.sleep(min(LONGEST_WAIT, WAIT * 2 ** (in_vain - 1)))
+
+    def _receive(self, have):
+        """Append what one answer brings; raises `Interrupted` unless it completes the file."""
+        known = cache.read_json(self.origin) or {}
+        validator = known.get("validator") if known.get("address") == self.place.address else None
+        with self.place.open(self.path, have, validator) as answer:
+            changed = validator and answer.validator and answer.validator != validator
+            if have and (answer.offset != have or changed):  # another file than that whose beginning is here
+                self._clear()
+                if answer.offset != 0:
+                    raise Interrupted(f"{self.path} of {self.place.address} has changed meanwhile.")
+                have = 0
+            elif not have and answer.offset:
+                raise Interrupted(f"{self.place.address} sent another part of {self.path} than it was asked for.")
+            cache.write_json(self.origin, {"address": self.place.address, "validator": answer.validator})
+            with open(self.partial, "ab") as file:
+                while have < self.size:
+                    block = answer.read(min(cache.BLOCK, self.size - have))
+                    if not block:
+                        raise Interrupted(
+                            f"{self.place.address} ended {self.path} after {have:,} of {self.size:,} bytes."
+                        )
+                    file.write(block)
+                    have += len(block)
+                    self.told(have)
+
+    def _have(self):
+        """The number of bytes that are there; a partial file that is too long is removed."""
+        try:
+            have = self.partial.stat().st_size
+        except FileNotFoundError:
+            have = 0
+            self.partial.touch()
+        if have > self.size:
+            self._clear()
+            have = 0
+        self.told(have)
+        return have
+
+    def _clear(self):
+        with contextlib.suppress(FileNotFoundError):
+            self.partial.unlink()
+        self.origin.unlink(missing_ok=True)
+        self.told(0)
+
+    def _sha256(self):
+        with open(self.partial, "rb") as file:
+            self.found = hashlib.file_digest(file, "sha256").hexdigest()
+        return self.found
+
+    def _wrong_bytes(self):
+        return HubError(
+            f"{self.place.address} gave other bytes for {self.path} than its index promises: expected SHA-256 "
+            f"{self.digest}, received {self.found}. They were removed and nothing was used. Tell the hub's owner; "
+            "`seqzoo hub validate` checks a hub in a folder."
+        )

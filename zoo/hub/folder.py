@@ -1,0 +1,73 @@
+"""A hub in a folder, and `Answer`, which every kind of hub gives."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from zoo.hub.errors import HubError
+from zoo.hub.regular import open_regular
+
+
+@dataclass
+class Answer:
+    """What a hub answers to a request for a file.
+
+    Attributes:
+        file: has `read` and `close`.
+        offset: the place in the file at which the answer begins.
+        validator: a string that changes with the file, or None.
+    """
+
+    file: BinaryIO
+    offset: int
+    validator: str | None = None
+
+    def read(self, most):
+        """At most `most` bytes, fewer if no more are there yet; b"" at the end."""
+        try:
+            return self.file.read(most)
+        except HubError:
+            raise
+        except OSError as error:
+            raise HubError(f"reading a file of the hub failed: {error.strerror or error}.") from error
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.file.close()
+
+
+class Folder:
+    """A hub in a folder of this machine.
+
+    Args:
+        path: the folder with `index.json`.
+        address: how messages and the cache call it; the path if it is not given.
+        own: it belongs to this installation, so its files are used where they lie and are not copied.
+    """
+
+    remote = False
+
+    def __init__(self, path, address=None, own=False):
+        self.path = Path(path).absolute()
+        self.address, self.own = address or str(self.path), own
+
+    def read(self, path, most):
+        """At most `most` + 1 bytes of a file."""
+        with self.open(path) as answer:
+            return answer.read(most + 1)
+
+    def open(self, path, start=0, validator=None):
+        """The file `path` of the hub from byte `start` on, as an `Answer`.
+
+        Raises:
+            HubError: there is no such file, or it cannot be read.
+        """
+        whole = self.path / path
+        try:
+            file = open_regular(whole)
+        except OSError as error:
+            raise HubError(f"{whole} cannot be read: {error.strerror}. Expected a hub at {self.path}.") from error
+        file.seek(start)
+        return Answer(file, start)

@@ -1,0 +1,258 @@
+"""From the name of a model to its files: which hub has it, and what of it is in the cache."""
+
+import json
+import logging
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from zoo.hub import cache
+from zoo.hub.download import Download
+from zoo.hub.errors import HubError, Unreachable
+from zoo.hub.index import MANIFEST, Entry, choose, nearest, run_files, split, title
+from zoo.hub.places import is_offline, places, read_index
+from zoo.hub.progress import Progress
+
+log = logging.getLogger("seqzoo.hub")
+
+
+@dataclass(frozen=True)
+class Found:
+    """A version of a model, and the hub that has it."""
+
+    entry: Entry
+    place: object
+    offline: bool = False
+
+    @property
+    def folder(self):
+        """Where its files are, or will be: in a hub of this installation itself, else in the cache."""
+        if self.place.own:
+            return self.place.path / self.entry["name"] / str(self.entry["version"])
+        return cache.folder(self.entry)
+
+
+def find(name, version=None, *, offline=None):
+    """The entry of a model, and its hub: the first of `zoo.hub.places()` that has the name (and the version).
+
+    Args:
+        name: a name, whose newest version that is not withdrawn is found, or "name@version".
+        version: a number, or None.
+        offline: whether the network may not be used; None asks SEQZOO_OFFLINE.
+
+    Raises:
+        ValueError: no hub has it; the message has the nearest names and says where was looked.
+        HubError: no hub has it, and some of them could not be asked.
+    """
+    name, number = split(name)
+    version, offline = number if version is None else version, is_offline(offline)
+    failed, known, looked = [], [], []
+    for place in places():
+        looked.append(place.address)
+        entries = []
+        try:
+            entries = _entries(place, name, version, offline)
+        except HubError as error:
+            failed.append(error)
+            entries = cache.entries(place.address)  # what this hub has given before
+        entry = choose(entries, name, version)
+        if entry:
+            for error in failed:
+                log.warning("%s", error)
+            return _told(Found(entry, place, offline), version)
+        known += entries
+    raise _unknown(name, version, known, looked, failed)
+
+
+def _entries(place, name, version, offline):
+    """The entries of a hub, without the network if they answer the question: a version never changes."""
+    if place.remote and version is not None and not offline:
+        for entries in (_kept_index(place), cache.entries(place.address)):
+            if choose(entries, name, version):
+                return entries
+    entries = read_index(place, offline)
+    if place.remote and not offline and not choose(entries, name, version):
+        entries = read_index(place, offline, fresh=0)  # published since the index was kept
+    return entries
+
+
+def _kept_index(place):
+    try:
+        return read_index(place, offline=True)
+    except Unreachable:
+        return []
+
+
+def _told(found, version):
+    reason = found.entry["withdrawn"]
+    if reason is not None and version is None:
+        raise ValueError(
+            f"every version of {found.entry['name']!r} at {found.place.address} is withdrawn; the newest, "
+            f"{title(found.entry)}, because: {reason} Ask for {title(found.entry)!r} to use it nevertheless."
+        )
+    if reason is not None:
+        log.warning("%s was withdrawn: %s", title(found.entry), reason)
+    return found
+
+
+def _unknown(name, version, known, looked, failed):
+    asked = name if version is None else f"{name}@{version}"
+    if failed:
+        return HubError(
+            f"the model {asked!r} was not found. " + " ".join(f"{str(each).rstrip('.')}." for each in failed)
+        )
+    versions = sorted(each["version"] for each in known if each["name"] == name)
+    near = nearest(name, [each["name"] for each in known])
+    if versions:
+        hint = f"it has the version{'s' if len(versions) > 1 else ''} {', '.join(map(str, versions))}"
+    elif near:
+        hint = f"did you mean {' or '.join(map(repr, near))}?"
+    else:
+        hint = f"{len(known)} versions of models are there; `seqzoo list` shows them" if known else "it is empty"
+    where = f"looked in {', '.join(looked)}: {hint}" if looked else "no hub is known; SEQZOO_HUB names one"
+    return ValueError(f"there is no model {asked!r}: {where}")
+
+
+def fetch(name, files=None, *, offline=None, progress=None):
+    """The folder that holds these files of a model, each with the SHA-256 that the index promises.
+
+    What is in the cache already is checked and not downloaded again; without `name@version`, a hub on the network is
+    asked for its index if that was not done in the last ten minutes.
+
+    Args:
+        name: "name" or "name@version".
+        files: names of files, or "all"; None are those that `serving.Runtime` needs to answer: manifest, tokenizers and
+            one graph, the int8 one if the index says that it loses nothing.
+        offline: whether the network may not be used; None asks SEQZOO_OFFLINE.
+        progress: called as `progress(bytes that are there, total)`; None draws a bar on a terminal, False none.
+
+    Raises:
+        ValueError: no hub has the model, or the model has no such file.
+        HubError: a file cannot be downloaded, or is not what the index promises. Nothing of it is visible then.
+    """
+    found = find(name, offline=offline)
+    if files == "all":
+        return bring(found, list(found.entry["files"]), progress)
+    if files is not None:
+        return bring(found, files, progress)
+    bring(found, [MANIFEST], progress)
+    return bring(found, default_files(found), progress)
+
+
+def default_files(found, precision=None):
+    """The files that a run with no options needs, by the manifest, which must be there already."""
+    entry, manifest = found.entry, json.loads((found.folder / MANIFEST).read_bytes())
+    chosen = run_files(entry, precision)
+    generation = manifest.get("generation") or {}
+    graph = generation.get(str(manifest.get("default_beam")), manifest.get("graphs", {}).get(entry["kind"]))
+    if graph in entry["files"] and not chosen[-1].startswith(graph.removesuffix("onnx")):
+        light = f"{graph.removesuffix('.onnx')}.int8.onnx"
+        chosen[-1] = light if chosen[-1].endswith(".int8.onnx") and light in entry["files"] else graph
+    return chosen
+
+
+def bring(found, files, progress=None):
+    """As `fetch`, for a model that `find` has found."""
+    entry, home = found.entry, found.folder
+    unknown = [name for name in files if name not in entry["files"]]
+    if unknown:
+        near = nearest(unknown[0], entry["files"])
+        raise ValueError(
+            f"{title(entry)} has no file {unknown[0]!r} in {found.place.address}; "
+            + (
+                f"did you mean {' or '.join(map(repr, near))}?"
+                if near
+                else f"it has {', '.join(sorted(entry['files']))}."
+            )
+        )
+    faults = {
+        name: fault
+        for name in dict.fromkeys(files)
+        if (fault := cache.fault(home / name, entry["bytes"][name], entry["files"][name]))
+    }
+    if faults:
+        _download(found, faults, progress)
+    if not found.place.own:
+        cache.remember(entry, found.place.address)
+    return home
+
+
+def _download(found, faults, progress):
+    entry, home = found.entry, found.folder
+    said = ", ".join(f"{name} ({fault})" for name, fault in faults.items())
+    if found.place.own:
+        raise HubError(f"{home} is damaged: {said}. Install seqzoo again, or restore the hub of the checkout.")
+    if found.offline and found.place.remote:
+        some = "" if MANIFEST in faults else f" --files {' '.join(faults)}"
+        raise Unreachable(
+            f"this process is offline (SEQZOO_OFFLINE or --offline), and the cache lacks files of {title(entry)}: "
+            f"{said}. Run `seqzoo hub fetch {title(entry)}{some}` with a network first."
+        )
+    damaged = [name for name, fault in faults.items() if fault != "missing"]
+    if damaged:
+        log.warning("%s in the cache is damaged and is downloaded again: %s", title(entry), said)
+    total = sum(entry["bytes"][name] for name in faults)
+    _check_room(entry, total)
+    shown = Progress(title(entry), total, progress)
+    try:
+        for name in faults:
+            size = entry["bytes"][name]
+            path = f"{entry['name']}/{entry['version']}/{name}"
+            Download(found.place, path, size, entry["files"][name], shown.of(size)).to(home / name)
+    finally:
+        shown.end()
+
+
+def _check_room(entry, total):
+    above = next(path for path in (cache.root(), *cache.root().parents) if path.exists())
+    free = shutil.disk_usage(above).free
+    if total > free:
+        raise HubError(
+            f"{title(entry)} needs {total / 1e6:,.1f} MB, and {above} has {free / 1e6:,.1f} MB left. Free some space, "
+            "or set SEQZOO_CACHE to a folder on another disk. Nothing was downloaded."
+        )
+
+
+def is_path(name):
+    """Whether `name` means a folder: it is one, or is written as only a path is."""
+    text = os.fspath(name)
+    separators = [each for each in (os.sep, os.altsep) if each]
+    return (
+        not isinstance(name, str)
+        or os.path.exists(text)
+        or text[:1] in (".", "~")
+        or any(each in text for each in separators)
+    )
+
+
+def path(name, file="model.keras"):
+    """The path of a file of a model, which is downloaded if need be: `keras.models.load_model(zoo.path("dates"))`.
+
+    Args:
+        name: "name" or "name@version" of a model in a hub, or the folder of an artefact; a folder that exists wins.
+        file: the name of the file.
+
+    Raises:
+        ValueError: there is no such model or folder, or it has no such file.
+        HubError: the file cannot be downloaded.
+    """
+    if not is_path(name):
+        return fetch(name, [file]) / file
+    whole = Path(name) / file
+    if not whole.is_file():
+        raise ValueError(
+            f"there is no {whole}: expected the folder of an artefact that holds {file}, or a model's name."
+        )
+    return whole
+
+
+def load(name):
+    """The Keras model of that name (or in the folder of an artefact), loaded in safe mode.
+
+    Raises: as of `path`.
+    """
+    file = path(name)
+    import keras
+
+    return keras.models.load_model(file, safe_mode=True)

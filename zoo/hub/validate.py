@@ -1,0 +1,106 @@
+"""Checks hubs as a whole, and whether this installation can run the models in the cache."""
+
+import os
+import re
+from importlib import metadata
+
+from zoo.hub import cache
+from zoo.hub.errors import HubError
+from zoo.hub.index import INDEX, title
+from zoo.hub.places import is_offline, place, places, read_index
+
+
+def validate(address=None):
+    """`[{"address", "models", "checked", "wrong"}]` of the hub at `address`, or of every known one.
+
+    Of a hub in a folder every file is compared with its size and its SHA-256, and files that the index does not list
+    are told; of one on the network the index is checked.
+
+    Raises:
+        ValueError: `address` is none.
+    """
+    return [_validate(hub) for hub in ([place(address)] if address else places())]
+
+
+def _validate(hub):
+    found = {"address": hub.address, "models": 0, "checked": "checked: the index alone", "wrong": []}
+    try:
+        entries = read_index(hub, is_offline(), fresh=0)
+    except HubError as error:
+        return found | {"wrong": [str(error)]}
+    found["models"] = len(entries)
+    found["checked"] = f"checked: the index, models and versions: {len(entries)}"
+    if not hub.remote:
+        found["checked"] += f", files: {sum(len(entry['files']) for entry in entries)}"
+        found["wrong"] = [line for entry in entries for line in _faults(hub.path, entry)] + _unlisted(hub.path, entries)
+    return found
+
+
+def _faults(home, entry):
+    """What is wrong with the files of an entry, in words."""
+    folder = home / entry["name"] / str(entry["version"])
+    for name, digest in sorted(entry["files"].items()):
+        path = folder / name
+        fault = cache.fault(path, entry["bytes"][name], digest)
+        if fault is None and not path.resolve().is_relative_to(home.resolve()):
+            fault = f"a link that leads out of the hub, to {path.resolve()}"
+        if fault:
+            yield f"{title(entry)}: {name}: {fault}"
+
+
+def _unlisted(home, entries):
+    """Files in the hub that its index does not list; nobody will ever fetch them."""
+    listed = {f"{entry['name']}/{entry['version']}/{name}" for entry in entries for name in entry["files"]} | {INDEX}
+    held = {
+        os.path.relpath(os.path.join(folder, name), home).replace(os.sep, "/")
+        for folder, _, names in os.walk(home)
+        for name in names
+    }
+    return [
+        f"{path}: not in the index" for path in sorted(held - listed) if "/" in path
+    ]  # beside it lies what it likes
+
+
+def cached():
+    """`[{"name", "version", "problems"}]` of the models in the cache: why this installation cannot run each of them."""
+    return [
+        {"name": entry["name"], "version": entry["version"], "problems": problems(entry)} for entry in cache.entries()
+    ]
+
+
+def problems(entry, installed=None):
+    """Why this installation cannot run the model of an entry, in sentences; empty if it can.
+
+    Keras and TensorFlow are needed for `model.keras` alone, so it counts only if they are installed and too old.
+
+    Args:
+        entry: an entry.
+        installed: a function that gives the version of a package, or None; by default what is installed.
+    """
+    found, folder = [], cache.folder(entry)
+    for package, wanted in sorted(entry["requires"].items()):
+        held = (installed or _installed)(package)
+        if held is None:
+            if package in ("seqzoo", "onnxruntime"):
+                found.append(f"it needs {package}{wanted}, which is not installed")
+        elif _numbers(held) < _numbers(wanted):
+            found.append(f"it needs {package}{wanted}, and {held} is installed: pip install '{package}{wanted}'")
+    for name, digest in sorted(entry["files"].items()):
+        fault = cache.fault(folder / name, entry["bytes"][name], digest)
+        if fault not in (None, "missing"):
+            found.append(f"{name}: {fault}; the next `seqzoo hub fetch {title(entry)}` mends it")
+    if entry["withdrawn"] is not None:
+        found.append(f"it was withdrawn: {entry['withdrawn']}")
+    return found
+
+
+def _installed(package):
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _numbers(version):
+    """The first three numbers of a version, for comparisons."""
+    return tuple(int(number) for number in [*re.findall(r"\d+", version), 0, 0, 0][:3])
