@@ -1,7 +1,7 @@
 """`Runtime`: an artefact, opened for inference."""
 
 from serving.runtime.errors import UnsupportedError
-from serving.runtime.loaded import Loaded
+from serving.runtime.loaded import Loaded, listed
 from serving.runtime.predictors import PREDICTORS
 from serving.runtime.predictors.attention import attention
 
@@ -38,7 +38,7 @@ class Runtime:
                 f"{list(PREDICTORS)}. Install a newer seqzoo."
             )
         self.max_input, self.overlong = loaded.bound.max_input, loaded.bound.overlong
-        self._predictor = PREDICTORS[self.kind](loaded)
+        self._loaded, self._predictor = loaded, PREDICTORS[self.kind](loaded)
 
     @property
     def options(self):
@@ -82,6 +82,14 @@ class Runtime:
                 f"{', '.join(self.options) or 'no option'}; received {', '.join(wrong)}. Leave out {', '.join(wrong)}."
             )
         return self._predictor.run(texts, **options)
+
+    def encode(self, texts):
+        """The token ids of each whole text, as a list, without an end of sentence.
+
+        Raises:
+            TypeError: as of `run`.
+        """
+        return self._loaded.ids(listed(texts))
 
     def score(self, texts):
         """`(log p, number of tokens)` of each text under a language model ("continue").
