@@ -13,8 +13,9 @@ class Runtime:
         directory: the artefact, `name/version/`, or the name of a model in a hub ("dates", "dates@1"), each file of
             which is downloaded when it is first needed (`zoo.hub`). A folder that exists wins.
         threads: the number of threads of one operator; None leaves it to ONNX Runtime (one for each physical core).
-        precision: "float32", or "int8" if the artefact has quantised graphs. None is float32 for a folder; for a model
-            of a hub, int8 if its index says that it loses nothing.
+        precision: "float32", or "int8" if the artefact has quantised graphs. None is float32 for a folder, unless its
+            manifest names int8 (that of a published artefact does where int8 loses nothing); for a model of a hub, int8
+            if its index says that it loses nothing.
         verify: compare the manifest and every file that is opened with the SHA-256 recorded for it. Files are opened
             when they are first needed; `seqzoo verify` checks all of them at once.
         overlong: how to treat a text with more tokens than the artefact reads (`max_input` in its manifest): "refuse"
