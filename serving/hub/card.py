@@ -90,8 +90,8 @@ def _scores(entry, manifest, model):
     lines += ["", f"Signatures: {', '.join(signatures)}."] if signatures else []
     both = [(name, *pair) for name, pair in test["float32_int8"].items()]
     if both:
-        kept = "int8 is the default: it loses nothing" if entry["int8"] else "float32 is the default: int8 loses"
-        lines += ["", f"{kept} (paired bootstrap on the same answers, p < 0.05)."]
+        kept = "int8 is the default, because it loses nothing" if entry["int8"] else "float32 is the default"
+        lines += ["", f"{kept}: the paired bootstrap of the two on the same questions, at p < 0.05.", ""]
         lines += [f"- {score_name(name)}: {written(name, a)} float32, {written(name, b)} int8" for name, a, b in both]
     lines += ["", f"`seqzoo hub card {model} --check --only answers` asks the artefact all questions again."]
     return "\n".join(lines)
@@ -106,8 +106,8 @@ def _parity(entry, model):
     parity = entry["parity"]
     return (
         f"## Parity\n\nKeras, SavedModel and ONNX differ by at most {parity['max_abs_diff']:.2g} (allowed "
-        f"{parity['tolerance']}); tokens, labels and texts are the same. `seqzoo hub card {model} --check --only parity` "
-        "makes the other forms again from `model.keras` and compares them."
+        f"{parity['tolerance']}); tokens, labels and texts are the same. To make the other forms again from "
+        f"`model.keras` and compare them: `seqzoo hub card {model} --check --only parity`."
     )
 
 
@@ -169,20 +169,14 @@ def _failures(answers, recipe):
 
 def worst(answers, recipe, most=WORST):
     """[(the number of the example, its score, the name of the score)] of the worst answers that are not right."""
-    found = recipe.job.assess(recipe, *_order(answers))
+    inputs, references, outputs = answers
+    found = recipe.job.assess(recipe, inputs, outputs, references)
     score = _score(recipe, found)
     values = score.value(score.statistics[score.rows])
-    bad = [
-        (-value if score.higher_is_better else value, row) for row, value in enumerate(values) if math.isfinite(value)
-    ]
-    perfect = -100 if score.higher_is_better else 0
-    ranked = sorted((each for each in bad if each[0] > perfect), key=lambda each: (-each[0], each[1]))
+    sign, perfect = (-1, -100) if score.higher_is_better else (1, 0)
+    bad = [(sign * value, row) for row, value in enumerate(values) if math.isfinite(value) and sign * value > perfect]
+    ranked = sorted(bad, key=lambda each: (-each[0], each[1]))
     return [(row, float(values[row]), score.name) for _, row in ranked[:most]]
-
-
-def _order(answers):
-    inputs, references, outputs = answers
-    return inputs, outputs, references
 
 
 def _score(recipe, evaluation):

@@ -2,8 +2,8 @@
 
 A light artefact has what a run needs (the tokenizers and the graphs that answer, in one precision) and what everything
 else can be made from again: `model.keras` and `recipe.toml`. The SavedModel, the halves of generation, and the graphs
-of the other precision are left out; `left_out` in the manifest names them with their SHA-256. `seqzoo verify` makes them
-again from `model.keras`.
+of the other precision are left out; `left_out` in the manifest names them with their SHA-256. `seqzoo verify` makes
+them again from `model.keras`.
 """
 
 import hashlib

@@ -60,7 +60,8 @@ def publish(artefact, run, hub, facts, *, light=True, test=None, version=None, l
     entry = _entry(source, recipe, facts, measured) | {"version": version}
     changes = _changes(manifest, entry, measured, split, facts_of.training(run))
     log("writing the card")
-    files[lightly.CARD] = card(entry, manifest | changes, (inputs, references, measured.outputs), recipe).encode()
+    described = json.loads(lightly.rewritten(manifest, files, **changes))  # all but the card itself
+    files[lightly.CARD] = card(entry, described, (inputs, references, measured.outputs), recipe).encode()
     content = lightly.rewritten(manifest, files, **changes)
     entry["files"], entry["bytes"] = lightly.entry_files(files, content)
     entry["requires"] = facts_of.requires(json.loads(content))

@@ -28,6 +28,7 @@ REFUSED = {  # classes and functions of Keras that run code, or open other files
 }
 VALUES = ("__tuple__", "__numpy__", "__tensor__", "__slice__", "__ellipsis__", "__keras_tensor__")  # plain data
 FUNCTIONS = ("keras.activations", "keras.initializers", "keras.losses", "keras.metrics", "keras.regularizers")
+NO_LAYERS = ("keras.utils", "keras.src.utils", "keras.saving", "keras.src.saving")
 TOP = ("keras", "zoo", "builtins")
 HDF5 = b"\x89HDF\r\n\x1a\n"
 
@@ -66,7 +67,8 @@ def check_keras(path, modules=()):
 
 
 def _told(path, why):
-    return f"{path} is not loaded: {why}. Expected what `seqzoo export` wrote. Fetch or copy it again from a hub you trust."
+    mend = "Expected what `seqzoo export` wrote. Fetch it again, from a hub that you trust."
+    return f"{path} is not loaded: {why}. {mend}"
 
 
 def _check_members(members, size):
@@ -85,9 +87,8 @@ def _check_members(members, size):
         if each.compress_size > size:
             raise UnsafeError(f"{each.filename} says that it has more bytes than the whole file")
         if each.file_size > min(MEMBERS[each.filename], RATIO * each.compress_size + 2**16):
-            raise UnsafeError(
-                f"{each.filename} says that its {each.compress_size:,} bytes become {each.file_size:,}, which is too many"
-            )
+            many = f"{each.compress_size:,} bytes become {each.file_size:,}"
+            raise UnsafeError(f"{each.filename} says that its {many}, which is too many")
 
 
 def _read(archive, name):
@@ -135,8 +136,6 @@ def _check_named(value, allowed):
     for each in filter(None, (top, package)):
         if each not in allowed:
             raise UnsafeError(f"config.json asks for {name!r} of {each!r}, which is neither Keras' nor the zoo's")
-    if top == "builtins" or (module or "").startswith(
-        ("keras.utils", "keras.src.utils", "keras.saving", "keras.src.saving")
-    ):
+    if top == "builtins" or (module or "").startswith(NO_LAYERS):
         if name not in ("dict", "tuple", "slice", "NoneType"):
             raise UnsafeError(f"config.json asks for {name!r} of {module!r}, which is no layer")
