@@ -30,7 +30,7 @@ def main(args):
     entry, folder = opened(args.name, args.hub)
     if args.check:
         return _check(args, entry, folder)
-    from serving.hub.check import Published
+    from serving.hub.checking import Published
     from serving.hub.light import CARD
 
     published = Published(folder, entry)
@@ -46,7 +46,7 @@ def main(args):
 
 
 def _check(args, entry, folder):
-    from serving.hub import check as checks
+    from serving.hub import checking as checks
 
     parts = tuple(args.only or checks.PARTS)
     rows = checks.check(folder, entry, parts, args.data, log=lambda line: print(line, file=sys.stderr))

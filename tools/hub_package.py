@@ -9,7 +9,7 @@ def add_arguments(parser):
 
 def main(args):
     from serving.hub.opened import opened
-    from serving.hub.package import package
+    from serving.hub.wheel import package
 
     entry, folder = opened(args.name, args.hub)
     if entry["withdrawn"] is not None:

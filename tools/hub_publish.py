@@ -39,7 +39,7 @@ def main(args):
     licences = args.data_licence or licence_of(args.run)
     facts = Facts(args.licence, args.data, tuple(licences), args.attribution, tuple(args.language))
     from serving.hub.measure import TestSet
-    from serving.hub.publish import publish
+    from serving.hub.publishing import publish
 
     entry = publish(
         resolve(args.artefact),

@@ -8,9 +8,9 @@ import importlib
 _HOMES = {
     "Facts": "serving.hub.facts",
     "TestSet": "serving.hub.measure",
-    "check": "serving.hub.check",
-    "package": "serving.hub.package",
-    "publish": "serving.hub.publish",
+    "check": "serving.hub.checking",
+    "package": "serving.hub.wheel",
+    "publish": "serving.hub.publishing",
     "withdraw": "serving.hub.shelf",
 }
 __all__ = sorted(_HOMES)

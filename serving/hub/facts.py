@@ -76,6 +76,19 @@ def languages(recipe, facts):
     return list(dict.fromkeys(facts.languages or filter(None, recipe.languages)))
 
 
+def without_places(recipe):
+    """The recipe without the folders of the machine that trained it: of files with absolute paths their names stay."""
+    from msgspec import structs
+
+    def name(value):
+        if isinstance(value, list):
+            return [name(each) for each in value]
+        return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+
+    own = {key: getattr(recipe.data, key) for key in ("train", "valid", "test") if key in recipe.data.__struct_fields__}
+    return structs.replace(recipe, data=structs.replace(recipe.data, **{key: name(own[key]) for key in own}))
+
+
 def training(run):
     """What training.json of a run says of its training, a dict; empty where there is none."""
     path = run / "training.json"

@@ -35,7 +35,7 @@ def opened(name, hub=None):
 
 def record(name, hub=None):
     """The answers of a published model as `zoo.recipes.kept` keeps those of a run, for comparisons."""
-    from serving.hub.check import Published
+    from serving.hub.checking import Published
     from zoo.recipes import kept
 
     entry, folder = opened(name, hub)

@@ -40,7 +40,7 @@ def publish(artefact, run, hub, facts, *, light=True, test=None, version=None, l
         ParityError: its parity was not checked, or failed.
         DamagedError: a file of it, or the index, has other bytes than it should.
     """
-    from zoo.recipes import check_run
+    from zoo.recipes import check_run, dumps
 
     source, run, hub = Artefact(artefact), Path(run), Path(hub)
     manifest, recipe = source.manifest, check_run(run)
@@ -55,6 +55,7 @@ def publish(artefact, run, hub, facts, *, light=True, test=None, version=None, l
     measured = measure(source.directory, recipe, examples, log)
 
     files = {each: source.read(each) for each in lightly.kept_files(manifest, measured.precision, light)}
+    files["recipe.toml"] = dumps(facts_of.without_places(recipe)).encode()
     inputs, references = measured.questions
     files[FILE] = pack(inputs, references, measured.outputs)
     entry = _entry(source, recipe, facts, measured) | {"version": version}

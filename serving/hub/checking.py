@@ -199,7 +199,13 @@ class Published:
         rows = [Row("parity", "largest difference", stated["max_abs_diff"], found, found <= stated["tolerance"])]
         for name, same in report.get("made_again", {}).items():
             rows.append(
-                Row("parity", f"{name}, made again", "the same answers", "the same answers" if same else "other answers", same)
+                Row(
+                    "parity",
+                    f"{name}, made again",
+                    "the same answers",
+                    "the same answers" if same else "other answers",
+                    same,
+                )
             )
         return rows
 
