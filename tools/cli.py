@@ -31,7 +31,7 @@ COMMANDS = {
     "plot": "draw figures of measured scores",
     "bench": "measure speed",
 }
-LOUD = ("train", "evaluate", "export", "verify")  # these import TensorFlow
+LOUD = ("train", "evaluate", "export", "verify", "hub publish", "hub card")  # these import TensorFlow
 HYPHEN = "\0"  # before a text that begins with a hyphen; no argument of a process can hold this character
 EXTRAS = {  # the extra of this package that installs a module
     "keras": "tensorflow",
@@ -106,7 +106,8 @@ def main(argv=None):
     """
     if argv is not None:
         return _main(list(argv))
-    with calm() if sys.argv[1:2] and sys.argv[1] in LOUD else contextlib.nullcontext():
+    loud = " ".join(sys.argv[1:2]) in LOUD or " ".join(sys.argv[1:3]) in LOUD
+    with calm() if loud else contextlib.nullcontext():
         return _main(sys.argv[1:])
 
 

@@ -12,7 +12,12 @@ CLEAR = 0.05  # p-values below it are not put down to chance
 
 
 def add_arguments(parser):
-    parser.add_argument("runs", metavar="RUN", nargs="+", help="two run directories that `seqzoo evaluate` has scored")
+    parser.add_argument(
+        "runs",
+        metavar="RUN",
+        nargs="+",
+        help="two run directories that `seqzoo evaluate` has scored; or two published models by their names",
+    )
     parser.add_argument("--split", help="which part of the data (default: test, or the only one that both answered)")
     parser.add_argument(
         "--out", metavar="FIGURE", help=f"draw where they differ, by length or label: one of {', '.join(SUFFIXES)}"
@@ -29,13 +34,26 @@ def main(args):
         )
     if args.out:
         check(Path(args.out))
-    from zoo.recipes.comparison import compare
-
-    found = {"runs": args.runs, **compare(*args.runs, args.split)}
+    found = {"runs": args.runs, **_compare(*args.runs, args.split)}
     if args.out:
         _draw(found, Path(args.out))
     print(json.dumps(found, ensure_ascii=False) if args.json else _table(found))
     return 0
+
+
+def _compare(first, second, split):
+    """Two runs by what their evaluations kept, or published models by their stored answers, or one of each."""
+    from zoo.hub import is_path
+    from zoo.recipes import comparison, kept
+
+    if is_path(first) and is_path(second):
+        return comparison.compare(first, second, split)
+    from serving.hub.opened import record
+
+    def side(name):
+        return kept.read(name, split or kept.shared_split((name,))) if is_path(name) else record(name)
+
+    return comparison.compare_kept(first, second, side(first), side(second))
 
 
 def _draw(found, out):

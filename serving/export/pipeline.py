@@ -81,6 +81,19 @@ def export(model, tokenizers, out, settings, version=None, log=lambda stage: Non
     return final
 
 
+def make_again(kind, tokenizers, directory, log=lambda stage: None):
+    """Write all forms of a model to an empty directory, with a manifest of version 1; nothing is checked or measured.
+
+    Args:
+        kind: of `serving.export.kinds`.
+        tokenizers: one for each of its sides.
+        directory: where to.
+        log: as of `export`.
+    """
+    _write_files(kind, tokenizers, directory, log)
+    write_manifest(kind, directory, 1)
+
+
 def _write_files(kind, tokenizers, directory, log):
     log("writing model.keras and the SavedModel")
     kind.model.save(directory / "model.keras")

@@ -54,8 +54,9 @@ class Artefact:
         return content
 
     def preferred(self, name):
-        """The file of graph `name` that runs if no precision is asked for."""
-        return name
+        """The file of graph `name` that runs if no precision is asked for: its int8 form where the manifest says so."""
+        light = manifest_format.int8_name(name)
+        return light if self.manifest.get("precision") == "int8" and light in self.manifest["files"] else name
 
     def _unlisted(self, name):
         path = self.directory / name
@@ -65,6 +66,9 @@ class Artefact:
             )
         held = sorted(file for file in self.manifest["files"] if Path(file).suffix == path.suffix and "/" not in file)
         mend = "Export again with int8 graphs, or use float32." if ".int8." in name else "Export again."
+        if name in self.manifest.get("left_out", ()):
+            mend = "It was published without this file, which can be made again: `seqzoo export` of its run."
+            mend = "Use int8 (--precision int8). " + mend if manifest_format.int8_name(name) in held else mend
         return ValueError(f"{self.directory} holds no {name}; its files of this type are {held}. {mend}")
 
 

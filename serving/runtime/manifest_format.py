@@ -71,6 +71,10 @@ OPTIONAL = {
     "versions": Map(Text(), Text()),
     "sizes": Map(FILE, Integer()),
     "onnx": Map(FILE, GRAPH),
+    "precision": Text("'float32' or 'int8'", "float32|int8"),
+    "left_out": Map(FILE, SHA256),
+    "test": Map(Text(), Anything()),
+    "published": Map(Text(), Anything()),
     DIGEST: SHA256,
 }
 SCHEMA = Record(REQUIRED, OPTIONAL)
@@ -150,11 +154,21 @@ def digest_of(manifest):
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
+def int8_name(graph):
+    """The name of the int8 form of a graph: "model.int8.onnx" of "model.onnx"."""
+    return f"{graph.removesuffix('.onnx')}.int8.onnx"
+
+
 def _check_files(manifest):
-    """Check that every file that is used is in `files`, and so is every file with a size or an ONNX entry."""
+    """Check that every file that is used is in `files`, and so is every file with a size or an ONNX entry.
+
+    A graph may be there in its int8 form alone, where a run uses that form unless it is told otherwise.
+    """
+    light = manifest.get("precision") == "int8"
     for key in ("graphs", "generation", "tokenizer"):
         for name, file in manifest.get(key, {}).items():
-            if file not in manifest["files"]:
+            forms = {file, int8_name(file)} if light and key != "tokenizer" else {file}
+            if not forms & manifest["files"].keys():
                 raise mismatch(f"{key}.{name}", "a file that `files` lists", file)
     for key in ("sizes", "onnx"):
         for file in manifest.get(key, {}):

@@ -1,7 +1,7 @@
 """`Runtime`: an artefact, opened for inference."""
 
 from serving.runtime.errors import UnsupportedError
-from serving.runtime.loaded import Loaded
+from serving.runtime.loaded import Loaded, listed
 from serving.runtime.predictors import PREDICTORS
 from serving.runtime.predictors.attention import attention
 
@@ -13,8 +13,9 @@ class Runtime:
         directory: the artefact, `name/version/`, or the name of a model in a hub ("dates", "dates@1"), each file of
             which is downloaded when it is first needed (`zoo.hub`). A folder that exists wins.
         threads: the number of threads of one operator; None leaves it to ONNX Runtime (one for each physical core).
-        precision: "float32", or "int8" if the artefact has quantised graphs. None is float32 for a folder; for a model
-            of a hub, int8 if its index says that it loses nothing.
+        precision: "float32", or "int8" if the artefact has quantised graphs. None is float32 for a folder, unless its
+            manifest names int8 (that of a published artefact does where int8 loses nothing); for a model of a hub, int8
+            if its index says that it loses nothing.
         verify: compare the manifest and every file that is opened with the SHA-256 recorded for it. Files are opened
             when they are first needed; `seqzoo verify` checks all of them at once.
         overlong: how to treat a text with more tokens than the artefact reads (`max_input` in its manifest): "refuse"
@@ -38,7 +39,7 @@ class Runtime:
                 f"{list(PREDICTORS)}. Install a newer seqzoo."
             )
         self.max_input, self.overlong = loaded.bound.max_input, loaded.bound.overlong
-        self._predictor = PREDICTORS[self.kind](loaded)
+        self._loaded, self._predictor = loaded, PREDICTORS[self.kind](loaded)
 
     @property
     def options(self):
@@ -82,6 +83,14 @@ class Runtime:
                 f"{', '.join(self.options) or 'no option'}; received {', '.join(wrong)}. Leave out {', '.join(wrong)}."
             )
         return self._predictor.run(texts, **options)
+
+    def encode(self, texts):
+        """The token ids of each whole text, as a list, without an end of sentence.
+
+        Raises:
+            TypeError: as of `run`.
+        """
+        return self._loaded.ids(listed(texts))
 
     def score(self, texts):
         """`(log p, number of tokens)` of each text under a language model ("continue").

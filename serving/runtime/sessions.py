@@ -9,6 +9,7 @@ import onnxruntime
 from serving.runtime.artefact import damaged
 from serving.runtime.errors import UnsupportedError
 from serving.runtime.external import names_files
+from serving.runtime.manifest_format import int8_name
 
 PRECISIONS = ("float32", "int8")
 OLDEST = "1.24"  # the ONNX Runtime that this package requires, for graphs whose manifest does not name a version
@@ -29,7 +30,7 @@ def session_options(threads=None):
 
 def graph_file(name, precision):
     """The file name of graph `name` in a precision, such as "model.onnx" and "model.int8.onnx"."""
-    return f"{name.removesuffix('.onnx')}.int8.onnx" if precision == "int8" else name
+    return int8_name(name) if precision == "int8" else name
 
 
 def turns(threads=None):

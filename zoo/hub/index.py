@@ -164,9 +164,11 @@ def run_files(entry, precision=None):
         entry: an entry.
         precision: "float32" or "int8"; None is int8 where the entry says that it loses nothing, else float32.
     """
-    graph = next((name for name in ("model.onnx", "greedy.onnx") if name in entry["files"]), None)
-    light = f"{graph.removesuffix('.onnx')}.int8.onnx" if graph else None
-    if light in entry["files"] and (entry["int8"] is True if precision is None else precision == "int8"):
+    forms = {name: f"{name.removesuffix('.onnx')}.int8.onnx" for name in ("model.onnx", "greedy.onnx")}
+    graph = next((name for name in forms if {name, forms[name]} & entry["files"].keys()), None)
+    light = forms.get(graph)
+    wanted = entry["int8"] is True or graph not in entry["files"] if precision is None else precision == "int8"
+    if light in entry["files"] and wanted:
         graph = light
     spm = sorted(name for name in entry["files"] if name.endswith(".spm") and "/" not in name)
     return [MANIFEST, *spm, *([graph] if graph else [])]

@@ -16,6 +16,7 @@ from zoo.hub.download import patiently
 from zoo.hub.errors import HubError, Unreachable
 from zoo.hub.folder import Folder
 from zoo.hub.index import INDEX, MOST_BYTES, checked, parse
+from zoo.hub.packaged import packaged
 
 log = logging.getLogger("seqzoo.hub")
 FRESH = 600  # seconds for which the index of a hub on the network is not asked for again
@@ -51,19 +52,21 @@ def place(address):
 def places():
     """The hubs in which names are looked up, in order.
 
-    These are the addresses of SEQZOO_HUB; without it the `hub` folder of a checkout, the models that came with this
-    package, and the address that was recorded when the package was built.
+    These are the addresses of SEQZOO_HUB, and behind them models that were installed as packages of their own. Without
+    SEQZOO_HUB: the `hub` folder of a checkout, the models that came with this package, those of other packages, and the
+    address that was recorded when this package was built.
 
     Raises:
         ValueError: SEQZOO_HUB holds something that is no address.
     """
     given = [address.strip() for address in os.environ.get("SEQZOO_HUB", "").split(",")]
+    installed = [Folder(path, own=True) for path in packaged()]
     if any(given):
-        return [place(address) for address in given if address]
+        return [place(address) for address in given if address] + installed
     own = [Path(__file__).parents[2] / "hub", Path(__file__).parent / "bundled"]
     found = [Folder(path, own=True) for path in own if (path / INDEX).is_file()]
     address = recorded()
-    return found + ([place(address)] if address else [])
+    return found + installed + ([place(address)] if address else [])
 
 
 def recorded():

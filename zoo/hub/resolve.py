@@ -11,6 +11,7 @@ from zoo.hub import cache
 from zoo.hub.download import Download
 from zoo.hub.errors import HubError, Unreachable
 from zoo.hub.index import MANIFEST, Entry, choose, nearest, run_files, split, title
+from zoo.hub.keras_file import check_keras
 from zoo.hub.places import is_offline, places, read_index
 from zoo.hub.progress import Progress
 
@@ -250,9 +251,11 @@ def path(name, file="model.keras"):
 def load(name):
     """The Keras model of that name (or in the folder of an artefact), loaded in safe mode.
 
-    Raises: as of `path`.
+    Raises: as of `path`; and `zoo.hub.keras_file.UnsafeError` where the file asks for more than layers of Keras and of
+        the zoo.
     """
     file = path(name)
+    check_keras(file)
     import keras
 
     return keras.models.load_model(file, safe_mode=True)

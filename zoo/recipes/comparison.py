@@ -25,7 +25,11 @@ def compare(first, second, split=None):
         ValueError: a run was not evaluated, or the runs are of other tasks or were evaluated on other test sets.
     """
     split = split or kept.shared_split((first, second))
-    sides = [kept.read(each, split) for each in (first, second)]
+    return compare_kept(first, second, *(kept.read(each, split) for each in (first, second)))
+
+
+def compare_kept(first, second, *sides):
+    """What `compare` returns, of two records of `zoo.recipes.kept`; `first` and `second` name them in messages."""
     kept.check_same(first, second, *sides)
     name, options = _scored_by(first, second, *sides)
     if name == "language_model":
@@ -38,7 +42,7 @@ def compare(first, second, split=None):
     found = scoring.compare(name, *answers, references, groups, **options)
     for row in found["differ"]:
         row["input"] = inputs[row["example"]]
-    task = {"task": sides[0]["task"], "split": split, "sha256": sides[0]["sha256"], "scored_by": name}
+    task = {"task": sides[0]["task"], "split": sides[0]["split"], "sha256": sides[0]["sha256"], "scored_by": name}
     return task | {"grouped_by": grouped_by} | {key: value for key, value in found.items() if key != "task"}
 
 

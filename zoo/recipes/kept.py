@@ -24,6 +24,12 @@ def write(directory, recipe, split, evaluation):
     """
     from zoo.training import checkpoints
 
+    text = json.dumps(record(recipe, split, evaluation), ensure_ascii=False) + "\n"
+    checkpoints.write_atomically(path(directory, split), lambda file: file.write(text.encode()))
+
+
+def record(recipe, split, evaluation):
+    """What is kept of an evaluation, as a dict that JSON can hold."""
     task = recipe.job
     name, options = task.scored_by(recipe, evaluation.references)
     kept = {
@@ -40,8 +46,7 @@ def write(directory, recipe, split, evaluation):
     }
     if not recipe.data.windows:  # a running text is one, and its windows are not answers
         kept |= {name: getattr(evaluation, name) for name in TEXTS}
-    text = json.dumps(kept | evaluation.measured, ensure_ascii=False) + "\n"
-    checkpoints.write_atomically(path(directory, split), lambda file: file.write(text.encode()))
+    return kept | evaluation.measured
 
 
 def path(directory, split):

@@ -90,6 +90,42 @@ class ContinueText(Task):
         """A language model writes no answers that could be scored."""
         raise NotImplementedError(f"{self.name} is scored from the model's probabilities; see `evaluate`.")
 
+    def questions(self, recipe, runtime, examples):
+        """Running text is cut into pieces that the artefact reads whole; together they are the text."""
+        if not recipe.data.windows:
+            return examples
+        most = min(recipe.model.context, runtime.manifest.get("longest_text") or recipe.model.context)
+        pieces = [piece for text in examples[0] for piece in _cut(runtime, text, most)]
+        return pieces, [""] * len(pieces)
+
+    def respond(self, recipe, runtime, inputs, references):
+        """{"nats", "tokens"} of each piece of a running text, or of each answer behind its prompt."""
+        wholes = runtime.score([one + other for one, other in zip(inputs, references, strict=True)])
+        prompts = [(0.0, 0)] * len(inputs) if recipe.data.windows else runtime.score(inputs)
+        pairs = zip(wholes, prompts, strict=True)
+        return [{"nats": round(one[0] - all[0], 6), "tokens": all[1] - one[1]} for all, one in pairs]
+
+    def assess(self, recipe, inputs, outputs, references):
+        """What the probabilities of the pieces, or of the answers, say."""
+        texts = inputs if recipe.data.windows else references
+        measured = {"nats": [each["nats"] for each in outputs]}
+        measured |= {"characters": [len(text) for text in texts], "bytes": [len(text.encode()) for text in texts]}
+        scores = scoring.language_model(**measured, tokens=[each["tokens"] for each in outputs])
+        if recipe.data.windows:  # wherever it is cut, the test set is the text
+            inputs, references = ["".join(inputs)], [""]
+        return Evaluation(scores | {"context": recipe.model.context}, [], inputs, references, measured)
+
+
+def _cut(runtime, text, most):
+    """Pieces of a text that have at most `most` tokens each, and from the second on nearly as many."""
+    start, size = 0, most
+    while start < len(text):
+        piece = text[start : start + size]
+        while (count := len(runtime.encode([piece])[0])) > most and len(piece) > 1:
+            piece = piece[: min(len(piece) - 1, len(piece) * most // count)]
+        yield piece
+        start, size = start + len(piece), max(1, len(piece) * most // max(1, count))
+
 
 def _lengths(tokenizer, rows, texts):
     """(characters, bytes) of each row of token ids, which together are those of the texts.

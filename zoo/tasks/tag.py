@@ -38,11 +38,11 @@ class Tag(Labelling):
     def predict(self, run, texts, progress=None):
         """(the tags of each text's words, how many texts were cut); a word that is not read has the tag "_"."""
         found, cut = super().predict(run, texts, progress)
-        if not cut:
-            return found, cut
-        tags = [each.split(" ") for each in found]
-        missing = [len(self.split(text)) - len(each) for text, each in zip(texts, tags, strict=True)]
-        return [" ".join([*each, *[UNREAD] * more]) for each, more in zip(tags, missing, strict=True)], cut
+        return (filled(texts, found) if cut else found), cut
+
+    def respond(self, recipe, runtime, inputs, references):
+        """The tags of each text's words; a word that is not read, or of a text that is refused, has the tag "_"."""
+        return filled(inputs, super().respond(recipe, runtime, inputs, references))
 
     def scored_by(self, recipe, references):
         """Accuracy, and F1 of the entities where the tags spell any."""
@@ -58,6 +58,13 @@ class Tag(Labelling):
         from zoo.tasks.parts import building
 
         return building.reader(Tagger, recipe, *sizes, summary=False)
+
+
+def filled(texts, tags):
+    """The tags of each text, joined by spaces, and "_" for the words that have none."""
+    given = [each.split(" ") if each else [] for each in tags]
+    missing = [len(text.split(" ")) - len(each) for text, each in zip(texts, given, strict=True)]
+    return [" ".join([*each, *[UNREAD] * more]) for each, more in zip(given, missing, strict=True)]
 
 
 TASK = Tag()

@@ -82,11 +82,16 @@ class Translate(Task):
         recipe, (inputs, references) = run.recipe, examples
         report = progress and (lambda done: progress(done, len(inputs)))
         outputs = translate(run, inputs, beams=beams, progress=report)
+        found = self.assess(recipe, inputs, outputs, references)
+        searched = {"beam": beams or recipe.search.beam, "alpha": recipe.search.alpha}
+        return found._replace(scores=searched | found.scores)
+
+    def assess(self, recipe, inputs, outputs, references):
+        """The scores of outputs, over all and by the length of the source; pieces are joined."""
         inputs, outputs, references = (joined(side, recipe.text.joiner) for side in (inputs, outputs, references))
         name, options = self.scored_by(recipe, references)
         measured = scoring.TASKS[name](outputs, references, **options)
-        scores = {"beam": beams or recipe.search.beam, "alpha": recipe.search.alpha}
-        scores |= {"count": len(references), "sentences": len(references), **scoring.report(measured)}
+        scores = {"count": len(references), "sentences": len(references), **scoring.report(measured)}
         scores["by_length"] = scoring.by_length(measured, self.lengths(recipe, inputs))
         return Evaluation(scores, outputs, inputs, references)
 

@@ -171,3 +171,32 @@ class Task(ABC):
     def lengths(self, recipe, inputs):
         """How long each example is, for scores by length; empty where examples are grouped in another way."""
         return []
+
+    def questions(self, recipe, runtime, examples):
+        """The examples, (inputs, answers), as an artefact is asked them: as they are, but for running text.
+
+        Args:
+            recipe: the recipe.
+            runtime: a `serving.Runtime`, or whatever else has its `manifest`, `encode`, `run` and `score`.
+            examples: (inputs, answers) of a split.
+        """
+        return examples
+
+    def respond(self, recipe, runtime, inputs, references):
+        """What an artefact answers to each of its questions; JSON can hold an answer.
+
+        A text that the artefact refuses has the answer "".
+
+        Args: as of `questions`, which gave `inputs` and `references`.
+        """
+        answers = [result.answer for result in runtime.run([one_line(each) for each in inputs])]
+        return [" ".join(answer) if isinstance(answer, list) else answer for answer in answers]
+
+    def assess(self, recipe, inputs, outputs, references):
+        """The `Evaluation` of what `respond` gave."""
+        return Evaluation(self.score(recipe, outputs, references), outputs, inputs, references)
+
+
+def one_line(example):
+    """An example as an artefact reads it: of a pair, "first TAB second"."""
+    return example if isinstance(example, str) else "\t".join(example)

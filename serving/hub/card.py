@@ -1,0 +1,224 @@
+"""The card of a published model: `card.md`, made of its entry, its manifest and its answers, and of nothing else.
+
+So whoever has these three can make the card again, and compare.
+"""
+
+import math
+
+from serving.hub.light import CARD
+from serving.hub.outputs import FILE
+from serving.runtime.artefact import MANIFEST
+from zoo import scores as scoring
+from zoo.scores.plots import score_name, written
+from zoo.tasks.parts.task import one_line
+
+WORST = 5  # answers that are shown
+WIDTH = 200  # characters of a text
+LANGUAGE_MODEL = "language_model"
+
+
+def card(entry, manifest, answers, recipe):
+    """The text of the card.
+
+    Args:
+        entry: of the index; its `files`, `bytes` and `withdrawn` are not used.
+        manifest: of the published artefact.
+        answers: (inputs, references, outputs).
+        recipe: its recipe.
+    """
+    model = f"{entry['name']}@{entry['version']}"
+    parts = [
+        f"# {model}\n\n{entry['description']}",
+        _architecture(entry, manifest),
+        _licences(entry),
+        _scores(entry, manifest, model),
+        _parity(entry, model),
+        _speed(entry, manifest),
+        _training(manifest),
+        _limits(manifest),
+        _failures(answers, recipe),
+        _use(entry, manifest),
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _architecture(entry, manifest):
+    slots = ("system", "cell", "attention", "feedforward", "block", "depth")
+    rows = [f"| {slot} | {entry[slot]} |" for slot in slots if entry[slot] is not None]
+    languages = ", ".join(entry["languages"]) or "none"
+    return "\n".join(
+        [
+            "## What it is",
+            "",
+            "| | |",
+            "|---|---|",
+            f"| task | {entry['task']} |",
+            f"| languages | {languages} |",
+            *rows,
+            f"| parameters | {entry['parameters']:,} |",
+            f"| published | {entry['published']} |",
+            "",
+            "Every setting is in `recipe.toml`, every file's SHA-256 in `manifest.json`.",
+        ]
+    )
+
+
+def _licences(entry):
+    data = entry["data_licence"] if isinstance(entry["data_licence"], str) else "; ".join(entry["data_licence"])
+    said = f"\n\nAttribution: {entry['attribution']}" if entry["attribution"] else ""
+    return f"## Licences\n\nWeights: {entry['licence']}. Data: {entry['data']}, {data}.{said}"
+
+
+def _scores(entry, manifest, model):
+    """The numbers of the entry, each with its interval and the command that measures it again."""
+    test, scores = manifest["test"], entry["scores"]
+    count = f"{test['count']:,}"
+    lines = [
+        "## Scores",
+        "",
+        f"Of {count} answers of this artefact itself ({test['precision']}, one thread) to the split `{test['split']}`, "
+        f"which are beside it in `{FILE}`. The intervals are of 1,000 bootstrap resamples, at 95 %.",
+    ]
+    if test["split"] == "valid":
+        lines.append("The weights were chosen on this split: on other data the scores may be lower.")
+    lines += ["", "| score | value | 95 % interval | measured again by |", "|---|---|---|---|"]
+    command = f"`seqzoo hub card {model} --check --only scores`"
+    for name in measured(scores):
+        low, high = (written(name, bound) for bound in scores[f"{name}_interval"])
+        lines.append(f"| {score_name(name)} | {written(name, scores[name])} | {low} to {high} | {command} |")
+    signatures = [f"`{value}`" for name, value in manifest["scores"].items() if name.endswith("_signature")]
+    lines += ["", f"Signatures: {', '.join(signatures)}."] if signatures else []
+    both = [(name, *pair) for name, pair in test["float32_int8"].items()]
+    if both:
+        kept = "int8 is the default, because it loses nothing" if entry["int8"] else "float32 is the default"
+        lines += ["", f"{kept}: the paired bootstrap of the two on the same questions, at p < 0.05.", ""]
+        lines += [f"- {score_name(name)}: {written(name, a)} float32, {written(name, b)} int8" for name, a, b in both]
+    lines += ["", f"`seqzoo hub card {model} --check --only answers` asks the artefact all questions again."]
+    return "\n".join(lines)
+
+
+def measured(scores):
+    """The names of those that have an interval."""
+    return [name for name in scores if f"{name}_interval" in scores]
+
+
+def _parity(entry, model):
+    parity = entry["parity"]
+    return (
+        f"## Parity\n\nKeras, SavedModel and ONNX differ by at most {parity['max_abs_diff']:.2g} (allowed "
+        f"{parity['tolerance']}); tokens, labels and texts are the same. To make the other forms again from "
+        f"`model.keras` and compare them: `seqzoo hub card {model} --check --only parity`."
+    )
+
+
+def _speed(entry, manifest):
+    speed, sizes = entry["speed"], manifest["sizes"]
+    lines = ["## Speed and size", ""]
+    if speed:
+        lines.append(
+            f"{speed['milliseconds']} ms for one text of the test set (median; {speed['precision']}, one thread, "
+            f"{speed['processor']}). `seqzoo bench` measures it on yours."
+        )
+    rows = [f"| {name} | {size:,} |" for name, size in sorted(sizes.items()) if name not in (CARD, MANIFEST)]
+    return "\n".join([*lines, "", "| file | bytes |", "|---|---|", *rows])
+
+
+def _training(manifest):
+    said = manifest["published"]["training"]
+    if not said:
+        return ""
+    lines = ["## Training", ""]
+    if "core_hours" in said:
+        lines.append(f"{said['core_hours']:.2f} core-hours.")
+    elif "training_seconds" in said:
+        lines.append(f"{said['training_seconds'] / 3600:.2f} hours of {said.get('backend', 'training')}.")
+    if "steps" in said:
+        lines.append(f"{said['steps']:,} steps.")
+    if "data_sha256" in said:
+        lines.append(f"SHA-256 of the training data: `{said['data_sha256']}`.")
+    return "\n".join(lines)
+
+
+def _limits(manifest):
+    most, overlong = manifest.get("max_input"), manifest.get("overlong")
+    lines = ["## Limits", ""]
+    if most:
+        longer = "no answer is given" if overlong == "refuse" else "a part is read, and a warning given"
+        lines.append(f"At most {most:,} tokens of a text are read; of a longer one {longer}.")
+    if manifest.get("max_length"):
+        lines.append(f"At most {manifest['max_length']:,} tokens are written at once.")
+    lines.append("It knows what is like its training data; nobody has measured how it treats other texts.")
+    return "\n".join(lines)
+
+
+def _failures(answers, recipe):
+    rows = worst(answers, recipe)
+    if not rows:
+        return "## Known failures\n\nNone among the answers to the test set."
+    lines = ["## Known failures", "", "The worst of its answers to the test set:", ""]
+    for row, value, name in rows:
+        one, reference, output = (column[row] for column in answers)
+        lines.append(f"- {score_name(name)} {written(name, value)}, example {row + 1:,}")
+        lines.append(f"    - input: {_shown(one_line(one))}")
+        if reference:
+            lines.append(f"    - expected: {_shown(reference)}")
+        if isinstance(output, str):
+            lines.append(f"    - answer: {_shown(output)}")
+    return "\n".join(lines)
+
+
+def worst(answers, recipe, most=WORST):
+    """[(the number of the example, its score, the name of the score)] of the worst answers that are not right."""
+    inputs, references, outputs = answers
+    found = recipe.job.assess(recipe, inputs, outputs, references)
+    score = _score(recipe, found)
+    values = score.value(score.statistics[score.rows])
+    sign, perfect = (-1, -100) if score.higher_is_better else (1, 0)
+    bad = [(sign * value, row) for row, value in enumerate(values) if math.isfinite(value) and sign * value > perfect]
+    ranked = sorted(bad, key=lambda each: (-each[0], each[1]))
+    return [(row, float(values[row]), score.name) for _, row in ranked[:most]]
+
+
+def _score(recipe, evaluation):
+    """The score by which single answers are compared: chrF where there is one, which tells near from far."""
+    name, options = recipe.job.scored_by(recipe, evaluation.references)
+    if name == LANGUAGE_MODEL:
+        return scoring.language_model_scores(**evaluation.measured)[0]
+    found = scoring.TASKS[name](evaluation.outputs, evaluation.references, **options)
+    return next((each for each in found if each.name == "chrf"), found[0])
+
+
+def _shown(text):
+    text = " ".join(text.replace("\t", "  |  ").replace("`", "'").split("\n"))
+    return f"`{text if len(text) <= WIDTH else text[: WIDTH - 3] + '...'}`"
+
+
+def _use(entry, manifest):
+    name, kind = entry["name"], entry["kind"]
+    sampled = " --sample" if kind == "continue" else ""
+    served = (
+        "The SavedModel for TensorFlow Serving is in `saved_model/`."
+        if any(each.startswith("saved_model/") for each in manifest["files"])
+        else "TensorFlow Serving needs the SavedModel, which is not among the files: `seqzoo export` of a run of the "
+        "recipe writes it."
+    )
+    return f"""## Use
+
+```sh
+seqzoo run {name} "text"{sampled}
+```
+
+```python
+from serving import Runtime
+
+runtime = Runtime("{name}")  # ONNX Runtime, no TensorFlow
+print(runtime.run(["text"])[0].answer)
+```
+
+```python
+import zoo
+
+model = zoo.load("{name}")  # the Keras model
+```
+
+{served}"""

@@ -1,0 +1,253 @@
+"""`seqzoo hub card NAME --check`: every number of a card is measured again, from what is published alone."""
+
+import hashlib
+import json
+import math
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from serving.hub.card import card, measured
+from serving.hub.light import CARD
+from serving.hub.measure import plain
+from serving.hub.outputs import FILE, unpack
+from serving.runtime import Runtime
+from serving.runtime.artefact import Artefact, read_inside
+from serving.runtime.errors import DamagedError, ServingError
+from zoo.hub import index as hub_index
+from zoo.hub.keras_file import UnsafeError, check_keras
+
+PARTS = ("files", "scores", "answers", "parameters", "parity", "card", "data")
+SAME = 1e-6  # relative difference of scores that are computed from the same answers
+NEAR = 1e-3  # of log-probabilities, which another processor rounds otherwise
+OTHERS = 0.01  # share of answers that another processor may give otherwise, where two tokens are nearly as likely
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of a card: as it is stated, as it was measured, and whether the two agree (None: it was not asked)."""
+
+    part: str
+    what: str
+    stated: object
+    measured: object
+    equal: bool | None
+
+
+def check(folder, entry, parts=PARTS, data=None, log=lambda line: None):
+    """Measure again what the card of a published version says.
+
+    Args:
+        folder: its files, `NAME/VERSION` of a hub or of the cache.
+        entry: of the index.
+        parts: some of `PARTS`.
+        data: the folder or file that the test set came from, to compare the stored questions with.
+        log: a function that is called with a line about each part.
+
+    Returns:
+        A list of `Row`.
+    """
+    wrong = [each for each in parts if each not in PARTS]
+    if wrong:
+        raise ValueError(f"Expected parts among {', '.join(PARTS)}; received {wrong[0]!r}.")
+    opened = Published(folder, entry, log)
+    rows = opened.files()
+    if not all(row.equal for row in rows):
+        return rows  # what was changed is not run
+    rows = rows if "files" in parts else []
+    ways = {"scores": opened.scores, "answers": opened.asked_again, "parameters": opened.parameters}
+    ways |= {"parity": opened.parity, "card": opened.card}
+    ways |= {"data": lambda: opened.questions(data)} if data else {}
+    for part, measure in ways.items():
+        if part in parts:
+            log(f"checking {part}")
+            rows += measure()
+    return rows
+
+
+def told(rows):
+    """The rows as lines of a table, and a verdict."""
+    words = {True: "equal", False: "NOT EQUAL", None: "not measured"}
+    cells = [("part", "what", "stated", "measured", "")]
+    cells += [(row.part, row.what, _short(row.stated), _short(row.measured), words[row.equal]) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
+    different = sum(row.equal is False for row in rows)
+    verdict = f"{different} of {len(rows)} numbers differ" if different else f"all {len(rows)} numbers hold"
+    return "\n".join([*lines, verdict])
+
+
+def as_dicts(rows):
+    """The rows for JSON."""
+    return [asdict(row) for row in rows]
+
+
+def _short(value):
+    text = f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
+    return text if len(text) <= 48 else f"{text[:20]}...{text[-20:]}"
+
+
+class Published:
+    """The published files of a version, of which each method checks one part.
+
+    Args: as of `check`.
+    """
+
+    def __init__(self, folder, entry, log=lambda line: None):
+        self.folder, self.entry, self.log = Path(folder), entry, log
+        self.artefact = self.manifest = None
+
+    def open(self):
+        """Read the manifest, which must be the one of the index.
+
+        Raises:
+            DamagedError: it is another one, or does not fit the index.
+        """
+        name = hub_index.MANIFEST
+        content = read_inside(self.folder, name, self.entry["bytes"][name])
+        if hashlib.sha256(content).hexdigest() != self.entry["files"][name]:
+            raise DamagedError(f"{self.folder / name} is not the one of the index. Fetch the model again.")
+        self.artefact = Artefact(self.folder)
+        self.manifest = self.artefact.manifest
+        listed = {each: digest for each, digest in self.entry["files"].items() if each != name}
+        if self.manifest["files"] != listed:
+            raise DamagedError(
+                f"{self.folder / name} does not fit the index: expected the hashes of the same files. Publish it again."
+            )
+
+    def files(self):
+        """Every file that the index lists, by its SHA-256, and that the manifest lists the same."""
+        rows = []
+        for name, digest in sorted(self.entry["files"].items()):
+            try:
+                content = read_inside(self.folder, name, self.entry["bytes"][name])
+                found = hashlib.sha256(content).hexdigest()
+            except DamagedError as error:
+                found = str(error)
+            rows.append(Row("files", f"SHA-256 of {name}", digest, found, found == digest))
+        if all(row.equal for row in rows):
+            self.open()
+            titles = [f"{each['name']}@{each['version']}" for each in (self.entry, self.manifest)]
+            rows.append(Row("files", "name and version in the manifest", *titles, titles[0] == titles[1]))
+            stated = self.entry["parity"]
+            own = {key: (self.manifest["parity"] or {}).get(key) for key in stated}
+            rows.append(Row("files", "parity in the manifest", json.dumps(stated), json.dumps(own), stated == own))
+        return rows
+
+    @property
+    def recipe(self):
+        from zoo.recipes.files import read_stored
+
+        self.artefact.read("recipe.toml")  # compared with its SHA-256
+        return read_stored(self.folder / "recipe.toml")
+
+    @property
+    def answers(self):
+        return unpack(self.artefact.read(FILE), self.folder / FILE)
+
+    def scores(self):
+        """The scores of the stored answers."""
+        inputs, references, outputs = self.answers
+        found = plain(self.recipe.job.assess(self.recipe, inputs, outputs, references).scores)
+        stated = self.entry["scores"]
+        return [
+            Row("scores", name, stated.get(name), found.get(name), _close(stated.get(name), found.get(name), SAME))
+            for name in {**stated, **found}
+        ]
+
+    def asked_again(self):
+        """The outputs of the artefact, asked again, and the scores of these."""
+        recipe, (inputs, references, outputs) = self.recipe, self.answers
+        runtime = Runtime(self.folder, precision=self.manifest["test"]["precision"], threads=1)
+        found = recipe.job.respond(recipe, runtime, inputs, references)
+        same = sum(_alike(*pair) for pair in zip(outputs, found, strict=True))
+        allowed = len(outputs) - math.floor(OTHERS * len(outputs))
+        rows = [Row("answers", "answers that are the same", len(outputs), same, same >= allowed)]
+        again, stated = recipe.job.assess(recipe, inputs, found, references).scores, self.entry["scores"]
+        for name in measured(stated):
+            low, high = stated[f"{name}_interval"]
+            value, edge = again[name], SAME * max(1.0, abs(stated[name]))
+            rows.append(Row("answers", f"{name} of them", stated[name], value, low - edge <= value <= high + edge))
+        return rows
+
+    def parameters(self):
+        """The weights of the Keras model."""
+        try:
+            import keras
+        except ImportError:
+            return [Row("parameters", "parameters", self.entry["parameters"], "Keras is not installed", None)]
+        import zoo  # noqa: F401  registers the classes
+
+        path = self._keras()
+        count = int(keras.models.load_model(path, compile=False).count_params())
+        return [Row("parameters", "parameters", self.entry["parameters"], count, count == self.entry["parameters"])]
+
+    def parity(self):
+        """The forms of the model, made again where they are not published."""
+        stated = self.entry["parity"]
+        try:
+            import tensorflow  # noqa: F401
+        except ImportError:
+            return [Row("parity", "largest difference", stated["max_abs_diff"], "TensorFlow is not installed", None)]
+        from serving.export.verify import verify
+
+        self._keras()
+        try:
+            report = verify(self.folder, log=self.log)
+        except ServingError as error:
+            return [Row("parity", "largest difference", stated["max_abs_diff"], str(error), False)]
+        found = report["max_abs_diff"]
+        rows = [Row("parity", "largest difference", stated["max_abs_diff"], found, found <= stated["tolerance"])]
+        for name, same in report.get("made_again", {}).items():
+            rows.append(
+                Row(
+                    "parity",
+                    f"{name}, made again",
+                    "the same answers",
+                    "the same answers" if same else "other answers",
+                    same,
+                )
+            )
+        return rows
+
+    def card(self):
+        """The card, made again from entry, manifest and answers."""
+        held = self.artefact.read(CARD).decode()
+        made = card(self.entry, self.manifest, self.answers, self.recipe)
+        differ = sum(one != other for one, other in zip(held.split("\n"), made.split("\n"), strict=False))
+        differ += abs(held.count("\n") - made.count("\n"))
+        return [Row("card", "lines of card.md that differ", 0, differ, differ == 0)]
+
+    def questions(self, data):
+        """Whether the stored questions and references are those of the split in a corpus."""
+        from zoo.recipes import read
+        from zoo.tasks.parts import corpora
+
+        recipe, (inputs, references, _) = self.recipe, self.answers
+        stored = (["".join(inputs)], [""]) if recipe.data.windows else (inputs, references)
+        examples = read(recipe, self.manifest["test"]["split"], data)
+        digests = [corpora.digest(*each)[:16] for each in (stored, examples)]
+        return [Row("data", "SHA-256 of the test set", *digests, digests[0] == digests[1])]
+
+    def _keras(self):
+        """The path of model.keras, after a look at what it would load."""
+        self.artefact.read("model.keras")  # compared with its SHA-256
+        path = self.folder / "model.keras"
+        try:
+            check_keras(path)
+        except UnsafeError as error:
+            raise DamagedError(str(error)) from error
+        return path
+
+
+def _close(one, other, share):
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(_close(*pair, share) for pair in zip(one, other, strict=True))
+    if one is None or other is None or isinstance(one, list) or isinstance(other, list):
+        return False
+    return abs(one - other) <= share * max(1.0, abs(one))
+
+
+def _alike(one, other):
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_close(one[key], other[key], NEAR) for key in one)
+    return one == other

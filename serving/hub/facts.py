@@ -1,0 +1,130 @@
+"""What an entry of a hub says of a model beside its measurements: what people state, and what its recipe says."""
+
+import json
+import re
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from serving.hub import licences
+
+LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,8}")  # a tag of BCP 47, as far as its form goes
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What only people know.
+
+    Args:
+        licence: of the weights, an SPDX expression.
+        data: the name of the data that the model was trained on.
+        data_licence: of the data, an SPDX expression, or several of them where there are several sources.
+        attribution: whom the licence of the data asks to name, and where the data are.
+        languages: codes such as "de"; those of the recipe where none are given.
+
+    Raises:
+        ValueError: a licence is no SPDX expression, a language no code, or something that is needed is missing.
+    """
+
+    licence: str
+    data: str
+    data_licence: tuple[str, ...]
+    attribution: str = ""
+    languages: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        licences.check("the weights", self.licence)
+        if not self.data.strip():
+            raise ValueError("The name of the training data is missing: --data NAME, such as --data 'Tatoeba, 2024'.")
+        if not self.data_licence:
+            raise ValueError(
+                f"The licence of the data ({self.data}) is missing: --data-licence SPDX. Weights are published only "
+                "where it is known that their data let them be."
+            )
+        for each in self.data_licence:
+            licences.check(f"the data ({self.data})", each)
+        asking = licences.asks_for_names(self.data_licence)
+        if asking and not self.attribution.strip():
+            raise ValueError(
+                f"{asking[0]} asks to name the authors of the data, and there is no attribution. Say who made "
+                f"{self.data}, and where it is: --attribution TEXT."
+            )
+        for code in self.languages:
+            if not LANGUAGE.fullmatch(code):
+                raise ValueError(f"A language is a code such as de or zh-Hans; received {code!r}.")
+
+
+def architecture(recipe):
+    """`system`, `cell`, `attention`, `feedforward`, `block` and `depth` of a recipe, as the index has them.
+
+    None says that the model has no such slot; attention is "none" where nothing attends.
+    """
+    model = recipe.model
+    recurrent = model.kind == "recurrent"
+    slots = {slot: getattr(recipe, slot) for slot in ("attention", "feedforward", "block", "depth")}
+    found = {slot: None if table is None else table.tag for slot, table in slots.items()}
+    return {
+        "system": recipe.system or model.kind,
+        "cell": model.cell if recurrent else None,
+        **found,
+        "attention": found["attention"] or "none",
+    }
+
+
+def languages(recipe, facts):
+    """The codes of the languages: those that are stated, or else those of the recipe's data, each once."""
+    return list(dict.fromkeys(facts.languages or filter(None, recipe.languages)))
+
+
+def without_places(recipe):
+    """The recipe without the folders of the machine that trained it: of files with absolute paths their names stay."""
+    from msgspec import structs
+
+    def name(value):
+        if isinstance(value, list):
+            return [name(each) for each in value]
+        return Path(value).name if isinstance(value, str) and Path(value).is_absolute() else value
+
+    own = {key: getattr(recipe.data, key) for key in ("train", "valid", "test") if key in recipe.data.__struct_fields__}
+    return structs.replace(recipe, data=structs.replace(recipe.data, **{key: name(own[key]) for key in own}))
+
+
+def training(run):
+    """What training.json of a run says of its training, a dict; empty where there is none."""
+    path = run / "training.json"
+    if not path.is_file():
+        return {}
+    said = json.loads(path.read_text(encoding="utf-8"))
+    kept = ("steps", "training_seconds", "core_hours", "backend", "keras", "data_sha256")
+    return {key: said[key] for key in kept if key in said}
+
+
+def licence_of(run):
+    """The licence of the data that the data card of a run states, as a list; empty where it states none."""
+    path = Path(run) / "data.json"
+    said = json.loads(path.read_text(encoding="utf-8")).get("licence", "") if path.is_file() else ""
+    return [said] if said else []
+
+
+def requires(manifest):
+    """The oldest versions that are known to run a published artefact, by package."""
+    from serving.runtime.sessions import OLDEST
+
+    def numbers(text):
+        return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
+
+    oldest = max([OLDEST, *(graph["onnxruntime"] for graph in manifest["onnx"].values())], key=numbers)
+    found = {"onnxruntime": oldest, "seqzoo": own_version().removeprefix(">=")}
+    versions = manifest["versions"]
+    found |= {name: versions[name] for name in ("keras",) if name in versions}
+    if "saved_model/saved_model.pb" in manifest["files"] and "tensorflow" in versions:
+        found["tensorflow"] = versions["tensorflow"]
+    return {name: ">=" + ".".join(map(str, numbers(each)[:2])) for name, each in sorted(found.items()) if each}
+
+
+def own_version():
+    """ ">=" and the version of this seqzoo, such as ">=0.1"; "" where it runs from a source tree."""
+    try:
+        return ">=" + ".".join(re.findall(r"\d+", metadata.version("seqzoo"))[:2])
+    except metadata.PackageNotFoundError:
+        return ""

@@ -1,0 +1,91 @@
+"""Which files of an artefact are published, and the manifest that is true of them.
+
+A light artefact has what a run needs (the tokenizers and the graphs that answer, in one precision) and what everything
+else can be made from again: `model.keras` and `recipe.toml`. The SavedModel, the halves of generation, and the graphs
+of the other precision are left out; `left_out` in the manifest names them with their SHA-256. `seqzoo verify` makes
+them again from `model.keras`.
+"""
+
+import hashlib
+import json
+
+from serving.runtime.artefact import MANIFEST
+from serving.runtime.manifest_format import DIGEST, IN_GRAPHS, OF_KIND, WRITING, checked, digest_of, int8_name
+
+KEPT = ("model.keras", "recipe.toml")
+CARD = "card.md"
+READS_ON = ("greedy", "tokens", "sample", "score")  # what a language model is used for
+
+
+def kept_graphs(manifest):
+    """`{signature: file}` of the graphs that answer by default; of a language model those that sample and score, too.
+
+    The names are those of the float32 form.
+    """
+    kind, graphs = manifest["kind"], manifest["graphs"]
+    if kind in IN_GRAPHS:
+        return {IN_GRAPHS[kind]: graphs[IN_GRAPHS[kind]]}
+    if OF_KIND.get(kind) != WRITING:
+        return dict(graphs)
+    default = manifest["generation"][str(manifest["default_beam"])]
+    more = READS_ON if kind == "continue" else ()
+    return {name: file for name, file in graphs.items() if file == default or name in more}
+
+
+def kept_files(manifest, precision, light=True):
+    """The names of the files that are published, sorted, but for those that publishing writes anew."""
+    names = set(manifest["files"]) - {CARD}
+    if not light:
+        return sorted(names)
+    graphs = kept_graphs(manifest).values()
+    graphs = [int8_name(graph) if precision == "int8" else graph for graph in graphs]
+    return sorted({*KEPT, *manifest["tokenizer"].values(), *graphs} & names)
+
+
+def rewritten(manifest, files, **changes):
+    """The manifest of the files that are published.
+
+    Args:
+        manifest: of the artefact.
+        files: `{name: bytes}` of all files but the manifest.
+        **changes: entries that are new or others than before, such as `version`, `precision` and `scores`.
+
+    Returns:
+        The bytes of manifest.json.
+
+    Raises:
+        ValueError: the result is no sound manifest.
+    """
+    held = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())}
+    made = manifest | changes | {"files": held, "sizes": {name: len(files[name]) for name in held}}
+    made["left_out"] = {name: digest for name, digest in manifest["files"].items() if name not in held}
+    made["onnx"] = {name: graph for name, graph in manifest["onnx"].items() if name in held}
+    there = {file for file in manifest["graphs"].values() if {file, int8_name(file)} & held.keys()}
+    made["graphs"] = {name: file for name, file in manifest["graphs"].items() if file in there}
+    if "generation" in manifest:
+        made["generation"] = {beam: file for beam, file in manifest["generation"].items() if file in there}
+    if "step" not in made["graphs"]:
+        made.pop("step", None)
+    if not any(name.startswith("saved_model/") for name in held):
+        made["signatures"] = [table for table in manifest["signatures"] if table["name"] in made["graphs"]]
+    if not made["left_out"]:
+        del made["left_out"]
+    made.pop(DIGEST, None)
+    made = json.loads(json.dumps(made))  # the values that a reader gets: lists for tuples
+    made[DIGEST] = digest_of(made)
+    checked(made)
+    return (json.dumps(made, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def told(sizes):
+    """A line for each file with its bytes, the largest first, and the sum."""
+    width = max(map(len, sizes))
+    rows = [f"{name:<{width}}  {size:>12,}" for name, size in sorted(sizes.items(), key=lambda each: -each[1])]
+    return [*rows, f"{'together':<{width}}  {sum(sizes.values()):>12,}"]
+
+
+def entry_files(files, manifest):
+    """(`files`, `bytes`) of an entry: of all files and of the manifest itself."""
+    held = files | {MANIFEST: manifest}
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(held.items())}
+    return hashes, {name: len(held[name]) for name in hashes}

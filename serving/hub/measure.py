@@ -1,0 +1,158 @@
+"""What a model that is to be published answers to its test set, how good that is, what int8 loses, and how fast it is.
+
+The artefact itself is run, in the precision in which it will be run, on one thread; so the scores are its own.
+"""
+
+import math
+import platform
+import statistics
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from serving.runtime import Runtime
+from serving.runtime.manifest_format import int8_name
+
+TIMED = 20  # texts whose times are measured, one at a time
+CLEAR = 0.05  # a p-value below it says that a difference is not chance
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """The split on which a model is scored.
+
+    Args:
+        data: the folder of the corpus, or a file of examples, where the recipe needs one.
+        split: its name; "test" by default.
+    """
+
+    __test__ = False  # for pytest: this is no test
+
+    data: str | None = None
+    split: str | None = None
+
+    def read(self, recipe):
+        """(the name of the split, (inputs, answers)).
+
+        Raises:
+            ValueError: there is no test set, or it is not where it is said to be.
+        """
+        from zoo.recipes import check_data, last_split, read
+
+        split = self.split or last_split(recipe, self.data)
+        if split == "train":
+            raise ValueError("A model is not scored on what it was trained on: expected another --split than train.")
+        if split == "valid" and not self.split and not recipe.data.windows:
+            raise ValueError(
+                f"The data of the recipe {recipe.name} have no test set, and published scores are of one. Name a file "
+                "with --test, or say --split valid: the card then tells that the weights were chosen on it."
+            )
+        check_data(recipe, (split,), self.data)
+        return split, read(recipe, split, self.data)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What was measured of an artefact.
+
+    Attributes:
+        questions: (inputs, references), as they were asked.
+        outputs: the answers in the default precision.
+        evaluation: the `Evaluation` of these.
+        int8: whether int8 loses nothing; None where there are no int8 graphs.
+        compared: {score: [float32, int8]}, where there are.
+        precision: the default one.
+        speed: {"milliseconds", "batch", "precision", "processor"}.
+    """
+
+    questions: tuple
+    outputs: list
+    evaluation: object
+    int8: bool | None
+    compared: dict
+    precision: str
+    speed: dict
+
+
+def measure(directory, recipe, examples, log=lambda line: None):
+    """The `Measured` of the artefact at `directory` and of examples, (inputs, answers)."""
+    task, runtime = recipe.job, Runtime(directory, precision="float32", threads=1)
+    inputs, references = task.questions(recipe, runtime, examples)
+    runtimes = {"float32": runtime}
+    if _has_int8(runtime.manifest):
+        runtimes["int8"] = Runtime(directory, precision="int8", threads=1)
+    outputs, found = {}, {}
+    for precision, each in runtimes.items():
+        log(f"asking the artefact {len(inputs):,} questions of the test set, in {precision}")
+        outputs[precision] = task.respond(recipe, each, inputs, references)
+        found[precision] = task.assess(recipe, inputs, outputs[precision], references)
+    lost = _loses(recipe, *found.values()) if len(found) > 1 else None
+    best = "float32" if lost is None or lost else "int8"
+    compared = {}
+    if lost is not None:
+        compared = {
+            name: [each.scores[name] for each in found.values()]
+            for name in found[best].scores
+            if f"{name}_interval" in found[best].scores
+        }
+    return Measured(
+        questions=(inputs, references),
+        outputs=outputs[best],
+        evaluation=found[best],
+        int8=None if lost is None else not lost,
+        compared=compared,
+        precision=best,
+        speed=speed(runtimes[best], best, inputs),
+    )
+
+
+def _has_int8(manifest):
+    """Whether every graph that answers has an int8 form."""
+    graphs = manifest.get("generation") or manifest["graphs"]
+    return all(int8_name(graph) in manifest["files"] for graph in graphs.values())
+
+
+def _loses(recipe, float32, int8):
+    """Whether int8 scores less than float32: beyond the interval, or by a difference that is not chance."""
+    from zoo.recipes import kept
+    from zoo.recipes.comparison import compare_kept
+
+    sides = [kept.record(recipe, "test", each) for each in (float32, int8)]
+    found = compare_kept("float32", "int8", *sides)
+    leading = found["scores"][found["leading"]]
+    low, high = float32.scores[f"{found['leading']}_interval"]
+    worse = leading["better"] == "a"
+    return worse and (leading["p_value"] < CLEAR or not low <= leading["b"] <= high)
+
+
+def speed(runtime, precision, inputs):
+    """The median time of one text, after a first round that is not counted."""
+    from zoo.tasks.parts.task import one_line
+
+    texts, taken = [one_line(each) for each in inputs[:TIMED]], []
+    for text in [*texts[:3], *texts]:
+        start = time.perf_counter()
+        runtime.run([text])
+        taken.append(time.perf_counter() - start)
+    milliseconds = round(1e3 * statistics.median(taken[len(texts[:3]) :]), 2)
+    return {"milliseconds": milliseconds, "batch": 1, "precision": precision, "processor": processor()}
+
+
+def processor():
+    """The name of the processor."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return " ".join(next(names, platform.processor() or platform.machine() or "unknown").split())
+
+
+def plain(scores):
+    """Of scores the numbers and the intervals, as an entry of an index has them."""
+    return {
+        name: value
+        for name, value in scores.items()
+        if (name.endswith("_interval") and isinstance(value, list) or type(value) in (int, float))
+        and all(map(math.isfinite, value if isinstance(value, list) else [value]))
+    }

@@ -1,0 +1,181 @@
+"""Publishing: what an export wrote and checked becomes a version of a model in a hub."""
+
+import datetime
+import json
+from pathlib import Path
+
+from serving.hub import facts as facts_of
+from serving.hub import light as lightly
+from serving.hub import shelf
+from serving.hub.card import card
+from serving.hub.measure import TestSet, measure, plain
+from serving.hub.outputs import FILE, pack
+from serving.runtime.artefact import MANIFEST, Artefact, check_files
+from serving.runtime.errors import ParityError
+from zoo.hub import index as hub_index
+from zoo.hub.keras_file import check_keras
+
+LARGE = 5_000_000  # bytes, above which it is told that a model is larger than most
+WHOLE = 100_000_000  # bytes of a whole hub
+
+
+def publish(artefact, run, hub, facts, *, light=True, test=None, version=None, log=lambda line: None):
+    """Publish an artefact in the folder of a hub, and return its entry.
+
+    The artefact answers the test set, and these answers are stored beside it; its scores are theirs. Its files are
+    written beside their place and renamed; the index is replaced last. Nothing that is published is ever changed.
+
+    Args:
+        artefact: the directory that `serving.export` wrote, `NAME/VERSION`.
+        run: the run that it was exported from.
+        hub: the folder of the hub, which is made where there is none.
+        facts: `Facts`, what only people know.
+        light: leave out what can be made again, see `serving.hub.light`.
+        test: the `TestSet`; by default the recipe's own.
+        version: a positive integer; by default the artefact's.
+        log: a function that is called with a line about each stage.
+
+    Raises:
+        ValueError: it is of another run, has no test set, or its version or its weights are published or withdrawn.
+        ParityError: its parity was not checked, or failed.
+        DamagedError: a file of it, or the index, has other bytes than it should.
+    """
+    from zoo.recipes import check_run, dumps
+
+    source, run, hub = Artefact(artefact), Path(run), Path(hub)
+    manifest, recipe = source.manifest, check_run(run)
+    name, version = manifest["name"], version or manifest["version"]
+    hub_index.split(f"{name}@{version}")  # refuses a name that is not safe in a hub
+    check_parity(source.directory, manifest)
+    check_files(source.directory, manifest)
+    _check_same(source, recipe, run)
+    check_keras(source.directory / "model.keras")
+    shelf.check_free(hub, name, version, manifest["files"]["model.keras"])
+    split, examples = (test or TestSet()).read(recipe)
+    measured = measure(source.directory, recipe, examples, log)
+
+    files = {each: source.read(each) for each in lightly.kept_files(manifest, measured.precision, light)}
+    files["recipe.toml"] = dumps(facts_of.without_places(recipe)).encode()
+    inputs, references = measured.questions
+    files[FILE] = pack(inputs, references, measured.outputs)
+    entry = _entry(source, recipe, facts, measured) | {"version": version}
+    changes = _changes(manifest, entry, measured, split, facts_of.training(run))
+    log("writing the card")
+    described = json.loads(lightly.rewritten(manifest, files, **changes))  # all but the card itself
+    files[lightly.CARD] = card(entry, described, (inputs, references, measured.outputs), recipe).encode()
+    content = lightly.rewritten(manifest, files, **changes)
+    entry["files"], entry["bytes"] = lightly.entry_files(files, content)
+    entry["requires"] = facts_of.requires(json.loads(content))
+    _tell_sizes(entry["bytes"], hub, log)
+    with shelf.staging(hub, name, version) as folder:
+        for each, held in (files | {MANIFEST: content}).items():
+            shelf.write(folder / each, held)
+        for each in {path.parent for path in folder.rglob("*")}:
+            shelf.sync(each)
+        shelf.add(hub, folder, entry)
+    return entry
+
+
+def check_parity(directory, manifest):
+    """Refuse an artefact whose forms were not compared, or do not agree.
+
+    Raises:
+        ParityError: there is no report, or it does not say that the parity holds.
+    """
+    report = manifest["parity"]
+    if not report:
+        raise ParityError(
+            f"{directory} has no report of parity: nobody compared its ONNX graphs with its Keras model. Export it "
+            "again with `seqzoo export`, which compares them."
+        )
+    difference, allowed = report.get("max_abs_diff"), report.get("tolerance")
+    sound = type(difference) in (int, float) and type(allowed) in (int, float)
+    if report.get("passed") is not True or not sound:
+        raise ParityError(
+            f"The parity of {directory} failed: the largest difference is {difference}, allowed is {allowed}, and "
+            f"passed is {report.get('passed')}. Export it again with `seqzoo export`."
+        )
+
+
+def _check_same(source, recipe, run):
+    """Refuse an artefact that was exported from another run."""
+    from zoo.recipes import dumps
+    from zoo.recipes.folder import tokenizer_names
+
+    differ = ["recipe.toml"] if source.read("recipe.toml").decode() != dumps(recipe) else []
+    for name in tokenizer_names(recipe):
+        if name not in source.manifest["files"] or source.read(name) != (run / name).read_bytes():
+            differ.append(name)
+    if differ:
+        raise ValueError(
+            f"{source.directory} was not exported from {run}: {' and '.join(differ)} differ. Name the run with --run, "
+            f"or export it with `seqzoo export {run} --out DIR`."
+        )
+
+
+def _entry(source, recipe, facts, measured):
+    """The entry of the index, but for `version`, `files`, `bytes` and `requires`."""
+    import keras
+
+    import zoo  # noqa: F401  registers the classes
+
+    manifest, parity = source.manifest, source.manifest["parity"]
+    model = keras.models.load_model(source.directory / "model.keras", compile=False)
+    licences = list(facts.data_licence)
+    return {
+        "name": manifest["name"],
+        "version": manifest["version"],
+        **facts_of.architecture(recipe),
+        "task": recipe.task,
+        "kind": manifest["kind"],
+        "languages": facts_of.languages(recipe, facts),
+        "description": recipe.description or f"{recipe.title}.",
+        "licence": facts.licence,
+        "data": facts.data,
+        "data_licence": licences[0] if len(licences) == 1 else licences,
+        "attribution": facts.attribution,
+        "parameters": int(model.count_params()),
+        "bytes": {},
+        "files": {},
+        "scores": plain(measured.evaluation.scores),
+        "parity": {key: parity[key] for key in ("max_abs_diff", "tolerance")},
+        "int8": measured.int8,
+        "speed": measured.speed,
+        "requires": {},
+        "published": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "withdrawn": None,
+    }
+
+
+def _changes(manifest, entry, measured, split, training):
+    """What the manifest of the published artefact says otherwise than that of the export."""
+    from zoo.tasks.parts import corpora
+
+    evaluation = measured.evaluation
+    said = {key: value for key, value in evaluation.scores.items() if isinstance(value, str)}
+    digest = corpora.digest(evaluation.inputs, evaluation.references)
+    stated = ("languages", "licence", "data", "data_licence", "attribution", "description", "published", "speed")
+    return {
+        "version": entry["version"],
+        "precision": measured.precision,
+        "scores": entry["scores"] | said,
+        "test": {
+            "split": split,
+            "count": len(measured.questions[0]),
+            "sha256": digest,
+            "precision": measured.precision,
+            "float32_int8": measured.compared,
+        },
+        "published": {key: entry[key] for key in (*stated, "parameters")} | {"training": training},
+    }
+
+
+def _tell_sizes(sizes, hub, log):
+    """Print the bytes, and warn of what is larger than it should be."""
+    for line in lightly.told(sizes):
+        log(line)
+    own, there = sum(sizes.values()), sum(path.stat().st_size for path in hub.rglob("*") if path.is_file())
+    if own > LARGE:
+        log(f"warning: {own / 1e6:.1f} MB is more than the {LARGE / 1e6:.0f} MB that a model should have at most")
+    if own + there > WHOLE:
+        log(f"warning: with it {hub} has {(own + there) / 1e6:.1f} MB, more than the {WHOLE / 1e6:.0f} MB of a hub")

@@ -1,0 +1,101 @@
+"""A published model as a wheel of Python: `pip install` of it, and `seqzoo run NAME` answers offline.
+
+The wheel holds data alone: a hub of one model in the folder of a package, which the entry point group `seqzoo_models`
+names. The same files give the same bytes.
+"""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import zipfile
+from pathlib import Path
+
+from serving.runtime.artefact import read_inside
+from zoo.hub import index as hub_index
+
+GROUP = "seqzoo_models"
+TIME = (1980, 1, 1, 0, 0, 0)  # of every member
+
+
+def package(folder, entry, out):
+    """Write the wheel of a published version to the folder `out`, and return its path.
+
+    Args:
+        folder: the files of the version.
+        entry: of the index.
+        out: a folder, which is made where there is none.
+
+    Raises:
+        DamagedError: a file has other bytes than the entry says; nothing is written.
+    """
+    word = re.sub(r"[^a-z0-9]+", "_", entry["name"]).strip("_")
+    project, module = f"seqzoo_{word}", f"seqzoo_model_{word}"
+    version = str(entry["version"])
+    info = f"{project}-{version}.dist-info"
+    index = {"format": hub_index.FORMAT, "models": [entry]}
+    hub_index.checked(index)
+    home = f"{module}/hub"
+    members = {f"{module}/__init__.py": f'"""The model {entry["name"]} of seqzoo: data alone."""\n'.encode()}
+    members[f"{home}/{hub_index.INDEX}"] = (json.dumps(index, indent=1, ensure_ascii=False) + "\n").encode()
+    for name in sorted(entry["files"]):
+        members[f"{home}/{entry['name']}/{version}/{name}"] = _read(folder, name, entry)
+    members[f"{info}/METADATA"] = _metadata(entry, project).encode()
+    members[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: seqzoo\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    members[f"{info}/entry_points.txt"] = f"[{GROUP}]\n{entry['name']} = {module}\n".encode()
+    members[f"{info}/RECORD"] = _record(members, f"{info}/RECORD")
+    path = Path(out) / f"{project}-{version}-py3-none-any.whl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in members.items():
+                member = zipfile.ZipInfo(name, TIME)
+                member.external_attr, member.compress_type = 0o100644 << 16, zipfile.ZIP_DEFLATED
+                archive.writestr(member, content)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return path
+
+
+def _read(folder, name, entry):
+    from serving.runtime.errors import DamagedError
+
+    content = read_inside(folder, name, entry["bytes"][name])
+    if hashlib.sha256(content).hexdigest() != entry["files"][name]:
+        raise DamagedError(
+            f"{Path(folder) / name} has other bytes than the index says; no wheel was written. Fetch the model again."
+        )
+    return content
+
+
+def _metadata(entry, project):
+    """METADATA, format 2.4; what follows the blank line is the description."""
+    from serving.hub.facts import own_version
+
+    licences = entry["data_licence"] if isinstance(entry["data_licence"], str) else "; ".join(entry["data_licence"])
+    lines = [
+        "Metadata-Version: 2.4",
+        f"Name: {project.replace('_', '-')}",
+        f"Version: {entry['version']}",
+        f"Summary: {' '.join(entry['description'].split())}",
+        f"License-Expression: {entry['licence']}",
+        "Requires-Python: >=3.11",
+        f"Requires-Dist: seqzoo{own_version()}",
+        "Description-Content-Type: text/markdown",
+        "",
+        f"The model {hub_index.title(entry)} of seqzoo. After installation `seqzoo run {entry['name']} TEXT` answers.",
+        "",
+        f"Weights: {entry['licence']}. Data: {entry['data']}, {licences}. {entry['attribution']}".strip(),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _record(members, own):
+    rows = []
+    for name, content in members.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
+        rows.append(f"{name},sha256={digest},{len(content)}")
+    return "\n".join([*rows, f"{own},,"]).encode() + b"\n"

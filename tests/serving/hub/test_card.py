@@ -1,0 +1,209 @@
+"""A card says what was measured, and its check finds every number that is not true."""
+
+import gzip
+import hashlib
+import json
+import shutil
+
+import pytest
+
+from serving.hub.checking import PARTS, check, told
+from serving.hub.outputs import FILE, pack, unpack
+from serving.runtime.artefact import MANIFEST
+from tests.serving.hub import echo
+from tools import cli
+
+QUICK = tuple(part for part in PARTS if part != "parity")  # the parity of what is made by hand does not hold
+
+
+def entry_of(hub):
+    return json.loads((hub / "index.json").read_text(encoding="utf-8"))["models"][0]
+
+
+def rows_of(hub, parts=QUICK, **options):
+    return check(hub / "echo" / "1", entry_of(hub), parts, **options)
+
+
+def test_the_card_says_everything(whole, monkeypatch, capsys):
+    monkeypatch.setenv("SEQZOO_HUB", str(whole))
+    assert cli.main(["hub", "card", "echo"]) == 0
+    text = capsys.readouterr().out
+    assert text == (whole / "echo" / "1" / "card.md").read_text(encoding="utf-8")
+    entry = entry_of(whole)
+    for said in (
+        "# echo@1",
+        f"| parameters | {entry['parameters']:,} |",
+        "| cell | gru |",
+        "Weights: Apache-2.0. Data: six lines, CC-BY-4.0.",
+        "Attribution: The authors of the six lines.",
+        "| exact match, % | 66.67 | ",
+        "`seqzoo hub card echo@1 --check --only scores`",
+        "differ by at most 1e-06",
+        f"{entry['speed']['milliseconds']} ms for one text",
+        entry["speed"]["processor"],
+        f"| model.keras | {entry['bytes']['model.keras']:,} |",
+        "1.00 hours of jax",
+        "    - input: `bad cab`\n    - expected: `bad`\n    - answer: `bad cab`",
+        "    - input: `123`\n    - expected: `124`\n    - answer: `123`",
+        'seqzoo run echo "text"',
+        'Runtime("echo")',
+        'zoo.load("echo")',
+    ):
+        assert said in text
+    assert "model.onnx" not in text.replace("model.int8.onnx", "") and "| card.md" not in text
+    assert text.count("- input:") == 2  # the four right answers are no failures
+
+
+def test_every_number_holds(whole, capsys):
+    rows = rows_of(whole)
+    assert all(row.equal for row in rows) and {row.part for row in rows} == set(QUICK) - {"data"}
+    found = {row.what: row.measured for row in rows}
+    assert found["exact_match"] == pytest.approx(echo.EXACT) and found["answers that are the same"] == 6
+    assert told(rows).endswith(f"all {len(rows)} numbers hold")
+    words = [word for part in QUICK[:-1] for word in ("--only", part)]
+    assert cli.main(["hub", "card", "echo", "--check", "--json", "--hub", str(whole), *words]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["holds"] is True and len(said["checks"]) == len(rows) and said["speed"]["batch"] == 1
+
+
+def test_the_test_set_is_that_of_the_corpus(whole, made, tmp_path):
+    files = made[0].parent / "files"
+    (row,) = rows_of(whole, ("data",), data=str(files / "test.tsv"))
+    assert row.equal
+    other = tmp_path / "other.tsv"
+    other.write_text((files / "test.tsv").read_text().replace("124", "123"))
+    (row,) = rows_of(whole, ("data",), data=str(other))
+    assert row.equal is False
+
+
+def reseal(hub, change_manifest=lambda manifest: None, change_entry=lambda entry: None):
+    """Let manifest and index agree with files that were changed: whoever lies, lies everywhere."""
+    home = hub / "echo" / "1"
+    manifest = json.loads((home / MANIFEST).read_text(encoding="utf-8"))
+    change_manifest(manifest)
+    (home / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    echo.seal(home)
+    index = json.loads((hub / "index.json").read_text(encoding="utf-8"))
+    (entry,) = index["models"]
+    for name in entry["files"]:
+        content = (home / name).read_bytes()
+        entry["files"][name], entry["bytes"][name] = hashlib.sha256(content).hexdigest(), len(content)
+    change_entry(entry)
+    (hub / "index.json").write_text(json.dumps(index), encoding="utf-8")
+
+
+def better(hub):
+    """The stored answers are the references, and the scores say so."""
+    path = hub / "echo" / "1" / FILE
+    inputs, references, _ = unpack(path.read_bytes())
+    path.write_bytes(pack(inputs, references, references))
+    reseal(hub)
+
+
+def card_says(hub, old, new):
+    path = hub / "echo" / "1" / "card.md"
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    reseal(hub)
+
+
+def scored(name, value):
+    return lambda hub: reseal(hub, change_entry=lambda entry: entry["scores"].update({name: value}))
+
+
+LIES = {  # what is published, and what the check then finds
+    "a score": (scored("exact_match", 99.0), "scores", "exact_match"),
+    "an interval": (scored("wer_interval", [0.0, 1.0]), "scores", "wer_interval"),
+    "a score that nobody measured": (scored("bleu", 50.0), "scores", "bleu"),
+    "answers": (better, "answers", "answers that are the same"),
+    "parameters": (
+        lambda hub: reseal(hub, change_entry=lambda entry: entry.update(parameters=9)),
+        "parameters",
+        "parameters",
+    ),
+    "the parity": (
+        lambda hub: reseal(hub, change_entry=lambda entry: entry["parity"].update(max_abs_diff=1e-9)),
+        "files",
+        "parity in the manifest",
+    ),
+    "the version": (
+        lambda hub: reseal(hub, lambda manifest: manifest.update(version=3)),
+        "files",
+        "name and version in the manifest",
+    ),
+    "the card's score": (lambda hub: card_says(hub, "66.67", "99.67"), "card", "lines of card.md that differ"),
+    "the card's failures": (lambda hub: card_says(hub, "`bad`", "`bad cab`"), "card", "lines of card.md that differ"),
+    "a file": (
+        lambda hub: (hub / "echo" / "1" / "source.spm").write_bytes(b"other"),
+        "files",
+        "SHA-256 of source.spm",
+    ),
+    "a missing file": (lambda hub: (hub / "echo" / "1" / FILE).unlink(), "files", f"SHA-256 of {FILE}"),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_what_is_not_true_is_found(lie, hub, capsys):
+    publish, part, what = LIES[lie]
+    publish(hub)
+    wrong = [(row.part, row.what) for row in rows_of(hub) if row.equal is False]
+    assert (part, what) in wrong
+    assert cli.main(["hub", "card", "echo", "--check", "--only", part, "--hub", str(hub)]) == 1
+    assert "NOT EQUAL" in capsys.readouterr().out
+
+
+def test_what_was_changed_is_not_run(hub):
+    """A graph that does not have its hash is never opened."""
+    (hub / "echo" / "1" / "model.int8.onnx").write_bytes(b"other")
+    assert {row.part for row in rows_of(hub)} == {"files"}
+
+
+def test_a_withdrawn_card_says_so(hub, capsys):
+    assert cli.main(["hub", "withdraw", "echo@1", "--reason", "Wrong.", "--hub", str(hub)]) == 0
+    capsys.readouterr()
+    assert cli.main(["hub", "card", "echo@1", "--hub", str(hub)]) == 0
+    assert capsys.readouterr().out.startswith("**Withdrawn: Wrong.**\n\n# echo@1")
+    assert all(row.equal for row in rows_of(hub, ("files", "card")))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["echo", "--only", "files"], "are about --check"),
+        (["echo", "--check", "--only", "speed"], "Expected parts among files, scores"),
+        (["ecko"], "no model ecko. Did you mean echo?"),
+        (["../echo"], "not the name of a model"),
+    ],
+)
+def test_wrong_use_is_told(words, message, whole, capsys):
+    assert cli.main(["hub", "card", *words, "--hub", str(whole)]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_two_published_models_are_compared_on_their_answers(hub, monkeypatch, capsys):
+    """A second model says the right answer to one more question."""
+    shutil.copytree(hub / "echo" / "1", hub / "echo" / "2")
+    home = hub / "echo" / "2"
+    inputs, references, outputs = unpack((home / FILE).read_bytes())
+    (home / FILE).write_bytes(pack(inputs, references, [*outputs[:4], references[4], outputs[5]]))
+    echo.seal(home, version=2)
+    index = json.loads((hub / "index.json").read_text(encoding="utf-8"))
+    entry = index["models"][0] | {"version": 2}
+    held = {name: (home / name).read_bytes() for name in entry["files"]}
+    entry |= {"files": {name: hashlib.sha256(content).hexdigest() for name, content in held.items()}}
+    entry |= {"bytes": {name: len(content) for name, content in held.items()}}
+    index["models"].append(entry)
+    (hub / "index.json").write_text(json.dumps(index), encoding="utf-8")
+    monkeypatch.setenv("SEQZOO_HUB", str(hub))
+    assert cli.main(["compare", "echo@1", "echo@2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["scores"]["exact_match"]["a"] == pytest.approx(echo.EXACT)
+    assert found["scores"]["exact_match"]["b"] == pytest.approx(100 * 5 / 6)
+    assert found["leading"] == "wer" and [row["input"] for row in found["differ"]] == ["bad cab"]
+    assert found["split"] == "test" and 0 < found["scores"]["wer"]["p_value"] <= 1
+
+
+def test_the_answers_are_compressed_well(whole):
+    content = (whole / "echo" / "1" / FILE).read_bytes()
+    assert len(content) < len(gzip.decompress(content))

@@ -1,0 +1,349 @@
+"""An artefact becomes a version in a hub as a whole, or not at all."""
+
+import gzip
+import hashlib
+import json
+import multiprocessing
+import shutil
+
+import numpy as np
+import pytest
+
+from serving import Runtime
+from serving.hub import Facts, TestSet, publish, shelf, withdraw
+from serving.hub.outputs import FILE, pack, unpack
+from serving.runtime.artefact import check_files, read_manifest
+from serving.runtime.errors import DamagedError, ParityError, ServingError
+from tests.hub import tiny
+from tests.serving.hub import echo
+from tests.serving.hub.echo import FACTS, six
+from tools import cli
+from zoo import scores
+from zoo.hub import index as hub_index
+
+LIGHT = {
+    "card.md",
+    "manifest.json",
+    "model.int8.onnx",
+    "model.keras",
+    "outputs.jsonl.gz",
+    "recipe.toml",
+    "source.spm",
+    "target.spm",
+}
+
+
+def read(hub):
+    return json.loads((hub / "index.json").read_text(encoding="utf-8"))["models"]
+
+
+def files(folder):
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_scores_are_those_of_its_own_answers(whole):
+    (entry,) = read(whole)
+    found = {name: entry["scores"][name] for name in ("exact_match", "wer", "per")}
+    assert found == pytest.approx({"exact_match": echo.EXACT, "wer": echo.WER, "per": echo.PER})
+    outputs, references = zip(*echo.ROWS, strict=True)
+    expected = scores.transduction(list(outputs), list(references), separator="")
+    assert entry["scores"]["wer_interval"] == expected["wer_interval"] and entry["scores"]["count"] == 6
+
+
+def test_the_entry_says_what_the_index_asks_for(whole):
+    (entry,) = read(whole)
+    hub_index.checked({"format": 1, "models": [entry]})
+    said = {key: entry[key] for key in ("name", "version", "system", "cell", "attention", "task", "kind", "block")}
+    assert said == {
+        "name": "echo",
+        "version": 1,
+        "system": "recurrent",
+        "cell": "gru",
+        "attention": "additive",
+        "task": "transduce",
+        "kind": "generate",
+        "block": None,
+    }
+    assert (entry["licence"], entry["data_licence"], entry["languages"]) == ("Apache-2.0", "CC-BY-4.0", ["de", "en"])
+    assert entry["parity"] == {"max_abs_diff": 1e-6, "tolerance": 1e-4} and entry["int8"] is True
+    assert entry["speed"]["precision"] == "int8" and entry["speed"]["milliseconds"] > 0 and entry["speed"]["batch"] == 1
+    assert entry["requires"]["keras"] == ">=3.15" and "tensorflow" not in entry["requires"]
+    assert entry["parameters"] > 1  # counted in model.keras, not believed of training.json
+
+
+def test_a_light_artefact_is_whole_and_answers(whole):
+    folder = whole / "echo" / "1"
+    (entry,) = read(whole)
+    assert files(folder) == LIGHT == set(entry["files"]) == set(entry["bytes"])
+    for name in LIGHT:
+        content = (folder / name).read_bytes()
+        assert (hashlib.sha256(content).hexdigest(), len(content)) == (entry["files"][name], entry["bytes"][name])
+    manifest = read_manifest(folder)
+    assert check_files(folder, manifest) == []
+    assert manifest["graphs"] == {"tokens": "model.onnx"} and manifest["generation"] == {"4": "model.onnx"}
+    assert {"encoder.onnx", "saved_model/saved_model.pb", "model.onnx"} <= manifest["left_out"].keys()
+    assert Runtime(folder).run(["abc"])[0].text == "abc"
+    with pytest.raises(ValueError, match=r"holds no model.onnx; .*Use int8"):
+        Runtime(folder, precision="float32").run(["abc"])
+
+
+def test_a_published_model_is_run_by_its_name(whole, monkeypatch, capsys):
+    monkeypatch.setenv("SEQZOO_HUB", str(whole))
+    assert cli.main(["run", "echo", "bad cab"]) == 0
+    assert capsys.readouterr().out == "bad cab\n"
+
+
+def test_a_full_artefact_keeps_every_file(made, tmp_path):
+    run, artefact = made
+    entry = publish(artefact, run, tmp_path / "hub", FACTS, light=False, test=six(run))
+    kept = set(entry["files"]) - {FILE}
+    assert kept == files(artefact) and entry["requires"]["tensorflow"] == ">=2.21"
+    assert "left_out" not in read_manifest(tmp_path / "hub" / "echo" / "1")
+    assert Runtime(tmp_path / "hub" / "echo" / "1", precision="float32").run(["abc"], beam=1)[0].text == "abc"
+
+
+def test_int8_that_loses_is_left_out(copied, tmp_path):
+    """Its int8 graph leaves out the last symbol of every text."""
+    run, artefact = copied
+    import onnx
+
+    from tests.serving import fake_artefact
+
+    onnx.save(fake_artefact.echo(4, end=2), artefact / "model.int8.onnx")
+    echo.seal(artefact)
+    test = tmp_path / "longer.tsv"  # enough examples to tell that the difference is not chance
+    test.write_text("".join(f"{one}\t{one}\n" for one in ("abc", "fed", "a b", "0")) * 20)
+    entry = publish(artefact, run, tmp_path / "hub", FACTS, test=TestSet(str(test)))
+    assert entry["int8"] is False and "model.onnx" in entry["files"] and "model.int8.onnx" not in entry["files"]
+    assert entry["scores"]["exact_match"] == 100 and entry["speed"]["precision"] == "float32"
+    assert read_manifest(tmp_path / "hub" / "echo" / "1")["test"]["float32_int8"]["exact_match"] == [100, 0]
+
+
+def test_no_folder_of_the_machine_is_published(whole, made):
+    text = (whole / "echo" / "1" / "recipe.toml").read_text()
+    assert 'test = "/' in (made[0] / "recipe.toml").read_text() and '"/' not in text
+    assert 'test = "test.tsv"' in text
+
+
+def test_answers_are_kept_in_order_and_always_in_the_same_bytes(whole):
+    content = (whole / "echo" / "1" / FILE).read_bytes()
+    rows = [json.loads(line) for line in gzip.decompress(content).decode().splitlines()]
+    assert [tuple(row.values()) for row in rows] == [(one, other, one) for one, other in echo.ROWS]
+    inputs, references, outputs = unpack(content)
+    assert pack(inputs, references, outputs) == content
+    assert content[4:8] == b"\0\0\0\0"  # no time
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"no gzip", "incorrect header"),
+        (gzip.compress(b'{"input": "a"}\n'), "reference"),
+        (gzip.compress(b'{"input": 1, "reference": "", "output": ""}\n'), "not of the form"),
+        (gzip.compress(b'{"input": "a", "reference": "", "output": ["a"]}\n'), "not of the form"),
+        (gzip.compress(b'{"input": "a", "reference": "a", "output": "a"}'), "has no end"),
+        (gzip.compress(b""), "no line"),
+        (gzip.compress(b"x" * 100)[:-9], "one gzip stream"),
+        (gzip.compress(b"\n" * 3_000), "at most 2,000 bytes"),
+    ],
+)
+def test_answers_that_are_none_are_refused(content, message, monkeypatch):
+    monkeypatch.setattr("serving.hub.outputs.MOST_BYTES", 2_000)
+    with pytest.raises(DamagedError, match=message):
+        unpack(content)
+
+
+WRONG = {
+    "no parity": (lambda run, artefact: echo.seal(artefact, parity=None), ParityError, "no report of parity"),
+    "failed parity": (
+        lambda run, artefact: echo.seal(artefact, parity={"passed": False, "max_abs_diff": 0.5, "tolerance": 1e-4}),
+        ParityError,
+        "largest difference is 0.5",
+    ),
+    "a damaged graph": (
+        lambda run, artefact: (artefact / "model.onnx").write_bytes(b"other"),
+        DamagedError,
+        "model.onnx .another size",
+    ),
+    "a changed manifest": (
+        lambda run, artefact: (artefact / "manifest.json").write_text(
+            (artefact / "manifest.json").read_text().replace('"passed": true', '"passed": false')
+        ),
+        DamagedError,
+        "a value in the manifest was changed",
+    ),
+    "a name that is not safe": (
+        lambda run, artefact: echo.seal(artefact, name="..hidden"),
+        ValueError,
+        "name of a model",
+    ),
+    "another run's": (
+        lambda run, artefact: (run / "recipe.toml").write_text(
+            (run / "recipe.toml").read_text().replace("units = 4", "units = 5")
+        ),
+        ValueError,
+        "was not exported from .*recipe.toml differ",
+    ),
+    "other vocabularies": (
+        lambda run, artefact: (run / "target.spm").write_bytes(b"other"),
+        ValueError,
+        "target.spm differ",
+    ),
+    "an unfinished run": (lambda run, artefact: (run / "model.keras").unlink(), ValueError, "not a finished run"),
+    "no artefact": (lambda run, artefact: (artefact / "manifest.json").unlink(), ValueError, "not an artefact"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_not_published(case, copied, made, tmp_path):
+    change, error, message = WRONG[case]
+    run, artefact = copied
+    change(run, artefact)
+    with pytest.raises(error, match=message):
+        publish(artefact, run, tmp_path / "hub", FACTS, test=six(made[0]))
+    assert not (tmp_path / "hub").exists() or files(tmp_path / "hub") <= {shelf.LOCK}
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        (("Apache 2", "lines", ("CC0-1.0",)), r"licence of the weights must be an SPDX .*received 'Apache 2'"),
+        (("apache-2.0", "lines", ("CC0-1.0",)), "'apache-2.0' is not an identifier.*Apache-2.0 is"),
+        (("MIT", "lines", ()), "licence of the data .lines. is missing"),
+        (("MIT", " ", ("CC0-1.0",)), "name of the training data is missing"),
+        (("MIT", "lines", ("free",)), "LicenseRef-NAME"),
+        (("MIT", "lines", ("CC-BY-4.0",)), "CC-BY-4.0 asks to name the authors"),
+        (("MIT", "lines", ("MIT", "LicenseRef-CC-BY-2.0-FR"), " "), "asks to name the authors"),
+        (("MIT", "lines", ("MIT",), "", ("German!",)), "A language is a code such as de"),
+    ],
+)
+def test_facts_that_are_missing_or_wrong_are_told(facts, message):
+    with pytest.raises(ValueError, match=message):
+        Facts(*facts)
+
+
+def test_a_test_set_is_needed(made, tmp_path):
+    run, artefact = made
+    with pytest.raises(ValueError, match="not scored on what it was trained on"):
+        publish(artefact, run, tmp_path / "hub", FACTS, test=TestSet(split="train"))
+    with pytest.raises(ValueError, match="nowhere.tsv"):
+        publish(artefact, run, tmp_path / "hub", FACTS, test=TestSet(str(tmp_path / "nowhere.tsv")))
+
+
+def test_a_version_is_never_overwritten(made, hub):
+    run, artefact = made
+    before = (hub / "index.json").read_bytes()
+    with pytest.raises(ValueError, match="published already, .* with --version 2"):
+        publish(artefact, run, hub, FACTS, test=six(run))
+    assert (hub / "index.json").read_bytes() == before
+    entry = publish(artefact, run, hub, FACTS, test=six(run), version=2)
+    assert [each["version"] for each in read(hub)] == [1, 2] and read(hub)[1] == entry
+    assert read_manifest(hub / "echo" / "2")["version"] == 2
+
+
+def test_what_was_withdrawn_stays_and_does_not_come_back(made, hub, capsys):
+    run, artefact = made
+    before = {name: (hub / "echo" / "1" / name).read_bytes() for name in LIGHT}
+    assert cli.main(["hub", "withdraw", "echo@1", "--reason", "It says\n everything again.", "--hub", str(hub)]) == 0
+    assert read(hub)[0]["withdrawn"] == "It says everything again."
+    assert {name: (hub / "echo" / "1" / name).read_bytes() for name in LIGHT} == before
+    with pytest.raises(ValueError, match="was withdrawn: It says everything again. .*--version 2"):
+        publish(artefact, run, hub, FACTS, test=six(run))
+    with pytest.raises(ValueError, match="These weights were withdrawn as echo@1"):
+        publish(artefact, run, hub, FACTS, test=six(run), version=2)
+    for words, message in (
+        (["echo@1", "--reason", "again"], "withdrawn already"),
+        (["echo@3", "--reason", "gone"], "has no echo@3; it has echo@1"),
+        (["echo", "--reason", "gone"], "such as echo@1"),
+        (["echo@1", "--reason", " "], "needs a reason"),
+    ):
+        assert cli.main(["hub", "withdraw", *words, "--hub", str(hub)]) == 2
+        assert message in capsys.readouterr().err
+    with pytest.raises(ValueError, match="is no hub"):
+        withdraw(hub / "echo", "echo", 1, "gone")
+
+
+def test_a_damaged_index_is_left_as_it_is(made, hub):
+    run, artefact = made
+    (hub / "index.json").write_text('{"format": 1, "models": [')
+    with pytest.raises(DamagedError, match="index.json is damaged.*Nothing was changed"):
+        publish(artefact, run, hub, FACTS, test=six(run), version=2)
+    assert (hub / "index.json").read_text() == '{"format": 1, "models": [' and not (hub / "echo" / "2").exists()
+
+
+def put(hub, name):
+    """What a publisher does in the end: a folder takes its place, and the index its entry."""
+    with shelf.staging(hub, name, 1) as folder:
+        shelf.write(folder / "manifest.json", b"{}")
+        shelf.add(hub, folder, tiny.entry(name, 1))
+
+
+def test_publishers_at_once_lose_no_entry(tmp_path):
+    names = [f"model-{number}" for number in range(6)]
+    context = multiprocessing.get_context("fork")
+    running = [context.Process(target=put, args=(tmp_path, name)) for name in names]
+    for each in running:
+        each.start()
+    for each in running:
+        each.join()
+    assert sorted(each["name"] for each in read(tmp_path)) == names
+    assert all((tmp_path / name / "1" / "manifest.json").is_file() for name in names)
+    assert not list(tmp_path.rglob("*.partial"))
+
+
+def test_what_a_killed_publisher_left_does_not_count(tmp_path):
+    """It was killed between its folder and its entry, and another one while it was writing."""
+    (tmp_path / "echo" / "1").mkdir(parents=True)
+    (tmp_path / "echo" / "1" / "half").touch()
+    (tmp_path / "echo" / ".1.99.partial").mkdir()
+    put(tmp_path, "echo")
+    assert files(tmp_path / "echo") == {"1/manifest.json"} and [each["name"] for each in read(tmp_path)] == ["echo"]
+
+
+@pytest.mark.parametrize("broken", ["os.replace", "os.rename", "os.fsync"])
+def test_a_disk_that_fails_leaves_the_old_index(broken, tmp_path, monkeypatch):
+    put(tmp_path, "first")
+    before = (tmp_path / "index.json").read_bytes()
+
+    def fail(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(f"serving.hub.shelf.{broken}", fail)
+    with pytest.raises(OSError, match="No space"):
+        put(tmp_path, "second")
+    monkeypatch.undo()
+    assert (tmp_path / "index.json").read_bytes() == before
+    assert not list(tmp_path.rglob("*.partial"))
+    put(tmp_path, "second")
+    assert len(read(tmp_path)) == 2
+
+
+def test_a_writer_waits_for_another_one(tmp_path):
+    with shelf.locked(tmp_path):
+        with pytest.raises(ServingError, match="being written by another process"):
+            with shelf.locked(tmp_path, patience=0.01):
+                pass
+
+
+def test_the_command_publishes_with_the_licence_of_the_run(made, tmp_path, capsys):
+    run, artefact = made
+    words = ["hub", "publish", str(artefact), "--run", str(run), "--hub", str(tmp_path / "hub"), "--json"]
+    words += ["--test", str(run.parent / "files" / "test.tsv")]
+    assert cli.main([*words, "--licence", "MIT", "--data", "six lines"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["data_licence"] == "CC0-1.0"  # of data.json
+    assert "together" in said.err and "model.keras" in said.err
+    assert cli.main([*words, "--licence", "free", "--data", "six lines"]) == 2
+    assert "SPDX" in capsys.readouterr().err
+    shutil.rmtree(tmp_path / "hub")
+
+
+def test_what_is_large_is_told(made, tmp_path, monkeypatch):
+    run, artefact = made
+    monkeypatch.setattr("serving.hub.publishing.LARGE", 1_000)
+    monkeypatch.setattr("serving.hub.publishing.WHOLE", 2_000)
+    said = []
+    publish(artefact, run, tmp_path / "hub", FACTS, test=six(run), log=said.append)
+    assert sum(line.startswith("warning:") for line in said) == 2
+    sizes = [int(line.split()[-1].replace(",", "")) for line in said if line.split()[0] in {*LIGHT, "together"}]
+    assert len(sizes) == 9 and sizes[:-1] == sorted(sizes[:-1], reverse=True) and sizes[-1] == np.sum(sizes[:-1])

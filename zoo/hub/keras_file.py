@@ -1,0 +1,141 @@
+"""Whether a `.keras` file is safe to be loaded, told from its bytes: nothing of it is executed, and little is read.
+
+A `.keras` file is a zip of `config.json`, which names the classes to build, `metadata.json` and `model.weights.h5`.
+Keras builds whatever class the configuration names. So each class must be one of Keras' or of the zoo's (or of a module
+that the caller names), a `Lambda` is refused, and the zip may hold nothing else, in no other place and no other size.
+"""
+
+import json
+import os
+import stat
+import zipfile
+from pathlib import Path
+
+MEMBERS = {"config.json": 2**24, "metadata.json": 2**16, "model.weights.h5": 2**36}  # with the most bytes of each
+RATIO = 200  # times that a member may be larger than its compressed bytes
+REFUSED = {  # classes and functions of Keras that run code, or open other files, from a configuration
+    "lambda",
+    "torchmodulewrapper",
+    "tfsmlayer",
+    "jaxlayer",
+    "flaxlayer",
+    "stringlookup",
+    "integerlookup",
+    "indexlookup",
+    "textvectorization",
+    "__lambda__",
+    "__typespec__",
+}
+VALUES = ("__tuple__", "__numpy__", "__tensor__", "__slice__", "__ellipsis__", "__keras_tensor__")  # plain data
+FUNCTIONS = ("keras.activations", "keras.initializers", "keras.losses", "keras.metrics", "keras.regularizers")
+NO_LAYERS = ("keras.utils", "keras.src.utils", "keras.saving", "keras.src.saving")
+TOP = ("keras", "zoo", "builtins")
+HDF5 = b"\x89HDF\r\n\x1a\n"
+
+
+class UnsafeError(ValueError):
+    """The file is none that a model of the zoo was written to; it was not loaded."""
+
+
+def check_keras(path, modules=()):
+    """Check a `.keras` file before it is loaded.
+
+    Args:
+        path: the file.
+        modules: names of further modules whose classes it may have, for layers of one's own.
+
+    Raises:
+        UnsafeError: the message says what is wrong.
+    """
+    path = Path(path)
+    try:
+        found = os.lstat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise UnsafeError("it is no regular file")
+        with zipfile.ZipFile(path) as archive:
+            _check_members(archive.infolist(), found.st_size)
+            config = _read(archive, "config.json")
+            _read(archive, "metadata.json")
+            with archive.open("model.weights.h5") as weights:
+                if weights.read(len(HDF5)) != HDF5:
+                    raise UnsafeError("model.weights.h5 is no HDF5 file")
+        _check_config(config, (*TOP, *modules))
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise UnsafeError(_told(path, f"it is no sound zip file: {error}")) from error
+    except UnsafeError as error:
+        raise UnsafeError(_told(path, error)) from None
+
+
+def _told(path, why):
+    mend = "Expected what `seqzoo export` wrote. Fetch it again, from a hub that you trust."
+    return f"{path} is not loaded: {why}. {mend}"
+
+
+def _check_members(members, size):
+    names = [each.filename for each in members]
+    strange = sorted(set(names) - MEMBERS.keys())
+    if strange:
+        raise UnsafeError(f"it holds {strange[0]!r}; expected {', '.join(MEMBERS)} and nothing else")
+    if sorted(names) != sorted(MEMBERS):
+        raise UnsafeError(
+            f"it holds {', '.join(sorted(names)) or 'nothing'}; expected each of {', '.join(MEMBERS)} once"
+        )
+    for each in members:
+        kind = stat.S_IFMT(each.external_attr >> 16)
+        if kind not in (0, stat.S_IFREG):
+            raise UnsafeError(f"{each.filename} is a link or another special file")
+        if each.compress_size > size:
+            raise UnsafeError(f"{each.filename} says that it has more bytes than the whole file")
+        if each.file_size > min(MEMBERS[each.filename], RATIO * each.compress_size + 2**16):
+            many = f"{each.compress_size:,} bytes become {each.file_size:,}"
+            raise UnsafeError(f"{each.filename} says that its {many}, which is too many")
+
+
+def _read(archive, name):
+    try:
+        return json.loads(archive.read(name).decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UnsafeError(f"{name} is no JSON: {error}") from None
+
+
+def _check_config(config, allowed):
+    """Refuse a configuration that names what is not a class of an allowed module."""
+    if not isinstance(config, dict) or "class_name" not in config:
+        raise UnsafeError("config.json names no class")
+    waiting = [config]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            _check_named(value, allowed)
+            waiting += value.values()
+
+
+def _check_named(value, allowed):
+    name, module = value.get("class_name"), value.get("module")
+    if name is None and module is None:
+        return
+    registered = value.get("registered_name")
+    texts = [each for each in (name, module, registered) if each is not None]
+    if not all(isinstance(each, str) for each in texts):
+        raise UnsafeError("config.json has the name of a class that is no text")
+    for each in texts:
+        if each.lower().rpartition(">")[2].rpartition(".")[2] in REFUSED:
+            raise UnsafeError(f"config.json asks for {each!r}, which can run code or read other files")
+    if name in VALUES and module is None:
+        return
+    if name == "function":
+        if module not in (None, "builtins") and not (module or "").startswith(FUNCTIONS):
+            raise UnsafeError(f"config.json asks for a function of {module!r}")
+        return
+    package = (registered or "").partition(">")[0] if ">" in (registered or "") else None
+    top = module.partition(".")[0] if module else None
+    if top is None and package is None and registered is None:
+        raise UnsafeError(f"config.json asks for {name!r} and does not say of which module")
+    for each in filter(None, (top, package)):
+        if each not in allowed:
+            raise UnsafeError(f"config.json asks for {name!r} of {each!r}, which is neither Keras' nor the zoo's")
+    if top == "builtins" or (module or "").startswith(NO_LAYERS):
+        if name not in ("dict", "tuple", "slice", "NoneType"):
+            raise UnsafeError(f"config.json asks for {name!r} of {module!r}, which is no layer")
