@@ -24,6 +24,12 @@ def paths(kind, names):
     return [HERE / f"{kind}{name}" for name in names]
 
 
+def parts(task, names):
+    """Options that name a file for each split: three lines of running text are too few to be cut."""
+    own = str(paths(TASKS[task].kind, names)[0])
+    return [f"--set=data.{split}={own}" for split in ("valid", "test")] if task == "continue" else []
+
+
 def test_every_task_has_files_of_six_tools():
     assert {task: sum(job == task for job, _ in JOBS) for task in TASKS} == dict.fromkeys(TASKS, 6)
 
@@ -31,7 +37,7 @@ def test_every_task_has_files_of_six_tools():
 @pytest.mark.parametrize(("task", "names"), JOBS, ids=lambda case: "".join(case))
 def test_what_is_written_is_a_recipe_with_a_meaning_beside_every_setting(task, names, tmp_path, capsys):
     out = tmp_path / "mine.toml"
-    assert new(task, *paths(TASKS[task].kind, names), "--out", out) == 0
+    assert new(task, *paths(TASKS[task].kind, names), *parts(task, names), "--out", out) == 0
     told = capsys.readouterr()
     assert told.out == f"{out}: train it with `seqzoo train {out} --out runs/mine`\n"
     assert (" characters\n" if task == "continue" else " examples\n") in told.err
@@ -83,12 +89,12 @@ def test_files_of_each_split_stand_in_the_recipe(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("files", "languages"),
     [
-        ({"a.de": "Hund\nKatze\n", "a.en": "dog\ncat\n"}, ("de", "en")),
-        ({"p.csv": "english,french\ndog,chien\ncat,chat\n"}, ("en", "fr")),
-        ({"p.tsv": "dog\t一只 大 狗。\ncat\t一只猫\n"}, ("", "zh")),
-        ({"p.tsv": "一匹の犬\tone dog\n猫です\tone cat\n"}, ("ja", "und")),
-        ({"p.tsv": "dog\t개가 있다\ncat\t고양이\n"}, ("", "ko")),
-        ({"p.tsv": "dog\tdogs\ncat\tcats\n"}, ("", "und")),
+        ({"a.de": "Hund\nKatze\nMaus\n", "a.en": "dog\ncat\nmouse\n"}, ("de", "en")),
+        ({"p.csv": "english,french\ndog,chien\ncat,chat\nmouse,souris\n"}, ("en", "fr")),
+        ({"p.tsv": "dog\t一只 大 狗。\ncat\t一只猫\nmouse\t老鼠\n"}, ("", "zh")),
+        ({"p.tsv": "一匹の犬\tone dog\n猫です\tone cat\nねずみ\tmouse\n"}, ("ja", "und")),
+        ({"p.tsv": "dog\t개가 있다\ncat\t고양이\nmouse\t쥐\n"}, ("", "ko")),
+        ({"p.tsv": "dog\tdogs\ncat\tcats\nmouse\tmice\n"}, ("", "und")),
     ],
 )
 def test_a_translator_is_told_its_languages(files, languages, tmp_path):
@@ -117,7 +123,91 @@ def test_sizes_follow_from_the_data(tmp_path):
     assert own.search.max_output_length >= 3 and "2,000 examples" in notes
 
 
+def intents(*labels):
+    return "".join(f"{label} {number},{label}\n" for label in labels for number in range(20))
+
+
+@pytest.mark.parametrize(
+    ("files", "scope"),
+    [
+        ({"all.csv": intents("pay", "call", "oos")}, {"threshold": True, "trained": True}),
+        (
+            {"train.csv": intents("pay", "call"), "valid.csv": intents("pay", "Out of scope")},
+            {"threshold": True, "trained": False},
+        ),
+        (
+            {"train.csv": intents("pay", "out-of-scope"), "valid.csv": intents("pay")},
+            {"threshold": False, "trained": True},
+        ),
+        ({"train.csv": intents("pay", "call"), "test.csv": intents("pay", "oos")}, None),  # nothing to choose it on
+        ({"all.csv": intents("pay", "call", "oosterbeek")}, None),
+    ],
+    ids=["everywhere", "validation", "training", "test", "no-such-label"],
+)
+def test_a_label_of_texts_out_of_scope_is_found(files, scope, tmp_path):
+    for name, rows in files.items():
+        (tmp_path / name).write_text("text,label\n" + rows)
+    settings, notes = propose("classify", [tmp_path / name for name in files], "mine")
+    own = recipes.make(settings).scope
+    if scope is None:
+        assert own.label == "" and "scope" not in settings
+    else:
+        assert own.label in ("oos", "Out of scope", "out-of-scope")
+        assert {"threshold": own.threshold, "trained": own.trained} == scope
+        assert f"{own.label!r} is the label of texts that are out of scope; see [scope]" in notes
+    answers = {split: set(recipes.read(recipes.make(settings), split)[1]) for split in ("train", "valid")}
+    assert all(answers.values())
+    recipe = recipes.make(settings)
+    if scope and scope["threshold"]:  # which the training would refuse if the validation had none
+        assert own.label in answers["valid"]
+    assert (recipe.scope.label in answers["train"]) == bool(scope and scope["trained"])
+
+
+def test_what_is_decided_already_is_read_and_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.csv").write_bytes("a;É 1;x\nb;É 2;y\nc;É 3;x\n".encode("cp1252"))
+    said = ["data.encoding=cp1252", "data.columns.text=2", "data.columns.label=3", "model=recurrent", "data.test=t.csv"]
+    (tmp_path / "t.csv").write_bytes("d;É 4;x\n".encode("cp1252"))
+    assert new("classify", "mine.csv", "--out", "mine.toml", *(word for each in said for word in ("--set", each))) == 0
+    own = recipes.load("mine.toml")
+    assert own.data.encoding == "cp1252" and own.data.columns == {"text": 2, "label": 3}
+    assert own.model.kind == "recurrent" and own.data.test_share == 0
+    assert recipes.read(own, "test") == (["É 4"], ["x"])
+    assert sorted(recipes.read(own, "train")[0] + recipes.read(own, "valid")[0]) == ["É 1", "É 2", "É 3"]
+
+
+def test_columns_of_one_name_are_named_by_number(tmp_path):
+    (tmp_path / "mine.csv").write_text("text,text,label\n" + "".join(f"a {n},b {n},{n % 2}\n" for n in range(9)))
+    said = ["data.columns.first=1", "data.columns.second=2", "data.columns.header=true"]
+    settings, _ = propose("compare", [tmp_path / "mine.csv"], "mine", said)
+    assert settings["data"]["columns"] == {"first": 1, "second": 2, "header": True, "label": "label"}
+    assert ("a 3", "b 3") in recipes.read(recipes.make(settings), "train")[0]
+
+
+def test_a_context_is_not_longer_than_a_part_of_the_text(tmp_path):
+    (tmp_path / "short.txt").write_text("".join(f"line {number}\n" for number in range(20)))
+    settings, _ = propose("continue", [tmp_path / "short.txt"], "mine")
+    own = recipes.make(settings)
+    parts = [recipes.read(own, split)[0][0] for split in ("train", "valid", "test")]
+    assert own.model.context == min(map(len, parts)) < 64
+
+
+def test_a_name_that_no_recipe_may_have_is_changed(home, capsys):
+    assert new("classify", "ok.csv", "--out", "my reviews.toml") == 0
+    assert recipes.load("my reviews.toml").name == "my-reviews"
+    assert "`seqzoo train 'my reviews.toml' --out runs/my-reviews`" in capsys.readouterr().out
+
+
 BROKEN = [
+    (
+        "continue one.txt --out new.toml",
+        "one.txt: a text of 9 characters has too few lines to be cut into train, valid",
+    ),
+    ("translate two.tsv --out new.toml", "two.tsv: 2 different inputs cannot be cut into train, valid, test"),
+    ("classify {ok} dev.csv --out new.toml", "dev.csv:2: 3 columns"),
+    ("classify {ok} --set data.encodin=x --out new.toml", "has no setting 'encodin'. Did you mean 'encoding'"),
+    ("classify {ok} --set data.encoding=x --out new.toml", "encoding 'x'. Expected a name that Python knows"),
+    ("rewrite {ok} --set steps=3 --out new.toml", "rewrite changes no setting, and takes no --set"),
     ("clasify {ok} --out new.toml", "There is no task 'clasify'. Did you mean 'classify'? The tasks are"),
     ("classify {ok} --out taken.toml", "taken.toml exists. Choose another --out, or write over it with --force"),
     ("classify {ok} --out new.json", "--out is the name of a recipe, a file that ends in .toml; received 'new.json'"),
@@ -136,6 +226,9 @@ def home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ok.csv").write_text("text,label\ngood,pos\nbad,neg\nfine,pos\n")
     (tmp_path / "broken.csv").write_text("text,label\nGood, really,pos\nBad,neg\n")
+    (tmp_path / "one.txt").write_text("one line")
+    (tmp_path / "two.tsv").write_text("dog\tHund\ncat\tKatze\n")
+    (tmp_path / "dev.csv").write_text("text,label\nGood, really,pos\n")
     (tmp_path / "taken.toml").write_text("mine")
     (tmp_path / "tables.toml").write_text(recipes.dumps(recipes.load("trec-star")))
     return tmp_path

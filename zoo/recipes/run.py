@@ -59,26 +59,26 @@ class Parts:
 
 def make_parts(recipe, directory=None, tokenizers=None):
     """Read the corpus, learn labels and (unless they are given) vocabularies of its training split, make batches."""
-    task = recipe.job
-    splits = {split: task.examples(recipe, split, directory) for split in ("train", "valid")}
+    task, whole = recipe.job, corpora.training_file(recipe, recipe.job.kind, directory)
+    splits = {split: task.examples(recipe, split, directory, whole) for split in ("train", "valid")}
     texts, others = ((part.inputs, part.answers) for part in splits.values())
     tokenizers = tokenizers or task.tokenizers(recipe, *texts)
     labels = task.labels(recipe, [*texts[1], *others[1]])  # a rare one may stand in the validation alone
     train = task.batches(recipe, tokenizers, labels, texts, training=True)
     valid = task.batches(recipe, tokenizers, labels, others)
-    splits |= _test(recipe, directory)
+    splits |= _test(recipe, directory, whole)
     card, notes = describe(splits, recipe.data.licence)
     if unseen := sorted(set(labels) - set(task.labels(recipe, texts[1]))):
         notes.append(f"the training has no example of {len(unseen)} labels of the validation: {', '.join(unseen[:5])}")
     return Parts(tokenizers, labels, train, valid, others, corpora.digest(*texts), card, tuple(notes))
 
 
-def _test(recipe, directory):
+def _test(recipe, directory, whole):
     """The test split of files of one's own, so that what the training knows of it is told before it begins."""
     if recipe.data.corpus != "files":
         return {}
     try:
-        return {"test": recipe.job.examples(recipe, "test", directory)}
+        return {"test": recipe.job.examples(recipe, "test", directory, whole)}
     except ValueError:  # there is none yet, or it is mended before it is scored
         return {}
 

@@ -10,7 +10,7 @@ from zoo.tasks.parts.held import hold
 SPLITS = ("train", "valid", "test")
 
 
-def examples(table, kind, split, place=None):
+def examples(table, kind, split, place=None, whole=None):
     """The `zoo.data.formats.Examples` of a split.
 
     Args:
@@ -19,6 +19,7 @@ def examples(table, kind, split, place=None):
         split: "train", "valid" or "test".
         place: a folder that the recipe's paths are relative to; a file (or folder) of examples to read instead; or a
             dict of splits, see `zoo.tasks.parts.held`.
+        whole: what `training_file` returned, so that it is not read once more.
 
     Raises:
         ValueError: there is no such split, or the files are not as they should be.
@@ -30,7 +31,7 @@ def examples(table, kind, split, place=None):
         return _read(table, kind, given, fewest_labels=1)
     if split != "train" and _has(table, split, place):
         return _own(table, kind, split, place)
-    whole = _own(table, kind, "train", place)
+    whole = whole or training_file(table, kind, place)
     shares = {name: share for name, share in _shares(table, place).items() if share}
     part = formats.split_by_hash(whole, **{"valid": 0.0, "test": 0.0} | shares)[split] if shares else whole
     if split == "train" and kind != "running":
@@ -40,6 +41,11 @@ def examples(table, kind, split, place=None):
         if left_out:
             part = dataclasses.replace(part, notes=(*part.notes, f"left out: {', '.join(left_out)}"))
     return part
+
+
+def training_file(table, kind, place=None):
+    """The `zoo.data.formats.Examples` of `data.train`, before other splits are cut off it and examples are left out."""
+    return _own(table, kind, "train", place)
 
 
 def check(table, split, place=None):
@@ -95,7 +101,7 @@ def _own(table, kind, split, place):
 def _read(table, kind, files, fewest_labels=2):
     from zoo.data import formats
 
-    options = {"format": table.format or None, "columns": table.columns or None}
+    options = {"format": table.format or None, "columns": table.columns or None, "encoding": table.encoding}
     return formats.read(files, kind, **options, fewest_labels=fewest_labels)
 
 

@@ -96,9 +96,9 @@ class Task(ABC):
         """The split to score."""
         return corpora.last_split(recipe, directory)
 
-    def examples(self, recipe, split, directory=None):
+    def examples(self, recipe, split, directory=None, whole=None):
         """The `zoo.data.formats.Examples` of a split, see `zoo.tasks.parts.corpora.examples`."""
-        return corpora.examples(recipe, self.kind, split, directory)
+        return corpora.examples(recipe, self.kind, split, directory, whole)
 
     def read(self, recipe, split, directory=None):
         """(inputs, answers) of a split: two lists, item i of the second answering item i of the first."""

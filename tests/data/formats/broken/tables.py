@@ -38,7 +38,7 @@ TABLES = [
         columns={"label": "label"},
     ),
     one("labelled", "a.csv", "a,a,b\nx y,z,1\n", 1, "2 columns are named 'a'", "say the number", columns={"text": "a"}),
-    one("labelled", "d.csv", "text,text\na b,pos\n", 1, "2 columns are named 'text': 1 'text'", '"header": true'),
+    one("labelled", "d.csv", "text,text\na b,pos\n", 1, "2 columns are named 'text': 1 'text'", '"header": True'),
     one(
         "compared", "d.csv", "text,text,label\na b,c d,1\n", 1, "2 columns are named 'text'", "if line 1 is an example"
     ),
