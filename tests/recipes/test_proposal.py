@@ -9,8 +9,7 @@ from tests.data.formats.test_written import CASES, HERE
 from tests.shared import mostly_at_releases
 from tools import cli
 from zoo import recipes
-from zoo.recipes.proposal import by_split, commented, propose
-from zoo.settings import table
+from zoo.recipes.proposal import by_split, commented
 from zoo.tasks import TASKS
 
 JOBS = [(task.name, names) for task in TASKS.values() for kind, names in CASES if kind == task.kind]
@@ -86,83 +85,6 @@ def test_files_of_each_split_stand_in_the_recipe(tmp_path, monkeypatch):
     assert counts == [9, 3, 2]
 
 
-@pytest.mark.parametrize(
-    ("files", "languages"),
-    [
-        ({"a.de": "Hund\nKatze\nMaus\n", "a.en": "dog\ncat\nmouse\n"}, ("de", "en")),
-        ({"p.csv": "english,french\ndog,chien\ncat,chat\nmouse,souris\n"}, ("en", "fr")),
-        ({"p.tsv": "dog\t一只 大 狗。\ncat\t一只猫\nmouse\t老鼠\n"}, ("", "zh")),
-        ({"p.tsv": "一匹の犬\tone dog\n猫です\tone cat\nねずみ\tmouse\n"}, ("ja", "und")),
-        ({"p.tsv": "dog\t개가 있다\ncat\t고양이\nmouse\t쥐\n"}, ("", "ko")),
-        ({"p.tsv": "dog\tdogs\ncat\tcats\nmouse\tmice\n"}, ("", "und")),
-    ],
-)
-def test_a_translator_is_told_its_languages(files, languages, tmp_path):
-    for name, text in files.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    settings, notes = propose("translate", [tmp_path / name for name in files], "mine")
-    own = recipes.make(settings)
-    assert own.languages == languages
-    assert any("language of the targets" in note for note in notes) == (languages[1] == "und")
-    assert any("sacrebleu[ko]" in note for note in notes) == (languages[1] == "ko")
-    if languages[1] != "ko":  # its tokeniser is another package
-        assert "bleu" in own.job.score(own, ["a b c d"], ["a b c d"])
-    assert not recipes.make(propose("transduce", [tmp_path / name for name in files], "mine")[0]).data.target_language
-
-
-def test_sizes_follow_from_the_data(tmp_path):
-    """2,000 examples of 26 letters and phones set apart: 30 times each in batches of 32."""
-    words = [chr(97 + a) + chr(97 + b) + chr(97 + c) for a in range(20) for b in range(10) for c in range(10)]
-    path = tmp_path / "words.tsv"
-    path.write_text("".join(f"{word}\t{' '.join(word.upper())}\n" for word in words))
-    settings, notes = propose("transduce", [path], "g2p")
-    own = recipes.make(settings)
-    assert own.training.steps == 30 * 2000 // 32 // 10 * 10 and own.training.steps % own.training.validate_every == 0
-    assert own.text.pieces == "char" and own.text.vocab_size == 20 + 8
-    assert own.text.target.pieces == "word" and own.text.target.vocab_size == 20 + 8
-    assert own.search.max_output_length >= 3 and "2,000 examples" in notes
-
-
-def intents(*labels):
-    return "".join(f"{label} {number},{label}\n" for label in labels for number in range(20))
-
-
-@pytest.mark.parametrize(
-    ("files", "scope"),
-    [
-        ({"all.csv": intents("pay", "call", "oos")}, {"threshold": True, "trained": True}),
-        (
-            {"train.csv": intents("pay", "call"), "valid.csv": intents("pay", "Out of scope")},
-            {"threshold": True, "trained": False},
-        ),
-        (
-            {"train.csv": intents("pay", "out-of-scope"), "valid.csv": intents("pay")},
-            {"threshold": False, "trained": True},
-        ),
-        ({"train.csv": intents("pay", "call"), "test.csv": intents("pay", "oos")}, None),  # nothing to choose it on
-        ({"all.csv": intents("pay", "call", "oosterbeek")}, None),
-    ],
-    ids=["everywhere", "validation", "training", "test", "no-such-label"],
-)
-def test_a_label_of_texts_out_of_scope_is_found(files, scope, tmp_path):
-    for name, rows in files.items():
-        (tmp_path / name).write_text("text,label\n" + rows)
-    settings, notes = propose("classify", [tmp_path / name for name in files], "mine")
-    own = recipes.make(settings).scope
-    if scope is None:
-        assert own.label == "" and "scope" not in settings
-    else:
-        assert own.label in ("oos", "Out of scope", "out-of-scope")
-        assert {"threshold": own.threshold, "trained": own.trained} == scope
-        assert f"{own.label!r} is the label of texts that are out of scope; see [scope]" in notes
-    answers = {split: set(recipes.read(recipes.make(settings), split)[1]) for split in ("train", "valid")}
-    assert all(answers.values())
-    recipe = recipes.make(settings)
-    if scope and scope["threshold"]:  # which the training would refuse if the validation had none
-        assert own.label in answers["valid"]
-    assert (recipe.scope.label in answers["train"]) == bool(scope and scope["trained"])
-
-
 def test_what_is_decided_already_is_read_and_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.csv").write_bytes("a;É 1;x\nb;É 2;y\nc;É 3;x\n".encode("cp1252"))
@@ -174,22 +96,6 @@ def test_what_is_decided_already_is_read_and_written(tmp_path, monkeypatch):
     assert own.model.kind == "recurrent" and own.data.test_share == 0
     assert recipes.read(own, "test") == (["É 4"], ["x"])
     assert sorted(recipes.read(own, "train")[0] + recipes.read(own, "valid")[0]) == ["É 1", "É 2", "É 3"]
-
-
-def test_columns_of_one_name_are_named_by_number(tmp_path):
-    (tmp_path / "mine.csv").write_text("text,text,label\n" + "".join(f"a {n},b {n},{n % 2}\n" for n in range(9)))
-    said = ["data.columns.first=1", "data.columns.second=2", "data.columns.header=true"]
-    settings, _ = propose("compare", [tmp_path / "mine.csv"], "mine", said)
-    assert settings["data"]["columns"] == {"first": 1, "second": 2, "header": True, "label": "label"}
-    assert ("a 3", "b 3") in recipes.read(recipes.make(settings), "train")[0]
-
-
-def test_a_context_is_not_longer_than_a_part_of_the_text(tmp_path):
-    (tmp_path / "short.txt").write_text("".join(f"line {number}\n" for number in range(20)))
-    settings, _ = propose("continue", [tmp_path / "short.txt"], "mine")
-    own = recipes.make(settings)
-    parts = [recipes.read(own, split)[0][0] for split in ("train", "valid", "test")]
-    assert own.model.context == min(map(len, parts)) < 64
 
 
 def test_a_name_that_no_recipe_may_have_is_changed(home, capsys):
@@ -328,19 +234,3 @@ def test_a_label_that_the_validation_alone_has_is_told(tmp_path, capsys):
     assert cli.main(["train", str(out), "--out", str(tmp_path / "run"), *sizes]) == 0
     assert "no example of 1 labels of the validation: c" in capsys.readouterr().err
     assert json.loads((tmp_path / "run" / "labels.json").read_text()) == ["a", "b", "c"]
-
-
-def test_every_task_says_what_to_begin_with():
-    """The settings of `starter` are settings, whatever the examples."""
-    for task in TASKS.values():
-        assert {"text", "model", "training"} & task.starter(Few()).keys()
-        assert table.names(tuple(each.model for each in task.models.values())).keys() == task.models.keys()
-
-
-class Few:
-    """Examples that are hardly any."""
-
-    inputs, answers = ["a b"], ["b a"]
-
-    def __len__(self):
-        return 1
