@@ -43,6 +43,12 @@ class Translate(Task):
             "search": search,
         }
 
+    def check(self, recipe):
+        """BLEU may need a tokeniser for the language that is written."""
+        name, options = self.scored_by(recipe, [])
+        if name == "translation":
+            scoring.check_language(**options)
+
     def texts(self, inputs, answers):
         """Those of the sources, and those of the targets."""
         return inputs, answers

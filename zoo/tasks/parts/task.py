@@ -92,6 +92,13 @@ class Task(ABC):
         """The `Choice` of a recipe's model."""
         return self.models[recipe.model.kind]
 
+    def check(self, recipe):  # noqa: B027  most tasks are scored everywhere
+        """Refuse a recipe that cannot be scored here, before it is trained.
+
+        Raises:
+            ValueError: a library that its scores need is not installed.
+        """
+
     def last_split(self, recipe, directory=None):
         """The split to score."""
         return corpora.last_split(recipe, directory)
