@@ -28,16 +28,15 @@ def add_arguments(parser):
 
 def main(args):
     """Write the recipe and print what to do with it."""
+    from zoo.core.storage import write_text
+
     out = Path(args.out)
     if out.suffix != ".toml":
         raise ValueError(f"--out is the name of a recipe, a file that ends in .toml; received {args.out!r}.")
     if out.exists() and not args.force:
         raise ValueError(f"{out} exists. Choose another --out, or write over it with --force.")
     text, notes = _rewritten(args) if args.task == "rewrite" else _proposed(args, out)
-    beside = out.with_name(f".partial-{out.name}")
-    beside.parent.mkdir(parents=True, exist_ok=True)
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(out)
+    write_text(out, text)
     for note in notes:
         print(note, file=sys.stderr)
     train = shlex.join(["seqzoo", "train", str(out), "--out", (Path("runs") / _name(out)).as_posix()])

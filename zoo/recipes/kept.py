@@ -7,6 +7,7 @@
 import json
 from pathlib import Path
 
+from zoo.core.storage import json_text, write_text
 from zoo.tasks.parts import corpora
 
 SUFFIX = ".outputs.json"
@@ -22,8 +23,6 @@ def write(directory, recipe, split, evaluation):
         split: which was evaluated.
         evaluation: see `zoo.recipes.evaluation`.
     """
-    from zoo.training import checkpoints
-
     task = recipe.job
     name, options = task.scored_by(recipe, evaluation.references)
     kept = {
@@ -40,8 +39,7 @@ def write(directory, recipe, split, evaluation):
     }
     if not recipe.data.windows:  # a running text is one, and its windows are not answers
         kept |= {name: getattr(evaluation, name) for name in TEXTS}
-    text = json.dumps(kept | evaluation.measured, ensure_ascii=False) + "\n"
-    checkpoints.write_atomically(path(directory, split), lambda file: file.write(text.encode()))
+    write_text(path(directory, split), json_text(kept | evaluation.measured) + "\n")
 
 
 def path(directory, split):

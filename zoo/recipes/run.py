@@ -1,13 +1,13 @@
 """How a recipe is trained in its run folder, and how a run is opened; `zoo.recipes.start` has checked both."""
 
 import dataclasses
-import json
 import os
 import sys
 import time
 
 import keras
 
+from zoo.core.storage import write_json, write_text
 from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
 from zoo.recipes.card import describe
@@ -24,7 +24,6 @@ from zoo.training import (
     MONITORS,
     average,
     best_path,
-    checkpoints,
     fit,
     freeze,
     load_weights,
@@ -121,7 +120,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     threshold = recipe.job.threshold(Run(recipe, model, parts.tokenizers, parts.labels), parts.examples)
     if threshold is not None:
         scope = {"label": recipe.scope.label, "threshold": threshold}
-        _write(directory / SCOPE, json.dumps(scope, ensure_ascii=False) + "\n")
+        write_json(directory / SCOPE, scope)
     summary = _summary(recipe, model, parts) | {
         "steps": state.step,
         "valid": scores,
@@ -131,7 +130,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
         "seconds": round(time.monotonic() - start, 1),
     }
     summary |= {} if threshold is None else {"threshold": threshold}
-    _write(directory / "training.json", json.dumps(summary, indent=2) + "\n")
+    write_json(directory / "training.json", summary)
     return summary
 
 
@@ -151,14 +150,14 @@ def _cut(batches):
 def _keep(recipe, directory, parts, record):
     """Write what the run was made of: recipe, vocabularies, data card, labels, and what was taken over from where."""
     directory.mkdir(parents=True, exist_ok=True)
-    _write(directory / "recipe.toml", dumps(recipe))
+    write_text(directory / "recipe.toml", dumps(recipe))
     for name, tokenizer in zip(tokenizer_names(recipe), parts.tokenizers, strict=True):
         tokenizer.save(directory / name)
-    _write(directory / "data.json", json.dumps(parts.card, indent=2, ensure_ascii=False) + "\n")
+    write_json(directory / "data.json", parts.card)
     if parts.labels:
-        _write(directory / LABELS, json.dumps(parts.labels, ensure_ascii=False) + "\n")
+        write_json(directory / LABELS, parts.labels)
     if record:
-        _write(directory / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+        write_json(directory / RECORD, record)
 
 
 def _summary(recipe, model, parts):
@@ -179,10 +178,6 @@ def _summary(recipe, model, parts):
 
 def _print(line):
     print(line, file=sys.stderr, flush=True)
-
-
-def _write(path, text):
-    checkpoints.write_atomically(path, lambda file: file.write(text.encode()))
 
 
 def _choose(steps, measure, directory, state, loss):
