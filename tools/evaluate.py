@@ -28,7 +28,7 @@ def add_arguments(parser):
     parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
     parser.add_argument("--beam", type=positive, metavar="N", help="beam width of a search (default: the recipe's)")
     parser.add_argument(
-        "--limit", type=positive, metavar="N", help="only the first N sentences (characters of a running text)"
+        "--limit", type=positive, metavar="N", help="only the first N examples (characters of a running text)"
     )
     parser.add_argument("--json", action="store_true", help="print the scores as one JSON object")
     parser.add_argument(
@@ -54,7 +54,7 @@ def main(args):
     import keras
 
     start = time.monotonic()
-    options = {"beams": args.beam, "limit": args.limit, "progress": _progress(sys.stderr)}
+    options = {"beams": args.beam, "limit": args.limit, "progress": _progress(sys.stderr, recipe.job.kind)}
     found = recipes.evaluation(run, split, args.data, **options)
     seconds = round(time.monotonic() - start, 1)
     scores = {
@@ -79,16 +79,16 @@ def main(args):
     return 0
 
 
-def _progress(stream):
+def _progress(stream, kind):
     """A function that reports progress: on a terminal one line that is rewritten, elsewhere about ten lines in all."""
-    shown = 0
+    shown, what = 0, "batches" if kind == "running" else "examples"
 
     def progress(done, total):
         nonlocal shown
         if stream.isatty():
-            print(f"\r{done:,}/{total:,} sentences", end="\n" * (done == total), file=stream)
+            print(f"\r{done:,}/{total:,} {what}", end="\n" * (done == total), file=stream)
         elif done - shown >= total / 10 or done == total:
-            print(f"{done:,}/{total:,} sentences", file=stream, flush=True)
+            print(f"{done:,}/{total:,} {what}", file=stream, flush=True)
             shown = done
 
     return progress

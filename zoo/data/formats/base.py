@@ -98,11 +98,11 @@ def shown(value, longest: int = 60) -> str:
 
 
 def say_columns(columns: dict) -> str:
-    """How one says which column is which, in Python and on a command line; `...` stands for what only they know."""
+    """How one says which column is which, in Python and in a recipe; `...` stands for what only they know."""
     shown = {role: "..." if column is ... else repr(column) for role, column in columns.items()}
     python = ", ".join(f'"{role}": {column}' for role, column in shown.items())
     words = " ".join(f"--set data.columns.{role}={_toml(column)}" for role, column in columns.items())
-    return f"columns={{{python}}}, or {words} on the command line"
+    return f"columns={{{python}}}, or in a recipe data.columns ({words})"
 
 
 def _toml(column):
@@ -110,8 +110,8 @@ def _toml(column):
 
 
 def say_encoding(name: str) -> str:
-    """How one says the encoding of a file, in Python and on a command line."""
-    return f"encoding='{name}', or --set data.encoding={name} on the command line"
+    """How one says the encoding of a file, in Python and in a recipe."""
+    return f"encoding='{name}', or in a recipe data.encoding (--set data.encoding={name})"
 
 
 def no_columns(path: str, form: str, request: Request):

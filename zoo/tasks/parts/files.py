@@ -54,8 +54,8 @@ def check(table, split, place=None):
     Raises:
         ValueError: there is no such split, or a file is not there.
     """
-    if instead(table, place) and not (split == "train" and _is_their_folder(table, place)):
-        return
+    if (given := instead(table, place)) and not (split == "train" and _is_their_folder(table, place)):
+        return _check_given(given[0])
     if split not in SPLITS:
         raise ValueError(f"files of one's own have the splits {', '.join(SPLITS)}; received {split!r}.")
     if isinstance(place, dict):
@@ -76,6 +76,14 @@ def check(table, split, place=None):
     if missing:
         raise ValueError(
             f"there is no file {missing[0]}, which data.{named} names. Check the path, or give --data DIR."
+        )
+
+
+def _check_given(path):
+    if not path.startswith("hf://") and not Path(path).exists():
+        raise ValueError(
+            f"there is no file or folder {path}, which was given as the data. Check the path, or leave it out to take "
+            "the files that the recipe names."
         )
 
 
@@ -130,6 +138,8 @@ def last_split(table, place=None):
 def trained_on(table, place):
     """(the `[data]`, the place) of a training: a file at `place` stands for `data.train`, and is cut as that."""
     given = instead(table, place)
+    if given:
+        _check_given(given[0])
     if not given or _is_their_folder(table, place):
         return table, place
     return structs.replace(table, train=given[0]), None
