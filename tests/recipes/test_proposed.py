@@ -101,6 +101,24 @@ def test_a_context_is_not_longer_than_a_part_of_the_text(tmp_path):
     assert own.model.context == min(map(len, parts)) < 64
 
 
+NUMBERS = [f"{number} Hunde laufen im Schnee.\t{number} dogs run in the snow." for number in range(60)]
+CHINESE = [f"{chr(0x4E00 + n) * 3}在雪地里跑得很快的狗有{n}只\tDog {n}." for n in range(120)]
+KOREAN = [f"{chr(0xAC00 + 91 * n)}각하였습니다\tk a k h a j s s m n i t a" for n in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("task", "lines", "few"), [("translate", NUMBERS, 5_000), ("translate", CHINESE, 50), ("transduce", KOREAN, 5_000)]
+)
+def test_what_is_trained_on_is_as_long_as_its_tokens(task, lines, few, tmp_path, monkeypatch):
+    """Subwords of a small vocabulary, letters without spaces, and syllables that are taken apart are many."""
+    monkeypatch.setattr("zoo.tasks.translate.FEW", few)
+    (tmp_path / "mine.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    own = recipes.make(propose(task, [tmp_path / "mine.tsv"], "mine")[0])
+    examples = recipes.read(own, "train")
+    tokenizers = own.job.tokenizers(own, *examples)
+    assert own.job.batches(own, tokenizers, (), examples, training=True).dropped <= len(lines) // 100
+
+
 def test_every_task_says_what_to_begin_with():
     """The settings of `starter` are settings, whatever the examples."""
     for task in TASKS.values():

@@ -14,6 +14,7 @@ from zoo.settings import table
 from zoo.settings.kinds import choices
 from zoo.tasks import TASKS
 from zoo.tasks.parts import corpora
+from zoo.tasks.parts.vocabularies import decomposed
 
 SPLITS = {"train": ("train", "training"), "valid": ("valid", "val", "dev", "validation"), "test": ("test", "eval")}
 UPDATES = 30  # times that a training sees each example, within the bounds below
@@ -116,9 +117,9 @@ def by_split(files):
 def sizes(job, starter, train):
     """The settings that the data decide: sizes of vocabularies, and the length of the training."""
     texts, said = job.texts(train.inputs, train.answers), starter.get("text", {})
-    text = {"vocab_size": _vocabulary(texts[0], said.get("pieces", "unigram"))}
+    text = {"vocab_size": _vocabulary(texts[0], said)}
     if len(texts) > 1:
-        text["target"] = {"vocab_size": _vocabulary(texts[1], said.get("target", {}).get("pieces", "unigram"))}
+        text["target"] = {"vocab_size": _vocabulary(texts[1], said.get("target", {}))}
     if job.kind == "running":
         return {"text": text}
     batch = starter["training"]["batch_size"]
@@ -136,9 +137,11 @@ def merged(base, own):
     return result
 
 
-def _vocabulary(texts, pieces):
+def _vocabulary(texts, said):
     """A size that the texts fill: of characters all, of words those that occur twice, of subwords a tenth of them."""
-    texts = texts[:LOOKED_AT]
+    texts, pieces = texts[:LOOKED_AT], said.get("pieces", "unigram")
+    if said.get("normalization") == "nfd":
+        texts = list(map(decomposed, texts))
     if pieces == "char":
         return len(set().union(*texts)) + 8
     counts = Counter(word for text in texts for word in text.split())
