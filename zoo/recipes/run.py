@@ -135,7 +135,10 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
 
 
 def _cuts(recipe, parts):
-    """What is told of texts that are read in part."""
+    """What is told of texts that are too long: left out of the training, or read in part."""
+    if parts.train.dropped:
+        most = recipe.training.max_length
+        yield f"{parts.train.dropped:,} training examples are left out: longer than training.max_length={most} tokens"
     for name, batches in (("training", parts.train), ("validation", parts.valid)):
         if _cut(batches):
             most = recipe.text.max_input_length
