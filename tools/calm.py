@@ -14,13 +14,15 @@ import signal
 import subprocess
 import sys
 
-# Information and warnings of absl ("I0000 00:00:1795311904.922713 16290 port.cc:153] ..."), TensorFlow's older format
-# for them, their continuation lines, and errors which only say that something optional is missing.
+# Information of SentencePiece, information and warnings of absl ("I0000 00:00:1795311904.922713 16290 port.cc:153]
+# ..."), TensorFlow's older format for them, their continuation lines, and errors which only say that something optional
+# is missing.
 NOISE = re.compile(
     rb"WARNING: All log messages before absl::InitializeLog\(\)"
     rb"|[IW]\d{4} [\d:.]+ +\d+ \S+:\d+\] "
     rb"|\d{4}-\d\d-\d\d [\d:.]+: [IW] \S+:\d+\] "
     rb"|To enable the following instructions: "
+    rb"|\w+\.cc\(\d+\) LOG\(INFO\) "
     rb"|(E\d{4} [\d:.]+ +\d+|\d{4}-\d\d-\d\d [\d:.]+: E) \S+:\d+\] "
     rb"(.*cuInit|Unable to register cu\w+ (factory|plugin)|.*Attempting to register factory for plugin cu"
     rb"|oneDNN supports DT_)"

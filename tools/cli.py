@@ -126,10 +126,16 @@ def _main(argv):
     except (ImportError, ValueError, OSError, FloatingPointError) as error:
         if os.environ.get("SEQZOO_DEBUG"):
             raise
-        message = _missing(error, chosen) if isinstance(error, ImportError) else str(error)
+        message = _missing(error, chosen) if isinstance(error, ImportError) else _said(error)
         misused = isinstance(error, ValueError) and not isinstance(error, ServingError)
     print(f"seqzoo {chosen}: {' '.join(message.split())}", file=sys.stderr)
     return 2 if misused else 1
+
+
+def _said(error):
+    """The message of an error; of the operating system's errors without their number."""
+    told = isinstance(error, OSError) and error.strerror and error.filename
+    return f"{error.filename}: {error.strerror}" if told else str(error)
 
 
 def _missing(error, chosen):

@@ -1,6 +1,5 @@
 """`seqzoo compare`: tests whether one run is better than another on the same test set, and shows where they differ."""
 
-import json
 from pathlib import Path
 
 from .attention_map import SUFFIXES, check
@@ -34,10 +33,12 @@ def main(args):
         )
     if args.out:
         check(Path(args.out))
+    from zoo.core.storage import json_text
+
     found = {"runs": args.runs, **_compare(*args.runs, args.split)}
     if args.out:
         _draw(found, Path(args.out))
-    print(json.dumps(found, ensure_ascii=False) if args.json else _table(found))
+    print(json_text(found) if args.json else _table(found))
     return 0
 
 

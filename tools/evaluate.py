@@ -28,7 +28,7 @@ def add_arguments(parser):
     parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
     parser.add_argument("--beam", type=positive, metavar="N", help="beam width of a search (default: the recipe's)")
     parser.add_argument(
-        "--limit", type=positive, metavar="N", help="only the first N sentences (characters of a running text)"
+        "--limit", type=positive, metavar="N", help="only the first N examples (characters of a running text)"
     )
     parser.add_argument("--json", action="store_true", help="print the scores as one JSON object")
     parser.add_argument(
@@ -44,6 +44,7 @@ def main(args):
     RUN/SPLIT.hypotheses.txt has the answers alone, line by line.
     """
     from zoo import recipes
+    from zoo.core.storage import json_text, write_json, write_text
     from zoo.recipes import kept
 
     recipe = recipes.check_run(args.run)
@@ -53,7 +54,7 @@ def main(args):
     import keras
 
     start = time.monotonic()
-    options = {"beams": args.beam, "limit": args.limit, "progress": _progress(sys.stderr)}
+    options = {"beams": args.beam, "limit": args.limit, "progress": _progress(sys.stderr, recipe.job.kind)}
     found = recipes.evaluation(run, split, args.data, **options)
     seconds = round(time.monotonic() - start, 1)
     scores = {
@@ -64,41 +65,38 @@ def main(args):
         "backend": keras.backend.backend(),
     }
     if args.ensemble:
-        print(json.dumps(scores) if args.json else _table(f"{1 + len(args.ensemble)} runs of {recipe.name}", scores))
+        print(json_text(scores) if args.json else _table(f"{1 + len(args.ensemble)} runs of {recipe.name}", scores))
         return 0
     directory = Path(args.run)
     kept.write(directory, recipe, split, found)
     if found.outputs:
         text = "".join(f"{output}\n" for output in found.outputs)
-        (directory / f"{split}.hypotheses.txt").write_text(text, encoding="utf-8")
-    _write(directory / RECORD, scores)
+        write_text(directory / f"{split}.hypotheses.txt", text)
+    write_json(directory / RECORD, scores)
     if args.record:
         _record(recipe, scores, directory)
-    print(json.dumps(scores) if args.json else _table(recipe.name, scores))
+    print(json_text(scores) if args.json else _table(recipe.name, scores))
     return 0
 
 
-def _progress(stream):
+def _progress(stream, kind):
     """A function that reports progress: on a terminal one line that is rewritten, elsewhere about ten lines in all."""
-    shown = 0
+    shown, what = 0, "batches" if kind == "running" else "examples"
 
     def progress(done, total):
         nonlocal shown
         if stream.isatty():
-            print(f"\r{done:,}/{total:,} sentences", end="\n" * (done == total), file=stream)
+            print(f"\r{done:,}/{total:,} {what}", end="\n" * (done == total), file=stream)
         elif done - shown >= total / 10 or done == total:
-            print(f"{done:,}/{total:,} sentences", file=stream, flush=True)
+            print(f"{done:,}/{total:,} {what}", file=stream, flush=True)
             shown = done
 
     return progress
 
 
-def _write(path, content):
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
 def _record(recipe, scores, directory):
     """Write the scores and the facts of the training to the table beside the recipes, under the recipe's name."""
+    from zoo.core.storage import write_json
     from zoo.recipes import files
 
     path = files.CATALOGUE / RECORD
@@ -106,7 +104,7 @@ def _record(recipe, scores, directory):
     training = json.loads((directory / "training.json").read_text(encoding="utf-8"))
     kept = ("steps", "training_seconds", "parameters", "backend", "keras", "data_sha256")
     table[recipe.name] = scores | {"training": {key: training[key] for key in kept}}
-    _write(path, dict(sorted(table.items())))
+    write_json(path, dict(sorted(table.items())))
 
 
 def _table(name, scores):
@@ -114,7 +112,10 @@ def _table(name, scores):
     from zoo.scores.plots import score_name, written
 
     beam = f", beam {scores['beam']}" if "beam" in scores else ""
-    rows = [(key.replace("_", " "), f"{scores[key]:,}", "") for key in COUNTS if key in scores]
+    counts = {key: scores[key] for key in COUNTS if key in scores}
+    if counts.get("labels") == counts.get("count"):  # one label for each text says nothing new
+        counts.pop("labels", None)
+    rows = [(key.replace("_", " "), f"{value:,}", "") for key, value in counts.items()]
     rows += [
         (score_name(key), written(key, scores[key]), _interval(key, scores, written))
         for key in scores

@@ -1,5 +1,7 @@
 """`seqzoo new`: a recipe for files of one's own, written after looking at them; or an old recipe in today's form."""
 
+import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -14,31 +16,43 @@ def add_arguments(parser):
         "files", metavar="FILE", nargs="+", help="examples; a name with valid, dev or test says the split"
     )
     parser.add_argument("--out", metavar="FILE.toml", required=True, help="the recipe to write")
+    parser.add_argument(
+        "--set",
+        metavar="TABLE.KEY=VALUE",
+        action="append",
+        default=[],
+        help="decide a setting, such as data.columns.text=2 or data.encoding=cp1252; may be given many times",
+    )
     parser.add_argument("--force", action="store_true", help="write over a file that is there")
 
 
 def main(args):
     """Write the recipe and print what to do with it."""
+    from zoo.core.storage import write_text
+
     out = Path(args.out)
     if out.suffix != ".toml":
         raise ValueError(f"--out is the name of a recipe, a file that ends in .toml; received {args.out!r}.")
     if out.exists() and not args.force:
         raise ValueError(f"{out} exists. Choose another --out, or write over it with --force.")
-    text, notes = _rewritten(args) if args.task == "rewrite" else _proposed(args, out.stem)
-    beside = out.with_name(f".partial-{out.name}")
-    beside.parent.mkdir(parents=True, exist_ok=True)
-    beside.write_text(text, encoding="utf-8")
-    beside.replace(out)
+    text, notes = _rewritten(args) if args.task == "rewrite" else _proposed(args, out)
+    write_text(out, text)
     for note in notes:
         print(note, file=sys.stderr)
-    print(f"{out}: train it with `seqzoo train {out} --out runs/{out.stem}`")
+    train = shlex.join(["seqzoo", "train", str(out), "--out", (Path("runs") / _name(out)).as_posix()])
+    print(f"{out}: train it with `{train}`")
     return 0
 
 
-def _proposed(args, name):
+def _name(out):
+    """The name of the recipe: that of its file, with a hyphen for what no name may have, such as spaces."""
+    return re.sub(r"[^\w.+-]+", "-", out.stem)
+
+
+def _proposed(args, out):
     from zoo.recipes.proposal import commented, propose
 
-    settings, notes = propose(args.task, args.files, name)
+    settings, notes = propose(args.task, args.files, _name(out), args.set)
     return commented(settings, notes), notes
 
 
@@ -46,6 +60,8 @@ def _rewritten(args):
     from zoo.recipes.files import read
     from zoo.recipes.flat import rewritten
 
+    if args.set:
+        raise ValueError("rewrite changes no setting, and takes no --set.")
     if len(args.files) != 1:
         raise ValueError(f"rewrite takes one recipe; received {len(args.files)} files.")
     path = Path(args.files[0])

@@ -1,6 +1,5 @@
 """`seqzoo train`: trains a recipe and writes a run directory; or several runs, with other seeds or other settings."""
 
-import json
 import shlex
 from pathlib import Path
 
@@ -48,6 +47,7 @@ def add_arguments(parser):
 def main(args):
     """Train, and print the run directory and the last validation, or a table of several runs."""
     from zoo import recipes
+    from zoo.core.storage import json_text
 
     recipe = recipes.load(args.recipe, args.set, args.imports)
     out = Path(args.out or Path("runs") / recipe.name)
@@ -58,7 +58,7 @@ def main(args):
     except KeyboardInterrupt:
         raise KeyboardInterrupt(how_to_go_on(args, out, recipe.training.steps)) from None
     if args.json:
-        print(json.dumps(summary))
+        print(json_text(summary))
         return 0
     valid = summary["valid"]
     print(
@@ -69,6 +69,7 @@ def main(args):
 
 
 def _series(args, recipe, out):
+    from zoo.core.storage import json_text
     from zoo.recipes import repeats
 
     if args.seeds and args.sweep:
@@ -81,7 +82,7 @@ def _series(args, recipe, out):
             summary = repeats.search(trials, out, args.data, args.resume)
     except repeats.Stopped as stop:
         raise KeyboardInterrupt(how_to_go_on(args, stop.directory, stop.steps, f" in {stop.place}")) from None
-    print(json.dumps(summary) if args.json else table(summary))
+    print(json_text(summary) if args.json else table(summary))
     if args.sweep and not args.json:
         print(f"{out}: {summary['best']}, the best by {summary['monitor']}")
     return 0

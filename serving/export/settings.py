@@ -13,11 +13,24 @@ class Trial:
         references: their correct answers.
         score: `(answers, references) -> {name: number}`; an answer is a string, a label, or a list of tags. None
             measures no scores, as for prompts, which have no correct answer.
+
+    Raises:
+        ValueError: there is no text, or no reference for each text where there is a score.
     """
 
     texts: tuple
     references: tuple = ()
     score: Callable | None = None
+
+    def __post_init__(self):
+        if not self.texts:
+            raise ValueError(
+                "A trial needs at least one text; received none. Without a trial, int8 is compared on a few."
+            )
+        if self.score and len(self.references) != len(self.texts):
+            raise ValueError(
+                f"A trial needs a reference for each of its {len(self.texts)} texts; received {len(self.references)}."
+            )
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ import keras
 import numpy as np
 import pytest
 
-from tests.check import faulty
 from tests.house_rules import ROOT
+from tests.registered import registered
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.check import report, uses
@@ -25,6 +25,13 @@ from zoo.embeddings import LearnedPositions, TokenEmbedding
 from zoo.feedforward import FeedForward, ProductKeyMemory
 
 
+@pytest.fixture(scope="module", autouse=True)
+def faulty():
+    """The module of layers with one fault each."""
+    with registered("tests.check.faulty") as module:
+        yield module
+
+
 def attention(cls, **settings):
     return Subject(cls, "attention", settings)
 
@@ -34,28 +41,28 @@ def asked(name, subject):
     return finding(name, "", lambda: [report._of_case(report.BATTERY[name], build(each)) for each in cases(subject)])
 
 
-def test_a_look_ahead_is_found():
+def test_a_look_ahead_is_found(faulty):
     found = finding("causal", "", lambda: uses.check_causal(attention(faulty.Peeping)))
     assert found.result == BROKEN and "position 1 sees later ones: a gradient of" in found.detail
     assert finding("causal", "", lambda: uses.check_causal(attention(MultiHeadAttention))).result == HOLDS
 
 
-def test_steps_that_differ_are_found_with_the_number():
+def test_steps_that_differ_are_found_with_the_number(faulty):
     found = finding("generation", "", lambda: uses.check_generation(attention(faulty.Forgetful)))
     assert found.result == BROKEN and found.number > 1e-4 and str(found.number)[:4] in found.detail
 
 
-def test_padding_that_matters_is_found():
+def test_padding_that_matters_is_found(faulty):
     found = asked("padding", attention(faulty.Leaking))
     assert found.result == BROKEN and found.number > 1e-3 and found.detail.startswith("in both directions:")
 
 
-def test_hidden_arguments_are_found():
+def test_hidden_arguments_are_found(faulty):
     found = finding("arguments", "", lambda: uses.check_arguments(attention(faulty.Leaking)))
     assert (found.result, found.detail) == (BROKEN, "the layer has no attribute 'width'")
 
 
-def test_what_is_not_declared_is_not_asked():
+def test_what_is_not_declared_is_not_asked(faulty):
     for check in (uses.check_generation, uses.check_causal, uses.check_memory_steps):
         found = finding("", "", lambda check=check: check(attention(faulty.Leaking)))
         assert found.result == NOT_APPLICABLE and "its traits do not say" in found.detail
@@ -64,7 +71,7 @@ def test_what_is_not_declared_is_not_asked():
 
 
 @pytest.mark.slow
-def test_an_operation_without_an_onnx_form_is_named_with_its_place():
+def test_an_operation_without_an_onnx_form_is_named_with_its_place(faulty):
     subject = attention(faulty.Unwritable)
     found = finding("onnx", "", lambda: check_onnx([build(case) for case in cases(subject)]))
     assert found.result == BROKEN and "Expm1" in found.detail

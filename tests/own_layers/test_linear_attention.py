@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.house_rules import ROOT
+from tests.registered import registered
 
 PACKAGE = ROOT / "tests" / "own_layers" / "linear-attention"
 
@@ -20,9 +21,8 @@ PACKAGE = ROOT / "tests" / "own_layers" / "linear-attention"
 def linear_attention():
     sys.path.append(str(PACKAGE))
     try:
-        import linear_attention
-
-        yield linear_attention
+        with registered("linear_attention") as module:
+            yield module
     finally:
         sys.path.remove(str(PACKAGE))
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.recipes.small import recipe, write_corpus
 from zoo import recipes
-from zoo.recipes.run import make_parts
+from zoo.recipes.run import _cuts, make_parts
 from zoo.tasks.parts.vocabularies import first_tokens
 
 
@@ -37,6 +37,19 @@ def test_no_batch_is_longer_and_each_cut_text_is_counted(model, tmp_path):
         assert short.cut == sum(length > 3 + 1 for length in lengths) > 0 and long.cut == 0  # with EOS
         assert max(batch["lengths"].max() for batch in short) == 3 + 1
         assert short.shapes == [(4,)]
+
+
+def test_examples_that_are_too_long_to_be_trained_on_are_told():
+    """The others of a translator's examples; those of the validation stay, however long they are."""
+    one = recipe(training={"max_length": 5})
+    parts = make_parts(one)
+    lengths = [len(text.split()) + 1 for text in recipes.read(one, "train")[0]]  # with EOS
+    left_out = sum(length > 5 for length in lengths)
+    assert 0 < left_out < len(lengths)
+    assert list(_cuts(one, parts)) == [
+        f"{left_out} training examples are left out: longer than training.max_length=5 tokens"
+    ]
+    assert not list(_cuts(recipe(), make_parts(recipe())))
 
 
 @pytest.mark.slow

@@ -9,8 +9,7 @@ from tests.data.formats.test_written import CASES, HERE
 from tests.shared import mostly_at_releases
 from tools import cli
 from zoo import recipes
-from zoo.recipes.proposal import by_split, commented, propose
-from zoo.settings import table
+from zoo.recipes.proposal import by_split, commented
 from zoo.tasks import TASKS
 
 JOBS = [(task.name, names) for task in TASKS.values() for kind, names in CASES if kind == task.kind]
@@ -24,6 +23,12 @@ def paths(kind, names):
     return [HERE / f"{kind}{name}" for name in names]
 
 
+def parts(task, names):
+    """Options that name a file for each split: three lines of running text are too few to be cut."""
+    own = str(paths(TASKS[task].kind, names)[0])
+    return [f"--set=data.{split}={own}" for split in ("valid", "test")] if task == "continue" else []
+
+
 def test_every_task_has_files_of_six_tools():
     assert {task: sum(job == task for job, _ in JOBS) for task in TASKS} == dict.fromkeys(TASKS, 6)
 
@@ -31,7 +36,7 @@ def test_every_task_has_files_of_six_tools():
 @pytest.mark.parametrize(("task", "names"), JOBS, ids=lambda case: "".join(case))
 def test_what_is_written_is_a_recipe_with_a_meaning_beside_every_setting(task, names, tmp_path, capsys):
     out = tmp_path / "mine.toml"
-    assert new(task, *paths(TASKS[task].kind, names), "--out", out) == 0
+    assert new(task, *paths(TASKS[task].kind, names), *parts(task, names), "--out", out) == 0
     told = capsys.readouterr()
     assert told.out == f"{out}: train it with `seqzoo train {out} --out runs/mine`\n"
     assert (" characters\n" if task == "continue" else " examples\n") in told.err
@@ -80,44 +85,35 @@ def test_files_of_each_split_stand_in_the_recipe(tmp_path, monkeypatch):
     assert counts == [9, 3, 2]
 
 
-@pytest.mark.parametrize(
-    ("files", "languages"),
-    [
-        ({"a.de": "Hund\nKatze\n", "a.en": "dog\ncat\n"}, ("de", "en")),
-        ({"p.csv": "english,french\ndog,chien\ncat,chat\n"}, ("en", "fr")),
-        ({"p.tsv": "dog\t一只 大 狗。\ncat\t一只猫\n"}, ("", "zh")),
-        ({"p.tsv": "一匹の犬\tone dog\n猫です\tone cat\n"}, ("ja", "und")),
-        ({"p.tsv": "dog\t개가 있다\ncat\t고양이\n"}, ("", "ko")),
-        ({"p.tsv": "dog\tdogs\ncat\tcats\n"}, ("", "und")),
-    ],
-)
-def test_a_translator_is_told_its_languages(files, languages, tmp_path):
-    for name, text in files.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
-    settings, notes = propose("translate", [tmp_path / name for name in files], "mine")
-    own = recipes.make(settings)
-    assert own.languages == languages
-    assert any("language of the targets" in note for note in notes) == (languages[1] == "und")
-    assert any("sacrebleu[ko]" in note for note in notes) == (languages[1] == "ko")
-    if languages[1] != "ko":  # its tokeniser is another package
-        assert "bleu" in own.job.score(own, ["a b c d"], ["a b c d"])
-    assert not recipes.make(propose("transduce", [tmp_path / name for name in files], "mine")[0]).data.target_language
+def test_what_is_decided_already_is_read_and_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.csv").write_bytes("a;É 1;x\nb;É 2;y\nc;É 3;x\n".encode("cp1252"))
+    said = ["data.encoding=cp1252", "data.columns.text=2", "data.columns.label=3", "model=recurrent", "data.test=t.csv"]
+    (tmp_path / "t.csv").write_bytes("d;É 4;x\n".encode("cp1252"))
+    assert new("classify", "mine.csv", "--out", "mine.toml", *(word for each in said for word in ("--set", each))) == 0
+    own = recipes.load("mine.toml")
+    assert own.data.encoding == "cp1252" and own.data.columns == {"text": 2, "label": 3}
+    assert own.model.kind == "recurrent" and own.data.test_share == 0
+    assert recipes.read(own, "test") == (["É 4"], ["x"])
+    assert sorted(recipes.read(own, "train")[0] + recipes.read(own, "valid")[0]) == ["É 1", "É 2", "É 3"]
 
 
-def test_sizes_follow_from_the_data(tmp_path):
-    """2,000 examples of 26 letters and phones set apart: 30 times each in batches of 32."""
-    words = [chr(97 + a) + chr(97 + b) + chr(97 + c) for a in range(20) for b in range(10) for c in range(10)]
-    path = tmp_path / "words.tsv"
-    path.write_text("".join(f"{word}\t{' '.join(word.upper())}\n" for word in words))
-    settings, notes = propose("transduce", [path], "g2p")
-    own = recipes.make(settings)
-    assert own.training.steps == 30 * 2000 // 32 // 10 * 10 and own.training.steps % own.training.validate_every == 0
-    assert own.text.pieces == "char" and own.text.vocab_size == 20 + 8
-    assert own.text.target.pieces == "word" and own.text.target.vocab_size == 20 + 8
-    assert own.search.max_output_length >= 3 and "2,000 examples" in notes
+def test_a_name_that_no_recipe_may_have_is_changed(home, capsys):
+    assert new("classify", "ok.csv", "--out", "my reviews.toml") == 0
+    assert recipes.load("my reviews.toml").name == "my-reviews"
+    assert "`seqzoo train 'my reviews.toml' --out runs/my-reviews`" in capsys.readouterr().out
 
 
 BROKEN = [
+    (
+        "continue one.txt --out new.toml",
+        "one.txt: a text of 9 characters has too few lines to be cut into train, valid",
+    ),
+    ("translate two.tsv --out new.toml", "two.tsv: 2 different inputs cannot be cut into train, valid, test"),
+    ("classify {ok} dev.csv --out new.toml", "dev.csv:2: 3 columns"),
+    ("classify {ok} --set data.encodin=x --out new.toml", "has no setting 'encodin'. Did you mean 'encoding'"),
+    ("classify {ok} --set data.encoding=x --out new.toml", "encoding 'x'. Expected a name that Python knows"),
+    ("rewrite {ok} --set steps=3 --out new.toml", "rewrite changes no setting, and takes no --set"),
     ("clasify {ok} --out new.toml", "There is no task 'clasify'. Did you mean 'classify'? The tasks are"),
     ("classify {ok} --out taken.toml", "taken.toml exists. Choose another --out, or write over it with --force"),
     ("classify {ok} --out new.json", "--out is the name of a recipe, a file that ends in .toml; received 'new.json'"),
@@ -136,6 +132,9 @@ def home(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ok.csv").write_text("text,label\ngood,pos\nbad,neg\nfine,pos\n")
     (tmp_path / "broken.csv").write_text("text,label\nGood, really,pos\nBad,neg\n")
+    (tmp_path / "one.txt").write_text("one line")
+    (tmp_path / "two.tsv").write_text("dog\tHund\ncat\tKatze\n")
+    (tmp_path / "dev.csv").write_text("text,label\nGood, really,pos\n")
     (tmp_path / "taken.toml").write_text("mine")
     (tmp_path / "tables.toml").write_text(recipes.dumps(recipes.load("trec-star")))
     return tmp_path
@@ -235,19 +234,3 @@ def test_a_label_that_the_validation_alone_has_is_told(tmp_path, capsys):
     assert cli.main(["train", str(out), "--out", str(tmp_path / "run"), *sizes]) == 0
     assert "no example of 1 labels of the validation: c" in capsys.readouterr().err
     assert json.loads((tmp_path / "run" / "labels.json").read_text()) == ["a", "b", "c"]
-
-
-def test_every_task_says_what_to_begin_with():
-    """The settings of `starter` are settings, whatever the examples."""
-    for task in TASKS.values():
-        assert {"text", "model", "training"} & task.starter(Few()).keys()
-        assert table.names(tuple(each.model for each in task.models.values())).keys() == task.models.keys()
-
-
-class Few:
-    """Examples that are hardly any."""
-
-    inputs, answers = ["a b"], ["b a"]
-
-    def __len__(self):
-        return 1

@@ -1,14 +1,12 @@
 """`zoo.train`, `zoo.evaluate`, `zoo.open` and `export_run`: the commands of the same names, from Python."""
 
 import json
-import subprocess
-import sys
 import tomllib
 
 import pytest
 
 import zoo
-from tests.house_rules import ROOT
+from tests.recipes.at_once import check_told_at_once
 from zoo import recipes
 
 TINY = {
@@ -17,18 +15,6 @@ TINY = {
     "training": {"steps": 2, "validate_every": 1, "warmup": 0, "batch_size": 4, "num_buckets": 1},
     "search": {"beam": 1, "max_output_length": 6},
 }
-FRAMEWORKS = ("keras", "tensorflow", "jax", "tensorflow_text", "onnxruntime")
-PROGRAM = """
-import sys, time
-start = time.perf_counter()
-import serving, zoo
-try:
-    {code}
-except ValueError as error:
-    message = str(error)
-import json
-print(json.dumps([message, time.perf_counter() - start, [name for name in {frameworks!r} if name in sys.modules]]))
-"""
 
 
 def test_a_recipe_may_be_a_name_a_file_a_dict_or_a_recipe(tmp_path):
@@ -69,12 +55,7 @@ def test_a_dict_extends_files_of_the_working_folder(tmp_path, monkeypatch):
     ],
 )
 def test_what_is_wrong_is_told_before_a_framework_is_imported(code, message):
-    filled = PROGRAM.format(code=code, frameworks=FRAMEWORKS)
-    done = subprocess.run([sys.executable, "-c", filled], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    found, seconds, imported = json.loads(done.stdout)
-    assert message in found
-    assert imported == [] and seconds < 5  # about 0.3 s on a quiet machine
+    check_told_at_once(code, message)
 
 
 def test_names_that_are_not_there():

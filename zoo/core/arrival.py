@@ -17,7 +17,18 @@ from zoo.core.occupants import bring
 # The rooms with registered classes.
 ROOMS = ("attention", "blocks", "depth", "embeddings", "feedforward", "models", "recurrent", "training")
 # Parts of zoo that do without it, or import it when they must.
-WITHOUT_KERAS = ("core.occupants", "core.protocols", "data", "hub", "recipes", "scores", "settings", "tasks", "text")
+WITHOUT_KERAS = (
+    "core.occupants",
+    "core.protocols",
+    "core.storage",
+    "data",
+    "hub",
+    "recipes",
+    "scores",
+    "settings",
+    "tasks",
+    "text",
+)
 
 
 def expect_keras():

@@ -83,9 +83,15 @@ def load(recipe, overrides=(), imports=()):
             `parse`).
     """
     given = {"imports": list(imports)} if imports else {}
+    return make(settled([*_told(recipe), merged(given, overridden(overrides))]))
+
+
+def overridden(overrides):
+    """The tables that overrides come to, one after the other; each is "table.key=value", or a dict of tables."""
+    given = {}
     for each in overrides:
         given = merged(given, parse(each) if isinstance(each, str) else each)
-    return make(settled([*_told(recipe), given]))
+    return given
 
 
 def _told(recipe):

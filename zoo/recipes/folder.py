@@ -1,6 +1,7 @@
 """Run folders: what is in one, and whether it is what it is asked for; without Keras."""
 
 import json
+import os
 from pathlib import Path
 
 from zoo.recipes.files import read_stored
@@ -78,7 +79,8 @@ def read_threshold(directory):
 
 
 def claim(recipe, directory, resume):
-    """Refuse to overwrite a run, or to continue one with other settings."""
+    """Refuse to overwrite a run, to continue one with other settings, or a place where no folder can be."""
+    _check_place(directory)
     if not (directory / "recipe.toml").is_file():
         return
     if not resume:
@@ -96,6 +98,15 @@ def claim(recipe, directory, resume):
             f"the run in {directory} was started with other settings: {', '.join(changed)}. "
             "Resume it with its own, or choose another --out."
         )
+
+
+def _check_place(directory):
+    """Refuse what is a file, or lies in one, or where nothing may be written."""
+    there = next(each for each in (directory.absolute(), *directory.absolute().parents) if each.exists())
+    if not there.is_dir():
+        raise ValueError(f"a run is a folder, and {there} is a file. Choose another --out.")
+    if not os.access(there, os.W_OK):
+        raise ValueError(f"the run {directory} cannot be written, for nothing may be written in {there}.")
 
 
 def _flat(settings, before=""):

@@ -7,6 +7,7 @@
 import json
 from pathlib import Path
 
+from zoo.core.storage import json_text, write_text
 from zoo.tasks.parts import corpora
 
 SUFFIX = ".outputs.json"
@@ -22,10 +23,7 @@ def write(directory, recipe, split, evaluation):
         split: which was evaluated.
         evaluation: see `zoo.recipes.evaluation`.
     """
-    from zoo.training import checkpoints
-
-    text = json.dumps(record(recipe, split, evaluation), ensure_ascii=False) + "\n"
-    checkpoints.write_atomically(path(directory, split), lambda file: file.write(text.encode()))
+    write_text(path(directory, split), json_text(record(recipe, split, evaluation)) + "\n")
 
 
 def record(recipe, split, evaluation):

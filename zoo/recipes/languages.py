@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 from zoo.data.formats.names import LANGUAGES, normal
-from zoo.scores.texts import TOKENIZERS
+from zoo.scores.texts import has_tokenizer
 
 UNKNOWN = "und"  # ISO 639's code of a language that is not determined
 LOOKED_AT = 1_000  # texts whose letters are counted
@@ -46,7 +46,7 @@ def notes(target):
     """What is worth saying of the language that is written."""
     if target == UNKNOWN:
         return ["the language of the targets is not known; BLEU cuts words as in most languages"]
-    if target in TOKENIZERS:
+    if not has_tokenizer(target):
         return [f"BLEU of {target!r} needs a tokeniser of its own: pip install 'sacrebleu[{target}]'"]
     return []
 

@@ -4,20 +4,26 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from zoo.data.formats.base import counted
+from zoo.data.formats.names import normal
 from zoo.recipes import languages
+from zoo.recipes.files import overridden, settled
 from zoo.recipes.recipe import TEXTS, allowed, make
 from zoo.recipes.toml import line, toml
 from zoo.settings import table
 from zoo.settings.kinds import choices
 from zoo.tasks import TASKS
+from zoo.tasks.parts import corpora
+from zoo.tasks.parts.vocabularies import decomposed
 
 SPLITS = {"train": ("train", "training"), "valid": ("valid", "val", "dev", "validation"), "test": ("test", "eval")}
 UPDATES = 30  # times that a training sees each example, within the bounds below
 FEWEST, MOST = 200, 6_000  # steps
 LOOKED_AT = 200_000  # examples that are read to choose sizes
+OUT_OF_SCOPE = ("oos", "ood", "out_of_scope", "out_of_domain")  # names of a label, in small letters and with "_"
 
 
-def propose(task, files, name):
+def propose(task, files, name, given=()):
     """(settings, notes) of a recipe that trains as it is.
 
     Args:
@@ -25,33 +31,77 @@ def propose(task, files, name):
         files: their paths. Which split a file belongs to is told by its name (train, valid or dev, test); the others
             are for training.
         name: of the recipe.
+        given: settings that are decided already, as `zoo.recipes.load` takes overrides. What they say of columns,
+            format and encoding decides how the files are read.
 
     Raises:
-        ValueError: there is no such task, or the files cannot be read; the message says what is wrong where.
+        ValueError: there is no such task, or the files cannot be read, or cannot be cut into splits; the message says
+            what is wrong where.
     """
     from zoo.data import formats
 
     if task not in TASKS:
         raise ValueError(f"There is no task {task!r}.{table.hint(task, TASKS)} The tasks are {', '.join(TASKS)}.")
-    job = TASKS[task]
-    splits = by_split([str(each) for each in files])
+    job, given = TASKS[task], overridden(given)
+    splits, said = by_split([str(each) for each in files]), given.get("data", {})
     if "train" not in splits:
         raise ValueError(
             f"None of the files is for training: {', '.join(map(str, files))}. Name the training file, too."
         )
-    found = formats.detect(splits["train"], job.kind)
-    train = formats.read(splits["train"], job.kind, format=found.format, columns=found.columns)
+    encoding = {"encoding": said["encoding"]} if "encoding" in said else {}
+    asked = encoding | {key: said[key] for key in ("format", "columns") if said.get(key)}
+    found = formats.detect(splits["train"], job.kind, **asked)
+    told = {"format": found.format} | ({"columns": asked.get("columns", {}) | found.columns} if found.columns else {})
+    train = formats.read(splits["train"], job.kind, **told, **encoding)
     data = {"corpus": "files"} | {key: own[0] if len(own) == 1 else own for key, own in splits.items()}
-    data |= {"format": found.format} | ({"columns": found.columns} if found.columns else {})
-    if "test" not in splits:
+    data |= told | encoding
+    if not (data | said).get("test"):
         data["test_share"] = 0.1
     if job.between_languages:
         data |= languages.guess(splits["train"], found.columns or {}, train.inputs, train.answers)
-    settings = {"name": name, "task": task, "description": f"{_what(job)} from {Path(splits['train'][0]).name}."}
+    settings = {
+        "name": name,
+        "task": task,
+        "description": f"{task.capitalize()}, from {Path(splits['train'][0]).name}.",
+    }
     starter = job.starter(train)
-    settings |= {"data": data} | merged(sizes(job, starter, train), starter)
-    notes = [f"{found.format}: {found.why}" if found.why else found.format, *_counted(job, train)]
-    return settings, notes + languages.notes(data.get("target_language"))
+    settings = settled([settings | {"data": data} | merged(sizes(job, starter, train), starter), given])
+    parts = _parts(settings, train)
+    settings = settled([settings, _scope(job, parts) | _context(settings, parts), given])
+    notes = [f"{found.format}: {found.why}" if found.why else found.format, *_columns(found), *_counted(job, train)]
+    if label := settings.get("scope", {}).get("label"):
+        notes.append(f"{label!r} is the label of texts that are out of scope; see [scope]")
+    return settings, notes + languages.notes(settings["data"].get("target_language"))
+
+
+def _parts(settings, whole):
+    """`{split: Examples}`, as the training and the evaluation will read them.
+
+    Raises:
+        ValueError: a file of another split is wrong, or the training file is too small to be cut.
+    """
+    recipe = make(settings)
+    return {split: corpora.examples(recipe, recipe.job.kind, split, None, whole) for split in SPLITS}
+
+
+def _scope(job, parts):
+    """`[scope]`, where a label is named as that of texts out of scope are.
+
+    A threshold is chosen on such texts of the validation; those of the training are learnt as a label of their own.
+    """
+    answers = {split: part.answers for split, part in parts.items()} if job.scope else {}
+    label = next((each for own in answers.values() for each in own if normal(each) in OUT_OF_SCOPE), None)
+    if label is None or label not in (*answers["train"], *answers["valid"]):
+        return {}
+    threshold, trained = (label in answers[split] for split in ("valid", "train"))
+    return {"scope": {"label": label, "threshold": threshold, "trained": trained}}
+
+
+def _context(settings, parts):
+    """A shorter context for running text of which a part has fewer characters than a window has."""
+    own = settings.get("model", {}).get("context")
+    shortest = min(len(part.inputs[0]) for part in parts.values()) if own else None
+    return {"model": {"context": shortest}} if own and shortest < own else {}
 
 
 def by_split(files):
@@ -67,9 +117,9 @@ def by_split(files):
 def sizes(job, starter, train):
     """The settings that the data decide: sizes of vocabularies, and the length of the training."""
     texts, said = job.texts(train.inputs, train.answers), starter.get("text", {})
-    text = {"vocab_size": _vocabulary(texts[0], said.get("pieces", "unigram"))}
+    text = {"vocab_size": _vocabulary(texts[0], said)}
     if len(texts) > 1:
-        text["target"] = {"vocab_size": _vocabulary(texts[1], said.get("target", {}).get("pieces", "unigram"))}
+        text["target"] = {"vocab_size": _vocabulary(texts[1], said.get("target", {}))}
     if job.kind == "running":
         return {"text": text}
     batch = starter["training"]["batch_size"]
@@ -87,9 +137,11 @@ def merged(base, own):
     return result
 
 
-def _vocabulary(texts, pieces):
+def _vocabulary(texts, said):
     """A size that the texts fill: of characters all, of words those that occur twice, of subwords a tenth of them."""
-    texts = texts[:LOOKED_AT]
+    texts, pieces = texts[:LOOKED_AT], said.get("pieces", "unigram")
+    if said.get("normalization") == "nfd":
+        texts = list(map(decomposed, texts))
     if pieces == "char":
         return len(set().union(*texts)) + 8
     counts = Counter(word for text in texts for word in text.split())
@@ -99,18 +151,20 @@ def _vocabulary(texts, pieces):
     return min(16_000, max(2 * letters + 20, 200, len(counts) // 2))
 
 
-def _what(job):
-    return type(job).__doc__.split(",")[0].split(";")[0].strip().rstrip(".")
+def _columns(found):
+    """Which column was taken for what, where the files have columns."""
+    told = ", ".join(f"{role}: {column!r}" for role, column in found.columns.items())
+    return [told] if told and found.format != "lines" else []
 
 
 def _counted(job, train):
     if job.kind == "running":
         return [f"{len(train.inputs[0]):,} characters"]
-    notes = [f"{len(train):,} examples"]
+    notes = [counted(len(train), "example")]
     if job.labelled:
         labels = Counter(label for answer in train.answers for label in job.split(answer))
         shown = ", ".join(f"{label} {count:,}" for label, count in labels.most_common(5))
-        notes.append(f"{len(labels)} labels: {shown}{', ...' if len(labels) > 5 else ''}")
+        notes.append(f"{counted(len(labels), 'label')}: {shown}{', ...' if len(labels) > 5 else ''}")
     return notes
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from zoo.core.storage import write_json
 from zoo.recipes import start
 from zoo.recipes.files import load, parse, read_stored
 from zoo.recipes.folder import claim
@@ -207,7 +208,7 @@ def repeat(recipe, count, out, data=None, resume=False, log=None):
 
 def spread(rows):
     """`{score: {"mean", "deviation"}}` of the validations; there is no deviation of one run."""
-    names = [name for name, value in rows[0]["valid"].items() if isinstance(value, float)]
+    names = [name for name in rows[0]["valid"] if all(isinstance(row["valid"].get(name), float) for row in rows)]
     columns = {name: [row["valid"][name] for row in rows] for name in names}
     return {
         name: {
@@ -254,6 +255,5 @@ def _copy(run, out):
 
 
 def _write(out, summary):
-    out.mkdir(parents=True, exist_ok=True)
-    (out / SUMMARY).write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+    write_json(out / SUMMARY, summary)
     return summary

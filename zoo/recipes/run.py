@@ -1,13 +1,13 @@
 """How a recipe is trained in its run folder, and how a run is opened; `zoo.recipes.start` has checked both."""
 
 import dataclasses
-import json
 import os
 import sys
 import time
 
 import keras
 
+from zoo.core.storage import write_json, write_text
 from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
 from zoo.recipes.card import describe
@@ -24,7 +24,6 @@ from zoo.training import (
     MONITORS,
     average,
     best_path,
-    checkpoints,
     fit,
     freeze,
     load_weights,
@@ -59,26 +58,26 @@ class Parts:
 
 def make_parts(recipe, directory=None, tokenizers=None):
     """Read the corpus, learn labels and (unless they are given) vocabularies of its training split, make batches."""
-    task = recipe.job
-    splits = {split: task.examples(recipe, split, directory) for split in ("train", "valid")}
+    task, whole = recipe.job, corpora.training_file(recipe, recipe.job.kind, directory)
+    splits = {split: task.examples(recipe, split, directory, whole) for split in ("train", "valid")}
     texts, others = ((part.inputs, part.answers) for part in splits.values())
     tokenizers = tokenizers or task.tokenizers(recipe, *texts)
     labels = task.labels(recipe, [*texts[1], *others[1]])  # a rare one may stand in the validation alone
     train = task.batches(recipe, tokenizers, labels, texts, training=True)
     valid = task.batches(recipe, tokenizers, labels, others)
-    splits |= _test(recipe, directory)
+    splits |= _test(recipe, directory, whole)
     card, notes = describe(splits, recipe.data.licence)
     if unseen := sorted(set(labels) - set(task.labels(recipe, texts[1]))):
         notes.append(f"the training has no example of {len(unseen)} labels of the validation: {', '.join(unseen[:5])}")
     return Parts(tokenizers, labels, train, valid, others, corpora.digest(*texts), card, tuple(notes))
 
 
-def _test(recipe, directory):
+def _test(recipe, directory, whole):
     """The test split of files of one's own, so that what the training knows of it is told before it begins."""
     if recipe.data.corpus != "files":
         return {}
     try:
-        return {"test": recipe.job.examples(recipe, "test", directory)}
+        return {"test": recipe.job.examples(recipe, "test", directory, whole)}
     except ValueError:  # there is none yet, or it is mended before it is scored
         return {}
 
@@ -121,7 +120,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     threshold = recipe.job.threshold(Run(recipe, model, parts.tokenizers, parts.labels), parts.examples)
     if threshold is not None:
         scope = {"label": recipe.scope.label, "threshold": threshold}
-        _write(directory / SCOPE, json.dumps(scope, ensure_ascii=False) + "\n")
+        write_json(directory / SCOPE, scope)
     summary = _summary(recipe, model, parts) | {
         "steps": state.step,
         "valid": scores,
@@ -131,12 +130,15 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
         "seconds": round(time.monotonic() - start, 1),
     }
     summary |= {} if threshold is None else {"threshold": threshold}
-    _write(directory / "training.json", json.dumps(summary, indent=2) + "\n")
+    write_json(directory / "training.json", summary)
     return summary
 
 
 def _cuts(recipe, parts):
-    """What is told of texts that are read in part."""
+    """What is told of texts that are too long: left out of the training, or read in part."""
+    if parts.train.dropped:
+        most = recipe.training.max_length
+        yield f"{parts.train.dropped:,} training examples are left out: longer than training.max_length={most} tokens"
     for name, batches in (("training", parts.train), ("validation", parts.valid)):
         if _cut(batches):
             most = recipe.text.max_input_length
@@ -151,14 +153,14 @@ def _cut(batches):
 def _keep(recipe, directory, parts, record):
     """Write what the run was made of: recipe, vocabularies, data card, labels, and what was taken over from where."""
     directory.mkdir(parents=True, exist_ok=True)
-    _write(directory / "recipe.toml", dumps(recipe))
+    write_text(directory / "recipe.toml", dumps(recipe))
     for name, tokenizer in zip(tokenizer_names(recipe), parts.tokenizers, strict=True):
         tokenizer.save(directory / name)
-    _write(directory / "data.json", json.dumps(parts.card, indent=2, ensure_ascii=False) + "\n")
+    write_json(directory / "data.json", parts.card)
     if parts.labels:
-        _write(directory / LABELS, json.dumps(parts.labels, ensure_ascii=False) + "\n")
+        write_json(directory / LABELS, parts.labels)
     if record:
-        _write(directory / RECORD, json.dumps(record, indent=2, ensure_ascii=False) + "\n")
+        write_json(directory / RECORD, record)
 
 
 def _summary(recipe, model, parts):
@@ -179,10 +181,6 @@ def _summary(recipe, model, parts):
 
 def _print(line):
     print(line, file=sys.stderr, flush=True)
-
-
-def _write(path, text):
-    checkpoints.write_atomically(path, lambda file: file.write(text.encode()))
 
 
 def _choose(steps, measure, directory, state, loss):

@@ -29,8 +29,8 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None):
         The content of training.json.
 
     Raises:
-        ValueError: the directory holds a run already, or one of another recipe; files of the corpus are missing; what
-            `training.init`, `freeze` or `rates` say does not fit.
+        ValueError: the directory holds a run already, or one of another recipe; files of the corpus, or a library that
+            its scores need, are missing; what `training.init`, `freeze` or `rates` say does not fit.
     """
     directory = Path(directory)
     recipe, data = corpora.trained_on(recipe, data)
@@ -44,7 +44,8 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None):
 
 
 def check_data(recipe, splits, directory=None):
-    """Refuse data that are not there, without reading any; see `zoo.tasks.parts.corpora.check_data`."""
+    """Refuse data that are not there (`zoo.tasks.parts.corpora.check_data`), and scores that cannot be had here."""
+    recipe.job.check(recipe)
     corpora.check_data(recipe, recipe.job.kind, splits, directory)
 
 

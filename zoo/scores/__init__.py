@@ -7,13 +7,22 @@ from zoo.scores.entities import find_entities, tagging, tagging_scores
 from zoo.scores.labels import classification, classification_scores, confusion
 from zoo.scores.language import language_model, language_model_scores
 from zoo.scores.scope import choose_threshold, out_of_scope, out_of_scope_scores, with_threshold
-from zoo.scores.texts import by_length, length_groups, score_by_length, source_length, translation, translation_scores
+from zoo.scores.texts import (
+    by_length,
+    check_language,
+    length_groups,
+    score_by_length,
+    source_length,
+    translation,
+    translation_scores,
+)
 
 __all__ = [
     "RESAMPLES",
     "TASKS",
     "Score",
     "by_length",
+    "check_language",
     "choose_threshold",
     "classification",
     "classification_scores",

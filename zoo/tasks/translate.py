@@ -10,6 +10,7 @@ from zoo.tasks.parts.task import Choice, Evaluation, Task
 from zoo.tasks.parts.vocabularies import bucket_plan, joined, learn, longest
 
 FEW = 5_000  # pairs that are too few for a Transformer
+LONG = 12  # letters a word: a text with more on average is written without spaces
 
 
 class Translate(Task):
@@ -28,7 +29,9 @@ class Translate(Task):
 
     def starter(self, examples):
         """A small Transformer; of a few thousand pairs a recurrent model learns more."""
-        most = 2 * longest(examples.inputs + examples.answers, str.split) + 10
+        # The subwords of a small corpus are hardly more than its letters.
+        cut = list if len(examples) < FEW else _subwords
+        most = longest(examples.inputs + examples.answers, cut) + 10
         search = {"beam": 4, "max_output_length": most}
         if len(examples) < FEW:
             model = {"kind": "recurrent", "cell": "gru", "units": 128, "dropout": 0.2}
@@ -42,6 +45,12 @@ class Translate(Task):
             "training": training | {"max_length": most},
             "search": search,
         }
+
+    def check(self, recipe):
+        """BLEU may need a tokeniser for the language that is written."""
+        name, options = self.scored_by(recipe, [])
+        if name == "translation":
+            scoring.check_language(**options)
 
     def texts(self, inputs, answers):
         """Those of the sources, and those of the targets."""
@@ -106,6 +115,12 @@ class Translate(Task):
     def lengths(self, recipe, inputs):
         """Words of the sources, or characters where words are not set apart."""
         return [scoring.source_length(text, recipe.languages[0]) for text in inputs]
+
+
+def _subwords(text):
+    """As many items as a text has subwords at most: two a word, or its letters where spaces set no words apart."""
+    words = text.split()
+    return text if len(text) > LONG * len(words) else 2 * words
 
 
 TASK = Translate()

@@ -8,30 +8,13 @@ Nothing is pickled. A training on one backend can be continued on the other.
 
 import contextlib
 import json
-import os
 import zipfile
-from pathlib import Path
 
 import numpy as np
 
+from zoo.core.storage import write_atomically
+
 _STATE = "state.json"
-
-
-def write_atomically(path, write):
-    """Call `write(file)` for a temporary file beside `path`, flush it to the disk and rename it to `path`."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.partial")
-    with open(beside, "wb") as file:
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)  # so that the rename is on the disk, too
-    finally:
-        os.close(directory)
 
 
 def _arrays(prefix, variables):

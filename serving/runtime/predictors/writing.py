@@ -87,7 +87,8 @@ class Continue(Generate):
     """Continues each prompt for up to `length` tokens. A blank prompt begins a new text.
 
     One run of a graph writes at most `max_length` tokens. For more tokens it runs again, with the prompt and the tokens
-    so far as the new prompt; the score is then the sum over these runs.
+    so far as the new prompt; the score is then the sum over these runs. The best of a search comes first; samples stay
+    in the order of their numbers.
     """
 
     options = (*Generate.options, "length")
@@ -117,6 +118,8 @@ class Continue(Generate):
             number: [self._read(prompts[number], *tracks[number, rank], length) for rank in range(len(pairs))]
             for number, pairs in found.items()
         }
+        if sampling is None:  # later runs may have changed which one is the best
+            written = {number: sorted(pairs, key=lambda pair: -pair[1]) for number, pairs in written.items()}
         return [self.result(written.get(number, [("", 0.0)]), reading) for number, reading in enumerate(readings)]
 
     def score(self, texts):

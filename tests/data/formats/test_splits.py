@@ -83,7 +83,7 @@ def test_shares_that_leave_nothing(valid, test):
 
 
 def test_fewer_inputs_than_parts():
-    with pytest.raises(ValueError, match="1 different inputs cannot be cut into train, valid"):
+    with pytest.raises(ValueError, match="1 different input cannot be cut into train, valid"):
         split_by_hash(Examples("labelled", ["a", "a"], ["x", "y"]))
 
 

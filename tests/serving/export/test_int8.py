@@ -42,6 +42,13 @@ def test_answers_hang_on_batch_mates_no_more_than_it_says(artefacts, kind):
     assert changed <= row["batch_mates"] + 1e-6
 
 
+def test_a_trial_without_texts_is_refused():
+    with pytest.raises(ValueError, match="at least one text; received none"):
+        Trial(())
+    with pytest.raises(ValueError, match="a reference for each of its 2 texts; received 1"):
+        Trial(("a", "b"), ("x",), len)
+
+
 def test_agreement_and_scores_are_counted(artefacts):
     directory = artefacts("classify")
     precise, rounded = (

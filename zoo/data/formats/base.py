@@ -87,14 +87,31 @@ def place(path: str, line: int | None) -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """A number with its noun: "1 word", "2 words"."""
-    return f"{count} {noun}{'s' * (count != 1)}"
+    """A number with its noun: "1 word", "2,000 words"."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def shown(value, longest: int = 60) -> str:
     """A value as a message quotes it."""
     text = repr(value)
     return text if len(text) <= longest else f"{text[:longest]}..."
+
+
+def say_columns(columns: dict) -> str:
+    """How one says which column is which, in Python and in a recipe; `...` stands for what only they know."""
+    shown = {role: "..." if column is ... else repr(column) for role, column in columns.items()}
+    python = ", ".join(f'"{role}": {column}' for role, column in shown.items())
+    words = " ".join(f"--set data.columns.{role}={_toml(column)}" for role, column in columns.items())
+    return f"columns={{{python}}}, or in a recipe data.columns ({words})"
+
+
+def _toml(column):
+    return "..." if column is ... else str(column).lower() if isinstance(column, bool) else column
+
+
+def say_encoding(name: str) -> str:
+    """How one says the encoding of a file, in Python and in a recipe."""
+    return f"encoding='{name}', or in a recipe data.encoding (--set data.encoding={name})"
 
 
 def no_columns(path: str, form: str, request: Request):

@@ -4,8 +4,8 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from zoo.data.formats.base import KINDS, ROLES, Request, counted, shown
-from zoo.data.formats.names import by_names, is_language, is_name, normal
+from zoo.data.formats.base import KINDS, ROLES, Request, counted, say_columns, shown
+from zoo.data.formats.names import aliases, by_names, is_language, is_name, normal
 
 _WORDLIKE = re.compile(r"[^\W\d_][\w .:/()#-]{0,39}|")  # what a header's cell may look like, or a pandas index: nothing
 
@@ -49,6 +49,8 @@ def find_columns(path: str, rows: list[list[str]], request: Request) -> Found:
     first, rest = [cell.strip() for cell in rows[0]], rows[1:]
     wanted = {role: column for role, column in request.columns.items() if role != "header"}
     header = request.columns.get("header", _is_header(first, rest, request, wanted))
+    if not header and "header" not in request.columns:
+        _check_names(path, first, request)
     found = {role: _wanted(path, role, column, first, header) for role, column in wanted.items()}
     if all(role in found for role in request.roles):
         return Found(found, header, "the columns were given")
@@ -57,12 +59,27 @@ def find_columns(path: str, rows: list[list[str]], request: Request) -> Found:
         found |= _sentences(path, first, request, found)
         known = {role: at for role, at in by_names(first, request.kind, missing).items() if at not in found.values()}
         if all(role in known for role in missing):
-            return Found(found | known, True, "the names of the header")
+            return Found(found | known, True, "the columns are told by the names of the header")
     known = _by_content(rest if header and rest else rows, request.kind, set(found.values()), missing)
     if known is None:
         raise ValueError(_untold(path, first, header, request, missing))
-    names = "a header with other names, and what the columns hold" if header else "no header; what the columns hold"
-    return Found(found | known, header, names)
+    names = "a header with other names" if header else "no header"
+    return Found(found | known, header, f"{names}, so the columns are told by what they hold")
+
+
+def _check_names(path, first, request):
+    """Refuse a first line that would be a header if one of its names did not stand there twice.
+
+    In pairs both sides may be one word, as where spellings are mended, so there such a line is an example.
+    """
+    twice = [cell for cell in first if first.count(cell) > 1 and normal(cell) in aliases()]
+    if twice and request.kind != "pairs" and all(_WORDLIKE.fullmatch(cell) for cell in first):
+        numbers = dict.fromkeys(request.roles, ...) | {"header": True}
+        raise ValueError(
+            f"{path}:1: {first.count(twice[0])} columns are named {twice[0]!r}: {listed(first)}. Give each a name of "
+            f"its own, or say the numbers of the columns, counted from 1: {say_columns(numbers)}; or header false, if "
+            "line 1 is an example."
+        )
 
 
 def _sentences(path, first, request, found):
@@ -73,7 +90,7 @@ def _sentences(path, first, request, found):
     if not known:
         raise ValueError(
             f"{path}:1: one word a row, and no column tells the sentence: {listed(first)}. Name it with "
-            'columns={"sentence": ...}; or separate sentences by blank lines, in a file that ends in .conll.'
+            f"{say_columns({'sentence': ...})}; or separate sentences by blank lines, in a file that ends in .conll."
         )
     return known
 
@@ -204,11 +221,10 @@ def _is_counted(cells):
 
 
 def _untold(path, first, header, request, missing):
-    columns = ", ".join(f'"{role}": ...' for role in missing)
     return (
         f"{path}:1: which column is {' and which is '.join(missing)}? Found {counted(len(first), 'column')}"
         f"{'' if header else ' and no header'}: {listed(first, header)}. Say it by name or by number, counted from 1: "
-        f"columns={{{columns}}}."
+        f"{say_columns(dict.fromkeys(missing, ...))}."
     )
 
 

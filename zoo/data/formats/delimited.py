@@ -181,8 +181,9 @@ def _regular(rows):
 
 
 def _layout(first, found: Found, delimiter, quoted):
-    columns = {role: first[at] if found.header and first[at] else at + 1 for role, at in found.at.items()}
-    why = f"fields between {_NAMES.get(delimiter, repr(delimiter))}; columns by {found.why}"
+    named = found.header and [name if first.count(name) == 1 else "" for name in first]  # two of a name have numbers
+    columns = {role: (named and named[at]) or at + 1 for role, at in found.at.items()}
+    why = f"fields between {_NAMES.get(delimiter, repr(delimiter))}; {found.why}"
     if found.header:
         why += f": {listed(first)}"
     details = {"delimiter": delimiter, "header": found.header, "quoted": quoted, "at": found.at, "width": len(first)}

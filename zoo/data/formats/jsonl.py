@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator
 
-from zoo.data.formats.base import Format, Layout, Problems, shown
+from zoo.data.formats.base import Format, Layout, Problems, say_columns, shown
 from zoo.data.formats.columns import missing_column
 from zoo.data.formats.names import by_names
 from zoo.data.formats.opening import first_lines, open_lines
@@ -69,11 +69,10 @@ def keyed_layout(path: str, line: int, record: dict, request) -> Layout:
     found |= {role: at for role, at in known.items() if at not in found.values()}
     missing = [role for role in request.roles if role not in found]
     if missing:
-        columns = ", ".join(f'"{role}": ...' for role in missing)
         raise ValueError(
             f"{path}:{line}: which entry is {' and which is '.join(missing)}? The first record has "
             f"{', '.join(f'{name} ({shown(value, 30)})' for name, value in inner.items())}. Say it by name: "
-            f"columns={{{columns}}}."
+            f"{say_columns(dict.fromkeys(missing, ...))}."
         )
     columns = {
         role: names[found[role]] for role in (*request.roles, *(role for role in found if role not in request.roles))

@@ -45,6 +45,11 @@ _BESIDE_LANGUAGES = set("sentence sentences text texts translation source target
 _TWINS = (("1", "2"), ("a", "b"), ("0", "1"))
 
 
+def aliases() -> set[str]:
+    """All names that columns are known by, whatever they hold."""
+    return {alias for roles in ALIASES.values() for names in roles.values() for alias in names.split()}
+
+
 def is_name(name: str, alias: str) -> bool:
     """Whether a column has this very name."""
     return name == alias

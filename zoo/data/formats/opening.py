@@ -8,6 +8,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from zoo.data.formats.base import say_encoding
+
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 BROKEN = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 _MAGIC = {  # how files begin that are no text -> what they are, and what to do with them
@@ -19,6 +21,8 @@ _MAGIC = {  # how files begin that are no text -> what they are, and what to do 
     b"\xd0\xcf\x11\xe0": "is an old Excel workbook: save it as CSV UTF-8",
     b"PAR1": "is a Parquet file: let its name end in .parquet, or say format='huggingface'",
     b"ARROW1": "is an Arrow file: give the folder that save_to_disk wrote",
+    b"\x89PNG": "is a picture",
+    b"\xff\xd8\xff": "is a picture",
     b"%PDF": "is a PDF: save its text as a .txt file",
     b"\x80\x04\x95": "is a Python pickle, which is not read because it can run code: write it as CSV or JSONL",
 }
@@ -95,7 +99,7 @@ def _narrow(path, stream, codec):
             at = raw.index(b"\0")
             raise ValueError(
                 f"{path}:{number}: byte {at} of the line is NUL (0x00); expected text. A file with NUL bytes is "
-                "binary, or UTF-16 without a mark: for the latter say encoding='utf-16-le'."
+                f"binary, or UTF-16 without a mark: for the latter say {say_encoding('utf-16-le')}."
             )
         yield number, line.removesuffix("\n").removesuffix("\r")
 
@@ -124,7 +128,7 @@ def _checked_beginning(path, raw, codec):
         if raw.startswith(mark):
             raise ValueError(
                 f"{path}:1: the file begins with the mark of UTF-16, and was to be read as {codec}. Say "
-                f"encoding='{name}', or save it as UTF-8."
+                f"{say_encoding(name)}; or save it as UTF-8."
             )
     for magic, words in _MAGIC.items():
         if raw.startswith(magic):
@@ -139,7 +143,7 @@ def _undecodable(path, number, raw, start, error):
     around = guess[max(0, error.start - 20) : error.start + 20]
     return (
         f"{found} If the file is Western European of Windows or Excel, this reads {around!r}: then say "
-        "encoding='cp1252' (or 'latin-1'); otherwise convert the file to UTF-8, for example with iconv."
+        f"{say_encoding('cp1252')}; otherwise convert the file to UTF-8, for example with iconv."
     )
 
 

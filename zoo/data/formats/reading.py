@@ -85,14 +85,16 @@ def read(
     return Examples(kind, inputs, answers, tuple(places.files), places.found[: len(inputs)], notes)
 
 
-def detect(files: Files, kind: str, *, columns: dict | None = None, encoding: str = "utf-8") -> Detected:
-    """Looks at the beginning of the files and says how `read` would read them.
+def detect(
+    files: Files, kind: str, *, format: str | None = None, columns: dict | None = None, encoding: str = "utf-8"
+) -> Detected:
+    """Looks at the beginning of the files and says how `read` would read them, with the same arguments.
 
     Raises:
         ValueError: as `read`, as far as it looks.
     """
     files, request = _paths(files), _request(kind, columns, encoding)
-    form = choose(files, request)
+    form = choose(files, request, format)
     group = form.groups(files)[0]
     layout: Layout = form.layout(group, request)
     problems = Problems()

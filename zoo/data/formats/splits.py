@@ -9,6 +9,7 @@ an example stays where it is when others are added. This rule will not change.
 import hashlib
 import math
 
+from zoo.data.formats.base import counted
 from zoo.data.formats.examples import Examples
 
 _LEAST = 0.5  # of the share that was asked for, in inputs that differ; below it the next ones in order move over
@@ -46,8 +47,9 @@ def split_by_hash(examples: Examples, valid: float = 0.1, test: float = 0.0) -> 
     ordered = sorted(places, key=lambda text: (places[text], text))
     if len(ordered) <= len(shares):
         raise ValueError(
-            f"{len(ordered)} different inputs cannot be cut into {', '.join(['train', *shares])}: expected one at "
-            "least for each. Give more examples, or a file for each part."
+            f"{_of(examples)}{counted(len(ordered), 'different input')} cannot be cut into "
+            f"{', '.join(['train', *reversed(shares)])}: expected at least one for each. Give more examples, or a file "
+            "for each part."
         )
     side, start, limit = {}, 0, 0.0
     for left, (name, share) in zip(range(len(shares), 0, -1), shares.items(), strict=True):
@@ -63,6 +65,11 @@ def split_by_hash(examples: Examples, valid: float = 0.1, test: float = 0.0) -> 
     return {name: examples.take(found) for name, found in indices.items()}
 
 
+def _of(examples):
+    """Where the examples come from, as the beginning of a message."""
+    return f"{', '.join(examples.files)}: " if examples.files else ""
+
+
 def _cut(examples, shares):
     """Running text, part after part; `shares` of all but the first, in their order."""
     text, parts, start, limit = examples.inputs[0], {}, 0, 1 - sum(shares.values())
@@ -70,7 +77,10 @@ def _cut(examples, shares):
     for name, share in zip(names, [*shares.values(), 1.0], strict=True):
         end = len(text) if name == names[-1] else text.find("\n", int(limit * len(text))) + 1
         if not text[start : end or len(text)].strip() or not end:
-            raise ValueError(f"A text of {len(text)} characters has too few lines to be cut into {', '.join(names)}.")
+            raise ValueError(
+                f"{_of(examples)}a text of {counted(len(text), 'character')} has too few lines to be cut into "
+                f"{', '.join(names)}, for each part ends at the end of a line. Give more text, or a file for each part."
+            )
         parts[name] = Examples("running", [text[start:end]], [""], examples.files, examples.places, examples.notes)
         start, limit = end, limit + share
     return parts

@@ -6,7 +6,7 @@ nothing outside of the file is fetched.
 
 from xml.parsers import expat
 
-from zoo.data.formats.base import Format, Layout
+from zoo.data.formats.base import Format, Layout, say_columns
 from zoo.data.formats.opening import BROKEN, not_whole, open_bytes
 
 _CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # the inline elements that hold no text of the language
@@ -171,7 +171,7 @@ def _languages(path, wanted, seen, source):
     if len(bases) != len(missing):
         raise ValueError(
             f"{path}: which languages are source and target? The file has {', '.join(seen)}. Say "
-            f'columns={{"source": {seen[0]!r}, "target": {seen[-1]!r}}}.'
+            f"{say_columns({'source': seen[0], 'target': seen[-1]})}."
         )
     why = "the source language of the header and the other one" if len(missing) == 1 else "the languages in their order"
     return {"source": None, "target": None} | wanted | dict(zip(missing, bases, strict=True)), why

@@ -27,7 +27,15 @@ from zoo.tasks.parts import files
 SPLITS = ("train", "valid", "test")
 
 
-def examples(recipe, kind, split, directory=None):
+def training_file(recipe, kind, directory=None):
+    """`data.train` of files of one's own, read once for all splits that are cut off it; None of other corpora."""
+    if not isinstance(recipe.data, FILES) or files.instead(recipe.data, directory):
+        return None
+    check_data(recipe, kind, ("train",), directory)
+    return files.training_file(recipe.data, kind, directory)
+
+
+def examples(recipe, kind, split, directory=None, whole=None):
     """The `zoo.data.formats.Examples` of a split.
 
     An answer is a translation, a label, or the tags of the words, joined by one space. A language model's data are one
@@ -38,6 +46,7 @@ def examples(recipe, kind, split, directory=None):
         kind: of the examples, see `zoo.data.formats`.
         split: "train", "valid", "test", or for files with a name of their own any other split's.
         directory: where the files lie, unless the data are generated.
+        whole: what `training_file` returned, if it is known.
 
     Raises:
         ValueError: the directory is missing where one is needed, the files are not as they should
@@ -45,7 +54,7 @@ def examples(recipe, kind, split, directory=None):
     """
     check_data(recipe, kind, (split,), directory)
     if isinstance(recipe.data, FILES):
-        return files.examples(recipe.data, kind, split, directory)
+        return files.examples(recipe.data, kind, split, directory, whole)
     inputs, answers = _READERS[recipe.data.corpus](recipe, split, directory)
     return Examples(kind, list(inputs), list(answers))
 

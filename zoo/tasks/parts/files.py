@@ -10,7 +10,7 @@ from zoo.tasks.parts.held import hold
 SPLITS = ("train", "valid", "test")
 
 
-def examples(table, kind, split, place=None):
+def examples(table, kind, split, place=None, whole=None):
     """The `zoo.data.formats.Examples` of a split.
 
     Args:
@@ -19,6 +19,7 @@ def examples(table, kind, split, place=None):
         split: "train", "valid" or "test".
         place: a folder that the recipe's paths are relative to; a file (or folder) of examples to read instead; or a
             dict of splits, see `zoo.tasks.parts.held`.
+        whole: what `training_file` returned, so that it is not read once more.
 
     Raises:
         ValueError: there is no such split, or the files are not as they should be.
@@ -30,7 +31,7 @@ def examples(table, kind, split, place=None):
         return _read(table, kind, given, fewest_labels=1)
     if split != "train" and _has(table, split, place):
         return _own(table, kind, split, place)
-    whole = _own(table, kind, "train", place)
+    whole = whole or training_file(table, kind, place)
     shares = {name: share for name, share in _shares(table, place).items() if share}
     part = formats.split_by_hash(whole, **{"valid": 0.0, "test": 0.0} | shares)[split] if shares else whole
     if split == "train" and kind != "running":
@@ -42,14 +43,19 @@ def examples(table, kind, split, place=None):
     return part
 
 
+def training_file(table, kind, place=None):
+    """The `zoo.data.formats.Examples` of `data.train`, before other splits are cut off it and examples are left out."""
+    return _own(table, kind, "train", place)
+
+
 def check(table, split, place=None):
     """Refuse files that are not there, without reading any.
 
     Raises:
         ValueError: there is no such split, or a file is not there.
     """
-    if instead(table, place) and not (split == "train" and _is_their_folder(table, place)):
-        return
+    if (given := instead(table, place)) and not (split == "train" and _is_their_folder(table, place)):
+        return _check_given(given[0])
     if split not in SPLITS:
         raise ValueError(f"files of one's own have the splits {', '.join(SPLITS)}; received {split!r}.")
     if isinstance(place, dict):
@@ -70,6 +76,14 @@ def check(table, split, place=None):
     if missing:
         raise ValueError(
             f"there is no file {missing[0]}, which data.{named} names. Check the path, or give --data DIR."
+        )
+
+
+def _check_given(path):
+    if not path.startswith("hf://") and not Path(path).exists():
+        raise ValueError(
+            f"there is no file or folder {path}, which was given as the data. Check the path, or leave it out to take "
+            "the files that the recipe names."
         )
 
 
@@ -95,7 +109,7 @@ def _own(table, kind, split, place):
 def _read(table, kind, files, fewest_labels=2):
     from zoo.data import formats
 
-    options = {"format": table.format or None, "columns": table.columns or None}
+    options = {"format": table.format or None, "columns": table.columns or None, "encoding": table.encoding}
     return formats.read(files, kind, **options, fewest_labels=fewest_labels)
 
 
@@ -124,6 +138,8 @@ def last_split(table, place=None):
 def trained_on(table, place):
     """(the `[data]`, the place) of a training: a file at `place` stands for `data.train`, and is cut as that."""
     given = instead(table, place)
+    if given:
+        _check_given(given[0])
     if not given or _is_their_folder(table, place):
         return table, place
     return structs.replace(table, train=given[0]), None

@@ -92,13 +92,20 @@ class Task(ABC):
         """The `Choice` of a recipe's model."""
         return self.models[recipe.model.kind]
 
+    def check(self, recipe):  # noqa: B027  most tasks are scored everywhere
+        """Refuse a recipe that cannot be scored here, before it is trained.
+
+        Raises:
+            ValueError: a library that its scores need is not installed.
+        """
+
     def last_split(self, recipe, directory=None):
         """The split to score."""
         return corpora.last_split(recipe, directory)
 
-    def examples(self, recipe, split, directory=None):
+    def examples(self, recipe, split, directory=None, whole=None):
         """The `zoo.data.formats.Examples` of a split, see `zoo.tasks.parts.corpora.examples`."""
-        return corpora.examples(recipe, self.kind, split, directory)
+        return corpora.examples(recipe, self.kind, split, directory, whole)
 
     def read(self, recipe, split, directory=None):
         """(inputs, answers) of a split: two lists, item i of the second answering item i of the first."""

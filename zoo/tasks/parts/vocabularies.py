@@ -1,5 +1,6 @@
 """From texts to token ids: vocabularies, noise, and what batches are made with."""
 
+import unicodedata
 from collections import Counter
 
 
@@ -106,6 +107,11 @@ def encode_verbatim(tokenizer, text):
 def joined(texts, joiner):
     """Texts without the joiners of their pieces: "viel@@ er" is "vieler"."""
     return [f"{text} ".replace(joiner, "").removesuffix(" ") for text in texts] if joiner else texts
+
+
+def decomposed(text):
+    """A text as a vocabulary with the normal form "nfd" reads it: accents and syllables taken apart."""
+    return unicodedata.normalize("NFD", text)
 
 
 def longest(texts, cut):

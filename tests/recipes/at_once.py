@@ -1,0 +1,35 @@
+"""What wrong use is told in a fresh process, how soon, and which frameworks that imported."""
+
+import json
+import subprocess
+import sys
+
+from tests.house_rules import ROOT
+
+FRAMEWORKS = ("keras", "tensorflow", "jax", "torch", "tensorflow_text", "onnxruntime")
+PROGRAM = """
+import sys, time
+start = time.perf_counter()
+import serving, zoo
+from zoo import recipes
+try:
+    {code}
+except ValueError as error:
+    message = str(error)
+import json
+print(json.dumps([message, time.perf_counter() - start, [name for name in {frameworks!r} if name in sys.modules]]))
+"""
+
+
+def elsewhere(code):
+    """What a program prints in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def check_told_at_once(code, message):
+    """The code ends with a `ValueError` of this message, within seconds, and imports no framework."""
+    found, seconds, imported = json.loads(elsewhere(PROGRAM.format(code=code, frameworks=FRAMEWORKS)))
+    assert message in found
+    assert imported == [] and seconds < 5  # it takes 0.3 s on a quiet machine, and a framework more than the limit

@@ -1,0 +1,135 @@
+"""What `seqzoo new` proposes: languages, sizes, columns, a scope and a context that follow from the examples."""
+
+import pytest
+
+from zoo import recipes
+from zoo.recipes.proposal import propose
+from zoo.settings import table
+from zoo.tasks import TASKS
+
+
+@pytest.mark.parametrize(
+    ("files", "languages"),
+    [
+        ({"a.de": "Hund\nKatze\nMaus\n", "a.en": "dog\ncat\nmouse\n"}, ("de", "en")),
+        ({"p.csv": "english,french\ndog,chien\ncat,chat\nmouse,souris\n"}, ("en", "fr")),
+        ({"p.tsv": "dog\t一只 大 狗。\ncat\t一只猫\nmouse\t老鼠\n"}, ("", "zh")),
+        ({"p.tsv": "一匹の犬\tone dog\n猫です\tone cat\nねずみ\tmouse\n"}, ("ja", "und")),
+        ({"p.tsv": "dog\t개가 있다\ncat\t고양이\nmouse\t쥐\n"}, ("", "ko")),
+        ({"p.tsv": "dog\tdogs\ncat\tcats\nmouse\tmice\n"}, ("", "und")),
+    ],
+)
+def test_a_translator_is_told_its_languages(files, languages, tmp_path):
+    for name, text in files.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    settings, notes = propose("translate", [tmp_path / name for name in files], "mine")
+    own = recipes.make(settings)
+    assert own.languages == languages
+    assert any("language of the targets" in note for note in notes) == (languages[1] == "und")
+    assert any("sacrebleu[ko]" in note for note in notes) == (languages[1] == "ko")
+    if languages[1] != "ko":  # its tokeniser is another package
+        assert "bleu" in own.job.score(own, ["a b c d"], ["a b c d"])
+    assert not recipes.make(propose("transduce", [tmp_path / name for name in files], "mine")[0]).data.target_language
+
+
+def test_sizes_follow_from_the_data(tmp_path):
+    """2,000 examples of 26 letters and phones set apart: 30 times each in batches of 32."""
+    words = [chr(97 + a) + chr(97 + b) + chr(97 + c) for a in range(20) for b in range(10) for c in range(10)]
+    path = tmp_path / "words.tsv"
+    path.write_text("".join(f"{word}\t{' '.join(word.upper())}\n" for word in words))
+    settings, notes = propose("transduce", [path], "g2p")
+    own = recipes.make(settings)
+    assert own.training.steps == 30 * 2000 // 32 // 10 * 10 and own.training.steps % own.training.validate_every == 0
+    assert own.text.pieces == "char" and own.text.vocab_size == 20 + 8
+    assert own.text.target.pieces == "word" and own.text.target.vocab_size == 20 + 8
+    assert own.search.max_output_length >= 3 and "2,000 examples" in notes
+
+
+def intents(*labels):
+    return "".join(f"{label} {number},{label}\n" for label in labels for number in range(20))
+
+
+@pytest.mark.parametrize(
+    ("files", "scope"),
+    [
+        ({"all.csv": intents("pay", "call", "oos")}, {"threshold": True, "trained": True}),
+        (
+            {"train.csv": intents("pay", "call"), "valid.csv": intents("pay", "Out of scope")},
+            {"threshold": True, "trained": False},
+        ),
+        (
+            {"train.csv": intents("pay", "out-of-scope"), "valid.csv": intents("pay")},
+            {"threshold": False, "trained": True},
+        ),
+        ({"train.csv": intents("pay", "call"), "test.csv": intents("pay", "oos")}, None),  # nothing to choose it on
+        ({"all.csv": intents("pay", "call", "oosterbeek")}, None),
+    ],
+    ids=["everywhere", "validation", "training", "test", "no-such-label"],
+)
+def test_a_label_of_texts_out_of_scope_is_found(files, scope, tmp_path):
+    for name, rows in files.items():
+        (tmp_path / name).write_text("text,label\n" + rows)
+    settings, notes = propose("classify", [tmp_path / name for name in files], "mine")
+    own = recipes.make(settings).scope
+    if scope is None:
+        assert own.label == "" and "scope" not in settings
+    else:
+        assert own.label in ("oos", "Out of scope", "out-of-scope")
+        assert {"threshold": own.threshold, "trained": own.trained} == scope
+        assert f"{own.label!r} is the label of texts that are out of scope; see [scope]" in notes
+    answers = {split: set(recipes.read(recipes.make(settings), split)[1]) for split in ("train", "valid")}
+    assert all(answers.values())
+    recipe = recipes.make(settings)
+    if scope and scope["threshold"]:  # which the training would refuse if the validation had none
+        assert own.label in answers["valid"]
+    assert (recipe.scope.label in answers["train"]) == bool(scope and scope["trained"])
+
+
+def test_columns_of_one_name_are_named_by_number(tmp_path):
+    (tmp_path / "mine.csv").write_text("text,text,label\n" + "".join(f"a {n},b {n},{n % 2}\n" for n in range(9)))
+    said = ["data.columns.first=1", "data.columns.second=2", "data.columns.header=true"]
+    settings, _ = propose("compare", [tmp_path / "mine.csv"], "mine", said)
+    assert settings["data"]["columns"] == {"first": 1, "second": 2, "header": True, "label": "label"}
+    assert ("a 3", "b 3") in recipes.read(recipes.make(settings), "train")[0]
+
+
+def test_a_context_is_not_longer_than_a_part_of_the_text(tmp_path):
+    (tmp_path / "short.txt").write_text("".join(f"line {number}\n" for number in range(20)))
+    settings, _ = propose("continue", [tmp_path / "short.txt"], "mine")
+    own = recipes.make(settings)
+    parts = [recipes.read(own, split)[0][0] for split in ("train", "valid", "test")]
+    assert own.model.context == min(map(len, parts)) < 64
+
+
+NUMBERS = [f"{number} Hunde laufen im Schnee.\t{number} dogs run in the snow." for number in range(60)]
+CHINESE = [f"{chr(0x4E00 + n) * 3}在雪地里跑得很快的狗有{n}只\tDog {n}." for n in range(120)]
+KOREAN = [f"{chr(0xAC00 + 91 * n)}각하였습니다\tk a k h a j s s m n i t a" for n in range(60)]
+
+
+@pytest.mark.parametrize(
+    ("task", "lines", "few"), [("translate", NUMBERS, 5_000), ("translate", CHINESE, 50), ("transduce", KOREAN, 5_000)]
+)
+def test_what_is_trained_on_is_as_long_as_its_tokens(task, lines, few, tmp_path, monkeypatch):
+    """Subwords of a small vocabulary, letters without spaces, and syllables that are taken apart are many."""
+    monkeypatch.setattr("zoo.tasks.translate.FEW", few)
+    (tmp_path / "mine.tsv").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    own = recipes.make(propose(task, [tmp_path / "mine.tsv"], "mine")[0])
+    examples = recipes.read(own, "train")
+    tokenizers = own.job.tokenizers(own, *examples)
+    assert own.job.batches(own, tokenizers, (), examples, training=True).dropped <= len(lines) // 100
+
+
+def test_every_task_says_what_to_begin_with():
+    """The settings of `starter` are settings, whatever the examples."""
+    for task in TASKS.values():
+        assert {"text", "model", "training"} & task.starter(Few()).keys()
+        assert table.names(tuple(each.model for each in task.models.values())).keys() == task.models.keys()
+
+
+class Few:
+    """Examples that are hardly any."""
+
+    inputs, answers = ["a b"], ["b a"]
+
+    def __len__(self):
+        return 1

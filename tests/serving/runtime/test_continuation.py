@@ -1,0 +1,32 @@
+"""A long continuation is written in several runs of a graph, and the best of them comes first."""
+
+from types import SimpleNamespace
+
+from serving.runtime.predictors.writing import Continue
+
+RUNS = [  # ids and scores of two beams in each run of a graph that writes 4 ids at most
+    [([1, 1, 1, 1], -1.0), ([2, 2, 2, 2], -2.0)],
+    [([1, 1], -9.0), ([2, 2], -3.0)],
+]
+
+
+def test_the_best_of_all_runs_comes_first():
+    """The second beam is worse after one run, and better after two."""
+    reading = SimpleNamespace(ids=[7], error=None, warning=None)
+    loaded = SimpleNamespace(
+        name="stub",
+        manifest={"generation": {"2": "beam.onnx"}, "default_beam": 2, "max_length": 4},
+        bound=SimpleNamespace(max_input=100),
+        read=lambda texts, end: [reading],
+        decode=lambda rows: ["".join(map(str, row)) for row in rows],
+    )
+    predictor, runs = Continue(loaded), iter(RUNS)
+
+    def search(sequences, beam, n_best):
+        found = next(runs)
+        return [found] if len(sequences) == 1 else [[pair] for pair in found]
+
+    predictor.search = search
+    (result,) = predictor.run(["a"], n_best=2, length=8)
+    assert [(each.text, each.score) for each in result.hypotheses] == [("222222", -5.0), ("111111", -10.0)]
+    assert (result.text, result.score) == ("222222", -5.0)

@@ -1,0 +1,44 @@
+"""`seqzoo evaluate`: what it leaves in the run folder."""
+
+import json
+import math
+
+import pytest
+
+from tests.core.test_storage import strict
+from tests.recipes.small import recipe
+from tools import cli
+from zoo import recipes
+from zoo.tasks.parts.task import Evaluation
+
+SCORES = {"count": 2, "bleu": math.nan, "bleu_interval": [0.0, math.inf]}
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """A run whose scores JSON cannot express."""
+    found = Evaluation(SCORES, ["x", "y"], ["a", "b"], ["c", "d"])
+    for name, value in {"check_run": recipe(), "open_run": None, "evaluation": found}.items():
+        monkeypatch.setattr(recipes, name, lambda *_, value=value, **__: value)
+    return tmp_path
+
+
+def test_scores_without_a_value_are_null_in_every_file(run, capsys):
+    assert cli.main(["evaluate", str(run), "--split", "test", "--json"]) == 0
+    for text in (capsys.readouterr().out, (run / "scores.json").read_text()):
+        found = strict(text)
+        assert found["bleu"] is None and found["bleu_interval"] == [0.0, None]
+    assert strict((run / "test.outputs.json").read_text())["scores"]["bleu"] is None
+    assert (run / "test.hypotheses.txt").read_text() == "x\ny\n"
+
+
+def test_a_full_disk_leaves_the_scores_of_before(run, monkeypatch, capsys):
+    (run / "scores.json").write_text('{"bleu": 1.0}')
+
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    assert cli.main(["evaluate", str(run), "--split", "test"]) == 1
+    assert "No space left" in capsys.readouterr().err
+    assert json.loads((run / "scores.json").read_text()) == {"bleu": 1.0}

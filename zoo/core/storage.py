@@ -1,0 +1,47 @@
+"""Files that are written whole or not at all, and values as JSON; imports no framework."""
+
+import json
+import math
+import os
+from pathlib import Path
+
+
+def write_atomically(path, write):
+    """Call `write(file)` for a temporary file beside `path`, flush it to the disk and rename it to `path`."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.partial")
+    with open(beside, "wb") as file:
+        write(file)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(beside, path)
+    directory = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(directory)  # so that the rename is on the disk, too
+    finally:
+        os.close(directory)
+
+
+def write_text(path, text):
+    """Write a text in UTF-8; a crash leaves the old file or the new one."""
+    write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def write_json(path, value):
+    """Write a value as `json_text` does, over several lines."""
+    write_text(path, json_text(value, indent=2) + "\n")
+
+
+def json_text(value, indent=None):
+    """A value as JSON, in which a number that JSON cannot express, such as an infinite perplexity, is null."""
+    return json.dumps(finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+def finite(value):
+    """A value with None for every NaN and infinity in it."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
