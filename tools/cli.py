@@ -23,7 +23,7 @@ COMMANDS = {
     "train": "train a recipe",
     "evaluate": "score a trained run on a test set",
     "compare": "test whether one run is better than another",
-    "export": "write a run as an artefact: Keras, SavedModel and ONNX",
+    "export": "write a run, or an artefact again, as an artefact: Keras, SavedModel and ONNX",
     "verify": "check an artefact again: hashes, signatures, parity",
     "run": "answer texts with an artefact, on ONNX Runtime alone",
     "list": "list the entries of the zoo and their scores",

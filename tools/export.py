@@ -1,17 +1,20 @@
-"""`seqzoo export`: writes a finished run as an artefact directory."""
+"""`seqzoo export`: writes a finished run, or the model of an artefact, as an artefact directory."""
 
+import functools
 import json
 import os
 import sys
 from pathlib import Path
 
+from serving.export.settings import STORAGES
+from serving.runtime.artefact import MANIFEST, read_manifest, resolve
 from serving.runtime.reading import OVERLONG
 
 from .counts import positive
 
 
 def add_arguments(parser):
-    parser.add_argument("run", metavar="RUN", help="a finished training run")
+    parser.add_argument("run", metavar="RUN", help="a finished training run, or an artefact")
     parser.add_argument(
         "--ensemble",
         metavar="RUN",
@@ -44,29 +47,43 @@ def add_arguments(parser):
         choices=OVERLONG,
         help="how a longer text is treated; default: refuse, or truncate for a language model, which reads its end",
     )
+    parser.add_argument(
+        "--storage",
+        choices=STORAGES,
+        help="how weights are stored: float16 rounds each to 16 bits, which halves model.keras and the ONNX graphs; "
+        "they compute in float32 all the same (default: float32)",
+    )
     parser.add_argument("--no-int8", action="store_true", help="leave out the quantised graphs")
     parser.add_argument("--xla", action="store_true", help="add a compiled signature, tokens_xla, to the SavedModel")
+    parser.add_argument(
+        "--import",
+        dest="imports",
+        metavar="MODULE",
+        action="append",
+        default=[],
+        help="a module that brings layers of your own, which the model of an artefact needs; may be given many times "
+        "(a run's recipe names them itself)",
+    )
     parser.add_argument("--data", metavar="DIR", help="score int8 on this data (default: compare it on a few texts)")
     parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
     parser.add_argument("--json", action="store_true", help="print path, parity and int8's report as one JSON object")
 
 
 def main(args):
-    from zoo.recipes import check_data, check_run, last_split
-
-    run = Path(args.run)
-    recipe = check_run(run)
-    check(args, args.name or recipe.name)
+    path = Path(args.run)
+    export, name, recipe = _artefact(args, resolve(path)) if is_artefact(path) else _run(args, path)
+    check(args, args.name or name)
     if args.data or args.split:
-        check_data(recipe, (args.split or last_split(recipe, args.data),), args.data)
+        from zoo.recipes import check_data, last_split
 
-    from serving.export import export_run
-    from serving.runtime.artefact import read_manifest
-    from zoo.recipes import open_run
+        check_data(recipe(), (args.split or last_split(recipe(), args.data),), args.data)
 
+    if args.imports:
+        from zoo.core.occupants import bring
+
+        bring(args.imports)
     log = lambda stage: print(stage, file=sys.stderr)  # noqa: E731
-    run = open_run(run, *args.ensemble)
-    path = export_run(run, args.out, args.version, data=args.data, split=args.split, log=log, **changes(args))
+    path = export(out=args.out, version=args.version, data=args.data, split=args.split, log=log, **changes(args))
     manifest = read_manifest(path)
     if args.json:
         difference = manifest["parity"]["max_abs_diff"]
@@ -76,10 +93,53 @@ def main(args):
     return 0
 
 
+def is_artefact(path):
+    """Whether a path is an artefact or a folder of artefacts, and not a run, which has a recipe and no manifest."""
+    if (path / MANIFEST).is_file() or (path / "recipe.toml").is_file():
+        return (path / MANIFEST).is_file()
+    return any(True for depth in ("*", "*/*") for _ in path.glob(f"{depth}/{MANIFEST}"))
+
+
+def _run(args, directory):
+    """How a run is exported, its name, and its recipe."""
+    from zoo.recipes import check_run
+
+    recipe = check_run(directory)
+
+    def export(**given):
+        from serving.export import export_run
+        from zoo.recipes import open_run
+
+        return export_run(open_run(directory, *args.ensemble), **given)
+
+    return export, recipe.name, lambda: recipe
+
+
+def _artefact(args, directory):
+    """How an artefact is exported again, its name, and its recipe.
+
+    Raises:
+        ValueError: the artefact lacks a file that is needed, or --ensemble is given.
+    """
+    from serving.export.again import RECIPE, check_artefact, export_again
+
+    if args.ensemble:
+        raise ValueError(f"--ensemble takes runs, and {directory} is an artefact. Export the runs together.")
+    name = check_artefact(directory)["name"]
+
+    def recipe():
+        from zoo.recipes.files import read_stored
+
+        return read_stored(directory / RECIPE)
+
+    return functools.partial(export_again, directory), name, recipe
+
+
 def changes(args):
     """The settings of the export that the command line gives."""
     given = {"name": args.name, "beams": tuple(args.beam or ()), "max_input": args.max_input, "overlong": args.overlong}
-    return {key: value for key, value in given.items() if value} | {"int8": not args.no_int8, "xla": args.xla}
+    given |= {"storage": args.storage, "xla": args.xla}
+    return {key: value for key, value in given.items() if value} | ({"int8": False} if args.no_int8 else {})
 
 
 def check(args, name):

@@ -6,6 +6,7 @@ _HOMES = {
     "Settings": "serving.export.settings",
     "Trial": "serving.export.settings",
     "export": "serving.export.pipeline",
+    "export_again": "serving.export.again",
     "export_run": "serving.export.runs",
     "newest": "serving.export.partial",
 }

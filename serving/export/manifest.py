@@ -31,6 +31,7 @@ def write_manifest(kind, directory, version, parity=None, int8=None):
         "task": settings.task,
         "kind": kind.name,
         **kind.facts(),
+        "storage": settings.storage,
         "vocabulary": kind.vocabulary(),
         "signatures": [_table(kind, table) for table in (kind.table("serving_default"), *kind.signatures())],
         "graphs": {name: function.graph for name, function in kind.functions.items() if function.graph},
@@ -80,7 +81,7 @@ def write_card(kind, directory, version, parity, int8=None):
 
 ## Scores
 {scores}
-
+{_storage(settings.storage)}
 ## Parity
 Keras, SavedModel and ONNX agree: largest difference {parity["max_abs_diff"]:.2g} (allowed {parity["tolerance"]}), and
 tokens, labels and texts are identical.
@@ -94,6 +95,16 @@ At most {kind.bound.max_input:,} tokens of a text are read; of a longer one {_ov
 The recipe that made it is `recipe.toml`; every file's SHA-256 is in `{MANIFEST}`.
 """
     (directory / "card.md").write_text(card, encoding="utf-8")
+
+
+def _storage(storage):
+    if storage == "float32":
+        return ""
+    return f"""
+## Storage
+Each weight is rounded to the nearest number of {storage} and stored so in `model.keras` and the ONNX graphs, which
+compute in float32 with these numbers. Scores of the training run were measured before the rounding.
+"""
 
 
 def _overlong(bound):

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import keras
 
-from serving.export import saved_model
+from serving.export import saved_model, storage
 from serving.export.int8 import report
 from serving.export.kinds import kind_of
 from serving.export.manifest import write_card, write_manifest
 from serving.export.onnx import convert as onnx_convert
+from serving.export.onnx.halves import halve
 from serving.export.onnx.quantize import quantize
 from serving.export.parity.compare import compare
 from serving.export.partial import explained, reserved
@@ -24,7 +25,8 @@ def export(model, tokenizers, out, settings, version=None, log=lambda stage: Non
     Temporary files of killed exports in `out/name` are removed.
 
     Args:
-        model: a model of the zoo, in float32.
+        model: a model of the zoo, in float32. With `storage="float16"` its weights are rounded while it is exported,
+            and are afterwards as they were.
         tokenizers: a `zoo.text.Tokenizer` for each of the model's sides: `(source, target)`, or one.
         out: the model repository; TensorFlow Serving's `base_path` is `out/name`.
         settings: `Settings`.
@@ -32,8 +34,8 @@ def export(model, tokenizers, out, settings, version=None, log=lambda stage: Non
         log: a function that is called with a line about each stage.
 
     Raises:
-        ValueError: the version exists or is not positive, the model is not float32, the backend is not TensorFlow, or
-            the settings or the tokenizers do not fit the model.
+        ValueError: the version exists or is not positive, the model is not float32, the backend is not TensorFlow,
+            the settings or the tokenizers do not fit the model, or float16 cannot hold a weight well.
         ParityError: the exported forms give other results than the Keras model.
         ConversionError: the model cannot be converted to ONNX.
         ServingError: the disk is full.
@@ -50,6 +52,11 @@ def export(model, tokenizers, out, settings, version=None, log=lambda stage: Non
             f"Export needs a float32 model; this one computes in {model.compute_dtype}. Load it with a float32 policy: "
             "weights are stored in float32 under mixed precision."
         )
+    with storage.rounded(model, settings.storage):
+        return _export(model, tokenizers, out, settings, version, log)
+
+
+def _export(model, tokenizers, out, settings, version, log):
     for layer in declaring(model, Attention):
         if layer.traits.trims:
             layer.trim()  # of an adaptive span, only the positions that a head reads are exported
@@ -97,15 +104,22 @@ def make_again(kind, tokenizers, directory, log=lambda stage: None):
 def _write_files(kind, tokenizers, directory, log):
     log("writing model.keras and the SavedModel")
     kind.model.save(directory / "model.keras")
+    if kind.settings.storage == "float16":
+        storage.halve(directory / "model.keras")
     saved_model.write(kind, tokenizers, directory / "saved_model")
     for side, tokenizer in zip(kind.sides, tokenizers, strict=True):
         tokenizer.save(directory / f"{side}.spm")
     (directory / "recipe.toml").write_text(kind.settings.recipe, encoding="utf-8")
     for function in {function.graph: function for function in kind.functions.values() if function.graph}.values():
         log(f"writing {function.graph}")
-        graph = onnx_convert.convert(function.function, function.signature, directory / function.graph)
+        graph = onnx_convert.convert(function.function, function.signature)
+        _write_graph(kind, graph, directory / function.graph)
         if kind.settings.int8 and function.int8:
-            onnx_convert.write(quantize(graph), directory / graph_file(function.graph, "int8"))
+            _write_graph(kind, quantize(graph), directory / graph_file(function.graph, "int8"))
+
+
+def _write_graph(kind, graph, path):
+    onnx_convert.write(halve(graph) if kind.settings.storage == "float16" else graph, path)
 
 
 def _check(kind, tokenizers, directory, version, log):

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+STORAGES = ("float32", "float16")
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -57,6 +59,8 @@ class Settings:
         xla: also write the signature `tokens_xla`, compiled with XLA and with static caches. The GPU image of
             TensorFlow Serving cannot run it.
         trial: the `Trial` on which the scores of int8 are measured, or None.
+        storage: how weights are stored. With "float16" each is rounded to the nearest number that 16 bits hold, and
+            `model.keras` and the ONNX graphs have half the size; all of them still compute in float32.
     """
 
     name: str
@@ -74,14 +78,17 @@ class Settings:
     int8: bool = True
     xla: bool = False
     trial: Trial | None = None
+    storage: str = "float32"
 
     def __post_init__(self):
         if not self.beams or min(self.beams) < 1:
             raise ValueError(f"Beam widths must be at least 1, and there must be one. Received: {list(self.beams)}.")
+        if self.storage not in STORAGES:
+            raise ValueError(f"Unknown storage: expected one of {STORAGES}, received {self.storage!r}.")
 
     @classmethod
     def of(cls, manifest):
-        """The settings with which an artefact was exported, as far as its answers depend on them."""
+        """The settings with which an artefact was exported, without the recipe and the trial."""
         default = manifest.get("default_beam", 4)
         others = sorted(int(beams) for beams in manifest.get("generation", ()))
         return cls(
@@ -94,6 +101,9 @@ class Settings:
             overlong=manifest.get("overlong"),
             labels=tuple(manifest.get("labels", ())),
             scope=manifest.get("scope", {}),
+            scores=manifest["scores"],
             texts=tuple(manifest["texts"]),
+            int8=any(file.endswith(".int8.onnx") for file in manifest["files"]),
             xla=any(table["name"] == "tokens_xla" for table in manifest["signatures"]),
+            storage=manifest["storage"],
         )

@@ -61,6 +61,7 @@ OPTIONAL = {
     "overlong": Nullable(Text("'refuse' or 'truncate'", "refuse|truncate")),
     "longest_text": Nullable(Integer(0, 10**6)),
     "alpha": Number(),
+    "storage": Text("'float32' or 'float16'", "float32|float16"),
     "step": Record({"inputs": List(NAME), "outputs": List(NAME)}),
     "vocabulary": Map(SIDE, Integer(1)),
     "signatures": List(TABLE),
@@ -90,6 +91,7 @@ IN_GRAPHS = {"classify": "classify", "compare": "compare", "tag": "tag"}  # the 
 DEFAULTS = {  # values of keys that older formats do not have
     "format": 1,
     "task": "",
+    "storage": "float32",
     "vocabulary": {},
     "signatures": [],
     "texts": [],

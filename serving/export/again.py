@@ -1,0 +1,64 @@
+"""From an artefact to an artefact: `model.keras`, its tokenizers and its manifest are enough to write every form again.
+
+An artefact may be light: fetched without its SavedModel, for instance, which TensorFlow Serving needs.
+"""
+
+import dataclasses
+from pathlib import Path
+
+from serving.export.settings import Settings
+from serving.runtime.artefact import Artefact
+
+MODEL, RECIPE = "model.keras", "recipe.toml"
+
+
+def check_artefact(directory):
+    """The manifest of an artefact that can be exported again, after a check of the files that this needs.
+
+    Raises:
+        ValueError: there is no artefact, or it lacks a file.
+        DamagedError: a file has other bytes than the manifest records.
+    """
+    directory, artefact = Path(directory), Artefact(directory)
+    needed = [MODEL, RECIPE, *sorted(artefact.manifest["tokenizer"].values())]
+    missing = [name for name in needed if not (directory / name).is_file()]
+    if missing:
+        raise ValueError(
+            f"{directory} cannot be exported again: expected {', '.join(needed)} in it, and {', '.join(missing)} "
+            f"{'is' if len(missing) == 1 else 'are'} missing. Fetch or copy the artefact with these files."
+        )
+    for name in needed:
+        artefact.read(name)
+    return artefact.manifest
+
+
+def export_again(directory, out="artefacts", version=None, *, data=None, split=None, log=lambda stage: None, **changes):
+    """Write `out/NAME/VERSION/` of the model of an artefact, with the same settings, and return its path.
+
+    Args:
+        directory: an artefact with its `model.keras`, `recipe.toml` and tokenizers; nothing else of it is read.
+        out, version, data, split, log: as of `serving.export.export_run`.
+        **changes: settings of `serving.export.Settings` to choose instead, such as `storage` or `beams`.
+
+    Raises:
+        ValueError: as of `check_artefact`, or of `serving.export.export`.
+        DamagedError: as of `check_artefact`.
+    """
+    directory, manifest = Path(directory), check_artefact(directory)
+    import keras
+
+    import zoo  # noqa: F401  registers the classes
+    from serving.export.pipeline import export
+    from zoo.text import Tokenizer
+
+    changes = {"recipe": (directory / RECIPE).read_text(encoding="utf-8")} | changes
+    if data or split:
+        from serving.export.runs import trial
+        from zoo.recipes.files import read_stored
+
+        changes = {"trial": trial(read_stored(directory / RECIPE), split, data)} | changes
+    settings = dataclasses.replace(Settings.of(manifest), **changes)
+    model = keras.models.load_model(directory / MODEL, compile=False)
+    sides = sorted(manifest["tokenizer"])  # "source" before "target"
+    tokenizers = [Tokenizer.load(directory / manifest["tokenizer"][side]) for side in sides]
+    return export(model, tokenizers, out, settings, version, log=log)

@@ -1,0 +1,100 @@
+"""Initializers in 16 bits: the same answers, bit for bit, and nothing more to do while a graph runs."""
+
+from collections import Counter
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from serving.export.onnx.convert import load
+from serving.export.onnx.graphs import bodies, walk
+from serving.export.onnx.halves import LEAST, halve
+from serving.export.onnx.quantize import quantize
+from serving.export.onnx.requirements import requirements
+from serving.runtime.sessions import session_options
+
+
+def tensors(model):
+    return [tensor for graph in walk(model.graph) for tensor in graph.initializer]
+
+
+def weights(model):
+    """The float32 initializers that are large enough."""
+    return [
+        tensor
+        for tensor in tensors(model)
+        if tensor.data_type == TensorProto.FLOAT and numpy_helper.to_array(tensor).nbytes >= LEAST
+    ]
+
+
+@pytest.fixture(scope="module")
+def exact(decoder):
+    """The decoder with weights that float16 has."""
+    model = onnx.ModelProto.FromString(decoder.model.SerializeToString())
+    for tensor in weights(model):
+        values = numpy_helper.to_array(tensor).astype("float16").astype("float32")
+        tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+    return model
+
+
+def optimised(model, path):
+    """The kinds of nodes that ONNX Runtime runs, for each graph, the outermost first."""
+    options = session_options(1)
+    options.log_severity_level, options.optimized_model_filepath = 4, str(path)
+    onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return [Counter(node.op_type for node in graph.node) for graph in walk(onnx.load(path).graph)]
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+def test_answers_are_the_same_and_nothing_is_cast_at_run_time(precision, exact, decoder, tmp_path):
+    model = quantize(exact) if precision == "int8" else exact
+    before = model.SerializeToString()
+    small = halve(model)
+    assert model.SerializeToString() == before
+    assert weights(model) and not weights(small)
+    for inputs in map(decoder.example, ((1, 2), (5, 13))):
+        expected, received = (load(each).run(None, inputs) for each in (model, small))
+        assert [value.tobytes() for value in received] == [value.tobytes() for value in expected]
+    nodes = optimised(small, tmp_path / "small.onnx")
+    assert len(nodes) > 1 and nodes == optimised(model, tmp_path / "whole.onnx")
+    assert requirements(small) == requirements(model)
+
+
+def test_casts_stand_where_their_weights_do(exact):
+    small = halve(exact)
+    saved = sum(numpy_helper.to_array(tensor).nbytes / 2 for tensor in weights(exact))
+    assert small.ByteSize() < exact.ByteSize() - 0.8 * saved
+    (loop,) = (node for node in small.graph.node if node.op_type == "Loop")
+    for graph in (small.graph, *bodies(loop)):
+        own = {tensor.name for tensor in graph.initializer if tensor.data_type == TensorProto.FLOAT16}
+        assert own and own == {node.input[0] for node in graph.node if node.name.endswith("/Cast")} & own
+        first = [node.op_type for node in graph.node[: len(own)]]
+        assert first == ["Cast"] * len(own)
+
+
+def test_only_large_and_exact_floats_are_halved():
+    random, count = np.random.default_rng(0), LEAST // 4
+    exact = random.normal(size=count).astype("float16").astype("float32")
+    held = {
+        "exact": exact,
+        "short": exact[1:],
+        "inexact": np.where(np.arange(count) == 3, np.float32(0.1), exact),
+        "large": np.full(count, 1e6, "float32"),
+        "missing": np.full(count, np.inf, "float32"),
+        "double": exact.astype("float64"),
+        "y": exact,
+    }
+    graph = onnx.parser.parse_graph(
+        f"f (float[{count}] x) => (float[{count}] z, float[{count}] y) {{ z = Add(x, exact) }}"
+    )
+    graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in held.items())
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    found = {tensor.name for tensor in halve(model).graph.initializer}
+    assert found == held.keys() - {"exact", "missing"} | {"exact/float16", "missing/float16"}
+
+
+def test_halving_twice_is_halving_once(exact):
+    once = halve(exact)
+    assert halve(once).SerializeToString() == once.SerializeToString()
