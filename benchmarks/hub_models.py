@@ -80,7 +80,8 @@ def export(run, folder):
     home = run.with_name(f"{run.name}-artefact")
     if not home.exists():
         backend = {"KERAS_BACKEND": "tensorflow"}
-        seqzoo("export", run, "--out", home, "--storage", "float16", folder=folder, environment=backend)
+        named = ["--name", run.name, "--storage", "float16"]
+        seqzoo("export", run, "--out", home, *named, folder=folder, environment=backend)
     return home
 
 
@@ -123,14 +124,6 @@ def prepared(name, source, corpora, runs):
     return own
 
 
-def _clinc(folder, out):
-    """Examples in scope and out of scope in one file; a file of several gzip members is one of gzip, too."""
-    shutil.copy(folder / "train.tsv.gz", out)
-    for part, name in (("val", "valid"), ("test", "test")):
-        parts = [(folder / f"{start}{part}.tsv.gz").read_bytes() for start in ("", "oos_")]
-        (out / f"{name}.tsv.gz").write_bytes(b"".join(parts))
-
-
 def _cmudict(folder, out):
     """`word TAB phones`: the first pronunciation of each word, without stress and remarks."""
     with gzip.open(folder / "cmudict.dict.gz", "rt", encoding="utf-8") as lines:
@@ -141,7 +134,7 @@ def _cmudict(folder, out):
                     written.write(f"{word}\t{re.sub('[0-9]', '', phones).strip()}\n")
 
 
-PREPARE = {"clinc": _clinc, "cmudict": _cmudict}
+PREPARE = {"cmudict": _cmudict}
 
 if __name__ == "__main__":
     main()
