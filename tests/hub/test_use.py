@@ -150,6 +150,16 @@ def test_the_default_graph_is_that_of_the_manifest(served, tmp_path, monkeypatch
     assert names(hub.fetch("echo")) == ["greedy.onnx", "manifest.json", "source.spm", "target.spm"]
 
 
+def test_a_graph_that_is_published_in_int8_alone(models, tmp_path, monkeypatch):
+    home = tmp_path / "int8"
+    shutil.copytree(models / "echo" / "1", home / "echo" / "1")
+    (home / "echo" / "1" / "model.onnx").unlink()
+    tiny.write_index(home, tiny.entry("echo", 1, home / "echo" / "1"))
+    monkeypatch.setenv("SEQZOO_HUB", str(home))
+    assert names(hub.fetch("echo")) == ["manifest.json", "model.int8.onnx", "source.spm", "target.spm"]
+    assert Runtime("echo").run(["abc"])[0].text == "abc"
+
+
 def test_a_light_set_cannot_be_verified_as_a_whole(models, tmp_path, monkeypatch, capsys):
     home = tmp_path / "light"
     shutil.copytree(models / "echo" / "1", home / "echo" / "1")

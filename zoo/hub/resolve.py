@@ -144,13 +144,13 @@ def fetch(name, files=None, *, offline=None, progress=None):
 def default_files(found, precision=None):
     """The files that a run with no options needs, by the manifest, which must be there already."""
     entry, manifest = found.entry, json.loads((found.folder / MANIFEST).read_bytes())
-    chosen = run_files(entry, precision)
-    generation = manifest.get("generation") or {}
-    graph = generation.get(str(manifest.get("default_beam")), manifest.get("graphs", {}).get(entry["kind"]))
-    if graph in entry["files"] and not chosen[-1].startswith(graph.removesuffix("onnx")):
-        light = f"{graph.removesuffix('.onnx')}.int8.onnx"
-        chosen[-1] = light if chosen[-1].endswith(".int8.onnx") and light in entry["files"] else graph
-    return chosen
+    chosen, graphs = run_files(entry, precision), manifest.get("graphs", {})
+    graph = manifest.get("generation", {}).get(str(manifest.get("default_beam")), graphs.get(entry["kind"], ""))
+    forms = [name for name in (graph, f"{graph.removesuffix('.onnx')}.int8.onnx") if name in entry["files"]]
+    if not forms:
+        return chosen
+    light = entry["int8"] is True if precision is None else precision == "int8"
+    return [name for name in chosen if not name.endswith(".onnx")] + [forms[-1] if light else forms[0]]
 
 
 def bring(found, files, progress=None):
