@@ -147,6 +147,22 @@ def locked(digest, what):
 
 
 @contextlib.contextmanager
+def one_at_a_time(name, seconds=5.0):
+    """Let processes do the same thing one after the other, but none waits longer than this, or where it cannot lock."""
+    path = root() / "locks" / f"{name}.lock"
+    lock = filelock.FileLock(path, timeout=seconds)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except OSError:  # filelock.Timeout is one, and so is what a cache raises that can only be read
+        pass
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
 def writing():
     """Tell what to do where the cache cannot be written."""
     try:

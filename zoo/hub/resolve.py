@@ -137,7 +137,7 @@ def fetch(name, files=None, *, offline=None, progress=None):
         return bring(found, list(found.entry["files"]), progress)
     if files is not None:
         return bring(found, files, progress)
-    bring(found, [MANIFEST], progress)
+    bring(found, [MANIFEST], progress=False)
     return bring(found, default_files(found), progress)
 
 
@@ -195,7 +195,7 @@ def _download(found, faults, progress):
         log.warning("%s in the cache is damaged and is downloaded again: %s", title(entry), said)
     total = sum(entry["bytes"][name] for name in faults)
     _check_room(entry, total)
-    shown = Progress(title(entry), total, progress)
+    shown = Progress(" ".join([title(entry), *faults] if len(faults) == 1 else [title(entry)]), total, progress)
     try:
         for name in faults:
             size = entry["bytes"][name]
