@@ -54,7 +54,7 @@ def fault(path, size, digest):
             if found != size:
                 return f"{found:,} bytes instead of {size:,}"
             return None if hashlib.file_digest(file, "sha256").hexdigest() == digest else "other bytes"
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return "missing"
     except OSError as error:
         return f"not readable: {error.strerror}"

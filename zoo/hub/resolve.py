@@ -142,11 +142,18 @@ def fetch(name, files=None, *, offline=None, progress=None):
 
 
 def default_files(found, precision=None):
-    """The files that a run with no options needs, by the manifest, which must be there already."""
-    entry, manifest = found.entry, json.loads((found.folder / MANIFEST).read_bytes())
-    chosen, graphs = run_files(entry, precision), manifest.get("graphs", {})
-    graph = manifest.get("generation", {}).get(str(manifest.get("default_beam")), graphs.get(entry["kind"], ""))
-    forms = [name for name in (graph, f"{graph.removesuffix('.onnx')}.int8.onnx") if name in entry["files"]]
+    """The files that a run with no options needs, by the manifest, which must be there already.
+
+    A manifest that does not hold is refused by whoever opens the artefact, and not here.
+    """
+    entry, chosen = found.entry, run_files(found.entry, precision)
+    try:
+        manifest = json.loads((found.folder / MANIFEST).read_bytes())
+        graph = manifest.get("generation", {}).get(str(manifest.get("default_beam")))
+        graph = graph or manifest.get("graphs", {}).get(entry["kind"], "")
+        forms = [name for name in (graph, f"{graph.removesuffix('.onnx')}.int8.onnx") if name in entry["files"]]
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return chosen
     if not forms:
         return chosen
     light = entry["int8"] is True if precision is None else precision == "int8"
