@@ -77,19 +77,19 @@ def test_a_file_that_is_swapped_is_never_used(served, models, tmp_path, monkeypa
         Runtime("echo").run(["abc"])
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "",
-        "[]",
-        "null",
-        "{",
-        "[" * 10**5,
-        '{"files": {"../../x": "y"}}',
-        '{"generation": 3}',
-        '{"graphs": {"generate": 3}}',
-    ],
+WRONG = (
+    "",
+    "[]",
+    "null",
+    "{",
+    "[" * 10**5,
+    '{"files": {"../x": ""}}',
+    '{"generation": 3}',
+    '{"graphs": {"generate": 3}}',
 )
+
+
+@pytest.mark.parametrize("content", WRONG, ids=range(len(WRONG)))
 def test_a_manifest_that_does_not_hold_is_damage(tmp_path, monkeypatch, capsys, content):
     folder = tmp_path / "hub" / "a" / "1"
     folder.mkdir(parents=True)
