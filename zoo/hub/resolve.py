@@ -262,7 +262,7 @@ def load(name):
         the zoo.
     """
     file = path(name)
-    check_keras(file)
     import keras
 
+    check_keras(file)
     return keras.models.load_model(file, safe_mode=True)
