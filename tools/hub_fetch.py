@@ -25,7 +25,7 @@ def main(args):
     found = hub.find(args.name)
     files = list(found.entry["files"]) if args.all else args.files
     if files is None:
-        hub.bring(found, ["manifest.json"])
+        hub.bring(found, ["manifest.json"], progress=False)
         files = hub.default_files(found)
     path = hub.bring(found, files)
     if args.json:

@@ -8,7 +8,9 @@ import numpy as np
 import onnxruntime
 
 from serving.runtime.artefact import MANIFEST, check_files, read_manifest
+from serving.runtime.errors import DamagedError
 from serving.runtime.manifest_format import int8_name
+from zoo.hub.keras_file import UnsafeError, check_keras
 
 NEAR = 1e-4  # difference of two numbers, relative for those above 1
 
@@ -24,7 +26,8 @@ def verify(directory, log=lambda stage: None):
     "made_again" says of each of its int8 graphs whether what was made gives the same answers to the grid of inputs.
 
     Raises:
-        ValueError: there is no artefact, or a file has other bytes than the manifest records.
+        ValueError: there is no artefact, a file has other bytes than the manifest records, or `model.keras` asks for
+            more than layers of Keras, of the zoo and of packages that are imported.
         ParityError: signatures or results differ.
     """
     directory = Path(directory)
@@ -33,6 +36,10 @@ def verify(directory, log=lambda stage: None):
     extra = check_files(directory, manifest)
     if extra:
         log(f"note: {MANIFEST} does not list {', '.join(extra)}; these files are never read")
+    try:
+        check_keras(directory / "model.keras")
+    except UnsafeError as error:
+        raise DamagedError(str(error)) from error
     import keras
 
     import zoo  # noqa: F401  registers the classes

@@ -51,7 +51,7 @@ class FetchedArtefact(Artefact):
             self.found = hub.find(name)
         except ValueError as error:
             raise ValueError(f"No artefact at {name}: there is no such directory, and {error}") from error
-        super().__init__(hub.bring(self.found, [MANIFEST]), verify)
+        super().__init__(hub.bring(self.found, [MANIFEST], progress=False), verify)
 
     def read(self, name):
         """The bytes of file `name`, which is downloaded if need be; errors as of `Artefact` and `zoo.hub.fetch`."""
@@ -60,6 +60,6 @@ class FetchedArtefact(Artefact):
         return super().read(name)
 
     def preferred(self, name):
-        """The int8 form of a graph if there is one and the hub says that it loses nothing; else the graph itself."""
-        light = f"{name.removesuffix('.onnx')}.int8.onnx"
-        return light if self.found.entry["int8"] and light in self.found.entry["files"] else name
+        """The int8 form of a graph if the hub says that it loses nothing, or has that form alone; else the graph."""
+        entry, light = self.found.entry, f"{name.removesuffix('.onnx')}.int8.onnx"
+        return light if light in entry["files"] and (entry["int8"] or name not in entry["files"]) else name

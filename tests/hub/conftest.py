@@ -44,3 +44,11 @@ def server(big, monkeypatch):
     with serving(big) as running:
         monkeypatch.setenv("SEQZOO_HUB", running.address)
         yield running
+
+
+@pytest.fixture
+def served(models, monkeypatch):
+    """A server of the models, which is the only hub."""
+    with serving(models) as running:
+        monkeypatch.setenv("SEQZOO_HUB", running.address)
+        yield running

@@ -226,4 +226,4 @@ def test_progress(tmp_path, hubs, capsys, monkeypatch):
     shutil.rmtree(hub.find("a").folder)
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     held("a")
-    assert capsys.readouterr().err.endswith("\ra@1 [########################] 0.0 of 0.0 MB\n")
+    assert capsys.readouterr().err.endswith("\ra@1 manifest.json [########################] 0.0 of 0.0 MB\n")

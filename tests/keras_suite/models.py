@@ -53,6 +53,9 @@ def depth_adaptive():
 
 
 ENCODER, DECODER = block(D, F) + norm(D), block(D, F, cross=True) + norm(D)
+READ = 2 * recurrent("gru", D, D) + dense(2 * D, D)  # in both directions, and from their last states to the first
+WRITE = recurrent("gru", 3 * D, D) + additive(D, D, 2 * D) + dense(4 * D, D) + W
+SEQ2SEQ = V * D + W * D + READ + WRITE, 2 + 6 + 3 + 4 + 2 + 2 + 1  # parameters, weights
 CASES = [
     model("language-model", Labelling, lambda: LanguageModel(V, stack()), TEXT, (B, T, V), V * D + ENCODER, 19),
     model(
@@ -102,15 +105,7 @@ CASES = [
         lambda: Seq2Seq(V, W, D),
         PAIR,
         (B, T, W),
-        V * D
-        + W * D
-        + 2 * recurrent("gru", D, D)
-        + recurrent("gru", 3 * D, D)
-        + additive(D, D, 2 * D)
-        + dense(2 * D, D)
-        + dense(4 * D, D)
-        + W,
-        2 + 6 + 3 + 4 + 2 + 2 + 1,
+        *SEQ2SEQ,
     ),
     # Two of the row before.
     model(
@@ -119,17 +114,6 @@ CASES = [
         lambda: Ensemble([Seq2Seq(V, W, D) for _ in range(2)]),
         PAIR,
         (B, T, W),
-        2
-        * (
-            V * D
-            + W * D
-            + 2 * recurrent("gru", D, D)
-            + recurrent("gru", 3 * D, D)
-            + additive(D, D, 2 * D)
-            + dense(2 * D, D)
-            + dense(4 * D, D)
-            + W
-        ),
-        2 * (2 + 6 + 3 + 4 + 2 + 2 + 1),
+        *(2 * count for count in SEQ2SEQ),
     ),
 ]

@@ -31,15 +31,20 @@ BASES = {
     "spelled": {"data": "trec", "model": "classifier", "spelling": True},
     "memory": {"data": "text", "model": "language_model", "feedforward": "product_key"},
 }
+
+
+def kept(table, base, **values):
+    """Rows of settings that have their name and value today, too, in this table."""
+    return [(name, base, value, f"{table}.{name}", value) for name, value in values.items()]
+
+
 SETTINGS = [  # (setting, a recipe in which it has an effect, a value, its place today, what stands there)
     ("name", "seq2seq", "other", "name", "other"),
     ("system", "seq2seq", "other", "system", "other"),
     ("task", "seq2seq", "reversal", "task", "translate"),
     ("description", "seq2seq", "other", "description", "other"),
     ("data", "seq2seq", "dates", "data.corpus", "dates"),
-    ("source_language", "parallel", "fr", "data.source_language", "fr"),
-    ("target_language", "parallel", "fr", "data.target_language", "fr"),
-    ("train_split", "parallel", "other", "data.train_split", "other"),
+    *kept("data", "parallel", source_language="fr", target_language="fr", train_split="other"),
     ("valid_split", "tagger", "other", "data.valid_split", "other"),
     ("test_split", "parallel", "other", "data.test_split", "other"),
     ("train_size", "seq2seq", 7, "data.train_size", 7),
@@ -77,33 +82,37 @@ SETTINGS = [  # (setting, a recipe in which it has an effect, a value, its place
     ("depth", "classifier", "star", "depth.layer", "star"),
     ("positions", "tagger", "concatenated", "positions.layer", "concatenated"),
     ("block", "tagger", "macaron", "block.layer", "macaron"),
-    ("num_heads", "tagger", 8, "model.num_heads", 8),
-    ("hidden_units", "tagger", 77, "model.hidden_units", 77),
-    ("activation", "tagger", "gelu", "model.activation", "gelu"),
+    *kept("model", "tagger", num_heads=8, hidden_units=77, activation="gelu"),
     ("context", "language_model", 77, "model.context", 77),
-    ("batch_size", "tagger", 7, "training.batch_size", 7),
-    ("num_buckets", "tagger", 7, "training.num_buckets", 7),
-    ("max_length", "tagger", 77, "training.max_length", 77),
-    ("learning_rate", "tagger", 0.7, "training.learning_rate", 0.7),
-    ("schedule", "tagger", "cosine", "training.schedule", "cosine"),
-    ("warmup", "tagger", 7, "training.warmup", 7),
-    ("adam_beta_2", "tagger", 0.7, "training.adam_beta_2", 0.7),
+    *kept(
+        "training",
+        "tagger",
+        batch_size=7,
+        num_buckets=7,
+        max_length=77,
+        learning_rate=0.7,
+        schedule="cosine",
+        warmup=7,
+        adam_beta_2=0.7,
+    ),
     ("row_learning_rate", "memory", 0.7, "training.row_learning_rate", 0.7),
-    ("weight_decay", "tagger", 0.7, "training.weight_decay", 0.7),
-    ("clip_norm", "tagger", 0.7, "training.clip_norm", 0.7),
+    *kept("training", "tagger", weight_decay=0.7, clip_norm=0.7),
     ("label_smoothing", "tagger", 0.7, "loss.label_smoothing", 0.7),
     ("loss_chunks", "language_model", 7, "loss.chunks", 7),
-    ("steps", "tagger", 77, "training.steps", 77),
-    ("validate_every", "tagger", 7, "training.validate_every", 7),
-    ("checkpoint_every", "tagger", 7, "training.checkpoint_every", 7),
-    ("patience", "tagger", 7, "training.patience", 7),
-    ("average", "tagger", 7, "training.average", 7),
-    ("monitor", "tagger", "accuracy", "training.monitor", "accuracy"),
-    ("log_every", "tagger", 7, "training.log_every", 7),
-    ("seed", "tagger", 7, "training.seed", 7),
+    *kept(
+        "training",
+        "tagger",
+        steps=77,
+        validate_every=7,
+        checkpoint_every=7,
+        patience=7,
+        average=7,
+        monitor="accuracy",
+        log_every=7,
+        seed=7,
+    ),
     ("beam", "seq2seq", 7, "search.beam", 7),
-    ("alpha", "language_model", 0.7, "search.alpha", 0.7),
-    ("max_output_length", "language_model", 7, "search.max_output_length", 7),
+    *kept("search", "language_model", alpha=0.7, max_output_length=7),
 ]
 DEEP = {"data": "dates", "model": "transformer", "num_layers": 2}
 FORMER = [  # names that were former ones then, and what moved from the depth to the loss

@@ -102,12 +102,14 @@ def test_a_context_is_not_longer_than_a_part_of_the_text(tmp_path):
 
 
 NUMBERS = [f"{number} Hunde laufen im Schnee.\t{number} dogs run in the snow." for number in range(60)]
+NAMES = [f"Call word{7919 * n % 9973} and word{6841 * n % 9973}.\tYes {n}." for n in range(400)]
 CHINESE = [f"{chr(0x4E00 + n) * 3}在雪地里跑得很快的狗有{n}只\tDog {n}." for n in range(120)]
 KOREAN = [f"{chr(0xAC00 + 91 * n)}각하였습니다\tk a k h a j s s m n i t a" for n in range(60)]
 
 
 @pytest.mark.parametrize(
-    ("task", "lines", "few"), [("translate", NUMBERS, 5_000), ("translate", CHINESE, 50), ("transduce", KOREAN, 5_000)]
+    ("task", "lines", "few"),
+    [("translate", NUMBERS, 5_000), ("translate", NAMES, 50), ("translate", CHINESE, 50), ("transduce", KOREAN, 5_000)],
 )
 def test_what_is_trained_on_is_as_long_as_its_tokens(task, lines, few, tmp_path, monkeypatch):
     """Subwords of a small vocabulary, letters without spaces, and syllables that are taken apart are many."""

@@ -9,36 +9,39 @@ from tools import cli
 from tools.sizes import size
 
 
-@pytest.fixture
-def shown(tmp_path, monkeypatch, capsys):
-    """The names that a call of `seqzoo list` prints, of recipes and of models, and what is said on standard error."""
-    recipes = tmp_path / "recipes"
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """A folder of recipes and a hub."""
+    home = tmp_path_factory.mktemp("list")
+    recipes, hub, held = home / "recipes", home / "hub", {}
     recipes.mkdir()
     for name, task, language in (("r1", "translate", "de"), ("r2", "tag", "en")):
-        text = (
-            f'name = "{name}"\nsystem = "s"\ntask = "{task}"\ndescription = "d"\n[data]\nsource_language = "{language}"'
-        )
-        (recipes / f"{name}.toml").write_text(text)
-    monkeypatch.setattr("tools.list.catalogue", lambda: recipes)
-    hub = tmp_path / "hub"
-    folders = {}
+        text = f'name = "{name}"\nsystem = "s"\ntask = "{task}"\ndescription = "d"\n'
+        (recipes / f"{name}.toml").write_text(f'{text}[data]\nsource_language = "{language}"')
     for name, count in (("m1", 2_000_000), ("m2", 900_000), ("m3", 10)):
-        folders[name] = hub / name / "1"
-        folders[name].mkdir(parents=True)
-        (folders[name] / "manifest.json").write_text("{}")
-        (folders[name] / "model.onnx").write_bytes(bytes(count))
-        (folders[name] / "model.keras").write_bytes(bytes(9_000_000))  # no file of a run
-    speed = {"milliseconds": 3.0, "batch": 1, "precision": "int8", "processor": "p"}
+        held[name] = hub / name / "1"
+        held[name].mkdir(parents=True)
+        (held[name] / "manifest.json").write_text("{}")
+        (held[name] / "model.onnx").write_bytes(bytes(count))
+        (held[name] / "model.keras").write_bytes(bytes(9_000_000))  # no file of a run
+    fast = {"milliseconds": 3.0, "batch": 1, "precision": "int8", "processor": "p"}
+    slower, low = fast | {"milliseconds": 4.0}, {"nats_per_character": 1.4}
     tiny.write_index(
         hub,
-        tiny.entry("m1", 1, folders["m1"], task="translate", languages=["de", "en"], scores={"bleu": 30.0}),
-        tiny.entry("m1", 2, folders["m1"], withdrawn="Wrong."),
-        tiny.entry("m2", 1, folders["m2"], task="translate", scores={"bleu": 35.5}, licence="MIT", speed=speed),
-        tiny.entry("m3", 1, folders["m3"], task="continue", scores={"nats_per_character": 1.5}, languages=[]),
-        tiny.entry(
-            "m4", 1, folders["m3"], task="continue", scores={"nats_per_character": 1.4}, speed=speed | {"batch": 2}
-        ),
+        tiny.entry("m1", 1, held["m1"], task="translate", languages=["de", "en"], scores={"bleu": 30.0}),
+        tiny.entry("m1", 2, held["m1"], withdrawn="Wrong."),
+        tiny.entry("m2", 1, held["m2"], task="translate", scores={"bleu": 35.5}, licence="MIT", speed=fast),
+        tiny.entry("m3", 1, held["m3"], task="continue", scores={"nats_per_character": 1.5}, languages=[]),
+        tiny.entry("m4", 1, held["m3"], task="continue", scores=low, speed=slower),
     )
+    return recipes, hub
+
+
+@pytest.fixture
+def shown(folders, tmp_path, monkeypatch, capsys):
+    """The names that a call of `seqzoo list` prints, of recipes and of models, and what is said on standard error."""
+    recipes, hub = folders
+    monkeypatch.setattr("tools.list.catalogue", lambda: recipes)
     monkeypatch.setenv("SEQZOO_HUB", str(hub))
     monkeypatch.setenv("SEQZOO_CACHE", str(tmp_path / "cache"))
 
@@ -102,8 +105,8 @@ def test_one_model(shown, capsys):
     assert json.loads(capsys.readouterr().out)["withdrawn"] == "Wrong."
 
 
-def test_a_hub_that_cannot_be_read_is_left_out(shown, tmp_path, monkeypatch, caplog):
-    monkeypatch.setenv("SEQZOO_HUB", f"{tmp_path / 'nowhere'}, {tmp_path / 'hub'}")
+def test_a_hub_that_cannot_be_read_is_left_out(shown, folders, tmp_path, monkeypatch, caplog):
+    monkeypatch.setenv("SEQZOO_HUB", f"{tmp_path / 'nowhere'}, {folders[1]}")
     assert shown()[1] == ["m1", "m2", "m3", "m4"] and "left out" in caplog.text
     monkeypatch.setenv("SEQZOO_HUB", str(tmp_path / "nowhere"))
     assert shown()[:2] == (["r1", "r2"], [])

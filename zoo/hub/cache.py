@@ -54,7 +54,7 @@ def fault(path, size, digest):
             if found != size:
                 return f"{found:,} bytes instead of {size:,}"
             return None if hashlib.file_digest(file, "sha256").hexdigest() == digest else "other bytes"
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return "missing"
     except OSError as error:
         return f"not readable: {error.strerror}"
@@ -140,6 +140,22 @@ def locked(digest, what):
     except filelock.Timeout:
         log.warning("waiting for another process, which downloads %s", what)
         lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+@contextlib.contextmanager
+def one_at_a_time(name, seconds=5.0):
+    """Let processes do the same thing one after the other, but none waits longer than this, or where it cannot lock."""
+    path = root() / "locks" / f"{name}.lock"
+    lock = filelock.FileLock(path, timeout=seconds)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire()
+    except OSError:  # filelock.Timeout is one, and so is what a cache raises that can only be read
+        pass
     try:
         yield
     finally:

@@ -1,13 +1,15 @@
 """Whether a `.keras` file is safe to be loaded, told from its bytes: nothing of it is executed, and little is read.
 
 A `.keras` file is a zip of `config.json`, which names the classes to build, `metadata.json` and `model.weights.h5`.
-Keras builds whatever class the configuration names. So each class must be one of Keras' or of the zoo's (or of a module
-that the caller names), a `Lambda` is refused, and the zip may hold nothing else, in no other place and no other size.
+Keras builds whatever class the configuration names, and imports its module. So each class must be one of Keras' or of
+the zoo's, or of a package whose layers this process has registered already; a `Lambda` is refused; and the zip may hold
+nothing else, in no other place and no other size.
 """
 
 import json
 import os
 import stat
+import sys
 import zipfile
 from pathlib import Path
 
@@ -37,12 +39,13 @@ class UnsafeError(ValueError):
     """The file is none that a model of the zoo was written to; it was not loaded."""
 
 
-def check_keras(path, modules=()):
+def check_keras(path, modules=None):
     """Check a `.keras` file before it is loaded.
 
     Args:
         path: the file.
-        modules: names of further modules whose classes it may have, for layers of one's own.
+        modules: names of further packages whose classes it may have, for layers of one's own; by default those that
+            have registered classes with Keras in this process.
 
     Raises:
         UnsafeError: the message says what is wrong.
@@ -59,11 +62,18 @@ def check_keras(path, modules=()):
             with archive.open("model.weights.h5") as weights:
                 if weights.read(len(HDF5)) != HDF5:
                     raise UnsafeError("model.weights.h5 is no HDF5 file")
-        _check_config(config, (*TOP, *modules))
+        _check_config(config, (*TOP, *(registered() if modules is None else modules)))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise UnsafeError(_told(path, f"it is no sound zip file: {error}")) from error
     except UnsafeError as error:
         raise UnsafeError(_told(path, error)) from None
+
+
+def registered():
+    """The packages that have registered classes with Keras in this process."""
+    keras = sys.modules.get("keras")
+    names = keras.saving.get_custom_objects() if keras else ()
+    return {name.partition(">")[0] for name in names if ">" in name}
 
 
 def _told(path, why):

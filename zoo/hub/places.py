@@ -100,19 +100,24 @@ def read_index(hub, offline=False, fresh=FRESH):
         return kept["models"]
     if offline:
         raise Unreachable(f"{hub.address} is not asked, because this process is offline, and no index of it was kept")
-    try:
-        index = patiently(lambda: _read(hub), attempts=3 if kept is None else 1)
-    except HubError as error:
-        if kept is None:
-            raise
-        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(read))
-        log.warning("%s does not answer; its index of %s is used. %s", hub.address, when, error)
-        return kept["models"]
-    try:
-        cache.write_json(cache.index_file(hub.address), {"address": hub.address, "read": time.time(), "index": index})
-    except OSError:
-        log.info("the index of %s is not kept, because the cache cannot be written", hub.address)
-    return index["models"]
+    with cache.one_at_a_time(cache.index_file(hub.address).stem):
+        newer, when = _kept(hub)
+        if newer is not None and when > read:  # another process has read it meanwhile
+            return newer["models"]
+        try:
+            index = patiently(lambda: _read(hub), attempts=3 if kept is None else 1)
+        except HubError as error:
+            if kept is None:
+                raise
+            day = time.strftime("%Y-%m-%d %H:%M", time.localtime(read))
+            log.warning("%s does not answer; its index of %s is used. %s", hub.address, day, error)
+            return kept["models"]
+        known = {"address": hub.address, "read": time.time(), "index": index}
+        try:
+            cache.write_json(cache.index_file(hub.address), known)
+        except OSError:
+            log.info("the index of %s is not kept, because the cache cannot be written", hub.address)
+        return index["models"]
 
 
 def _read(hub):

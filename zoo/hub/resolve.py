@@ -137,20 +137,27 @@ def fetch(name, files=None, *, offline=None, progress=None):
         return bring(found, list(found.entry["files"]), progress)
     if files is not None:
         return bring(found, files, progress)
-    bring(found, [MANIFEST], progress)
+    bring(found, [MANIFEST], progress=False)
     return bring(found, default_files(found), progress)
 
 
 def default_files(found, precision=None):
-    """The files that a run with no options needs, by the manifest, which must be there already."""
-    entry, manifest = found.entry, json.loads((found.folder / MANIFEST).read_bytes())
-    chosen = run_files(entry, precision)
-    generation = manifest.get("generation") or {}
-    graph = generation.get(str(manifest.get("default_beam")), manifest.get("graphs", {}).get(entry["kind"]))
-    if graph in entry["files"] and not chosen[-1].startswith(graph.removesuffix("onnx")):
-        light = f"{graph.removesuffix('.onnx')}.int8.onnx"
-        chosen[-1] = light if chosen[-1].endswith(".int8.onnx") and light in entry["files"] else graph
-    return chosen
+    """The files that a run with no options needs, by the manifest, which must be there already.
+
+    A manifest that does not hold is refused by whoever opens the artefact, and not here.
+    """
+    entry, chosen = found.entry, run_files(found.entry, precision)
+    try:
+        manifest = json.loads((found.folder / MANIFEST).read_bytes())
+        graph = manifest.get("generation", {}).get(str(manifest.get("default_beam")))
+        graph = graph or manifest.get("graphs", {}).get(entry["kind"], "")
+        forms = [name for name in (graph, f"{graph.removesuffix('.onnx')}.int8.onnx") if name in entry["files"]]
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return chosen
+    if not forms:
+        return chosen
+    light = entry["int8"] is True if precision is None else precision == "int8"
+    return [name for name in chosen if not name.endswith(".onnx")] + [forms[-1] if light else forms[0]]
 
 
 def bring(found, files, progress=None):
@@ -195,7 +202,7 @@ def _download(found, faults, progress):
         log.warning("%s in the cache is damaged and is downloaded again: %s", title(entry), said)
     total = sum(entry["bytes"][name] for name in faults)
     _check_room(entry, total)
-    shown = Progress(title(entry), total, progress)
+    shown = Progress(" ".join([title(entry), *faults] if len(faults) == 1 else [title(entry)]), total, progress)
     try:
         for name in faults:
             size = entry["bytes"][name]
@@ -255,7 +262,7 @@ def load(name):
         the zoo.
     """
     file = path(name)
-    check_keras(file)
     import keras
 
+    check_keras(file)
     return keras.models.load_model(file, safe_mode=True)

@@ -13,10 +13,10 @@ from zoo.settings.training import Training
 from zoo.tasks import TASKS
 
 TEXTS = {  # what stands above the tables
-    "name": "of the entry and of its file",
+    "name": "name of the recipe, and of its run and its artefact",
     "task": f"what the model does: one of {', '.join(TASKS)}",
-    "system": "the family that the catalogue lists it under",
-    "description": "one sentence",
+    "system": "family of models under which the catalogue lists it",
+    "description": "what the model is, in a sentence",
 }
 TABLES = ("data", "text", "model", *SLOTS, "loss", "training", "search", "scope")
 NAME = re.compile(r"[\w.+-]+")

@@ -47,12 +47,12 @@ def _check_encoding(name):
 
 
 class Files(Data, tag="files"):
-    """Files of one's own, in any format of `zoo.data.formats`."""
+    """Files of one's own, in any format that is read (docs/data.md)."""
 
     train: Annotated[str | list[str], Doc("a file, a folder, or two files of parallel text")] = ""
-    valid: Annotated[str | list[str], Doc("the same for validation; without it a part of train is split off")] = ""
-    test: Annotated[str | list[str], Doc("the same for the test")] = ""
-    format: Annotated[str, Doc("format of the files; without it they tell themselves")] = ""
+    valid: Annotated[str | list[str], Doc("the same for validation; without it valid_share of train is split off")] = ""
+    test: Annotated[str | list[str], Doc("the same for the test; without it test_share of train is split off")] = ""
+    format: Annotated[str, Doc("format of the files; without it their names and first lines tell")] = ""
     encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
     columns: Annotated[
         dict[str, str | int | bool],
@@ -82,8 +82,8 @@ class RunningFiles(Data, tag="files"):
     windows = True
     train: Annotated[str | list[str], Doc("a file or a folder")] = ""
     valid: Annotated[str | list[str], Doc("the same for validation; without it the end of train is split off")] = ""
-    test: Annotated[str | list[str], Doc("the same for the test")] = ""
-    format: Annotated[str, Doc("format of the files; without it they tell themselves")] = ""
+    test: Annotated[str | list[str], Doc("the same for the test; without it test_share of train is split off")] = ""
+    format: Annotated[str, Doc("format of the files; without it their names and first lines tell")] = ""
     encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
     columns: Annotated[dict[str, str | int | bool], Doc('which column holds the text, as {text = "body"}')] = {}
     valid_share: Annotated[BelowOne, Doc("share of train that validates where there is no valid")] = 0.1

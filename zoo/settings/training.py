@@ -39,30 +39,36 @@ NEEDS_LEARNED_EXIT |= {"width": ("multinomial", "geometric")}
 class Training(Table):
     """Batches, optimizer and plan."""
 
-    seed: Annotated[Count, Doc("of weights, dropout, order of the examples, and generated data")] = 1
+    seed: Annotated[Count, Doc("seed of the weights, the dropout, the order of the examples, and generated data")] = 1
     batch_size: Annotated[Positive, Doc("examples of a batch")] = 64
-    num_buckets: Annotated[Positive, Doc("static shapes, and so compiled programs, at most")] = 4
-    max_length: Annotated[Count, Doc("training examples with more tokens on a side are dropped; 0: none is")] = 60
+    num_buckets: Annotated[Positive, Doc("shapes of the batches at most; each of them is compiled once")] = 4
+    max_length: Annotated[
+        Count, Doc("training examples with more tokens on a side are left out; 0 leaves out none")
+    ] = 60
     learning_rate: Annotated[AboveZero, Doc("peak of the schedule")] = 1e-3
     schedule: Annotated[
         Literal["constant", "inverse_sqrt", "linear", "cosine"], Doc("course of the learning rate after the warm-up")
     ] = "constant"
     warmup: Annotated[Count, Doc("steps over which the learning rate rises")] = 0
     adam_beta_2: Annotated[BelowOne, Doc("decay of Adam's second moments")] = 0.999
-    row_learning_rate: Annotated[AboveZero, Doc("of the values of a product-key memory, constant")] = 1e-3
+    row_learning_rate: Annotated[AboveZero, Doc("constant learning rate of the values of a product-key memory")] = 1e-3
     weight_decay: Annotated[NotNegative, Doc("a step shrinks matrices by this times the learning rate")] = 0.0
     clip_norm: Annotated[NotNegative, Doc("norm of all gradients together at most; 0 does not clip")] = 1.0
     steps: Annotated[Positive, Doc("updates at most")] = 10_000
     validate_every: Annotated[Positive, Doc("steps from one validation to the next")] = 500
     checkpoint_every: Annotated[Positive, Doc("steps from one checkpoint to the next")] = 500
-    patience: Annotated[Count, Doc("validations without improvement that end the training; 0: none does")] = 0
+    patience: Annotated[
+        Count, Doc("validations without improvement after which the training ends; 0 trains all steps")
+    ] = 0
     average: Annotated[Positive, Doc("best checkpoints whose weights are averaged")] = 1
     monitor: Annotated[
         Literal["nll", "accuracy", "wer"],
-        Doc('what "best" means, on the validation split; wer: the share of wrong outputs of a greedy search'),
+        Doc(
+            "score of the validation that tells the best weights; wer is the share of wrong outputs of a greedy search"
+        ),
     ] = "nll"
     log_every: Annotated[Positive, Doc("steps from one report to the next")] = 50
-    init: Annotated[str, Doc("finished run, or an artefact's version, with whose weights it begins")] = ""
+    init: Annotated[str, Doc("finished run, or an artefact's version, with whose weights the training begins")] = ""
     vocabulary: Annotated[
         Literal["keep", "map"], Doc("keep those vocabularies, or learn others and keep what is known of each piece")
     ] = "keep"

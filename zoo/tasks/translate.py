@@ -118,9 +118,9 @@ class Translate(Task):
 
 
 def _subwords(text):
-    """As many items as a text has subwords at most: two a word, or its letters where spaces set no words apart."""
+    """As many items as a text has subwords at most: two a word and one for two letters, or, without spaces, letters."""
     words = text.split()
-    return text if len(text) > LONG * len(words) else 2 * words
+    return text if len(text) > LONG * len(words) else max(2 * words, list(text[::2]), key=len)
 
 
 TASK = Translate()

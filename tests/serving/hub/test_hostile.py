@@ -142,11 +142,31 @@ def test_sound_models_are_loaded(here):
     """Those that this and older versions wrote, and one with layers of somebody who is named."""
     for path in (ROOT / "tests" / "files_written_before").glob("*.keras"):
         check_keras(path)
-    own = SOUND | {"config": {"layer": {"module": "mine", "class_name": "Mine", "registered_name": "mine>Mine"}}}
+    own = SOUND | {
+        "config": {"layer": {"module": "stranger", "class_name": "Mine", "registered_name": "stranger>Mine"}}
+    }
     (here / "own.keras").write_bytes(archive(own))
-    check_keras(here / "own.keras", modules=("mine",))
-    with pytest.raises(UnsafeError, match="of 'mine'"):
+    check_keras(here / "own.keras", modules=("stranger",))
+    with pytest.raises(UnsafeError, match="of 'stranger'"):
         check_keras(here / "own.keras")
+
+
+def test_layers_that_this_process_knows_are_loaded(here):
+    """Keras finds a registered class without importing anything."""
+    import keras
+
+    class Layer(keras.layers.Layer):
+        pass
+
+    (here / "own.keras").write_bytes(archive(named(module=None, class_name="Known", registered_name="known>Known")))
+    with pytest.raises(UnsafeError, match="of 'known'"):
+        check_keras(here / "own.keras")
+    with keras.saving.CustomObjectScope({}):
+        keras.saving.get_custom_objects()["known>Known"] = Layer
+        try:
+            check_keras(here / "own.keras")
+        finally:
+            del keras.saving.get_custom_objects()["known>Known"]
 
 
 def test_a_link_to_a_model_is_not_loaded(here):

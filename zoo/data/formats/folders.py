@@ -8,18 +8,28 @@ from zoo.data.formats.opening import open_lines
 _SPLITS = {"train", "valid", "validation", "val", "dev", "test", "unsup"}
 
 
-class Folders(Format):
-    """`FOLDER/LABEL/*`: each file is one text, and the folder in which it lies is its label."""
-
-    name, kinds = "folders", ("labelled",)
+class OfAFolder(Format):
+    """A format whose path is a folder."""
 
     def claims(self, files, request):
         return Path(files[0]).is_dir()
 
-    def layout(self, files, request):
-        root = Path(files[0])
+    def root(self, files, request):
+        """The folder, which is there; it has no columns."""
         no_columns(files[0], self.name, request)
-        _check_folder(root)
+        root = Path(files[0])
+        if not root.is_dir():
+            raise ValueError(f"There is no folder {root}. Expected a folder of text files.")
+        return root
+
+
+class Folders(OfAFolder):
+    """`FOLDER/LABEL/*`: each file is one text, and the folder in which it lies is its label."""
+
+    name, kinds = "folders", ("labelled",)
+
+    def layout(self, files, request):
+        root = self.root(files, request)
         labels = sorted(each.name for each in _visible(root) if each.is_dir())
         if not labels:
             there = [each.name for each in _visible(root)]
@@ -60,18 +70,13 @@ class Folders(Format):
             problems.note("files beside the folders of the labels, left out", beside)
 
 
-class TextFolder(Format):
+class TextFolder(OfAFolder):
     """Running text: every file of a folder and the folders in it, in the order of their names."""
 
     name, kinds = "text-folder", ("running",)
 
-    def claims(self, files, request):
-        return Path(files[0]).is_dir()
-
     def layout(self, files, request):
-        root = Path(files[0])
-        no_columns(files[0], self.name, request)
-        _check_folder(root)
+        root = self.root(files, request)
         found = _texts(root)
         if not found:
             raise ValueError(f"{root} holds no files; expected text files.")
@@ -103,8 +108,3 @@ def _texts(root):
 def _visible(folder):
     """What a folder holds, in the order of the names, without hidden files such as .DS_Store."""
     return sorted(each for each in folder.iterdir() if not each.name.startswith("."))
-
-
-def _check_folder(root):
-    if not root.is_dir():
-        raise ValueError(f"There is no folder {root}. Expected a folder of text files.")

@@ -1,15 +1,10 @@
 """Adaptive span in one ONNX graph and one SavedModel for all lengths: bands are pads and reshapes; trimmed, too."""
 
-import numpy as np
 import pytest
-import tensorflow as tf
 
 from serving.export.onnx.convert import convert, load
+from tests.serving.export.onnx.twins import ATTEND, VECTORS, check_attention, saved
 from zoo.attention import AdaptiveSpanAttention
-from zoo.core.signatures import Signature, TensorSpec
-
-VECTORS = TensorSpec("x", "float32", ("batch", "time", 8)), TensorSpec("mask", "bool", ("batch", "time"))
-SIGNATURE = Signature("attend", VECTORS, (TensorSpec("y", "float32", ("batch", "time", 8)),))
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
@@ -23,19 +18,7 @@ def test_one_graph_serves_all_lengths(dynamic, tmp_path):
     if not dynamic:
         layer.fractions.assign([0.05, 0.2])
         assert layer.trim() == 10
-    session = load(convert(attend, SIGNATURE))
-    module = tf.Module()
-    module.layer = layer
-    specs = [tf.TensorSpec((None, None, 8), name="x"), tf.TensorSpec((None, None), "bool", name="mask")]
-    module.attend = tf.function(attend, input_signature=specs)
-    tf.saved_model.save(module, str(tmp_path / "saved"))
-    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    session = load(convert(attend, ATTEND))
+    loaded = saved(attend, layer, VECTORS, tmp_path)
     layer.window = layer.max_span
-    for batch, time in ((1, 1), (3, 7), (2, 101)):
-        random = np.random.default_rng(time)
-        inputs = {"x": random.normal(size=(batch, time, 8)).astype("float32")}
-        inputs["mask"] = np.arange(time) < random.integers(0, time + 1, batch)[:, None]
-        expected = attend(**inputs)["y"]
-        (received,) = session.run(["y"], inputs)
-        np.testing.assert_allclose(received, expected, atol=1e-4)
-        np.testing.assert_allclose(loaded.attend(**inputs)["y"], expected, atol=1e-4)
+    check_attention(attend, session, loaded, 101, 1e-4)

@@ -15,6 +15,7 @@ from serving.export.onnx.graphs import walk
 from serving.export.signatures import find, generation
 from serving.runtime.artefact import read_manifest
 from tests.serving.conftest import randomised, settings_of, sides
+from tests.serving.export.onnx.twins import saved
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.decoding.loop import BOS
 from zoo.depth import (
@@ -79,16 +80,12 @@ def test_blocks_that_all_have_left_are_not_run_anywhere(rule, tmp_path):
     converted = convert(count, Signature("count", SOURCE, COUNTED))
     (body,) = [graph for graph in walk(converted.graph) if sum(node.op_type == "If" for node in graph.node) > 2]
     assert sum(node.op_type == "MultiHeadAttention" for node in body.node) == 2, "the first block alone always runs"
-    module = tf.Module()
-    module.model = model
-    module.count = tf.function(count, input_signature=[tf.TensorSpec(s.static_shape, s.dtype, s.name) for s in SOURCE])
-    tf.saved_model.save(module, str(tmp_path))
-    saved, session = tf.saved_model.load(str(tmp_path)), load(converted)
+    loaded, session = saved(count, model, SOURCE, tmp_path), load(converted)
     for batch, time in ((1, 1), (1, 3), (1, 5), (1, 4), (3, 5), (5, 2)):
         inputs = {"token_ids": random.integers(4, 20, (batch, time)).astype("int32")}
         inputs["lengths"] = random.integers(1, time + 1, batch).astype("int32")
         expected = count(**{name: tf.constant(value) for name, value in inputs.items()})
-        other = saved.count(**{name: tf.constant(value) for name, value in inputs.items()})
+        other = loaded.function(**{name: tf.constant(value) for name, value in inputs.items()})
         for received in (session.run(["ids", "ran"], inputs), [other["ids"], other["ran"]]):
             np.testing.assert_array_equal(received[0], expected["ids"])
             assert int(received[1]) == int(expected["ran"])

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from serving.export.onnx.convert import convert, load
+from tests.serving.export.onnx.twins import saved
 from zoo.attention import LSHAttention
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.depth import make_reformer_stack
@@ -45,14 +45,10 @@ def test_a_language_model_is_the_same_everywhere(tmp_path):
     ids = TensorSpec("token_ids", "int32", ("batch", "time"))
     signature = Signature("score", (ids,), (TensorSpec("logits", "float32", ("batch", "time", 13)),))
     session = load(convert(score, signature))
-    module = tf.Module()
-    module.model = model
-    module.score = tf.function(score, input_signature=[tf.TensorSpec((None, None), "int32", name="token_ids")])
-    tf.saved_model.save(module, str(tmp_path / "saved"))
-    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    loaded = saved(score, model, signature.inputs, tmp_path)
     for batch, time in ((1, 1), (2, 5), (3, 16), (1, 211)):
         token_ids = np.random.default_rng(time).integers(0, 13, (batch, time)).astype("int32")
         expected = score(token_ids)["logits"].numpy()
         (received,) = session.run(["logits"], {"token_ids": token_ids})
         np.testing.assert_allclose(received, expected, atol=1e-4)
-        np.testing.assert_allclose(loaded.score(token_ids)["logits"].numpy(), expected, atol=1e-4)
+        np.testing.assert_allclose(loaded.function(token_ids)["logits"].numpy(), expected, atol=1e-4)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from serving.export.onnx.convert import convert, load
+from tests.serving.export.onnx.twins import saved
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.feedforward import ProductKeyMemory
 
@@ -23,13 +23,9 @@ def test_one_graph_serves_all_lengths(query_norm, tmp_path):
         return {"y": layer(x)}
 
     session = load(convert(remember, SIGNATURE))
-    module = tf.Module()
-    module.layer = layer
-    module.remember = tf.function(remember, input_signature=[tf.TensorSpec((None, None, 8), name="x")])
-    tf.saved_model.save(module, str(tmp_path / "saved"))
-    loaded = tf.saved_model.load(str(tmp_path / "saved"))
+    loaded = saved(remember, layer, SIGNATURE.inputs, tmp_path)
     for batch, time in ((1, 1), (3, 7), (2, 101)):
         x = np.random.default_rng(time).normal(size=(batch, time, 8)).astype("float32")
         (received,) = session.run(["y"], {"x": x})
         np.testing.assert_allclose(received, remember(x)["y"], atol=1e-5)
-        np.testing.assert_allclose(loaded.remember(x)["y"], remember(x)["y"], atol=1e-5)
+        np.testing.assert_allclose(loaded.function(x)["y"], remember(x)["y"], atol=1e-5)

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-import tensorflow as tf
 
 from serving.export import export
 from serving.export.onnx.convert import convert, load
 from serving.runtime.artefact import read_manifest
 from tests.serving.conftest import randomised, settings_of, sides
+from tests.serving.export.onnx.twins import saved
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.depth import Halting, make_universal_stack
 from zoo.models import LanguageModel, Transformer
@@ -36,18 +36,16 @@ def test_the_loop_stops_early_everywhere(rule, tmp_path):
     converted = convert(think, Signature("think", VECTORS, OUTPUTS))
     assert "Loop" in {node.op_type for node in converted.graph.node}
     session = load(converted)
-    module = tf.Module()
-    module.stack = think.__closure__[0].cell_contents
-    specs = [tf.TensorSpec(spec.static_shape, spec.dtype, name=spec.name) for spec in VECTORS]
-    module.think = tf.function(think, input_signature=specs)
-    tf.saved_model.save(module, str(tmp_path))
-    saved = tf.saved_model.load(str(tmp_path))
+    loaded = saved(think, think.__closure__[0].cell_contents, VECTORS, tmp_path)
     for batch, time in ((1, 1), (1, 2), (2, 4), (3, 7), (2, 53)):
         lengths = random.integers(1, time + 1, batch)
         inputs = {"x": random.normal(size=(batch, time, 8)).astype("float32")}
         inputs["mask"] = np.arange(time) < lengths[:, None]
         expected = think(**inputs)
-        for received in (session.run(["y", "steps"], inputs), [saved.think(**inputs)[name] for name in ("y", "steps")]):
+        for received in (
+            session.run(["y", "steps"], inputs),
+            [loaded.function(**inputs)[name] for name in ("y", "steps")],
+        ):
             np.testing.assert_allclose(received[0], expected["y"], atol=1e-4)
             assert int(received[1]) == int(expected["steps"])
         found.add(int(expected["steps"]))
