@@ -95,6 +95,14 @@ def installed(tmp_path_factory):
 
 
 @pytest.mark.slow
+def test_a_wheel_knows_the_hub_of_its_checkout(installed):
+    (room,) = installed.parents[1].glob("lib/python*/site-packages/zoo/hub")
+    index = ROOT / "hub" / "index.json"
+    assert (room / "address.txt").read_text().strip() == (index.parent.as_uri() if index.is_file() else "")
+    assert (room / "index.schema.json").is_file() and (room / "snapshot.json").is_file() == index.is_file()
+
+
+@pytest.mark.slow
 def test_an_installed_wheel_trains_exports_verifies_and_runs(installed, theirs, tmp_path):
     def seqzoo(*arguments, command=(installed,)):
         done = start([*map(str, command), *map(str, arguments)], *theirs, KERAS_BACKEND="tensorflow")
