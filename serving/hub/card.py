@@ -129,9 +129,9 @@ def _training(manifest):
         return ""
     lines = ["## Training", ""]
     if "core_hours" in said:
-        lines.append(f"{said['core_hours']:.2f} core-hours.")
+        lines.append(f"{said['core_hours']:.3g} core-hours.")
     elif "training_seconds" in said:
-        lines.append(f"{said['training_seconds'] / 3600:.2f} hours of {said.get('backend', 'training')}.")
+        lines.append(f"{said['training_seconds'] / 3600:.3g} hours of {said.get('backend', 'training')}.")
     if "steps" in said:
         lines.append(f"{said['steps']:,} steps.")
     if "data_sha256" in said:
@@ -199,8 +199,8 @@ def _use(entry, manifest):
     served = (
         "The SavedModel for TensorFlow Serving is in `saved_model/`."
         if any(each.startswith("saved_model/") for each in manifest["files"])
-        else "TensorFlow Serving needs the SavedModel, which is not among the files: `seqzoo export` of a run of the "
-        "recipe writes it."
+        else "TensorFlow Serving needs a SavedModel, which is made from the published files: "
+        f"`seqzoo export $(seqzoo hub fetch {name} --all)`."
     )
     return f"""## Use
 

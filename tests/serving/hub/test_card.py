@@ -42,7 +42,7 @@ def test_the_card_says_everything(whole, monkeypatch, capsys):
         f"{entry['speed']['milliseconds']} ms for one text",
         entry["speed"]["processor"],
         f"| model.keras | {entry['bytes']['model.keras']:,} |",
-        "1.00 hours of jax",
+        "1 hours of jax",
         "    - input: `bad cab`\n    - expected: `bad`\n    - answer: `bad cab`",
         "    - input: `123`\n    - expected: `124`\n    - answer: `123`",
         'seqzoo run echo "text"',
