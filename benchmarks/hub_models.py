@@ -91,6 +91,8 @@ def publish(name, model, source, run, folder):
         return
     said = {"--run": run, "--hub": HUB, "--licence": source["licence"], "--data": source["data"]}
     said |= {"--data-licence": source["data_licence"], "--attribution": source["attribution"]}
+    said |= {"--core-hours": f"{float((run.with_name(f'{name}.seconds')).read_text()) / 3600:.4g}"}
+    said |= {"--test": folder} if "folder" in source and "files" not in model else {}
     arguments = [part for pair in said.items() for part in pair]
     for language in model.get("languages", ()):
         arguments += ["--language", language]

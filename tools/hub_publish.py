@@ -23,6 +23,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--language", action="append", default=[], metavar="CODE", help="repeatable. Default: those of the recipe"
     )
+    parser.add_argument("--core-hours", type=float, metavar="H", help="of the training, if they were measured")
     parser.add_argument("--test", metavar="PATH", help="the folder of the corpus, or a file of examples, to score on")
     parser.add_argument("--split", help="which part of it (default: test)")
     parser.add_argument("--version", type=positive, metavar="N", help="default: the artefact's")
@@ -37,7 +38,9 @@ def main(args):
     from serving.runtime.artefact import resolve
 
     licences = args.data_licence or licence_of(args.run)
-    facts = Facts(args.licence, args.data, tuple(licences), args.attribution, tuple(args.language))
+    facts = Facts(
+        args.licence, args.data, tuple(licences), args.attribution, tuple(args.language), core_hours=args.core_hours
+    )
     from serving.hub.measure import TestSet
     from serving.hub.publishing import publish
 

@@ -15,6 +15,7 @@ from zoo.tasks.parts.task import one_line
 WORST = 5  # answers that are shown
 WIDTH = 200  # characters of a text
 LANGUAGE_MODEL = "language_model"
+TELLING = ("chrf", "per", "accuracy")  # of one answer, where a score such as F1 says 0 or nothing
 
 
 def card(entry, manifest, answers, recipe):
@@ -129,9 +130,9 @@ def _training(manifest):
         return ""
     lines = ["## Training", ""]
     if "core_hours" in said:
-        lines.append(f"{said['core_hours']:.2f} core-hours.")
+        lines.append(f"{said['core_hours']:.3g} core-hours.")
     elif "training_seconds" in said:
-        lines.append(f"{said['training_seconds'] / 3600:.2f} hours of {said.get('backend', 'training')}.")
+        lines.append(f"{said['training_seconds'] / 3600:.3g} hours of {said.get('backend', 'training')}.")
     if "steps" in said:
         lines.append(f"{said['steps']:,} steps.")
     if "data_sha256" in said:
@@ -171,21 +172,24 @@ def worst(answers, recipe, most=WORST):
     """[(the number of the example, its score, the name of the score)] of the worst answers that are not right."""
     inputs, references, outputs = answers
     found = recipe.job.assess(recipe, inputs, outputs, references)
+    right = [one == other for one, other in zip(found.outputs, found.references, strict=False)]
     score = _score(recipe, found)
     values = score.value(score.statistics[score.rows])
-    sign, perfect = (-1, -100) if score.higher_is_better else (1, 0)
-    bad = [(sign * value, row) for row, value in enumerate(values) if math.isfinite(value) and sign * value > perfect]
-    ranked = sorted(bad, key=lambda each: (-each[0], each[1]))
-    return [(row, float(values[row]), score.name) for _, row in ranked[:most]]
+    sign = -1 if score.higher_is_better else 1
+    bad = [row for row, value in enumerate(values) if math.isfinite(value) and not (right and right[row])]
+    ranked = sorted(bad, key=lambda row: (-sign * values[row], row))
+    return [(row, float(values[row]), score.name) for row in ranked[:most]]
 
 
 def _score(recipe, evaluation):
-    """The score by which single answers are compared: chrF where there is one, which tells near from far."""
+    """The score by which single answers are compared, if there is one that tells near from far."""
     name, options = recipe.job.scored_by(recipe, evaluation.references)
     if name == LANGUAGE_MODEL:
         return scoring.language_model_scores(**evaluation.measured)[0]
+    if name == "out_of_scope":  # a wrong label is a failure, whether it is in scope or not
+        name, options = "classification", {}
     found = scoring.TASKS[name](evaluation.outputs, evaluation.references, **options)
-    return next((each for each in found if each.name == "chrf"), found[0])
+    return next((each for each in found if each.name in TELLING), found[0])
 
 
 def _shown(text):
@@ -199,8 +203,8 @@ def _use(entry, manifest):
     served = (
         "The SavedModel for TensorFlow Serving is in `saved_model/`."
         if any(each.startswith("saved_model/") for each in manifest["files"])
-        else "TensorFlow Serving needs the SavedModel, which is not among the files: `seqzoo export` of a run of the "
-        "recipe writes it."
+        else "TensorFlow Serving needs a SavedModel, which is made from the published files: "
+        f"`seqzoo export $(seqzoo hub fetch {name} --all)`."
     )
     return f"""## Use
 

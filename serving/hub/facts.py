@@ -1,6 +1,7 @@
 """What an entry of a hub says of a model beside its measurements: what people state, and what its recipe says."""
 
 import json
+import math
 import re
 from dataclasses import dataclass
 from importlib import metadata
@@ -21,9 +22,11 @@ class Facts:
         data_licence: of the data, an SPDX expression, or several of them where there are several sources.
         attribution: whom the licence of the data asks to name, and where the data are.
         languages: codes such as "de"; those of the recipe where none are given.
+        core_hours: of the training, as far as somebody measured them.
 
     Raises:
-        ValueError: a licence is no SPDX expression, a language no code, or something that is needed is missing.
+        ValueError: a licence is no SPDX expression, a language no code, core_hours no positive number, or something
+            that is needed is missing.
     """
 
     licence: str
@@ -31,6 +34,7 @@ class Facts:
     data_licence: tuple[str, ...]
     attribution: str = ""
     languages: tuple[str, ...] = ()
+    core_hours: float | None = None
 
     def __post_init__(self):
         licences.check("the weights", self.licence)
@@ -52,6 +56,8 @@ class Facts:
         for code in self.languages:
             if not LANGUAGE.fullmatch(code):
                 raise ValueError(f"A language is a code such as de or zh-Hans; received {code!r}.")
+        if self.core_hours is not None and not 0 < self.core_hours < math.inf:
+            raise ValueError(f"The core-hours of the training are a number above 0; received {self.core_hours!r}.")
 
 
 def architecture(recipe):
@@ -89,12 +95,11 @@ def without_places(recipe):
     return structs.replace(recipe, data=structs.replace(recipe.data, **{key: name(own[key]) for key in own}))
 
 
-def training(run):
-    """What training.json of a run says of its training, a dict; empty where there is none."""
+def training(run, facts):
+    """What training.json of a run says of its training, and the core-hours that are stated, a dict."""
     path = run / "training.json"
-    if not path.is_file():
-        return {}
-    said = json.loads(path.read_text(encoding="utf-8"))
+    said = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    said |= {} if facts.core_hours is None else {"core_hours": facts.core_hours}
     kept = ("steps", "training_seconds", "core_hours", "backend", "keras", "data_sha256")
     return {key: said[key] for key in kept if key in said}
 

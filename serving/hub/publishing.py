@@ -59,7 +59,7 @@ def publish(artefact, run, hub, facts, *, light=True, test=None, version=None, l
     inputs, references = measured.questions
     files[FILE] = pack(inputs, references, measured.outputs)
     entry = _entry(source, recipe, facts, measured) | {"version": version}
-    changes = _changes(manifest, entry, measured, split, facts_of.training(run))
+    changes = _changes(manifest, entry, measured, split, facts_of.training(run, facts))
     log("writing the card")
     described = json.loads(lightly.rewritten(manifest, files, **changes))  # all but the card itself
     files[lightly.CARD] = card(entry, described, (inputs, references, measured.outputs), recipe).encode()

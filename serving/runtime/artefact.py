@@ -67,7 +67,7 @@ class Artefact:
         held = sorted(file for file in self.manifest["files"] if Path(file).suffix == path.suffix and "/" not in file)
         mend = "Export again with int8 graphs, or use float32." if ".int8." in name else "Export again."
         if name in self.manifest.get("left_out", ()):
-            mend = "It was published without this file, which can be made again: `seqzoo export` of its run."
+            mend = f"It was published without this file, which `seqzoo export {self.directory}` makes again."
             mend = "Use int8 (--precision int8). " + mend if manifest_format.int8_name(name) in held else mend
         return ValueError(f"{self.directory} holds no {name}; its files of this type are {held}. {mend}")
 

@@ -7,10 +7,12 @@ import shutil
 
 import pytest
 
+from serving.hub.card import worst
 from serving.hub.checking import PARTS, check, told
 from serving.hub.outputs import FILE, pack, unpack
 from serving.runtime.artefact import MANIFEST
 from tests.serving.hub import echo
+from tests.tasks import runs
 from tools import cli
 
 QUICK = tuple(part for part in PARTS if part != "parity")  # the parity of what is made by hand does not hold
@@ -42,7 +44,7 @@ def test_the_card_says_everything(whole, monkeypatch, capsys):
         f"{entry['speed']['milliseconds']} ms for one text",
         entry["speed"]["processor"],
         f"| model.keras | {entry['bytes']['model.keras']:,} |",
-        "1.00 hours of jax",
+        "1 hours of jax",
         "    - input: `bad cab`\n    - expected: `bad`\n    - answer: `bad cab`",
         "    - input: `123`\n    - expected: `124`\n    - answer: `123`",
         'seqzoo run echo "text"',
@@ -52,6 +54,29 @@ def test_the_card_says_everything(whole, monkeypatch, capsys):
         assert said in text
     assert "model.onnx" not in text.replace("model.int8.onnx", "") and "| card.md" not in text
     assert text.count("- input:") == 2  # the four right answers are no failures
+
+
+TAGS = (["a b c", "d e", "f g h"], ["B-X I-X O", "O O", "O O O"], ["B-X O O", "O O", "B-X B-X B-X"])
+INTENTS = (["a", "b", "c", "d"], ["x", "oos", "y", "x"], ["x", "y", "oos", "x"])
+TEXTS = (["a", "b", "c"], ["one two three four", "five", "six seven eight"], ["one two three for", "five", "nein"])
+
+
+@pytest.mark.parametrize(
+    ("task", "changes", "answers", "expected"),
+    [
+        ("tag", {}, TAGS, [(2, 0.0), (0, 200 / 3)]),  # an answer that is right is no failure, though it has no entity
+        ("classify", {"scope": {"label": "oos", "threshold": False, "trained": True}}, INTENTS, [(1, 0.0), (2, 0.0)]),
+        ("classify", {}, (["a"], ["x"], ["x"]), []),
+    ],
+)
+def test_the_worst_answers_come_first(task, changes, answers, expected, tmp_path):
+    found = worst(answers, runs.recipe(task, tmp_path, **changes))
+    assert [(row, value) for row, value, _ in found] == [(row, pytest.approx(value)) for row, value in expected]
+
+
+def test_the_worst_translations_are_those_farthest_from_what_is_right(tmp_path):
+    found = worst(TEXTS, runs.recipe("translate", tmp_path))
+    assert [row for row, _, _ in found] == [2, 0] and {name for _, _, name in found} == {"chrf"}
 
 
 def test_every_number_holds(whole, capsys):

@@ -213,6 +213,8 @@ def test_what_is_wrong_is_not_published(case, copied, made, tmp_path):
         (("MIT", "lines", ("CC-BY-4.0",)), "CC-BY-4.0 asks to name the authors"),
         (("MIT", "lines", ("MIT", "LicenseRef-CC-BY-2.0-FR"), " "), "asks to name the authors"),
         (("MIT", "lines", ("MIT",), "", ("German!",)), "A language is a code such as de"),
+        (("MIT", "lines", ("MIT",), "", (), 0.0), "core-hours of the training are a number above 0"),
+        (("MIT", "lines", ("MIT",), "", (), float("nan")), "core-hours of the training are a number above 0"),
     ],
 )
 def test_facts_that_are_missing_or_wrong_are_told(facts, message):
@@ -232,7 +234,8 @@ def test_the_command_publishes_with_the_licence_of_the_run(made, tmp_path, capsy
     run, artefact = made
     words = ["hub", "publish", str(artefact), "--run", str(run), "--hub", str(tmp_path / "hub"), "--json"]
     words += ["--test", str(run.parent / "files" / "test.tsv")]
-    assert cli.main([*words, "--licence", "MIT", "--data", "six lines"]) == 0
+    assert cli.main([*words, "--licence", "MIT", "--data", "six lines", "--core-hours", "2.5"]) == 0
+    assert "2.5 core-hours." in (tmp_path / "hub" / "echo" / "1" / "card.md").read_text()
     said = capsys.readouterr()
     assert json.loads(said.out)["data_licence"] == "CC0-1.0"  # of data.json
     assert "together" in said.err and "model.keras" in said.err
