@@ -96,8 +96,6 @@ def publish(name, model, source, run, folder):
     arguments = [part for pair in said.items() for part in pair]
     for language in model.get("languages", ()):
         arguments += ["--language", language]
-    if "files" not in model and "folder" in source:
-        arguments += ["--test", folder]
     (artefact,) = run.with_name(f"{name}-artefact").glob("*/*/")
     seqzoo("hub", "publish", artefact, *arguments, folder=folder, environment={"KERAS_BACKEND": "tensorflow"})
 
