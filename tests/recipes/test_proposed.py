@@ -101,6 +101,22 @@ def test_a_context_is_not_longer_than_a_part_of_the_text(tmp_path):
     assert own.model.context == min(map(len, parts)) < 64
 
 
+def test_a_context_is_counted_in_tokens(tmp_path):
+    """Adjacent characters that the training has not are one token."""
+    lines = [*(f"line {number}" for number in range(20)), "ключ один", "ключ два", "ключ три"]
+    (tmp_path / "short.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    own = recipes.make(propose("continue", [tmp_path / "short.txt"], "mine")[0])
+    tokenizers = own.job.tokenizers(own, *recipes.read(own, "train"))
+    counts = []
+    for split in ("train", "valid", "test"):
+        examples = recipes.read(own, split)
+        assert (
+            own.job.batches(own, tokenizers, (), examples).steps_per_epoch >= 1
+        )  # it is refused where it is too short
+        counts.append(len(tokenizers[0].encode(examples[0])[0]))
+    assert own.model.context == min(counts)
+
+
 NUMBERS = [f"{number} Hunde laufen im Schnee.\t{number} dogs run in the snow." for number in range(60)]
 NAMES = [f"Call word{7919 * n % 9973} and word{6841 * n % 9973}.\tYes {n}." for n in range(400)]
 CHINESE = [f"{chr(0x4E00 + n) * 3}在雪地里跑得很快的狗有{n}只\tDog {n}." for n in range(120)]

@@ -100,8 +100,16 @@ def _scope(job, parts):
 def _context(settings, parts):
     """A shorter context for running text of which a part has fewer characters than a window has."""
     own = settings.get("model", {}).get("context")
-    shortest = min(len(part.inputs[0]) for part in parts.values()) if own else None
-    return {"model": {"context": shortest}} if own and shortest < own else {}
+    if not own:
+        return {}
+    known = set(parts["train"].inputs[0])
+    shortest = min(_characters(part.inputs[0], known) for part in parts.values())
+    return {"model": {"context": shortest}} if shortest < own else {}
+
+
+def _characters(text, known):
+    """How many tokens a text has in a vocabulary of characters, which reads adjacent unknown ones as one."""
+    return sum(one in known or before in known for before, one in zip("\n" + text, text, strict=False))
 
 
 def by_split(files):
