@@ -48,6 +48,10 @@ def main(args):
     from zoo.recipes import kept
 
     recipe = recipes.check_run(args.run)
+    other = _other(args, recipe)
+    if other and args.record:
+        said = " and ".join(f"--{name}" for name in other)
+        raise ValueError(f"--record is for scores of the recipe's own whole test set; received {said}. Leave one out.")
     split = args.split or recipes.last_split(recipe, args.data)
     recipes.check_data(recipe, (split,), args.data)
     run = recipes.open_run(args.run, *args.ensemble)
@@ -60,6 +64,7 @@ def main(args):
     scores = {
         "task": recipe.task,
         "split": split,
+        **other,
         **found.scores,
         "seconds": seconds,
         "backend": keras.backend.backend(),
@@ -77,6 +82,12 @@ def main(args):
         _record(recipe, scores, directory)
     print(json_text(scores) if args.json else _table(recipe.name, scores))
     return 0
+
+
+def _other(args, recipe):
+    """What makes these scores others than those of the recipe's own test set, which alone an artefact reports."""
+    given = {"data": Path(args.data).name} if args.data and recipe.data.corpus == "files" else {}
+    return given | ({"limit": args.limit} if args.limit else {})
 
 
 def _progress(stream, kind):

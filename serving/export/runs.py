@@ -55,9 +55,15 @@ def settings_of(run, changes, trial=None):
     if search is not None:
         longest = min(search.max_output_length, room or search.max_output_length)
         own |= {"beams": (1 if writes_on else search.beam,), "max_length": longest, "alpha": search.alpha}
-    scores = run.directory and Path(run.directory, "scores.json")
-    own |= {"scores": json.loads(scores.read_text(encoding="utf-8"))} if scores and scores.is_file() else {}
+    own["scores"] = _scores(run.directory) if run.directory else {}
     return Settings(**{"texts": examples(run)} | own | changes)
+
+
+def _scores(directory):
+    """Those of the recipe's own test set; of other examples, or of some only, an artefact says nothing."""
+    path = Path(directory, "scores.json")
+    found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return {} if {"data", "limit"} & found.keys() else found
 
 
 def examples(run, count=5):

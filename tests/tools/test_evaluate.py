@@ -5,6 +5,7 @@ import math
 
 import pytest
 
+from serving.export import runs
 from tests.core.test_storage import strict
 from tests.recipes.small import recipe
 from tools import cli
@@ -30,6 +31,21 @@ def test_scores_without_a_value_are_null_in_every_file(run, capsys):
         assert found["bleu"] is None and found["bleu_interval"] == [0.0, None]
     assert strict((run / "test.outputs.json").read_text())["scores"]["bleu"] is None
     assert (run / "test.hypotheses.txt").read_text() == "x\ny\n"
+
+
+@pytest.mark.parametrize("part", [["--limit", "2"], ["--data", "others.tsv"]])
+def test_scores_of_other_examples_say_so_and_are_not_the_artefacts(part, run, monkeypatch, capsys):
+    own = recipe(data={"corpus": "files", "train": "own.tsv"})
+    monkeypatch.setattr(recipes, "check_run", lambda *_: own)
+    monkeypatch.setattr(recipes, "check_data", lambda *_: None)
+    assert cli.main(["evaluate", str(run), "--split", "test", *part]) == 0
+    found = strict((run / "scores.json").read_text())
+    assert [found.get("data"), found.get("limit")] == (["others.tsv", None] if "--data" in part else [None, 2])
+    assert runs._scores(run) == {}
+    assert cli.main(["evaluate", str(run), "--split", "test", *part, "--record"]) == 2
+    assert f"received {part[0]}" in capsys.readouterr().err
+    assert cli.main(["evaluate", str(run), "--split", "test"]) == 0
+    assert runs._scores(run) == strict((run / "scores.json").read_text())
 
 
 def test_a_full_disk_leaves_the_scores_of_before(run, monkeypatch, capsys):
