@@ -65,8 +65,8 @@ def recipe_of(system, folder):
     """The path of the recipe of one system: the best one's, but for its model."""
     recipe = tomllib.loads(RECIPE.read_text("utf-8"))
     recipe = {name: value for name, value in recipe.items() if name not in ("model", "attention")} | SYSTEMS[system]
-    recipe["system"] = recipe["model"]["kind"] if recipe["model"]["kind"] == "recurrent" else "transformer"
     if recipe["model"]["kind"] == "transformer":
+        recipe["system"] = "universal-transformer" if system == "universal" else "transformer"
         recipe["training"] |= {key.partition(".")[2]: value for key, value in SLOWER.items()}
     path = folder / f"{system.replace(' ', '-')}.toml"
     path.write_text(toml(recipe), "utf-8")

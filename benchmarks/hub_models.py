@@ -9,6 +9,7 @@ on from its last checkpoint. Training is on JAX and one thread, unless KERAS_BAC
 
 import argparse
 import gzip
+import json
 import os
 import re
 import resource
@@ -76,18 +77,19 @@ def train(name, model, source, folder, runs):
 
 
 def export(run, folder):
-    """The artefact, whose weights are stored in 16 bits."""
+    """The artefact, whose weights are stored in 16 bits where its forms agree as closely as they must."""
     home = run.with_name(f"{run.name}-artefact")
-    if not home.exists():
-        backend = {"KERAS_BACKEND": "tensorflow"}
-        named = ["--name", run.name, "--storage", "float16"]
-        seqzoo("export", run, "--out", home, *named, folder=folder, environment=backend)
+    for storage in ("float16", "float32"):
+        if not list(home.glob("*/*/manifest.json")):
+            own = {"folder": folder, "environment": {"KERAS_BACKEND": "tensorflow"}, "must": storage == "float32"}
+            seqzoo("export", run, "--out", home, "--name", run.name, "--storage", storage, **own)
     return home
 
 
 def publish(name, model, source, run, folder):
-    """The model in the hub, unless this version is there."""
-    if (HUB / name / "1").exists():
+    """The model in the hub, unless it is there."""
+    index = HUB / "index.json"
+    if index.exists() and any(each["name"] == name for each in json.loads(index.read_text("utf-8"))["models"]):
         return
     said = {"--run": run, "--hub": HUB, "--licence": source["licence"], "--data": source["data"]}
     said |= {"--data-licence": source["data_licence"], "--attribution": source["attribution"]}
@@ -100,12 +102,12 @@ def publish(name, model, source, run, folder):
     seqzoo("hub", "publish", artefact, *arguments, folder=folder, environment={"KERAS_BACKEND": "tensorflow"})
 
 
-def seqzoo(*arguments, folder, environment=None):
+def seqzoo(*arguments, folder, environment=None, must=True):
     """Runs a command in the folder of the data, so that the paths in a recipe are names of its files."""
     print(f"seqzoo {' '.join(map(str, arguments))}", flush=True)
     own = {"KERAS_BACKEND": "jax", **os.environ, **ONE_THREAD, **(environment or {})}
     done = subprocess.run([sys.executable, "-m", "seqzoo", *map(str, arguments)], env=own, cwd=folder, text=True)
-    if done.returncode:
+    if done.returncode and must:
         raise SystemExit(f"seqzoo {arguments[0]} ended with {done.returncode}")
 
 

@@ -130,6 +130,8 @@ def wrong_direction(path, tree):
             item for item in imports(tree) if head(item.module) in outside and (item.top or item.module not in lent)
         ]
         found += [item for item in imports(tree) if item.module.startswith("serving.export")]
+    if path.startswith(("serving/runtime/", "serving/export/")):
+        found += [item for item in imports(tree) if item.module.startswith("serving.hub")]
     if package == "zoo" and rest != ["__init__"]:
         allowed = ROOMS[rest[0]] | {rest[0], "core"} if rest[0] in ROOMS else set()
         for item in imports(tree):

@@ -143,8 +143,10 @@ def _missing(error, chosen):
     extra = EXTRAS.get(module)
     if extra is None:
         return str(error)
-    trains = module == "tensorflow" and chosen in ("train", "evaluate")  # other subcommands need TensorFlow itself
-    other = " (or set KERAS_BACKEND=jax)" if trains else ""
+    if extra == "train" and chosen in LOUD:  # the backend's extra has it, so that the backend is not missed afterwards
+        extra = "tensorflow"
+    either = extra == "tensorflow" and chosen in ("train", "evaluate")  # other subcommands need TensorFlow itself
+    other = " (or 'seqzoo[jax]', with KERAS_BACKEND=jax)" if either else ""
     return f"{module} is not installed: pip install 'seqzoo[{extra}]'{other}"
 
 

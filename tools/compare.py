@@ -49,7 +49,7 @@ def _compare(first, second, split):
 
     if is_path(first) and is_path(second):
         return comparison.compare(first, second, split)
-    from serving.hub.opened import record
+    from serving.hub.checking import record
 
     def side(name):
         return kept.read(name, split or kept.shared_split((name,))) if is_path(name) else record(name)

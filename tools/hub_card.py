@@ -30,14 +30,13 @@ def main(args):
     entry, folder = opened(args.name, args.hub)
     if args.check:
         return _check(args, entry, folder)
-    from serving.hub.checking import Published
     from serving.hub.light import CARD
+    from serving.hub.opened import artefact_of
 
-    published = Published(folder, entry)
-    published.open()
-    text = published.artefact.read(CARD).decode()
+    artefact = artefact_of(folder, entry)
+    text = artefact.read(CARD).decode()
     if args.json:
-        print(json.dumps({"card": text, "entry": entry, "manifest": published.manifest}, ensure_ascii=False))
+        print(json.dumps({"card": text, "entry": entry, "manifest": artefact.manifest}, ensure_ascii=False))
         return 0
     if entry["withdrawn"] is not None:
         print(f"**Withdrawn: {entry['withdrawn']}**\n")

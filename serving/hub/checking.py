@@ -9,11 +9,11 @@ from pathlib import Path
 from serving.hub.card import card, measured
 from serving.hub.light import CARD
 from serving.hub.measure import plain
+from serving.hub.opened import artefact_of, opened
 from serving.hub.outputs import FILE, unpack
 from serving.runtime import Runtime
-from serving.runtime.artefact import Artefact, read_inside
+from serving.runtime.artefact import read_inside
 from serving.runtime.errors import DamagedError, ServingError
-from zoo.hub import index as hub_index
 from zoo.hub.keras_file import UnsafeError, check_keras
 
 PARTS = ("files", "scores", "answers", "parameters", "parity", "card", "data")
@@ -49,19 +49,34 @@ def check(folder, entry, parts=PARTS, data=None, log=lambda line: None):
     wrong = [each for each in parts if each not in PARTS]
     if wrong:
         raise ValueError(f"Expected parts among {', '.join(PARTS)}; received {wrong[0]!r}.")
-    opened = Published(folder, entry, log)
-    rows = opened.files()
+    published = Published(folder, entry, log)
+    rows = published.files()
     if not all(row.equal for row in rows):
         return rows  # what was changed is not run
     rows = rows if "files" in parts else []
-    ways = {"scores": opened.scores, "answers": opened.asked_again, "parameters": opened.parameters}
-    ways |= {"parity": opened.parity, "card": opened.card}
-    ways |= {"data": lambda: opened.questions(data)} if data else {}
+    ways = {"scores": published.scores, "answers": published.asked_again, "parameters": published.parameters}
+    ways |= {"parity": published.parity, "card": published.card}
+    ways |= {"data": lambda: published.questions(data)} if data else {}
     for part, measure in ways.items():
         if part in parts:
             log(f"checking {part}")
             rows += measure()
     return rows
+
+
+def record(name, hub=None):
+    """The answers of a published model as `zoo.recipes.kept` keeps those of a run, for comparisons.
+
+    Args: as of `serving.hub.opened.opened`.
+    """
+    from zoo.recipes import kept
+
+    entry, folder = opened(name, hub)
+    published = Published(folder, entry)
+    published.open()
+    recipe, (inputs, references, outputs) = published.recipe, published.answers
+    evaluation = recipe.job.assess(recipe, inputs, outputs, references)
+    return kept.record(recipe, published.manifest["test"]["split"], evaluation)
 
 
 def told(rows):
@@ -102,17 +117,8 @@ class Published:
         Raises:
             DamagedError: it is another one, or does not fit the index.
         """
-        name = hub_index.MANIFEST
-        content = read_inside(self.folder, name, self.entry["bytes"][name])
-        if hashlib.sha256(content).hexdigest() != self.entry["files"][name]:
-            raise DamagedError(f"{self.folder / name} is not the one of the index. Fetch the model again.")
-        self.artefact = Artefact(self.folder)
+        self.artefact = artefact_of(self.folder, self.entry)
         self.manifest = self.artefact.manifest
-        listed = {each: digest for each, digest in self.entry["files"].items() if each != name}
-        if self.manifest["files"] != listed:
-            raise DamagedError(
-                f"{self.folder / name} does not fit the index: expected the hashes of the same files. Publish it again."
-            )
 
     def files(self):
         """Every file that the index lists, by its SHA-256, and that the manifest lists the same."""

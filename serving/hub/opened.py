@@ -1,7 +1,10 @@
 """The entry and the files of a published model: of a folder, or of the hubs that this machine knows."""
 
+import hashlib
 from pathlib import Path
 
+from serving.runtime.artefact import Artefact, read_inside
+from serving.runtime.errors import DamagedError
 from zoo.hub import index as hub_index
 
 
@@ -33,14 +36,19 @@ def opened(name, hub=None):
     return entry, Path(hub) / entry["name"] / str(entry["version"])
 
 
-def record(name, hub=None):
-    """The answers of a published model as `zoo.recipes.kept` keeps those of a run, for comparisons."""
-    from serving.hub.checking import Published
-    from zoo.recipes import kept
+def artefact_of(folder, entry):
+    """The `Artefact` of published files, whose manifest is that of the index.
 
-    entry, folder = opened(name, hub)
-    published = Published(folder, entry)
-    published.open()
-    recipe, (inputs, references, outputs) = published.recipe, published.answers
-    evaluation = recipe.job.assess(recipe, inputs, outputs, references)
-    return kept.record(recipe, published.manifest["test"]["split"], evaluation)
+    Raises:
+        DamagedError: the manifest is another one, or does not fit the index.
+    """
+    folder, name = Path(folder), hub_index.MANIFEST
+    content = read_inside(folder, name, entry["bytes"][name])
+    if hashlib.sha256(content).hexdigest() != entry["files"][name]:
+        raise DamagedError(f"{folder / name} is not the one of the index. Fetch the model again.")
+    artefact = Artefact(folder)
+    if artefact.manifest["files"] != {each: digest for each, digest in entry["files"].items() if each != name}:
+        raise DamagedError(
+            f"{folder / name} does not fit the index: expected the hashes of the same files. Publish it again."
+        )
+    return artefact

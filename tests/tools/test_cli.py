@@ -109,6 +109,23 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch, capsys):
     assert capsys.readouterr().err == expected
 
 
+@pytest.mark.parametrize(
+    ("chosen", "module", "remedy"),
+    [
+        ("new", "msgspec", "'seqzoo[train]'"),
+        ("train", "msgspec", "'seqzoo[tensorflow]' (or 'seqzoo[jax]', with KERAS_BACKEND=jax)"),
+        ("evaluate", "keras", "'seqzoo[tensorflow]' (or 'seqzoo[jax]', with KERAS_BACKEND=jax)"),
+        ("export", "msgspec", "'seqzoo[tensorflow]'"),
+        ("verify", "tensorflow_text", "'seqzoo[tensorflow]'"),
+        ("train", "jax", "'seqzoo[jax]'"),
+        ("plot", "matplotlib", "'seqzoo[plot]'"),
+    ],
+)
+def test_one_install_brings_all_that_a_command_needs(chosen, module, remedy):
+    error = ModuleNotFoundError(f"No module named {module!r}", name=module)
+    assert cli._missing(error, chosen) == f"{module} is not installed: pip install {remedy}"
+
+
 @pytest.fixture
 def no_models(tmp_path, monkeypatch):
     """A hub without a model, so that `seqzoo list` shows recipes alone."""

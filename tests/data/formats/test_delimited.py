@@ -156,3 +156,11 @@ def test_what_excel_adds(tmp_path):
     found = read(path, "labelled", columns={"text": "text", "label": "label ;x"})
     assert (found.inputs, found.answers) == (["a;b", "c"], ["pos", "neg"]) and found.where(1) == f"{path}:4"
     assert found.notes == ("rows without any value, left out: 2",)
+
+
+def test_numbers_with_a_decimal_comma_are_numbers(tmp_path):
+    """As pandas writes them with sep=";" and decimal=","; a text of its own length tells no header here."""
+    rows = [("Film", "Sentiment Label", "stars")] + [(f"A film {n}", "ab"[n % 2], f"{n % 5},0") for n in range(6)]
+    found = detect(write(tmp_path / "a.csv", delimited(rows, ";")), "labelled", columns={"text": "1"})
+    assert found.details["header"] and list(found.columns) == ["text", "label"]
+    assert found.columns["text"] == "Film"

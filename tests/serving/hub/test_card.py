@@ -4,6 +4,8 @@ import gzip
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 
 import pytest
 
@@ -11,6 +13,7 @@ from serving.hub.card import worst
 from serving.hub.checking import PARTS, check, told
 from serving.hub.outputs import FILE, pack, unpack
 from serving.runtime.artefact import MANIFEST
+from tests.house_rules import ROOT
 from tests.serving.hub import echo
 from tests.tasks import runs
 from tools import cli
@@ -190,6 +193,20 @@ def test_a_withdrawn_card_says_so(hub, capsys):
     assert cli.main(["hub", "card", "echo@1", "--hub", str(hub)]) == 0
     assert capsys.readouterr().out.startswith("**Withdrawn: Wrong.**\n\n# echo@1")
     assert all(row.equal for row in rows_of(hub, ("files", "card")))
+
+
+def test_a_card_is_shown_where_only_models_are_run(hub, tmp_path):
+    """So are wheels and withdrawals made: none of these needs what training needs."""
+    without = "import sys; sys.modules |= dict.fromkeys(('keras', 'tensorflow', 'jax', 'msgspec', 'sacrebleu', 'onnx'))"
+    verbs = [
+        ["card", "echo"],
+        ["package", "echo", "--out", str(tmp_path)],
+        ["withdraw", "echo@1", "--reason", "Wrong."],
+    ]
+    verbs = [["hub", *each, "--hub", str(hub)] for each in verbs]
+    code = f"{without}; from tools.cli import main; print([main(each) for each in {verbs}])"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.endswith("[0, 0, 0]\n"), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import sys
 
 import pytest
 
@@ -80,6 +81,24 @@ def test_publishers_at_once_lose_no_entry(tmp_path):
     assert sorted(each["name"] for each in read(tmp_path)) == names
     assert all((tmp_path / name / "1" / "manifest.json").is_file() for name in names)
     assert not list(tmp_path.rglob("*.partial"))
+
+
+def put_or_leave(hub, name):
+    try:
+        put(hub, name)
+    except ValueError as error:
+        sys.exit(7 if "published already" in str(error) else 8)
+
+
+def test_of_publishers_of_one_version_one_publishes(tmp_path):
+    context = multiprocessing.get_context("fork")
+    running = [context.Process(target=put_or_leave, args=(tmp_path, "echo")) for _ in range(4)]
+    for each in running:
+        each.start()
+    for each in running:
+        each.join()
+    assert sorted(each.exitcode for each in running) == [0, 7, 7, 7]
+    assert len(read(tmp_path)) == 1 and files(tmp_path / "echo") == {"1/manifest.json"}
 
 
 def test_what_a_killed_publisher_left_does_not_count(tmp_path):

@@ -180,8 +180,9 @@ def _labels_below(cells, rest):
 
 
 def _is_number(cell):
+    """Whether a cell is a number, with a decimal point or, as in many countries, a comma."""
     try:
-        float(cell)
+        float(cell.replace(",", ".", 1))
     except ValueError:
         return False
     return True

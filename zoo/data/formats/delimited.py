@@ -43,7 +43,7 @@ class Csv(Format):
             raise first_wrong
         _, _, delimiter, quoted, rows = max(options)
         found = find_columns(files[0], _regular(rows), request)
-        return _layout(rows[0], found, delimiter, quoted)
+        return _layout(rows[0], found, request, delimiter, quoted)
 
     def rows(self, files, request, layout, problems):
         rows = _rows(files[0], request, layout, problems)
@@ -180,9 +180,10 @@ def _regular(rows):
     return [fields for fields in rows if len(fields) == len(rows[0])]
 
 
-def _layout(first, found: Found, delimiter, quoted):
+def _layout(first, found: Found, request, delimiter, quoted):
     named = found.header and [name if first.count(name) == 1 else "" for name in first]  # two of a name have numbers
-    columns = {role: (named and named[at]) or at + 1 for role, at in found.at.items()}
+    order = [*(role for role in request.roles if role in found.at), *found.at]
+    columns = {role: (named and named[found.at[role]]) or found.at[role] + 1 for role in dict.fromkeys(order)}
     why = f"fields between {_NAMES.get(delimiter, repr(delimiter))}; {found.why}"
     if found.header:
         why += f": {listed(first)}"
