@@ -70,6 +70,10 @@ def add_arguments(parser):
 
 
 def main(args):
+    if args.imports:
+        from zoo.core.occupants import bring
+
+        bring(args.imports)
     path = Path(args.run)
     export, name, recipe = _artefact(args, resolve(path)) if is_artefact(path) else _run(args, path)
     check(args, args.name or name)
@@ -78,10 +82,6 @@ def main(args):
 
         check_data(recipe(), (args.split or last_split(recipe(), args.data),), args.data)
 
-    if args.imports:
-        from zoo.core.occupants import bring
-
-        bring(args.imports)
     log = lambda stage: print(stage, file=sys.stderr)  # noqa: E731
     path = export(out=args.out, version=args.version, data=args.data, split=args.split, log=log, **changes(args))
     manifest = read_manifest(path)

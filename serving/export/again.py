@@ -8,6 +8,8 @@ from pathlib import Path
 
 from serving.export.settings import Settings
 from serving.runtime.artefact import Artefact
+from serving.runtime.errors import DamagedError
+from zoo.hub.keras_file import UnsafeError, check_keras
 
 MODEL, RECIPE = "model.keras", "recipe.toml"
 
@@ -17,7 +19,8 @@ def check_artefact(directory):
 
     Raises:
         ValueError: there is no artefact, or it lacks a file.
-        DamagedError: a file has other bytes than the manifest records.
+        DamagedError: a file has other bytes than the manifest records, or `model.keras` asks for more than layers of
+            Keras, of the zoo and of packages that are imported.
     """
     directory, artefact = Path(directory), Artefact(directory)
     needed = [MODEL, RECIPE, *sorted(artefact.manifest["tokenizer"].values())]
@@ -29,6 +32,10 @@ def check_artefact(directory):
         )
     for name in needed:
         artefact.read(name)
+    try:
+        check_keras(directory / MODEL)
+    except UnsafeError as error:
+        raise DamagedError(str(error)) from error
     return artefact.manifest
 
 

@@ -13,7 +13,7 @@ from serving.export.manifest import write_card, write_manifest
 from serving.export.onnx import convert as onnx_convert
 from serving.export.onnx.halves import halve
 from serving.export.onnx.quantize import quantize
-from serving.export.parity.compare import compare
+from serving.export.parity.compare import checker
 from serving.export.partial import explained, reserved
 from serving.runtime.sessions import graph_file
 from zoo.core.protocols import Attention, declaring
@@ -76,12 +76,12 @@ def _export(model, tokenizers, out, settings, version, log):
         with explained(home):
             version, partial = locks.enter_context(reserved(home, version))
         final = home / str(version)
-        with explained(final):
+        with explained(final), checker() as parity:
             try:
                 _write_files(kind, tokenizers, partial, log)
                 # It is checked under another name, to be sure that nothing depends on where it was written.
                 partial = partial.rename(partial.with_suffix(".checked"))
-                _check(kind, tokenizers, partial, version, log)
+                _check(kind, tokenizers, partial, version, log, parity)
                 partial.rename(final)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)
@@ -122,12 +122,12 @@ def _write_graph(kind, graph, path):
     onnx_convert.write(halve(graph) if kind.settings.storage == "float16" else graph, path)
 
 
-def _check(kind, tokenizers, directory, version, log):
+def _check(kind, tokenizers, directory, version, log, parity):
     """Check parity and measure int8; both results go into the manifest and the card."""
     settings = kind.settings
     write_manifest(kind, directory, version)
     log("checking parity in a fresh process")
-    measured = {"parity": compare(kind, tokenizers, directory, list(settings.texts))}
+    measured = {"parity": parity.compare(kind, tokenizers, directory, list(settings.texts))}
     if settings.int8 and (settings.texts or settings.trial):
         log("measuring int8")
         measured["int8"] = report(directory, settings.texts, settings.trial)

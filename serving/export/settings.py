@@ -1,5 +1,6 @@
 """The settings of an export."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -88,9 +89,13 @@ class Settings:
 
     @classmethod
     def of(cls, manifest):
-        """The settings with which an artefact was exported, without the recipe and the trial."""
-        default = manifest.get("default_beam", 4)
-        others = sorted(int(beams) for beams in manifest.get("generation", ()))
+        """The settings with which an artefact was exported, without the recipe and the trial.
+
+        What a light artefact has left out counts, too: its graphs for further beam widths and its int8 graphs.
+        """
+        default, files = manifest.get("default_beam", 4), (*manifest["files"], *manifest.get("left_out", ()))
+        named = filter(None, (re.fullmatch(r"model\.beam(\d+)\.onnx", file) for file in files))
+        others = sorted({int(beams) for beams in (*manifest.get("generation", ()), *(found[1] for found in named))})
         return cls(
             name=manifest["name"],
             task=manifest["task"],
@@ -103,7 +108,7 @@ class Settings:
             scope=manifest.get("scope", {}),
             scores=manifest["scores"],
             texts=tuple(manifest["texts"]),
-            int8=any(file.endswith(".int8.onnx") for file in manifest["files"]),
+            int8=any(file.endswith(".int8.onnx") for file in files),
             xla=any(table["name"] == "tokens_xla" for table in manifest["signatures"]),
             storage=manifest["storage"],
         )

@@ -40,25 +40,30 @@ def verify(directory, log=lambda stage: None):
         check_keras(directory / "model.keras")
     except UnsafeError as error:
         raise DamagedError(str(error)) from error
+    from serving.export.parity.compare import checker
+
+    with checker() as parity:  # its process imports TensorFlow beside this one
+        return _compared(parity, directory, manifest, log) | {"extra": extra}
+
+
+def _compared(parity, directory, manifest, log):
     import keras
 
     import zoo  # noqa: F401  registers the classes
     from serving.export.kinds import kind_of
-    from serving.export.parity.compare import compare
     from serving.export.settings import Settings
     from zoo.text import Tokenizer
 
     kind = kind_of(keras.models.load_model(directory / "model.keras"), Settings.of(manifest))
     tokenizers = [Tokenizer.load(directory / manifest["tokenizer"][side]) for side in kind.sides]
     if manifest.get("left_out"):
-        return _verify_light(kind, tokenizers, directory, manifest, log) | {"extra": extra}
+        return _compared_light(parity, kind, tokenizers, directory, manifest, log)
     log("checking parity in a fresh process")
-    return compare(kind, tokenizers, directory, manifest["texts"]) | {"extra": extra}
+    return parity.compare(kind, tokenizers, directory, manifest["texts"])
 
 
-def _verify_light(kind, tokenizers, directory, manifest, log):
+def _compared_light(parity, kind, tokenizers, directory, manifest, log):
     """The report of an artefact without the forms that can be made again."""
-    from serving.export.parity.compare import compare
     from serving.export.pipeline import make_again
 
     with tempfile.TemporaryDirectory() as work:
@@ -68,7 +73,7 @@ def _verify_light(kind, tokenizers, directory, manifest, log):
         for name in sorted(name for name in manifest["files"] if name.endswith(".onnx")):
             shutil.copyfile(directory / name, made / name)
         log("checking parity in a fresh process")
-        return compare(kind, tokenizers, made, manifest["texts"]) | {"made_again": same}
+        return parity.compare(kind, tokenizers, made, manifest["texts"]) | {"made_again": same}
 
 
 def _same_answers(kind, tokenizers, directories, manifest):

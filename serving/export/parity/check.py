@@ -1,13 +1,21 @@
-"""Compares the exported forms with the expected results: `python -m serving.export.parity.check DIR EXPECTED REPORT`.
+"""Compares the exported forms with the expected results: `python -m serving.export.parity.check REPORT`.
 
 The process imports TensorFlow, its text operations and ONNX Runtime, but not the zoo, so it proves that the artefact
-does not need the zoo. The check does not depend on the kind of model: the manifest lists the signatures, and the
-expectation lists their inputs and outputs.
+does not need the zoo. It may start before there is an artefact: two lines on its standard input, each a JSON string,
+name the directory of the artefact, which it then opens, and later the file of the expected results.
+
+The check does not depend on the kind of model: the manifest lists the signatures, and the expectation lists their
+inputs and outputs.
 """
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+
+if __name__ == "__main__":
+    # TensorFlow imports these where they are installed, which takes a while, and nothing here needs them.
+    sys.modules["jax"] = sys.modules["matplotlib"] = None
 
 import numpy as np
 import onnxruntime
@@ -50,17 +58,32 @@ def _short(value):
     return f"{value.shape} {text if len(text) < 200 else text[:200] + '...'}"
 
 
-def check(directory, arrays):
-    """The `Report` on the artefact at `directory`, compared with `serving.export.parity.reference.expectation`."""
-    directory, report = Path(directory), Report()
-    manifest = read_manifest(directory)
-    loaded = tf.saved_model.load(str(directory / "saved_model")).signatures
-    sessions = {name: _session(directory / file) for name, file in manifest["graphs"].items()}
-    _check_signatures(report, manifest, loaded, sessions)
-    _check_operations(report, directory)
+@dataclass(frozen=True)
+class Opened:
+    """An artefact: its manifest, the signatures of its SavedModel, and a session for each of its graphs."""
+
+    directory: Path
+    manifest: dict
+    loaded: dict
+    sessions: dict
+
+    @classmethod
+    def at(cls, directory):
+        manifest = read_manifest(directory)
+        loaded = tf.saved_model.load(str(directory / "saved_model")).signatures
+        return cls(
+            directory, manifest, loaded, {n: _session(directory / file) for n, file in manifest["graphs"].items()}
+        )
+
+
+def check(opened, arrays):
+    """The `Report` on an artefact, compared with `serving.export.parity.reference.expectation`."""
+    report = Report()
+    _check_signatures(report, opened.manifest, opened.loaded, opened.sessions)
+    _check_operations(report, opened.directory)
     for name, inputs, outputs in _cases(arrays):
         where = ", ".join(f"{key} {list(value.shape)}" for key, value in inputs.items())
-        for engine, answer in _answers(name, inputs, loaded, sessions):
+        for engine, answer in _answers(name, inputs, opened.loaded, opened.sessions):
             report.same(f"outputs of {engine} {name}", sorted(outputs), sorted(answer))
             for key in outputs.keys() & answer.keys():
                 report.compare(f"{engine} {name} {key}", where, outputs[key], answer[key])
@@ -144,9 +167,15 @@ def _check_operations(report, directory):
         report.failures.append(f"the SavedModel holds Python operations that no server can run: {found}.")
 
 
-def main(directory, expected, path):
+def main(path):
+    told = map(json.loads, sys.stdin)
+    try:
+        opened = Opened.at(Path(next(told)))
+        expected = next(told)
+    except StopIteration:  # the process that started this one has ended, or has nothing to check
+        return 1
     with np.load(expected) as arrays:
-        report = check(directory, dict(arrays))
+        report = check(opened, dict(arrays))
     if any(name.partition(".")[0] == "zoo" for name in sys.modules):
         report.failures.append("this process imported the zoo; the artefact must not need it.")
     result = {

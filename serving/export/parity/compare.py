@@ -1,5 +1,6 @@
 """Runs the Keras model in this process, and the check of the exported forms in a new process."""
 
+import contextlib
 import json
 import subprocess
 import tempfile
@@ -13,26 +14,59 @@ from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import ParityError
 
 
-def compare(kind, tokenizers, directory, texts):
-    """The report of `serving.export.parity.check` as a dict.
+class Checker:
+    """The new process. It starts at once, and imports TensorFlow while this process writes what it is to check.
 
-    Raises:
-        ParityError: numbers differ by more than the tolerance, tokens or names differ, or the check did not finish.
+    Args:
+        work: a folder for its files.
     """
-    with tempfile.TemporaryDirectory() as work:
-        expected, path = Path(work) / "expected.npz", Path(work) / "report.json"
+
+    def __init__(self, work):
+        self.work, self.report = Path(work), Path(work) / "report.json"
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        command = own.command("serving.export.parity.check", self.report)
+        self.process = subprocess.Popen(command, text=True, errors="replace", **pipes)
+
+    def compare(self, kind, tokenizers, directory, texts):
+        """The report of `serving.export.parity.check` on the artefact at `directory`, a dict. It is asked once.
+
+        Raises:
+            ParityError: numbers differ by more than the tolerance, tokens or names differ, or the check did not finish.
+        """
+        expected = self.work / "expected.npz"
+        with contextlib.suppress(BrokenPipeError):  # it has ended, and has said why
+            self._tell(directory)
         bounded = "max_input" in read_manifest(directory)
         np.savez(expected, **expectation(kind, tokenizers, texts, bounded))
-        command = own.command("serving.export.parity.check", directory, expected, path)
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-        if not path.is_file():
+        with contextlib.suppress(BrokenPipeError):
+            self._tell(expected)
+        _, said = self.process.communicate()
+        if not self.report.is_file():
             raise ParityError(
-                f"The parity check of {directory} did not finish (exit {done.returncode}):\n{done.stderr[-2000:]}"
+                f"The parity check of {directory} did not finish (exit {self.process.returncode}):\n{said[-2000:]}"
             )
-        report = json.loads(path.read_text(encoding="utf-8"))
-    if not report["passed"]:
-        listed = "\n  ".join(report["failures"][:8])
-        raise ParityError(
-            f"{len(report['failures'])} parity checks of {directory} failed; the first of them:\n  {listed}"
-        )
-    return report
+        report = json.loads(self.report.read_text(encoding="utf-8"))
+        if not report["passed"]:
+            listed = "\n  ".join(report["failures"][:8])
+            raise ParityError(
+                f"{len(report['failures'])} parity checks of {directory} failed; the first of them:\n  {listed}"
+            )
+        return report
+
+    def _tell(self, path):
+        self.process.stdin.write(json.dumps(str(Path(path).absolute())) + "\n")
+        self.process.stdin.flush()
+
+
+@contextlib.contextmanager
+def checker():
+    """A context with a `Checker`. Its process and its files do not outlive it."""
+    with tempfile.TemporaryDirectory() as work:
+        started = Checker(work)
+        with started.process:
+            try:
+                yield started
+            finally:
+                started.process.kill()
+                with contextlib.suppress(BrokenPipeError):
+                    started.process.stdin.close()

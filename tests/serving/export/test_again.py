@@ -105,6 +105,15 @@ def test_a_changed_model_is_not_exported(artefacts, tmp_path, capsys):
     assert not (tmp_path / "classify" / "2").exists()
 
 
+def test_what_a_light_artefact_left_out_is_made_again(artefacts):
+    manifest = read_manifest(artefacts("generate"))
+    files = {name: digest for name, digest in manifest["files"].items() if "int8" not in name}
+    left = {"model.beam8.onnx": "0" * 64, "model.int8.onnx": "0" * 64}
+    found = Settings.of(manifest | {"files": files, "left_out": left})
+    assert (found.beams, found.int8) == ((*Settings.of(manifest).beams, 8), True)
+    assert not Settings.of(manifest | {"files": files}).int8
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["generate", "continue", "tag"])
 def test_every_kind_is_exported_again(kind, artefacts, tmp_path):

@@ -1,13 +1,17 @@
 """The check of parity finds what is wrong, and says where."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
 
+from serving.export.parity import compare
 from serving.export.parity.check import Report
 from serving.export.parity.grid import BATCHES, PADDINGS, TIMES, grid
 from serving.export.parity.reference import stacked
+from serving.runtime.errors import ParityError
+from tests.serving import fake_artefact
 
 
 def test_the_grid_is_whole_and_foreign_padding_differs_in_padding_alone():
@@ -60,3 +64,48 @@ def test_rows_of_different_length_are_stacked():
         ["bc", "d"],
     ]
     assert stacked([np.array(1.5), np.array(2.5)]).tolist() == [1.5, 2.5]
+
+
+def runs(monkeypatch, code):
+    """Let another program be the process of the check, and no model be asked."""
+    monkeypatch.setattr(compare.own, "command", lambda module, report: [sys.executable, "-c", code, str(report)])
+    monkeypatch.setattr(compare, "expectation", lambda *inputs: {"0/tag/in/token_ids": np.zeros((1, 1), "int32")})
+
+
+@pytest.mark.parametrize(
+    "code", ["raise SystemExit('too bad')", "import sys; sys.stdin.readline(); sys.exit('too bad')"]
+)
+def test_a_check_that_ends_early_is_no_success(code, tmp_path, monkeypatch):
+    runs(monkeypatch, code)
+    with compare.checker() as parity, pytest.raises(ParityError, match=r"did not finish \(exit 1\):\ntoo bad"):
+        parity.compare(None, (), fake_artefact.write(tmp_path, "tag"), [])
+    assert parity.process.returncode == 1 and not parity.work.exists()
+
+
+def test_the_process_is_told_what_to_check_and_what_to_expect(tmp_path, monkeypatch):
+    """The directory first, so that it can open the artefact while the model is asked."""
+    code = (
+        "import json, sys; told = [json.loads(line) for line in sys.stdin]; report = {'passed': True, 'told': told}; "
+    )
+    runs(monkeypatch, code + "open(sys.argv[1], 'w').write(json.dumps(report))")
+    directory = fake_artefact.write(tmp_path / "a\nb ä", "tag")
+    with compare.checker() as parity:
+        told = parity.compare(None, (), directory, [])["told"]
+        assert told == [str(directory), str(parity.work / "expected.npz")]
+
+
+def test_no_process_outlives_an_export_that_fails(monkeypatch):
+    runs(monkeypatch, "import time; time.sleep(600)")
+    with pytest.raises(KeyError), compare.checker() as parity:
+        assert parity.process.poll() is None
+        raise KeyError
+    assert parity.process.returncode is not None and not parity.work.exists()
+
+
+@pytest.mark.slow
+def test_the_check_ends_where_nothing_is_asked(tmp_path):
+    """As after `kill -9` of the export: its standard input ends."""
+    with compare.checker() as parity:
+        parity.process.stdin.close()
+        assert parity.process.wait(timeout=120) == 1 and not parity.report.exists()
+        assert parity.process.stderr.read().count("Traceback") == 0
