@@ -241,9 +241,8 @@ def best(entries):
 
 def table(entries):
     """The part of the README between its two marks."""
-    rows = [
-        "The best model of each task and its data:\n\n| task | languages | best model | score | MB | command |\n|---|---|---|---|---|---|\n"
-    ]
+    rows = ["The best model of each task and its data:\n\n"]
+    rows += ["| task | languages | best model | score | MB | command |\n|---|---|---|---|---|---|\n"]
     for entry, others in best(entries):
         languages = spoken(entry) + (f"; others: {', '.join(others)}" if others else "")
         cells = (entry["task"], languages, f"`{entry['name']}`", scored(entry, interval=False))

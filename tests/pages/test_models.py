@@ -3,6 +3,7 @@
 import copy
 import importlib.util
 import re
+import shlex
 
 import pytest
 from PIL import Image
@@ -10,6 +11,7 @@ from PIL import Image
 from tests.house_rules import ROOT
 from tests.hub import tiny
 from tests.pages.many_models import entries as many
+from tools import cli
 
 SPEC = importlib.util.spec_from_file_location("models_page", ROOT / "docs" / "models.py")
 MODELS = importlib.util.module_from_spec(SPEC)
@@ -109,6 +111,12 @@ def test_the_readme_has_the_best_of_each_data(written):
     assert len(found) == 7 and found["dates"][1] == "5 languages"
     assert next(cells for name, cells in found.items() if name.startswith("pronounce-hu"))[1] == "hu; others: hy, ko"
     assert found["dates"][-1] == '`seqzoo run dates "3. März 2021"`'
+
+
+def test_every_command_is_right_use():
+    for entry in many():
+        given = cli.parse(shlex.split(MODELS.command(entry))[1:])
+        assert entry["name"] in vars(given).values() and given.texts == [MODELS.text_of(entry)]
 
 
 def test_where_names_have_nothing_in_common():
