@@ -48,10 +48,15 @@ def fits(record, task=None, language=None, licence=None, max_size=None):
     return max_size is None or record.get("run_bytes", max_size + 1) <= max_size
 
 
+def main_score(record):
+    """The name of the score by which a model is sorted, or None where it has none."""
+    return next((name for name in MAIN if isinstance(record["scores"].get(name), int | float)), None)
+
+
 def best_first(record, by):
     """A key for sorting: by "score" within each task, or by "speed" or "size", smallest first; unknown ones last."""
     if by == "score":
-        main = next((name for name in MAIN if isinstance(record["scores"].get(name), int | float)), None)
+        main = main_score(record)
         if main is None:
             return record["task"], len(MAIN), 0.0
         value = float(record["scores"][main])
