@@ -20,20 +20,29 @@ FIRST = ("test_loads_elsewhere", "test_a_killed_run", "test_jax_needs", "test_be
 
 # Dear and shared by all modules: one worker makes them while the other one does something else, and need not wait.
 SHARED = "artefacts"
+SOMETIMES = ("continue", "tag", "compare")  # kinds whose artefact is made in the slow run alone
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """For `--dist loadgroup`: tests that share a fixture of their module go to one worker, which makes it once."""
-    items.sort(key=lambda item: not (item.name.startswith(FIRST) or SHARED in item.fixturenames))
+    items.sort(key=lambda item: not (item.name.startswith(FIRST) or shares(item)))
     for item in items:
+        if shares(item) and hasattr(item, "callspec") and item.callspec.params.get("kind") in SOMETIMES:
+            item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("xdist_group") is None and (group := shared_by(item)):
             item.add_marker(pytest.mark.xdist_group(group))
 
 
+def shares(item):
+    """Whether a test asks for what is dear and made once for all modules."""
+    found = item._fixtureinfo.name2fixturedefs.get(SHARED)
+    return bool(found) and found[-1].scope == "session"
+
+
 def shared_by(item):
     """The name of the group that makes one module's fixture, of one parameter if it has some; or None."""
-    if SHARED in item.fixturenames:
+    if shares(item):
         return SHARED
     definitions = item._fixtureinfo.name2fixturedefs
     shared = [name for name, found in definitions.items() if found and found[-1].scope == "module"]

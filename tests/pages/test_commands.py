@@ -233,4 +233,13 @@ def test_a_recipe_saved_in_an_empty_folder_trains(block, tmp_path):
 def test_links_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\((?!https?:|#)([^)]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}, which is not there"
+            file, _, heading = target.partition("#")
+            path = page.parent / file
+            assert path.exists(), f"{page.name} links to {file}, which is not there"
+            assert not heading or heading in anchors(path), f"{page.name} links to {target}, which has no such heading"
+
+
+def anchors(path):
+    """The names under which a page's headings are reached."""
+    headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}

@@ -61,6 +61,7 @@ def again(artefacts, tmp_path_factory):
     return made_once(tmp_path_factory, "classify-again", make) / "out" / "classify" / "1"
 
 
+@pytest.mark.slow
 def test_it_has_every_form_and_the_settings_of_before(again, artefacts):
     before, manifest = read_manifest(artefacts("classify")), read_manifest(again)
     assert manifest["files"].keys() == before["files"].keys()
@@ -75,6 +76,7 @@ def test_it_has_every_form_and_the_settings_of_before(again, artefacts):
     assert "## Storage" not in (artefacts("classify") / "card.md").read_text()
 
 
+@pytest.mark.slow
 def test_every_form_holds_the_rounded_weights(again, artefacts):
     for values, other in zip(
         weights(artefacts("classify") / "model.keras"), weights(again / "model.keras"), strict=True
@@ -105,6 +107,7 @@ def test_a_changed_model_is_not_exported(artefacts, tmp_path, capsys):
     assert not (tmp_path / "classify" / "2").exists()
 
 
+@pytest.mark.slow
 def test_what_a_light_artefact_left_out_is_made_again(artefacts):
     manifest = read_manifest(artefacts("generate"))
     files = {name: digest for name, digest in manifest["files"].items() if "int8" not in name}

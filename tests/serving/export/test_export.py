@@ -62,9 +62,7 @@ def test_the_manifest_knows_every_file_and_what_was_measured(artefacts, kind):
             "generate",
             {"ONNX tokens scores", "ONNX drive logits", "SavedModel serving_default scores", "ONNX sample scores"},
         ),
-        pytest.param(
-            "continue", {"ONNX greedy scores", "ONNX drive logits", "ONNX score log_probs"}, marks=pytest.mark.slow
-        ),
+        ("continue", {"ONNX greedy scores", "ONNX drive logits", "ONNX score log_probs"}),
         ("classify", {"ONNX classify probabilities", "SavedModel serving_default probabilities"}),
         ("tag", {"ONNX tag probabilities", "SavedModel serving_default scores"}),
     ],
@@ -187,14 +185,14 @@ def test_beam_widths_are_positive(beams):
         Settings("any", "test", beams=beams)
 
 
-def test_settings_come_back_from_the_manifest(artefacts):
-    for kind in KINDS:
-        given, found = settings_of(kind), Settings.of(read_manifest(artefacts(kind)))
-        assert (found.name, found.texts) == (given.name, given.texts)
-        if kind in ("generate", "continue"):
-            assert (found.beams, found.max_length, found.alpha) == (given.beams, given.max_length, given.alpha)
-        else:
-            assert found.labels == given.labels
+@pytest.mark.parametrize("kind", KINDS)
+def test_settings_come_back_from_the_manifest(kind, artefacts):
+    given, found = settings_of(kind), Settings.of(read_manifest(artefacts(kind)))
+    assert (found.name, found.texts) == (given.name, given.texts)
+    if kind in ("generate", "continue"):
+        assert (found.beams, found.max_length, found.alpha) == (given.beams, given.max_length, given.alpha)
+    else:
+        assert found.labels == given.labels
 
 
 @pytest.mark.slow
