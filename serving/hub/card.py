@@ -107,9 +107,9 @@ def _parity(entry, model):
     parity = entry["parity"]
     return (
         f"## Parity\n\nKeras, SavedModel and ONNX differ by at most {parity['max_abs_diff']:.2g}. Allowed are "
-        f"{parity['tolerance']}, and as much in proportion for numbers above 1, such as the score of a long text. Tokens, "
-        f"labels and texts are the same. To make the other forms again from "
-        f"`model.keras` and compare them: `seqzoo hub card {model} --check --only parity`."
+        f"{parity['tolerance']}, and as much in proportion for numbers above 1, such as the score of a long text. "
+        "Tokens, labels and texts are the same. To make the other forms again from `model.keras` and compare them: "
+        f"`seqzoo hub card {model} --check --only parity`."
     )
 
 
