@@ -83,8 +83,8 @@ def write_card(kind, directory, version, parity, int8=None):
 {scores}
 {_storage(settings.storage)}
 ## Parity
-Keras, SavedModel and ONNX agree: largest difference {parity["max_abs_diff"]:.2g}. Allowed are {parity["tolerance"]}, and
-as much in proportion for numbers above 1, such as the score of a long text. Tokens, labels and texts are identical.
+Keras, SavedModel and ONNX agree: largest difference {parity["max_abs_diff"]:.2g}. Allowed are {parity["tolerance"]},
+and as much in proportion for numbers above 1, such as the score of a long text. Tokens, labels and texts are identical.
 
 {_int8(int8)}## Use
     seqzoo run DIR "text"
