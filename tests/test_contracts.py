@@ -84,7 +84,7 @@ def process(backend, way, core, *marks):
     [
         process("jax", "compiled", True, pytest.mark.slow),
         process("tensorflow", "called", True, pytest.mark.slow),
-        process("tensorflow", "called", False, pytest.mark.slow),
+        process("tensorflow", "called", False, pytest.mark.slow, pytest.mark.release),
         process("jax", "called", True, pytest.mark.slow, pytest.mark.release),
         process("jax", "compiled", False, pytest.mark.slow),
     ],

@@ -7,6 +7,7 @@ from keras import ops, tree
 
 from tests.decoding.table import BOS, EOS, Table, penalty, rows_of
 from tests.models.cases import CASES, SOURCES
+from tests.shared import mostly_at_releases
 from zoo.check import elsewhere, laws
 from zoo.check.laws import assert_close, lengths, numpy_leaves, token_ids
 from zoo.core.beams import gather_beams
@@ -38,7 +39,7 @@ NAMES = [
     "language-model-sinusoidal",
     "language-model-learned",
 ]
-MODELS = [FIRST, NAMES[0], *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[1:])]
+MODELS = [FIRST, NAMES[0], *mostly_at_releases([pytest.param(name, marks=pytest.mark.slow) for name in NAMES[1:]], 2)]
 
 
 @pytest.fixture(scope="module", params=MODELS)

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.recipes import small
+from tests.shared import mostly_at_releases
 from tools import cli
 
 KINDS = {
@@ -17,7 +18,7 @@ KINDS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", KINDS)
+@pytest.mark.parametrize("model", mostly_at_releases(KINDS, 3))
 def test_train_export_run_and_bench(model, tmp_path, capsys):
     from zoo import recipes
 
