@@ -65,6 +65,7 @@ def recipe_of(system, folder):
     """The path of the recipe of one system: the best one's, but for its model."""
     recipe = tomllib.loads(RECIPE.read_text("utf-8"))
     recipe = {name: value for name, value in recipe.items() if name not in ("model", "attention")} | SYSTEMS[system]
+    recipe["description"] = f"Letters of a word to its phones: {system}."
     if recipe["model"]["kind"] == "transformer":
         recipe["system"] = "universal-transformer" if system == "universal" else "transformer"
         recipe["training"] |= {key.partition(".")[2]: value for key, value in SLOWER.items()}

@@ -98,7 +98,7 @@ def publish(name, model, source, run, folder):
     arguments = [part for pair in said.items() for part in pair]
     for language in model.get("languages", ()):
         arguments += ["--language", language]
-    (artefact,) = run.with_name(f"{name}-artefact").glob("*/*/")
+    (artefact,) = run.with_name(f"{name}-artefact").glob("*/[0-9]*/")
     seqzoo("hub", "publish", artefact, *arguments, folder=folder, environment={"KERAS_BACKEND": "tensorflow"})
 
 

@@ -11,6 +11,7 @@ import os
 import stat
 import sys
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 MEMBERS = {"config.json": 2**24, "metadata.json": 2**16, "model.weights.h5": 2**36}  # with the most bytes of each
@@ -32,6 +33,7 @@ VALUES = ("__tuple__", "__numpy__", "__tensor__", "__slice__", "__ellipsis__", "
 FUNCTIONS = ("keras.activations", "keras.initializers", "keras.losses", "keras.metrics", "keras.regularizers")
 NO_LAYERS = ("keras.utils", "keras.src.utils", "keras.saving", "keras.src.saving")
 TOP = ("keras", "zoo", "builtins")
+LAYERS = "seqzoo.layers"  # the group of entry points of packages that bring layers, as in `zoo.core.occupants`
 HDF5 = b"\x89HDF\r\n\x1a\n"
 
 
@@ -44,8 +46,8 @@ def check_keras(path, modules=None):
 
     Args:
         path: the file.
-        modules: names of further packages whose classes it may have, for layers of one's own; by default those that
-            have registered classes with Keras in this process.
+        modules: names of further packages whose classes it may have, for layers of one's own; by default those of
+            `registered`.
 
     Raises:
         UnsafeError: the message says what is wrong.
@@ -70,10 +72,12 @@ def check_keras(path, modules=None):
 
 
 def registered():
-    """The packages that have registered classes with Keras in this process."""
+    """The packages whose layers may be in a file: those that have registered classes with Keras in this process, and
+    those that are installed to bring layers to the zoo, which register theirs as soon as Keras is imported."""
     keras = sys.modules.get("keras")
     names = keras.saving.get_custom_objects() if keras else ()
-    return {name.partition(">")[0] for name in names if ">" in name}
+    installed = {point.module.partition(".")[0] for point in metadata.entry_points(group=LAYERS)}
+    return {name.partition(">")[0] for name in names if ">" in name} | installed
 
 
 def _told(path, why):
