@@ -54,25 +54,35 @@ def _needs_keras(name):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Notices the first import that needs Keras, lets other finders find it, and has the rooms imported after it."""
+    """Notices the first import that needs Keras, lets other finders find it, and has the rooms imported after it.
+
+    To be asked where a module is, as `importlib.util.find_spec` does, is not yet its import: the finder stays.
+    """
+
+    busy = False  # while such a module is looked for or executed, with all that it imports itself
 
     def find_spec(self, name, path=None, target=None):
-        if not _needs_keras(name):
+        if self.busy or not _needs_keras(name):
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(name)
+        self.busy = True
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.busy = False
         if spec is None or spec.loader is None:
-            sys.meta_path.insert(0, self)
             return spec
         execute = spec.loader.exec_module
 
         def execute_and_import_rooms(module):
             spec.loader.exec_module = execute
+            if self.busy or self not in sys.meta_path:
+                return execute(module)
+            self.busy = True
             try:
-                execute(module)
-            except BaseException:  # such as a backend that is not installed: the next attempt begins anew
-                sys.meta_path.insert(0, self)
-                raise
+                execute(module)  # where this fails, as without a backend, the next attempt begins anew
+            finally:
+                self.busy = False
+            sys.meta_path.remove(self)
             _import_rooms()
 
         spec.loader.exec_module = execute_and_import_rooms
