@@ -58,6 +58,7 @@ def test_translations_come_in_order_whatever_the_batches(run):
     assert all(len(output.split()) <= 6 for output in outputs)
 
 
+@pytest.mark.slow
 def test_a_run_is_not_overwritten_nor_continued_with_other_settings(run, tmp_path):
     summary, directory = run[1], shutil.copytree(run[0], tmp_path / "copy")
     with pytest.raises(ValueError, match="holds a run already. Continue it with --resume"):

@@ -65,6 +65,7 @@ def test_agreement_and_scores_are_counted(artefacts):
     assert found["modes"][0]["identical"] == pytest.approx(same / 3, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_the_quantised_graph_is_quantised(artefacts):
     for name, quantised in (("model.onnx", False), ("model.int8.onnx", True)):
         graph = onnx.load(artefacts("tag") / name).graph

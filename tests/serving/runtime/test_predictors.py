@@ -43,6 +43,7 @@ def continuation(tokenizer, prompt):
     return lambda ids: tokenizer.decode([prompt + ids])[0][len(tokenizer.decode([prompt])[0]) :]
 
 
+@pytest.mark.slow
 def test_a_prompt_goes_on_as_the_model_says(runtimes, models, tokenizers):
     model, tokenizer = models["continue"], tokenizers[0]
     for text, result in zip(NASTY, runtimes("continue").run(list(NASTY)), strict=True):
@@ -51,6 +52,7 @@ def test_a_prompt_goes_on_as_the_model_says(runtimes, models, tokenizers):
         assert [result.text] == read(greedy(model, memory, MAX_LENGTH), continuation(tokenizer, prompt))
 
 
+@pytest.mark.slow
 def test_samples_are_those_of_the_model(runtimes, models, tokenizers):
     model, tokenizer = models["continue"], tokenizers[0]
     settings = {"temperature": 1.3, "top_k": 9, "top_p": 0.9}
@@ -83,6 +85,7 @@ def test_no_temperature_and_one_token_are_greedy(runtimes, kind):
         assert [result.text for result in runtime.run(list(TEXTS), sampling=sampling)] == expected
 
 
+@pytest.mark.slow
 def test_a_long_continuation_is_a_chain_of_short_ones(runtimes, tokenizers):
     runtime, (prompt,) = runtimes("continue"), tokenizers[0].encode(["the cat"])
     whole = runtime.run(["the cat"], length=3 * MAX_LENGTH)[0].text
@@ -93,6 +96,7 @@ def test_a_long_continuation_is_a_chain_of_short_ones(runtimes, tokenizers):
     assert whole == continuation(tokenizers[0], prompt)(ids[len(prompt) :])
 
 
+@pytest.mark.slow
 def test_a_text_is_worth_what_the_model_says(runtimes, models, tokenizers):
     texts = ["the cat", "", "a mat sat"]
     for text, (log_prob, count) in zip(texts, runtimes("continue").score(texts), strict=True):
