@@ -118,7 +118,7 @@ class DepthAdaptiveStack(Stack):
         for index, block in enumerate(self.blocks):
             x = block(x, training=training, **masks)
             states.append(self.normed(index, x))
-        return states, self.exit.log_chances(states, memory, memory_mask) if self.rule.over else None
+        return states, self.exit.log_chances(states, memory, memory_mask)
 
     def path(self, x, exits, mask=None, memory=None, memory_mask=None, causal=False, training=None):
         """The outputs where tokens leave at the depths `exits (batch, time)`; all blocks run, for their gradients."""

@@ -39,13 +39,13 @@ class Exit(layers.Layer):
             self.dense.build(tuple(h_shape))
 
     def log_chances(self, states, memory=None, memory_mask=None):
-        """`log q (batch, time | 1, N)`, float32.
+        """`log q (batch, time | 1, N)`, float32; None of a rule that is not learned, as here.
 
         Args:
             states: list of N `(batch, time, units)`: what each depth's classifier is given.
             memory, memory_mask: `(batch, memory_time, units)` and `(batch, memory_time)`, for a rule over sequences.
         """
-        raise NotImplementedError
+        return None
 
     def choose(self, memory, memory_mask=None):
         """The depth chosen before decoding, `(batch, 1)` int32; None where the rule looks at the tokens."""

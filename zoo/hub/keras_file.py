@@ -65,7 +65,8 @@ def check_keras(path, modules=None):
                 if weights.read(len(HDF5)) != HDF5:
                     raise UnsafeError("model.weights.h5 is no HDF5 file")
         _check_config(config, (*TOP, *(registered() if modules is None else modules)))
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:  # what zipfile raises: the
+        # second is a compression that it does not know, the third a password
         raise UnsafeError(_told(path, f"it is no sound zip file: {error}")) from error
     except UnsafeError as error:
         raise UnsafeError(_told(path, error)) from None

@@ -88,7 +88,10 @@ class ContinueText(Task):
 
     def score(self, recipe, outputs, references):
         """A language model writes no answers that could be scored."""
-        raise NotImplementedError(f"{self.name} is scored from the model's probabilities; see `evaluate`.")
+        raise ValueError(
+            f"{self.name} is scored by the probabilities of a model, not by outputs; received {len(outputs)} outputs. "
+            "Use `evaluate`, or `assess` for those of an artefact."
+        )
 
     def questions(self, recipe, runtime, examples):
         """Running text is cut into pieces that the artefact reads whole; together they are the text."""
