@@ -144,7 +144,8 @@ def test_answers_are_kept_in_order_and_always_in_the_same_bytes(whole):
         (gzip.compress(b"x" * 100)[:-9], "one gzip stream"),
         (gzip.compress(b"\n" * 3_000), "at most 2,000 bytes"),
     ],
-    ids=["plain", "a key missing", "a number", "a list", "no newline", "empty", "cut", "too long"],  # the bytes hold a time
+    # Not the bytes, which hold a time.
+    ids=["plain", "a key missing", "a number", "a list", "no newline", "empty", "cut", "too long"],
 )
 def test_answers_that_are_none_are_refused(content, message, monkeypatch):
     monkeypatch.setattr("serving.hub.outputs.MOST_BYTES", 2_000)
