@@ -121,7 +121,7 @@ def of_saved_model(artefact, kind, texts):
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  registers the tokenizers' operations
 
-    serve = tf.saved_model.load(str(artefact / "saved_model")).signatures["serving_default"]
+    serve = tf.saved_model.load(str(artefact)).signatures["serving_default"]
     found = []
     for start in range(0, len(texts), BATCH):
         part = [as_bytes(text) for text in texts[start : start + BATCH]]

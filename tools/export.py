@@ -53,6 +53,12 @@ def add_arguments(parser):
         help="how weights are stored: float16 rounds each to 16 bits, which halves model.keras and the ONNX graphs; "
         "they compute in float32 all the same (default: float32)",
     )
+    parser.add_argument(
+        "--copy",
+        action="store_true",
+        help="of an artefact: copy its files as they are, with the SavedModel to where TensorFlow Serving reads it; "
+        "older versions of seqzoo put it into a folder of its own",
+    )
     parser.add_argument("--no-int8", action="store_true", help="leave out the quantised graphs")
     parser.add_argument("--xla", action="store_true", help="add a compiled signature, tokens_xla, to the SavedModel")
     parser.add_argument(
@@ -75,6 +81,8 @@ def main(args):
 
         bring(args.imports)
     path = Path(args.run)
+    if args.copy:
+        return _copied(args, path)
     export, name, recipe = _artefact(args, resolve(path)) if is_artefact(path) else _run(args, path)
     check(args, args.name or name)
     if args.data or args.split:
@@ -84,13 +92,36 @@ def main(args):
 
     log = lambda stage: print(stage, file=sys.stderr)  # noqa: E731
     path = export(out=args.out, version=args.version, data=args.data, split=args.split, log=log, **changes(args))
+    return _told(args, path)
+
+
+def _told(args, path):
     manifest = read_manifest(path)
     if args.json:
-        difference = manifest["parity"]["max_abs_diff"]
+        difference = (manifest["parity"] or {}).get("max_abs_diff")
         print(json.dumps({"path": str(path), "parity_max_abs_diff": difference, "int8": manifest["int8"]}))
     else:
         print(path)
     return 0
+
+
+def _copied(args, path):
+    """Copy an artefact as it is.
+
+    Raises:
+        ValueError: it is a run, or an option asks for something to be computed.
+    """
+    if not is_artefact(path):
+        raise ValueError(f"--copy takes an artefact, and {path} is none. Without --copy, a run is exported.")
+    given = {**changes(args), "ensemble": args.ensemble, "import": args.imports, "data": args.data, "split": args.split}
+    chosen = [f"--{name.replace('_', '-')}" for name, value in given.items() if value or name == "int8"]
+    if chosen:
+        names = {"--int8": "--no-int8", "--beams": "--beam"}
+        chosen = ", ".join(names.get(each, each) for each in chosen)
+        raise ValueError(f"--copy keeps every file as it is, and {chosen} would change them. Leave one of them out.")
+    from serving.export.copied import copy
+
+    return _told(args, copy(resolve(path), args.out, args.version))
 
 
 def is_artefact(path):

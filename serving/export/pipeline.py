@@ -106,7 +106,7 @@ def _write_files(kind, tokenizers, directory, log):
     kind.model.save(directory / "model.keras")
     if kind.settings.storage == "float16":
         storage.halve(directory / "model.keras")
-    saved_model.write(kind, tokenizers, directory / "saved_model")
+    saved_model.write(kind, tokenizers, directory)
     for side, tokenizer in zip(kind.sides, tokenizers, strict=True):
         tokenizer.save(directory / f"{side}.spm")
     (directory / "recipe.toml").write_text(kind.settings.recipe, encoding="utf-8")

@@ -17,7 +17,7 @@ def write(kind, tokenizers, directory):
     Args:
         kind: `serving.export.kinds.Kind`.
         tokenizers: one `zoo.text.Tokenizer` for each of the kind's sides.
-        directory: the directory to write.
+        directory: the directory to write to, which may hold other files.
     """
     module = tf.Module()
     module.model_variables = [variable.value for variable in kind.model.variables]

@@ -7,7 +7,7 @@ import math
 
 from serving.hub.light import CARD
 from serving.hub.outputs import FILE
-from serving.runtime.artefact import MANIFEST
+from serving.runtime.artefact import MANIFEST, saved_model_folder
 from zoo import scores as scoring
 from zoo.scores.plots import score_name, written
 from zoo.tasks.parts.task import one_line
@@ -202,8 +202,8 @@ def _use(entry, manifest):
     name, kind = entry["name"], entry["kind"]
     sampled = " --sample" if kind == "continue" else ""
     served = (
-        "The SavedModel for TensorFlow Serving is in `saved_model/`."
-        if any(each.startswith("saved_model/") for each in manifest["files"])
+        "The folder above is a base path of TensorFlow Serving, with the SavedModel in this folder."
+        if saved_model_folder("", manifest["files"]) is not None
         else "TensorFlow Serving needs a SavedModel, which is made from the published files: "
         f"`seqzoo export $(seqzoo hub fetch {name} --all)`."
     )

@@ -9,7 +9,7 @@ them again from `model.keras`.
 import hashlib
 import json
 
-from serving.runtime.artefact import MANIFEST
+from serving.runtime.artefact import MANIFEST, saved_model_folder
 from serving.runtime.manifest_format import DIGEST, IN_GRAPHS, OF_KIND, WRITING, checked, digest_of, int8_name
 
 KEPT = ("model.keras", "recipe.toml")
@@ -66,7 +66,7 @@ def rewritten(manifest, files, **changes):
         made["generation"] = {beam: file for beam, file in manifest["generation"].items() if file in there}
     if "step" not in made["graphs"]:
         made.pop("step", None)
-    if not any(name.startswith("saved_model/") for name in held):
+    if saved_model_folder("", held) is None:
         made["signatures"] = [table for table in manifest["signatures"] if table["name"] in made["graphs"]]
     if not made["left_out"]:
         del made["left_out"]

@@ -14,6 +14,8 @@ from serving.runtime.errors import DamagedError, UnsupportedError
 
 MANIFEST = "manifest.json"
 MOST_BYTES = 2**24  # of a manifest
+SAVED_MODEL = "saved_model.pb"  # at the top of the artefact, which therefore is a version folder of TensorFlow Serving
+OLDER = "saved_model"  # the folder in the artefact that held the SavedModel in artefacts of older versions of seqzoo
 MEND = "Copy the artefact again, or export it again."
 
 
@@ -154,6 +156,18 @@ def _suggestion(directory):
     if (directory / "recipe.toml").is_file():
         return f" It is a training run: export it with `seqzoo export {directory} --out DIR`."
     return " Expected what `seqzoo export RUN --out DIR` wrote."
+
+
+def saved_model_folder(directory, files):
+    """The folder from which TensorFlow loads the SavedModel of an artefact, or None if it has none.
+
+    Args:
+        directory: the artefact.
+        files: the names of its files. Artefacts that older versions of seqzoo wrote have the SavedModel in a folder.
+    """
+    if SAVED_MODEL in files:
+        return Path(directory)
+    return Path(directory) / OLDER if f"{OLDER}/{SAVED_MODEL}" in files else None
 
 
 def resolve(directory):

@@ -28,7 +28,7 @@ SHAPE = re.compile(r"(\S*)\s*\((\d+(?: \+ \d+)?(?:, \d+(?: \+ \d+)?)+,?|\d+,)\)"
 class Block:
     page: Path
     line: int  # of the page, counted from 1
-    kind: str  # python, toml, shell, json, formula
+    kind: str  # python, toml, shell, json, formula, tree
     text: str
 
     def __str__(self):

@@ -62,7 +62,11 @@ ELSEWHERE = {  # what no test here runs -> the test that does, or why none does
 def test_every_block_is_of_a_kind_that_is_tested():
     for page in PAGES:
         for block in blocks(page):
-            assert block.kind in ("python", "toml", "shell", "json", "formula"), f"{block} is marked {block.kind!r}"
+            assert block.kind in ("python", "toml", "shell", "json", "formula", "tree"), (
+                f"{block} is marked {block.kind!r}"
+            )
+            if block.kind == "tree":  # tests/serving/export/test_export.py compares its names
+                assert "└── " in block.text
             if block.kind == "formula":
                 assert page.parent.name == "zoo" and "seqzoo" not in block.text, f"what is {block}?"
 

@@ -166,7 +166,7 @@ def test_training_chooses_and_every_form_answers_alike(tmp_path):
         assert answer.probability == pytest.approx(likely, abs=1e-5) and "oos" not in answer.probabilities
     manifest = json.loads((artefact / "manifest.json").read_text())
     assert manifest["scope"] == {"label": "oos", "threshold": run.threshold} and "oos" not in manifest["labels"]
-    served = saved_model(artefact / "saved_model", texts)
+    served = saved_model(artefact, texts)
     assert served == expected
     assert cli.main(["verify", str(artefact)]) == 0
 

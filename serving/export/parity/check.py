@@ -22,7 +22,7 @@ import onnxruntime
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the tokenizers' operations
 
-from serving.runtime.artefact import read_manifest
+from serving.runtime.artefact import SAVED_MODEL, read_manifest, saved_model_folder
 
 TOLERANCE = 1e-4
 FORBIDDEN_OPS = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
@@ -70,7 +70,7 @@ class Opened:
     @classmethod
     def at(cls, directory):
         manifest = read_manifest(directory)
-        loaded = tf.saved_model.load(str(directory / "saved_model")).signatures
+        loaded = tf.saved_model.load(str(saved_model_folder(directory, manifest["files"]))).signatures
         return cls(
             directory, manifest, loaded, {n: _session(directory / file) for n, file in manifest["graphs"].items()}
         )
@@ -80,7 +80,7 @@ def check(opened, arrays):
     """The `Report` on an artefact, compared with `serving.export.parity.reference.expectation`."""
     report = Report()
     _check_signatures(report, opened.manifest, opened.loaded, opened.sessions)
-    _check_operations(report, opened.directory)
+    _check_operations(report, saved_model_folder(opened.directory, opened.manifest["files"]))
     for name, inputs, outputs in _cases(arrays):
         where = ", ".join(f"{key} {list(value.shape)}" for key, value in inputs.items())
         for engine, answer in _answers(name, inputs, opened.loaded, opened.sessions):
@@ -156,10 +156,10 @@ def _check_signatures(report, manifest, loaded, sessions):
                 report.same(what, sorted(map(str, expected)), sorted(map(str, received)))
 
 
-def _check_operations(report, directory):
+def _check_operations(report, folder):
     from tensorflow.core.protobuf import saved_model_pb2
 
-    proto = saved_model_pb2.SavedModel.FromString((directory / "saved_model" / "saved_model.pb").read_bytes())
+    proto = saved_model_pb2.SavedModel.FromString((folder / SAVED_MODEL).read_bytes())
     graph = proto.meta_graphs[0].graph_def
     nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
     found = sorted({node.op for node in nodes} & FORBIDDEN_OPS)

@@ -1,6 +1,7 @@
 """An artefact is whole and checked, or it is not there."""
 
 import json
+import re
 import shutil
 from types import SimpleNamespace
 
@@ -14,13 +15,16 @@ from serving.export.verify import verify
 from serving.runtime.artefact import read_manifest, sha256
 from serving.runtime.errors import ParityError
 from serving.runtime.reading import Bound
+from tests.house_rules import ROOT
 from tests.serving.conftest import MAX_LENGTH, TEXTS, make_model, make_seq2seq, settings_of, sides
 from tests.shared import mostly_at_releases
 from tools import cli
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 KINDS = ("generate", "continue", "classify", "tag")
 FEW = ["generate", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])]
-ALWAYS = {"model.keras", "saved_model", "source.spm", "recipe.toml", "card.md", "manifest.json"}
+SERVED = {"saved_model.pb", "variables", "assets", "fingerprint.pb"}
+ALWAYS = {"model.keras", "source.spm", "recipe.toml", "card.md", "manifest.json"} | SERVED
 WRITTEN = {"encoder.onnx", "step.onnx", "greedy.onnx", "greedy.int8.onnx", "sample.onnx", "sample.int8.onnx"}
 MODEL = {"model.onnx", "model.int8.onnx"}
 HELD = {
@@ -40,6 +44,8 @@ def test_the_artefact_holds_what_the_design_names(artefacts, kind):
     artefact = artefacts(kind)
     assert {path.name for path in artefact.iterdir()} == HELD[kind]
     assert artefact.parts[-2:] == (kind, "1")
+    drawn = re.findall(r"[\w*.]+", README.split("```tree")[1].split("```")[0])
+    assert not [name for name in HELD[kind] if name not in drawn and not name.endswith(".int8.onnx")]
 
 
 @pytest.mark.parametrize("kind", FEW)
@@ -91,11 +97,11 @@ def test_a_language_models_step_reads_no_memory(artefacts):
 @pytest.mark.slow
 def test_it_still_verifies_after_it_was_moved(artefacts, tmp_path):
     moved, lines = shutil.copytree(artefacts("tag"), tmp_path / "elsewhere"), []
-    (moved / "saved_model" / "more.txt").touch()
+    (moved / "variables" / "more.txt").touch()
     report = verify(moved, log=lines.append)
     assert report["max_abs_diff"] <= 1e-4
-    assert report["extra"] == ["saved_model/more.txt"]
-    assert any("manifest.json does not list saved_model/more.txt" in line for line in lines)
+    assert report["extra"] == ["variables/more.txt"]
+    assert any("manifest.json does not list variables/more.txt" in line for line in lines)
 
 
 @pytest.mark.slow

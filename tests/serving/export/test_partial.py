@@ -32,7 +32,7 @@ def largest_file(size):
 def test_a_full_disk_is_a_sentence(models, tokenizers, tmp_path, size, writer):
     from serving.export import export
 
-    left = tmp_path / "tag" / ".1.77.partial" / "saved_model"
+    left = tmp_path / "tag" / ".1.77.partial" / "variables"
     left.mkdir(parents=True)
     with largest_file(size), pytest.raises(ServingError) as stop:
         export(models["tag"], sides("tag", tokenizers), tmp_path, settings_of("tag"))

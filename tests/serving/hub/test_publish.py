@@ -79,7 +79,7 @@ def test_a_light_artefact_is_whole_and_answers(whole):
     manifest = read_manifest(folder)
     assert check_files(folder, manifest) == []
     assert manifest["graphs"] == {"tokens": "model.onnx"} and manifest["generation"] == {"4": "model.onnx"}
-    assert {"encoder.onnx", "saved_model/saved_model.pb", "model.onnx"} <= manifest["left_out"].keys()
+    assert {"encoder.onnx", "saved_model.pb", "model.onnx"} <= manifest["left_out"].keys()
     assert Runtime(folder).run(["abc"])[0].text == "abc"
     with pytest.raises(ValueError, match=r"holds no model.onnx; .*Use int8"):
         Runtime(folder, precision="float32").run(["abc"])

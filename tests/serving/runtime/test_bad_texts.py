@@ -20,7 +20,7 @@ def asked(path, texts):
     import tensorflow as tf
     import tensorflow_text  # noqa: F401  registers the tokenizers' operations
 
-    serve = tf.saved_model.load(str(path / "saved_model")).signatures["serving_default"]
+    serve = tf.saved_model.load(str(path)).signatures["serving_default"]
     outputs = serve(text=tf.constant([text.encode("utf-8", "surrogateescape") for text in texts]))
     return {name: value.numpy() for name, value in outputs.items()}
 
@@ -76,7 +76,7 @@ def test_ids_beyond_the_bound_are_refused_by_the_saved_model(artefacts):
 
     from zoo.text.graph import GraphTokenizer  # noqa: F401  registers the tokenizers' operations
 
-    classify = tf.saved_model.load(str(artefacts("classify") / "saved_model")).signatures["classify"]
+    classify = tf.saved_model.load(str(artefacts("classify"))).signatures["classify"]
     fits = classify(token_ids=tf.ones([1, 1024], tf.int32), lengths=tf.constant([3]))
     assert fits["probabilities"].shape == (1, 3)
     with pytest.raises(tf.errors.InvalidArgumentError, match="token_ids has too many columns: at most 1024"):

@@ -144,7 +144,7 @@ def test_the_saved_model_agrees_on_nasty_texts(runtimes, artefacts, kind):
 
     from zoo.text.graph import GraphTokenizer  # noqa: F401  registers the tokenizers' operations
 
-    loaded = tf.saved_model.load(str(artefacts(kind) / "saved_model")).signatures["serving_default"]
+    loaded = tf.saved_model.load(str(artefacts(kind))).signatures["serving_default"]
     answers = {name: value.numpy() for name, value in loaded(text=tf.constant(NASTY)).items()}
     for row, result in enumerate(runtimes(kind).run(list(NASTY))):
         if kind == "classify":
