@@ -42,7 +42,7 @@ def test_a_text_is_the_story_so_far_and_the_question(tmp_path):
 @pytest.mark.parametrize("line", ["Ann went out.", "2", "2 \tyes\t1", "2 Is Bob awake?\t \t1", ""])
 def test_other_lines_are_refused(tmp_path, line):
     write(tmp_path / "qa1_test.txt", "1 Bob woke.", line)
-    with pytest.raises(ValueError, match="qa1_test.txt, line 2: expected 'NUMBER sentence' or"):
+    with pytest.raises(ValueError, match="qa1_test.txt:2: expected 'NUMBER sentence' or"):
         babi(tmp_path, "test")
 
 

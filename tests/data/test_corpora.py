@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from zoo.data import running_text, sst, tagged, trec
+from zoo.data import babi, running_text, sst, tagged, trec
 
 TREES = [
     "(3 (2 The) (4 (3 fine) (2 (2 film) (2 .))))",
@@ -34,7 +34,7 @@ def test_trec(tmp_path):
 @pytest.mark.parametrize("line", ["LOC city ?", "LOC:city", ":x y", ""])
 def test_trec_refuses_other_lines(tmp_path, line):
     write(tmp_path / "TREC.test", "LOC:city Where is Ulm ?", line)
-    with pytest.raises(ValueError, match="TREC.test, line 2: expected 'COARSE:fine question'"):
+    with pytest.raises(ValueError, match="TREC.test:2: expected 'COARSE:fine question'"):
         trec(tmp_path, "test")
 
 
@@ -63,7 +63,7 @@ def test_sst_whole_sentences_and_phrases(tmp_path):
     with pytest.raises(ValueError, match="classes must be 2 .* or 5 .*received 3"):
         sst(tmp_path, "train", classes=3)
     write(tmp_path / "trees" / "test.txt", "no tree")
-    with pytest.raises(ValueError, match="test.txt, line 1: expected a tree such as"):
+    with pytest.raises(ValueError, match="test.txt:1: expected a tree such as"):
         sst(tmp_path, "test")
 
 
@@ -77,7 +77,7 @@ def test_tagged_words_are_split_at_one_space_only(tmp_path):
 @pytest.mark.parametrize("line", ["Dogs bark\tNOUN", "Dogs  bark\tNOUN VERB", "Dogs", "\t", ""])
 def test_tagged_refuses_words_without_tags(tmp_path, line):
     write(tmp_path / "pos.dev.tsv", "Dogs bark\tNOUN VERB", line)
-    with pytest.raises(ValueError, match="pos.dev.tsv, line 2: expected 'words TAB tags'"):
+    with pytest.raises(ValueError, match="pos.dev.tsv:2: expected 'words TAB tags'"):
         tagged(tmp_path, "pos.dev")
 
 
@@ -101,8 +101,29 @@ def test_running_text_may_have_a_file_for_each_split(tmp_path):
 def test_what_is_missing_is_named(tmp_path):
     with pytest.raises(ValueError, match="There is no file .*TREC.train"):
         trec(tmp_path, "train")
-    with pytest.raises(ValueError, match="looked for valid.tsv, valid.tsv.gz, val.tsv"):
+    with pytest.raises(ValueError, match="looked for valid.tsv, valid.tsv.gz, valid.tsv.xz, val.tsv"):
         tagged(tmp_path, "valid")
     for read in (trec, sst):
         with pytest.raises(ValueError, match="split must be train, valid or test; received 'dev'"):
             read(tmp_path, "dev")
+
+
+@pytest.mark.parametrize("name", ["TREC.train", "trees/train.txt", "train.tsv", "train.txt", "qa1_train.txt"])
+def test_an_empty_file_is_told(tmp_path, name):
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"")
+    readers = {"TREC": trec, "trees": sst, "train.tsv": tagged, "train.txt": running_text, "qa1": babi}
+    (read,) = (own for start, own in readers.items() if name.startswith(start))
+    with pytest.raises(ValueError, match=f"{name} is empty; expected at least one line"):
+        read(tmp_path, "train")
+
+
+def test_a_split_without_an_example_is_told(tmp_path):
+    write(tmp_path / "TREC.train", "LOC:other Where is it ?")
+    with pytest.raises(ValueError, match="TREC.train has no example for the split valid; expected at least one"):
+        trec(tmp_path, "valid")
+    (tmp_path / "trees").mkdir()
+    write(tmp_path / "trees" / "train.txt", "(2 so)")
+    with pytest.raises(ValueError, match="train.txt has no example for the split train"):
+        sst(tmp_path, "train")

@@ -3,6 +3,8 @@
 import os
 from pathlib import Path
 
+from zoo.data.formats.base import place
+from zoo.data.formats.opening import COMPRESSED
 from zoo.data.parallel import SPLITS, read_lines
 
 FOLDERS = ("en-valid-10k", "en-valid", "")  # 9,000 training questions; 900, and the test; the files themselves
@@ -17,8 +19,8 @@ def babi(directory: str | os.PathLike, split: str, task: int = 1) -> tuple[list[
     questions are not in it. Answers are as they stand in the file, several of them joined by commas ("milk,football").
 
     Args:
-        directory: holds `qaTASK_SPLIT.txt`, plain or `.gz`, in `en-valid-10k`, or else in `en-valid` (900 training
-            questions a task, and the test sets of both), or else by themselves.
+        directory: holds `qaTASK_SPLIT.txt`, plain, `.gz` or `.xz`, in `en-valid-10k`, or else in `en-valid` (900
+            training questions a task, and the test sets of both), or else by themselves.
         split: "train", "valid" or "test".
         task: 1 to 20.
 
@@ -29,14 +31,14 @@ def babi(directory: str | os.PathLike, split: str, task: int = 1) -> tuple[list[
         raise ValueError(f"task must be a whole number from 1 to {TASKS}; received {task!r}.")
     path, facts, texts, answers = find(Path(directory), split, task), [], [], []
     for number, line in enumerate(read_lines(path), 1):
-        place, _, sentence = line.partition(" ")
+        count, _, sentence = line.partition(" ")
         question, *rest = sentence.split("\t")
-        if not place.isdigit() or not question.strip() or (rest and not rest[0].strip()):
+        if not count.isdigit() or not question.strip() or (rest and not rest[0].strip()):
             raise ValueError(
-                f"{path}, line {number}: expected 'NUMBER sentence' or 'NUMBER question TAB answer TAB facts', "
+                f"{place(path, number)}: expected 'NUMBER sentence' or 'NUMBER question TAB answer TAB facts', "
                 f"received {line!r}."
             )
-        if place == "1":
+        if count == "1":
             facts = []
         if rest:
             texts.append(" ".join([*facts, question.strip()]))
@@ -48,7 +50,7 @@ def babi(directory: str | os.PathLike, split: str, task: int = 1) -> tuple[list[
 
 def find(directory: Path, split: str, task: int) -> Path:
     """The file of a split of a task; see `babi`."""
-    names = [f"qa{task}_{name}.txt{zipped}" for name in SPLITS.get(split, (split,)) for zipped in ("", ".gz")]
+    names = [f"qa{task}_{name}.txt{zipped}" for name in SPLITS.get(split, (split,)) for zipped in COMPRESSED]
     for folder in FOLDERS:
         for name in names:
             if (directory / folder / name).is_file():

@@ -5,10 +5,12 @@ import os
 import re
 from pathlib import Path
 
+from zoo.data.formats.base import place
+from zoo.data.formats.opening import COMPRESSED
 from zoo.data.parallel import SPLITS, read_lines
 
 _LEAF = re.compile(r"([^ ()]+)\)")
-_WHOLE = ("input.txt", "input.txt.gz")  # a running text that is not cut yet
+_WHOLE = tuple(f"input.txt{zipped}" for zipped in COMPRESSED)  # a running text that is not cut yet
 _SENTIMENTS = {
     2: {"0": "negative", "1": "negative", "3": "positive", "4": "positive"},  # 2 is neutral, and left out
     5: {"0": "very-negative", "1": "negative", "2": "neutral", "3": "positive", "4": "very-positive"},
@@ -35,7 +37,7 @@ def trec(directory: str | os.PathLike, split: str) -> tuple[list[str], list[str]
     examples = [_question(path, number, line) for number, line in enumerate(read_lines(path), 1)]
     if split != "test":
         examples = [example for example in examples if (_hash(example[0]) % 10 == 0) == (split == "valid")]
-    return _columns(examples)
+    return _columns(path, split, examples)
 
 
 def find_trec(directory: str | os.PathLike, split: str) -> Path:
@@ -51,7 +53,7 @@ def _question(path, number, line):
     label, space, question = line.partition(" ")
     coarse, colon, _ = label.partition(":")
     if not (space and colon and coarse and question.strip()):
-        raise ValueError(f"{path}, line {number}: expected 'COARSE:fine question', received {line!r}.")
+        raise ValueError(f"{place(path, number)}: expected 'COARSE:fine question', received {line!r}.")
     return question, coarse
 
 
@@ -69,7 +71,7 @@ def sst(
     lower-cased, as in the files that are in use (`stsa.binary.*`, `stsa.fine.*`), which they equal.
 
     Args:
-        directory: holds `trees/train.txt`, `trees/dev.txt` and `trees/test.txt`, plain or `.gz`.
+        directory: holds `trees/train.txt`, `trees/dev.txt` and `trees/test.txt`, plain, `.gz` or `.xz`.
         split: "train", "valid" or "test".
         phrases: every subtree is an example, each phrase once (with the label of its first occurrence).
         classes: 2 or 5.
@@ -85,13 +87,13 @@ def sst(
     for number, line in enumerate(read_lines(path), 1):
         trees = list(_subtrees(line))
         if not trees:
-            raise ValueError(f"{path}, line {number}: expected a tree such as (3 (2 a) (4 hit)), received {line!r}.")
+            raise ValueError(f"{place(path, number)}: expected a tree such as (3 (2 a) (4 hit)), received {line!r}.")
         found += trees if phrases else trees[-1:]
     examples = {} if phrases else []
     for label, text in found:
         if label in names:
             examples.setdefault(text, names[label]) if phrases else examples.append((text, names[label]))
-    return _columns(examples.items() if phrases else examples)
+    return _columns(path, split, examples.items() if phrases else examples)
 
 
 def find_sst(directory: str | os.PathLike, split: str) -> Path:
@@ -103,19 +105,19 @@ def find_sst(directory: str | os.PathLike, split: str) -> Path:
 def _subtrees(line):
     """(label, text) of every subtree, the whole tree last."""
     opened = []
-    for place, sign in enumerate(line):
+    for at, sign in enumerate(line):
         if sign == "(":
-            opened.append(place)
+            opened.append(at)
         elif sign == ")" and opened:
             start = opened.pop()
-            yield line[start + 1], " ".join(_LEAF.findall(line, start, place + 1)).lower()
+            yield line[start + 1], " ".join(_LEAF.findall(line, start, at + 1)).lower()
 
 
 def tagged(directory: str | os.PathLike, split: str) -> tuple[list[str], list[str]]:
     r"""Sentences and their tags: lines of `words TAB tags`, each split by one space.
 
     Args:
-        directory: holds `SPLIT.tsv`, plain or `.gz`.
+        directory: holds `SPLIT.tsv`, plain, `.gz` or `.xz`.
         split: the name of the file, or one of the split names of `find_parallel`.
 
     Returns:
@@ -132,15 +134,15 @@ def tagged(directory: str | os.PathLike, split: str) -> tuple[list[str], list[st
         counts = [len(side.split(" ")) if all(side.split(" ")) else 0 for side in (words, tags)]
         if counts[0] != counts[1] or not counts[0]:
             raise ValueError(
-                f"{path}, line {number}: expected 'words TAB tags', as many tags as words, each split by one space; "
+                f"{place(path, number)}: expected 'words TAB tags', as many tags as words, each split by one space; "
                 f"received {counts[0]} words and {counts[1]} tags in {line[:80]!r}."
             )
         examples.append((words, tags))
-    return _columns(examples)
+    return _columns(path, split, examples)
 
 
 def running_text(directory: str | os.PathLike, split: str) -> str:
-    """`train.txt`, `valid.txt` or `test.txt` of a directory, plain or `.gz`.
+    """`train.txt`, `valid.txt` or `test.txt` of a directory, plain, `.gz` or `.xz`.
 
     If there is only `input.txt`, the first 90 % of its characters are "train" and the rest "valid" (nanoGPT's split).
 
@@ -165,9 +167,9 @@ def find_text(directory: str | os.PathLike, split: str) -> Path:
 
 
 def find(directory: str | os.PathLike, split: str, suffix: str) -> Path:
-    """The file of a split, `NAME SUFFIX` or `NAME SUFFIX.gz`, under any of the names of the split."""
+    """The file of a split, `NAME SUFFIX`, plain or compressed, under any of the names of the split."""
     names = SPLITS.get(split, (split,))
-    candidates = [Path(directory) / f"{name}{suffix}{zipped}" for name in names for zipped in ("", ".gz")]
+    candidates = [Path(directory) / f"{name}{suffix}{zipped}" for name in names for zipped in COMPRESSED]
     found = next((path for path in candidates if path.is_file()), None)
     if found is None:
         raise ValueError(f"No {split} split in {directory}: looked for {', '.join(path.name for path in candidates)}.")
@@ -179,6 +181,8 @@ def _check_split(split):
         raise ValueError(f"split must be train, valid or test; received {split!r}.")
 
 
-def _columns(examples):
+def _columns(path, split, examples):
+    if not examples:
+        raise ValueError(f"{path} has no example for the split {split}; expected at least one. Give more lines.")
     texts, labels = zip(*examples, strict=True)
     return list(texts), list(labels)

@@ -1,9 +1,10 @@
-"""Reads parallel corpora: two text files, plain or gzip, whose lines translate each other."""
+"""Reads parallel corpora: two text files, plain or compressed, whose lines translate each other."""
 
-import gzip
 import os
-import zlib
 from pathlib import Path
+
+from zoo.data.formats.base import place
+from zoo.data.formats.opening import COMPRESSED, open_lines
 
 SPLITS = {  # names under which corpora store each split, tried in this order
     "train": ("train",),
@@ -19,7 +20,7 @@ def read_parallel(source_path: str | os.PathLike, target_path: str | os.PathLike
         Two lists of the same length; line i of the first translates line i of the second.
 
     Raises:
-        ValueError: if the files differ in their number of lines, a line is blank, or a file cannot
+        ValueError: if the files differ in their number of lines, a line is blank, or a file is empty or cannot
             be read (see `read_lines`). The message names the file and the line, counted from 1.
     """
     sources, targets = read_lines(source_path), read_lines(target_path)
@@ -28,47 +29,33 @@ def read_parallel(source_path: str | os.PathLike, target_path: str | os.PathLike
             f"The files are not aligned: {source_path} has {len(sources)} lines, "
             f"{target_path} has {len(targets)}. Line i of one must translate line i of the other."
         )
-    if not sources:
-        raise ValueError(f"{source_path} and {target_path} are empty; expected at least one line.")
     for side, path, lines in (("source", source_path, sources), ("target", target_path, targets)):
         blank = [number for number, line in enumerate(lines, 1) if not line.strip()]
         if blank:
             raise ValueError(
-                f"{path}, line {blank[0]}: the {side} line is empty ({len(blank)} such lines in "
+                f"{place(path, blank[0])}: the {side} line is empty ({len(blank)} such lines in "
                 "the file). Remove the line from both files, so that they stay aligned."
             )
     return sources, targets
 
 
 def read_lines(path: str | os.PathLike) -> list[str]:
-    r"""Lines of a UTF-8 file, plain or gzip (name ends in .gz).
-
-    Only "\n" ends a line (U+2028 and its like are text); a "\r" before it and a byte order mark are
-    dropped.
+    """The lines of a UTF-8 file, plain, gzip or xz; see `zoo.data.formats.opening.open_lines`.
 
     Raises:
-        ValueError: if the file is missing, is a broken gzip file or is not UTF-8 (the message names
-            the line and the byte).
+        ValueError: if there is no such file, it has no line, is a broken gzip or xz file or is not UTF-8 (the message
+            names the line and the byte).
     """
-    data = _read_bytes(Path(path))
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        offset = error.start - (data.rfind(b"\n", 0, error.start) + 1)
-        raise ValueError(
-            f"{path}, line {line}: byte {offset} of the line (byte {error.start} of the text) is "
-            f"0x{data[error.start]:02x}, which is not UTF-8 here ({error.reason}). "
-            "Convert the file to UTF-8, for example with iconv."
-        ) from error
-    lines = text.removeprefix("\ufeff").removesuffix("\n").split("\n") if text else []
-    return [line.removesuffix("\r") for line in lines]
+    lines = [line for _, line in open_lines(str(path))]
+    if not lines:
+        raise ValueError(f"{path} is empty; expected at least one line.")
+    return lines
 
 
 def find_parallel(
     directory: str | os.PathLike, split: str, source_language: str, target_language: str
 ) -> tuple[Path, Path]:
-    """Finds the two files of a split, `SPLIT.LANGUAGE` or `SPLIT.LANGUAGE.gz`, in a directory.
+    """Finds the two files of a split, `SPLIT.LANGUAGE`, plain or with .gz or .xz behind it, in a directory.
 
     Args:
         directory: where to look; not searched recursively.
@@ -87,7 +74,7 @@ def find_parallel(
         pair = [_existing(directory, name, each) for each in (source_language, target_language)]
         if all(pair):
             return tuple(pair)
-    wanted = ", ".join(f"{name}.{{{source_language},{target_language}}}[.gz]" for name in names)
+    wanted = ", ".join(f"{name}.{{{source_language},{target_language}}}[.gz|.xz]" for name in names)
     there = sorted(entry.name for entry in directory.iterdir()) if directory.is_dir() else None
     found = "no such directory" if there is None else ", ".join(there) or "an empty directory"
     raise ValueError(
@@ -97,19 +84,5 @@ def find_parallel(
 
 
 def _existing(directory: Path, name: str, language: str) -> Path | None:
-    candidates = (directory / f"{name}.{language}", directory / f"{name}.{language}.gz")
+    candidates = (directory / f"{name}.{language}{zipped}" for zipped in COMPRESSED)
     return next((path for path in candidates if path.is_file()), None)
-
-
-def _read_bytes(path: Path) -> bytes:
-    if not path.is_file():
-        raise ValueError(f"There is no file {path}. Expected a text file, plain or gzip.")
-    data = path.read_bytes()
-    if path.suffix != ".gz":
-        return data
-    try:
-        return gzip.decompress(data)
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise ValueError(
-            f"{path} is not a whole gzip file ({error}). Fetch it again, or rename it without .gz if it is plain text."
-        ) from error

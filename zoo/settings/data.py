@@ -143,7 +143,7 @@ class Duplication(Data, tag="duplication"):
 
 
 class Parallel(Data, tag="parallel"):
-    """`SPLIT.LANGUAGE` or `SPLIT.LANGUAGE.gz` for each of two languages."""
+    """`SPLIT.LANGUAGE` for each of two languages, plain or with .gz or .xz behind it."""
 
     source_language: Annotated[str, Doc('suffix of the source files, such as "de"')]
     target_language: Annotated[str, Doc('suffix of the target files, such as "en"')]

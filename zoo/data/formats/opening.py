@@ -11,6 +11,7 @@ from pathlib import Path
 from zoo.data.formats.base import say_encoding
 
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
+COMPRESSED = ("", *_OPENERS)  # what may follow the name of a file, in the order in which files are looked for
 BROKEN = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 _MAGIC = {  # how files begin that are no text -> what they are, and what to do with them
     b"\x1f\x8b": "is compressed with gzip: let its name end in .gz",
@@ -68,9 +69,10 @@ def open_bytes(path: str):
 
 def not_whole(path: str, error: Exception) -> ValueError:
     """What to raise for one of `BROKEN`."""
-    kind = Path(path).suffix[1:]
+    suffix = Path(path).suffix
+    kind = "gzip" if suffix.lower() == ".gz" else suffix[1:]
     return ValueError(
-        f"{path} is not a whole {kind} file ({error}). Fetch it again, or rename it without .{kind} if it is plain."
+        f"{path} is not a whole {kind} file ({error}). Fetch it again, or rename it without {suffix} if it is plain."
     )
 
 

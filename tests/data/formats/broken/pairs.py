@@ -54,5 +54,5 @@ PAIRS = [
         "the language en alone",
         "expected a source and a target",
     ),
-    one("pairs", "a.tmx.gz", b"<tmx/>", None, "not a whole gz file", "rename it"),
+    one("pairs", "a.tmx.gz", b"<tmx/>", None, "not a whole gzip file", "rename it"),
 ]
