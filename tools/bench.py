@@ -6,27 +6,34 @@ from pathlib import Path
 
 from serving.export.int8 import ROUNDS, medians
 from serving.runtime import Runtime
-from serving.runtime.artefact import read_manifest, resolve
+from serving.runtime.named import located
 from serving.runtime.sessions import PRECISIONS, graph_file
 
+from . import hub_options
 from .counts import positive
 
 
 def add_arguments(parser):
-    parser.add_argument("directory", metavar="DIR", help="an artefact, NAME/VERSION, or a folder that holds one")
+    parser.add_argument(
+        "model",
+        metavar="MODEL",
+        help="the name of a model (`seqzoo list`), an artefact, NAME/VERSION, or a folder that holds one",
+    )
     parser.add_argument("--file", help="texts to use, one per line (default: the artefact's examples)")
     parser.add_argument("--batch", type=positive, action="append", metavar="N", help="repeatable; default: 1 and 32")
     parser.add_argument("--threads", type=positive, default=1, metavar="N", help="default: 1")
     parser.add_argument("--rounds", type=positive, default=ROUNDS, metavar="N", help=f"default: {ROUNDS}")
     parser.add_argument("--json", action="store_true", help="print the rows as one JSON list")
+    hub_options.add_arguments(parser)
 
 
 def main(args):
-    directory = resolve(args.directory)
-    texts = _texts(directory, args.file)
-    batches = args.batch or [1, 32]
-    held = read_manifest(directory)["files"]
-    runtimes = {name: Runtime(directory, precision=name, threads=args.threads) for name in PRECISIONS}
+    hub_options.apply(args)
+    given, model = _read(args.file) if args.file else None, located(args.model)
+    runtimes = {name: Runtime(model, precision=name, threads=args.threads) for name in PRECISIONS}
+    manifest = runtimes["float32"].manifest
+    texts = _texts(given if args.file else manifest.get("texts", []), args.file or model)
+    batches, held = args.batch or [1, 32], manifest["files"]
     rows = []
     for mode in runtimes["float32"].modes:
         present = {name: runtime for name, runtime in runtimes.items() if graph_file(mode.graph, name) in held}
@@ -43,17 +50,17 @@ def main(args):
     return 0
 
 
-def _texts(directory, path):
-    if path is None:
-        texts = read_manifest(directory).get("texts", [])
-    else:
-        try:
-            texts = Path(path).read_text(encoding="utf-8").split("\n")
-        except OSError as error:
-            raise ValueError(f"cannot read {path}: {error.strerror}.") from error
+def _read(path):
+    try:
+        return Path(path).read_text(encoding="utf-8").split("\n")
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror}.") from error
+
+
+def _texts(texts, where):
     texts = [text for text in texts if text.strip()]
     if not texts:
-        raise ValueError(f"{path or directory} holds no text to measure with. Give some with --file.")
+        raise ValueError(f"{where} holds no text to measure with. Give some with --file.")
     return texts
 
 

@@ -1,4 +1,4 @@
-"""`seqzoo export`: writes a finished run, or the model of an artefact, as an artefact directory."""
+"""`seqzoo export`: writes a finished run, or the model of an artefact or of a hub, as an artefact directory."""
 
 import functools
 import json
@@ -10,11 +10,14 @@ from serving.export.settings import STORAGES
 from serving.runtime.artefact import MANIFEST, read_manifest, resolve
 from serving.runtime.reading import OVERLONG
 
+from . import hub_options
 from .counts import positive
 
 
 def add_arguments(parser):
-    parser.add_argument("run", metavar="RUN", help="a finished training run, or an artefact")
+    parser.add_argument(
+        "run", metavar="RUN", help="a finished training run, an artefact, or the name of a model (`seqzoo list`)"
+    )
     parser.add_argument(
         "--ensemble",
         metavar="RUN",
@@ -73,6 +76,7 @@ def add_arguments(parser):
     parser.add_argument("--data", metavar="DIR", help="score int8 on this data (default: compare it on a few texts)")
     parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
     parser.add_argument("--json", action="store_true", help="print path, parity and int8's report as one JSON object")
+    hub_options.add_arguments(parser)
 
 
 def main(args):
@@ -80,7 +84,8 @@ def main(args):
         from zoo.core.occupants import bring
 
         bring(args.imports)
-    path = Path(args.run)
+    hub_options.apply(args)
+    path = _place(args.run)
     if args.copy:
         return _copied(args, path)
     export, name, recipe = _artefact(args, resolve(path)) if is_artefact(path) else _run(args, path)
@@ -122,6 +127,24 @@ def _copied(args, path):
     from serving.export.copied import copy
 
     return _told(args, copy(resolve(path), args.out, args.version))
+
+
+def _place(name):
+    """The folder of a run or of an artefact: the one of this name, or else that of the model of this name in a hub.
+
+    Raises:
+        ValueError: there is neither such a folder nor such a model.
+        zoo.hub.HubError: the model cannot be downloaded.
+    """
+    from zoo import hub
+
+    if hub.is_path(name):
+        return Path(name)
+    try:
+        found = hub.find(name)
+    except ValueError as error:
+        raise ValueError(f"No run or artefact at {name}: there is no such directory, and {error}") from error
+    return hub.bring(found, list(found.entry["files"]))
 
 
 def is_artefact(path):

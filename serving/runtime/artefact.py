@@ -6,6 +6,7 @@ and only if it lies inside the artefact, and the bytes that are used are the sam
 
 import hashlib
 import os
+import shlex
 import stat
 from pathlib import Path
 
@@ -26,6 +27,9 @@ class Artefact:
         directory: `name/version/`.
         verify: compare each file that is read, and the manifest itself, with the SHA-256 recorded for it.
 
+    Attributes:
+        origin: what messages tell `seqzoo export` to take, for further graphs: the directory.
+
     Raises:
         ValueError: there is no artefact in the directory.
         DamagedError: the manifest has been changed since it was written, or does not fit its schema.
@@ -33,7 +37,7 @@ class Artefact:
     """
 
     def __init__(self, directory, verify=True):
-        self.directory, self.verify = Path(directory), verify
+        self.directory, self.verify, self.origin = Path(directory), verify, str(directory)
         self.manifest = read_manifest(directory, verify)
 
     def read(self, name):
@@ -55,6 +59,10 @@ class Artefact:
             )
         return content
 
+    def exporting(self, *options):
+        """The command that makes from this artefact one with further graphs."""
+        return shlex.join(["seqzoo", "export", self.origin, *map(str, options)])
+
     def preferred(self, name):
         """The file of graph `name` that runs if no precision is asked for: its int8 form where the manifest says so."""
         light = manifest_format.int8_name(name)
@@ -69,7 +77,7 @@ class Artefact:
         held = sorted(file for file in self.manifest["files"] if Path(file).suffix == path.suffix and "/" not in file)
         mend = "Export again with int8 graphs, or use float32." if ".int8." in name else "Export again."
         if name in self.manifest.get("left_out", ()):
-            mend = f"It was published without this file, which `seqzoo export {self.directory}` makes again."
+            mend = f"It was published without this file, which `{self.exporting()}` makes again."
             mend = "Use int8 (--precision int8). " + mend if manifest_format.int8_name(name) in held else mend
         return ValueError(f"{self.directory} holds no {name}; its files of this type are {held}. {mend}")
 

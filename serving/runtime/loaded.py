@@ -92,12 +92,15 @@ class Loaded:
         """The file with the graph of a signature.
 
         Raises:
-            UnsupportedError: the artefact has no such graph, because it was exported by an older seqzoo.
+            UnsupportedError: the artefact has no such graph, because it was exported by an older seqzoo, or published
+                without it.
         """
         if signature not in self.manifest["graphs"]:
+            why = "was published without it" if "left_out" in self.manifest else "comes from an older seqzoo"
             raise UnsupportedError(
-                f"{self.directory} holds no graph for {signature!r}; it holds those for "
-                f"{sorted(self.manifest['graphs'])}. Export its run again with this seqzoo."
+                f"{self.artefact.origin} holds no graph for {signature!r}; it holds those for "
+                f"{sorted(self.manifest['graphs'])}, and {why}. Write an artefact that has it with "
+                f"`{self.artefact.exporting()}`."
             )
         return self.manifest["graphs"][signature]
 

@@ -52,6 +52,7 @@ class FetchedArtefact(Artefact):
         except ValueError as error:
             raise ValueError(f"No artefact at {name}: there is no such directory, and {error}") from error
         super().__init__(hub.bring(self.found, [MANIFEST], progress=False), verify)
+        self.origin = name
 
     def read(self, name):
         """The bytes of file `name`, which is downloaded if need be; errors as of `Artefact` and `zoo.hub.fetch`."""

@@ -124,6 +124,34 @@ def test_run(served, capsys, monkeypatch):
     assert said.count("\n") == 1 and "there is no such directory" in said and "did you mean 'echo'?" in said
 
 
+def test_bench(served, capsys, tmp_path):
+    (tmp_path / "texts").write_text("abc\n")
+    given = ["--file", str(tmp_path / "texts"), "--batch", "1", "--rounds", "1", "--json"]
+    assert cli.main(["bench", "echo", *given]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["mode"], row["precision"]) for row in rows] == [
+        ("beam 1", "float32"),
+        ("beam 4", "float32"),
+        ("beam 4", "int8"),
+    ]
+    assert cli.main(["bench", "ecko"]) == 2 and "did you mean 'echo'?" in capsys.readouterr().err
+
+
+def test_what_was_not_published_is_made_from_the_name(served, monkeypatch, capsys):
+    """The advice of an error can be followed by who has the name of a model alone."""
+    with pytest.raises(ValueError, match="no graph for beam 3; .* `seqzoo export echo@1 --beam 4 --beam 3`"):
+        Runtime("echo@1").run(["a"], beam=3)
+    given = {}
+    monkeypatch.setattr("serving.export.again.check_artefact", lambda folder: {"name": "echo"})
+    monkeypatch.setattr("serving.export.again.export_again", lambda folder, **more: given.update(more) or folder)
+    assert cli.main(["export", "echo@1", "--beam", "4", "--beam", "3"]) == 0
+    folder = hub.find("echo@1").folder
+    assert capsys.readouterr().out == f"{folder}\n" and given["beams"] == (4, 3)
+    assert names(folder) == sorted(hub.find("echo@1").entry["files"])
+    assert cli.main(["export", "ecko"]) == 2
+    assert "No run or artefact at ecko: there is no such directory, and" in capsys.readouterr().err
+
+
 def test_keras_models_by_name(tmp_path, monkeypatch):
     import keras
     import numpy as np

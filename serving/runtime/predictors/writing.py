@@ -68,10 +68,13 @@ class Generate:
         name = self.loaded.name
         if sampling is not None and beam is not None:
             raise ValueError(f"{name} either samples or searches: received sampling and beam={beam}. Leave one out.")
+        if beam is not None and beam < 1:
+            raise ValueError(f"beam must be at least 1; received {beam}. Beam widths of {name}: {list(self.beams)}.")
         if beam is not None and beam not in self.beams:
+            command = self.loaded.artefact.exporting("--beam", self.default_beam, "--beam", beam)
             raise ValueError(
-                f"{name} has no graph for beam {beam}; it has {list(self.beams)}. "
-                f"Write one with `seqzoo export RUN --beam {self.default_beam} --beam {beam}`."
+                f"{name} has no graph for beam {beam}; it has {list(self.beams)}. Write an artefact that has one with "
+                f"`{command}`."
             )
         width = self.default_beam if beam is None else beam
         if sampling is None and not 1 <= n_best <= width:
