@@ -85,7 +85,7 @@ def write_card(kind, directory, version, parity, int8=None):
 ## Parity
 Keras, SavedModel and ONNX agree: largest difference {parity["max_abs_diff"]:.2g}. Allowed are {parity["tolerance"]},
 and as much in proportion for numbers above 1, such as the score of a long text. Tokens, labels and texts are identical.
-
+{_sensitivity(parity)}
 {_int8(int8)}## Use
     seqzoo run DIR "text"
     seqzoo verify DIR
@@ -95,6 +95,15 @@ At most {kind.bound.max_input:,} tokens of a text are read; of a longer one {_ov
 The recipe that made it is `recipe.toml`; every file's SHA-256 is in `{MANIFEST}`.
 """
     (directory / "card.md").write_text(card, encoding="utf-8")
+
+
+def _sensitivity(parity):
+    if "sensitivity" not in parity:
+        return ""
+    return f"""
+This model amplifies rounding: its own numbers move by up to {parity["sensitivity"]:.2g} when each weight is replaced
+by a neighbouring float32. That is why more than 0.0001 is allowed.
+"""
 
 
 def _storage(storage):

@@ -108,8 +108,19 @@ def _parity(entry, model):
     return (
         f"## Parity\n\nKeras, SavedModel and ONNX differ by at most {parity['max_abs_diff']:.2g}. Allowed are "
         f"{parity['tolerance']}, and as much in proportion for numbers above 1, such as the score of a long text. "
-        "Tokens, labels and texts are the same. To make the other forms again from `model.keras` and compare them: "
+        f"Tokens, labels and texts are the same.{_sensitivity(parity)} "
+        "To make the other forms again from `model.keras` and compare them: "
         f"`seqzoo hub card {model} --check --only parity`."
+    )
+
+
+def _sensitivity(parity):
+    if "sensitivity" not in parity:
+        return ""
+    moved = f"{parity['sensitivity']:.2g}"
+    return (
+        f" This model amplifies rounding: its own numbers move by up to {moved} when each weight is replaced by a "
+        "neighbouring float32, which is why more than 0.0001 is allowed."
     )
 
 

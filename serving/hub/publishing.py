@@ -138,7 +138,7 @@ def _entry(source, recipe, facts, measured):
         "bytes": {},
         "files": {},
         "scores": plain(measured.evaluation.scores),
-        "parity": {key: parity[key] for key in ("max_abs_diff", "tolerance")},
+        "parity": {key: parity[key] for key in ("max_abs_diff", "tolerance", "sensitivity") if key in parity},
         "int8": measured.int8,
         "speed": measured.speed,
         "requires": {},

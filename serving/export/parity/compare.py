@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from serving.export.parity.reference import expectation
+from serving.export.parity.sensitivity import sensitivity
 from serving.runtime import own
 from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import ParityError
@@ -30,28 +31,42 @@ class Checker:
     def compare(self, kind, tokenizers, directory, texts):
         """The report of `serving.export.parity.check` on the artefact at `directory`, a dict. It is asked once.
 
+        If only numbers differ by more than the tolerance, the sensitivity of the model to the rounding of its weights
+        is measured, and a second process checks with it; the report then has it as `sensitivity`.
+
         Raises:
             ParityError: numbers differ by more than the tolerance, tokens or names differ, or the check did not finish.
         """
-        expected = self.work / "expected.npz"
         with contextlib.suppress(BrokenPipeError):  # it has ended, and has said why
             self._tell(directory)
         bounded = "max_input" in read_manifest(directory)
-        np.savez(expected, **expectation(kind, tokenizers, texts, bounded))
-        with contextlib.suppress(BrokenPipeError):
-            self._tell(expected)
-        _, said = self.process.communicate()
-        if not self.report.is_file():
-            raise ParityError(
-                f"The parity check of {directory} did not finish (exit {self.process.returncode}):\n{said[-2000:]}"
-            )
-        report = json.loads(self.report.read_text(encoding="utf-8"))
+        expected = expectation(kind, tokenizers, texts, bounded)
+        report = self._asked(directory, expected)
+        if not report["passed"] and report["only_numbers"]:
+            spread = sensitivity(expected, kind, tokenizers, texts, bounded)
+            with checker() as again:
+                again._tell(directory)
+                report = again._asked(directory, expected | spread)
+            report["sensitivity"] = float(max(spread.values()))
         if not report["passed"]:
             listed = "\n  ".join(report["failures"][:8])
             raise ParityError(
                 f"{len(report['failures'])} parity checks of {directory} failed; the first of them:\n  {listed}"
             )
         return report
+
+    def _asked(self, directory, expected):
+        """The report on the directory that the process was told, passed or not."""
+        path = self.work / "expected.npz"
+        np.savez(path, **expected)
+        with contextlib.suppress(BrokenPipeError):
+            self._tell(path)
+        _, said = self.process.communicate()
+        if not self.report.is_file():
+            raise ParityError(
+                f"The parity check of {directory} did not finish (exit {self.process.returncode}):\n{said[-2000:]}"
+            )
+        return json.loads(self.report.read_text(encoding="utf-8"))
 
     def _tell(self, path):
         self.process.stdin.write(json.dumps(str(Path(path).absolute())) + "\n")

@@ -1,0 +1,69 @@
+"""How far a model's own results move when its weights are rounded otherwise: what float32 leaves open.
+
+Two correct float32 programs add the same numbers in different orders, so their results differ by rounding. Most models
+keep such a difference small. A recurrence whose state amplifies small changes, as that of a trained SimpleRNN does,
+makes it large over many steps, in the Keras model as in any exported form. Of such a model a fixed tolerance asks for
+more than float32 can give. The fair question is then whether an exported form differs from the Keras model by more than
+the Keras model differs from itself.
+"""
+
+import contextlib
+
+import numpy as np
+
+from serving.export.parity.reference import expectation
+
+DRAWS = 3
+
+
+@contextlib.contextmanager
+def nudged(model, seed):
+    """A context in which each float32 weight is the next larger or the next smaller float32, by a seeded coin."""
+    rng = np.random.default_rng(seed)
+    before = model.get_weights()
+    model.set_weights([_next(values, rng) if values.dtype == "float32" else values for values in before])
+    try:
+        yield model
+    finally:
+        model.set_weights(before)
+
+
+def _next(values, rng):
+    return np.nextafter(values, np.where(rng.integers(0, 2, values.shape), np.inf, -np.inf), dtype="float32")
+
+
+def sensitivity(expected, kind, tokenizers, texts, bounded=True):
+    """`{number/name/spread/output: the largest change}` of the numbers in `expected`, over `DRAWS` of `nudged`.
+
+    A change is absolute for numbers up to 1 and relative for larger ones. A draw does not count for a case whose inputs
+    or token ids it changes, because the numbers of other tokens are no measure.
+
+    Args:
+        expected: the result of `serving.export.parity.reference.expectation`.
+        kind, tokenizers, texts, bounded: what it was called with.
+    """
+    found = {path.replace("/out/", "/spread/"): 0.0 for path, value in expected.items() if _is_number(path, value)}
+    for seed in range(DRAWS):
+        with nudged(kind.model, seed):
+            moved = expectation(kind, tokenizers, texts, bounded)
+        others = {_case(path) for path, value in expected.items() if not _is_number(path, value)}
+        others -= {_case(path) for path, value in expected.items() if _differs(path, value, moved)}
+        for path, value in expected.items():
+            if _is_number(path, value) and _case(path) in others and moved[path].shape == value.shape:
+                change = np.abs(moved[path] - value) / np.maximum(1, np.abs(value))
+                spread = path.replace("/out/", "/spread/")
+                found[spread] = max(found[spread], float(change.max(initial=0.0)))
+    return {path: np.float32(value) for path, value in found.items()}
+
+
+def _case(path):
+    number, name, _, _ = path.split("/")
+    return number, name
+
+
+def _is_number(path, value):
+    return "/out/" in path and value.dtype.kind == "f"
+
+
+def _differs(path, value, moved):
+    return not _is_number(path, value) and not np.array_equal(value, moved.get(path))
