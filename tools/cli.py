@@ -47,6 +47,7 @@ EXTRAS = {  # the extra of this package that installs a module
     "tensorboard": "train",
     "matplotlib": "plot",
     "huggingface_hub": "huggingface",
+    "pyarrow": "huggingface",
 }
 
 

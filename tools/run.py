@@ -2,15 +2,18 @@
 
 import argparse
 import dataclasses
-import json
 import sys
+from pathlib import Path
 
+from serving.corpus.forms import is_parquet
+from serving.corpus.lines import OPENERS, readable
+from serving.corpus.rows import Rows
 from serving.runtime import Runtime, Sampling
 from serving.runtime.named import located
 from serving.runtime.reading import OVERLONG
 from serving.runtime.sessions import PRECISIONS
 
-from . import attention_map, hub_options
+from . import answers, attention_map, hub_options, run_corpus
 
 CHUNK = 256  # lines that are read before they are answered, unless they come from a terminal
 CHUNK_BYTES = 1 << 20  # a chunk also ends with the first line beyond this size
@@ -26,6 +29,7 @@ EPILOG = """examples:
   seqzoo run CLASSIFIER "Who wrote Hamlet ?"
   printf 'A dog runs .\\tAn animal moves .\\n' | seqzoo run PAIR_CLASSIFIER
   seqzoo run TAGGER "The cat sat ." --json
+  seqzoo run dates --file lines.txt.gz --out answers.txt --shard 2/4 --resume
 
 Without texts and without --file, lines are read from standard input.
 Each input line gives one output line: the output of a translator, the continuation of a prompt by a language model, the
@@ -36,7 +40,11 @@ probabilities, offsets and scores.
 A blank line has a blank answer (a language model begins a new text). A line that is not UTF-8, or is longer than the
 model reads, has an empty answer: standard error gives its number and the reason, all other lines are answered, and the
 exit status is 1. Line breaks inside an answer are written as \\n, so that each answer is one line; they are kept if
-there is only one text, given as an argument. A text that begins with a hyphen goes after --."""
+there is only one text, given as an argument. A text that begins with a hyphen goes after --.
+
+A corpus: with --out, the answers to --file are written block by block, and what is done survives the end of the
+process: the same command with --resume goes on there, and ends with the bytes of an undisturbed run. --shard 2/4 is the
+second of four processes, on one machine or on four; the parts, put one behind the other, are the answers in order."""
 
 
 def add_arguments(parser):
@@ -48,7 +56,9 @@ def add_arguments(parser):
         help="the name of a model (`seqzoo list`), an artefact, NAME/VERSION, or a folder that holds one",
     )
     parser.add_argument("texts", metavar="TEXT", nargs="*", help="texts to answer")
-    parser.add_argument("--file", help="read the texts from this file, one per line")
+    parser.add_argument(
+        "--file", metavar="IN", help="read the texts from this file, a line each (.gz, .xz, .parquet, too)"
+    )
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.add_argument(
         "--precision", choices=PRECISIONS, help="default: float32, or int8 where the hub says that it loses nothing"
@@ -61,6 +71,7 @@ def add_arguments(parser):
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: every core)")
     parser.add_argument("--no-verify", action="store_true", help="do not compare files with their recorded SHA-256")
     hub_options.add_arguments(parser)
+    run_corpus.add_arguments(parser)
     writing = parser.add_argument_group("models that write")
     writing.add_argument("--beam", type=int, metavar="K", help="beam width (default: the artefact's setting)")
     writing.add_argument("--n-best", type=int, metavar="N", help="show the N best outputs, or N samples")
@@ -87,6 +98,7 @@ def main(args):
             raise ValueError(f"--plot-attention draws the map of exactly one text; received {len(args.texts)}.")
         attention_map.check(args.plot_attention)
     options = _options(args)
+    run_corpus.check(args)
     hub_options.apply(args)
     runtime = Runtime(
         located(args.directory),
@@ -95,6 +107,8 @@ def main(args):
         verify=not args.no_verify,
         overlong=args.overlong,
     )
+    if args.out:
+        return run_corpus.run(runtime, args, options)
     attention = runtime.attention(args.texts[0], args.beam) if args.plot_attention else None
     done, refused = _answer_all(runtime, args, options)
     if not done:
@@ -123,10 +137,10 @@ def _answer_all(runtime, args, options):
     if args.texts:
         chunks, where = iter([args.texts]), "text {}"
     elif args.file:
-        chunks, where = _read_file(args.file), "line {}"
+        chunks, where = _read_file(args), "line {}"
     else:
         chunks, where = _chunks(sys.stdin.buffer, 1 if sys.stdin.isatty() else CHUNK), "line {}"
-    show = _record if args.json else _line
+    show = answers.record if args.json else answers.line
     keep = args.json or len(args.texts) == 1  # whether line breaks in an answer are kept
     done = refused = overlong = 0
     for chunk in chunks:
@@ -135,7 +149,7 @@ def _answer_all(runtime, args, options):
         results = runtime.run(chunk, **options)
         for number, (text, result) in enumerate(zip(chunk, results, strict=True), done + 1):
             line = show(runtime.kind, number, text, result, args.n_best)
-            print(line if keep or args.n_best else _one_line(line))
+            print(line if keep or args.n_best else answers.one_line(line))
             if result.error or result.warning:
                 said = f" is not answered: {result.error}" if result.error else f": {result.warning}"
                 print(f"seqzoo run: {where.format(number)}{said}", file=sys.stderr)
@@ -149,35 +163,12 @@ def _answer_all(runtime, args, options):
     return done, refused
 
 
-def _line(kind, number, text, result, n_best):
-    if kind in ("classify", "compare"):
-        return f"{result.label}\t{result.probability:.4f}" if result.label else ""
-    if kind == "tag":
-        return " ".join(f"{word.text}/{word.tag}" for word in result.words)
-    if n_best is None:
-        return result.text
-    return "\n".join(f"{number}\t{each.score:.4f}\t{_one_line(each.text)}" for each in result.hypotheses)
-
-
-def _one_line(text):
-    return text.replace("\r", "\\r").replace("\n", "\\n")
-
-
-def _record(kind, number, text, result, n_best):
-    record = dataclasses.asdict(result)
-    remarks = {name: said for name in ("error", "warning") if (said := record.pop(name))}
-    if "hypotheses" in record:
-        hypotheses = record.pop("hypotheses")
-        record = {"output": record["text"], "score": record["score"]} | ({"n_best": hypotheses} if n_best else {})
-    return json.dumps({"input": text} | record | remarks, ensure_ascii=False)
-
-
-def _read_file(path):
-    try:
-        file = open(path, "rb")
-    except OSError as error:
-        raise ValueError(f"cannot read {path}: {error.strerror}.") from error
-    with file:
+def _read_file(args):
+    if is_parquet(args.file):
+        for block in Rows(args.file, columns=args.column or ()).blocks():
+            yield block.texts
+        return
+    with readable(args.file), OPENERS.get(Path(args.file).suffix.lower(), open)(args.file, "rb") as file:
         yield from _chunks(file, CHUNK)
 
 

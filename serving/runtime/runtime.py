@@ -1,5 +1,10 @@
 """`Runtime`: an artefact, opened for inference."""
 
+import hashlib
+import json
+
+import onnxruntime
+
 from serving.runtime.errors import UnsupportedError
 from serving.runtime.loaded import Loaded, listed
 from serving.runtime.predictors import PREDICTORS
@@ -40,6 +45,20 @@ class Runtime:
             )
         self.max_input, self.overlong = loaded.bound.max_input, loaded.bound.overlong
         self._loaded, self._predictor = loaded, PREDICTORS[self.kind](loaded)
+
+    @property
+    def identity(self):
+        """What its answers depend on besides the options of `run`, as a dict that JSON holds.
+
+        The SHA-256 of the manifest stands for every file, because the manifest has the hash of each.
+        """
+        manifest = json.dumps(self.manifest, sort_keys=True).encode()
+        return {
+            "name": self.manifest["name"],
+            "version": self.manifest["version"],
+            "manifest": hashlib.sha256(manifest).hexdigest(),
+            "onnxruntime": onnxruntime.__version__,
+        }
 
     @property
     def options(self):

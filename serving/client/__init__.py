@@ -1,0 +1,1 @@
+"""Asking a model that a server has."""

@@ -1,0 +1,138 @@
+"""How answers are written: as lines of text, which may be compressed, or as the columns of a Parquet file.
+
+A form makes the bytes of a block, which can be appended to those of the blocks before, and from all of them the file.
+"""
+
+import gzip
+import lzma
+from pathlib import Path
+
+from serving.corpus import disk
+from serving.corpus.lines import Block
+from serving.corpus.rows import SUFFIX
+
+GROUP_ROWS = 1 << 16  # of a row group of the Parquet file
+ARROW = {str: "string", float: "double", int: "int64"}
+
+
+class TextForm:
+    """Lines. With a name that ends in .gz or .xz each block is compressed by itself; a file of such blocks is whole.
+
+    Args:
+        out: the name of the file, by which its form is chosen.
+        show: a function `(number, text, result)` -> the line or lines of an answer, without the newline at its end.
+        name: what the function writes, which is part of the identity.
+    """
+
+    def __init__(self, out, show, name):
+        suffix = Path(out).suffix.lower()
+        self._show, self.identity = show, {"lines": name, "compressed": suffix if suffix in COMPRESS else None}
+        self._compress = COMPRESS.get(suffix, bytes)
+
+    def encode(self, block, results):
+        """The bytes of a block."""
+        lines = (
+            self._show(block.number + place, text, result) + "\n"
+            for place, (text, result) in enumerate(zip(block.texts, results, strict=True), 1)
+        )
+        return self._compress("".join(lines).encode("utf-8", "backslashreplace"))
+
+    def finish(self, answers, finished):
+        """The file that is to be named; the bytes of all blocks are it already."""
+        return answers
+
+
+class ParquetForm:
+    """A row for each answer: `id`, the columns of the input, and those of the answer.
+
+    `id` is that of the input if it has such a column, else the number of the line or row, counted from 1. The columns
+    of an answer have the same types in every block.
+
+    Args:
+        schema: the pyarrow.Schema of the input; None for lines of text, which become the column "text".
+        columns: the columns of an answer: name -> `(type, function from a result)`. The type is str, float, or a list
+            of one of them, such as `[str]`.
+
+    Raises:
+        ValueError: the input has a column with the name of a column of the answer.
+        ImportError: pyarrow is not installed.
+    """
+
+    def __init__(self, schema, columns):
+        import pyarrow
+
+        self._schema = pyarrow.schema([("text", "string")]) if schema is None else schema
+        self._columns, self.identity = columns, {"parquet": sorted(columns)}
+        taken = sorted(columns.keys() & set(self._schema.names))
+        if taken:
+            raise ValueError(
+                f"the input has a column {taken[0]!r}, which is the name of a column of the answers. Rename it."
+            )
+
+    def encode(self, block, results):
+        """The bytes of a block: a whole stream of Arrow's interchange format."""
+        import pyarrow
+
+        table = block.columns
+        if table is None:
+            texts = [text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for text in block.texts]
+            table = pyarrow.table({"text": pyarrow.array(texts, "string")})
+        table = self._answered(table, block, results)
+        sink = pyarrow.BufferOutputStream()
+        with pyarrow.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+        return sink.getvalue().to_pybytes()
+
+    def _answered(self, table, block, results):
+        import pyarrow
+
+        if "id" not in table.column_names:
+            numbers = range(block.number + 1, block.number + 1 + len(results))
+            table = table.add_column(0, "id", pyarrow.array(numbers, "int64"))
+        for name, (kind, value) in self._columns.items():
+            table = table.append_column(name, pyarrow.array([value(result) for result in results], _arrow(kind)))
+        return table
+
+    def finish(self, answers, finished):
+        """The Parquet file, written from all blocks; it holds as much in memory as a row group."""
+        from pyarrow import parquet
+
+        empty = self._answered(self._schema.empty_table(), Block(0, [], 0), [])
+        with parquet.ParquetWriter(finished, empty.schema) as writer, open(answers, "rb") as file:
+            for table in _grouped(file):
+                writer.write_table(table)
+        with open(finished, "rb+") as file:
+            disk.sync(file)
+        return finished
+
+
+def _grouped(file):
+    """The tables of all blocks of an open file, put together to row groups."""
+    import pyarrow
+
+    waiting, count = [], 0
+    while file.peek(1):
+        table = pyarrow.ipc.open_stream(file).read_all()
+        waiting.append(table)
+        count += table.num_rows
+        if count >= GROUP_ROWS:
+            yield pyarrow.concat_tables(waiting).combine_chunks()
+            waiting, count = [], 0
+    if waiting:
+        yield pyarrow.concat_tables(waiting).combine_chunks()
+
+
+def _arrow(kind):
+    import pyarrow
+
+    if isinstance(kind, list):
+        return pyarrow.list_(_arrow(kind[0]))
+    return pyarrow.type_for_alias(ARROW[kind])
+
+
+def is_parquet(path):
+    """Whether a name is that of a Parquet file."""
+    return Path(path).suffix.lower() == SUFFIX
+
+
+COMPRESS = {".gz": lambda content: gzip.compress(content, 6, mtime=0), ".xz": lzma.compress}

@@ -1,0 +1,169 @@
+"""The lines of a text file, plain, gzip or xz, from any place of it, in blocks that need little memory."""
+
+import gzip
+import hashlib
+import lzma
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from serving.corpus.shards import WHOLE
+
+BLOCK_LINES = 1024  # a block ends with this many lines,
+BLOCK_BYTES = 1 << 20  # or with the first line beyond this size
+MOST_LINE = 1 << 24  # bytes of a line that is read as a whole; a longer one is refused
+CHUNK = 1 << 20
+MAGIC = {  # how files begin that are no plain text -> what they are
+    b"\x1f\x8b": "compressed with gzip: let its name end in .gz",
+    b"\xfd7zXZ\x00": "compressed with xz: let its name end in .xz",
+    b"PAR1": "a Parquet file: let its name end in .parquet",
+    b"\xff\xfe": "encoded in UTF-16: convert it to UTF-8",
+    b"\xfe\xff": "encoded in UTF-16: convert it to UTF-8",
+}
+OPENERS = {".gz": gzip.open, ".xz": lzma.open}
+BROKEN = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Texts that follow each other, and where they stand.
+
+    Args:
+        number: how many texts of the whole input come before the first one.
+        texts: the texts.
+        end: the position behind them, at which the next block begins.
+        wrong: why a text cannot be asked, by its place in `texts`.
+        columns: the columns that came with the texts, a pyarrow.Table; None for lines.
+    """
+
+    number: int
+    texts: list[str]
+    end: int
+    wrong: dict[int, str] = field(default_factory=dict)
+    columns: Any = None
+
+
+class Lines:
+    """The lines of one shard of a file. Only a newline ends a line; a carriage return before it is dropped.
+
+    A byte that is no UTF-8 becomes a lone surrogate, for which only its own line is refused. Positions are bytes of the
+    decompressed text. The blocks depend on the file and on the shard alone.
+
+    Args:
+        path: the file; gzip and xz are recognised by the names .gz and .xz.
+        shard: the part that is read.
+
+    Raises:
+        ValueError: the file cannot be read, or is broken.
+    """
+
+    unit = "line"
+
+    def __init__(self, path, shard=WHOLE):
+        self.path, self.shard = Path(path), shard
+        with readable(path):
+            self.stamp = stamp(path)
+            if self._opener is open:
+                _check_kind(path)
+            with open(path, "rb") as file:
+                self.identity = {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": _size(file)}
+            self.size = self.identity["bytes"] if self._opener is open else self._decompressed_size()
+            begin, end = (self._line_start(place) for place in shard.part(self.size))
+            self.begin, self.end = begin, end
+            self.number = self._count_before(begin)
+
+    @property
+    def _opener(self):
+        return OPENERS.get(self.path.suffix.lower(), open)
+
+    def _decompressed_size(self):
+        with self._opener(self.path, "rb") as file:
+            return sum(map(len, iter(lambda: file.read(CHUNK), b"")))
+
+    def _line_start(self, place):
+        """The first position from `place` on at which a line begins, or the end of the file."""
+        if place == 0:
+            return 0
+        with self._opener(self.path, "rb") as file:
+            file.seek(place - 1)
+            while (piece := file.readline(CHUNK)) and not piece.endswith(b"\n"):
+                pass
+            return file.tell()
+
+    def _count_before(self, place):
+        """The number of lines before a position at which one begins."""
+        count = 0
+        with self._opener(self.path, "rb") as file:
+            while place > 0 and (piece := file.read(min(CHUNK, place))):
+                count, place = count + piece.count(b"\n"), place - len(piece)
+        return count
+
+    def blocks(self, position=None, done=0):
+        """Every `Block` from a position on, which is the end of an earlier block, before which `done` lines were."""
+        position = self.begin if position is None else position
+        with readable(self.path), self._opener(self.path, "rb") as file:
+            file.seek(position)
+            while position < self.end:
+                block = self._block(file, position, self.number + done)
+                yield block
+                position, done = block.end, done + len(block.texts)
+
+    def _block(self, file, position, number):
+        texts, wrong, begin = [], {}, position
+        while position < self.end and len(texts) < BLOCK_LINES and position - begin <= BLOCK_BYTES:
+            line, length, whole = _line(file)
+            if not length:
+                raise ValueError(f"{self.path} has become shorter while it was read: do not change it meanwhile.")
+            if not whole:
+                wrong[len(texts)], line = f"a line of {length:,} bytes, at most {MOST_LINE:,}", b""
+            encoding = "utf-8" if position else "utf-8-sig"  # a byte order mark at the beginning is dropped
+            texts.append(line.decode(encoding, "surrogateescape").rstrip("\r\n"))
+            position += length
+        return Block(number, texts, position, wrong)
+
+    def done(self, position):
+        """How much of the shard lies before a position, 0 to 1."""
+        return (position - self.begin) / max(1, self.end - self.begin)
+
+
+def _line(file):
+    """The next line, how many bytes it has, and whether these are all of them: of too long a line only the first."""
+    line = piece = file.readline(MOST_LINE)
+    length = len(line)
+    while not piece.endswith(b"\n") and (piece := file.readline(CHUNK)):
+        length += len(piece)
+    return line, length, length <= len(line) + piece.endswith(b"\n") * (not line.endswith(b"\n"))
+
+
+def _check_kind(path):
+    with open(path, "rb") as file:
+        beginning = file.read(8)
+    for magic, said in MAGIC.items():
+        if beginning.startswith(magic):
+            raise ValueError(f"{path} is {said}. Expected lines of text, plain or compressed with gzip or xz.")
+
+
+def stamp(path):
+    """What changes when a file is written to."""
+    found = Path(path).stat()
+    return found.st_size, found.st_mtime_ns
+
+
+def _size(file):
+    return file.seek(0, 2)
+
+
+@contextmanager
+def readable(path):
+    """A context whose errors in reading `path` are a `ValueError` that says so."""
+    try:
+        yield
+    except BROKEN as error:
+        kind = Path(path).suffix[1:]
+        raise ValueError(f"{path} is not a whole {kind} file ({error}). Fetch it again.") from error
+    except IsADirectoryError as error:
+        raise ValueError(f"cannot read {path}: it is a folder; expected a file.") from error
+    except OSError as error:
+        raise ValueError(f"cannot read {path}: {error.strerror or error}.") from error

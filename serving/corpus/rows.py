@@ -1,0 +1,98 @@
+"""The rows of a Parquet file, from any place of it, as texts with the other columns beside them."""
+
+import hashlib
+from functools import cached_property
+from pathlib import Path
+
+from serving.corpus.lines import Block, readable, stamp
+from serving.corpus.shards import WHOLE
+
+BLOCK_ROWS = 1024
+SUFFIX = ".parquet"
+
+
+class Rows:
+    """The rows of one shard of a Parquet file. Positions are numbers of rows.
+
+    Args:
+        path: the file.
+        shard: the part that is read.
+        columns: the names of the columns that hold the text. The texts of two columns are joined by a TAB, as a model
+            that compares texts reads them. Without names it is "text", or else the only column of strings.
+
+    Raises:
+        ValueError: the file cannot be read, is no Parquet file, or has no such column of strings.
+        ImportError: pyarrow is not installed.
+    """
+
+    unit = "row"
+
+    def __init__(self, path, shard=WHOLE, columns=()):
+        self.path, self.shard = Path(path), shard
+        with readable(path), open(path, "rb") as file:
+            self.stamp = stamp(path)
+            self.identity = {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": self.stamp[0]}
+        self.schema, count = self._file.schema_arrow, self._file.metadata.num_rows
+        self.columns = chosen(path, self.schema, columns)
+        self.identity["columns"] = list(self.columns)
+        self.begin, self.end = shard.part(count)
+        self.number = self.begin
+
+    @cached_property
+    def _file(self):
+        import pyarrow
+        from pyarrow import parquet
+
+        try:
+            return parquet.ParquetFile(self.path)
+        except (pyarrow.ArrowException, OSError) as error:
+            raise ValueError(f"cannot read {self.path} as a Parquet file: {error}.") from error
+
+    def blocks(self, position=None, done=0):
+        """Every `Block` from a row on, which is the end of an earlier block."""
+        position, first = self.begin if position is None else position, 0
+        for group in range(self._file.metadata.num_row_groups):
+            after = first + self._file.metadata.row_group(group).num_rows
+            if after > position and first < self.end:
+                yield from self._group(group, first, position)
+            first = after
+
+    def _group(self, group, first, position):
+        for batch in self._file.iter_batches(BLOCK_ROWS, [group]):
+            after = first + batch.num_rows
+            if after > position and first < self.end:
+                skipped = max(0, position - first)
+                yield self._block(batch.slice(skipped, min(after, self.end) - first - skipped), max(first, position))
+            first = after
+
+    def _block(self, batch, number):
+        import pyarrow
+
+        sides = [batch.column(self.schema.get_field_index(name)).to_pylist() for name in self.columns]
+        texts, wrong = [], {}
+        for place, values in enumerate(zip(*sides, strict=True)):
+            if None in values:
+                wrong[place] = "no text: the row holds null"
+            texts.append("\t".join(value or "" for value in values))
+        return Block(number, texts, number + batch.num_rows, wrong, pyarrow.Table.from_batches([batch]))
+
+    def done(self, position):
+        """How much of the shard lies before a row, 0 to 1."""
+        return (position - self.begin) / max(1, self.end - self.begin)
+
+
+def chosen(path, schema, columns):
+    """The names of the columns that hold the text; see `Rows`."""
+    from pyarrow import types
+
+    strings = [each.name for each in schema if types.is_string(each.type) or types.is_large_string(each.type)]
+    if not columns:
+        columns = ["text"] if "text" in strings else strings
+        if len(columns) != 1:
+            raise ValueError(
+                f"{path} has {len(strings)} columns of strings, {strings}: say which holds the text with --column NAME."
+            )
+    wrong = [name for name in columns if name not in strings]
+    if wrong:
+        raise ValueError(f"{path} has no column of strings {wrong[0]!r}; its columns of strings are {strings}.")
+    return tuple(columns)

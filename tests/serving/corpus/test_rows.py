@@ -1,0 +1,123 @@
+"""Parquet in and out: the columns of the input beside the answers, in shards and resumable."""
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from serving.corpus import disk, process, rows
+from serving.corpus.forms import ParquetForm
+from serving.corpus.lines import Lines
+from serving.corpus.rows import Rows
+from serving.corpus.shards import Shard
+from tests.serving.corpus import echo
+
+COUNT = 50
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(rows, "BLOCK_ROWS", 4)
+    monkeypatch.setattr(disk.os, "fsync", lambda file: None)
+
+
+@pytest.fixture
+def table(tmp_path):
+    texts = [f"text {number}" for number in range(COUNT)]
+    texts[7], texts[9] = None, "what ?"
+    table = pyarrow.table({"stars": list(range(COUNT)), "review": texts})
+    parquet.write_table(table, tmp_path / "in.parquet", row_group_size=11)
+    return table
+
+
+def run(path, out, shard="1/1", resume=False, ask=echo.ask):
+    source = Rows(path, Shard(*map(int, shard.split("/"))))
+    form = ParquetForm(source.schema, echo.COLUMNS)
+    return process.process(source, out, form, ask, identity={}, resume=resume)
+
+
+def check(found, table, first=0):
+    assert found.column_names == ["id", "stars", "review", "answer", "error"]
+    assert found.select(["stars", "review"]).equals(table)
+    assert found["id"].to_pylist() == list(range(first + 1, first + 1 + len(table)))
+    for text, answer, error in zip(*(found[name].to_pylist() for name in ("review", "answer", "error")), strict=True):
+        if text is None:
+            assert (answer, error) == ("", "no text: the row holds null")
+        else:
+            assert (answer, error) == (("", "a question") if "?" in text else (text[::-1], None))
+
+
+def test_columns_are_kept_and_answers_added(table, tmp_path):
+    done = run(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    assert (done.texts, done.refused) == (COUNT, 2)
+    check(parquet.read_table(tmp_path / "out.parquet"), table)
+
+
+@pytest.mark.parametrize("count", [3, 7, 60])
+def test_shards_together_are_the_whole(table, tmp_path, count):
+    parts = []
+    for index in range(1, count + 1):
+        out = Shard(index, count).name(tmp_path / "out.parquet")
+        run(tmp_path / "in.parquet", out, f"{index}/{count}")
+        parts.append(out)
+    assert len(parquet.read_table(parts[0])) == COUNT // count
+    check(pyarrow.concat_tables(map(parquet.read_table, parts)), table)
+
+
+@pytest.mark.parametrize("shard", ["1/1", "2/3"])
+def test_it_goes_on_where_it_was(table, tmp_path, shard):
+    run(tmp_path / "in.parquet", tmp_path / "whole.parquet", shard)
+    out, asked = tmp_path / "out.parquet", []
+
+    def ask(block):
+        if len(asked) % 3 == 2:
+            asked.append(None)
+            raise KeyboardInterrupt
+        asked.append(block.number)
+        return echo.ask(block)
+
+    for _ in range(20):
+        try:
+            run(tmp_path / "in.parquet", out, shard, resume=True, ask=ask)
+        except KeyboardInterrupt:
+            continue
+        break
+    numbers = [number for number in asked if number is not None]
+    assert numbers == sorted(set(numbers)) and asked.count(None) >= 2
+    assert out.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+
+
+def test_an_id_of_the_input_is_kept(tmp_path):
+    parquet.write_table(pyarrow.table({"text": ["a", "b"], "id": ["x", "y"]}), tmp_path / "in.parquet")
+    run(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    found = parquet.read_table(tmp_path / "out.parquet")
+    assert found["id"].to_pylist() == ["x", "y"] and found.column_names.count("id") == 1
+
+
+def test_lines_in_and_a_table_out(tmp_path):
+    (tmp_path / "in.txt").write_bytes(b"ab\n\xff?\n\ncd")
+    form = ParquetForm(None, echo.COLUMNS)
+    process.process(Lines(tmp_path / "in.txt"), tmp_path / "out.parquet", form, echo.ask, identity={})
+    found = parquet.read_table(tmp_path / "out.parquet")
+    assert found["id"].to_pylist() == [1, 2, 3, 4]
+    assert found["text"].to_pylist() == ["ab", "\ufffd?", "", "cd"]
+
+
+def test_the_column_of_the_text(tmp_path):
+    both = pyarrow.table({"a": ["x", "y"], "b": ["1", None], "n": [1, 2]})
+    parquet.write_table(both, tmp_path / "in.parquet")
+    path = tmp_path / "in.parquet"
+    (block,) = Rows(path, columns=["b"]).blocks()
+    assert block.texts == ["1", ""] and list(block.wrong) == [1]
+    (block,) = Rows(path, columns=["a", "b"]).blocks()
+    assert block.texts[0] == "x\t1"
+    for columns, message in (((), "say which holds the text"), (["n"], "no column of strings 'n'"), (["z"], "'z'")):
+        with pytest.raises(ValueError, match=message):
+            Rows(path, columns=columns)
+    with pytest.raises(ValueError, match="has a column 'a', which is the name of a column of the answers"):
+        ParquetForm(both.schema, {"a": (str, None)})
+
+
+def test_what_is_no_parquet_file(tmp_path):
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(ValueError, match="cannot read .* as a Parquet file"):
+        Rows(tmp_path / "a.parquet")

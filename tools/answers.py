@@ -1,0 +1,52 @@
+"""How the answers to texts are shown: as a line, as a JSON object, or as columns of a table."""
+
+import dataclasses
+import json
+
+LABELS = ("classify", "compare")
+
+
+def line(kind, number, text, result, n_best):
+    """The answer to text `number` as a line, or with `n_best` as several lines."""
+    if kind in LABELS:
+        return f"{result.label}\t{result.probability:.4f}" if result.label else ""
+    if kind == "tag":
+        return " ".join(f"{word.text}/{word.tag}" for word in result.words)
+    if n_best is None:
+        return result.text
+    return "\n".join(f"{number}\t{each.score:.4f}\t{one_line(each.text)}" for each in result.hypotheses)
+
+
+def one_line(text):
+    """A text without line breaks."""
+    return text.replace("\r", "\\r").replace("\n", "\\n")
+
+
+def record(kind, number, text, result, n_best):
+    """The answer to a text as a JSON object."""
+    found = dataclasses.asdict(result)
+    remarks = {name: said for name in ("error", "warning") if (said := found.pop(name))}
+    if "hypotheses" in found:
+        hypotheses = found.pop("hypotheses")
+        found = {"output": found["text"], "score": found["score"]} | ({"n_best": hypotheses} if n_best else {})
+    return json.dumps({"input": text} | found | remarks, ensure_ascii=False)
+
+
+def columns(kind, n_best):
+    """The columns of an answer: name -> `(type, function from a result)`, see `serving.corpus.forms.ParquetForm`."""
+    if kind in LABELS:
+        found = {"answer": (str, lambda result: result.label), "score": (float, lambda result: result.probability)}
+    elif kind == "tag":
+        found = {
+            "answer": ([str], lambda result: [word.tag for word in result.words]),
+            "score": ([float], lambda result: [word.score for word in result.words]),
+            "words": ([str], lambda result: [word.text for word in result.words]),
+        }
+    else:
+        found = {"answer": (str, lambda result: result.text), "score": (float, lambda result: result.score)}
+        if n_best:
+            found["n_best"] = [str], lambda result: [each.text for each in result.hypotheses]
+            found["n_best_scores"] = [float], lambda result: [each.score for each in result.hypotheses]
+    found["error"] = str, lambda result: result.error
+    found["warning"] = str, lambda result: result.warning
+    return found

@@ -1,0 +1,77 @@
+"""How far a long piece of work is: a bar on a terminal, if rich is installed; plain lines elsewhere."""
+
+import sys
+import time
+
+EVERY = 10.0  # seconds between two lines
+
+
+class Progress:
+    """Called with the number of texts done and the share of the whole; the first call says where it begins.
+
+    Args:
+        unit: what is counted, such as "line".
+    """
+
+    def __init__(self, unit):
+        self.unit, self._bar, self._first = unit, None, None
+        self._begun = self._said = time.monotonic()
+
+    def __call__(self, count, share):
+        now = time.monotonic()
+        if self._first is None:
+            self._first, self._begun, self._said = (count, share), now, now
+            self._bar = _bar()
+        said = self._words(count, share, now - self._begun)
+        if self._bar:
+            self._bar.update(self._bar.task_ids[0], completed=share, description=said)
+        elif now - self._said >= EVERY:
+            self._said = now
+            print(f"{share:4.0%}  {said}", file=sys.stderr, flush=True)
+
+    def rate(self, count):
+        """Texts a second since the first call."""
+        return (count - self._first[0]) / max(1e-9, time.monotonic() - self._begun) if self._first else 0.0
+
+    def _words(self, count, share, seconds):
+        rate, moved = self.rate(count), share - self._first[1]
+        left = f", {clock(seconds * (1 - share) / moved)} left" if moved > 0 else ""
+        return f"{count:,} {self.unit}s, {rate:,.0f} a second{left}"
+
+    def summary(self, count):
+        """What was done since the first call, in words."""
+        if not self._first or count == self._first[0]:
+            return "nothing was left to do"
+        return f"{self.rate(count):,.0f} a second in {clock(time.monotonic() - self._begun)}"
+
+    def close(self):
+        """Leave the terminal as it was."""
+        if self._bar:
+            self._bar.stop()
+
+
+def _bar():
+    if not sys.stderr.isatty():
+        return None
+    try:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+    except ImportError:
+        return None
+    columns = TextColumn("{task.percentage:3.0f} %"), BarColumn(), TextColumn("{task.description}", markup=False)
+    bar = Progress(*columns, console=Console(stderr=True))
+    bar.add_task("", total=1.0)
+    bar.start()
+    return bar
+
+
+def clock(seconds):
+    """Seconds as minutes or hours.
+
+    >>> from seqzoo.progress import clock
+    >>> clock(7), clock(75), clock(7275)
+    ('0:07', '1:15', '2:01:15')
+    """
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{seconds:02d}" if hours else f"{minutes}:{seconds:02d}"

@@ -1,0 +1,182 @@
+"""`seqzoo run --file IN --out OUT`: a corpus instead of a request, resumable, in as many processes as one likes."""
+
+import dataclasses
+import shlex
+import sys
+from pathlib import Path
+
+from serving.corpus import shards
+from serving.corpus.forms import ParquetForm, TextForm, is_parquet
+from serving.corpus.lines import Lines, readable
+from serving.corpus.process import check as check_target
+from serving.corpus.process import process
+from serving.corpus.rows import Rows
+
+from . import answers
+from .progress import Progress
+
+TOLD = 20  # texts without an answer that are told of, each with its reason
+REFUSED = "\udcff"  # a text that nothing answers, in the place of one that cannot be asked
+
+
+def add_arguments(parser):
+    group = parser.add_argument_group("a corpus")
+    group.add_argument("--out", metavar="OUT", help="write the answers to --file into this file, block by block")
+    group.add_argument(
+        "--shard", metavar="I/N", help="answer part I of N alone; with --out a.txt its answers are a-0000I-of-0000N.txt"
+    )
+    group.add_argument(
+        "--resume", action="store_true", help="go on where an interrupted run ended; if it is finished, do nothing"
+    )
+    group.add_argument(
+        "--column",
+        action="append",
+        metavar="NAME",
+        help="of a Parquet file, the column that holds the text (default: text); of two, the pair to compare",
+    )
+
+
+def check(args):
+    """Refuse wrong use at once, before a model is opened.
+
+    Raises:
+        ValueError: the options do not go together, or `check_target` refuses the file of the answers.
+    """
+    given = [f"--{name}" for name in ("shard", "resume") if getattr(args, name)]
+    if given and not args.out:
+        raise ValueError(f"{given[0]} is about a file of answers: give --out OUT, too.")
+    if args.column and not (args.file and is_parquet(args.file)):
+        raise ValueError("--column names a column of a Parquet file: give one with --file IN.parquet.")
+    if not args.out:
+        return
+    if not args.file:
+        raise ValueError("--out needs a file of texts: give one with --file IN.")
+    if args.plot_attention:
+        raise ValueError("--plot-attention draws the map of one text: leave out --out.")
+    if args.json and is_parquet(args.out):
+        raise ValueError("--json writes lines, and a Parquet file has columns: leave out --json, or name another file.")
+    with readable(args.file), open(args.file, "rb"):
+        out = target(args)
+    check_target(out, out.with_name(out.name + ".partial"), args.resume)
+
+
+def shard_of(args):
+    return shards.parsed(args.shard) if args.shard else shards.WHOLE
+
+
+def target(args):
+    """The file that the answers of this process get into."""
+    return shard_of(args).name(args.out)
+
+
+def opened(args):
+    """The `Lines` or `Rows` of the shard.
+
+    Raises:
+        ValueError: the file cannot be read.
+    """
+    if is_parquet(args.file):
+        return Rows(args.file, shard_of(args), args.column or ())
+    return Lines(args.file, shard_of(args))
+
+
+def run(runtime, args, options):
+    """Answer the texts of `--file` into `--out`, and return the exit status: 1 if a text is not answered, else 0."""
+    runtime.run([], **options)  # wrong options are told before anything is written
+    out, shard, source = target(args), shard_of(args), opened(args)
+    if shard.count == 1 and source.begin == source.end:
+        raise ValueError(f"no input: {args.file} holds no {source.unit}.")
+    form = _form(args, runtime, source)
+    progress, told = Progress(source.unit), []
+    ask = asking(runtime, options, lambda number, result: _tell(source.unit, number, result, told))
+    identity = {"model": runtime.identity, "options": _options(args, options)}
+    try:
+        done = process(
+            source,
+            out,
+            form,
+            ask,
+            identity=identity,
+            resume=args.resume,
+            report=lambda done, share: progress(done.texts, share),
+        )
+    except (KeyboardInterrupt, OSError) as stop:
+        progress.close()
+        why = "interrupted" if isinstance(stop, KeyboardInterrupt) else f"{out}: {stop.strerror or stop}"
+        said = f"{why}; what is answered is kept, and the same command with --resume goes on"
+        raise type(stop)(said) from stop
+    finally:
+        progress.close()
+    _summary(out, shard, args, done, progress)
+    return 1 if done.refused else 0
+
+
+def _form(args, runtime, source):
+    if is_parquet(args.out):
+        schema = source.schema if isinstance(source, Rows) else None
+        return ParquetForm(schema, answers.columns(runtime.kind, args.n_best))
+    show = answers.record if args.json else answers.line
+
+    def shown(number, text, result):
+        said = show(runtime.kind, number, text, result, args.n_best)
+        return said if args.json or args.n_best else answers.one_line(said)
+
+    return TextForm(args.out, shown, "json" if args.json else "plain")
+
+
+def _options(args, options):
+    found = {name: value for name, value in options.items() if name != "sampling"}
+    if "sampling" in options:
+        found["sampling"] = dataclasses.asdict(options["sampling"])
+    return found | {"precision": args.precision, "overlong": args.overlong}
+
+
+def asking(runtime, options, tell):
+    """A function from a `Block` to its results; `tell(number, result)` is called for those with an error or warning."""
+
+    def ask(block):
+        texts = [REFUSED if place in block.wrong else text for place, text in enumerate(block.texts)]
+        more = dict(options)
+        if "sampling" in more:
+            more["sampling"] = dataclasses.replace(more["sampling"], first=block.number)
+        results = runtime.run(texts, **more)
+        for place, wrong in block.wrong.items():
+            results[place] = dataclasses.replace(results[place], error=wrong)
+        for place, result in enumerate(results, 1):
+            if result.error or result.warning:
+                tell(block.number + place, result)
+        return results
+
+    return ask
+
+
+def _tell(unit, number, result, told):
+    told.append(number)
+    if len(told) <= TOLD:
+        said = f" is not answered: {result.error}" if result.error else f": {result.warning}"
+        print(f"seqzoo run: {unit} {number}{said}", file=sys.stderr)
+    elif len(told) == TOLD + 1:
+        print("seqzoo run: further ones are not told; --json and Parquet have every reason", file=sys.stderr)
+
+
+def _summary(out, shard, args, done, progress):
+    refused = f", {done.refused:,} of them not answered" if done.refused else ""
+    print(f"{out}: {done.texts:,} {progress.unit}s{refused}; {progress.summary(done.texts)}", file=sys.stderr)
+    if shard.count == 1:
+        return
+    missing = shard.missing(args.out)
+    if missing:
+        these = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
+        print(f"{len(missing)} of {shard.count} parts are missing: {these}", file=sys.stderr)
+        return
+    first = shards.Shard(1, shard.count).name(args.out)
+    print(f"all {shard.count} parts are there; {together(args.out, first)}", file=sys.stderr)
+
+
+def together(out, first):
+    """How the parts become one file."""
+    parts = str(first).replace("-00001-of-", "-*-of-")
+    if is_parquet(out):
+        return f"readers of Parquet take them as one: {parts}"
+    quoted = "*".join(map(shlex.quote, parts.split("*")))
+    return f"to put them together: cat {quoted} > {shlex.quote(str(Path(out)))}"
