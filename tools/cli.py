@@ -113,7 +113,7 @@ def main(argv=None):
 
 
 def _main(argv):
-    chosen = argv[0] if argv else None
+    chosen = " ".join(argv[: 2 if argv[:1] == ["hub"] else 1])
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported
     try:
         args = parse(argv)

@@ -50,9 +50,17 @@ def _compare(first, second, split):
     if is_path(first) and is_path(second):
         return comparison.compare(first, second, split)
     from serving.hub.checking import record
+    from serving.runtime.errors import ServingError
 
     def side(name):
-        return kept.read(name, split or kept.shared_split((name,))) if is_path(name) else record(name)
+        if is_path(name):
+            return kept.read(name, split or kept.shared_split((name,)))
+        try:
+            return record(name)
+        except ServingError:  # of a model that is there
+            raise
+        except ValueError as error:
+            raise ValueError(f"There is no run {name}: there is no such folder, and {error}") from error
 
     return comparison.compare_kept(first, second, side(first), side(second))
 

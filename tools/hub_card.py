@@ -3,6 +3,8 @@
 import json
 import sys
 
+from serving.hub import PARTS
+
 
 def add_arguments(parser):
     parser.add_argument("name", metavar="NAME", help="a model, such as dates, or a version of it, dates@2")
@@ -14,8 +16,9 @@ def add_arguments(parser):
     parser.add_argument(
         "--only",
         action="append",
+        choices=PARTS,
         metavar="PART",
-        help="check only this: files, scores, answers, parameters, parity, card or data; repeatable",
+        help=f"check only this: {', '.join(PARTS[:-1])} or {PARTS[-1]}; repeatable",
     )
     parser.add_argument("--data", metavar="PATH", help="also compare the stored test set with that of this corpus")
     parser.add_argument("--hub", metavar="DIR", help="the folder of a hub (default: the hubs of SEQZOO_HUB)")
@@ -47,7 +50,7 @@ def main(args):
 def _check(args, entry, folder):
     from serving.hub import checking as checks
 
-    parts = tuple(args.only or checks.PARTS)
+    parts = tuple(args.only or PARTS)
     rows = checks.check(folder, entry, parts, args.data, log=lambda line: print(line, file=sys.stderr))
     holds = all(row.equal is not False for row in rows)
     if args.json:

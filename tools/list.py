@@ -104,10 +104,9 @@ def whole(name, as_json):
     """Print every setting of a recipe with its default and its meaning; or the entry of a model of that name."""
     if not name.endswith(".toml") and not (catalogue() / f"{name}.toml").is_file():
         found = _model(name)
-        if found:
-            lines = list_models.described(found.entry, found.place.address)
-            print(json.dumps(found.entry, ensure_ascii=False) if as_json else "\n".join(lines))
-            return 0
+        lines = list_models.described(found.entry, found.place.address)
+        print(json.dumps(found.entry, ensure_ascii=False) if as_json else "\n".join(lines))
+        return 0
     from zoo.recipes import explained, load
 
     settings = explained(load(name))
@@ -128,12 +127,24 @@ def whole(name, as_json):
 
 
 def _model(name):
+    """What `zoo.hub.find` finds, for a name that no recipe has.
+
+    Raises:
+        ValueError: there is neither a recipe nor a model of that name; the message has the nearest names of both.
+    """
     from zoo import hub
+    from zoo.hub.index import nearest
 
     try:
         return hub.find(name)
-    except (ValueError, hub.HubError):
-        return None  # then it is told which recipes resemble the name
+    except (ValueError, hub.HubError) as error:
+        known = [path.stem for path in catalogue().glob("*.toml")] + [each["name"] for each in list_models.models()]
+        near = nearest(name, known)
+        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near and "@" not in name else f"{error}."
+        raise ValueError(
+            f"There is neither a recipe nor a model {name!r}. {hint} `seqzoo list` shows all of them; a recipe of your "
+            "own is named by the path of its .toml file."
+        ) from error
 
 
 def _task(entry):

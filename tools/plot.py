@@ -23,7 +23,11 @@ def add_arguments(parser):
 def main(args):
     out = Path(args.out)
     check(out)
+    from zoo.recipes.kept import check_folder
+
     runs = [Path(run) for run in args.runs]
+    for run in runs:
+        check_folder(run)
     figure = WHOLE[args.figure](runs, args) if args.figure in WHOLE else lines(FIGURES[args.figure], runs, args.title)
     out.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(out)

@@ -55,7 +55,7 @@ def add_arguments(parser):
         metavar="MODEL",
         help="the name of a model (`seqzoo list`), an artefact, NAME/VERSION, or a folder that holds one",
     )
-    parser.add_argument("texts", metavar="TEXT", nargs="*", help="texts to answer")
+    parser.add_argument("texts", metavar="TEXT", nargs="*", default=[], help="texts to answer")
     parser.add_argument(
         "--file", metavar="IN", help="read the texts from this file, a line each (.gz, .xz, .parquet, too)"
     )

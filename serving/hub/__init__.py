@@ -13,7 +13,8 @@ _HOMES = {
     "publish": "serving.hub.publishing",
     "withdraw": "serving.hub.shelf",
 }
-__all__ = sorted(_HOMES)
+PARTS = ("files", "scores", "answers", "parameters", "parity", "card", "data")  # of a card, which `check` checks
+__all__ = ["PARTS", *sorted(_HOMES)]
 
 
 def __getattr__(name):

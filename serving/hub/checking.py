@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from serving.hub import PARTS
 from serving.hub.card import card, measured
 from serving.hub.light import CARD
 from serving.hub.measure import plain
@@ -16,7 +17,6 @@ from serving.runtime.artefact import read_inside
 from serving.runtime.errors import DamagedError, ServingError
 from zoo.hub.keras_file import UnsafeError, check_keras
 
-PARTS = ("files", "scores", "answers", "parameters", "parity", "card", "data")
 SAME = 1e-6  # relative difference of scores that are computed from the same answers
 NEAR = 1e-3  # of log-probabilities, which another processor rounds otherwise
 OTHERS = 0.01  # share of answers that another processor may give otherwise, where two tokens are nearly as likely

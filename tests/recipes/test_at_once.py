@@ -38,7 +38,7 @@ def folder(tmp_path_factory):
         ("recipes.train(recipes.load('FOLDER/small.toml'), 'FOLDER')", "holds a run already"),
         (f"sys.modules['MeCab'] = None; recipes.train({JAPANESE}, 'FOLDER/new', 'FOLDER/data')", "sacrebleu[ja]"),
         (f"sys.modules['MeCab'] = None; recipes.check_data({JAPANESE}, ('test',), 'FOLDER/data')", "sacrebleu[ja]"),
-        ("recipes.open_run('FOLDER/none')", "is not a finished run: it lacks recipe.toml"),
+        ("recipes.open_run('FOLDER/none')", "is not a finished run: there is no such folder"),
         ("recipes.open_run('FOLDER')", "it lacks model.keras"),
         ("recipes.check_data(recipes.check_run('FOLDER'), ('test',))", "it lacks model.keras"),
     ],

@@ -118,6 +118,8 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch, capsys):
         ("export", "msgspec", "'seqzoo[tensorflow]'"),
         ("verify", "tensorflow_text", "'seqzoo[tensorflow]'"),
         ("train", "jax", "'seqzoo[jax]'"),
+        ("hub publish", "msgspec", "'seqzoo[tensorflow]'"),
+        ("hub fetch", "msgspec", "'seqzoo[train]'"),
         ("plot", "matplotlib", "'seqzoo[plot]'"),
     ],
 )

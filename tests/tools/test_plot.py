@@ -55,7 +55,8 @@ def test_what_was_not_measured_is_refused(tmp_path, capsys):
         assert not out.exists()
     assert cli.main(["plot", "training", measured, "--out", str(tmp_path / "x.bmp")]) == 2
     assert "end in one of .pdf, .png, .svg" in capsys.readouterr().err
-    assert cli.main(["plot", "training", str(tmp_path / "nowhere"), "--out", str(out)]) == 2
+    (tmp_path / "empty").mkdir()
+    assert cli.main(["plot", "training", str(tmp_path / "empty"), "--out", str(out)]) == 2
     assert "make it with `seqzoo train` first" in capsys.readouterr().err
 
 

@@ -135,8 +135,8 @@ def split(name):
     sound = re.search(schema()["$defs"]["name"]["pattern"], model)
     if not sound or mark and not re.fullmatch(r"[1-9][0-9]{0,6}", number):
         raise ValueError(
-            f"{name!r} is not the name of a model: expected a name that `seqzoo list` shows, such as dates, or a name "
-            "with a version, such as dates@2."
+            f"{name!r} is not the name of a model: expected a name that `seqzoo list` shows, in small letters, such as "
+            "dates, or a name with a version, such as dates@2."
         )
     return model, int(number) if mark else None
 

@@ -104,8 +104,8 @@ def _told(recipe):
     if path.suffix != ".toml":
         if str(recipe) not in names():
             raise ValueError(
-                f"unknown recipe {str(recipe)!r}.{table.hint(recipe, names())} Known recipes: "
-                f"{', '.join(names())}; or give the path of a .toml file."
+                f"unknown recipe {str(recipe)!r}.{table.hint(recipe, names())} `seqzoo list` shows those of the zoo; "
+                "one of your own is named by the path of its .toml file."
             )
         path = CATALOGUE / f"{recipe}.toml"
     if not path.is_file():

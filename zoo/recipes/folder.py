@@ -121,7 +121,8 @@ def _flat(settings, before=""):
 def _demand(directory, *names):
     missing = [name for name in names if not (directory / name).is_file()]
     if missing:
+        why = f"it lacks {', '.join(missing)}" if directory.is_dir() else "there is no such folder"
         raise ValueError(
-            f"{directory} is not a finished run: it lacks {', '.join(missing)}. "
+            f"{directory} is not a finished run: {why}. "
             "Train one with `seqzoo train`, or finish it with `seqzoo train --resume`."
         )

@@ -63,6 +63,8 @@ def shared_split(runs):
     Raises:
         ValueError: there is none, or there are several.
     """
+    for run in runs:
+        check_folder(run)
     found = [splits(run) for run in runs]
     shared = [split for split in found[0] if all(split in own for own in found)]
     if "test" in shared or len(shared) == 1:
@@ -112,6 +114,7 @@ def read(directory, split):
     """
     file = path(directory, split)
     if not file.is_file():
+        check_folder(directory)
         raise ValueError(f"{directory} keeps no answers to the split {split}. {remedy(directory, split)}")
     try:
         kept = json.loads(file.read_text(encoding="utf-8"))
@@ -120,6 +123,16 @@ def read(directory, split):
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file} is damaged, or of another version of seqzoo. {remedy(directory, split)}") from error
     return kept
+
+
+def check_folder(directory):
+    """Refuse a run that is not there.
+
+    Raises:
+        ValueError: there is no such folder.
+    """
+    if not Path(directory).is_dir():
+        raise ValueError(f"There is no run {directory}: expected the folder that `seqzoo train` wrote.")
 
 
 def remedy(directory, split):

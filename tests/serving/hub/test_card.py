@@ -213,7 +213,6 @@ def test_a_card_is_shown_where_only_models_are_run(hub, tmp_path):
     ("words", "message"),
     [
         (["echo", "--only", "files"], "are about --check"),
-        (["echo", "--check", "--only", "speed"], "Expected parts among files, scores"),
         (["ecko"], "no model ecko. Did you mean echo?"),
         (["../echo"], "not the name of a model"),
     ],
