@@ -232,6 +232,20 @@ def test_a_disk_that_is_too_small_is_told_before(server, monkeypatch):
     assert server.of(FILE) == []
 
 
+def test_what_has_arrived_needs_no_more_room(server, cache, monkeypatch):
+    """After a full disk, a download goes on as soon as what is missing has room."""
+    digest = json.loads((server.home / "index.json").read_text())["models"][0]["files"]["model.bin"]
+    part = cache / "partial" / f"{digest}.part"
+    part.parent.mkdir(parents=True)
+    part.write_bytes(whole(server)[:250_000])
+    monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 60_000}))
+    assert fetch() == whole(server)
+    part.write_bytes(whole(server)[:230_000])
+    with pytest.raises(hub.HubError, match="big@1 needs 0.1 MB"):
+        (hub.find("big").folder / "model.bin").unlink()
+        fetch()
+
+
 def test_a_cache_that_can_only_be_read_serves_what_it_has(server, monkeypatch):
     content = fetch()
 

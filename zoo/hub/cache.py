@@ -84,6 +84,11 @@ def entries(address=None):
     return found
 
 
+def partial_file(digest):
+    """Where what has arrived of the file with this SHA-256 is kept."""
+    return root() / "partial" / f"{digest}.part"
+
+
 def index_file(address):
     """Where the last index of the hub at `address` is kept."""
     return root() / "indexes" / f"{hashlib.sha256(address.encode()).hexdigest()[:16]}.json"

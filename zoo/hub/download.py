@@ -50,8 +50,8 @@ class Download:
 
     def __init__(self, place, path, size, digest, told):
         self.place, self.path, self.size, self.digest, self.told = place, path, size, digest, told
-        home = cache.root() / "partial"
-        self.partial, self.origin = home / f"{digest}.part", home / f"{digest}.json"
+        self.partial = cache.partial_file(digest)
+        self.origin = self.partial.with_suffix(".json")
 
     def to(self, target):
         """Bring the file to `target`, unless another process does so meanwhile.

@@ -201,7 +201,7 @@ def _download(found, faults, progress):
     if damaged:
         log.warning("%s in the cache is damaged and is downloaded again: %s", title(entry), said)
     total = sum(entry["bytes"][name] for name in faults)
-    _check_room(entry, total)
+    _check_room(entry, faults)
     shown = Progress(" ".join([title(entry), *faults] if len(faults) == 1 else [title(entry)]), total, progress)
     try:
         for name in faults:
@@ -212,14 +212,23 @@ def _download(found, faults, progress):
         shown.end()
 
 
-def _check_room(entry, total):
+def _check_room(entry, files):
+    """Refuse a download for which the disk is too small; what has arrived of a file already needs no more room."""
+    missing = sum(entry["bytes"][name] - _arrived(entry, name) for name in files)
     above = next(path for path in (cache.root(), *cache.root().parents) if path.exists())
     free = shutil.disk_usage(above).free
-    if total > free:
+    if missing > free:
         raise HubError(
-            f"{title(entry)} needs {total / 1e6:,.1f} MB, and {above} has {free / 1e6:,.1f} MB left. Free some space, "
-            "or set SEQZOO_CACHE to a folder on another disk. Nothing was downloaded."
+            f"{title(entry)} needs {missing / 1e6:,.1f} MB, and {above} has {free / 1e6:,.1f} MB left. Free some "
+            "space, or set SEQZOO_CACHE to a folder on another disk. Nothing was downloaded."
         )
+
+
+def _arrived(entry, name):
+    try:
+        return min(entry["bytes"][name], cache.partial_file(entry["files"][name]).stat().st_size)
+    except OSError:
+        return 0
 
 
 def is_path(name):
