@@ -66,6 +66,7 @@ WITHOUT_FRAMEWORK = (
     "serving/client/",
     "serving/corpus/",
     "serving/runtime/",
+    "serving/server/",
     "tools/__init__.py",
     "tools/__main__.py",
     "tools/answers.py",
@@ -84,6 +85,7 @@ WITHOUT_FRAMEWORK = (
     "tools/progress.py",
     "tools/run.py",
     "tools/run_corpus.py",
+    "tools/serve.py",
     "tools/sizes.py",
 )
 ONNX = {"onnx", "tf2onnx", "onnxruntime"}
@@ -135,12 +137,12 @@ def wrong_direction(path, tree):
             item for item in imports(tree) if head(item.module) in outside and (item.top or item.module not in lent)
         ]
         found += [item for item in imports(tree) if item.module.startswith("serving.export")]
-    if path.startswith(("serving/client/", "serving/corpus/")):  # of this repository they know the runtime alone
+    if path.startswith(("serving/client/", "serving/corpus/", "serving/server/")):  # of this repository they know the runtime alone
         ours = [item for item in imports(tree) if head(item.module) in ("zoo", "serving")]
-        known = path.rpartition("/")[0].replace("/", "."), "serving.runtime"
+        known = ".".join(path.split("/")[:2]), "serving.runtime"
         found += [item for item in ours if not item.module.startswith(known)]
     if path.startswith(("serving/runtime/", "serving/export/")):
-        found += [item for item in imports(tree) if item.module.startswith("serving.hub")]
+        found += [item for item in imports(tree) if item.module.startswith(("serving.hub", "serving.server"))]
     if package == "zoo" and rest != ["__init__"]:
         allowed = ROOMS[rest[0]] | {rest[0], "core"} if rest[0] in ROOMS else set()
         for item in imports(tree):

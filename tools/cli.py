@@ -26,6 +26,7 @@ COMMANDS = {
     "export": "write a run, or an artefact again, as an artefact: Keras, SavedModel and ONNX",
     "verify": "check an artefact again: hashes, signatures, parity",
     "run": "answer texts with an artefact, on ONNX Runtime alone",
+    "serve": "serve models to texts over HTTP and gRPC",
     "list": "list the entries of the zoo and their scores",
     "hub": "fetch, check and publish trained models",
     "plot": "draw figures of measured scores",
@@ -48,6 +49,7 @@ EXTRAS = {  # the extra of this package that installs a module
     "matplotlib": "plot",
     "huggingface_hub": "huggingface",
     "pyarrow": "huggingface",
+    "kserve": "serve",
 }
 
 

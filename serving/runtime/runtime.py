@@ -9,6 +9,8 @@ from serving.runtime.errors import UnsupportedError
 from serving.runtime.loaded import Loaded, listed
 from serving.runtime.predictors import PREDICTORS
 from serving.runtime.predictors.attention import attention
+from serving.runtime.predictors.results import Samplings
+from serving.runtime.rows import offered, run_rows
 
 
 class Runtime:
@@ -85,10 +87,10 @@ class Runtime:
         change the results of the other texts. A text of which only a part is read has a `warning`.
 
         Args:
-            texts: a list of strings.
+            texts: a list of strings; of "compare" also of pairs of strings, `(first, second)`.
             **options: "generate" and "continue" take `beam`, a width from `beams`; `n_best`, the number of hypotheses
-                or samples in a result; `sampling`, a `Sampling`, to sample instead of searching. "continue" also takes
-                `length`, the number of tokens to write.
+                or samples in a result; `sampling`, a `Sampling`, to sample instead of searching, or a list with one for
+                each text. "continue" also takes `length`, the number of tokens to write.
 
         Raises:
             TypeError: `texts` is a single string, or holds a value that is not a string.
@@ -101,7 +103,38 @@ class Runtime:
                 f"{self.manifest['name']} is an artefact of kind {self.kind!r} and takes "
                 f"{', '.join(self.options) or 'no option'}; received {', '.join(wrong)}. Leave out {', '.join(wrong)}."
             )
+        each = options.get("sampling")
+        if isinstance(each, list | tuple):
+            if len(each) != len(texts):
+                raise ValueError(f"expected one Sampling for each of {len(texts)} texts; received {len(each)}.")
+            options["sampling"] = Samplings(tuple(each))
         return self._predictor.run(texts, **options)
+
+    @property
+    def signatures(self):
+        """The signatures of token ids that `run_rows` answers: the manifest's tables by name."""
+        return offered(self.manifest)
+
+    def run_rows(self, signature, rows):
+        """The outputs of a signature of token ids for each of `rows`; see `serving.runtime.rows.run_rows`."""
+        return run_rows(self._loaded, self.signatures[signature], rows)
+
+    def preload(self):
+        """Open every graph that `run` and `run_rows` may need, so that no later call reads a file."""
+        names = {mode.graph for mode in self.modes} | {self.manifest["graphs"][name] for name in self.signatures}
+        names |= {graph for name, graph in self.manifest["graphs"].items() if name == "sample"}
+        for name in sorted(names):
+            self._loaded.graphs.open(name)
+
+    def lengths(self, texts):
+        """The number of tokens that are read of each text (of a pair: of its longer side); 0 if it is refused."""
+        bound = self._loaded.bound
+        sides = [text if isinstance(text, tuple) else tuple(text.split("\t")) for text in texts]
+        sides = sides if self.kind == "compare" else [(text,) for text in texts]
+        parts = iter([bound.clip(side) for both in sides for side in both])
+        clipped = [[next(parts) for _ in both] for both in sides]
+        counts = iter(self._loaded.ids([part.text for both in clipped for part in both]))
+        return [min(bound.max_input, max(len(next(counts)) for _ in both)) for both in clipped]
 
     def encode(self, texts):
         """The token ids of each whole text, as a list, without an end of sentence.

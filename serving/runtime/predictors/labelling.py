@@ -62,12 +62,18 @@ def blank(reading):
 
 
 class Compare(Classify):
-    """Predicts a label for each pair of texts, "first TAB second". A pair of blank texts has a blank label."""
+    """Predicts a label for each pair of texts, "first TAB second" or `(first, second)`.
+
+    A pair of blank texts has a blank label.
+    """
 
     def run(self, texts):
-        texts = listed(texts)
-        wrong, pairs = {}, {}
-        for number, text in enumerate(texts):
+        given = {} if isinstance(texts, str) else dict(enumerate(texts))
+        pairs = {number: tuple(listed(text)) for number, text in given.items() if isinstance(text, tuple)}
+        texts = listed(["" if number in pairs else text for number, text in given.items()] if given else texts)
+        wrong = {}
+        for number in given.keys() - pairs.keys():
+            text = texts[number]
             try:
                 pairs[number] = pair(text)
             except ValueError as error:

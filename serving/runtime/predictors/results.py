@@ -152,3 +152,18 @@ class Sampling:
             "top_k": np.full(rows, self.top_k, "int32"),
             "top_p": np.full(rows, self.top_p, "float32"),
         }
+
+
+@dataclass(frozen=True)
+class Samplings:
+    """A `Sampling` of its own for each text, so that texts of several callers can share a run of the graph.
+
+    Text i is drawn as `each[i]` draws it: it has the number `each[i].first`.
+    """
+
+    each: tuple[Sampling, ...]
+
+    def inputs(self, keys, start, steps):
+        """As `Sampling.inputs`."""
+        rows = [self.each[text].inputs([(0, sample)], start, steps) for text, sample in keys]
+        return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}

@@ -1,0 +1,90 @@
+"""What a request asks of a signature, and the checks that all signatures share."""
+
+from dataclasses import dataclass
+
+from serving.server.faults import invalid
+from serving.server.tensors import quoted, said
+
+
+@dataclass(frozen=True, eq=False)
+class Ask:
+    """Rows of one request.
+
+    Args:
+        signature: who answers them.
+        key: rows of different requests share a batch if this is equal.
+        rows: what is computed, one for each row.
+        costs: the tokens of each row.
+        width: what the signature needs to know to put the answer together.
+    """
+
+    signature: object
+    key: tuple
+    rows: list
+    costs: list
+    width: object = None
+
+
+def spec(name, datatype, *shape):
+    """An input or an output as the protocol describes it; -1 is an axis of any size."""
+    return {"name": name, "datatype": datatype, "shape": list(shape)}
+
+
+def named(tensors, specs):
+    """The tensors in the order of `specs`.
+
+    Raises:
+        Fault: one is missing, unknown or given twice.
+    """
+    wanted, given = [each["name"] for each in specs], [tensor.name for tensor in tensors]
+    for problem, names in (
+        ("misses", [name for name in wanted if name not in given]),
+        ("does not know", [name for name in given if name not in wanted]),
+        ("has more than once", [name for name in wanted if given.count(name) > 1]),
+    ):
+        if names:
+            raise invalid(
+                f"the request {problem} the input {', '.join(map(quoted, dict.fromkeys(names)))}; this signature takes "
+                f"{', '.join(wanted)}."
+            )
+    held = {tensor.name: tensor for tensor in tensors}
+    return [held[name] for name in wanted]
+
+
+class Parameters:
+    """The parameters of a request, taken one by one; what is left has no meaning.
+
+    A number may come as a string, because parameters of gRPC have no type for fractions.
+    """
+
+    def __init__(self, given):
+        self.given = dict(given or {})
+
+    def take(self, name, kind):
+        """The value of a parameter as a bool, int or float; None if it is not given.
+
+        Raises:
+            Fault: it has another type.
+        """
+        value = self.given.pop(name, None)
+        if value is None or type(value) is kind:
+            return value
+        if kind is float and type(value) is int:
+            return float(value)
+        if isinstance(value, str):
+            try:
+                return {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
+            except (KeyError, ValueError):
+                pass
+        words = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+        raise invalid(f"the parameter {name} must be {words}; received {said(value)}.")
+
+    def nothing_left(self, known):
+        """Raises:
+        Fault: a parameter was given that nobody has taken.
+        """
+        if self.given:
+            raise invalid(
+                f"this model does not know the parameter {', '.join(map(quoted, self.given))}; it takes "
+                f"{', '.join(known) or 'none'}."
+            )

@@ -1,0 +1,98 @@
+"""The gRPC port: `inference.GRPCInferenceService` of the Open Inference Protocol v2.
+
+Messages are parsed here and not by grpc, which would answer a malformed one with INTERNAL and no sentence.
+"""
+
+import asyncio
+import functools
+
+import grpc
+from grpc import aio
+
+from serving.server import messages, v2
+from serving.server.faults import AGAIN, Fault
+from serving.server.messages import pb
+
+SERVICE = "inference.GRPCInferenceService"
+FRAME = 1 << 16  # bytes beside the texts of a request
+
+
+def make_server(service, version):
+    """An `aio.Server` that has no port yet."""
+    limits = service.limits
+    made = aio.server(
+        maximum_concurrent_rpcs=limits.connections,
+        options=[
+            ("grpc.max_receive_message_length", limits.bytes + FRAME),
+            ("grpc.max_send_message_length", -1),
+            ("grpc.so_reuseport", 0),  # a port that is taken is an error
+        ],
+    )
+    calls = Calls(service, version)
+    methods = {
+        name: grpc.unary_unary_rpc_method_handler(functools.partial(_answered, call, kind))
+        for name, call, kind in (
+            ("ServerLive", calls.live, pb.ServerLiveRequest),
+            ("ServerReady", calls.ready, pb.ServerReadyRequest),
+            ("ModelReady", calls.model_ready, pb.ModelReadyRequest),
+            ("ServerMetadata", calls.server, pb.ServerMetadataRequest),
+            ("ModelMetadata", calls.model, pb.ModelMetadataRequest),
+            ("ModelInfer", calls.infer, pb.ModelInferRequest),
+        )
+    }
+    made.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
+    return made
+
+
+class Calls:
+    """What each method answers.
+
+    Args:
+        service: `serving.server.service.Service`.
+        version: the version of seqzoo.
+    """
+
+    def __init__(self, service, version):
+        self.service, self.version = service, version
+
+    async def live(self, request, context):
+        return pb.ServerLiveResponse(live=True)
+
+    async def ready(self, request, context):
+        return pb.ServerReadyResponse(ready=self.service.ready)
+
+    async def model_ready(self, request, context):
+        self.service.models.find(request.name, request.version)
+        return pb.ModelReadyResponse(ready=self.service.ready)
+
+    async def server(self, request, context):
+        return pb.ServerMetadataResponse(name="seqzoo", version=self.version, extensions=[])
+
+    async def model(self, request, context):
+        found = self.service.models.find(request.name, request.version)
+        return messages.metadata(v2.metadata(request.name, found))
+
+    async def infer(self, request, context):
+        def asked(found):
+            parameters = messages.parameters(request)
+            signature = parameters.pop("signature", None)
+            if signature is not None and not isinstance(signature, str):
+                raise Fault("invalid", "the parameter signature must be a string.")
+            return signature, messages.tensors(request), parameters
+
+        within = context.time_remaining()
+        answer = await self.service.infer("v2-grpc", request.model_name, request.model_version, asked, within)
+        return messages.response(request, answer)
+
+
+async def _answered(call, kind, content, context):
+    """The bytes of an answer to the bytes of a message; a fault becomes a status with its sentence."""
+    try:
+        return (await call(messages.message(kind, content), context)).SerializeToString()
+    except Fault as fault:
+        if fault.kind in AGAIN:
+            context.set_trailing_metadata((("retry-after", str(fault.wait)),))
+        status, sentence = grpc.StatusCode[fault.grpc], fault.sentence
+    except asyncio.CancelledError:  # the caller left, or its deadline is over
+        raise
+    await context.abort(status, sentence)

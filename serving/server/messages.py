@@ -1,0 +1,115 @@
+"""The messages of the Open Inference Protocol, which kserve brings, and tensors from them and into them."""
+
+import sys
+
+from serving.server.faults import invalid
+from serving.server.tensors import described, from_raw, from_values, quoted, raw_bytes, text_of
+from serving.server.v2 import chosen
+
+ARGUMENTS = sys.argv
+try:  # importing kserve parses the arguments of the process, with options of its own
+    sys.argv = ARGUMENTS[:1]
+    from kserve.protocol.grpc import grpc_predict_v2_pb2 as pb
+finally:
+    sys.argv = ARGUMENTS
+
+CONTENTS = {
+    "BOOL": "bool_contents",
+    "INT8": "int_contents",
+    "INT16": "int_contents",
+    "INT32": "int_contents",
+    "INT64": "int64_contents",
+    "UINT8": "uint_contents",
+    "UINT16": "uint_contents",
+    "UINT32": "uint_contents",
+    "UINT64": "uint64_contents",
+    "FP32": "fp32_contents",
+    "FP64": "fp64_contents",
+    "BYTES": "bytes_contents",
+}
+
+
+def message(kind, content):
+    """A message from its bytes.
+
+    Raises:
+        Fault: they are none.
+    """
+    try:
+        return kind.FromString(content)
+    except Exception:  # protobuf's DecodeError, or a string that is not UTF-8
+        raise invalid(f"the message is not a {kind.DESCRIPTOR.name} of the Open Inference Protocol.") from None
+
+
+def tensors(request):
+    """The inputs of a `ModelInferRequest`.
+
+    Raises:
+        Fault: one is malformed.
+    """
+    raws = request.raw_input_contents
+    if raws and len(raws) != len(request.inputs):
+        raise invalid(
+            f"raw_input_contents must have one entry for each of the {len(request.inputs)} inputs; received "
+            f"{len(raws)}."
+        )
+    found = []
+    for number, each in enumerate(request.inputs):
+        if raws and each.HasField("contents"):
+            raise invalid(f"the input {quoted(each.name)} has contents beside raw_input_contents: give one of them.")
+        shape = list(each.shape)
+        if raws:
+            found.append(from_raw(each.name, each.datatype, shape, raws[number]))
+            continue
+        datatype, _ = described(each.name, each.datatype, shape)
+        if datatype not in CONTENTS:
+            raise invalid(f"the input {quoted(each.name)} of type {datatype} must come as raw_input_contents.")
+        field = CONTENTS[datatype]
+        others = [other.name for other, _ in each.contents.ListFields() if other.name != field]
+        if others:
+            raise invalid(f"the input {quoted(each.name)} of type {datatype} must be in {field}, not in {others[0]}.")
+        values = list(getattr(each.contents, field))
+        found.append(
+            from_values(each.name, datatype, shape, [text_of(v) for v in values] if datatype == "BYTES" else values)
+        )
+    return found
+
+
+def parameters(request):
+    """The parameters of a request as Python values."""
+    found = {}
+    for name, value in request.parameters.items():
+        kind = value.WhichOneof("parameter_choice")
+        if kind is None:
+            raise invalid(f"the parameter {quoted(name)} has no value.")
+        found[name] = {"bool_param": value.bool_param, "int64_param": value.int64_param}.get(kind, value.string_param)
+    return found
+
+
+def response(request, answer):
+    """A `ModelInferResponse`, raw if the request was."""
+    wanted = chosen(answer.tensors, [each.name for each in request.outputs])
+    raw, found = bool(request.raw_input_contents), []
+    for tensor in wanted:
+        made = pb.ModelInferResponse.InferOutputTensor(name=tensor.name, datatype=tensor.datatype, shape=tensor.shape)
+        if not raw:
+            getattr(made.contents, CONTENTS[tensor.datatype]).extend(_values(tensor))
+        found.append(made)
+    return pb.ModelInferResponse(
+        model_name=answer.model,
+        model_version=answer.version,
+        id=request.id,
+        outputs=found,
+        raw_output_contents=[raw_bytes(tensor) for tensor in wanted] if raw else [],
+    )
+
+
+def metadata(described_):
+    """A `ModelMetadataResponse` from what `v2.metadata` says."""
+    return pb.ModelMetadataResponse(**described_)
+
+
+def _values(tensor):
+    if tensor.datatype == "BYTES":
+        return [text.encode("utf-8", "surrogateescape") for text in tensor.data]
+    return tensor.data.ravel().tolist()

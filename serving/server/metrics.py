@@ -1,0 +1,91 @@
+"""What Prometheus reads at /metrics, by model and version."""
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+
+SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 30, 60)
+TEXTS = (1, 2, 4, 8, 16, 24, 32, 48, 64, 128, 256)
+MODEL = ("model", "version")
+
+
+class Metrics:
+    """The counters of one server."""
+
+    def __init__(self):
+        disable_created_metrics()  # a second series for each counter, which says when it began
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+
+        def make(kind, name, words, labels, **kwargs):
+            return kind(f"seqzoo_{name}", words, labels, registry=self.registry, **kwargs)
+
+        self.requests = make(Counter, "requests", "Requests by what became of them.", (*MODEL, "protocol", "outcome"))
+        self.seconds = make(
+            Histogram, "request_seconds", "From admission to answer.", (*MODEL, "protocol"), buckets=SECONDS
+        )
+        self.texts = make(Counter, "texts", "Texts, or rows of ids, that were computed.", MODEL)
+        self.refused = make(Counter, "refused_texts", "Texts that were answered with an error of their own.", MODEL)
+        self.tokens = make(Counter, "tokens", "Tokens that were read, without padding.", MODEL)
+        self.padded = make(Counter, "padded_tokens", "Tokens that were read, with padding.", MODEL)
+        self.dropped = make(Counter, "dropped_texts", "Texts that nobody waited for when their turn came.", MODEL)
+        self.batches = make(Histogram, "batch_texts", "Texts of a batch.", MODEL, buckets=TEXTS)
+        self.computing = make(Histogram, "batch_seconds", "Computing a batch.", MODEL, buckets=SECONDS)
+        self.queue = make(Gauge, "queue_texts", "Texts that wait.", MODEL)
+        self.loaded = make(Gauge, "model_loaded", "1 for the version that answers.", MODEL)
+        self.failures = make(Counter, "load_failures", "Versions that could not be loaded.", ("model",))
+
+    def meter(self, model, version):
+        return Meter(self, model, str(version))
+
+    def request(self, model, version, protocol, outcome, seconds):
+        """Count a request. `outcome` is "answered" or the kind of its fault."""
+        self.requests.labels(model, str(version), protocol, outcome).inc()
+        if outcome == "answered":
+            self.seconds.labels(model, str(version), protocol).observe(seconds)
+
+    def exposed(self):
+        """The text that Prometheus reads."""
+        return generate_latest(self.registry)
+
+
+class Meter:
+    """The metrics of one version of a model."""
+
+    def __init__(self, metrics, model, version):
+        self.metrics, self.model, self.version = metrics, model, version
+        labels = model, version
+        self._queue, self._loaded = metrics.queue.labels(*labels), metrics.loaded.labels(*labels)
+        self._texts, self._tokens, self._padded, self._dropped, self._refused = (
+            counter.labels(*labels)
+            for counter in (metrics.texts, metrics.tokens, metrics.padded, metrics.dropped, metrics.refused)
+        )
+        self._batches, self._computing = metrics.batches.labels(*labels), metrics.computing.labels(*labels)
+        self._loaded.set(1)
+
+    def queue(self, length):
+        self._queue.set(length)
+
+    def dropped(self, count):
+        self._dropped.inc(count)
+
+    def refused(self, count):
+        self._refused.inc(count)
+
+    def batch(self, costs, seconds):
+        self._texts.inc(len(costs))
+        self._tokens.inc(sum(costs))
+        self._padded.inc(len(costs) * max(costs))
+        self._batches.observe(len(costs))
+        self._computing.observe(seconds)
+
+    def close(self):
+        """This version answers no longer."""
+        for gauge in (self.metrics.queue, self.metrics.loaded):
+            gauge.remove(self.model, self.version)

@@ -1,0 +1,198 @@
+"""Which model and version a name stands for, and new versions that appear while the server runs."""
+
+import asyncio
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from serving.runtime.artefact import MANIFEST
+from serving.runtime.errors import DamagedError
+from serving.runtime.named import located
+from serving.server.faults import Fault
+from serving.server.tensors import quoted
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How artefacts are opened: the arguments of `serving.runtime.Runtime`."""
+
+    threads: int | None = 1
+    precision: str | None = None
+    verify: bool = True
+    overlong: str | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where the versions of a model are.
+
+    Args:
+        given: what the command was given, a name or a path.
+        home: the folder whose numbered folders are the versions, or None if there is one version and no other.
+    """
+
+    given: str
+    home: Path | None
+
+    def newest(self):
+        """`[(number, folder)]` of all versions that lie in the folder, the newest first."""
+        found = [path.parent for path in self.home.glob(f"*/{MANIFEST}")]
+        numbered = [(int(path.name), path) for path in found if path.name.isdecimal() and path.name.isascii()]
+        return sorted(numbered, reverse=True)
+
+
+def place_of(given):
+    """The `Place` of a name or a path.
+
+    Raises: as of `serving.runtime.named.located`.
+    """
+    first = located(given)
+    is_home = isinstance(first, Path) and not (Path(given) / MANIFEST).is_file() and first.name.isdecimal()
+    return Place(given, first.parent if is_home else None)
+
+
+def opened(directory, opening):
+    """A `Runtime` with every graph open, every hash compared, and one text answered.
+
+    Raises: as of `serving.runtime.Runtime` and its `run`.
+    """
+    from serving.runtime import Runtime
+
+    runtime = Runtime(directory, **vars(opening))
+    runtime.preload()
+    texts = [text for text in runtime.manifest["texts"] if text.strip()]
+    first = texts[0] if texts else "a\ta" if runtime.kind == "compare" else "a"
+    runtime.run([first])
+    return runtime
+
+
+def signatures_of(runtime):
+    """The signatures that a runtime answers, by name; `serving_default` is the first."""
+    from serving.server.rows import Rows
+    from serving.server.texts import NAME, Texts
+
+    return {NAME: Texts(runtime)} | {name: Rows(runtime, name) for name in runtime.signatures}
+
+
+class Version:
+    """One version that answers: its number, its runtime's manifest and its lane."""
+
+    def __init__(self, number, runtime, lane):
+        self.number, self.manifest, self.lane = number, runtime.manifest, lane
+        self.signatures = lane.signatures
+
+
+class Models:
+    """The models of a server, by name.
+
+    Args:
+        opening: `Opening`.
+        make_lane: a function `(name, number, signatures) -> Lane`.
+        metrics: `serving.server.metrics.Metrics`.
+        log: a function `(event, **fields)`.
+    """
+
+    def __init__(self, opening, make_lane, metrics, log):
+        self.opening, self.make_lane, self.metrics, self.log = opening, make_lane, metrics, log
+        self.current, self.places = {}, {}
+        self._told, self._closing = {}, set()
+
+    def find(self, name, version=None):
+        """The `Version` that answers for a model.
+
+        Raises:
+            Fault: there is no such model, or it has another version now.
+        """
+        found = self.current.get(name)
+        if found is None:
+            held = ", ".join(sorted(self.current)) or "none yet"
+            raise Fault("not_found", f"there is no model {quoted(name)} here; this server has {held}.")
+        if version not in (None, "", str(found.number)):
+            raise Fault(
+                "not_found", f"{name} answers as version {found.number} now, and no other; received {quoted(version)}."
+            )
+        return found
+
+    async def load(self, given):
+        """Load the newest version of each of `given`.
+
+        Raises: whatever opening an artefact raises; ValueError if two have one name.
+        """
+        for each in given:
+            place = place_of(each)
+            number, folder = place.newest()[0] if place.home else (None, located(each))
+            runtime = await asyncio.to_thread(opened, folder, self.opening)
+            name = runtime.manifest["name"]
+            if name in self.current:
+                raise ValueError(f"two models have the name {name!r}: {self.places[name].given} and {each}. Serve one.")
+            self.places[name] = place
+            self._answer_with(name, runtime.manifest["version"] if number is None else number, runtime)
+
+    async def watch(self, seconds):
+        """Look for new versions for ever, this many seconds apart."""
+        while True:
+            await asyncio.sleep(seconds)
+            for name, place in self.places.items():
+                if place.home:
+                    await self.look(name, place)
+
+    async def look(self, name, place):
+        """Serve the newest version that is sound, if it is another one than now."""
+        now, found = self.current[name].number, place.newest()
+        if not found:
+            self._tell(name, "vanished", "warning", ("vanished",), version=now, folder=str(place.home))
+            return
+        for number, folder in found:
+            if number == now:
+                return
+            state = state_of(folder)
+            if self._told.get((name, number)) == state:
+                continue  # it was tried as it is, and failed
+            try:
+                runtime = await asyncio.to_thread(opened, folder, self.opening)
+                if runtime.manifest["name"] != name:
+                    raise DamagedError(f"{folder} is an artefact of {runtime.manifest['name']!r}, not of {name!r}.")
+            except Exception as error:  # whatever is wrong with it, the version that answers goes on
+                self.metrics.failures.labels(name).inc()
+                self._tell(name, "version_refused", "error", state, number, version=number, serving=now, error=error)
+                continue
+            self._answer_with(name, number, runtime)
+            return
+
+    def _tell(self, name, event, level, state, number=None, **fields):
+        """Log an event once for each state that it is about."""
+        if self._told.get((name, number)) != state:
+            self._told[name, number] = state
+            self.log(event, level=level, model=name, **fields)
+
+    def _answer_with(self, name, number, runtime):
+        before = self.current.get(name)
+        lane = self.make_lane(name, number, signatures_of(runtime))
+        self.current[name] = Version(number, runtime, lane)
+        self.log("serving", model=name, version=number, kind=runtime.kind, before=before and before.number)
+        if before:  # what it has taken on it finishes
+            task = asyncio.create_task(self._retire(before.lane))
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
+
+    @staticmethod
+    async def _retire(lane):
+        await lane.close()
+        lane.meter.close()
+
+    async def close(self):
+        """Finish what waits in every lane."""
+        await asyncio.gather(*(version.lane.close() for version in self.current.values()), *self._closing)
+
+
+def state_of(folder):
+    """What tells whether files of a folder have changed: their names, sizes and times."""
+    found = []
+    for home, _, names in os.walk(folder):
+        for name in names:
+            try:
+                held = os.stat(os.path.join(home, name))
+            except OSError:
+                continue
+            found.append((os.path.join(home, name), held.st_size, held.st_mtime_ns))
+    return tuple(sorted(found))

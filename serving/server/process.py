@@ -1,0 +1,222 @@
+"""The process of `seqzoo serve`: ports, signals, loading, and an orderly end."""
+
+import asyncio
+import contextlib
+import os
+import resource
+import signal
+import socket
+import sys
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+
+import uvicorn
+
+from serving.runtime.errors import ServingError
+from serving.runtime.sessions import turns
+from serving.server.connections import Connection
+from serving.server.grpc_service import make_server
+from serving.server.http import application
+from serving.server.lane import Lane, Slots
+from serving.server.limits import Batching, Limits
+from serving.server.logs import Log, capture
+from serving.server.metrics import Metrics
+from serving.server.models import Models, Opening
+from serving.server.service import Service
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a server runs.
+
+    Args:
+        host: the address that both ports listen on.
+        http_port, grpc_port: 0 takes a free one; None is no port.
+        batching, limits, opening: see their classes.
+        poll: seconds between two looks for new versions; 0 never looks.
+        log_requests: whether every request is logged.
+    """
+
+    host: str = "127.0.0.1"
+    http_port: int | None = 8080
+    grpc_port: int | None = 8081
+    batching: Batching = field(default_factory=Batching)
+    limits: Limits = field(default_factory=Limits)
+    opening: Opening = field(default_factory=Opening)
+    poll: float = 5.0
+    log_requests: bool = False
+
+
+class Quiet(uvicorn.Server):
+    """uvicorn's server without its signal handlers: this process has its own."""
+
+    @contextlib.contextmanager
+    def capture_signals(self):
+        yield
+
+
+def run(given, settings):
+    """Serve models until the process is told to stop; returns its exit status.
+
+    Args:
+        given: names and paths of models.
+        settings: `Settings`.
+
+    Raises:
+        ValueError, OSError: a model cannot be loaded, or a port cannot be had.
+    """
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    server = Server(settings)
+    status = asyncio.run(server.run(given))
+    if server.abandoned:  # a thread that still computes would keep the process
+        sys.stderr.flush()
+        os._exit(status)
+    return status
+
+
+class Server:
+    """Both ports, the models behind them, and their end.
+
+    Args:
+        settings: `Settings`.
+    """
+
+    def __init__(self, settings):
+        self.settings, self.log, self.metrics = settings, Log(), Metrics()
+        self.abandoned = False
+
+    async def run(self, given):
+        """Serve until a signal comes; returns the exit status."""
+        settings, loop = self.settings, asyncio.get_running_loop()
+        capture(self.log)
+        self.stop = asyncio.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._signalled)
+        self.slots = Slots(turns(settings.opening.threads))
+        models = Models(settings.opening, self._lane, self.metrics, self.log)
+        self.service = Service(models, settings.limits, self.metrics, self.log, settings.log_requests)
+        http, rpc = await self._open_ports()
+        try:
+            if not await self._until_stopped(models.load(given)):
+                return 1
+            self.service.state = "ready"
+            self.log("ready", host=settings.host, http_port=self.http_port, grpc_port=self.grpc_port)
+            watching = asyncio.create_task(models.watch(settings.poll)) if settings.poll else None
+            await self.stop.wait()
+            if watching:
+                watching.cancel()
+            return await self._drain(models)
+        finally:
+            await self._close_ports(http, rpc)
+
+    def _lane(self, name, number, signatures):
+        meter = self.metrics.meter(name, number)
+        return Lane(signatures, self.settings.batching, self.settings.limits.queue, self.slots, meter, self.log)
+
+    async def _until_stopped(self, work):
+        """Whether the work was done before a signal came."""
+        task, stop = asyncio.ensure_future(work), asyncio.ensure_future(self.stop.wait())
+        await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if task.done():
+            task.result()
+            return True
+        task.cancel()
+        self.abandoned = True
+        return False
+
+    def _signalled(self):
+        if self.stop.is_set():  # told twice: at once
+            self.log("stopped", level="warning", open=self.service.open)
+            os._exit(1)
+        self.service.state = "stopping"
+        self.log("stopping", open=self.service.open)
+        self.stop.set()
+
+    async def _drain(self, models):
+        """Finish what was taken on; returns the exit status."""
+        try:
+            async with asyncio.timeout(self.settings.limits.drain):
+                await self.service.idle.wait()
+                await models.close()
+        except TimeoutError:
+            self.log("stopped", level="error", open=self.service.open)
+            self.abandoned = True
+            return 1
+        self.log("stopped", open=0)
+        return 0
+
+    async def _open_ports(self):
+        """The two servers, listening.
+
+        Raises:
+            ServingError: a port cannot be had.
+        """
+        settings, limits, http, rpc = self.settings, self.settings.limits, None, None
+        self.http_port = self.grpc_port = None
+        if settings.grpc_port is not None:
+            rpc = make_server(self.service, _version())
+            try:
+                self.grpc_port = rpc.add_insecure_port(f"{_bracketed(settings.host)}:{settings.grpc_port}")
+            except RuntimeError:
+                raise _taken(settings.host, settings.grpc_port, "--grpc-port") from None
+            await rpc.start()
+        if settings.http_port is not None:
+            config = uvicorn.Config(
+                application(self.service),
+                host=settings.host,
+                port=settings.http_port,
+                http=Connection,
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                ws="none",
+                limit_concurrency=limits.connections,
+                timeout_graceful_shutdown=5,
+                server_header=False,
+            )
+            try:
+                bound = _bound(settings.host, settings.http_port)
+            except OSError:
+                raise _taken(settings.host, settings.http_port, "--http-port") from None
+            self.http_port = bound.getsockname()[1]
+            http = Quiet(config)
+            self._http_task = asyncio.create_task(http.serve([bound]))
+        return http, rpc
+
+    async def _close_ports(self, http, rpc):
+        if http:
+            http.should_exit = True
+            await self._http_task
+        if rpc:
+            await rpc.stop(1)
+
+
+def _bound(host, port):
+    """A socket at an address; it does not listen yet."""
+    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    made = socket.socket(family, socket.SOCK_STREAM)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.bind(address)
+    return made
+
+
+def _bracketed(host):
+    return f"[{host}]" if ":" in host else host
+
+
+def _taken(host, port, option):
+    return ServingError(
+        f"cannot listen on {host}:{port}: another process has this port, or the address is not one of this machine. "
+        f"Choose another with {option} or --host."
+    )
+
+
+def _version():
+    try:
+        return version("seqzoo")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,189 @@
+"""A tensor of a request or of an answer, checked once, whatever it came by: JSON, raw bytes or a message of gRPC.
+
+Texts are `str`. Bytes that are not UTF-8 become lone surrogates (`surrogateescape`), for which the runtime refuses
+their text and no other.
+"""
+
+import math
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from serving.server.faults import invalid
+
+NUMBERS = {
+    "BOOL": "bool",
+    "INT8": "int8",
+    "INT16": "int16",
+    "INT32": "int32",
+    "INT64": "int64",
+    "UINT8": "uint8",
+    "UINT16": "uint16",
+    "UINT32": "uint32",
+    "UINT64": "uint64",
+    "FP16": "float16",
+    "FP32": "float32",
+    "FP64": "float64",
+}
+DATATYPES = ("BYTES", *NUMBERS)
+OF_DTYPE = {"string": "BYTES"} | {dtype: datatype for datatype, dtype in NUMBERS.items()}  # the manifest's words
+MOST_AXES = 8
+
+
+@dataclass(frozen=True, eq=False)
+class Tensor:
+    """A named tensor.
+
+    Args:
+        name: its name.
+        datatype: one of `DATATYPES`.
+        shape: its sizes.
+        data: of BYTES a list of `str` in row-major order; of numbers an array of this shape.
+    """
+
+    name: str
+    datatype: str
+    shape: tuple
+    data: object
+
+
+def described(name, datatype, shape):
+    """`(datatype, shape)` after a check.
+
+    Raises:
+        Fault: there is no such datatype, or the shape is not a list of sizes.
+    """
+    if datatype not in DATATYPES:
+        raise invalid(
+            f"the datatype of {quoted(name)} must be one of {', '.join(DATATYPES)}; received {said(datatype)}."
+        )
+    shape = tuple(shape) if isinstance(shape, list | tuple) else None
+    if shape is None or len(shape) > MOST_AXES or any(type(size) is not int or not 0 <= size < 2**31 for size in shape):
+        raise invalid(
+            f"the shape of {quoted(name)} must be a list of at most {MOST_AXES} sizes, each a whole number of at least "
+            f"0; received {said(shape)}."
+        )
+    return datatype, shape
+
+
+def from_values(name, datatype, shape, values):
+    """A tensor from Python values, flat or nested as JSON has them.
+
+    Raises:
+        Fault: the values have another type, or there are more or fewer than the shape has places for.
+    """
+    datatype, shape = described(name, datatype, shape)
+    flat = flattened(name, values)
+    _check_count(name, shape, len(flat))
+    if datatype == "BYTES":
+        if not set(map(type, flat)) <= {str}:
+            raise _wrong_type(name, "strings", next(value for value in flat if type(value) is not str))
+        return Tensor(name, datatype, shape, flat)
+    kinds = {"b": {bool}, "f": {int, float}}.get(np.dtype(NUMBERS[datatype]).kind, {int})
+    if not set(map(type, flat)) <= kinds:
+        words = {"b": "true and false", "f": "numbers"}.get(np.dtype(NUMBERS[datatype]).kind, "whole numbers")
+        raise _wrong_type(name, words, next(value for value in flat if type(value) not in kinds))
+    return Tensor(name, datatype, shape, _array(name, datatype, flat).reshape(shape))
+
+
+def from_raw(name, datatype, shape, raw):
+    """A tensor from bytes as they lie in memory, little-endian; of BYTES each text behind its length, four bytes.
+
+    Raises:
+        Fault: there are more or fewer bytes than the shape has places for.
+    """
+    datatype, shape = described(name, datatype, shape)
+    if datatype == "BYTES":
+        texts = _split(name, raw)
+        _check_count(name, shape, len(texts))
+        return Tensor(name, datatype, shape, texts)
+    dtype = np.dtype(NUMBERS[datatype]).newbyteorder("<")
+    if len(raw) != math.prod(shape) * dtype.itemsize:
+        raise invalid(
+            f"{quoted(name)} of shape {list(shape)} and type {datatype} has {math.prod(shape) * dtype.itemsize} bytes; "
+            f"received {len(raw)}."
+        )
+    return Tensor(name, datatype, shape, np.frombuffer(raw, dtype).reshape(shape))
+
+
+def raw_bytes(tensor):
+    """The bytes of a tensor, as `from_raw` reads them."""
+    if tensor.datatype != "BYTES":
+        return np.ascontiguousarray(tensor.data, np.dtype(NUMBERS[tensor.datatype]).newbyteorder("<")).tobytes()
+    encoded = [text.encode("utf-8", "surrogateescape") for text in tensor.data]
+    return b"".join(part for text in encoded for part in (struct.pack("<I", len(text)), text))
+
+
+def flattened(name, values):
+    """The values of nested lists in row-major order.
+
+    Raises:
+        Fault: there is no list, or values stand beside lists.
+    """
+    if not isinstance(values, list):
+        raise invalid(f"the data of {quoted(name)} must be a list; received {said(values)}.")
+    for _ in range(MOST_AXES):
+        lists = sum(isinstance(value, list) for value in values)
+        if not lists:
+            return values
+        if lists < len(values):
+            raise invalid(
+                f"the data of {quoted(name)} mixes lists and values. Give a flat list, or one like its shape."
+            )
+        values = [value for part in values for value in part]
+    raise invalid(f"the data of {quoted(name)} is nested more than {MOST_AXES} times. Give a flat list.")
+
+
+def text_of(content):
+    """The text of bytes; a byte that is not UTF-8 becomes a lone surrogate, for which its text alone is refused."""
+    return content.decode("utf-8", "surrogateescape")
+
+
+def quoted(name):
+    """A name of a request for a message, cut if it is long."""
+    return repr(name if len(name) <= 80 else name[:77] + "...") if isinstance(name, str) else said(name)
+
+
+def said(value):
+    """What was received, for a message: short, and of large values only the type."""
+    if isinstance(value, str | int | float | bool | None | tuple):
+        text = repr(list(value) if isinstance(value, tuple) else value) if not isinstance(value, int) else f"{value:#x}"
+        text = str(value) if isinstance(value, bool | int) and abs(value) < 10**18 else text
+        return text if len(text) <= 80 else text[:77] + "..."
+    return {list: "a list", dict: "an object"}.get(type(value), type(value).__name__)
+
+
+def _array(name, datatype, flat):
+    dtype = np.dtype(NUMBERS[datatype])
+    try:
+        if dtype.kind in "iu":
+            limits = np.iinfo(dtype)
+            if flat and not limits.min <= min(flat) <= max(flat) <= limits.max:
+                raise OverflowError
+        return np.array(flat, dtype)
+    except (OverflowError, ValueError):
+        raise invalid(f"the data of {quoted(name)} has a number that {datatype} cannot hold.") from None
+
+
+def _split(name, raw):
+    texts, place = [], 0
+    while place < len(raw):
+        end = place + 4 + int.from_bytes(raw[place : place + 4], "little")
+        if place + 4 > len(raw) or end > len(raw):
+            raise invalid(
+                f"the bytes of {quoted(name)} end inside a text: each text stands behind its length in four bytes, "
+                "little-endian."
+            )
+        texts.append(text_of(bytes(raw[place + 4 : end])))
+        place = end
+    return texts
+
+
+def _check_count(name, shape, count):
+    if math.prod(shape) != count:
+        raise invalid(f"{quoted(name)} of shape {list(shape)} has {math.prod(shape)} values; received {count}.")
+
+
+def _wrong_type(name, expected, value):
+    return invalid(f"the data of {quoted(name)} must be {expected}; received {said(value)}.")

@@ -1,0 +1,134 @@
+"""The Open Inference Protocol v2 as JSON, with its extension for binary tensors, and what it says of models.
+
+https://github.com/kserve/open-inference-protocol and, of the extension, Triton's
+https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md
+"""
+
+import orjson
+
+from serving.server.bodies import member, parse
+from serving.server.faults import invalid
+from serving.server.tensors import from_raw, from_values, quoted, raw_bytes, said
+from serving.server.texts import NAME
+
+EXTENSIONS = ["binary_tensor_data"]
+HEADER = "inference-header-content-length"
+
+
+class Request:
+    """What the body of an infer request asks.
+
+    Args:
+        body: the bytes.
+        header: the value of the header `Inference-Header-Content-Length`: how many of them are JSON; None if all are.
+
+    Raises:
+        Fault: it is malformed.
+    """
+
+    def __init__(self, body, header=None):
+        size = _size(header, len(body))
+        found, rest = parse(body[:size]), memoryview(body)[size:]
+        self.id = member(found, "id", str)
+        self.parameters = dict(member(found, "parameters", dict, {}))
+        self.binary = self.parameters.pop("binary_data_output", False) is True
+        self.signature = self.parameters.pop("signature", None)
+        if self.signature is not None and not isinstance(self.signature, str):
+            raise invalid(f"the parameter signature must be a string; received {said(self.signature)}.")
+        inputs = member(found, "inputs", list)
+        if not inputs:
+            raise invalid('the body must have "inputs", a list of at least one tensor.')
+        self.tensors = []
+        for each in inputs:
+            rest = self._read(each, rest)
+        if len(rest):
+            raise invalid(f"{len(rest)} bytes follow the tensors; each binary tensor says its binary_data_size.")
+        self.outputs = self._outputs(member(found, "outputs", list, []))
+
+    def _read(self, each, rest):
+        """Append a tensor; returns the binary data that is left."""
+        if not isinstance(each, dict):
+            raise invalid(f'each of "inputs" must be an object; received {said(each)}.')
+        name = member(each, "name", str, where="an input")
+        if name is None:
+            raise invalid('an input has no "name".')
+        datatype, shape = member(each, "datatype", str, where="an input"), each.get("shape")
+        parameters = member(each, "parameters", dict, {}, where="an input")
+        size = member(parameters, "binary_data_size", int, where="the parameters of an input")
+        if size is None:
+            if "data" not in each:
+                raise invalid(f"the input {quoted(name)} has neither data nor a binary_data_size.")
+            self.tensors.append(from_values(name, datatype, shape, each["data"]))
+            return rest
+        if "data" in each or not 0 <= size <= len(rest):
+            raise invalid(
+                f"the input {quoted(name)} says that {size} bytes of the body are its data: {len(rest)} are left"
+                f"{', and it has data in JSON as well' if 'data' in each else ''}."
+            )
+        self.tensors.append(from_raw(name, datatype, shape, rest[:size]))
+        return rest[size:]
+
+    @staticmethod
+    def _outputs(asked):
+        """Name -> whether it is wanted as binary data, or None if that is not said."""
+        wanted = {}
+        for each in asked:
+            name = member(each, "name", str, where="an output") if isinstance(each, dict) else None
+            if name is None:
+                raise invalid('each of "outputs" must be an object with a "name".')
+            binary = member(each, "parameters", dict, {}, where="an output").get("binary_data")
+            wanted[name] = binary if isinstance(binary, bool) else None
+        return wanted
+
+
+def chosen(tensors, names):
+    """The tensors that are asked for, in that order; all of them if none is named.
+
+    Raises:
+        Fault: there is no output of a name.
+    """
+    held = {tensor.name: tensor for tensor in tensors}
+    missing = [name for name in names if name not in held]
+    if missing:
+        raise invalid(f"there is no output {', '.join(map(quoted, missing))}; this signature has {', '.join(held)}.")
+    return [held[name] for name in names] or tensors
+
+
+def response(request, answer):
+    """`(bytes, number of them that are JSON or None)` of an answer."""
+    outputs, binaries = [], []
+    for tensor in chosen(answer.tensors, request.outputs):
+        said_so = request.outputs.get(tensor.name)
+        entry = {"name": tensor.name, "shape": list(tensor.shape), "datatype": tensor.datatype}
+        if request.binary if said_so is None else said_so:
+            binaries.append(raw_bytes(tensor))
+            entry["parameters"] = {"binary_data_size": len(binaries[-1])}
+        else:
+            entry["data"] = tensor.data if tensor.datatype == "BYTES" else tensor.data.ravel().tolist()
+        outputs.append(entry)
+    body = {"model_name": answer.model, "model_version": answer.version, "outputs": outputs}
+    head = orjson.dumps(body if request.id is None else body | {"id": request.id})
+    return (b"".join([head, *binaries]), len(head)) if binaries else (head, None)
+
+
+def metadata(name, version):
+    """What the protocol says of a model: its versions, inputs and outputs."""
+    default = version.signatures[NAME]
+    return {
+        "name": name,
+        "versions": [str(version.number)],
+        "platform": "onnxruntime_onnx",
+        "inputs": list(default.inputs),
+        "outputs": list(default.outputs),
+    }
+
+
+def _size(header, most):
+    if header is None:
+        return most
+    if not (header.isdecimal() and header.isascii() and len(header) < 16 and int(header) <= most):
+        raise invalid(
+            f"the header Inference-Header-Content-Length must be the number of bytes of JSON, at most the "
+            f"{most} of the body; received {said(header)}."
+        )
+    return int(header)
