@@ -137,7 +137,9 @@ def wrong_direction(path, tree):
             item for item in imports(tree) if head(item.module) in outside and (item.top or item.module not in lent)
         ]
         found += [item for item in imports(tree) if item.module.startswith("serving.export")]
-    if path.startswith(("serving/client/", "serving/corpus/", "serving/server/")):  # of this repository they know the runtime alone
+    if path.startswith(
+        ("serving/client/", "serving/corpus/", "serving/server/")
+    ):  # of this repository they know the runtime alone
         ours = [item for item in imports(tree) if head(item.module) in ("zoo", "serving")]
         known = ".".join(path.split("/")[:2]), "serving.runtime"
         found += [item for item in ours if not item.module.startswith(known)]
