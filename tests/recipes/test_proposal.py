@@ -92,7 +92,7 @@ def test_what_is_decided_already_is_read_and_written(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_bytes("d;É 4;x\n".encode("cp1252"))
     assert new("classify", "mine.csv", "--out", "mine.toml", *(word for each in said for word in ("--set", each))) == 0
     own = recipes.load("mine.toml")
-    assert own.data.encoding == "cp1252" and own.data.columns == {"text": 2, "label": 3}
+    assert own.data.encoding == "cp1252" and own.data.columns == {"text": 2, "label": 3, "header": False}
     assert own.model.kind == "recurrent" and own.data.test_share == 0
     assert recipes.read(own, "test") == (["É 4"], ["x"])
     assert sorted(recipes.read(own, "train")[0] + recipes.read(own, "valid")[0]) == ["É 1", "É 2", "É 3"]

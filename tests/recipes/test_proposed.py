@@ -93,6 +93,18 @@ def test_columns_of_one_name_are_named_by_number(tmp_path):
     assert ("a 3", "b 3") in recipes.read(recipes.make(settings), "train")[0]
 
 
+@pytest.mark.parametrize(("first", "header"), [("", False), ("Antwort,Satz\n", True)])
+def test_numbered_columns_say_whether_there_is_a_header(tmp_path, first, header):
+    """A file of another split that looks otherwise by chance is read as the file for training."""
+    rows = [f"{('yes', 'no')[n % 2]},a text of some words {n}\n" for n in range(9)]
+    for name in ("train", "test"):
+        (tmp_path / f"{name}.csv").write_text(first + "maybe,Not sure\n" * (name == "test") + "".join(rows))
+    files = [tmp_path / "train.csv", tmp_path / "test.csv"]
+    settings, _ = propose("classify", files, "mine", ["data.columns.label=1", "data.columns.text=2"])
+    assert settings["data"]["columns"] == {"label": 1, "text": 2, "header": header}
+    assert recipes.read(recipes.make(settings), "test")[0][:2] == ["Not sure", "a text of some words 0"]
+
+
 def test_a_context_is_not_longer_than_a_part_of_the_text(tmp_path):
     (tmp_path / "short.txt").write_text("".join(f"line {number}\n" for number in range(20)))
     settings, _ = propose("continue", [tmp_path / "short.txt"], "mine")

@@ -51,7 +51,9 @@ def propose(task, files, name, given=()):
     encoding = {"encoding": said["encoding"]} if "encoding" in said else {}
     asked = encoding | {key: said[key] for key in ("format", "columns") if said.get(key)}
     found = formats.detect(splits["train"], job.kind, **asked)
-    told = {"format": found.format} | ({"columns": asked.get("columns", {}) | found.columns} if found.columns else {})
+    told = {"format": found.format}
+    if found.columns:
+        told["columns"] = asked.get("columns", {}) | found.columns | _header(found, asked.get("columns", {}))
     train = formats.read(splits["train"], job.kind, **told, **encoding)
     data = {"corpus": "files"} | {key: own[0] if len(own) == 1 else own for key, own in splits.items()}
     data |= told | encoding
@@ -72,6 +74,12 @@ def propose(task, files, name, given=()):
     if label := settings.get("scope", {}).get("label"):
         notes.append(f"{label!r} is the label of texts that are out of scope; see [scope]")
     return settings, notes + languages.notes(settings["data"].get("target_language"))
+
+
+def _header(found, columns):
+    """Whether line 1 holds names, where columns are numbers: else every file would be looked at for itself."""
+    numbered = any(str(column).isdigit() for column in (*columns.values(), *found.columns.values()))
+    return {"header": found.details["header"]} if numbered and found.format in ("csv", "tsv") else {}
 
 
 def _parts(settings, whole):

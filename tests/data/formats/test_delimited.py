@@ -86,6 +86,8 @@ def test_places_are_lines_of_the_file(tmp_path):
         ("labelled", "review;sentiment", {"text": "review", "label": "sentiment"}, True),
         ("labelled", "id,Review Text,Class Name", {"text": "Review Text", "label": "Class Name"}, True),
         ("labelled", "text,label,label_text", {"text": "text", "label": "label"}, True),
+        ("labelled", "stars;Film review;Sentiment Label", {"text": "Film review", "label": "Sentiment Label"}, True),
+        ("labelled", "text,label_confidence,sentiment", {"text": "text", "label": "sentiment"}, True),
         ("labelled", "v1,v2", {"text": 2, "label": 1}, True),
         ("labelled", "spam,Win a prize. Call now!", {"text": 2, "label": 1}, False),
         ("compared", "sentence1,sentence2,label", {"first": 1, "second": 2, "label": 3}, True),

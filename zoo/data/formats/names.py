@@ -64,6 +64,9 @@ def has_name(name: str, alias: str) -> bool:
 def by_names(names: list[str], kind: str, roles: tuple[str, ...], matches=(is_name, has_name)) -> dict[str, int]:
     """Role -> index of its column, for each role that a name tells; a name of its own goes before a part of a name."""
     found, plain = {}, [normal(name) for name in names]
+    if "label" in roles and has_name in matches and not {"label", "labels"} & set(plain):
+        named = [at for at, name in enumerate(plain) if has_name(name, "label")]  # before a column that is named stars
+        found |= {"label": named[0]} if len(named) == 1 else {}
     for match in matches:
         if match is has_name and len(found) < len(roles):
             paired = _by_twins(plain, roles) | _by_languages(plain, roles)
