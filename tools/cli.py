@@ -41,6 +41,7 @@ EXTRAS = {  # the extra of this package that installs a module
     "onnx": "tensorflow",
     "tf2onnx": "tensorflow",
     "jax": "jax",
+    "model_signing": "sign",
     "babel": "train",
     "msgspec": "train",
     "rich": "train",

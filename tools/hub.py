@@ -8,6 +8,7 @@ VERBS = {  # verb -> (its module, what it does)
     "validate": ("hub_validate", "check a hub, and whether this installation runs the models in the cache"),
     "publish": ("hub_publish", "put an artefact into a hub, with its licences, scores, answers and card"),
     "card": ("hub_card", "show the card of a model, or measure every number of it again"),
+    "sign": ("hub_sign", "sign a version, so that whoever has the public key knows who published it"),
     "withdraw": ("hub_withdraw", "mark a version as withdrawn, with a reason"),
     "package": ("hub_package", "write a model as a wheel that pip installs"),
 }

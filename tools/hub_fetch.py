@@ -11,6 +11,9 @@ def add_arguments(parser):
     )
     parser.add_argument("--files", nargs="+", metavar="FILE", help="only these (default: what `seqzoo run NAME` needs)")
     parser.add_argument("--all", action="store_true", help="every file that the hub has of the model")
+    parser.add_argument(
+        "--public-key", metavar="PEM", help="with --all: refuse it unless the owner of this key signed it"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object: path, name, version, files, hub")
     hub_options.add_arguments(parser)
 
@@ -21,6 +24,8 @@ def main(args):
 
     if args.files and args.all:
         raise ValueError("received --files and --all: give one of them.")
+    if args.public_key and not args.all:
+        raise ValueError("--public-key needs --all: a signature is over all files of a model.")
     hub_options.apply(args)
     found = hub.find(args.name)
     files = list(found.entry["files"]) if args.all else args.files
@@ -28,6 +33,10 @@ def main(args):
         hub.bring(found, ["manifest.json"], progress=False)
         files = hub.default_files(found)
     path = hub.bring(found, files)
+    if args.public_key:
+        from serving.hub.signing import check_signature
+
+        check_signature(path, found.entry, args.public_key)
     if args.json:
         entry = found.entry
         told = {"path": str(path), "name": entry["name"], "version": entry["version"], "files": files}

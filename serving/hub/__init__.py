@@ -9,8 +9,10 @@ _HOMES = {
     "Facts": "serving.hub.facts",
     "TestSet": "serving.hub.measure",
     "check": "serving.hub.checking",
+    "check_signature": "serving.hub.signing",
     "package": "serving.hub.wheel",
     "publish": "serving.hub.publishing",
+    "sign": "serving.hub.signing",
     "withdraw": "serving.hub.shelf",
 }
 PARTS = ("files", "scores", "answers", "parameters", "parity", "card", "data")  # of a card, which `check` checks

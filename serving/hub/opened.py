@@ -47,7 +47,8 @@ def artefact_of(folder, entry):
     if hashlib.sha256(content).hexdigest() != entry["files"][name]:
         raise DamagedError(f"{folder / name} is not the one of the index. Fetch the model again.")
     artefact = Artefact(folder)
-    if artefact.manifest["files"] != {each: digest for each, digest in entry["files"].items() if each != name}:
+    own = (name, hub_index.SIGNATURE)
+    if artefact.manifest["files"] != {each: digest for each, digest in entry["files"].items() if each not in own}:
         raise DamagedError(
             f"{folder / name} does not fit the index: expected the hashes of the same files. Publish it again."
         )

@@ -16,6 +16,7 @@ from zoo.hub.checker import Mismatch, check, mismatch
 FORMAT = 1
 INDEX = "index.json"
 MANIFEST = "manifest.json"
+SIGNATURE = "model.sig"  # of all other files of a version, if it is signed
 MOST_BYTES = 2**24  # of an index
 
 
