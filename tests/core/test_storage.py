@@ -2,10 +2,11 @@
 
 import json
 import math
+import threading
 
 import pytest
 
-from zoo.core.storage import finite, json_text, write_json, write_text
+from zoo.core.storage import finite, json_text, write_atomically, write_json, write_text
 
 
 def strict(text):
@@ -43,3 +44,35 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         write_text(tmp_path / "a.txt", "new")
     assert (tmp_path / "a.txt").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+def test_two_writers_of_one_file_take_turns(tmp_path):
+    """As two evaluations of one run do, which both write its scores."""
+    begun, go_on, found = threading.Event(), threading.Event(), []
+    (tmp_path / ".a.txt.partial").write_text("what a killed process has left, longer than all that follows")
+
+    def first(file):
+        file.write(b"first, ")
+        begun.set()
+        go_on.wait(10)
+        file.write(b"whole")
+
+    def run(write):
+        try:
+            write_atomically(tmp_path / "a.txt", write)
+            found.append((tmp_path / "a.txt").read_text())
+        except OSError as error:
+            found.append(error)
+
+    one = threading.Thread(target=run, args=(first,))
+    one.start()
+    assert begun.wait(10)
+    other = threading.Thread(target=run, args=(lambda file: file.write(b"second"),))
+    other.start()
+    other.join(0.2)
+    go_on.set()
+    one.join(10)
+    other.join(10)
+    assert found[-1] == "second" and set(found) <= {"first, whole", "second"}
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]

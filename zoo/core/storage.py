@@ -1,5 +1,6 @@
 """Files that are written whole or not at all, and values as JSON; imports no framework."""
 
+import fcntl
 import json
 import math
 import os
@@ -7,20 +8,42 @@ from pathlib import Path
 
 
 def write_atomically(path, write):
-    """Call `write(file)` for a temporary file beside `path`, flush it to the disk and rename it to `path`."""
+    """Call `write(file)` for a temporary file beside `path`, flush it to the disk and rename it to `path`.
+
+    Two writers of one file take turns. The temporary file is removed if writing fails; what a killed process leaves is
+    written over by the next one.
+    """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.partial")
-    with open(beside, "wb") as file:
-        write(file)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    with _locked(beside) as file:
+        try:
+            file.truncate()
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+            os.replace(beside, path)
+        except BaseException:
+            beside.unlink(missing_ok=True)
+            raise
     directory = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(directory)  # so that the rename is on the disk, too
     finally:
         os.close(directory)
+
+
+def _locked(beside):
+    """The file `beside`, opened and locked until it is closed: another writer waits, and then opens one of its own."""
+    while True:
+        file = open(os.open(beside, os.O_RDWR | os.O_CREAT, 0o666), "wb")
+        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            if os.path.samestat(os.fstat(file.fileno()), os.stat(beside)):
+                return file
+        except FileNotFoundError:
+            pass
+        file.close()  # the other writer has renamed or removed it meanwhile
 
 
 def write_text(path, text):
