@@ -76,6 +76,7 @@ WITHOUT_FRAMEWORK = (
     "tools/cli.py",
     "tools/compare.py",
     "tools/counts.py",
+    "tools/figures.py",
     "tools/hub.py",
     "tools/hub_fetch.py",
     "tools/hub_options.py",

@@ -2,8 +2,8 @@
 
 import sys
 import warnings
-from importlib.util import find_spec
-from pathlib import Path
+
+from .figures import save
 
 # Fonts with Chinese, Japanese and Korean characters; the first one that is installed is added to the default font.
 CJK_FONTS = (
@@ -20,25 +20,6 @@ CJK_FONTS = (
     "Arial Unicode MS",
     "SimHei",
 )
-SUFFIXES = (".pdf", ".png", ".svg")
-
-
-def check(path):
-    """Check, before the map is computed, that `draw` can write it.
-
-    Raises:
-        ValueError: the suffix is unknown, the path is a directory, or matplotlib is not installed.
-    """
-    path = Path(path)
-    if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(f"Expected a figure's name to end in one of {', '.join(SUFFIXES)}; received {path}.")
-    if path.is_dir():
-        raise ValueError(f"Expected the name of a figure to write; received {path}, which is a directory.")
-    if find_spec("matplotlib") is None:
-        raise ValueError(
-            "Drawing a figure needs matplotlib, which is not installed here. "
-            "Install it with: pip install 'seqzoo[plot]'"
-        )
 
 
 def draw(attention, path):
@@ -46,11 +27,8 @@ def draw(attention, path):
 
     A character that no installed font has is drawn as an empty box; a note on standard error says so.
 
-    Raises:
-        ValueError: as of `check`, or the file cannot be written.
+    Raises: as of `tools.figures.save`.
     """
-    path = Path(path)
-    check(path)
     import matplotlib
     from matplotlib import font_manager
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -74,11 +52,7 @@ def draw(attention, path):
         axes.xaxis.set_label_position("top")
         axes.set(xlabel="source", ylabel="output")
         figure.colorbar(image, ax=axes, label="attention weight")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path)
-        except OSError as error:
-            raise ValueError(f"Cannot write {path}: {error.strerror}.") from error
+        save(figure, path)
     if any("missing from font" in str(warning.message) for warning in caught):
         print(
             "note: no font on this machine has some of the characters, which are drawn as boxes; "

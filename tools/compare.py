@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from .attention_map import SUFFIXES, check
+from .figures import SUFFIXES, check, save
 from .plot import distinct
 
 SHOWN = 5  # examples that differ most, in the table
@@ -70,9 +70,7 @@ def _draw(found, out):
 
     names = distinct(found["runs"])
     title = f"{names[1]} against {names[0]}, {found['split']}, by {found['grouped_by']}"
-    figure = plots.draw_differences(found["by_group"], found["leading"], names, title)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out)
+    save(plots.draw_differences(found["by_group"], found["leading"], names, title), out)
 
 
 def _table(found):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from serving.runtime.percent import percent
 
-from .attention_map import SUFFIXES, check
+from .figures import SUFFIXES, check, save
 
 FEWEST = 10  # a length with fewer sentences is not drawn
 
@@ -29,8 +29,7 @@ def main(args):
     for run in runs:
         check_folder(run)
     figure = WHOLE[args.figure](runs, args) if args.figure in WHOLE else lines(FIGURES[args.figure], runs, args.title)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out)
+    save(figure, out)
     print(out)
     return 0
 

@@ -13,7 +13,7 @@ from serving.runtime.named import located
 from serving.runtime.reading import OVERLONG
 from serving.runtime.sessions import PRECISIONS
 
-from . import answers, attention_map, hub_options, run_corpus
+from . import answers, attention_map, figures, hub_options, run_corpus
 
 CHUNK = 256  # lines that are read before they are answered, unless they come from a terminal
 CHUNK_BYTES = 1 << 20  # a chunk also ends with the first line beyond this size
@@ -96,7 +96,7 @@ def main(args):
     if args.plot_attention:
         if len(args.texts) != 1:
             raise ValueError(f"--plot-attention draws the map of exactly one text; received {len(args.texts)}.")
-        attention_map.check(args.plot_attention)
+        figures.check(args.plot_attention)
     options = _options(args)
     run_corpus.check(args)
     hub_options.apply(args)

@@ -1,5 +1,6 @@
 """`seqzoo plot`: a figure of what a run holds, or a sentence about what it lacks."""
 
+import errno
 import json
 from pathlib import Path
 
@@ -58,6 +59,19 @@ def test_what_was_not_measured_is_refused(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     assert cli.main(["plot", "training", str(tmp_path / "empty"), "--out", str(out)]) == 2
     assert "make it with `seqzoo train` first" in capsys.readouterr().err
+
+
+def test_a_figure_that_cannot_be_written_leaves_the_old_one(tmp_path, capsys, monkeypatch):
+    run, out = run_folder(tmp_path / "a", "1,3.1,,,,,\n1,,,,2.5,12,0.1\n", [20]), tmp_path / "x.png"
+    out.write_text("old")
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    assert cli.main(["plot", "training", run, "--out", str(out)]) == 1
+    assert capsys.readouterr().err == f"seqzoo plot: {out}: No space left on device\n"
+    assert out.read_text() == "old" and sorted(path.name for path in tmp_path.iterdir()) == ["a", "x.png"]
 
 
 def answered(folder, outputs, task="classify", split="test", **more):

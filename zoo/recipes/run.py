@@ -200,10 +200,13 @@ def _choose(steps, measure, directory, state, loss):
 
 
 def save_model(model, path):
-    """Write a `.keras` file; a crash leaves the old file or the new one."""
+    """Write a `.keras` file; a crash or a full disk leaves the old file or the new one."""
     beside = path.with_name(f".partial-{path.name}")
-    model.save(beside)
-    os.replace(beside, path)
+    try:
+        model.save(beside)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def together(runs):

@@ -1,0 +1,43 @@
+"""Files of figures: which there can be, and how they are written."""
+
+import io
+from importlib.util import find_spec
+from pathlib import Path
+
+SUFFIXES = (".pdf", ".png", ".svg")
+
+
+def check(path):
+    """Check, before anything is computed, that `save` can write a figure.
+
+    Raises:
+        ValueError: the suffix is unknown, the path is a directory, or matplotlib is not installed.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in SUFFIXES:
+        raise ValueError(f"Expected a figure's name to end in one of {', '.join(SUFFIXES)}; received {path}.")
+    if path.is_dir():
+        raise ValueError(f"Expected the name of a figure to write; received {path}, which is a directory.")
+    if find_spec("matplotlib") is None:
+        raise ValueError(
+            "Drawing a figure needs matplotlib, which is not installed here. "
+            "Install it with: pip install 'seqzoo[plot]'"
+        )
+
+
+def save(figure, path):
+    """Write a figure of matplotlib; a failure leaves the old file, or none.
+
+    Raises:
+        ValueError: as of `check`.
+        OSError: the file cannot be written; the error names it.
+    """
+    from zoo.core.storage import write_atomically
+
+    path, held = Path(path), io.BytesIO()
+    check(path)
+    figure.savefig(held, format=path.suffix[1:].lower())
+    try:
+        write_atomically(path, lambda file: file.write(held.getvalue()))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
