@@ -1,6 +1,7 @@
 """JSON of requests, strictly, except that a text may hold what UTF-8 cannot: then that text alone is refused."""
 
 import json
+import math
 
 import orjson
 
@@ -22,7 +23,7 @@ def parse(body):
     except orjson.JSONDecodeError as error:
         try:
             text = bytes(body).decode("utf-8", "surrogateescape")
-            found = json.loads(text, parse_constant=_refuse)
+            found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
         except (ValueError, RecursionError):
             raise invalid(f"the body must be a JSON object; reading it failed: {error}.") from None
     if not isinstance(found, dict):
@@ -30,8 +31,13 @@ def parse(body):
     return found
 
 
+def _finite(digits):
+    value = float(digits)
+    return value if math.isfinite(value) else _refuse(digits)
+
+
 def _refuse(name):
-    raise ValueError(f"{name} is not a number in JSON")
+    raise ValueError(f"{name} is not a number that JSON and a float have")
 
 
 def member(held, name, kind, default=None, where="the body"):

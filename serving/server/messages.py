@@ -1,18 +1,29 @@
 """The messages of the Open Inference Protocol, which kserve brings, and tensors from them and into them."""
 
-import sys
+import importlib.util
+from pathlib import Path
 
 from serving.server.faults import invalid
 from serving.server.tensors import described, from_raw, from_values, quoted, raw_bytes, text_of
 from serving.server.v2 import chosen
 
-ARGUMENTS = sys.argv
-try:  # importing kserve parses the arguments of the process, with options of its own
-    sys.argv = ARGUMENTS[:1]
-    from kserve.protocol.grpc import grpc_predict_v2_pb2 as pb
-finally:
-    sys.argv = ARGUMENTS
+MESSAGES = "protocol/grpc/grpc_predict_v2_pb2.py"
 
+
+def _messages():
+    """kserve's module of messages, from its file.
+
+    Importing the package would take seconds and 70 MB for clients of Kubernetes, and would parse the arguments of this
+    process with options of its own; the module itself needs protobuf alone.
+    """
+    home = Path(importlib.util.find_spec("kserve").origin).parent
+    spec = importlib.util.spec_from_file_location("grpc_predict_v2_pb2", home / MESSAGES)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+pb = _messages()
 CONTENTS = {
     "BOOL": "bool_contents",
     "INT8": "int_contents",

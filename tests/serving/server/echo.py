@@ -1,0 +1,178 @@
+"""Servers of artefacts made by hand, each in a process of its own, and callers that speak to them.
+
+The artefacts are those of `tests.serving.fake_artefact`, with the tables of their signatures, and one more kind:
+"compare" gives the label of the sum of both lengths, modulo 3.
+"""
+
+import contextlib
+import hashlib
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import onnx
+from onnx import TensorProto
+
+from tests.house_rules import ROOT
+from tests.serving import fake_artefact
+
+ANY = {"batch": "batch", "time": "time"}
+IDS = [("token_ids", "int32", ["batch", "time"]), ("lengths", "int32", ["batch"])]
+DRAWN = [("uniforms", "float32", ["batch", 1, "steps"])]
+DRAWN += [
+    (name, dtype, ["batch"]) for name, dtype in (("temperature", "float32"), ("top_k", "int32"), ("top_p", "float32"))
+]
+PAIR = [
+    (f"{side}_{name}", "int32", axes)
+    for side in ("first", "second")
+    for name, _, axes in (("ids", "", ["batch", "time"]), ("lengths", "", ["batch"]))
+]
+
+
+def found(beams):
+    shapes = ["batch", beams, "time"], ["batch", beams], ["batch", beams]
+    names = ("output_ids", "int32"), ("output_lengths", "int32"), ("scores", "float32")
+    return [(*name, shape) for name, shape in zip(names, shapes, strict=True)]
+
+
+TABLES = {
+    "generate": {"tokens": (IDS, found(4)), "greedy": (IDS, found(1)), "sample": (IDS + DRAWN, found(1))},
+    "continue": {"greedy": (IDS, found(1)), "sample": (IDS + DRAWN, found(1))},
+    "classify": {"classify": (IDS, [("probabilities", "float32", ["batch", 3])])},
+    "compare": {"compare": (PAIR, [("probabilities", "float32", ["batch", 3])])},
+    "tag": {"tag": (IDS, [("probabilities", "float32", ["batch", "time", 3])])},
+}
+
+
+def pairs():
+    """One-hot probabilities of the sum of both lengths."""
+    value = [(name, TensorProto.INT32, *axes) for name, _, axes in PAIR]
+    return fake_artefact.graph(
+        [
+            ("Add", ["first_lengths", "second_lengths"], ["sum"], {}),
+            ("Mod", ["sum", "count"], ["label"], {}),
+            ("OneHot", ["label", "count", "values"], ["probabilities"], {}),
+        ],
+        [(name, kind, *(f"{name}_{axis}" if axis == "time" else axis for axis in axes)) for name, kind, *axes in value],
+        [("probabilities", TensorProto.FLOAT, "batch", 3)],
+        {"count": np.array(3, "int32"), "values": np.array([0, 1], "float32")},
+    )
+
+
+def write(folder, kind="generate", name="echo"):
+    """An artefact of a kind, with the tables of its signatures, in `folder`; returns the folder."""
+    fake_artefact.write(folder, "classify" if kind == "compare" else kind)
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    if kind == "compare":
+        onnx.save(pairs(), folder / "model.onnx")
+        manifest["graphs"] = {"compare": "model.onnx"}
+        manifest["files"]["model.onnx"] = hashlib.sha256((folder / "model.onnx").read_bytes()).hexdigest()
+    manifest |= {"name": name, "kind": kind, "vocabulary": {side: 40 for side in manifest["tokenizer"]}}
+    manifest["signatures"] = [
+        {
+            "name": key,
+            **{side: [tensor(*each) for each in held] for side, held in zip(("inputs", "outputs"), table, strict=True)},
+        }
+        for key, table in TABLES[kind].items()
+    ]
+    manifest["vocabulary"] = {side: pieces(folder / file) for side, file in manifest["tokenizer"].items()}
+    path.write_text(json.dumps(manifest))
+    return folder
+
+
+def tensor(name, dtype, shape):
+    return {"name": name, "dtype": dtype, "shape": shape}
+
+
+def pieces(path):
+    from sentencepiece import SentencePieceProcessor
+
+    return SentencePieceProcessor(model_file=str(path)).vocab_size()
+
+
+class Running:
+    """A server in a process: its ports, and the events that it has logged."""
+
+    def __init__(self, process):
+        self.process, self.events, self.changed = process, [], threading.Condition()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+        ready = self.event("ready", 60)
+        self.http, self.grpc = ready["http_port"], ready["grpc_port"]
+
+    def _read(self):
+        for line in self.process.stderr:
+            with self.changed:
+                self.events.append(json.loads(line) if line.startswith("{") else {"event": "text", "said": line})
+                self.changed.notify_all()
+        with self.changed:
+            self.events.append({"event": "end"})
+            self.changed.notify_all()
+
+    def event(self, name, seconds=20, number=1):
+        """The `number`th event of a name, waited for."""
+        until = time.monotonic() + seconds
+        with self.changed:
+            while True:
+                held = [event for event in self.events if event["event"] == name]
+                if len(held) >= number:
+                    return held[number - 1]
+                ended = any(event["event"] == "end" for event in self.events)
+                if ended or not self.changed.wait(until - time.monotonic()):
+                    raise AssertionError(f"no event {name!r} within {seconds} seconds: {self.events}")
+
+    def ask(self, method, path, body=None, headers=(), seconds=30):
+        """`(status, headers, value)` of one request; JSON is read."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.http, timeout=seconds)
+        try:
+            content = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+            connection.request(method, path, content, dict(headers))
+            response = connection.getresponse()
+            held, kind = response.read(), response.headers.get("content-type", "")
+            return response.status, response.headers, json.loads(held) if kind == "application/json" else held
+        finally:
+            connection.close()
+
+    def infer(self, model, *texts, name="text", **parameters):
+        """The outputs by name of a request of the Open Inference Protocol."""
+        body = {"inputs": [{"name": name, "datatype": "BYTES", "shape": [len(texts)], "data": texts}]}
+        status, _, value = self.ask("POST", f"/v2/models/{model}/infer", body | {"parameters": parameters})
+        assert status == 200, value
+        return {each["name"]: each["data"] for each in value["outputs"]}
+
+    def metric(self, line):
+        """The value of a line of /metrics that begins with `line`."""
+        text = self.ask("GET", "/metrics")[2].decode()
+        return sum(float(each.rpartition(" ")[2]) for each in text.splitlines() if each.startswith(line))
+
+    def end(self, number=signal.SIGTERM, seconds=30):
+        """The exit status after a signal."""
+        self.process.send_signal(number)
+        return self.process.wait(seconds)
+
+
+def command(*arguments):
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tools.cli import main; sys.exit(main())"
+    return [sys.executable, "-c", code, "serve", *map(str, arguments)]
+
+
+@contextlib.contextmanager
+def serving(*arguments, cwd=None):
+    """A running server on free ports; it is killed at the end if it still runs."""
+    words = command(*arguments, "--http-port", 0, "--grpc-port", 0)
+    environment = os.environ | {"SEQZOO_OFFLINE": "1"}
+    process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, cwd=cwd, env=environment)
+    try:
+        yield Running(process)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.wait()
+        process.stderr.close()

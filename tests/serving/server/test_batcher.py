@@ -1,0 +1,136 @@
+"""The batcher alone: a queue with a clock of the test's own."""
+
+import random
+
+import pytest
+
+from serving.server.batcher import Batcher, FullError
+from serving.server.limits import Batching
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def made(capacity=100, **rules):
+    clock = Clock()
+    return Batcher(Batching(**rules), capacity, clock), clock
+
+
+def add(batcher, owner, *costs, key="key"):
+    batcher.add(owner, key, [f"{owner}{number}" for number in range(len(costs))], costs)
+
+
+def payloads(batch):
+    return [row.payload for row in batch]
+
+
+def test_an_empty_queue_is_never_due():
+    batcher, _ = made()
+    assert batcher.due() is None and batcher.take() == [] and batcher.drop("nobody") == 0
+
+
+def test_a_row_waits_no_longer_than_the_delay():
+    batcher, clock = made(delay=0.5)
+    add(batcher, "a", 3)
+    clock.now = 0.25
+    add(batcher, "b", 3)
+    assert batcher.due() == 0.25  # of the oldest
+    clock.now = 9
+    assert batcher.due() == 0 and payloads(batcher.take()) == ["a0", "b0"] and batcher.due() is None
+
+
+@pytest.mark.parametrize("rules", [{"texts": 3}, {"tokens": 12}])
+def test_a_full_batch_does_not_wait(rules):
+    batcher, _ = made(delay=0.5, **rules)
+    add(batcher, "a", 4, 4)
+    assert batcher.due() == 0.5
+    add(batcher, "b", 4, 4)
+    assert batcher.due() == 0 and payloads(batcher.take()) == ["a0", "a1", "b0"]
+    assert len(batcher) == 1
+
+
+def test_padding_is_counted():
+    """Number of rows times the longest: a long row makes every other one dearer."""
+    batcher, _ = made(tokens=20)
+    add(batcher, "a", 10, 2, 2, 2, 2, 2)
+    assert payloads(batcher.take()) == ["a0", "a1"]  # a third row would make it 30
+    assert payloads(batcher.take()) == ["a2", "a3", "a4", "a5"]
+
+
+def test_a_row_beyond_the_bound_goes_alone():
+    batcher, _ = made(tokens=20)
+    add(batcher, "a", 50, 50, 3)
+    assert payloads(batcher.take()) == ["a0"] and payloads(batcher.take()) == ["a1"]
+
+
+def test_similar_lengths_go_together_and_the_oldest_always():
+    batcher, _ = made(texts=3)
+    add(batcher, "a", 9, 1, 8, 2, 10, 1)
+    assert payloads(batcher.take()) == ["a0", "a2", "a4"]
+    assert payloads(batcher.take()) == ["a1", "a3", "a5"]
+
+
+def test_keys_do_not_mix():
+    batcher, _ = made(texts=8)
+    add(batcher, "a", 1, 1, key="greedy")
+    add(batcher, "b", 1, key="beam")
+    add(batcher, "c", 1, key="greedy")
+    assert payloads(batcher.take()) == ["a0", "a1", "c0"] and payloads(batcher.take()) == ["b0"]
+
+
+def test_a_dropped_request_is_not_computed():
+    batcher, _ = made(texts=2)
+    add(batcher, "a", 1, 1, 1)
+    add(batcher, "b", 1)
+    assert payloads(batcher.take()) == ["a0", "a1"]  # these are under way
+    assert batcher.drop("a") == 1 and payloads(batcher.take()) == ["b0"]
+    assert len(batcher) == 0 and batcher.due() is None and batcher.drop("a") == 0
+
+
+def test_the_queue_is_bounded_for_whole_requests():
+    batcher, _ = made(capacity=3)
+    add(batcher, "a", 1, 1)
+    with pytest.raises(FullError):
+        add(batcher, "b", 1, 1)
+    add(batcher, "c", 1)
+    assert payloads(batcher.take()) == ["a0", "a1", "c0"]  # nothing of b
+    add(batcher, "d", *[1] * 9)  # larger than the queue: it is taken if nothing else waits
+    assert len(batcher) == 9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_row_comes_once_or_is_dropped(seed):
+    """Random arrivals, batches and departures against a plain list."""
+    rng = random.Random(seed)
+    batcher, clock = made(capacity=50, delay=0.1, tokens=40, texts=5)
+    waiting, owner = {}, 0
+    for _ in range(600):
+        clock.now += rng.random() / 10
+        what = rng.random()
+        if what < 0.5:
+            owner += 1
+            costs = [rng.randrange(0, 30) for _ in range(rng.randrange(1, 8))]
+            try:
+                batcher.add(owner, rng.choice("xy"), list(range(len(costs))), costs)
+                waiting[owner] = set(range(len(costs)))
+            except FullError:
+                assert sum(map(len, waiting.values())) + len(costs) > 50
+        elif what < 0.6 and waiting:
+            gone = rng.choice(sorted(waiting))
+            assert batcher.drop(gone) == len(waiting.pop(gone))
+        else:
+            oldest = min(waiting, default=None)
+            batch = batcher.take()
+            assert bool(batch) == (oldest is not None)
+            assert not batch or batch[0].owner == oldest and len({row.key for row in batch}) == 1
+            assert len(batch) <= 1 or len(batch) <= 5 and len(batch) * max(row.cost for row in batch) <= 40
+            for row in batch:
+                waiting[row.owner].remove(row.place)  # KeyError: it came twice
+                if not waiting[row.owner]:
+                    del waiting[row.owner]
+        assert len(batcher) == sum(map(len, waiting.values()))
+        assert (batcher.due() is None) == (not waiting)

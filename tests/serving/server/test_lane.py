@@ -1,0 +1,181 @@
+"""A lane with signatures that only count: who leaves is not computed, who fails costs no other, time is kept."""
+
+import asyncio
+import threading
+
+import pytest
+
+from serving.server.asks import Ask
+from serving.server.faults import Fault
+from serving.server.lane import Lane, Slots
+from serving.server.limits import Batching
+from serving.server.metrics import Metrics
+
+
+class Doubles:
+    """Doubles numbers; a negative one fails its batch. It may be held, so that what comes later waits."""
+
+    def __init__(self):
+        self.batches, self.held = [], threading.Event()
+        self.held.set()
+
+    def run(self, key, payloads):
+        self.held.wait(10)
+        self.batches.append(list(payloads))
+        if min(payloads) < 0:
+            raise ArithmeticError(f"a secret: {payloads}")
+        return [2 * each for each in payloads]
+
+    def ask(self, *numbers, key="key"):
+        return Ask(self, (key,), list(numbers), [1] * len(numbers))
+
+
+class House:
+    """A lane with one thread."""
+
+    def __init__(self, queue=100, **rules):
+        self.doubles, self.logged, self.queue = Doubles(), [], queue
+        self.rules = {"delay": 0.01, "texts": 4} | rules
+
+    async def __aenter__(self):
+        log = lambda event, **fields: self.logged.append((event, fields))  # noqa: E731
+        self.metrics = Metrics()
+        meter = self.metrics.meter("m", 1)
+        self.lane = Lane({}, Batching(**self.rules), self.queue, Slots(1), meter, log)
+        return self
+
+    async def __aexit__(self, *_):
+        self.doubles.held.set()
+        async with asyncio.timeout(10):
+            await self.lane.close()
+
+    def answer(self, *numbers, within=10, **kwargs):
+        return asyncio.ensure_future(self.lane.answer(self.doubles.ask(*numbers, **kwargs), within))
+
+    async def busy(self):
+        """The thread computes, and will not be done before `held` is set."""
+        self.doubles.held.clear()
+        first = self.answer(0)
+        while self.lane.batcher or not self.lane.running:
+            await asyncio.sleep(0.001)
+        return first
+
+
+def lived(story, **rules):
+    async def live():
+        async with House(**rules) as house:
+            await story(house)
+
+    asyncio.run(live())
+
+
+def test_requests_share_batches_and_get_their_own_answers():
+    async def story(house):
+        found = await asyncio.gather(*(house.answer(number, 10 * number) for number in range(1, 8)))
+        assert found == [[2 * number, 20 * number] for number in range(1, 8)]
+        assert len(house.doubles.batches) < 7 and max(map(len, house.doubles.batches)) == 4
+
+    lived(story)
+
+
+def test_a_large_request_is_answered_in_order():
+    async def story(house):
+        assert await house.answer(*range(50)) == [2 * number for number in range(50)]
+        assert await house.answer() == []
+
+    lived(story)
+
+
+def test_who_leaves_is_not_computed():
+    async def story(house):
+        first = await house.busy()
+        leaving, staying = house.answer(5, 6), house.answer(7)
+        await asyncio.sleep(0.02)
+        leaving.cancel()
+        await asyncio.sleep(0)
+        house.doubles.held.set()
+        assert await staying == [14] and await first == [0]
+        assert house.doubles.batches == [[0], [7]]
+        assert (
+            house.metrics.registry.get_sample_value("seqzoo_dropped_texts_total", {"model": "m", "version": "1"}) == 2
+        )
+
+    lived(story)
+
+
+def test_a_deadline_ends_the_wait_and_the_work():
+    async def story(house):
+        first = await house.busy()
+        with pytest.raises(Fault, match="not ready within 0.05 seconds") as caught:
+            await house.answer(5, within=0.05)
+        assert (caught.value.http, caught.value.grpc) == (504, "DEADLINE_EXCEEDED")
+        house.doubles.held.set()
+        await first
+        assert house.doubles.batches == [[0]]
+
+    lived(story)
+
+
+def test_a_full_queue_says_when_to_come_again():
+    async def story(house):
+        first = await house.busy()
+        waiting = [house.answer(number) for number in range(6)]
+        await asyncio.sleep(0.02)
+        with pytest.raises(Fault, match="6 texts wait already") as caught:
+            await house.answer(9)
+        assert (caught.value.http, caught.value.grpc, caught.value.wait) == (503, "UNAVAILABLE", 1)
+        house.doubles.held.set()
+        assert await asyncio.gather(*waiting) == [[2 * number] for number in range(6)]
+        await first
+
+    lived(story, queue=6)
+
+
+def test_who_fails_costs_no_other_an_answer():
+    async def story(house):
+        first = await house.busy()
+        answers = [house.answer(number) for number in (1, -2, 3)]
+        await asyncio.sleep(0.02)
+        house.doubles.held.set()
+        found = await asyncio.gather(first, *answers, return_exceptions=True)
+        assert found[0] == [0] and found[1] == [2] and found[3] == [6]
+        assert isinstance(found[2], Fault) and found[2].kind == "broken"
+        assert "secret" not in found[2].sentence
+        assert [event for event, _ in house.logged] == ["failed"]
+
+    lived(story, delay=0.2)
+
+
+def test_a_lane_that_closes_finishes_what_waits():
+    async def story(house):
+        first = await house.busy()
+        waiting = [house.answer(number, key=str(number)) for number in range(5)]
+        await asyncio.sleep(0.02)
+        closing = asyncio.ensure_future(house.lane.close())
+        await asyncio.sleep(0.02)
+        assert not closing.done()
+        house.doubles.held.set()
+        await closing
+        assert [await each for each in (first, *waiting)] == [[0], *([2 * number] for number in range(5))]
+
+    lived(story)
+
+
+def test_lanes_take_turns():
+    """A model with a long queue does not keep another from the only thread."""
+
+    async def live():
+        slots, metrics, order = Slots(1), Metrics(), []
+        lanes, asked = [], []
+        for name in "ab":
+            doubles = Doubles()
+            doubles.run = lambda key, payloads, name=name: order.append(name) or payloads
+            lane = Lane({}, Batching(0, texts=1), 100, slots, metrics.meter(name, 1), print)
+            lanes.append(lane)
+            asked.append(lane.answer(Ask(doubles, ("key",), list(range(8)), [1] * 8), 10))
+        await asyncio.gather(*asked)
+        await asyncio.gather(*(lane.close() for lane in lanes))
+        return "".join(order)
+
+    order = asyncio.run(live())
+    assert order.count("a") == order.count("b") == 8 and "aaa" not in order and "bbb" not in order

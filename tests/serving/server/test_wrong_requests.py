@@ -1,0 +1,66 @@
+"""Requests that are wrong: a status and a sentence, and the server goes on."""
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("server")
+NONE = {"inputs": [{"name": "text", "datatype": "BYTES", "shape": [0], "data": []}]}
+INFER, PREDICT = "/v2/models/generate/infer", "/v1/models/generate:predict"
+
+
+def tokens(ids, *lengths):
+    return {"signature_name": "tokens", "inputs": {"token_ids": ids, "lengths": list(lengths)}}
+
+
+@pytest.mark.parametrize(
+    ("model", "parameters", "message"),
+    [
+        ("generate", {"beam": 7}, "no graph for beam 7"),
+        ("generate", {"n_best": 5}, "between 1 and the beam width 4; received 5"),
+        ("generate", {"n_best": 0}, "received 0"),
+        ("generate", {"length": 3}, "does not know the parameter 'length'; it takes beam, n_best, sample"),
+        ("generate", {"seed": 3}, "seed is about sampling"),
+        ("generate", {"sample": True, "top_p": 1.5}, "top_p must be a number > 0 and <= 1; received 1.5"),
+        ("generate", {"sample": True, "temperature": "hot"}, "temperature must be a number; received 'hot'"),
+        ("generate", {"sample": 3}, "sample must be true or false; received 3"),
+        ("generate", {"sample": True, "n_best": 999}, "n_best must be at most 128; received 999"),
+        ("continue", {"length": 10**6}, "length must be at most 4096"),
+        ("classify", {"beam": 1}, "does not know the parameter 'beam'; it takes none"),
+        ("generate", {"signature": "step"}, "no signature 'step'; it has serving_default, tokens"),
+        ("generate", {"signature": 3}, "signature must be a string; received 3"),
+    ],
+)  # fmt: skip
+def test_wrong_parameters(server, model, parameters, message):
+    body = {"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a"]}], "parameters": parameters}
+    status, _, value = server.ask("POST", f"/v2/models/{model}/infer", body)
+    assert status == 400 and message in value["error"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "message"),
+    [
+        (INFER, b"nonsense", 400, "must be a JSON object"),
+        (INFER, {}, 400, '"inputs"'),
+        (INFER, {"inputs": [3]}, 400, "must be an object; received 3"),
+        ("/v2/models/nobody/infer", NONE, 404, "no model"),
+        ("/v2/models/generate/versions/6/infer", NONE, 404, "version 7"),
+        (PREDICT, {"instances": "a"}, 400, "a list of at least one row"),
+        (PREDICT, {"instances": []}, 400, "a list of at least one row"),
+        (PREDICT, {"instances": ["a"], "inputs": ["a"]}, 400, 'either "instances"'),
+        (PREDICT, {"instances": [{"text": "a"}, "b"]}, 400, "instance 1 is not"),
+        (PREDICT, {"instances": [{"b64": "?"}]}, 400, "is not base64"),
+        (PREDICT, {"instances": [["a", "b"]]}, 400, "shape [batch] or [batch, 1]"),
+        (PREDICT, {"instances": ["a"] * 41}, 413, "may have 40 texts; received 41"),
+        (PREDICT, b" " * 50_001, 413, "more than 50000 bytes"),
+        (PREDICT, tokens([[5]], 2), 400, "between 1 and 1"),
+        (PREDICT, tokens([[99]], 1), 400, "received 99"),
+        (PREDICT, tokens([[1, 2], [3]], 1, 1), 400, "different lengths"),
+        (PREDICT, tokens([[1] * 1025], 1), 400, "at most 1024 tokens"),
+        (PREDICT, {"signature_name": "tokens", "inputs": {"token_ids": [[1]]}}, 400, "misses the input 'lengths'"),
+        ("/v1/models/compare:predict", {"instances": ["a"]}, 400, "give each by its name"),
+        ("/v9", {}, 404, "nothing at '/v9'"),
+        ("/v2/health/ready", {}, 405, "does not answer POST"),
+    ],
+)  # fmt: skip
+def test_wrong_requests(server, path, body, status, message):
+    found, _, value = server.ask("POST", path, body)
+    assert found == status and message in value["error"]
