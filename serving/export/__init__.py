@@ -1,6 +1,6 @@
 """From a trained model to an artefact directory: SavedModel, ONNX graphs, tokenizers, manifest; parity is checked."""
 
-import importlib
+from serving.runtime.lazy import lazily
 
 _HOMES = {
     "Settings": "serving.export.settings",
@@ -11,10 +11,4 @@ _HOMES = {
     "newest": "serving.export.partial",
 }
 __all__ = sorted(_HOMES)
-
-
-def __getattr__(name):
-    """Import a name at its first use: the parity check runs in a process that must not import `zoo`."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'serving.export' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+__getattr__, __dir__ = lazily(__name__, _HOMES)

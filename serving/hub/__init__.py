@@ -3,7 +3,7 @@
 `zoo.hub` reads hubs and needs no framework; this room writes them.
 """
 
-import importlib
+from serving.runtime.lazy import lazily
 
 _HOMES = {
     "Facts": "serving.hub.facts",
@@ -17,10 +17,4 @@ _HOMES = {
 }
 PARTS = ("files", "scores", "answers", "parameters", "parity", "card", "data")  # of a card, which `check` checks
 __all__ = ["PARTS", *sorted(_HOMES)]
-
-
-def __getattr__(name):
-    """Import a name at its first use."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'serving.hub' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+__getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -4,16 +4,10 @@ runtime = Runtime("build/demo/dates-gru-additive/1")
 runtime.run(["3. März 2021"])[0].text
 """
 
-import importlib
+from serving.runtime.lazy import lazily
 
 _HOMES = {"Runtime": "serving.runtime.runtime"} | dict.fromkeys(
     ("Attention", "Hypothesis", "Label", "Result", "Sampling", "Tags", "Word"), "serving.runtime.predictors.results"
 )
 __all__ = sorted(_HOMES)
-
-
-def __getattr__(name):
-    """Import a name at its first use, so that reading a manifest does not import ONNX Runtime."""
-    if name not in _HOMES:
-        raise AttributeError(f"module 'serving.runtime' has no attribute {name!r}")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+__getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -153,6 +153,10 @@ def test_answers_that_are_none_are_refused(content, message, monkeypatch):
         unpack(content)
 
 
+def changed(path, old, new):
+    path.write_text(path.read_text().replace(old, new))
+
+
 WRONG = {
     "no parity": (lambda run, artefact: echo.seal(artefact, parity=None), ParityError, "no report of parity"),
     "failed parity": (
@@ -166,9 +170,7 @@ WRONG = {
         "model.onnx .another size",
     ),
     "a changed manifest": (
-        lambda run, artefact: (artefact / "manifest.json").write_text(
-            (artefact / "manifest.json").read_text().replace('"passed": true', '"passed": false')
-        ),
+        lambda run, artefact: changed(artefact / "manifest.json", '"passed": true', '"passed": false'),
         DamagedError,
         "a value in the manifest was changed",
     ),
@@ -178,9 +180,7 @@ WRONG = {
         "name of a model",
     ),
     "another run's": (
-        lambda run, artefact: (run / "recipe.toml").write_text(
-            (run / "recipe.toml").read_text().replace("units = 4", "units = 5")
-        ),
+        lambda run, artefact: changed(run / "recipe.toml", "units = 4", "units = 5"),
         ValueError,
         "was not exported from .*recipe.toml differ",
     ),

@@ -2,41 +2,32 @@
 
 from tests.data.formats.broken.variant import one
 
+GOOD_LINE = '{"text": "a", "label": "b"}\n'  # a line with nothing wrong
+
+
+def labelled(lines, line, found, mend):
+    return one("labelled", "a.jsonl", lines, line, found, mend)
+
+
 JSON = [
-    one("labelled", "a.jsonl", "\n\n", None, "is empty", "one JSON object a line"),
-    one(
-        "labelled",
-        "a.jsonl",
-        '{"text": "a", "label": "b"}\n{"text": "a", \n',
-        2,
-        "no JSON at character",
-        "Mend the line",
-    ),
+    labelled("\n\n", None, "is empty", "one JSON object a line"),
+    labelled(GOOD_LINE + '{"text": "a", \n', 2, "no JSON at character", "Mend the line"),
     one("labelled", "a.json", '[{"text": "a", "label": "b"}]', 1, "is no JSON object", "jq -c"),
     one("labelled", "a.json", '[\n {"text": "a",\n "label": "b"}\n]', 1, "over several lines", "lines=True"),
-    one("labelled", "a.jsonl", '{"text": "a", "label": "b"}\n17\n', 2, "17 is no JSON object", "one object a line"),
-    one("labelled", "a.jsonl", '{"text": "a", "label": "b"}\n{"text": "a"}\n', 2, "has no 'label'", "Add it"),
-    one("labelled", "a.jsonl", '{"body": "a", "kind": "b"}\n', 1, "which entry is label?", "Say it by name"),
-    one("labelled", "a.jsonl", '{"text": {"de": "a"}, "label": "b"}\n', 1, "which entry is text?", "text.de"),
-    one(
-        "labelled",
-        "a.jsonl",
-        '{"text": "a", "label": "b"}\n{"text": {"de": "a"}, "label": "b"}\n',
+    labelled(GOOD_LINE + "17\n", 2, "17 is no JSON object", "one object a line"),
+    labelled(GOOD_LINE + '{"text": "a"}\n', 2, "has no 'label'", "Add it"),
+    labelled('{"body": "a", "kind": "b"}\n', 1, "which entry is label?", "Say it by name"),
+    labelled('{"text": {"de": "a"}, "label": "b"}\n', 1, "which entry is text?", "text.de"),
+    labelled(
+        GOOD_LINE + '{"text": {"de": "a"}, "label": "b"}\n',
         2,
         "the text is {'de': 'a'}; expected a string",
         '"outer.de"',
     ),
-    one("labelled", "a.jsonl", '{"text": null, "label": "b"}\n', 1, "the text is missing (null)", "Fill it in"),
-    one("labelled", "a.jsonl", '{"text": "a", "label": NaN}\n', 1, "the label is empty", "Fill it in"),
-    one(
-        "labelled",
-        "a.jsonl",
-        '{"text": "a", "label": ["x", "y"]}\n',
-        1,
-        "the label is ['x', 'y']",
-        "Name another column",
-    ),
-    one("labelled", "a.jsonl", '{"text": "a \\ud800", "label": "b"}\n', 1, "half of a surrogate pair", "as UTF-8"),
+    labelled('{"text": null, "label": "b"}\n', 1, "the text is missing (null)", "Fill it in"),
+    labelled('{"text": "a", "label": NaN}\n', 1, "the label is empty", "Fill it in"),
+    labelled('{"text": "a", "label": ["x", "y"]}\n', 1, "the label is ['x', 'y']", "Name another column"),
+    labelled('{"text": "a \\ud800", "label": "b"}\n', 1, "half of a surrogate pair", "as UTF-8"),
     one("tagged", "a.jsonl", '{"tokens": ["a", ""], "tags": ["X", "Y"]}\n', 1, "word 2 is ''", "neither to be empty"),
     one("tagged", "a.jsonl", '{"tokens": {"a": 1}, "tags": "X"}\n', 1, "which entry is words?", "Say it by name"),
 ]
