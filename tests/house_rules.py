@@ -76,6 +76,7 @@ WITHOUT_FRAMEWORK = (
     "tools/cli.py",
     "tools/compare.py",
     "tools/counts.py",
+    "tools/deploy.py",
     "tools/figures.py",
     "tools/hub.py",
     "tools/hub_fetch.py",
@@ -144,8 +145,12 @@ def wrong_direction(path, tree):
         ours = [item for item in imports(tree) if head(item.module) in ("zoo", "serving")]
         known = ".".join(path.split("/")[:2]), "serving.runtime"
         found += [item for item in ours if not item.module.startswith(known)]
-    if path.startswith(("serving/runtime/", "serving/export/")):
+    if path.startswith(("serving/runtime/", "serving/export/", "serving/deploy/")):
         found += [item for item in imports(tree) if item.module.startswith(("serving.hub", "serving.server"))]
+    if path.startswith(("serving/runtime/", "serving/export/", "serving/hub/")):
+        found += [item for item in imports(tree) if item.module.startswith("serving.deploy")]
+    if path.startswith("serving/deploy/"):
+        found += [item for item in imports(tree) if head(item.module) == "zoo"]
     if package == "zoo" and rest != ["__init__"]:
         allowed = ROOMS[rest[0]] | {rest[0], "core"} if rest[0] in ROOMS else set()
         for item in imports(tree):

@@ -27,12 +27,13 @@ COMMANDS = {
     "verify": "check an artefact again: hashes, signatures, parity",
     "run": "answer texts with an artefact, on ONNX Runtime alone",
     "serve": "serve models to texts over HTTP and gRPC",
+    "deploy": "write what a server's operator needs, and move the labels stable and canary",
     "list": "list the entries of the zoo and their scores",
     "hub": "fetch, check and publish trained models",
     "plot": "draw figures of measured scores",
     "bench": "measure speed",
 }
-LOUD = ("train", "evaluate", "export", "verify", "hub publish", "hub card")  # these import TensorFlow
+LOUD = ("train", "evaluate", "export", "verify", "deploy", "hub publish", "hub card")  # these import TensorFlow
 HYPHEN = "\0"  # before a text that begins with a hyphen; no argument of a process can hold this character
 EXTRAS = {  # the extra of this package that installs a module
     "keras": "tensorflow",
@@ -49,6 +50,8 @@ EXTRAS = {  # the extra of this package that installs a module
     "tensorboard": "train",
     "matplotlib": "plot",
     "huggingface_hub": "huggingface",
+    "tensorflow_serving": "deploy",
+    "yaml": "deploy",
     "pyarrow": "huggingface",
     "kserve": "serve",
 }

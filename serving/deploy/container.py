@@ -1,0 +1,32 @@
+"""What every container of the text server has: its image, its command, its ports and its needs."""
+
+import math
+
+HTTP, GRPC = 8080, 8081
+READY, LIVE, METRICS = "/v2/health/ready", "/v2/health/live", "/metrics"
+MEGA = 2**20
+PER_BYTE = 4  # of a graph: its weights, packed forms of them, and what a run of a batch holds
+BASE = 512 * MEGA  # Python, ONNX Runtime and the server
+
+
+def command(places):
+    """The arguments of `seqzoo` in the container that serves these folders."""
+    return ["serve", *places, "--http-port", str(HTTP), "--grpc-port", str(GRPC)]
+
+
+def megabytes(manifests):
+    """A bound on memory to start with, in MiB, a multiple of 256; measure your own traffic and correct it."""
+    graphs = sum(size for manifest in manifests for name, size in manifest["sizes"].items() if name.endswith(".onnx"))
+    return 256 * math.ceil((BASE + PER_BYTE * graphs) / MEGA / 256)
+
+
+def dockerfile(version):
+    """A recipe of the image; a build argument chooses another seqzoo, such as a wheel of your own."""
+    return f"""FROM python:3.11-slim
+ARG SEQZOO="seqzoo[serve]=={version}"
+RUN pip install --no-cache-dir "$SEQZOO"
+ENV PYTHONDONTWRITEBYTECODE=1
+USER 65532:65532
+EXPOSE {HTTP} {GRPC}
+ENTRYPOINT ["seqzoo"]
+"""

@@ -1,0 +1,136 @@
+"""Writes a deployment: reads what the folder has, changes the labels of its models, and writes the files anew."""
+
+import contextlib
+import importlib
+from pathlib import Path
+
+from serving.deploy import files, plan
+from serving.deploy.labels import Labels
+from serving.deploy.options import Options
+from serving.deploy.served import found
+from serving.export.partial import explained, locked
+
+ROOMS = {  # where each target is made; imported when it is asked for
+    "tf-serving": "serving.deploy.tf_serving",
+    "compose": "serving.deploy.compose",
+    "kserve": "serving.deploy.kserve",
+    "triton": "serving.deploy.triton",
+}
+SERVES_TEXT = ("tf-serving", "compose")  # the targets of which TensorFlow Serving is a part
+
+
+def deploy(paths, out, change=None, log=lambda line: None, **options):
+    """Write the files of a deployment to the folder `out`, and return its `Plan`.
+
+    The command can be repeated: with the same arguments it writes the same bytes. Models that were deployed to the
+    folder before stay in it, and what is not given is as it was.
+
+    Args:
+        paths: artefacts, or folders of versions. None are needed where the folder has one model.
+        out: the folder of the deployment.
+        change: None, ("canary", version), ("promote",) or ("rollback",): of the one model that is named.
+        log: a function that is called with a line about each file.
+        **options: settings of `Options` to choose.
+
+    Raises:
+        ValueError: an artefact cannot be deployed to this target, or the change does not fit the labels.
+        DamagedError: a file of an artefact has other bytes than its manifest records.
+        ServingError: the disk is full.
+    """
+    out = Path(out)
+    before = plan.read(out)
+    _check(before, change, options)
+    wanted = [found(path) for path in paths]
+    with explained(out / plan.FILE), _folder(out):
+        with locked(out, wait=True):
+            before = plan.read(out)
+            made = _planned(before, wanted, change, options)
+            room = importlib.import_module(ROOMS[made.options.target])
+            rendered = room.render(made)
+            if made.options.target in SERVES_TEXT:
+                from serving.deploy.warmup import beside
+
+                beside(made, before, log)
+            files.remove_leftovers(out)
+            for name, content in rendered.items():
+                files.write(out / name, content)
+                log(f"{out / name}")
+            if hasattr(room, "finish"):
+                room.finish(made, out)
+            files.write(out / plan.FILE, made.text())  # last: until then, the same command does the same again
+    return made
+
+
+@contextlib.contextmanager
+def _folder(out):
+    """Make the folder, and remove it again if nothing was written to it."""
+    out.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(OSError):  # it is not empty
+            out.rmdir()
+        raise
+
+
+def _check(before, change, options):
+    """Refuse what cannot be meant.
+
+    Raises:
+        ValueError: there is no target, another one than before, or a change of what is not deployed.
+    """
+    target = options.get("target")
+    if before is None and target is None:
+        raise ValueError(f"--target is needed at the first deployment to a folder: one of {', '.join(ROOMS)}.")
+    if before is None and change and change[0] != "canary":
+        raise ValueError(f"--{change[0]}: nothing is deployed in this folder yet. Deploy a version first.")
+    if before and target not in (None, before.options.target):
+        raise ValueError(
+            f"--target {target}: this folder has a deployment for {before.options.target}. Choose another --out."
+        )
+
+
+def _planned(before, wanted, change, options):
+    """The `Plan` after a command; see `deploy`."""
+    if before is None:
+        made = plan.Plan(Options(**options), {})
+    else:
+        kept = {name: getattr(before.options, name) for name in Options.names()}
+        made = plan.Plan(Options(**kept | options), before.models)
+    if change and len({model.name for model, _ in wanted} or made.models) != 1:
+        names = sorted({model.name for model, _ in wanted} or made.models)
+        raise ValueError(f"--{change[0]} changes the labels of one model: name it. Here are {', '.join(names)}.")
+    if not wanted and not made.models:
+        raise ValueError("Nothing to deploy: name an artefact, such as artefacts/NAME.")
+    if change and not wanted:
+        wanted = [(model, None) for model, _ in made.models.values()]
+    for model, version in wanted:
+        known, labels = made.models.get(model.name, (model, None))
+        if known.home != model.home:
+            raise ValueError(
+                f"{model.name} is deployed from {known.home}; received {model.home}. Deploy it to another --out, or "
+                f"copy the version to {known.home}."
+            )
+        made = made.having(model.name, model, _labels(model, labels, version, change))
+    return made
+
+
+def _labels(model, labels, version, change):
+    """The labels of a model after a command that names this version of it."""
+    if change is None:
+        if labels is None:
+            return Labels(version or max(model.versions))
+        if version is not None and version not in labels.versions:
+            raise ValueError(
+                f"Version {version} of {model.name} is not deployed: {labels}. Try it first, with --canary {version}."
+            )
+        return labels
+    verb, *arguments = change
+    if verb == "canary":
+        if arguments[0] not in model.versions:
+            model.manifest(arguments[0])  # raises, and says which there are
+        others = [each for each in model.versions if each != arguments[0]]
+        return (labels or Labels(max(others, default=arguments[0]))).tried(*arguments)
+    if labels is None:
+        raise ValueError(f"--{verb}: {model.name} is not deployed in this folder yet. Deploy a version first.")
+    return labels.promoted() if verb == "promote" else labels.rolled_back()

@@ -1,0 +1,61 @@
+"""Writes files beside their place and renames them, so that whoever reads one finds it whole, old or new."""
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+
+def heading(mark, more=""):
+    """The first line of a file that is written again by every deployment."""
+    return f"{mark} Written by `seqzoo deploy`, which writes it anew; change its options instead.{more}\n"
+
+
+def write(path, content):
+    """Write a file, and make its folder where there is none. A file that has this content already is not touched.
+
+    Args:
+        path: the file.
+        content: text or bytes. A text that begins with "#!" becomes a program.
+    """
+    path = Path(path)
+    data = content.encode() if isinstance(content, str) else content
+    if path.is_file() and not path.is_symlink() and path.read_bytes() == data:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        with open(beside, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(beside, 0o755 if data.startswith(b"#!") else 0o644)
+        os.replace(beside, path)
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+
+
+def link(source, path):
+    """Give a file a second name, or copy it where the file system has no second names."""
+    path = Path(path)
+    if path.is_file() and os.path.samefile(source, path):
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    beside.unlink(missing_ok=True)
+    try:
+        try:
+            os.link(source, beside)
+        except OSError:
+            shutil.copyfile(source, beside)
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def remove_leftovers(folder):
+    """Remove what a killed deployment left in a folder and below it. Call it under the lock of the folder."""
+    for path in Path(folder).rglob(".*.partial"):
+        if path.is_file():
+            path.unlink(missing_ok=True)

@@ -1,0 +1,79 @@
+"""The models that are deployed: where their versions lie, and what these can do."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from serving.runtime.artefact import SAVED_MODEL, Artefact, check_files, resolve
+
+
+@dataclass(frozen=True)
+class Model:
+    """A folder of versions.
+
+    Args:
+        name: as the manifests of the versions have it.
+        home: the folder of its versions, a base path of TensorFlow Serving.
+    """
+
+    name: str
+    home: Path
+
+    def folder(self, version):
+        return self.home / str(version)
+
+    @cached_property
+    def versions(self):
+        """The numbers of the versions that are there, in order."""
+        found = (path.parent.name for path in self.home.glob("*/manifest.json"))
+        return sorted(int(name) for name in found if name.isdecimal() and name.isascii())
+
+    def manifest(self, version):
+        """The manifest of a version, after a check of every file of it.
+
+        Raises:
+            ValueError: there is no such version.
+            DamagedError: a file has other bytes than the manifest records.
+        """
+        if version not in self.versions:
+            there = ", ".join(map(str, self.versions)) or "none"
+            raise ValueError(f"{self.name} has no version {version} in {self.home}: there are {there}.")
+        manifest = Artefact(self.folder(version)).manifest
+        check_files(self.folder(version), manifest)
+        return manifest
+
+
+def found(path):
+    """`(Model, version)` of an artefact; of a folder of versions, or of one with a single model, the version is None.
+
+    Raises:
+        ValueError: there is no artefact, or its folder has another name than its version, which servers go by.
+    """
+    folder = resolve(path).resolve()
+    manifest = Artefact(folder).manifest
+    if folder.name != str(manifest["version"]):
+        raise ValueError(
+            f"{folder} cannot be deployed: its manifest says that it is version {manifest['version']}, so its folder "
+            f"must have this name, and not {folder.name!r}. Copy it with `seqzoo export {folder} --copy --out DIR`."
+        )
+    asked = manifest["version"] if Path(path).resolve() == folder else None
+    return Model(manifest["name"], folder.parent), asked
+
+
+def has_saved_model(manifest):
+    """Whether TensorFlow Serving can load the version as it is."""
+    return SAVED_MODEL in manifest["files"]
+
+
+def check_saved_model(folder, manifest):
+    """Refuse a version that TensorFlow Serving cannot load.
+
+    Raises:
+        ValueError: it has no SavedModel, or has it where an older seqzoo wrote it.
+    """
+    if has_saved_model(manifest):
+        return
+    older = any(name.endswith(f"/{SAVED_MODEL}") for name in manifest["files"])
+    how = "--copy --out DIR` copies it to the form of today" if older else "--out DIR` makes it"
+    what = "its SavedModel lies in a folder of its own" if older else "it has no SavedModel"
+    raise ValueError(f"TensorFlow Serving cannot load {folder}: {what}. `seqzoo export {folder} {how}.")

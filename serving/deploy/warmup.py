@@ -1,0 +1,110 @@
+"""Requests that TensorFlow Serving sends itself when it loads a version, so that no user waits for its first run.
+
+They lie in `assets.extra/tf_serving_warmup_requests` of a version folder: one request for each signature of the
+SavedModel and each size of a batch, as records of `PredictionLog`, which TensorFlow Serving defines. The texts are the
+examples of the manifest.
+"""
+
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from serving.deploy import files
+from serving.deploy.served import has_saved_model
+from serving.deploy.tf_serving import OF_MODEL, batching
+from serving.runtime.artefact import SAVED_MODEL, damaged
+
+FILE = "assets.extra/tf_serving_warmup_requests"
+TIME = 8  # tokens of an example of ids
+WORD = 4  # the first id that is no special one
+
+
+def beside(plan, before, log=lambda line: None):
+    """Write the warm-up requests and the batching parameters into the folders of the versions that are served.
+
+    What lies there for the same sizes of batches stays, so that moving a label takes no time.
+
+    Args:
+        plan: the `Plan`.
+        before: the `Plan` of before, or None.
+        log: a function that is called with a line about each file.
+    """
+    same = before is not None and before.options.batch_sizes == plan.options.batch_sizes
+    for model, version, manifest in plan.loaded():
+        if not has_saved_model(manifest):
+            continue
+        path = model.folder(version) / FILE
+        if not (same and path.is_file()):
+            files.write(path, records(model.folder(version), manifest, plan.options.batch_sizes))
+            log(f"{path}")
+        files.write(model.folder(version) / OF_MODEL, files.heading("#") + batching(plan.options, threads=False))
+
+
+def records(folder, manifest, sizes):
+    """The bytes of a file of warm-up requests.
+
+    Args:
+        folder: a version folder with a SavedModel.
+        manifest: its manifest.
+        sizes: the sizes of the batches.
+
+    Raises:
+        DamagedError: the SavedModel cannot be read.
+    """
+    from google.protobuf.message import DecodeError
+    from tensorflow import io
+    from tensorflow.core.protobuf import saved_model_pb2
+
+    path = Path(folder) / SAVED_MODEL
+    try:
+        held = saved_model_pb2.SavedModel.FromString(path.read_bytes()).meta_graphs[0].signature_def
+    except (DecodeError, IndexError) as error:
+        raise damaged(path, error) from error
+    with tempfile.TemporaryDirectory() as work:
+        path = Path(work) / "records"
+        with io.TFRecordWriter(str(path)) as writer:
+            for table in manifest["signatures"]:
+                for size in sizes if table["name"] in held else ():
+                    request = _request(manifest, table, size)
+                    writer.write(request.SerializeToString(deterministic=True))
+        return path.read_bytes()
+
+
+def _request(manifest, table, size):
+    """The `PredictionLog` with the request of one signature and size."""
+    from tensorflow import make_tensor_proto
+    from tensorflow_serving.apis import prediction_log_pb2
+
+    log = prediction_log_pb2.PredictionLog()
+    request = log.predict_log.request
+    request.model_spec.name, request.model_spec.signature_name = manifest["name"], table["name"]
+    for name, value in inputs(manifest, table, size).items():
+        request.inputs[name].CopyFrom(make_tensor_proto(value))
+    return log
+
+
+def inputs(manifest, table, size):
+    """`{name: array}` of a request with `size` rows that the signature answers.
+
+    Args:
+        manifest: of the artefact; its texts are asked.
+        table: a signature, as the manifest has it.
+        size: the number of rows.
+    """
+    time = min(TIME, manifest.get("max_input") or TIME)
+    strings = [spec["name"] for spec in table["inputs"] if spec["dtype"] == "string"]
+    rows = [text.split("\t") for text in manifest["texts"] if len(text.split("\t")) >= len(strings)] or [["a"] * 2]
+    found = {name: np.array([rows[row % len(rows)][side] for row in range(size)]) for side, name in enumerate(strings)}
+    for spec in table["inputs"]:
+        if spec["name"] in found:
+            continue
+        shape = [size if axis == "batch" else axis if type(axis) is int else time for axis in spec["shape"]]
+        if spec["dtype"].startswith("float"):
+            value = 0.5
+        elif spec.get("maximum") == "time":
+            value = time
+        else:
+            value = max(spec.get("minimum", 1), min(WORD, spec.get("maximum", 1)))
+        found[spec["name"]] = np.full(shape, value, spec["dtype"])
+    return found

@@ -1,0 +1,89 @@
+"""`seqzoo deploy`: what the operator of a server needs, and the labels that say which version is asked."""
+
+import argparse
+import sys
+
+from serving.deploy.options import TARGETS, Options
+from serving.runtime.artefact import MANIFEST
+
+from . import hub_options
+from .counts import positive
+
+
+def add_arguments(parser):
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "targets:\n" + "\n".join(f"  {name:<11} {what}" for name, what in TARGETS.items())
+    parser.add_argument(
+        "artefacts",
+        nargs="*",
+        metavar="ARTEFACT",
+        help="artefacts, folders of versions such as artefacts/NAME, or names of models; none are needed for a folder "
+        "in which one model is deployed",
+    )
+    parser.add_argument("--target", choices=list(TARGETS), help="needed at the first deployment to a folder")
+    parser.add_argument("--out", required=True, metavar="DIR", help="the folder of the deployment")
+    labels = parser.add_mutually_exclusive_group()
+    labels.add_argument("--canary", type=positive, metavar="N", help="try version N of the model beside the stable one")
+    labels.add_argument("--promote", action="store_true", help="make the canary stable")
+    labels.add_argument(
+        "--rollback",
+        action="store_true",
+        help="end the trial of the canary, or return to the version before",
+    )
+    parser.add_argument(
+        "--models", metavar="DIR", help="the folder in which the server sees the models, such as /models"
+    )
+    parser.add_argument("--max-batch", type=positive, metavar="N", help="the most rows in one run (default: 32)")
+    parser.add_argument(
+        "--batch-delay-ms", type=float, metavar="MS", help="how long a server waits for more rows (default: 2)"
+    )
+    parser.add_argument("--threads", type=positive, metavar="N", help="batches at once, and cores (default: 4)")
+    parser.add_argument("--image", help="the container image that runs `seqzoo serve`")
+    parser.add_argument(
+        "--storage",
+        metavar="URI",
+        help="where a cluster finds the models: pvc://CLAIM/FOLDER, s3://BUCKET/FOLDER or oci://REGISTRY/FOLDER "
+        "(default: pvc://models)",
+    )
+    parser.add_argument(
+        "--canary-percent",
+        type=positive,
+        metavar="P",
+        help="the share of requests of a canary in KServe (default: 10)",
+    )
+    parser.add_argument("--json", action="store_true", help="print the options and labels as one JSON object")
+    hub_options.add_arguments(parser)
+
+
+def main(args):
+    hub_options.apply(args)
+    from serving.deploy.deployment import deploy
+
+    options = {name: getattr(args, name) for name in Options.names() if getattr(args, name) is not None}
+    if args.target:
+        Options(**options)  # refuses a wrong value before anything is read
+    change = ("canary", args.canary) if args.canary else ("promote",) if args.promote else None
+    change = ("rollback",) if args.rollback else change
+    paths = [_path(each) for each in args.artefacts]
+    log = lambda line: print(line, file=sys.stderr)  # noqa: E731
+    made = deploy(paths, args.out, change, log, **options)
+    if args.json:
+        print(made.text(), end="")
+    else:
+        for name, (_, labels) in made.models.items():
+            print(f"{name}: {labels}")
+    return 0
+
+
+def _path(name):
+    """The folder of an artefact, or that of the model of this name with all files that its hub publishes."""
+    from zoo import hub
+
+    if hub.is_path(name):
+        return name
+    try:
+        found = hub.find(name)
+    except ValueError as error:
+        raise ValueError(f"No artefact at {name}: there is no such directory, and {error}") from error
+    hub.bring(found, [MANIFEST])
+    return hub.bring(found, list(found.entry["files"]))
