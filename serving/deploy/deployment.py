@@ -55,7 +55,7 @@ def deploy(paths, out, change=None, log=lambda line: None, **options):
             for name, content in rendered.items():
                 files.write(out / name, content)
                 log(f"{out / name}")
-            if hasattr(room, "finish"):
+            if made.options.target == "triton":
                 room.finish(made, out)
             files.write(out / plan.FILE, made.text())  # last: until then, the same command does the same again
     return made
