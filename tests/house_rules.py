@@ -87,6 +87,7 @@ WITHOUT_FRAMEWORK = (
     "tools/progress.py",
     "tools/run.py",
     "tools/run_corpus.py",
+    "tools/run_server.py",
     "tools/serve.py",
     "tools/sizes.py",
 )

@@ -54,6 +54,7 @@ EXTRAS = {  # the extra of this package that installs a module
     "yaml": "deploy",
     "pyarrow": "huggingface",
     "kserve": "serve",
+    "grpc": "client",
 }
 
 

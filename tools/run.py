@@ -13,7 +13,7 @@ from serving.runtime.named import located
 from serving.runtime.reading import OVERLONG
 from serving.runtime.sessions import PRECISIONS
 
-from . import answers, attention_map, figures, hub_options, run_corpus
+from . import answers, attention_map, figures, hub_options, run_corpus, run_server
 
 CHUNK = 256  # lines that are read before they are answered, unless they come from a terminal
 CHUNK_BYTES = 1 << 20  # a chunk also ends with the first line beyond this size
@@ -29,6 +29,7 @@ EPILOG = """examples:
   seqzoo run CLASSIFIER "Who wrote Hamlet ?"
   printf 'A dog runs .\\tAn animal moves .\\n' | seqzoo run PAIR_CLASSIFIER
   seqzoo run TAGGER "The cat sat ." --json
+  seqzoo run --server http://127.0.0.1:8080 dates "3. März 2021"
   seqzoo run dates --file lines.txt.gz --out answers.txt --shard 2/4 --resume
 
 Without texts and without --file, lines are read from standard input.
@@ -72,6 +73,7 @@ def add_arguments(parser):
     parser.add_argument("--no-verify", action="store_true", help="do not compare files with their recorded SHA-256")
     hub_options.add_arguments(parser)
     run_corpus.add_arguments(parser)
+    run_server.add_arguments(parser)
     writing = parser.add_argument_group("models that write")
     writing.add_argument("--beam", type=int, metavar="K", help="beam width (default: the artefact's setting)")
     writing.add_argument("--n-best", type=int, metavar="N", help="show the N best outputs, or N samples")
@@ -99,14 +101,9 @@ def main(args):
         figures.check(args.plot_attention)
     options = _options(args)
     run_corpus.check(args)
+    run_server.check(args)
     hub_options.apply(args)
-    runtime = Runtime(
-        located(args.directory),
-        threads=args.threads,
-        precision=args.precision,
-        verify=not args.no_verify,
-        overlong=args.overlong,
-    )
+    runtime = run_server.opened(args) if args.server else _opened(args)
     if args.out:
         return run_corpus.run(runtime, args, options)
     attention = runtime.attention(args.texts[0], args.beam) if args.plot_attention else None
@@ -120,6 +117,16 @@ def main(args):
         attention_map.draw(attention, args.plot_attention)
         print(f"attention map in {args.plot_attention}", file=sys.stderr)
     return 1 if refused else 0
+
+
+def _opened(args):
+    return Runtime(
+        located(args.directory),
+        threads=args.threads,
+        precision=args.precision,
+        verify=not args.no_verify,
+        overlong=args.overlong,
+    )
 
 
 def _options(args):

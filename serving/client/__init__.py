@@ -1,1 +1,25 @@
-"""Asking a model that a server has."""
+"""Asking a model that a server has, with the results of `serving.runtime.Runtime`.
+
+It speaks the Open Inference Protocol v2 and TensorFlow Serving's protocols, each over HTTP and gRPC, and needs the
+standard library; over gRPC also grpcio and protobuf. Nothing here opens a model or imports a framework.
+
+client = Client("http://127.0.0.1:8080", "dates")
+client.run(["3. März 2021"])[0].text
+"""
+
+from serving.runtime.lazy import lazily
+
+_HOMES = {"Client": "serving.client.client", "AsyncClient": "serving.client.asynchronous"} | dict.fromkeys(
+    (
+        "AnswerError",
+        "ClientError",
+        "DeadlineError",
+        "FailedError",
+        "NotFoundError",
+        "RefusedError",
+        "UnavailableError",
+    ),
+    "serving.client.errors",
+)
+__all__ = sorted(_HOMES)
+__getattr__, __dir__ = lazily(__name__, _HOMES)

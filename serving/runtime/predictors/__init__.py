@@ -1,6 +1,11 @@
 """One predictor for each kind of artefact. Each has `options`, `modes` and `run`."""
 
-from serving.runtime.predictors.labelling import Classify, Compare, Tag
-from serving.runtime.predictors.writing import Continue, Generate
 
-PREDICTORS = {"generate": Generate, "continue": Continue, "classify": Classify, "compare": Compare, "tag": Tag}
+def __getattr__(name):
+    """Import the predictors at their first use, so that a client of a server has `results` without ONNX Runtime."""
+    if name != "PREDICTORS":
+        raise AttributeError(f"module 'serving.runtime.predictors' has no attribute {name!r}")
+    from serving.runtime.predictors.labelling import Classify, Compare, Tag
+    from serving.runtime.predictors.writing import Continue, Generate
+
+    return {"generate": Generate, "continue": Continue, "classify": Classify, "compare": Compare, "tag": Tag}

@@ -5,7 +5,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("package", ["serving.export", "serving.hub", "serving.runtime"])
+@pytest.mark.parametrize("package", ["serving.client", "serving.export", "serving.hub", "serving.runtime"])
 def test_names_are_listed_and_found(package):
     module = importlib.import_module(package)
     assert set(module.__all__) <= set(dir(module))

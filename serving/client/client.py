@@ -1,0 +1,245 @@
+"""`Client`: a model on a server, in the place of a `Runtime`."""
+
+import dataclasses
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+
+from serving.client import answers
+from serving.client.addresses import parsed
+from serving.client.errors import ClientError
+from serving.client.open_inference import V2Grpc, V2Http
+from serving.client.patience import Cancellation, Deadline, persistently
+from serving.client.tensors import Model, fitting
+from serving.client.tf_serving import TfsGrpc, TfsHttp
+from serving.runtime.pairs import PLACES, pair
+from serving.runtime.reading import is_blank, not_unicode
+
+MOST_CHARACTERS = 1 << 20  # of the texts of a request, unless one text has more
+PROTOCOLS = {("v2", "http"): V2Http, ("v2", "grpc"): V2Grpc, ("tfs", "http"): TfsHttp, ("tfs", "grpc"): TfsGrpc}
+OPTIONS = ("beam", "n_best", "sampling", "length")
+
+
+class Client:
+    """A model on a server. Any number of threads may use it.
+
+    The scheme of the address says the protocol:
+
+    | scheme | protocol |
+    |---|---|
+    | `http://`, `https://` | Open Inference Protocol v2 as JSON: `seqzoo serve`, KServe, Triton |
+    | `grpc://`, `grpcs://` | the same over gRPC |
+    | `tfs+http://`, `tfs+https://` | TensorFlow Serving's REST |
+    | `tfs+grpc://`, `tfs+grpcs://` | TensorFlow Serving's PredictionService |
+
+    Args:
+        url: the address, such as "http://127.0.0.1:8080".
+        name: the name of the model on the server; "name@2" is its version 2, and of TensorFlow Serving "name@stable"
+            the version with this label.
+        timeout: seconds for each request, all of its tries together; None waits for ever.
+        tries: how often a request is sent if the server is unavailable (503, UNAVAILABLE, no connection). Between two
+            tries it waits up to 0.1, 0.2, 0.4, ..., 5 seconds, a random part of it, and as long as the server asks.
+        batch: the most texts in a request; a longer list is split.
+        connections: how many requests of one list are under way at once.
+        headers: what is sent with each request, such as {"Authorization": "Bearer ..."}.
+        labels: the names of all labels in the order of their ids, for the probabilities of a `Label`, where the server
+            does not say them. Without them only the best label has its probability.
+
+    Raises:
+        ValueError: the address is none, or a number is out of its range.
+        ImportError: the address is one of gRPC, and grpcio is not installed.
+    """
+
+    def __init__(self, url, name, *, timeout=60.0, tries=5, batch=32, connections=4, headers=None, labels=()):
+        address = parsed(url)
+        for what, value in (("tries", tries), ("batch", batch), ("connections", connections)):
+            if type(value) is not int or value < 1:
+                raise ValueError(f"{what} must be a whole number, at least 1; received {value!r}.")
+        if timeout is not None and not timeout > 0:
+            raise ValueError(f"timeout must be a number of seconds, more than 0, or None; received {timeout!r}.")
+        name, _, version = name.partition("@")
+        self.url, self.model = url, Model(name, version or None)
+        self.timeout, self.tries, self.batch, self.connections = timeout, tries, batch, connections
+        self._labels = tuple(labels)
+        self._protocol = PROTOCOLS[address.protocol, address.transport](address, headers or {})
+
+    @cached_property
+    def described(self):
+        """The names of the model's inputs and outputs, and its versions, as the server says them.
+
+        Raises:
+            ClientError: there is no answer; see `serving.client.errors`.
+        """
+        return self._ask(self._protocol.describe, Cancellation())
+
+    @cached_property
+    def kind(self):
+        """The kind of the model, as of `Runtime`; "generate" may be "continue", which a server does not tell."""
+        return answers.kind_of(self.described, self.url)
+
+    @property
+    def options(self):
+        """The names of the options that `run` takes."""
+        writes = self.kind == "generate" and self._protocol.takes_parameters
+        return OPTIONS if writes else ()
+
+    @property
+    def identity(self):
+        """What its answers depend on besides the options of `run`, as a dict that JSON holds."""
+        versions = ", ".join(self.described.versions)
+        return {"server": self.url, "name": self.model.name, "version": self.model.version or versions}
+
+    def run(self, texts, **options):
+        """A list with one result for each text, in the same order; as `serving.runtime.Runtime.run`.
+
+        Args:
+            texts: a list of strings. For a model that compares, each is "first TAB second".
+            **options: over the Open Inference Protocol `beam`, `n_best`, `sampling` and `length`, as of `Runtime.run`.
+
+        Raises:
+            TypeError: `texts` is a single string, or holds a value that is not a string.
+            ValueError: the model takes no such option.
+            ClientError: a request has no answer; see `serving.client.errors`. No result is returned then.
+        """
+        cancellation = Cancellation()
+        work = self.work(texts, options)
+        if len(work.requests) == 1:
+            return work.together([self.answer(work, 0, cancellation)])
+        with ThreadPoolExecutor(min(self.connections, max(1, len(work.requests)))) as pool:
+            futures = [pool.submit(self.answer, work, place, cancellation) for place in range(len(work.requests))]
+            try:
+                return work.together([future.result() for future in futures])
+            except BaseException:
+                cancellation.cancel()
+                raise
+
+    def work(self, texts, options):
+        """The requests for a list of texts."""
+        texts = checked(texts)
+        self._check(options)
+        return Work(self, texts, options)
+
+    def answer(self, work, place, cancellation):
+        """The results of request `place`."""
+        chosen, columns, parameters = work.requests[place]
+        found = self._ask(self._protocol.infer, cancellation, columns, parameters)
+        with fitting(self.url):
+            return answers.results(self.kind, chosen, found, self._labels or self.described.labels)
+
+    def _ask(self, what, cancellation, *arguments):
+        deadline = Deadline(self.timeout)
+        if cancellation.asked.is_set():
+            raise ClientError("the request was cancelled.")
+        return persistently(
+            lambda: what(self.model, *arguments, deadline, cancellation), deadline, self.tries, cancellation
+        )
+
+    def _check(self, options):
+        wrong = sorted(options.keys() - set(self.options))
+        if wrong:
+            raise ValueError(
+                f"{self.model.name} on {self.url} takes {', '.join(self.options) or 'no option'}; received "
+                f"{', '.join(wrong)}. Leave out {', '.join(wrong)}."
+            )
+
+    def close(self):
+        """Close the connections."""
+        self._protocol.transport.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+
+class Work:
+    """The requests for a list of texts, and how their results become one list.
+
+    A text that cannot be sent, because UTF-8 cannot encode it or because it is no pair, is refused here, in the words
+    of `Runtime`. The first request of a list sends as many texts as the others, in their order.
+
+    Args:
+        client: the `Client`.
+        texts: strings.
+        options: of `run`.
+    """
+
+    def __init__(self, client, texts, options):
+        kind = client.kind
+        self.count = len(texts)
+        self.refused = {place: wrong for place, text in enumerate(texts) if (wrong := _wrong(kind, text))}
+        self._blank = lambda error: answers.blank(kind, error)
+        self.places = [place for place in range(self.count) if place not in self.refused]
+        self.requests = [
+            ([texts[place] for place in group], _columns(kind, [texts[place] for place in group]), parameters)
+            for group, parameters in self._groups(texts, client.batch, options)
+        ]
+
+    def _groups(self, texts, most, options):
+        """`(places, parameters)` of each request."""
+        groups, size = [], 0
+        for place in self.places:
+            size += len(texts[place])
+            # Samples are numbered by the texts of a request, so that a gap in the numbers begins another one.
+            gap = "sampling" in options and groups and groups[-1][-1] != place - 1
+            if not groups or len(groups[-1]) == most or size > MOST_CHARACTERS or gap:
+                groups.append([])
+                size = len(texts[place])
+            groups[-1].append(place)
+        return [(group, _parameters(options, group[0])) for group in groups]
+
+    def together(self, found):
+        """The results in the order of the texts."""
+        results = [None] * self.count
+        for place, error in self.refused.items():
+            results[place] = self._blank(error)
+        answered = [result for group in found for result in group]
+        for place, result in zip(self.places, answered, strict=True):
+            results[place] = result
+        return results
+
+
+def _wrong(kind, text):
+    """Why a text cannot be sent, or None."""
+    if kind != "compare" or is_blank(text):
+        return not_unicode(text)
+    try:
+        sides = pair(text)
+    except ValueError as error:
+        return str(error)
+    return next(
+        (place + wrong for place, side in zip(PLACES, sides, strict=True) if (wrong := not_unicode(side))), None
+    )
+
+
+def _columns(kind, texts):
+    if kind != "compare":
+        return {"text": texts}
+    sides = [pair(text) if not is_blank(text) else ("", "") for text in texts]
+    return {"first_text": [first for first, _ in sides], "second_text": [second for _, second in sides]}
+
+
+def _parameters(options, first):
+    """The parameters of a request whose first text has this number."""
+    found = {name: value for name, value in options.items() if name != "sampling" and value is not None}
+    sampling = options.get("sampling")
+    if sampling is None:
+        return found
+    drawn = dataclasses.asdict(sampling)
+    drawn["first"] += first
+    if not drawn["first"]:  # which a server that knows no such parameter draws, too
+        del drawn["first"]
+    return found | {"sample": True} | drawn
+
+
+def checked(texts):
+    """The texts as a list; errors as of `serving.runtime.Runtime.run`."""
+    if isinstance(texts, str):
+        raise TypeError(f"Expected a list of strings; received one string. Write [{texts!r}].")
+    texts = list(texts)
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"Expected a list of strings; received {type(text).__name__} at position {position}: {text!r}."
+            )
+    return texts

@@ -1,0 +1,69 @@
+"""What can go wrong between a client and a server; every error says who answered what."""
+
+from serving.runtime.errors import ServingError
+
+
+class ClientError(ServingError):
+    """The server gave no answer that can be used. The classes below say why."""
+
+
+class UnavailableError(ClientError):
+    """Nobody listens, the connection broke, or the server has no room (503, UNAVAILABLE). Only this is tried again."""
+
+    after = 0.0  # seconds that the server asked to wait
+
+
+class DeadlineError(ClientError):
+    """The answer did not come in time. It is not known whether the server has worked on it."""
+
+
+class RefusedError(ClientError):
+    """The server refuses the request as it is: the same one would be refused again."""
+
+
+class NotFoundError(ClientError):
+    """The server has no such model or version."""
+
+
+class FailedError(ClientError):
+    """The server failed while it worked on the request."""
+
+
+class AnswerError(ClientError):
+    """The answer does not follow the protocol, or does not fit the question: another server, or a broken one."""
+
+
+HTTP = {
+    404: NotFoundError,
+    408: DeadlineError,
+    503: UnavailableError,
+    504: DeadlineError,
+}
+GRPC = {
+    "UNAVAILABLE": UnavailableError,
+    "DEADLINE_EXCEEDED": DeadlineError,
+    "NOT_FOUND": NotFoundError,
+    "INTERNAL": FailedError,
+    "UNKNOWN": FailedError,
+    "DATA_LOSS": FailedError,
+    "ABORTED": FailedError,
+    "CANCELLED": FailedError,
+}
+MOST_QUOTED = 500  # characters of what a server says
+
+
+def of_status(status, where, said):
+    """The error of a status of HTTP that is none of success."""
+    kind = HTTP.get(status) or (FailedError if status >= 500 else RefusedError)
+    return kind(f"{where} answered {status}: {quoted(said)}")
+
+
+def of_code(code, where, said):
+    """The error of a status code of gRPC, such as "NOT_FOUND"."""
+    return GRPC.get(code, RefusedError)(f"{where} answered {code}: {quoted(said)}")
+
+
+def quoted(said):
+    """What a server says, short and in one line."""
+    said = " ".join(str(said).split()) or "no reason"
+    return said if len(said) <= MOST_QUOTED else f"{said[:MOST_QUOTED]}..."

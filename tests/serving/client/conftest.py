@@ -1,0 +1,51 @@
+"""A fake server with a model of each kind, for every scheme of an address."""
+
+import pytest
+
+from serving.client import patience
+from serving.runtime import Label, Runtime
+from tests.serving import fake_artefact
+from tests.serving.client.fake_model import Fake
+from tests.serving.client.fake_server import Servers
+
+SCHEMES = ["http", "grpc", "tfs+http", "tfs+grpc"]
+
+
+class Pairs:
+    """A model that compares: the label says which of two texts is longer."""
+
+    kind, manifest, options = "compare", {"labels": ["first", "second"]}, ()
+
+    def run(self, texts):
+        sides = [text.split("\t") for text in texts]
+        labels = ["first" if len(first) > len(second) else "second" for first, second in sides]
+        return [
+            Label(label, 0.75, {label: 0.75, other: 0.25})
+            for label, other in zip(labels, ({"first": "second"}.get(each, "first") for each in labels), strict=True)
+        ]
+
+
+@pytest.fixture(scope="module")
+def fake(tmp_path_factory):
+    home = tmp_path_factory.mktemp("kinds")
+    kinds = {kind: Runtime(fake_artefact.write(home / kind, kind), threads=1) for kind in fake_artefact.KINDS}
+    return Fake(kinds | {"compare": Pairs()})
+
+
+@pytest.fixture(scope="module")
+def servers(fake):
+    with Servers(fake) as servers:
+        yield servers
+
+
+@pytest.fixture(autouse=True)
+def fresh(fake, monkeypatch):
+    monkeypatch.setattr(patience, "FIRST", 0.01)
+    yield
+    fake.script.clear()
+    fake.seen.clear()
+
+
+@pytest.fixture(params=SCHEMES)
+def scheme(request):
+    return request.param

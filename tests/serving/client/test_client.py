@@ -1,0 +1,153 @@
+"""A `Client` in the place of a `Runtime`: the same results over each protocol."""
+
+import pytest
+
+from serving import client as room
+from serving.client import Client, NotFoundError, patience
+from serving.client.addresses import parsed
+from serving.runtime import Sampling
+from tests.serving import fake_artefact
+
+TEXTS = ["abc", "", "a1 b22 c333", "   ", "h", "äß 日本", "\udcff", "0123456789" * 7, "a" * 20000, "b c"] * 3
+
+
+def same(found, expected):
+    """Results are equal, their numbers as far as float32 goes."""
+    assert type(found) is type(expected)
+    if isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=1e-6)
+    elif isinstance(expected, list | tuple):
+        assert len(found) == len(expected)
+        for one, other in zip(found, expected, strict=True):
+            same(one, other)
+    elif isinstance(expected, dict):
+        assert list(found) == list(expected)
+        same(list(found.values()), list(expected.values()))
+    elif hasattr(expected, "__dict__"):
+        same(vars(found), vars(expected))
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("kind", ["generate", "continue", "classify", "tag"])
+def test_it_answers_as_a_runtime_does(fake, servers, scheme, kind):
+    labels = fake_artefact.LABELS if kind == "classify" else ()
+    with Client(servers.url(scheme), kind, batch=4, labels=labels) as client:
+        same(client.run(TEXTS), fake.runtimes[kind].run(TEXTS))
+        assert client.run([]) == [] and client.run(["\ud800"])[0].error.startswith("not UTF-8")
+    assert client.kind == ("generate" if kind == "continue" else kind)
+    asked = [len(inputs["text"]) for _, inputs, _ in fake.seen]
+    assert sum(asked) == len(TEXTS) - 3 and max(asked) == 4
+
+
+def test_pairs(servers, scheme):
+    client = Client(servers.url(scheme), "compare", batch=2)
+    texts = ["abc\td", "a\tbcd", "no pair", "a\tb\tc", "x\t\udcff", "\udc80\tx"]
+    found = client.run(texts)
+    assert client.kind == "compare" and [each.label for each in found] == ["first", "second", "", "", "", ""]
+    assert found[0].probability == 0.75 and "A pair is two texts with one TAB" in found[2].error
+    assert found[4].error.startswith("second text: not UTF-8") and found[5].error.startswith("first text: not UTF-8")
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+def test_options(fake, servers, scheme):
+    client, runtime = Client(servers.url(scheme), "generate", batch=3), fake.runtimes["generate"]
+    for options in (
+        {"beam": 1},
+        {"n_best": 3},
+        {"sampling": Sampling(temperature=0.5, top_k=3, seed=7)},
+        {"sampling": Sampling(top_p=0.25, first=5), "n_best": 2},
+    ):
+        same(client.run(TEXTS, **options), runtime.run(TEXTS, **options))
+    assert Client(servers.url(scheme), "generate").options == ("beam", "n_best", "sampling", "length")
+
+
+@pytest.mark.parametrize(("scheme", "model"), [("tfs+http", "generate"), ("tfs+grpc", "generate"), ("http", "tag")])
+def test_what_takes_no_option(servers, scheme, model):
+    with pytest.raises(ValueError, match="takes no option; received beam"):
+        Client(servers.url(scheme), model).run(["a"], beam=1)
+
+
+def test_labels_that_the_server_says(servers, scheme):
+    found = Client(servers.url(scheme), "classify").run(["abc"])[0]
+    assert found.label == "zwei" and found.probability == 1
+    assert found.probabilities == ({"zwei": 1.0, "null": 0.0, "eins": 0.0} if scheme == "http" else {"zwei": 1.0})
+
+
+def test_versions(servers, scheme):
+    assert Client(servers.url(scheme), "generate@1").run(["a"])[0].text == "a"
+    with pytest.raises(NotFoundError, match="there is no "):
+        Client(servers.url(scheme), "generate@9").run(["a"])
+    with pytest.raises(NotFoundError):
+        Client(servers.url(scheme), "nobody").run(["a"])
+    client = Client(servers.url(scheme), "generate")
+    assert client.identity == {"server": servers.url(scheme), "name": "generate", "version": "1"}
+
+
+@pytest.mark.parametrize("scheme", ["tfs+http", "tfs+grpc"])
+def test_labels_of_versions(servers, scheme):
+    assert Client(servers.url(scheme), "generate@stable").run(["a"])[0].text == "a"
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "127.0.0.1:8080",
+        "ftp://a",
+        "http://",
+        "http://a:b",
+        "http://a:99999",
+        "grpc://a/b",
+        "http://u:p@a",
+        "http://a?b",
+    ],
+    ids=range(8),
+)
+def test_an_address_that_is_none(url):
+    with pytest.raises(ValueError, match="SCHEME://HOST:PORT|leave out the user"):
+        Client(url, "a")
+
+
+def test_addresses():
+    assert parsed("tfs+http://[::1]:85/a/b/").authority == "[::1]:85" and parsed("tfs+http://a/b/").path == "/b"
+    assert parsed("grpc://a").port == 8081 and parsed("https://a").secure
+    for wrong in ({"tries": 0}, {"batch": 1.5}, {"connections": True}, {"timeout": 0}, {"timeout": float("nan")}):
+        with pytest.raises(ValueError, match="must be"):
+            Client("http://a", "a", **wrong)
+
+
+@pytest.mark.parametrize("texts", ["abc", ["abc", 3]])
+def test_texts_that_are_none(servers, texts):
+    with pytest.raises(TypeError, match="Expected a list of strings"):
+        Client(servers.url("http"), "generate").run(texts)
+
+
+def test_waits_grow_and_differ():
+    one, other = list(patience.waits(9)), list(patience.waits(9))
+    assert len(one) == 8 and one != other
+    bounds = [min(patience.MOST, patience.FIRST * 2**number) for number in range(8)]
+    assert all(bound / 2 <= wait <= bound for wait, bound in zip(one, bounds, strict=True))
+
+
+def test_headers_are_sent(fake, servers, scheme):
+    seen = []
+
+    def look(call):
+        headers = dict(call.invocation_metadata()) if "grpc" in scheme else call.headers
+        seen.append(headers.get("x-key"))
+        if "grpc" not in scheme:
+            call._send(503, {})
+        else:
+            import grpc
+
+            call.abort(grpc.StatusCode.UNAVAILABLE, "again")
+
+    fake.script[:] = [look]
+    Client(servers.url(scheme), "generate", headers={"X-Key": "secret"}).run(["a"])
+    assert seen == ["secret"]
+
+
+def test_names_of_the_room():
+    assert {"Client", "AsyncClient", "ClientError"} <= set(room.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        room.nothing  # noqa: B018

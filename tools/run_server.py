@@ -1,0 +1,40 @@
+"""`seqzoo run --server URL NAME`: the model is one that a server has."""
+
+LOCAL = ("precision", "overlong", "threads", "no_verify", "plot_attention")  # what the server has decided
+
+
+def add_arguments(parser):
+    group = parser.add_argument_group("a server")
+    group.add_argument(
+        "--server",
+        metavar="URL",
+        help="ask MODEL of a server: http://HOST:PORT or grpc://HOST:PORT of `seqzoo serve`, KServe or Triton; "
+        "tfs+http://HOST:PORT or tfs+grpc://HOST:PORT of TensorFlow Serving",
+    )
+    group.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="for each request, all of its tries together (default: 60)"
+    )
+
+
+def check(args):
+    """Refuse wrong use.
+
+    Raises:
+        ValueError: the options do not go together.
+    """
+    if args.timeout is not None and not args.server:
+        raise ValueError("--timeout is about a server: give --server URL, too.")
+    given = [f"--{name.replace('_', '-')}" for name in LOCAL if getattr(args, name)]
+    if args.server and given:
+        raise ValueError(f"{given[0]} is not for a server, which has opened the model already. Leave it out.")
+
+
+def opened(args):
+    """The `Client`.
+
+    Raises:
+        ValueError: the address is none, or the timeout is no number of seconds.
+    """
+    from serving.client import Client
+
+    return Client(args.server, args.directory, **({} if args.timeout is None else {"timeout": args.timeout}))
