@@ -1,6 +1,6 @@
 """Requests over gRPC."""
 
-from serving.client.errors import ClientError, of_code
+from serving.client.errors import ClientError, of_code, seconds
 
 MOST_BYTES = 1 << 28  # of an answer
 OPTIONS = [
@@ -56,7 +56,9 @@ class Channel:
         except (self._grpc.FutureCancelledError, self._grpc.RpcError) as error:
             if cancellation.asked.is_set() or not isinstance(error, self._grpc.Call):
                 raise ClientError("the request was cancelled.") from error
-            raise of_code(error.code().name, self.where, error.details()) from error
+            told = of_code(error.code().name, self.where, error.details())
+            told.after = seconds(dict(error.trailing_metadata() or ()).get("retry-after"))
+            raise told from error
 
     def close(self):
         """Close the connection."""

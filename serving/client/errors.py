@@ -6,11 +6,11 @@ from serving.runtime.errors import ServingError
 class ClientError(ServingError):
     """The server gave no answer that can be used. The classes below say why."""
 
+    after = 0.0  # seconds that the server asked to wait before another try
+
 
 class UnavailableError(ClientError):
     """Nobody listens, the connection broke, or the server has no room (503, UNAVAILABLE). Only this is tried again."""
-
-    after = 0.0  # seconds that the server asked to wait
 
 
 class DeadlineError(ClientError):
@@ -61,6 +61,14 @@ def of_status(status, where, said):
 def of_code(code, where, said):
     """The error of a status code of gRPC, such as "NOT_FOUND"."""
     return GRPC.get(code, RefusedError)(f"{where} answered {code}: {quoted(said)}")
+
+
+def seconds(value):
+    """How long a server asks to wait, by its header `Retry-After`; 0 if it says a date or nothing."""
+    try:
+        return max(0.0, float(value or 0))
+    except ValueError:
+        return 0.0
 
 
 def quoted(said):

@@ -7,7 +7,7 @@ import ssl
 import threading
 from dataclasses import dataclass
 
-from serving.client.errors import AnswerError, ClientError, DeadlineError, UnavailableError, of_status, quoted
+from serving.client.errors import AnswerError, ClientError, DeadlineError, UnavailableError, of_status, quoted, seconds
 
 MOST_BYTES = 1 << 28  # of an answer
 CHUNK = 1 << 16
@@ -52,7 +52,7 @@ class Http:
         if reply.status != 200:
             said = found.get("error", found.get("detail")) if isinstance(found, dict) else None
             error = of_status(reply.status, self.where + path, said or reply.body.decode("utf-8", "replace"))
-            error.after = _seconds(reply.headers.get("Retry-After"))
+            error.after = seconds(reply.headers.get("Retry-After"))
             raise error
         if not isinstance(found, dict):
             raise AnswerError(f"{self.where}{path} answered what is no JSON object: {quoted(reply.body[:200])}")
@@ -163,10 +163,3 @@ class Http:
             connection.close()
 
     __del__ = close
-
-
-def _seconds(value):
-    try:
-        return max(0.0, float(value or 0))
-    except ValueError:
-        return 0.0  # a date: the back-off alone decides

@@ -117,7 +117,7 @@ def response(request, answer):
 
 def metadata(described_):
     """A `ModelMetadataResponse` from what `v2.metadata` says."""
-    return pb.ModelMetadataResponse(**described_)
+    return pb.ModelMetadataResponse(**{name: value for name, value in described_.items() if name != "parameters"})
 
 
 def _values(tensor):

@@ -26,7 +26,7 @@ TAGGED = (
     *REMARKS,
 )
 OUTPUTS = {"generate": WRITTEN, "continue": WRITTEN, "classify": LABELLED, "compare": LABELLED, "tag": TAGGED}
-DRAWN = {"temperature": float, "top_k": int, "top_p": float, "seed": int}
+DRAWN = {"temperature": float, "top_k": int, "top_p": float, "seed": int, "first": int}
 CHOSEN = {"beam": int, "n_best": int, "length": int}
 
 
@@ -65,7 +65,8 @@ class Texts:
         costs = self.runtime.lengths(texts)
         rows = [(text, None) for text in texts]
         if sampling is not None:
-            rows = [(text, Sampling(**sampling, first=number)) for number, text in enumerate(texts)]
+            first = sampling.pop("first", 0)  # of a list that comes in several requests
+            rows = [(text, Sampling(**sampling, first=first + number)) for number, text in enumerate(texts)]
             costs = [cost * options.get("n_best", 1) for cost in costs]
         key = NAME, tuple(sorted(options.items())), sampling is not None
         return Ask(self, key, rows, costs, options.get("n_best", 1))

@@ -112,9 +112,10 @@ def response(request, answer):
 
 
 def metadata(name, version):
-    """What the protocol says of a model: its versions, inputs and outputs."""
+    """What the protocol says of a model: its versions, inputs and outputs; as JSON also the names of its labels."""
     default = version.signatures[NAME]
-    return {
+    named = {"parameters": {"labels": list(default.labels)}} if default.labels else {}
+    return named | {
         "name": name,
         "versions": [str(version.number)],
         "platform": "onnxruntime_onnx",

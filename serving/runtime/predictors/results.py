@@ -132,6 +132,7 @@ class Sampling:
             ("top_k", isinstance(self.top_k, Integral) and self.top_k >= 0, "a whole number >= 0 (0 takes all)"),
             ("top_p", 0 < self.top_p <= 1, "a number > 0 and <= 1"),
             ("seed", isinstance(self.seed, Integral) and self.seed >= 0, "a whole number >= 0"),
+            ("first", isinstance(self.first, Integral) and self.first >= 0, "a whole number >= 0"),
         ):
             if not good:
                 raise ValueError(f"{name} must be {expected}; received {getattr(self, name)!r}.")
