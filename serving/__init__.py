@@ -1,8 +1,13 @@
 """Deployment: `serving.export` writes artefacts, and `serving.runtime` runs them without Keras."""
 
 import importlib
+import os
 
 __all__ = ["Runtime", "export", "runtime"]
+
+# From 1.31 on ONNX Runtime sends events and an identifier of the machine to Microsoft unless this is set before it is
+# imported; its own function for this comes too late. ORT_DISABLE_TELEMETRY=0 in the environment turns that on again.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 
 def __getattr__(name):
