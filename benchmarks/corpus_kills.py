@@ -36,7 +36,7 @@ def write_lines(path, count, model, seed=0):
             if model:
                 file.write(f"{rng.randint(1, 28)}/{rng.randint(1, 12)}/{rng.randint(1900, 2050)}\n")
             else:
-                file.write(f"{number} {''.join(rng.choices('abcdefgh', k=rng.randint(0, 8)))}\n")
+                file.write(f"{number} {''.join(rng.choices('abcdefgh', k=rng.randint(1, 8)))}\n")
 
 
 def command(model, out, *more):

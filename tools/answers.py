@@ -1,9 +1,9 @@
-"""How the answers to texts are shown: as a line, as a JSON object, or as columns of a table."""
+"""How the answers to texts are shown: as a line, or as a JSON object."""
 
 import dataclasses
 import json
 
-LABELS = ("classify", "compare")
+from serving.corpus.columns import LABELS
 
 
 def line(kind, number, text, result, n_best):
@@ -30,23 +30,3 @@ def record(kind, number, text, result, n_best):
         hypotheses = found.pop("hypotheses")
         found = {"output": found["text"], "score": found["score"]} | ({"n_best": hypotheses} if n_best else {})
     return json.dumps({"input": text} | found | remarks, ensure_ascii=False)
-
-
-def columns(kind, n_best):
-    """The columns of an answer: name -> `(type, function from a result)`, see `serving.corpus.forms.ParquetForm`."""
-    if kind in LABELS:
-        found = {"answer": (str, lambda result: result.label), "score": (float, lambda result: result.probability)}
-    elif kind == "tag":
-        found = {
-            "answer": ([str], lambda result: [word.tag for word in result.words]),
-            "score": ([float], lambda result: [word.score for word in result.words]),
-            "words": ([str], lambda result: [word.text for word in result.words]),
-        }
-    else:
-        found = {"answer": (str, lambda result: result.text), "score": (float, lambda result: result.score)}
-        if n_best:
-            found["n_best"] = [str], lambda result: [each.text for each in result.hypotheses]
-            found["n_best_scores"] = [float], lambda result: [each.score for each in result.hypotheses]
-    found["error"] = str, lambda result: result.error
-    found["warning"] = str, lambda result: result.warning
-    return found

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from serving.corpus import shards
+from serving.corpus.columns import columns
 from serving.corpus.forms import ParquetForm, TextForm, is_parquet
 from serving.corpus.lines import Lines, readable
 from serving.corpus.process import check as check_target
@@ -114,7 +115,7 @@ def run(runtime, args, options):
 def _form(args, runtime, source):
     if is_parquet(args.out):
         schema = source.schema if isinstance(source, Rows) else None
-        return ParquetForm(schema, answers.columns(runtime.kind, args.n_best))
+        return ParquetForm(schema, columns(runtime.kind, args.n_best))
     show = answers.record if args.json else answers.line
 
     def shown(number, text, result):

@@ -50,8 +50,7 @@ class ParquetForm:
 
     Args:
         schema: the pyarrow.Schema of the input; None for lines of text, which become the column "text".
-        columns: the columns of an answer: name -> `(type, function from a result)`. The type is str, float, or a list
-            of one of them, such as `[str]`.
+        columns: the columns of an answer, as of `serving.corpus.columns.columns`.
 
     Raises:
         ValueError: the input has a column with the name of a column of the answer.
@@ -89,9 +88,7 @@ class ParquetForm:
         if "id" not in table.column_names:
             numbers = range(block.number + 1, block.number + 1 + len(results))
             table = table.add_column(0, "id", pyarrow.array(numbers, "int64"))
-        for name, (kind, value) in self._columns.items():
-            table = table.append_column(name, pyarrow.array([value(result) for result in results], _arrow(kind)))
-        return table
+        return answered(table, results, self._columns)
 
     def finish(self, answers, finished):
         """The Parquet file, written from all blocks; it holds as much in memory as a row group."""
@@ -104,6 +101,15 @@ class ParquetForm:
         with open(finished, "rb+") as file:
             disk.sync(file)
         return finished
+
+
+def answered(table, results, columns):
+    """A pyarrow.Table with the columns of the answers behind its own; see `serving.corpus.columns`."""
+    import pyarrow
+
+    for name, (kind, value) in columns.items():
+        table = table.append_column(name, pyarrow.array([value(result) for result in results], _arrow(kind)))
+    return table
 
 
 def _grouped(file):

@@ -13,7 +13,8 @@ from tests.house_rules import ROOT
 from tests.shared import mostly_at_releases
 from zoo.tasks import TASKS
 
-EXAMPLES = sorted(ROOT.glob("examples/*.py"))
+OTHERS = {"ray_batch": "tests/serving/corpus/test_ray.py"}  # not of a task -> the test that runs it
+EXAMPLES = [path for path in sorted(ROOT.glob("examples/*.py")) if path.stem not in OTHERS]
 FILES = {"continue": "continue_text"}  # `continue` is no name of a module
 AFTER = """
 import json
@@ -23,6 +24,11 @@ print(json.dumps([scores["task"], scores["count"], len(answers), [each.error for
 
 def test_every_task_has_one():
     assert {path.stem for path in EXAMPLES} == {FILES.get(name, name) for name in TASKS}
+
+
+def test_the_others_have_tests():
+    for name, test in OTHERS.items():
+        assert f"{name}.py" in (ROOT / test).read_text(encoding="utf-8") and (ROOT / "examples" / f"{name}.py").exists()
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
