@@ -9,6 +9,7 @@ under SEQZOO_DEBUG=1. Any other error is a bug and always has its traceback.
 
 import argparse
 import contextlib
+import errno
 import importlib
 import os
 import sys
@@ -141,9 +142,11 @@ def _main(argv):
 
 
 def _said(error):
-    """The message of an error; of the operating system's errors without their number."""
-    told = isinstance(error, OSError) and error.strerror and error.filename
-    return f"{error.filename}: {error.strerror}" if told else str(error)
+    """The message of an error: of the operating system's errors without their number, of a full disk with a remedy."""
+    if not isinstance(error, OSError) or not error.strerror:
+        return str(error)
+    mend = ". Free some space there, and try again." if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+    return f"{error.filename}: {error.strerror}{mend}" if error.filename else f"{error.strerror}{mend}"
 
 
 def _missing(error, chosen):

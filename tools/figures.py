@@ -37,7 +37,4 @@ def save(figure, path):
     path, held = Path(path), io.BytesIO()
     check(path)
     figure.savefig(held, format=path.suffix[1:].lower())
-    try:
-        write_atomically(path, lambda file: file.write(held.getvalue()))
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
+    write_atomically(path, lambda file: file.write(held.getvalue()))

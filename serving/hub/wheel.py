@@ -7,12 +7,12 @@ names. The same files give the same bytes.
 import base64
 import hashlib
 import json
-import os
 import re
 import zipfile
 from pathlib import Path
 
 from serving.runtime.artefact import read_inside
+from zoo.core.storage import write_atomically
 from zoo.hub import index as hub_index
 
 GROUP = "seqzoo_models"
@@ -46,18 +46,16 @@ def package(folder, entry, out):
     members[f"{info}/entry_points.txt"] = f"[{GROUP}]\n{entry['name']} = {module}\n".encode()
     members[f"{info}/RECORD"] = _record(members, f"{info}/RECORD")
     path = Path(out) / f"{project}-{version}-py3-none-any.whl"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as archive:
-            for name, content in members.items():
-                member = zipfile.ZipInfo(name, TIME)
-                member.external_attr, member.compress_type = 0o100644 << 16, zipfile.ZIP_DEFLATED
-                archive.writestr(member, content)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
+    write_atomically(path, lambda file: _zip(file, members))
     return path
+
+
+def _zip(file, members):
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            member = zipfile.ZipInfo(name, TIME)
+            member.external_attr, member.compress_type = 0o100644 << 16, zipfile.ZIP_DEFLATED
+            archive.writestr(member, content)
 
 
 def _read(folder, name, entry):

@@ -1,5 +1,6 @@
 """Files that are whole or not there, and JSON that every reader takes."""
 
+import errno
 import json
 import math
 import threading
@@ -38,11 +39,12 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):
     write_text(tmp_path / "a.txt", "old")
 
     def full(_):
-        raise OSError("No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match="No space left") as caught:
         write_text(tmp_path / "a.txt", "new")
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "a.txt"))
     assert (tmp_path / "a.txt").read_text() == "old"
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
 

@@ -70,7 +70,9 @@ def test_a_figure_that_cannot_be_written_leaves_the_old_one(tmp_path, capsys, mo
 
     monkeypatch.setattr("os.fsync", full)
     assert cli.main(["plot", "training", run, "--out", str(out)]) == 1
-    assert capsys.readouterr().err == f"seqzoo plot: {out}: No space left on device\n"
+    assert capsys.readouterr().err == (
+        f"seqzoo plot: {out}: No space left on device. Free some space there, and try again.\n"
+    )
     assert out.read_text() == "old" and sorted(path.name for path in tmp_path.iterdir()) == ["a", "x.png"]
 
 

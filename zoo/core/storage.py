@@ -23,8 +23,10 @@ def write_atomically(path, write):
             file.flush()
             os.fsync(file.fileno())
             os.replace(beside, path)
-        except BaseException:
+        except BaseException as error:
             beside.unlink(missing_ok=True)
+            if isinstance(error, OSError) and error.strerror:  # which often does not say of which file it is
+                raise OSError(error.errno, error.strerror, str(path)) from error
             raise
     directory = os.open(path.parent, os.O_RDONLY)
     try:
