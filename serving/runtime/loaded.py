@@ -13,6 +13,7 @@ from serving.runtime.sessions import Graphs
 MAX_SEQUENCES = 32  # sequences in one batch
 MAX_BEAMS = 128  # beams in one batch, of all its sequences
 MAX_IDS = 4096  # token ids in one batch, including padding
+FEW = 16  # fewer texts than these are tokenised one by one: for a list, SentencePiece starts a pool of threads
 MAX_PAIRS = 1 << 21  # pairs of positions in one batch: the size of the attention weights of a head
 
 
@@ -115,11 +116,15 @@ class Loaded:
 
     def ids(self, texts):
         """The token ids of each whole text."""
+        if len(texts) < FEW:
+            return [self.source.encode(text, out_type=int) for text in texts]
         return self.source.encode(texts, out_type=int)
 
     def decode(self, sequences):
         """The text of each list of ids."""
         try:
+            if len(sequences) < FEW:
+                return [self.target.decode(ids) for ids in sequences]
             return self.target.decode(sequences)
         except IndexError as error:  # possible only if the manifest has no `vocabulary`, which is checked earlier
             name = self.manifest["tokenizer"].get("target", self.manifest["tokenizer"]["source"])

@@ -24,7 +24,9 @@ def application(service):
     """The ASGI application of a `serving.server.service.Service`."""
     pages = Pages(service)
     version_ = "/versions/{version}"
-    routes = [
+    hot = [("/v2/models/{name}", "/infer", pages.infer), ("/v1/models/{name}", ":predict", pages.predict)]
+    routes = [Route(head + at + tail, page, methods=["POST"]) for at in ("", version_) for head, tail, page in hot]
+    routes += [
         Route("/", pages.server, methods=["GET"]),
         Route("/metrics", pages.metrics, methods=["GET"]),
         Route("/v2", pages.server, methods=["GET"]),
@@ -32,12 +34,9 @@ def application(service):
         Route("/v2/health/ready", pages.ready, methods=["GET"]),
         Route("/v2/models", pages.models, methods=["GET"]),
         Route("/v1/models", pages.models, methods=["GET"]),
-        Route("/v1/models/{name}:predict", pages.predict, methods=["POST"]),
-        Route("/v1/models/{name}" + version_ + ":predict", pages.predict, methods=["POST"]),
     ]
     for at in ("", version_):
         routes += [
-            Route("/v2/models/{name}" + at + "/infer", pages.infer, methods=["POST"]),
             Route("/v2/models/{name}" + at + "/ready", pages.model_ready, methods=["GET"]),
             Route("/v2/models/{name}" + at, pages.model, methods=["GET"]),
             Route("/v1/models/{name}" + at + "/metadata", pages.signatures, methods=["GET"]),

@@ -70,7 +70,10 @@ def run(given, settings):
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     server = Server(settings)
-    status = asyncio.run(server.run(given))
+    with asyncio.Runner(
+        loop_factory=uvicorn.Config("", loop="auto").get_loop_factory()
+    ) as runner:  # uvloop, if it is there
+        status = runner.run(server.run(given))
     if server.abandoned:  # a thread that still computes would keep the process
         sys.stderr.flush()
         os._exit(status)
@@ -172,6 +175,7 @@ class Server:
                 http=Connection,
                 log_config=None,
                 access_log=False,
+                proxy_headers=False,
                 lifespan="off",
                 ws="none",
                 limit_concurrency=limits.connections,

@@ -90,11 +90,12 @@ class Texts:
         for name, most in (("n_best", MOST_OUTPUTS), ("length", MOST_TOKENS)):
             if options.get(name, 1) > most:
                 raise invalid(f"{name} must be at most {most}; received {options[name]}.")
-        try:
-            checked = {"sampling": Sampling(**drawn)} if sample else {}
-            self.runtime.run([], **options, **checked)
-        except ValueError as error:
-            raise invalid(str(error)) from None
+        if options or sample:
+            try:
+                checked = {"sampling": Sampling(**drawn)} if sample else {}
+                self.runtime.run([], **options, **checked)
+            except ValueError as error:
+                raise invalid(str(error)) from None
         return options, drawn if sample else None
 
     def run(self, key, payloads):

@@ -1,0 +1,3 @@
+"""Other servers for `benchmarks/server_load.py`."""
+
+PEERS = {}

@@ -1,0 +1,165 @@
+"""The process: how it starts, what it does with new versions, how it ends."""
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from tests.serving.server import echo
+
+
+def failed(*arguments, **kwargs):
+    """`(exit status, standard error)` of a server that does not start."""
+    done = subprocess.run(echo.command(*arguments), capture_output=True, text=True, timeout=60, **kwargs)
+    return done.returncode, done.stderr
+
+
+def damage(folder, name="model.onnx"):
+    content = bytearray((folder / name).read_bytes())
+    content[len(content) // 2] ^= 1
+    (folder / name).write_bytes(content)
+
+
+def appear(folder, make):
+    """A version that is written beside and renamed, as an export does it."""
+    beside = folder.with_name(f".{folder.name}.partial")
+    make(beside)
+    beside.rename(folder)
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("out") / "echo"
+    echo.write(folder / "1")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def watched(home):
+    with echo.serving(home, "--version-poll", 0.1, "--drain", 5) as running:
+        yield running
+
+
+def test_a_newer_version_is_loaded_and_answers(watched, home):
+    assert watched.event("serving")["version"] == 1
+    appear(home / "2", lambda folder: shutil.copytree(home / "1", folder))
+    assert watched.event("serving", number=2)["before"] == 1
+    assert watched.ask("GET", "/v2/models/echo")[2]["versions"] == ["2"]
+    assert watched.infer("echo", "abc")["output_text"] == ["abc"]
+    assert watched.metric('seqzoo_model_loaded{model="echo"') == 1  # the older one is gone
+
+
+def test_a_damaged_version_is_told_once_and_the_older_one_goes_on(watched, home):
+    def make(folder):
+        damage(shutil.copytree(home / "1", folder))
+
+    appear(home / "3", make)
+    told = watched.event("version_refused")
+    assert (told["version"], told["serving"], told["error"]) == (3, 2, "DamagedError")
+    assert "model.onnx is damaged" in told["message"]
+    time.sleep(0.5)
+    assert sum(event["event"] == "version_refused" for event in watched.events) == 1
+    assert watched.ask("GET", "/v1/models/echo")[2]["model_version_status"][0]["version"] == "2"
+    shutil.copyfile(home / "1" / "model.onnx", home / "3" / "model.onnx")  # mended: it is tried again
+    assert watched.event("serving", number=3)["version"] == 3
+
+
+def test_a_version_that_is_taken_away_gives_way_to_the_older_one(watched, home):
+    shutil.rmtree(home / "3")
+    assert watched.event("serving", number=4)["version"] == 2
+
+
+def test_a_folder_that_vanishes_changes_nothing(watched, home):
+    away = home.rename(home.with_name("away"))
+    assert watched.event("vanished")["version"] == 2
+    assert watched.infer("echo", "ab", beam=1)["output_text"] == ["ab"]  # graphs that nobody had asked are open, too
+    assert watched.infer("echo", "ab", sample=True)["output_text"] == ["ab"]
+    away.rename(home)
+
+
+def test_an_orderly_end(watched):
+    assert watched.end() == 0
+    assert [watched.event(name)["open"] for name in ("stopping", "stopped")] == [0, 0]
+    with pytest.raises(ConnectionRefusedError):
+        watched.ask("GET", "/v2/health/live")
+
+
+def test_a_damaged_model_is_an_error_at_the_start(tmp_path):
+    damage(echo.write(tmp_path / "echo" / "1"))
+    status, said = failed(tmp_path / "echo", "--http-port", 0, "--grpc-port", 0)
+    assert status == 1 and "model.onnx is damaged" in said.splitlines()[-1]
+
+
+def test_two_models_of_one_name(tmp_path):
+    for folder in ("a", "b"):
+        echo.write(tmp_path / folder / "1")
+    status, said = failed(tmp_path / "a", tmp_path / "b", "--http-port", 0, "--grpc-port", 0)
+    assert status == 2 and "two models have the name 'echo'" in said.splitlines()[-1]
+
+
+@pytest.mark.parametrize("which", ["http", "grpc"])
+def test_a_port_that_is_taken(tmp_path, which):
+    echo.write(tmp_path / "1")
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        ports = {"http": 0, "grpc": 0} | {which: other.getsockname()[1]}
+        words = [word for name, number in ports.items() for word in (f"--{name}-port", number)]
+        status, said = failed(tmp_path / "1", *words)
+    assert status == 1 and "another process has this port" in said and f"--{which}-port" in said
+
+
+def test_without_kserve_the_extra_is_named(tmp_path):
+    echo.write(tmp_path / "1")
+    hidden = "import sys; sys.modules['kserve'] = None; "
+    words = echo.command(tmp_path / "1")
+    words[2] = hidden + words[2]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr == "seqzoo serve: kserve is not installed: pip install 'seqzoo[serve]'\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["term", "int"])
+def test_what_was_taken_on_is_finished(tmp_path, number):
+    """A signal under load: who was taken on has his answer, who comes later is told to come again elsewhere."""
+    echo.write(tmp_path / "1")
+    with echo.serving(tmp_path / "1", "--max-delay", 500, "--max-batch-texts", 64) as running:
+        found = []
+
+        def ask():
+            found.append(running.ask("POST", "/v1/models/echo:predict", {"instances": ["ab"]}))
+
+        callers = [threading.Thread(target=ask) for _ in range(8)]
+        for caller in callers:
+            caller.start()
+        time.sleep(0.2)  # they wait in the queue
+        running.process.send_signal(number)
+        running.event("stopping")
+        late = running.ask("POST", "/v1/models/echo:predict", {"instances": ["ab"]})
+        assert late[0] == 503 and late[1]["retry-after"] == "1" and late[2] == {"error": "the server is stopping."}
+        assert running.ask("GET", "/v2/health/ready")[0] == 503 and running.ask("GET", "/v2/health/live")[0] == 200
+        for caller in callers:
+            caller.join()
+        assert [(status, value["predictions"][0]["output_text"]) for status, _, value in found] == [(200, "ab")] * 8
+        assert running.process.wait(20) == 0
+
+
+@pytest.mark.slow
+def test_what_cannot_be_finished_in_time_is_abandoned(tmp_path):
+    echo.write(tmp_path / "1")
+    with echo.serving(tmp_path / "1", "--max-delay", 1000, "--drain", 0.1) as running:
+        asked = threading.Thread(target=lambda: running.ask("POST", "/v1/models/echo:predict", {"instances": ["ab"]}))
+        asked.start()
+        time.sleep(0.3)
+        assert running.end() == 1
+        asked.join()
+
+
+def test_the_logs_are_json(watched):
+    assert all("time" in event for event in watched.events if event["event"] != "end")
+    assert json.dumps(watched.events).count("text") == 0 and os.getpid() != watched.process.pid
