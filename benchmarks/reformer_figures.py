@@ -1,4 +1,4 @@
-"""Draws what benchmarks/reformer_memory.py and reformer_time.py measured: `python benchmarks/reformer_figures.py`."""
+"""Draws what benchmarks/reformer_memory.py and run.py reformer measured: `python benchmarks/reformer_figures.py`."""
 
 import json
 from pathlib import Path

@@ -1,9 +1,9 @@
-"""One training step of the same Transformer in four libraries, for `benchmarks/training_step.py`.
+"""One training step of the same Transformer in three libraries: ours, KerasHub's layers, PyTorch's.
 
 Pre-LN, ReLU, sinusoidal positions, one embedding for source, target and output, label smoothing 0.1, Adam (0.9, 0.98),
 float32. Dropout is on the sums of embeddings and positions and on each branch, as in the paper; what the peers add (on
-attention weights, inside the feed-forward) is switched off. An engine takes the weights of `draw` and is a function of
-a batch to the loss, which it leaves on the device.
+attention weights, inside the feed-forward) is switched off. Engines take the weights of `draw`; their
+functions make an update and return the loss.
 """
 
 import numpy as np
@@ -45,7 +45,15 @@ def make_batch(size, seed=0):
     return {name: value.astype("int32") for name, value in batch.items()} | {"weights": np.ones(shape, "float32")}
 
 
-def ours(size, dropout, weights):
+def ours(threads, size, dropout, dtype="float32"):
+    """Our layers and our compiled step, on the backend of KERAS_BACKEND; `dtype` is a policy of Keras."""
+    from harness.gradients import limit_threads
+
+    limit_threads(threads)
+    import keras
+
+    keras.config.set_dtype_policy(dtype)
+    weights = draw(size)
     from zoo.depth import make_stack
     from zoo.models import Transformer
 
@@ -62,12 +70,18 @@ def ours(size, dropout, weights):
                     kernel.assign(weights[f"{side}.{index}.{part}.{name[0]}"])
             block.feedforward.hidden.kernel.assign(weights[f"{side}.{index}.hidden"])
             block.feedforward.output_projection.kernel.assign(weights[f"{side}.{index}.output"])
-    return _keras_step(model)
+    return _keras_step(model, size)
 
 
-def keras_hub(size, dropout, weights):
+def keras_hub(threads, size, dropout, dtype="float32"):
     """KerasHub's layers in a Keras model, trained by our compiled step (its own has no smoothed sparse loss)."""
+    from harness.gradients import limit_threads
+
+    limit_threads(threads)
     import keras
+
+    keras.config.set_dtype_policy(dtype)
+    weights = draw(size)
     import keras_hub.layers as hub
 
     from zoo.core.masks import length_mask
@@ -117,26 +131,30 @@ def keras_hub(size, dropout, weights):
                     kernel.assign(weights[f"{side}.{index}.{part}.{name[0]}"].reshape(kernel.shape))
             layer._feedforward_intermediate_dense.kernel.assign(weights[f"{side}.{index}.hidden"])
             layer._feedforward_output_dense.kernel.assign(weights[f"{side}.{index}.output"])
-    return _keras_step(model)
+    return _keras_step(model, size)
 
 
-def _keras_step(model):
+def _keras_step(model, size):
     import keras
 
     from zoo.training import SmoothedCrossEntropy, make_steps
 
     optimizer = keras.optimizers.Adam(RATE, *BETAS, EPSILON)
-    return make_steps(model, optimizer, SmoothedCrossEntropy(SMOOTHING)).train
+    steps, batch = make_steps(model, optimizer, SmoothedCrossEntropy(SMOOTHING)), make_batch(size)
+    return lambda: float(steps.train(batch))
 
 
-def torch_compiled(size, dropout, weights):
-    return torch_eager(size, dropout, weights, compiled=True)
+def torch_compiled(threads, size, dropout, dtype="float32"):
+    return torch_eager(threads, size, dropout, dtype, compiled=True)
 
 
-def torch_eager(size, dropout, weights, compiled=False):
-    """`torch.nn.Transformer` with fused Adam."""
+def torch_eager(threads, size, dropout, dtype="float32", compiled=False):
+    """`torch.nn.Transformer` with fused Adam; `mixed_bfloat16` is autocast."""
     import torch
     from torch import nn
+
+    torch.set_num_threads(threads)
+    weights = draw(size)
 
     units, layers = size["units"], size["layers"]
     sizes = size["heads"], layers, layers, size["hidden_units"]
@@ -181,13 +199,16 @@ def torch_eager(size, dropout, weights, compiled=False):
     optimizer = torch.optim.Adam(parameters, RATE, BETAS, EPSILON, fused=True)
     compute = torch.compile(compute_loss) if compiled else compute_loss
 
-    def step(batch):
-        batch = {name: torch.from_numpy(value) for name, value in batch.items()}
-        padding = torch.arange(size["time"]) >= batch["source_lengths"][:, None]
-        loss = compute(batch["source_ids"], padding, batch["target_ids"], batch["labels"].long())
+    batch = {name: torch.from_numpy(value) for name, value in make_batch(size).items()}
+    padding = torch.arange(size["time"]) >= batch["source_lengths"][:, None]
+    labels = batch["labels"].long()
+
+    def step():
+        with torch.autocast("cpu", torch.bfloat16, enabled=dtype == "mixed_bfloat16"):
+            loss = compute(batch["source_ids"], padding, batch["target_ids"], labels)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        return loss.detach()
+        return float(loss)
 
     return step

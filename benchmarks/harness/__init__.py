@@ -1,0 +1,1 @@
+"""What the cases of `benchmarks/run.py` share: engines in processes of their own, and results by processor."""

@@ -1,0 +1,136 @@
+"""Measures how fast we are, beside peers in the same run, and keeps the results by processor.
+
+    python benchmarks/run.py generation             # writes benchmarks/results/PROCESSOR/generation.json
+    python benchmarks/run.py training_recurrent --quick     # small cells, in training_recurrent.quick.json
+
+The engines of a cell live in processes of their own and take turns, the peers in environments of their own
+(`build/peers`, made at the first use). A cell is the median over the rounds of the ratio ours / peer: below 1 is
+faster. Before anything is timed, the engines of a cell must agree on what they compute. Seconds are those that a
+process spent on its cores, divided by its threads, so that other work on the machine is not counted; `--clock wall`
+takes the clock's.
+"""
+
+import argparse
+import importlib
+import json
+import math
+import statistics
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
+
+from harness import processor, report  # noqa: E402
+from harness.engine import running  # noqa: E402
+from harness.environments import versions  # noqa: E402
+
+NAMES = ("generation", "training_transformer", "training_recurrent", "reformer", "start")
+
+
+def log(line):
+    print(line, file=sys.stderr, flush=True)
+
+
+def near(one, other, tolerance):
+    """Whether two values of JSON are equal; numbers that are not whole within a tolerance."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(near(a, b, tolerance) for a, b in zip(one, other, strict=True))
+    if isinstance(one, float) or isinstance(other, float):
+        return math.isclose(one, other, abs_tol=tolerance, rel_tol=tolerance)
+    return one == other
+
+
+def agree(cell, values):
+    """Refuse engines that compute different things.
+
+    Raises:
+        ValueError: the message has both values.
+    """
+    for names in cell.get("equal", ()):
+        for name in names[1:]:
+            if not near(values[names[0]], values[name], cell.get("tolerance", 0.0)):
+                shown = {key: str(values[key])[:200] for key in (names[0], name)}
+                raise ValueError(f"{cell['name']}: expected equal results, received {shown}.")
+
+
+def measure(cell, options):
+    """The rows of one cell: one for each pair of an engine and its peer."""
+    log(cell["name"])
+    taken = {engine.name: [] for engine in cell["engines"]}
+    with running(cell["engines"], options.threads, log) as ready:
+        values = {each.engine.name: [each.step()[0] for _ in range(cell.get("before", 2))] for each in ready}
+        agree(cell, values)
+        for _ in range(options.rounds):
+            for each in ready:
+                _, busy, clock = each.step()
+                taken[each.engine.name].append(clock if options.clock == "wall" else busy)
+        memory = {each.engine.name: round(each.megabytes) for each in ready}
+    rows = []
+    for ours, peer in cell["pairs"]:
+        ratio, spread = report.ratio(taken[ours], taken[peer])
+        times = {
+            f"{side}_ms": round(1e3 * statistics.median(taken[name]), 2)
+            for side, name in (("ours", ours), ("peer", peer))
+        }
+        used = {"ours_mb": memory[ours], "peer_mb": memory[peer]}
+        row = {"cell": cell["name"], "engine": ours, "peer": peer, "ratio": ratio, "spread": spread, **times, **used}
+        rows.append(row | cell.get("about", {}))
+    return rows
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name", choices=NAMES)
+    parser.add_argument(
+        "--quick", action="store_true", help="small cells and three rounds; writes NAME.quick.json, which git ignores"
+    )
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--clock", choices=("processor", "wall"), default="processor")
+    parser.add_argument("--only", metavar="TEXT", help="only the cells whose name holds this; writes nothing")
+    parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
+    options = parser.parse_args(arguments)
+    if options.rounds < 1 or options.threads < 1:
+        parser.error("--rounds and --threads are at least 1")
+    options.rounds = min(options.rounds, 3) if options.quick else options.rounds
+    case = importlib.import_module(f"cases.{options.name}")
+    cells = [cell for cell in case.cells(options.quick) if not options.only or options.only in cell["name"]]
+    if not cells:
+        parser.error(f"no cell of {options.name} has {options.only!r} in its name")
+    rows = []
+    for cell in cells:
+        rows += measure(cell, options)
+        log(report.table(rows[-len(cell["pairs"]) :]))
+    here = processor.processor()
+    peers = {engine.environment for cell in cells for engine in cell["engines"]} - {None}
+    result = {
+        "benchmark": options.name,
+        "processor": here,
+        "threads": options.threads,
+        "clock": options.clock,
+        "rounds": options.rounds,
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": processor.commit(),
+        "versions": processor.versions() | {k: v for name in sorted(peers) for k, v in versions(name).items()},
+        "geometric_mean": report.geometric_mean(rows),
+        "below_one": sum(row["ratio"] < 1 for row in rows),
+        "cells": rows,
+    } | getattr(case, "summary", lambda rows: {})(rows)
+    slug = processor.slug(here)
+    name = f"{options.name}.quick" if options.quick else options.name
+    for line in report.changes(report.last(slug, name), result):
+        log(line)
+    if not options.only:
+        log(f"written: {report.write(slug, name, result)}")
+    if options.json:
+        print(json.dumps(result, ensure_ascii=False))
+    else:
+        print(report.table(rows))
+        below = f"below 1 in {result['below_one']} of {len(rows)}"
+        print(f"\n{here['name']}: geometric mean {result['geometric_mean']}, {below}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
