@@ -77,6 +77,7 @@ WITHOUT_FRAMEWORK = (
     "tools/compare.py",
     "tools/counts.py",
     "tools/deploy.py",
+    "tools/examples.py",
     "tools/figures.py",
     "tools/hub.py",
     "tools/hub_fetch.py",

@@ -18,6 +18,7 @@ from importlib.metadata import PackageNotFoundError, version
 from serving.runtime.errors import ServingError
 
 from .calm import calm
+from .examples import ENVIRONMENT, epilog
 
 COMMANDS = {
     "new": "write a recipe for files of your own",
@@ -29,10 +30,10 @@ COMMANDS = {
     "run": "answer texts with an artefact, on ONNX Runtime alone",
     "serve": "serve models to texts over HTTP and gRPC",
     "deploy": "write what a server's operator needs, and move the labels stable and canary",
-    "list": "list the entries of the zoo and their scores",
+    "list": "list the trained models and the recipes with their scores, or all that is known of one",
     "hub": "fetch, check and publish trained models",
-    "plot": "draw figures of measured scores",
-    "bench": "measure speed",
+    "plot": "draw figures of runs: validation loss, scores, scores by length, confused labels",
+    "bench": "measure the speed of a model on this machine",
 }
 LOUD = ("train", "evaluate", "export", "verify", "deploy", "hub publish", "hub card")  # these import TensorFlow
 HYPHEN = "\0"  # before a text that begins with a hyphen; no argument of a process can hold this character
@@ -62,7 +63,10 @@ EXTRAS = {  # the extra of this package that installs a module
 def make_parser():
     """The parser for `seqzoo` without a known subcommand; its help lists all of them."""
     parser = argparse.ArgumentParser(
-        prog="seqzoo", description="Sequence models: train, evaluate, export, verify, run."
+        prog="seqzoo",
+        description="Sequence models: train, evaluate, export, verify, run.",
+        epilog=ENVIRONMENT,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"seqzoo {_version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -76,7 +80,10 @@ def parse(argv):
 
     Exits, as argparse does, for wrong arguments, `--help` and `--version`.
     """
-    if not argv or argv[0] not in COMMANDS:
+    if not argv:
+        make_parser().print_help(sys.stderr)
+        sys.exit(2)
+    if argv[0] not in COMMANDS:
         return make_parser().parse_args(argv)
     name, summary, words = argv[0], COMMANDS[argv[0]], argv[1:]
     module = importlib.import_module(f".{name}", __package__)
@@ -86,6 +93,7 @@ def parse(argv):
     parser = argparse.ArgumentParser(prog=f"seqzoo {name}", description=f"seqzoo {name}: {summary}.")
     parser.set_defaults(main=module.main)
     module.add_arguments(parser)
+    parser.epilog, parser.formatter_class = epilog(name, parser.epilog), argparse.RawDescriptionHelpFormatter
     options, rest = _split(words)
     args = parser.parse_intermixed_args([*options, *(HYPHEN + each if each.startswith("-") else each for each in rest)])
     return _without_marks(args) if rest else args

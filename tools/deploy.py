@@ -1,6 +1,5 @@
 """`seqzoo deploy`: what the operator of a server needs, and the labels that say which version is asked."""
 
-import argparse
 import sys
 
 from serving.deploy.options import TARGETS, Options
@@ -11,7 +10,6 @@ from .counts import positive
 
 
 def add_arguments(parser):
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = "targets:\n" + "\n".join(f"  {name:<11} {what}" for name, what in TARGETS.items())
     parser.add_argument(
         "artefacts",

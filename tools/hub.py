@@ -2,6 +2,7 @@
 
 import argparse
 import importlib
+import sys
 
 VERBS = {  # verb -> (its module, what it does)
     "fetch": ("hub_fetch", "download a model, or some of its files, and print the folder"),
@@ -21,6 +22,9 @@ def chosen(words):
         verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
         for name, (_, summary) in VERBS.items():
             verbs.add_parser(name, help=summary)
+        if not words:
+            parser.print_help(sys.stderr)
+            sys.exit(2)
         parser.parse_args(words)
     module, summary = VERBS[words[0]]
     return words[0], importlib.import_module(f".{module}", __package__), summary, words[1:]

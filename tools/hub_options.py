@@ -4,7 +4,7 @@ import os
 
 
 def add_arguments(parser):
-    parser.add_argument("--offline", action="store_true", help="use the network for nothing: only what is here already")
+    parser.add_argument("--offline", action="store_true", help="do not use the network: only what is here already")
 
 
 def apply(args):

@@ -15,7 +15,7 @@ def add_arguments(parser):
     parser.add_argument("figure", choices=FIGURES, help="what to draw")
     parser.add_argument("runs", metavar="RUN", nargs="+", help="run directories; one for confusion")
     parser.add_argument("--out", required=True, metavar="FILE", help=f"one of {', '.join(SUFFIXES)}")
-    parser.add_argument("--title", default="")
+    parser.add_argument("--title", default="", help="what stands above the figure")
     parser.add_argument("--split", help="of scores and confusion (default: test, or the only one that was evaluated)")
     parser.add_argument("--score", action="append", metavar="NAME", help="of scores: one to draw, repeatable")
 

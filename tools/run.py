@@ -1,6 +1,5 @@
 """`seqzoo run`: answers texts with an artefact, on ONNX Runtime alone."""
 
-import argparse
 import dataclasses
 import sys
 from pathlib import Path
@@ -49,7 +48,6 @@ second of four processes, on one machine or on four; the parts, put one behind t
 
 
 def add_arguments(parser):
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument(
         "directory",

@@ -21,7 +21,6 @@ the older one finishes what it has begun. Events are JSON lines on standard erro
 
 
 def add_arguments(parser):
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
     parser.add_argument(
         "models",

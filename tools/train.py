@@ -11,7 +11,7 @@ from .series import table
 
 def add_arguments(parser):
     parser.add_argument("recipe", metavar="RECIPE", help="a name that `seqzoo list` shows, or the path of a .toml")
-    parser.add_argument("--data", metavar="DIR", help="directory of the corpus, or a file of examples to train on")
+    parser.add_argument("--data", metavar="PATH", help="directory of the corpus, or a file of examples to train on")
     parser.add_argument("--out", metavar="DIR", help="run directory (default: runs/NAME)")
     parser.add_argument(
         "--set",
