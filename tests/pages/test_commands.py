@@ -56,6 +56,9 @@ ELSEWHERE = {  # what no test here runs -> the test that does, or why none does
     ".venv/bin/pip install": "see pip install",
     "python benchmarks": "they take hours",
     "python -m zoo.check": "tests/check",
+    "curl": "tests/serving/client/test_other_languages.py",
+    "node": "tests/serving/client/test_other_languages.py",
+    "g++": "tests/serving/client/test_other_languages.py",
 }
 
 
