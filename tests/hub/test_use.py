@@ -175,6 +175,15 @@ def test_keras_models_by_name(tmp_path, monkeypatch):
         zoo.load("./nowhere")
 
 
+def test_without_keras_the_extra_is_named(served, monkeypatch):
+    import zoo
+
+    monkeypatch.setitem(sys.modules, "keras", None)
+    with pytest.raises(ImportError, match=r"pip install 'seqzoo\[tensorflow\]'.*serving.Runtime needs no framework"):
+        zoo.load("echo")
+    assert served.asked == []  # nothing is downloaded in vain
+
+
 def test_a_keras_model_with_code_in_it_is_not_executed(tmp_path, monkeypatch):
     import keras
 

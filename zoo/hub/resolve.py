@@ -267,11 +267,17 @@ def path(name, file="model.keras"):
 def load(name):
     """The Keras model of that name (or in the folder of an artefact), loaded in safe mode.
 
-    Raises: as of `path`; and `zoo.hub.keras_file.UnsafeError` where the file asks for more than layers of Keras and of
-        the zoo.
+    Raises: as of `path`; `ImportError` where Keras is not installed; `zoo.hub.keras_file.UnsafeError` where the file
+        asks for more than layers of Keras and of the zoo.
     """
-    file = path(name)
-    import keras
+    try:
+        import keras
+    except ImportError as error:
+        needed = (
+            "zoo.load gives a Keras model: pip install 'seqzoo[tensorflow]' (or 'seqzoo[jax]', with KERAS_BACKEND=jax)"
+        )
+        raise ImportError(f"{needed}. serving.Runtime needs no framework.", name="keras") from error
 
+    file = path(name)
     check_keras(file)
     return keras.models.load_model(file, safe_mode=True)
