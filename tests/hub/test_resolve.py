@@ -61,7 +61,9 @@ def test_an_unknown_name_says_what_is_near_and_where_was_looked(tmp_path, hubs):
         hub.fetch("dates@1", ["manifest.jsn"])
 
 
-@pytest.mark.parametrize("address", ["ftp://a/b", "http://", "s3://a/b", "hf://owner", "file://host/x"])
+@pytest.mark.parametrize(
+    "address", ["ftp://a/b", "http://", "s3://a/b", "hf://owner", "hf://a/b@", "hf://a@v1/b", "file://host/x"]
+)
 def test_a_wrong_address_is_told(hubs, address):
     hubs(address)
     with pytest.raises(ValueError, match=f"'{address}' is not the address of a hub: expected"):
@@ -195,18 +197,26 @@ def test_without_settings_the_hub_is_that_of_the_installation(monkeypatch):
     assert found[-1].address == "https://example.org/hub" and all(place.own for place in found[:-1])
 
 
-def test_hugging_face_is_hashed_again(tmp_path, hubs, monkeypatch):
+@pytest.mark.parametrize(
+    ("address", "revision", "folder"),
+    [
+        ("hf://owner/repo/hub", None, "hub/"),
+        ("hf://owner/repo@v1.2/hub/", "v1.2", "hub/"),
+        ("hf://owner/repo@0a1b2c", "0a1b2c", ""),
+    ],
+)
+def test_hugging_face_is_hashed_again(tmp_path, hubs, monkeypatch, address, revision, folder):
     huggingface_hub = pytest.importorskip("huggingface_hub")
     home, asked = write(tmp_path / "one", "a", [1]), []
 
-    def download(repo_id, filename):
-        asked.append((repo_id, filename))
+    def download(repo_id, filename, revision):
+        asked.append((repo_id, filename, revision))
         return str(home / filename.removeprefix("hub/"))
 
     monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
-    hubs("hf://owner/repo/hub")
+    hubs(address)
     assert held("a") == "one 1"
-    assert asked == [("owner/repo", "hub/index.json"), ("owner/repo", "hub/a/1/manifest.json")]
+    assert asked == [("owner/repo", f"{folder}{name}", revision) for name in ("index.json", "a/1/manifest.json")]
     shutil.rmtree(hub.find("a").folder)
     (home / "a" / "1" / "manifest.json").write_text("eno 1")
     with pytest.raises(hub.HubError, match="gave other bytes"):

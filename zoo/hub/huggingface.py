@@ -1,14 +1,19 @@
-"""A hub in a repository of Hugging Face: hf://OWNER/REPO, or hf://OWNER/REPO/FOLDER. It needs `huggingface_hub`.
+"""A hub in a repository of Hugging Face: hf://OWNER/REPO[@REVISION][/FOLDER]. It needs `huggingface_hub`.
+
+A revision is a branch, a tag or a commit, which never changes; without one it is the branch main.
 
 That library keeps a cache of its own and does not compare hashes. So what it gives counts as what a server gives: the
 file is copied into the cache of seqzoo, and has its name there only if its bytes have the SHA-256 of the index.
 """
 
 import os
+import re
 from pathlib import Path
 
 from zoo.hub.errors import HubError, Unreachable
 from zoo.hub.folder import Folder
+
+ADDRESS = re.compile(r"hf://(?P<repository>[^/@]+/[^/@]+)(?:@(?P<revision>[^/@]+))?(?:/(?P<folder>[^@]*))?")
 
 
 class HuggingFace:
@@ -18,13 +23,13 @@ class HuggingFace:
 
     def __init__(self, address):
         self.address = address.rstrip("/")
-        owner, mark, rest = self.address.removeprefix("hf://").partition("/")
-        repository, _, self.folder = rest.partition("/")
-        if not (owner and mark and repository):
+        found = ADDRESS.fullmatch(self.address)
+        if not found:
             raise ValueError(
-                f"{address!r} is not the address of a hub: expected hf://OWNER/REPO or hf://OWNER/REPO/FOLDER."
+                f"{address!r} is not the address of a hub: expected hf://OWNER/REPO, with @REVISION or /FOLDER behind "
+                "it, or both in this order."
             )
-        self.repository = f"{owner}/{repository}"
+        self.repository, self.revision, self.folder = found["repository"], found["revision"], found["folder"] or ""
 
     def read(self, path, most):
         """At most `most` + 1 bytes of a file."""
@@ -42,7 +47,7 @@ class HuggingFace:
             raise ImportError(needed, name="huggingface_hub") from error
         inside = f"{self.folder}/{path}" if self.folder else path
         try:
-            found = Path(hf_hub_download(repo_id=self.repository, filename=inside))
+            found = Path(hf_hub_download(repo_id=self.repository, filename=inside, revision=self.revision))
         except Exception as error:  # its many errors have no common base class
             kind = Unreachable if isinstance(error, OSError) and "404" not in str(error) else HubError
             raise kind(f"{self.address} did not give {path}: {' '.join(str(error).split())[:300]}") from error

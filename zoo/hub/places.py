@@ -1,7 +1,8 @@
 """Where hubs are: the addresses of SEQZOO_HUB, or those of this installation.
 
-An address is a folder, file://FOLDER, http://URL, https://URL, or hf://OWNER/REPO. Several are separated by commas,
-because a folder may have spaces in its name and a URL has colons; a folder with a comma is written as file:// with %2C.
+An address is a folder, file://FOLDER, http://URL, https://URL, or hf://OWNER/REPO[@REVISION][/FOLDER]. Several are
+separated by commas, because a folder may have spaces in its name and a URL has colons; a folder with a comma is written
+as file:// with %2C.
 """
 
 import logging
