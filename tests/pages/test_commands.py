@@ -55,9 +55,8 @@ ELSEWHERE = {  # what no test here runs -> the test that does, or why none does
     "pip install": "tests/tools/test_own.py installs the wheel, and .ci/run each of the extras",
     ".venv/bin/pip install": "see pip install",
     "python benchmarks": "they take hours",
-    "curl": "tests/serving/server/test_page.py asks a server what the page of the server asks",
     "python -m zoo.check": "tests/check",
-    "curl": "tests/serving/client/test_other_languages.py",
+    "curl": "tests/serving/server/test_page.py and tests/serving/client/test_other_languages.py",
     "node": "tests/serving/client/test_other_languages.py",
     "g++": "tests/serving/client/test_other_languages.py",
 }
