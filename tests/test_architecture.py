@@ -112,7 +112,7 @@ def test_rooms_are_those_that_are_there():
         ("zoo.data.formats", {"datasets", "keras", "tensorflow", "jax", "tensorflow_text", *ONNX}),
         ("zoo.recipes", {"keras", "tensorflow", "jax", "tensorflow_text", *ONNX}),
         ("serving.runtime", FRAMEWORKS),
-        ("serving.client.asynchronous", FRAMEWORKS | {"grpc", "kserve", "onnxruntime", "sentencepiece"}),
+        ("serving.client.asynchronous", FRAMEWORKS | {"grpc", "kserve", "numpy", "onnxruntime", "sentencepiece"}),
         ("serving.corpus.process, serving.corpus.rows", FRAMEWORKS | {"numpy", "onnxruntime", "pyarrow", "rich"}),
         ("tools.cli", FRAMEWORKS),
         ("tools.run", FRAMEWORKS | {"matplotlib"}),

@@ -56,6 +56,7 @@ ELSEWHERE = {  # what no test here runs -> the test that does, or why none does
     ".venv/bin/pip install": "see pip install",
     "python benchmarks": "they take hours",
     "python -m zoo.check": "tests/check",
+    "openssl": "tests/serving/hub/test_signing.py makes such keys",
     "curl": "tests/serving/server/test_page.py and tests/serving/client/test_other_languages.py",
     "node": "tests/serving/client/test_other_languages.py",
     "g++": "tests/serving/client/test_other_languages.py",

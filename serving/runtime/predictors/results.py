@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, replace
 from numbers import Integral
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:  # a client of a server has these classes without NumPy
+    import numpy as np
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Attention:
 
     source: tuple[str, ...]
     target: tuple[str, ...]
-    weights: np.ndarray  # (target, source)
+    weights: "np.ndarray"  # (target, source)
 
 
 @dataclass(frozen=True)
@@ -142,6 +144,8 @@ class Sampling:
 
         The random numbers are those of `zoo.decoding.uniforms`.
         """
+        import numpy as np
+
         drawn = [
             np.random.default_rng((self.seed, self.first + text, sample)).random(start + steps, dtype="float32")[start:]
             for text, sample in keys
@@ -166,5 +170,7 @@ class Samplings:
 
     def inputs(self, keys, start, steps):
         """As `Sampling.inputs`."""
+        import numpy as np
+
         rows = [self.each[text].inputs([(0, sample)], start, steps) for text, sample in keys]
         return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}

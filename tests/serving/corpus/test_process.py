@@ -134,6 +134,10 @@ def test_compressed_answers(source, tmp_path, name, opened):
     run(source, tmp_path / name)
     with opened(tmp_path / name, "rt") as file:
         assert file.read() == echo.expected(TEXT)
+    run(source, tmp_path / f"empty-{name}", shard="99/999")
+    with opened(tmp_path / f"empty-{name}", "rt") as file:
+        assert file.read() == ""
+    assert (tmp_path / f"empty-{name}").stat().st_size > 0  # an empty file is no whole one
 
 
 def test_finished_is_finished(source, tmp_path):
