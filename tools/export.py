@@ -65,6 +65,12 @@ def add_arguments(parser):
     parser.add_argument("--no-int8", action="store_true", help="leave out the quantised graphs")
     parser.add_argument("--xla", action="store_true", help="add a compiled signature, tokens_xla, to the SavedModel")
     parser.add_argument(
+        "--serving-version",
+        metavar="V",
+        help="refuse to export what this version of TensorFlow Serving, such as 2.20, cannot load (default: warn of "
+        "each version that cannot)",
+    )
+    parser.add_argument(
         "--import",
         dest="imports",
         metavar="MODULE",
@@ -192,7 +198,7 @@ def _artefact(args, directory):
 def changes(args):
     """The settings of the export that the command line gives."""
     given = {"name": args.name, "beams": tuple(args.beam or ()), "max_input": args.max_input, "overlong": args.overlong}
-    given |= {"storage": args.storage, "xla": args.xla}
+    given |= {"storage": args.storage, "xla": args.xla, "serving_version": args.serving_version}
     return {key: value for key, value in given.items() if value} | ({"int8": False} if args.no_int8 else {})
 
 
@@ -203,6 +209,10 @@ def check(args, name):
         ValueError: the name is a path, the version exists, --max-input has no room for a token, or the backend is not
             TensorFlow.
     """
+    if args.serving_version:
+        from serving.export.servers import check_version
+
+        check_version(args.serving_version)
     if args.max_input == 1:
         raise ValueError("--max-input counts the end of sentence, so it is at least 2; received 1.")
     if name in ("", ".", "..") or Path(name).name != name:

@@ -59,7 +59,7 @@ def _text_server(plan, manifests, label, http, grpc):
     return {
         "image": plan.options.image,
         "build": {"context": "."},
-        "command": container.command([f"{PLACE}/{name}/{version}" for name, version in chosen.items()]),
+        "command": container.command([f"{PLACE}/{name}/{version}" for name, version in chosen.items()], plan.options),
         "ports": [f"{http}:{container.HTTP}", f"{grpc}:{container.GRPC}"],
         "volumes": _mounts(plan),
         "healthcheck": {

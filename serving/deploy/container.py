@@ -9,9 +9,11 @@ PER_BYTE = 4  # of a graph: its weights, packed forms of them, and what a run of
 BASE = 512 * MEGA  # Python, ONNX Runtime and the server
 
 
-def command(places):
+def command(places, options):
     """The arguments of `seqzoo` in the container that serves these folders."""
-    return ["serve", *places, "--http-port", str(HTTP), "--grpc-port", str(GRPC)]
+    ports = ["--host", "0.0.0.0", "--http-port", str(HTTP), "--grpc-port", str(GRPC)]
+    batches = ["--max-batch-texts", str(options.max_batch), "--max-delay", f"{options.batch_delay_ms:g}"]
+    return ["serve", *places, *ports, *batches]
 
 
 def megabytes(manifests):

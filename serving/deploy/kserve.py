@@ -92,7 +92,7 @@ def _container(place, memory, options):
     return {
         "name": "kserve-container",
         "image": options.image,
-        "args": container.command([PLACE]),
+        "args": container.command([PLACE], options),
         "env": [{"name": "PROTOCOL", "value": "v2"}, {"name": "STORAGE_URI", "value": place}],
         "ports": [{"containerPort": container.HTTP, "protocol": "TCP"}],
         "resources": {

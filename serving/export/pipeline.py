@@ -6,7 +6,7 @@ from pathlib import Path
 
 import keras
 
-from serving.export import saved_model, storage
+from serving.export import saved_model, servers, storage
 from serving.export.int8 import report
 from serving.export.kinds import kind_of
 from serving.export.manifest import write_card, write_manifest
@@ -38,6 +38,7 @@ def export(model, tokenizers, out, settings, version=None, log=lambda stage: Non
             the settings or the tokenizers do not fit the model, or float16 cannot hold a weight well.
         ParityError: the exported forms give other results than the Keras model.
         ConversionError: the model cannot be converted to ONNX.
+        UnsupportedError: the version of TensorFlow Serving that the settings name cannot load the SavedModel.
         ServingError: the disk is full.
     """
     if keras.backend.backend() != "tensorflow":
@@ -107,6 +108,7 @@ def _write_files(kind, tokenizers, directory, log):
     if kind.settings.storage == "float16":
         storage.halve(directory / "model.keras")
     saved_model.write(kind, tokenizers, directory)
+    servers.told(directory, kind.settings.serving_version, log)
     for side, tokenizer in zip(kind.sides, tokenizers, strict=True):
         tokenizer.save(directory / f"{side}.spm")
     (directory / "recipe.toml").write_text(kind.settings.recipe, encoding="utf-8")

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from serving.export.servers import check_version
+
 STORAGES = ("float32", "float16")
 
 
@@ -62,6 +64,8 @@ class Settings:
         trial: the `Trial` on which the scores of int8 are measured, or None.
         storage: how weights are stored. With "float16" each is rounded to the nearest number that 16 bits hold, and
             `model.keras` and the ONNX graphs have half the size; all of them still compute in float32.
+        serving_version: the version of TensorFlow Serving, such as "2.20", that must be able to load the SavedModel;
+            None warns of each version that cannot.
     """
 
     name: str
@@ -80,12 +84,15 @@ class Settings:
     xla: bool = False
     trial: Trial | None = None
     storage: str = "float32"
+    serving_version: str | None = None
 
     def __post_init__(self):
         if not self.beams or min(self.beams) < 1:
             raise ValueError(f"Beam widths must be at least 1, and there must be one. Received: {list(self.beams)}.")
         if self.storage not in STORAGES:
             raise ValueError(f"Unknown storage: expected one of {STORAGES}, received {self.storage!r}.")
+        if self.serving_version is not None:
+            check_version(self.serving_version)
 
     @classmethod
     def of(cls, manifest):

@@ -11,6 +11,7 @@ from serving.deploy.prototext import prototext
 from tests.serving.deploy import schemas
 from tests.serving.deploy.commands import deploy, served
 from tests.serving.deploy.made import artefacts
+from tools import cli
 
 
 def test_tensorflow_serving_reads_its_configuration(home, tmp_path):
@@ -55,7 +56,8 @@ def test_kserve_gets_a_service_that_fits_its_schema(home, tmp_path):
         "PROTOCOL": "v2",
         "STORAGE_URI": "s3://bucket/zoo/echo/1",
     }
-    assert container["args"][:2] == ["serve", "/mnt/models"] and "canaryTrafficPercent" not in predictor
+    assert cli.parse(container["args"]).models == ["/mnt/models"] and cli.parse(container["args"]).host == "0.0.0.0"
+    assert "canaryTrafficPercent" not in predictor
     assert deploy("--canary", 2, "--canary-percent", 5, "--out", out) == 0
     trial = yaml.safe_load((out / "echo.yaml").read_text())
     schemas.check("inferenceservice", trial)
@@ -98,6 +100,11 @@ def test_triton_reads_its_repository(home, tmp_path):
     assert (graph.parents[1] / "2" / "model.onnx").is_file() and graph.is_file()
 
 
+def served_by(service):
+    """The models of a service, as `seqzoo serve` reads its command."""
+    return cli.parse(service["command"]).models
+
+
 def test_compose_reads_its_file(home, tmp_path, saved):
     light = artefacts(tmp_path / "artefacts", (1,), "light")
     assert deploy(home / "1", "--target", "compose", "--out", tmp_path / "both", "--canary", 2) == 0
@@ -107,9 +114,9 @@ def test_compose_reads_its_file(home, tmp_path, saved):
         schemas.check("compose-spec", each)
     assert both["services"].keys() == {"seqzoo", "seqzoo-canary", "tensorflow-serving", "prometheus"}
     assert text["services"].keys() == {"seqzoo", "prometheus"}
-    assert both["services"]["seqzoo"]["command"][:2] == ["serve", "/models/echo/1"]
-    assert both["services"]["seqzoo-canary"]["command"][:2] == ["serve", "/models/echo/2"]
-    assert text["services"]["seqzoo"]["command"][1:3] == ["/models/echo/2", "/models/light/1"]
+    assert served_by(both["services"]["seqzoo"]) == ["/models/echo/1"]
+    assert served_by(both["services"]["seqzoo-canary"]) == ["/models/echo/2"]
+    assert served_by(text["services"]["seqzoo"]) == ["/models/echo/2", "/models/light/1"]
     assert {each["source"] for each in text["services"]["seqzoo"]["volumes"]} == {str(home), str(light)}
     assert served(tmp_path / "both")["echo"].base_path == "/models/echo"
     scraped = yaml.safe_load((tmp_path / "both" / "prometheus.yml").read_text())["scrape_configs"]
