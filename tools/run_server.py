@@ -37,4 +37,7 @@ def opened(args):
     """
     from serving.client import Client
 
-    return Client(args.server, args.directory, **({} if args.timeout is None else {"timeout": args.timeout}))
+    client = Client(args.server, args.directory, **({} if args.timeout is None else {"timeout": args.timeout}))
+    if args.out:  # the answers of one file are those of one version
+        client.pin()
+    return client

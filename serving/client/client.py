@@ -88,6 +88,13 @@ class Client:
         versions = ", ".join(self.described.versions)
         return {"server": self.url, "name": self.model.name, "version": self.model.version or versions}
 
+    def pin(self):
+        """From now on ask the version that answers now, so that a server that gets a newer one does not mix them."""
+        versions = self.described.versions
+        if self.model.version is None and versions:
+            newest = max(versions, key=lambda version: (int(version) if version.isdecimal() else -1, version))
+            self.model = Model(self.model.name, newest)
+
     def run(self, texts, **options):
         """A list with one result for each text, in the same order; as `serving.runtime.Runtime.run`.
 

@@ -81,6 +81,8 @@ def test_versions(servers, scheme):
     with pytest.raises(NotFoundError):
         Client(servers.url(scheme), "nobody").run(["a"])
     client = Client(servers.url(scheme), "generate")
+    client.pin()
+    assert client.model.version == "1" and client.run(["a"])[0].text == "a"
     assert client.identity == {"server": servers.url(scheme), "name": "generate", "version": "1"}
 
 
