@@ -3,8 +3,9 @@
 Options and other arguments may come in any order. For a subcommand that imports TensorFlow, the log lines of native
 libraries are filtered (`calm`).
 
-Exit status: 0 success, 1 failure, 2 wrong use. An expected error is one line on standard error, with a traceback only
-under SEQZOO_DEBUG=1. Any other error is a bug and always has its traceback.
+Exit status: 0 success, 1 failure, 2 wrong use. An expected error is one line on standard error (several problems in data
+are a line each), with a traceback only under SEQZOO_DEBUG=1. Any other error is a bug and always has its
+traceback.
 """
 
 import argparse
@@ -145,8 +146,16 @@ def _main(argv):
             raise
         message = _missing(error, chosen) if isinstance(error, ImportError) else _said(error)
         misused = isinstance(error, ValueError) and not isinstance(error, ServingError)
-    print(f"seqzoo {chosen}: {' '.join(message.split())}", file=sys.stderr)
+    print(f"seqzoo {chosen}: {_layout(message)}", file=sys.stderr)
     return 2 if misused else 1
+
+
+def _layout(message):
+    """A message in one line; of one that counts several problems, each in a line of its own, as it was written."""
+    first, *others = message.split("\n")
+    if first.endswith(":") and others and all(each.startswith("  ") and each.strip() for each in others):
+        return "\n".join([first, *(f"  {' '.join(each.split())}" for each in others)])
+    return " ".join(message.split())
 
 
 def _said(error):
