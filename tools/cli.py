@@ -3,9 +3,8 @@
 Options and other arguments may come in any order. For a subcommand that imports TensorFlow, the log lines of native
 libraries are filtered (`calm`).
 
-Exit status: 0 success, 1 failure, 2 wrong use. An expected error is one line on standard error (several problems in data
-are a line each), with a traceback only under SEQZOO_DEBUG=1. Any other error is a bug and always has its
-traceback.
+Exit status: 0 success, 1 failure, 2 wrong use. An expected error is one line on standard error (several problems in
+data take a line each), with a traceback only under SEQZOO_DEBUG=1. Any other error is a bug and always has a traceback.
 """
 
 import argparse
