@@ -12,8 +12,9 @@ alone, and counted as
 - mixed up: the answer to a text that somebody else has sent, or with the id of another request;
 - different: another answer than alone. An int8 graph rounds by the largest value of its batch, so it may happen there.
 
-Latencies are in milliseconds; memory is that of the server's process in MB, ten seconds after the first request of the
-load and at its end. `--peer savedmodel`, `mlserver` and `ctranslate2` ask other servers in the same run
+Latencies are in milliseconds; `CPU ms` is the time that the server's process has spent on its cores for each answer,
+which other work on the machine changes little; memory is that of the server's process in MB, ten seconds after the
+first request of the load and at its end. `--peer savedmodel`, `plain` and `mlserver` ask other servers in the same run
 (`benchmarks/server_peers.py`).
 """
 
@@ -54,6 +55,7 @@ class Load:
     mixed: int = 0
     different: int = 0
     memory: list = field(default_factory=list)
+    seconds: float = 0.0  # of the server's process on its cores
 
 
 def texts_of(runtime, folder, most=600):
@@ -130,7 +132,7 @@ def asking(texts, expected, parameters):
 async def loaded(served, clients, seconds, asked, kind):
     """A `Load` of so many clients for so many seconds."""
     for load, duration in ((Load(), min(WARM, seconds / 5)), (result := Load(), seconds)):
-        until = time.perf_counter() + duration
+        until, before = time.perf_counter() + duration, on_cores(served.process.pid)
         tasks = [
             asyncio.ensure_future(client(served.port, served.path, asked, until, load, kind)) for _ in range(clients)
         ]
@@ -141,7 +143,14 @@ async def loaded(served, clients, seconds, asked, kind):
                 load.memory.append(resident(served.process.pid))
         for task in tasks:
             task.result()
+        load.seconds = on_cores(served.process.pid) - before
     return result
+
+
+def on_cores(pid):
+    """Seconds that a process has spent on its cores, all threads together."""
+    words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def resident(pid):
@@ -197,6 +206,7 @@ def row_of(model, name, clients, load, seconds):
         "server": name,
         "clients": clients,
         "texts a second": round(len(load.milliseconds) / seconds, 1),
+        "CPU ms": round(1e3 * load.seconds / max(1, len(held)), 3),
         "p50": round(statistics.median(held), 2),
         "p95": at(0.95),
         "p99": at(0.99),
@@ -243,9 +253,13 @@ def main():
     print(timing.table(rows))
     gains = {}
     for row in rows:
-        gains.setdefault((row["model"], row["clients"]), {})[row["server"]] = row["texts a second"]
+        gains.setdefault((row["model"], row["clients"]), {})[row["server"]] = row
     for (model, clients), held in gains.items():
-        print(f"{model}, {clients} clients: batches are {held['batches'] / held['one by one']:.2f} times one by one")
+        ours, apart = held["batches"], held["one by one"]
+        times, cost = ours["texts a second"] / apart["texts a second"], apart["CPU ms"] / ours["CPU ms"]
+        print(
+            f"{model}, {clients} clients: batches answer {times:.2f} times as many, at 1 / {cost:.2f} of the CPU time"
+        )
     if args.write:
         timing.write("serving", rows, seconds=args.seconds)
     return 0

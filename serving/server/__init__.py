@@ -4,7 +4,7 @@
 
 | file | what it knows |
 |---|---|
-| `http`, `grpc_service` | the two ports: bytes, deadlines, callers who leave |
+| `http`, `asking`, `grpc_service` | the two ports: bytes, deadlines, callers who leave |
 | `v2`, `tf_rest` | the two protocols: tensors from JSON and back |
 | `tensors` | a tensor, checked: type, shape, number of values |
 | `service` | a request from its admission to its answer, counted |
