@@ -38,7 +38,8 @@ class Fake:
         with self._lock:
             self.seen.append((name, inputs, parameters))
         runtime, parameters = self.runtimes[name], dict(parameters)
-        texts = ["\t".join(row) for row in zip(*inputs.values(), strict=True)]
+        sides = [inputs[side] for side in INPUTS.get(runtime.kind, ("text",))]  # a map has no order
+        texts = ["\t".join(row) for row in zip(*sides, strict=True)]
         options = {key: parameters.pop(key) for key in ("beam", "n_best", "length") if key in parameters}
         if parameters.pop("sample", False):
             drawn = {

@@ -4,7 +4,7 @@ import gzip
 import lzma
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from serving.corpus import lines, shards
@@ -24,6 +24,7 @@ def read(source):
     return [text for block in source.blocks() for text in block.texts]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text("ab\r", max_size=5), max_size=30), st.integers(1, 40), st.booleans())
 def test_every_line_is_in_one_shard(tmp_path_factory, texts, count, ended):
     content = "\n".join(texts).encode() + (b"\n" if ended else b"")
