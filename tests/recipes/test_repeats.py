@@ -37,6 +37,7 @@ def trainings(monkeypatch):
         (directory / "best").mkdir(exist_ok=True)
         (directory / "best" / f"{directory.name}.npz").write_text("weights")
         (directory / "recipe.toml").write_text(recipes.dumps(one))
+        (directory / "model.keras").write_text(directory.name)
         (directory / "training.json").write_text(json.dumps(summary))
         return summary
 
@@ -139,6 +140,22 @@ def test_a_sweep_keeps_the_best(trainings, mine, tmp_path):
     more = repeats.search(repeats.sweep(mine, [RATES + ",0.05"]), out, resume=True)
     assert trainings.asked == [("learning_rate=0.05", True)] and more["best"] == "learning_rate=0.05"
     assert [path.name for path in (out / "best").iterdir()] == ["learning_rate=0.05.npz"], "nothing of the former best"
+
+
+def test_a_copy_that_is_cut_is_no_finished_run(trainings, mine, tmp_path, monkeypatch):
+    """Also where a former best was: never the recipe of one run beside the model of another."""
+    out = tmp_path / "out"
+    trainings.scores = by_rate(0.004)
+    repeats.search(repeats.sweep(mine, [RATES]), out)
+    assert (out / "model.keras").read_text() == "learning_rate=0.003"
+    trainings.scores = lambda one: {"nll": 0.0, "accuracy": 1.0}
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.copyfile", lambda *paths, **more: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            repeats.search(repeats.sweep(mine, [RATES + ",0.05"]), out, resume=True)
+    assert not (out / "model.keras").exists()
+    more = repeats.search(repeats.sweep(mine, [RATES + ",0.05"]), out, resume=True)
+    assert more["best"] == (out / "model.keras").read_text() == "learning_rate=0.05"
 
 
 @pytest.mark.slow

@@ -17,14 +17,14 @@ from pathlib import Path
 
 from msgspec import structs
 
-from zoo.core.storage import write_json
+from zoo.core.storage import write_atomically, write_json
 from zoo.recipes import start
 from zoo.recipes.files import load, parse, read_stored
 from zoo.recipes.folder import claim
 from zoo.recipes.initial import adopted
 
 MOST = 100  # runs of one series
-SUMMARY, TRIED = "summary.json", "tried"
+SUMMARY, TRIED, MODEL = "summary.json", "tried", "model.keras"
 BRACKETS = {"[": 1, "{": 1, "(": 1, "]": -1, "}": -1, ")": -1}
 
 
@@ -247,11 +247,15 @@ def search(trials, out, data=None, resume=False, log=None):
 
 
 def _copy(run, out):
-    """Make `out` the run, whatever run was there before."""
+    """Make `out` the run, whatever run was there before. While it is copied there is no model, so no finished run."""
+    out.mkdir(parents=True, exist_ok=True)
+    (out / MODEL).unlink(missing_ok=True)
     for each in run.iterdir():
         if each.is_dir():
             shutil.rmtree(out / each.name, ignore_errors=True)
-    shutil.copytree(run, out, dirs_exist_ok=True)
+    shutil.copytree(run, out, dirs_exist_ok=True, ignore=lambda folder, names: {MODEL} & set(names))
+    content = (run / MODEL).read_bytes()
+    write_atomically(out / MODEL, lambda file: file.write(content))
 
 
 def _write(out, summary):
