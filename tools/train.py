@@ -39,6 +39,12 @@ def add_arguments(parser):
         help="train with each value in OUT/tried/..., and keep the run with the best validation in OUT; given many "
         "times, every combination is tried",
     )
+    parser.add_argument(
+        "--devices",
+        type=_devices,
+        metavar="all|N",
+        help="split each batch among so many devices; needs JAX, and works over several processes (docs/devices.md)",
+    )
     parser.add_argument("--resume", action="store_true", help="continue the run (or the runs) from the last checkpoint")
     parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
     parser.epilog = "The backend is that of Keras: KERAS_BACKEND=tensorflow (default) or jax."
@@ -54,7 +60,7 @@ def main(args):
     if args.seeds or args.sweep:
         return _series(args, recipe, out)
     try:
-        summary = recipes.train(recipe, out, data=args.data, resume=args.resume)
+        summary = recipes.train(recipe, out, data=args.data, resume=args.resume, devices=args.devices)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(how_to_go_on(args, out, recipe.training.steps)) from None
     if args.json:
@@ -66,6 +72,10 @@ def main(args):
         f"validation perplexity {valid['perplexity']:.3f}, accuracy {percent(100 * valid['accuracy'], 2)}%"
     )
     return 0
+
+
+def _devices(word):
+    return word if word == "all" else positive(word)
 
 
 def _series(args, recipe, out):

@@ -18,6 +18,7 @@ from zoo.core.occupants import bring
 ROOMS = ("attention", "blocks", "depth", "embeddings", "feedforward", "models", "recurrent", "training")
 # Parts of zoo that do without it, or import it when they must.
 WITHOUT_KERAS = (
+    "core.devices",
     "core.occupants",
     "core.protocols",
     "core.storage",

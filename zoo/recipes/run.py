@@ -7,6 +7,7 @@ import time
 
 import keras
 
+from zoo.core import devices as many
 from zoo.core.storage import write_json, write_text
 from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
@@ -82,10 +83,13 @@ def _test(recipe, directory, whole):
         return {}
 
 
-def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, initial=None):
+def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, initial=None, devices=None):
     """See `zoo.recipes.train`, which has checked what it is given."""
     start = time.monotonic()
-    log = log or _print
+    log = log or (_print if many.leads() else len)
+    spread = many.start(devices, recipe.training.batch_size, recipe.training.seed)
+    if spread:
+        log(spread)
     takeover = prepared(recipe, initial)
     kept = takeover and takeover.kept(recipe)
     log("reading the data" if kept else "reading the data and learning the vocabularies")
@@ -102,10 +106,11 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     if frozen:
         log(f"{len(frozen)} of {len(model.weights)} weights are frozen")
     steps = make_training_steps(recipe, model)
-    _keep(recipe, directory, parts, record)
+    if many.leads():
+        _keep(recipe, directory, parts, record)
 
     plan = make_plan(recipe)
-    score = recipe.job.monitored(recipe, model, parts.tokenizers, parts.examples)
+    score = _alone(recipe.job.monitored(recipe, model, parts.tokenizers, parts.examples))
     state = fit(steps, parts.train, parts.valid, plan, directory, resume, callbacks, score)
     log("choosing between the best weights and their average")
 
@@ -116,6 +121,9 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     finer = MONITORS["nll" if plan.monitor == "wer" else plan.monitor]
     scores = _choose(steps, measure, directory, state, finer)
     thaw(model, frozen)
+    many.together("the weights are chosen")
+    if not many.leads():
+        return {"steps": state.step, "valid": scores}
     save_model(model, directory / "model.keras")
     threshold = recipe.job.threshold(Run(recipe, model, parts.tokenizers, parts.labels), parts.examples)
     if threshold is not None:
@@ -132,6 +140,16 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     summary |= {} if threshold is None else {"threshold": threshold}
     write_json(directory / "training.json", summary)
     return summary
+
+
+def _alone(score):
+    """`score`, whose inputs are not split among devices; None if it is."""
+
+    def measured():
+        with many.apart():
+            return score()
+
+    return score and measured
 
 
 def _cuts(recipe, parts):

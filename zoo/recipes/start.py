@@ -3,12 +3,13 @@
 import dataclasses
 from pathlib import Path
 
+from zoo.core import devices as many
 from zoo.recipes.folder import check_ensemble, check_run, claim
 from zoo.recipes.initial import adopted, check_unchanged
 from zoo.tasks.parts import corpora
 
 
-def train(recipe, directory, data=None, resume=False, callbacks=(), log=None):
+def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, devices=None):
     """Train a recipe in a run directory.
 
     The directory holds recipe.toml (every setting), source.spm, target.spm (of models that read one language and write
@@ -24,6 +25,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None):
         resume: continue the run that is there, or begin if there is none.
         callbacks: `keras.callbacks.Callback`s, as of `zoo.training.fit`.
         log: called with a line before what may take long; None prints to standard error. `fit` tells the rest.
+        devices: on how many devices, a number or "all", see `zoo.training.devices`; None is one.
 
     Returns:
         The content of training.json.
@@ -35,12 +37,14 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None):
     directory = Path(directory)
     recipe, data = corpora.trained_on(recipe, data)
     recipe, initial = adopted(recipe)
-    claim(recipe, directory, resume)
+    many.check(devices, recipe.training.batch_size)
+    if many.leads():
+        claim(recipe, directory, resume)
     check_unchanged(initial, directory)
     check_data(recipe, ("train", "valid"), data)
     from zoo.recipes import run
 
-    return run.train(recipe, directory, data, resume, callbacks, log, initial)
+    return run.train(recipe, directory, data, resume, callbacks, log, initial, devices)
 
 
 def check_data(recipe, splits, directory=None):

@@ -1,5 +1,6 @@
 """The training loop. Batches are a pure function of the step, so that a run can be continued from any step."""
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from zoo.core import devices
 from zoo.training import checkpoints
 from zoo.training.callbacks import Callbacks, Interrupted, interruptible, lent
 from zoo.training.metrics import summarise
@@ -71,7 +73,8 @@ def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=
         state = TrainingState(**checkpoints.restore(path, steps.model, steps.optimizer))
         steps.reload()
     Path(directory).mkdir(parents=True, exist_ok=True)
-    with open_reports(directory, plan.steps) as reports, lent(steps) as model, interruptible() as asked:
+    opened = open_reports(directory, plan.steps) if devices.leads() else contextlib.nullcontext(())
+    with devices.explained(), opened as reports, lent(steps) as model, interruptible() as asked:
         each = Callbacks([*reports, *callbacks], model, plan)
         try:
             _Loop(steps, state, plan, Path(directory), each, asked).run(train, valid, score)
@@ -80,6 +83,7 @@ def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=
         except KeyboardInterrupt:  # the second Ctrl-C: this step was not saved, only an earlier one
             raise Interrupted(saved_step(directory), plan.steps) from None
     steps.sync()
+    devices.together("the training has ended")  # all of them read next what one has written
     return state
 
 
@@ -146,7 +150,7 @@ class _Loop:
         steps.sync()
         scores |= score() if score else {}
         callbacks.on_test_end({"loss": scores["nll"], **scores})
-        if state.record(scores, self.plan):
+        if state.record(scores, self.plan) and devices.leads():
             checkpoints.save_weights(best_path(self.directory, state.step), steps.model)
         total, count = state.losses
         self._logs = {"step": state.step, "learning_rate": steps.learning_rate(), "val_loss": scores["nll"]}
@@ -169,9 +173,10 @@ class _Loop:
         if self._saved == (self.state.step, len(self.state.history)):
             return
         self.steps.sync()
-        state = dataclasses.asdict(self.state)
-        checkpoints.save(checkpoint_path(self.directory), self.steps.model, self.steps.optimizer, state)
-        _prune(self.directory, self.state)
+        if devices.leads():
+            state = dataclasses.asdict(self.state)
+            checkpoints.save(checkpoint_path(self.directory), self.steps.model, self.steps.optimizer, state)
+            _prune(self.directory, self.state)
         self._saved = self.state.step, len(self.state.history)
         self._window = _Window()
 

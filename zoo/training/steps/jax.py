@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import keras
 
 from zoo.core.protocols import Weight
 from zoo.gradients.rows import Taps, tapping
@@ -16,7 +17,8 @@ class JaxSteps:
 
     The state is a tuple of the values of trainable, non-trainable and optimizer variables. Each step reuses the buffers
     of the state before it (they are "donated"). Values are copied to and from the Keras variables, so that these stay
-    readable.
+    readable. If Keras has a distribution when the steps are made (`zoo.training.devices`), batches are split among its
+    devices, and the state lies where the variables do.
     """
 
     def __init__(self, model, optimizer, loss):
@@ -57,25 +59,28 @@ class JaxSteps:
             logits, _ = model.stateless_call(trainable, fixed, model_inputs(batch), training=False)
             return token_sums(batch["labels"], logits, batch["weights"])
 
-        self._train = jax.jit(train, donate_argnums=0)
-        self._evaluate = jax.jit(evaluate)
+        self._place = Placement(keras.distribution.distribution())
         self.reload()
+        # Without them the second step would be compiled again: for where the compiler left the state of the first.
+        pinned = self._place.where(self._state)
+        self._train = jax.jit(train, donate_argnums=0, out_shardings=pinned and (pinned, self._place.everywhere))
+        self._evaluate = jax.jit(evaluate, out_shardings=self._place.everywhere)
 
     def train(self, batch):
         if self._synced:
             self.reload()  # a callback may have assigned to the variables
-        self._state, value = self._train(self._state, batch)
+        self._state, value = self._train(self._state, self._place(batch))
         return value
 
     def evaluate(self, batch):
         if self._synced:
             self.reload()
         trainable, fixed, _ = self._state
-        return self._evaluate(trainable, fixed, batch)
+        return self._evaluate(trainable, fixed, self._place(batch))
 
     def expected_memory(self, batch):
         """See `make_steps`. This traces the step, which a training step of this batch does anyway."""
-        found = most_held(of_jaxpr(self._train.trace(self._state, batch).jaxpr.jaxpr))
+        found = most_held(of_jaxpr(self._train.trace(self._state, self._place(batch)).jaxpr.jaxpr))
         own = held(self.model, self.optimizer)
         # Weights and optimizer count twice: the state on the device is a copy of the variables.
         return {name: 2 * size for name, size in own.items()} | {"activations and gradients": found}
@@ -106,3 +111,32 @@ class JaxSteps:
     @property
     def num_programs(self):
         return self._train._cache_size()
+
+
+class Placement:
+    """Where the arrays of a step lie.
+
+    Args:
+        spread: Keras' distribution; None leaves everything as it is.
+    """
+
+    def __init__(self, spread):
+        self.spread, self.everywhere = spread, None
+        if spread is not None:
+            mesh = spread.device_mesh.backend_mesh
+            self.devices = mesh.size
+            self.everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
+
+    def __call__(self, batch):
+        """The arrays of a batch, each split along its first axis; a process makes only the parts of its own devices."""
+        return batch if self.spread is None else {name: self._split(value) for name, value in batch.items()}
+
+    def _split(self, value):
+        layout = self.everywhere
+        if value.ndim and value.shape[0] % self.devices == 0:
+            layout = self.spread.get_data_layout(value.shape).backend_layout
+        return jax.make_array_from_callback(value.shape, layout, lambda index: value[index])
+
+    def where(self, state):
+        """The placement of each array of a state; None without a distribution."""
+        return None if self.spread is None else jax.tree.map(lambda value: value.sharding, state)

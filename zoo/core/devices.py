@@ -1,0 +1,199 @@
+"""Many devices: a training whose batches are split among them, on JAX (data parallel).
+
+Every device holds all weights and gets an equal part of each batch; the gradients are summed by the compiled step. The
+numbers are those of one device but for the order of sums: dropout's masks are functions of the position in the whole
+batch. One process may have many devices, and several processes, one for each host, train together when each of them has
+the variables of `keras.distribution.initialize`:
+
+| variable | meaning |
+|---|---|
+| `KERAS_DISTRIBUTION_JOB_ADDRESSES` | `host:port` of process 0, or of all processes, separated by commas |
+| `KERAS_DISTRIBUTION_NUM_PROCESSES` | how many processes there are |
+| `KERAS_DISTRIBUTION_PROCESS_ID` | the number of this one, from 0 |
+
+Only process 0 writes to the run directory; all of them read it, so it lies on a file system that they share.
+"""
+
+import contextlib
+import json
+import os
+import sys
+from pathlib import Path
+
+PREFIX = "KERAS_DISTRIBUTION_"
+HEARTBEAT = 20  # seconds without a sign of life after which a process counts as lost
+
+
+class LostError(OSError):
+    """Another process of the training has ended, or cannot be reached."""
+
+
+def settings():
+    """`(addresses, processes, number)` from the environment; None if this process trains alone.
+
+    Raises:
+        ValueError: a variable is missing or is no number of that range.
+    """
+    found = {name: os.environ.get(f"{PREFIX}{name}") for name in ("JOB_ADDRESSES", "NUM_PROCESSES", "PROCESS_ID")}
+    if not any(found.values()):
+        return None
+    missing = [f"{PREFIX}{name}" for name, value in found.items() if not value]
+    if missing:
+        raise ValueError(
+            f"A training of several processes needs three variables, and {' and '.join(missing)} is not set: the "
+            "address of process 0, the number of processes, and the number of this one."
+        )
+    try:
+        count, number = int(found["NUM_PROCESSES"]), int(found["PROCESS_ID"])
+    except ValueError:
+        count = number = -1
+    if not 0 <= number < count:
+        raise ValueError(
+            f"Expected {PREFIX}NUM_PROCESSES and {PREFIX}PROCESS_ID to be whole numbers, the second below the first; "
+            f"received {found['NUM_PROCESSES']!r} and {found['PROCESS_ID']!r}."
+        )
+    return found["JOB_ADDRESSES"], count, number
+
+
+def leads():
+    """Whether this process writes: it is alone, or number 0."""
+    found = settings()
+    return found is None or found[2] == 0
+
+
+def backend():
+    """The name of Keras' backend, which need not be imported for it."""
+    if "keras" in sys.modules:
+        return sys.modules["keras"].backend.backend()
+    if os.environ.get("KERAS_BACKEND"):
+        return os.environ["KERAS_BACKEND"]
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        path = Path(os.environ.get("KERAS_HOME", Path.home() / ".keras")) / "keras.json"
+        return json.loads(path.read_text(encoding="utf-8")).get("backend", "tensorflow")
+    return "tensorflow"
+
+
+def check(devices, batch_size):
+    """Refuse what cannot be trained on many devices, before anything is read.
+
+    Args:
+        devices: a number of devices, "all", or None.
+        batch_size: examples of a batch.
+
+    Raises:
+        ValueError: the backend is not JAX, or the batch cannot be split equally.
+    """
+    if devices is None and settings() is None:
+        return
+    if backend() != "jax":
+        raise ValueError(
+            f"Training on many devices needs the JAX backend; this one is {backend()}. Keras' distribution does not "
+            "support compiled steps on TensorFlow. Set KERAS_BACKEND=jax: the run's model.keras is exported and "
+            "served from TensorFlow as always."
+        )
+    if isinstance(devices, int):
+        _check_batch(devices, batch_size)
+
+
+def start(devices, batch_size, seed):
+    """Connect the processes, and let Keras place the weights of every model from now on on the devices.
+
+    It is called before anything is computed.
+
+    Args:
+        devices: as of `check`; the number is that of all processes together. Where there is no accelerator, so many
+            are made of the processor, to try it out.
+        batch_size: examples of a batch.
+        seed: of this process' random numbers, the same in all processes.
+
+    Returns:
+        A line about the devices, or None if there is nothing to start.
+
+    Raises:
+        ValueError: there are not so many devices, or the batch cannot be split equally.
+    """
+    group = settings()
+    if devices is None and group is None:
+        return None
+    import jax
+    import keras
+
+    keras.utils.set_random_seed(seed)
+    processes = group[1] if group else 1
+    if isinstance(devices, int) and devices % processes == 0:
+        with contextlib.suppress(RuntimeError):  # devices exist already; there may be enough of them
+            jax.config.update("jax_num_cpu_devices", devices // processes)
+    if group:
+        addresses, count, number = group
+        jax.distributed.initialize(
+            coordinator_address=addresses.split(",")[0],
+            num_processes=count,
+            process_id=number,
+            heartbeat_timeout_seconds=HEARTBEAT,
+        )
+    told = f"{processes} process{'es' if processes > 1 else ''}"
+    names = keras.distribution.list_devices()
+    wanted = len(names) if devices in (None, "all") else devices
+    if wanted > len(names) or (group and wanted != len(names)):
+        mend = "all: every device of every process takes part" if group else f"all, or a number up to {len(names)}"
+        raise ValueError(f"Expected {wanted} devices, received {len(names)}, in {told}. Give --devices {mend}.")
+    _check_batch(wanted, batch_size)
+    spread = keras.distribution.DataParallel(devices=names[:wanted], auto_shard_dataset=False)
+    keras.distribution.set_distribution(spread)
+    kind = jax.devices()[0].device_kind
+    return f"{wanted} devices ({kind}) in {told}, {batch_size // wanted} examples of each batch on one"
+
+
+def _check_batch(devices, batch_size):
+    if batch_size % devices:
+        near = [size for size in (batch_size // devices * devices, -(-batch_size // devices) * devices) if size]
+        raise ValueError(
+            f"A batch of {batch_size} examples cannot be split equally among {devices} devices. Choose another number "
+            f"of devices, or --set training.batch_size={' or '.join(map(str, near))}."
+        )
+
+
+@contextlib.contextmanager
+def apart():
+    """A context in which models are called without splitting their inputs: every device computes the same."""
+    import keras
+
+    spread = keras.distribution.distribution()
+    if spread is None:
+        yield
+        return
+    keras.distribution.set_distribution(None)
+    try:
+        yield
+    finally:
+        keras.distribution.set_distribution(spread)
+
+
+def together(what):
+    """Wait until all processes are here."""
+    if settings() is not None:
+        from jax.experimental import multihost_utils
+
+        multihost_utils.sync_global_devices(what)
+
+
+@contextlib.contextmanager
+def explained():
+    """A context in which the loss of another process is told as that.
+
+    Raises:
+        LostError: a sum over all processes failed.
+    """
+    if settings() is None:
+        yield
+        return
+    import jax
+
+    try:
+        yield
+    except jax.errors.JaxRuntimeError as error:
+        first = " ".join(str(error).split())[:200]
+        raise LostError(
+            f"Another process of this training has ended, or cannot be reached ({first}). Start all of them again with "
+            "--resume; the number of devices and processes may be another one."
+        ) from error
