@@ -24,7 +24,7 @@ import timing
 from pyarrow import parquet
 
 ROOT = Path(__file__).resolve().parents[1]
-MOST_FAILURES = 3
+MOST_FAILURES = 10
 
 
 def write_rows(path, count, seed=0):

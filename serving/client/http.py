@@ -47,7 +47,7 @@ class Http:
         reply = self._asked(path, content, deadline, cancellation)
         try:
             found = json.loads(reply.body)
-        except ValueError:
+        except (ValueError, RecursionError):
             found = None
         if reply.status != 200:
             said = found.get("error", found.get("detail")) if isinstance(found, dict) else None
@@ -83,15 +83,16 @@ class Http:
                 except OSError:
                     pass
 
-        ended = threading.Timer(deadline.left, broken_off) if deadline.left is not None else None
-        kept = False
+        ended, kept = None, False
         try:
             with cancellation.broken_off_by(broken_off):
                 connection.timeout = deadline.left
                 if connection.sock is None:
                     connection.connect()
-                connection.sock.settimeout(deadline.left if deadline.left is None else max(deadline.left, 0.001))
-                if ended:
+                left = deadline.left
+                if left is not None:
+                    connection.sock.settimeout(max(left, 0.001))
+                    ended = threading.Timer(left, broken_off)
                     ended.daemon = True
                     ended.start()
                 reply = self._sent(connection, path, content, deadline)

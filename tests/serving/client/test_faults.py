@@ -131,11 +131,12 @@ def test_connections_that_break_are_made_again(fake, servers, fault):
 @pytest.mark.parametrize(
     "content",
     [b"no json", b"[]", b"{}", b'{"outputs": 3}', b'{"outputs": [{"name": "output_text"}]}', b"\xff", b"",
+     b"[" * 100_000,
      b'{"outputs": [{"name": "output_text", "shape": [2], "data": ["a"]}]}',
      b'{"outputs": [{"name": "output_text", "shape": [1], "data": ["a"]}]}',
      b'{"outputs": [{"name": "output_text", "shape": [1], "data": [3]}, {"name": "scores", "shape": [1], "data":[1]}]}',
      b'{"outputs": {"output_text": ["a", "b"], "scores": [1, 2]}}', b'{"outputs": ["a"]}'],
-    ids=range(12),
+    ids=range(13),
 )  # fmt: skip
 @pytest.mark.parametrize("scheme", ["http", "tfs+http"])
 def test_nonsense_is_told(fake, servers, scheme, content):
