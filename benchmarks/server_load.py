@@ -58,7 +58,7 @@ class Load:
     seconds: float = 0.0  # of the server's process on its cores
 
 
-def texts_of(runtime, folder, most=600):
+def texts_of(runtime, folder, most=200):
     """Different texts of the model's test set, or of its manifest."""
     path = Path(folder) / "outputs.jsonl.gz"
     found = runtime.manifest["texts"]
@@ -69,11 +69,6 @@ def texts_of(runtime, folder, most=600):
         whole = " ".join(found)
         found = [whole[31 * number : 31 * number + 8 + 37 * number % 193] for number in range(len(whole) // 31)]
     return list(dict.fromkeys(text for text in found if text.strip()))[:most]
-
-
-def parameters_of(runtime):
-    """What every request asks besides: of a language model short continuations."""
-    return {"length": 20} if runtime.kind == "continue" else {}
 
 
 def answer_of(kind, value):
@@ -89,9 +84,9 @@ async def client(port, path, asked, until, load, kind):
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         while time.perf_counter() < until:
-            number, text, expected, others, parameters = next(asked)
+            number, text, expected, others = next(asked)
             inputs = [{"name": "text", "datatype": "BYTES", "shape": [1], "data": [text]}]
-            body = json.dumps({"id": str(number), "inputs": inputs, "parameters": parameters}).encode()
+            body = json.dumps({"id": str(number), "inputs": inputs}).encode()
             head = f"POST {path} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(body)}\r\n"
             head += "Content-Type: application/json\r\n\r\n"
             started = time.perf_counter()
@@ -119,13 +114,13 @@ async def client(port, path, asked, until, load, kind):
         writer.close()
 
 
-def asking(texts, expected, parameters):
+def asking(texts, expected):
     """Numbers, texts and what is expected, for ever; no text is asked by two clients at once."""
     number, known = 0, set(map(str, expected))
     while True:
         place = number % len(texts)
         others = known - {str(expected[place])} if len(known) > 30 else ()  # a few labels come often anyway
-        yield number, texts[place], expected[place], others, parameters
+        yield number, texts[place], expected[place], others
         number += 1
 
 
@@ -224,8 +219,8 @@ def measured(model, args):
     """The rows of one model: all servers, all numbers of clients, in turns."""
     folder = located(model)
     runtime = Runtime(folder, threads=1)
-    texts, parameters = texts_of(runtime, runtime._loaded.directory), parameters_of(runtime)
-    expected = [runtime.run([text], **parameters)[0].answer for text in texts]
+    texts = texts_of(runtime, runtime._loaded.directory)
+    expected = [runtime.run([text])[0].answer for text in texts]
     name, rows = runtime.manifest["name"], []
     print(f"{name}: {len(texts)} texts of {min(map(len, texts))} to {max(map(len, texts))} characters", file=sys.stderr)
     with contextlib.ExitStack() as stack:
@@ -234,7 +229,7 @@ def measured(model, args):
             servers[peer] = stack.enter_context(PEERS[peer](runtime._loaded.directory, name))
         for clients in args.clients:
             for each, served in servers.items():
-                asked = asking(texts, expected, parameters)
+                asked = asking(texts, expected)
                 load = asyncio.run(loaded(served, clients, args.seconds, asked, runtime.kind))
                 rows.append(row_of(name, each, clients, load, args.seconds))
                 print(json.dumps(rows[-1]), file=sys.stderr)
@@ -261,7 +256,7 @@ def main():
             f"{model}, {clients} clients: batches answer {times:.2f} times as many, at 1 / {cost:.2f} of the CPU time"
         )
     if args.write:
-        timing.write("serving", rows, seconds=args.seconds)
+        timing.write("serving", rows, seconds=args.seconds, load_average=os.getloadavg())
     return 0
 
 

@@ -64,7 +64,7 @@ def running(words, port, ready, path, **kwargs):
         until = time.monotonic() + 300
         while True:
             if process.poll() is not None or time.monotonic() > until:
-                raise RuntimeError(f"{words} has not started")
+                raise RuntimeError(f"{words} has not started: exit status {process.poll()}")
             with contextlib.suppress(OSError):
                 if urllib.request.urlopen(f"http://127.0.0.1:{port}{ready}", timeout=5).status == 200:
                     break

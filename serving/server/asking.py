@@ -11,6 +11,7 @@ from serving.server.faults import AGAIN, Fault, invalid
 from serving.server.tensors import said, text_of
 
 JSON, BINARY = "application/json", "application/octet-stream"
+BODIES = 32  # as many of the largest bodies may be in memory at once
 PATH = re.compile(
     r"/(?:v2/models/([^/]+)(?:/versions/([^/]+))?/infer|v1/models/([^/]+?)(?:/versions/([^/]+))?:predict)"
 )
@@ -25,6 +26,7 @@ class Asking:
 
     def __init__(self, service):
         self.service, self.limits = service, service.limits
+        self.held = 0  # bytes of all bodies that are here, of requests that wait and of such that still come
 
     async def __call__(self, scope, receive, send):
         """Answer a request; returns whether its path is one of those."""
@@ -32,9 +34,10 @@ class Asking:
         if found is None:
             return False
         second, at, first, before = found.groups()
+        parts = []
         try:
             headers = dict(scope["headers"])
-            body = await self._body(headers, receive)
+            body = await self._body(headers, receive, parts)
             ask = self._infer if second is not None else self._predict
             status, more, content = await ask(headers, receive, body, second or first, at or before)
         except Fault as fault:
@@ -43,6 +46,8 @@ class Asking:
             self.service.log("failed", level="error", protocol="http", error=error)
             fault = Fault("broken", f"the server failed: {type(error).__name__}. Its log has more.")
             status, more, content = refusal(fault)
+        finally:
+            self.held -= sum(map(len, parts))
         fields = {"content-type": JSON, "content-length": str(len(content))} | more
         pairs = [(name.encode(), value.encode()) for name, value in fields.items()]
         await send({"type": "http.response.start", "status": status, "headers": pairs})
@@ -89,14 +94,14 @@ class Asking:
         finally:
             watching.cancel()
 
-    async def _body(self, headers, receive):
-        """The body, within the bounds of size and time."""
+    async def _body(self, headers, receive, parts):
+        """The body, within the bounds of size and time. Its parts are put into `parts` as they come."""
         if headers.get(b"content-encoding", b"identity") != b"identity":
             raise Fault("encoded", "the body must not be compressed; send it as it is.")
         most, length = self.limits.bytes, headers.get(b"content-length", b"")
         if length.isdigit() and int(length[:20]) > most:
             raise _too_large(most)
-        parts, size, more = [], 0, True
+        size, more = 0, True
         try:
             async with asyncio.timeout(self.limits.reading):
                 while more:
@@ -105,8 +110,11 @@ class Asking:
                         raise Fault("gone", "the caller left.")
                     parts.append(message.get("body", b""))
                     size, more = size + len(parts[-1]), message.get("more_body", False)
+                    self.held += len(parts[-1])
                     if size > most:
                         raise _too_large(most)
+                    if self.held > BODIES * most:
+                        raise Fault("busy", "the requests that are here already fill the server's memory. Try again.")
         except TimeoutError:
             raise Fault("slow", f"the body did not come within {self.limits.reading:g} seconds.") from None
         return b"".join(parts)
