@@ -79,7 +79,8 @@ class Asking:
         me, gone = asyncio.current_task(), []
 
         async def watch():
-            await receive()  # the body is here, so that this is the end of the connection
+            while (await receive())["type"] != "http.disconnect":
+                pass
             gone.append(True)
             me.cancel()
 

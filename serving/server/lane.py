@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import time
 from concurrent.futures import ThreadPoolExecutor
 
+from serving.runtime.errors import ServingError
 from serving.server.batcher import Batcher, FullError
 from serving.server.faults import Fault
 
@@ -124,25 +126,33 @@ class Lane:
             self.meter.queue(len(self.batcher))
             task = asyncio.create_task(self._compute(batch))
             self.running.add(task)
-            task.add_done_callback(self.running.discard)
+            task.add_done_callback(self._done)
+
+    def _done(self, task):
+        self.running.discard(task)
+        if not task.cancelled() and task.exception():
+            self.log("failed", level="error", model=self.meter.model, error=task.exception())
 
     async def _compute(self, batch):
         loop = asyncio.get_running_loop()
-        signature, started = batch[0].owner.ask.signature, loop.time()
+        signature, started = batch[0].owner.ask.signature, time.perf_counter()
         try:
             payloads = [row.payload for row in batch]
             try:
                 found = await loop.run_in_executor(self.slots.threads, signature.run, batch[0].key, payloads)
             finally:
                 self.slots.free.release()
+            if len(found) != len(batch):
+                raise ServingError(f"expected {len(batch)} answers, received {len(found)}")
         except Exception as error:
             await self._compute_apart(batch, error)
             return
-        seconds = loop.time() - started
-        self.meter.batch([row.cost for row in batch], seconds)
-        self.rate = len(batch) / max(seconds, 1e-6) if not self.rate else 0.9 * self.rate + 0.1 * len(batch) / seconds
         for row, result in zip(batch, found, strict=True):
             row.owner.settle(row.place, result)
+        seconds = max(time.perf_counter() - started, 1e-6)
+        self.meter.batch([row.cost for row in batch], seconds)
+        now = len(batch) / seconds
+        self.rate = 0.9 * self.rate + 0.1 * now if self.rate else now
 
     async def _compute_apart(self, batch, error):
         """A batch failed: each of its requests is tried alone, so that what one has asked costs no other its answer."""

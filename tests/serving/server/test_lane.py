@@ -146,6 +146,25 @@ def test_who_fails_costs_no_other_an_answer():
     lived(story, delay=0.2)
 
 
+def test_a_batch_that_takes_no_time(monkeypatch):
+    """A clock may stand still during a short batch; that cost a request its answer once."""
+    monkeypatch.setattr("serving.server.lane.time.perf_counter", lambda: 1.0)
+
+    async def story(house):
+        assert [await house.answer(number, within=2) for number in range(3)] == [[0], [2], [4]]
+
+    lived(story)
+
+
+def test_answers_that_are_missing_are_told():
+    async def story(house):
+        house.doubles.run = lambda key, payloads: payloads[1:]
+        with pytest.raises(Fault, match="the model could not answer: ServingError"):
+            await house.answer(1, 2, within=2)
+
+    lived(story)
+
+
 def test_a_lane_that_closes_finishes_what_waits():
     async def story(house):
         first = await house.busy()
