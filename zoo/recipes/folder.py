@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 from pathlib import Path
 
 from zoo.recipes.files import read_stored
@@ -122,7 +123,13 @@ def _demand(directory, *names):
     missing = [name for name in names if not (directory / name).is_file()]
     if missing:
         why = f"it lacks {', '.join(missing)}" if directory.is_dir() else "there is no such folder"
-        raise ValueError(
-            f"{directory} is not a finished run: {why}. "
-            "Train one with `seqzoo train`, or finish it with `seqzoo train --resume`."
-        )
+        raise ValueError(f"{directory} is not a finished run: {why}. {remedy(directory)}")
+
+
+def remedy(directory):
+    """The command that makes a folder a finished run."""
+    recipe = directory / "recipe.toml"
+    if not recipe.is_file():
+        return "Train one with `seqzoo train RECIPE --out DIR`."
+    command = shlex.join(["seqzoo", "train", str(recipe), "--out", str(directory), "--resume"])
+    return f"Finish it with `{command}` (and --data, if it was given)."

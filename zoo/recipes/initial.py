@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import structs
 
 from zoo.recipes.files import read_stored
-from zoo.recipes.folder import LABELS, tokenizer_names
+from zoo.recipes.folder import LABELS, remedy, tokenizer_names
 from zoo.recipes.recipe import make, plain
 from zoo.settings import table
 
@@ -131,7 +131,7 @@ def _demand(directory, *names):
     if missing:
         raise ValueError(
             f"training.init: {directory} is neither a finished run nor an artefact: it lacks {', '.join(missing)}. "
-            "Train one with `seqzoo train`, or finish it with `seqzoo train --resume`."
+            f"{remedy(directory)}"
         )
 
 
