@@ -53,7 +53,7 @@ def verdict(path, vocabulary, encoder=None):
     try:
         graph = Compiled(path)
     except RuntimeError as error:
-        return "refused", " ".join(str(error).split())[-WIDTH:]
+        return "refused", [" ".join(str(error).split())[-WIDTH:]]
     faults = []
     for number, inputs in enumerate(cases(encoder or reference, vocabulary)):
         if encoder is not None:

@@ -30,6 +30,13 @@ EXAMPLES = {
         "seqzoo export runs/one --ensemble runs/two --name together",
         "seqzoo export dates --beam 8",
     ),
+    "deploy": (
+        "seqzoo deploy artefacts/dates --target tf-serving --out server",
+        "seqzoo deploy --out server --canary 2",
+        "seqzoo deploy --out server --promote",
+        "seqzoo deploy --out server --rollback",
+        "seqzoo deploy artefacts/dates --target kserve --out cluster --storage s3://bucket/models",
+    ),
     "verify": ("seqzoo verify artefacts/reviews", "seqzoo verify dates"),
     "list": (
         "seqzoo list --task translate --language de",

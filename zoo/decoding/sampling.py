@@ -47,9 +47,10 @@ class Sample(Greedy):
         weights = self._filtered(ops.softmax(log_probs / self.temperature, axis=-1))
         reached = ops.cumsum(weights, axis=-1)
         goal = ops.take(self.uniforms, position, axis=2) * reached[:, :, -1]
-        candidates = ops.sum(ops.cast(weights > 0, "int32"), axis=-1)
+        # The first candidate always stays. OpenVINO computes "number of candidates - 1" wrongly in batches.
+        last = ops.sum(ops.cast(weights[:, :, 1:] > 0, "int32"), axis=-1)
         rank = ops.sum(ops.cast(reached <= goal[:, :, None], "int32"), axis=-1)
-        rank = ops.minimum(rank, candidates - 1)[:, :, None]
+        rank = ops.minimum(rank, last)[:, :, None]
         token = ops.take_along_axis(ops.cast(ids, "int32"), rank, axis=-1)[:, :, 0]
         chosen = ops.take_along_axis(log_probs, rank, axis=-1)[:, :, 0]
         return chosen, token
