@@ -9,7 +9,7 @@ from serving.export import export
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_manifest
 from serving.runtime.pairs import pair
-from serving.runtime.predictors import Compare
+from serving.runtime.predictors.labelling import Compare
 from serving.runtime.reading import Bound
 from tests.serving.conftest import LABELS, randomised, settings_of
 from zoo.depth import Halting, make_star_stack, make_universal_stack
