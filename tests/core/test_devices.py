@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -85,7 +86,7 @@ def test_the_backend_is_known_without_keras(monkeypatch, tmp_path):
         assert done.stdout.split() == [name, "False"], done.stderr
 
 
-def trained(out, *more, count=1, resume=()):
+def trained(out, *more, count=1):
     """The command line as `count` processes; returns what they printed, and their exit statuses."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -94,11 +95,15 @@ def trained(out, *more, count=1, resume=()):
     for number in range(count):
         variables = {"JOB_ADDRESSES": f"127.0.0.1:{port}", "NUM_PROCESSES": str(count), "PROCESS_ID": str(number)}
         own = {f"{devices.PREFIX}{name}": value for name, value in variables.items()} if count > 1 else {}
-        command = [sys.executable, "-m", "seqzoo", "train", *RECIPE, "--out", out, *more, *resume]
+        command = [sys.executable, "-m", "seqzoo", "train", *RECIPE, "--out", out, *more]
         environment = {**os.environ, "KERAS_BACKEND": "jax", **own}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         started.append(subprocess.Popen([*map(str, command)], env=environment, text=True, **pipes))
-    told = [process.communicate(timeout=540)[0] for process in started]
+    try:
+        told = [process.communicate(timeout=900)[0] for process in started]
+    finally:
+        for process in started:
+            process.kill()
     return told, [process.returncode for process in started]
 
 
@@ -130,10 +135,19 @@ def test_many_devices_and_processes_train_as_one(tmp_path):
 
 @pytest.mark.slow
 def test_a_run_goes_on_with_another_number_of_devices(tmp_path):
-    half = ("--set", "training.schedule=constant")
-    assert trained(tmp_path / "run", *half, "--set", "training.steps=3", "--devices", "4")[1] == [0]
-    more = trained(tmp_path / "other", *half, "--devices", "2")
-    assert more[1] == [0], more
-    # Its last checkpoint is that of step 6; what is at step 3 of the first run is compared with a run of one device.
-    assert trained(tmp_path / "one", *half)[1] == [0]
-    assert_near(tmp_path / "one", tmp_path / "other", 1e-4)
+    """It is killed after a checkpoint; what is resumed on two devices ends where a run on one device does."""
+    more = ("--set", "training.checkpoint_every=1", "--set", "training.steps=60", "--set", "training.validate_every=60")
+    assert trained(tmp_path / "one", *more)[1] == [0]
+    command = [sys.executable, "-m", "seqzoo", "train", *RECIPE, "--out", tmp_path / "run", *more, "--devices", "4"]
+    killed = subprocess.Popen(
+        [*map(str, command)], env={**os.environ, "KERAS_BACKEND": "jax"}, stderr=subprocess.DEVNULL
+    )
+    state, patience = tmp_path / "run" / "checkpoint" / "state.npz", time.monotonic() + 600
+    while not state.is_file() and killed.poll() is None and time.monotonic() < patience:
+        time.sleep(0.05)
+    killed.kill()
+    killed.wait()
+    assert state.is_file() and not (tmp_path / "run" / "model.keras").exists()
+    told, status = trained(tmp_path / "run", *more, "--devices", "2", "--resume")
+    assert status == [0], told
+    assert_near(tmp_path / "one", tmp_path / "run", 1e-4)
