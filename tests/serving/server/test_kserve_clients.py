@@ -1,4 +1,4 @@
-"""kserve's own clients, over HTTP and gRPC, with tensors as JSON and as bytes: nothing of ours on their side."""
+"""kserve's own client over HTTP, with tensors as JSON and as bytes: nothing of ours on their side."""
 
 import asyncio
 import sys
@@ -39,17 +39,3 @@ def test_over_http(server, kserve, binary):
     found = answer.outputs[0].as_numpy().tolist() if binary else answer.outputs[0].data
     assert answer.model_version in ("7", None) and answer.id == "me"
     assert [text.decode() if isinstance(text, bytes) else text for text in found] == TEXTS
-
-
-def test_over_grpc(server, kserve):
-    async def ask():
-        client = kserve.InferenceGRPCClient(f"127.0.0.1:{server.grpc}", timeout=30, retries=0)
-        try:
-            assert await client.is_server_ready() and await client.is_model_ready("generate")
-            return await client.infer(request(kserve, True))
-        finally:
-            await client.close()
-
-    answer = asyncio.run(ask())
-    assert answer.outputs[0].name == "output_text" and answer.outputs[0].shape == [2]
-    assert [text.decode() for text in answer.outputs[0].as_numpy().tolist()] == TEXTS
