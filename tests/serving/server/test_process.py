@@ -96,6 +96,7 @@ def test_a_damaged_model_is_an_error_at_the_start(tmp_path):
     assert status == 1 and "model.onnx is damaged" in said.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_two_models_of_one_name(tmp_path):
     for folder in ("a", "b"):
         echo.write(tmp_path / folder / "1")
@@ -103,6 +104,7 @@ def test_two_models_of_one_name(tmp_path):
     assert status == 2 and "two models have the name 'echo'" in said.splitlines()[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["http", "grpc"])
 def test_a_port_that_is_taken(tmp_path, which):
     echo.write(tmp_path / "1")
@@ -113,6 +115,7 @@ def test_a_port_that_is_taken(tmp_path, which):
     assert status == 1 and "another process has this port" in said and f"--{which}-port" in said
 
 
+@pytest.mark.slow
 def test_without_kserve_the_extra_is_named(tmp_path):
     echo.write(tmp_path / "1")
     hidden = "import sys; sys.modules['kserve'] = None; "
