@@ -14,6 +14,7 @@ the variables of `keras.distribution.initialize`:
 Only process 0 writes to the run directory; all of them read it, so it lies on a file system that they share.
 """
 
+import atexit
 import contextlib
 import json
 import os
@@ -181,6 +182,8 @@ def together(what):
 def explained():
     """A context in which the loss of another process is told as that.
 
+    After any error this process ends without waiting for the others, which wait for it, and so learn of it.
+
     Raises:
         LostError: a sum over all processes failed.
     """
@@ -190,10 +193,20 @@ def explained():
     import jax
 
     try:
-        yield
+        try:
+            yield
+        except BaseException:
+            atexit.register(_end)  # what is registered last comes first: before JAX waits for the others
+            raise
     except jax.errors.JaxRuntimeError as error:
         first = " ".join(str(error).split())[:200]
         raise LostError(
             f"Another process of this training has ended, or cannot be reached ({first}). Start all of them again with "
             "--resume; the number of devices and processes may be another one."
         ) from error
+
+
+def _end():
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(1)
