@@ -70,3 +70,8 @@ def seeded():
     """Seed Keras and NumPy, so that the order of tests changes nothing."""
     if "keras" in sys.modules:
         sys.modules["keras"].utils.set_random_seed(1)
+
+
+def pytest_make_parametrize_id(config, val, argname):
+    """Bytes are named by their number: those of gzip hold a time, and all workers must find the same names."""
+    return f"{argname} of {len(val)} bytes" if isinstance(val, bytes) and not val.isascii() else None
