@@ -122,22 +122,21 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     scores = _choose(steps, measure, directory, state, finer)
     thaw(model, frozen)
     many.together("the weights are chosen")
-    if not many.leads():
-        return {"steps": state.step, "valid": scores}
-    save_model(model, directory / "model.keras")
-    threshold = recipe.job.threshold(Run(recipe, model, parts.tokenizers, parts.labels), parts.examples)
-    if threshold is not None:
-        scope = {"label": recipe.scope.label, "threshold": threshold}
-        write_json(directory / SCOPE, scope)
     summary = _summary(recipe, model, parts) | {
         "steps": state.step,
         "valid": scores,
         "init": record,
         "frozen": frozen,
         "training_seconds": round(state.seconds, 1),
-        "seconds": round(time.monotonic() - start, 1),
     }
-    summary |= {} if threshold is None else {"threshold": threshold}
+    if not many.leads():
+        return summary
+    save_model(model, directory / "model.keras")
+    threshold = recipe.job.threshold(Run(recipe, model, parts.tokenizers, parts.labels), parts.examples)
+    if threshold is not None:
+        scope = {"label": recipe.scope.label, "threshold": threshold}
+        write_json(directory / SCOPE, scope)
+    summary |= {"seconds": round(time.monotonic() - start, 1)} | ({} if threshold is None else {"threshold": threshold})
     write_json(directory / "training.json", summary)
     return summary
 
