@@ -73,5 +73,5 @@ def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(ValueError, match="is not a finished run: it lacks recipe.toml"):
         recipes.open_run(tmp_path)
     (tmp_path / "recipe.toml").write_text(recipes.dumps(recipe("tagger")))
-    with pytest.raises(ValueError, match="it lacks model.keras, source.spm, labels.json. Train one"):
+    with pytest.raises(ValueError, match="it lacks model.keras, source.spm, labels.json. Finish it with"):
         recipes.open_run(tmp_path)

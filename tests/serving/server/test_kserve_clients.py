@@ -32,8 +32,11 @@ def test_over_http(server, kserve, binary):
     async def ask():
         client = kserve.InferenceRESTClient(kserve.RESTConfig(protocol="v2", retries=0, timeout=30))
         base = f"http://127.0.0.1:{server.http}"
-        assert await client.is_server_ready(base) and await client.is_model_ready(base, "generate")
-        return await client.infer(base, request(kserve, binary), model_name="generate")
+        try:
+            assert await client.is_server_ready(base) and await client.is_model_ready(base, "generate")
+            return await client.infer(base, request(kserve, binary), model_name="generate")
+        finally:
+            await client.close()
 
     answer = asyncio.run(ask())
     found = answer.outputs[0].as_numpy().tolist() if binary else answer.outputs[0].data

@@ -46,7 +46,7 @@ def watched(home):
         yield running
 
 
-def test_a_newer_version_is_loaded_and_answers(watched, home):
+def a_newer_version_is_loaded_and_answers(watched, home):
     assert watched.event("serving")["version"] == 1
     appear(home / "2", lambda folder: shutil.copytree(home / "1", folder))
     assert watched.event("serving", number=2)["before"] == 1
@@ -55,7 +55,7 @@ def test_a_newer_version_is_loaded_and_answers(watched, home):
     assert watched.metric('seqzoo_model_loaded{model="echo"') == 1  # the older one is gone
 
 
-def test_a_damaged_version_is_told_once_and_the_older_one_goes_on(watched, home):
+def a_damaged_version_is_told_once_and_the_older_one_goes_on(watched, home):
     def make(folder):
         damage(shutil.copytree(home / "1", folder))
 
@@ -70,12 +70,12 @@ def test_a_damaged_version_is_told_once_and_the_older_one_goes_on(watched, home)
     assert watched.event("serving", number=3)["version"] == 3
 
 
-def test_a_version_that_is_taken_away_gives_way_to_the_older_one(watched, home):
+def a_version_that_is_taken_away_gives_way_to_the_older_one(watched, home):
     shutil.rmtree(home / "3")
     assert watched.event("serving", number=4)["version"] == 2
 
 
-def test_a_folder_that_vanishes_changes_nothing(watched, home):
+def a_folder_that_vanishes_changes_nothing(watched, home):
     away = home.rename(home.with_name("away"))
     assert watched.event("vanished")["version"] == 2
     assert watched.infer("echo", "ab", beam=1)["output_text"] == ["ab"]  # graphs that nobody had asked are open, too
@@ -83,11 +83,20 @@ def test_a_folder_that_vanishes_changes_nothing(watched, home):
     away.rename(home)
 
 
-def test_an_orderly_end(watched):
+def an_orderly_end(watched):
     assert watched.end() == 0
     assert [watched.event(name)["open"] for name in ("stopping", "stopped")] == [0, 0]
     with pytest.raises(ConnectionRefusedError):
         watched.ask("GET", "/v2/health/live")
+
+
+def test_versions_come_and_go(watched, home):
+    """One after the other, because each begins where the one before it has ended."""
+    a_newer_version_is_loaded_and_answers(watched, home)
+    a_damaged_version_is_told_once_and_the_older_one_goes_on(watched, home)
+    a_version_that_is_taken_away_gives_way_to_the_older_one(watched, home)
+    a_folder_that_vanishes_changes_nothing(watched, home)
+    an_orderly_end(watched)
 
 
 def test_a_damaged_model_is_an_error_at_the_start(tmp_path):
