@@ -120,7 +120,8 @@ def test_what_the_hub_does_not_have(library):
 
 def test_the_library_itself_if_it_is_installed(tmp_path):
     """The stand-in is only as good as its likeness: with the extra installed the library is asked, too."""
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["neg", "pos"])})
     part = datasets.Dataset.from_dict({"text": ["fine", "bad"], "label": [1, 0]}, features=features)
     part.save_to_disk(tmp_path / "one")
