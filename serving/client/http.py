@@ -5,6 +5,7 @@ import json
 import socket
 import ssl
 import threading
+import weakref
 from dataclasses import dataclass
 
 from serving.client.errors import AnswerError, ClientError, DeadlineError, UnavailableError, of_status, quoted, seconds
@@ -36,6 +37,8 @@ class Http:
         self.where = f"{'https' if address.secure else 'http'}://{address.authority}"
         self._tls = ssl.create_default_context() if address.secure else None
         self._lock, self._idle, self._closed = threading.Lock(), [], False
+        # No `__del__`: among the garbage of a cycle, a socket may be finalised, and warn, before what closes it.
+        weakref.finalize(self, close_all, self._idle)
 
     def json(self, path, body, deadline, cancellation):
         """The JSON that the server answers to a POST of `body`, or to a GET if it is None.
@@ -159,8 +162,11 @@ class Http:
     def close(self):
         """Close the connections that are idle; those in use are closed at the end of their requests."""
         with self._lock:
-            self._closed, idle, self._idle = True, self._idle, []
-        for connection in idle:
-            connection.close()
+            self._closed = True
+            close_all(self._idle)
 
-    __del__ = close
+
+def close_all(connections):
+    """Close and forget connections."""
+    while connections:
+        connections.pop().close()

@@ -1,5 +1,8 @@
 """A `Client` in the place of a `Runtime`: the same results over each protocol."""
 
+import gc
+import warnings
+
 import pytest
 
 from serving import client as room
@@ -153,3 +156,19 @@ def test_names_of_the_room():
     assert {"Client", "AsyncClient", "ClientError"} <= set(room.__all__)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         room.nothing  # noqa: B018
+
+
+def test_a_client_that_nobody_closed_leaves_no_open_socket(servers, scheme):
+    """In a cycle of references, too, where the collector may come to the socket before the client."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        client = Client(servers.url(scheme), "generate")
+        client.run(["abc"])
+        cycle = [client]
+        cycle.append(cycle)
+        idle = [each.sock for each in getattr(client._protocol.transport, "_idle", ())]
+        socket = idle.pop() if idle else None
+        gc.collect()  # what is held by a local variable is now in front of what is held by the cycle alone
+        del client, cycle, socket
+        gc.collect()
+    assert not [each for each in caught if issubclass(each.category, ResourceWarning)]
