@@ -10,22 +10,26 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq -c constrain
 MAKEFLAGS += --no-print-directory
 # Commands say what they do themselves, so that the last line of `make demo` is the demo's own.
 .SILENT:
-.PHONY: demo test test-slow test-release test-arithmetic lint format clean
+.PHONY: demo test test-slow test-release test-seconds test-arithmetic lint format clean
 
 ## Train on dates, export, verify and run through ONNX Runtime; the last line is one JSON object.
 demo: $(STAMP)
 	$(BIN)/python -m tools.demo --out $(OUT)
 
-## Every test that is not marked slow.
+## The cheapest tests of every file: `tests/tiers.py` says which those are.
 test: $(STAMP)
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
 
-## The rest: training to a bar, whole exports. Of large families of cases a part is run, and all at a release.
+## The dearer ones: training to a bar, whole exports. Of large families of cases a part is run, and all at a release.
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -m "slow and not release" $(PYTEST_ARGS)
 
 test-release: $(STAMP)
 	$(BIN)/python -m pytest -m "release" $(PYTEST_ARGS)
+
+## What each test takes on this machine, for `tests/tiers.py`; keep everything else quiet.
+test-seconds: $(STAMP)
+	$(BIN)/python -m pytest -m "not release" --write-seconds $(PYTEST_ARGS)
 
 ## The quick tests of numbers once more, in another processor's arithmetic: other kernels, other orders of summation.
 NUMBERS := $(addprefix tests/,attention depth training/test_resume.py serving/export/test_parity.py test_contracts.py \

@@ -6,12 +6,15 @@ from collections import Counter
 
 import pytest
 
+from tests import tiers
+
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("MPLBACKEND", "agg")
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores
     for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
         os.environ.setdefault(name, "1")
 
+MOST_CHARACTERS = 200  # of a value in the name of a test
 LONG = 60.0  # seconds of tests from which a run says where they went
 
 # Long and alone: a worker begins with them, or it would end with them while the other one waits.
@@ -32,6 +35,16 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("xdist_group") is None and (group := shared_by(item)):
             item.add_marker(pytest.mark.xdist_group(group))
+    tiers.mark(items, tiers.Seconds())
+
+
+def pytest_addoption(parser):
+    parser.addoption("--write-seconds", action="store_true", help="write what tests take to tests/seconds.json")
+
+
+def pytest_configure(config):
+    if config.getoption("--write-seconds") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(tiers.Stopwatch())
 
 
 def shares(item):
@@ -73,5 +86,7 @@ def seeded():
 
 
 def pytest_make_parametrize_id(config, val, argname):
-    """Bytes are named by their number: those of gzip hold a time, and all workers must find the same names."""
-    return f"{argname} of {len(val)} bytes" if isinstance(val, bytes) and not val.isascii() else None
+    """Long values, and bytes that are no text, are named by their size: gzip's hold a time, and workers must agree."""
+    if isinstance(val, bytes) and not val.isascii() or isinstance(val, str | bytes) and len(val) > MOST_CHARACTERS:
+        return f"{argname} of {len(val)} {'bytes' if isinstance(val, bytes) else 'characters'}"
+    return None
