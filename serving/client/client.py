@@ -14,7 +14,7 @@ from serving.client.tf_serving import TfsGrpc, TfsHttp
 from serving.runtime.pairs import PLACES, pair
 from serving.runtime.reading import is_blank, not_unicode
 
-MOST_CHARACTERS = 1 << 20  # of the texts of a request, unless one text has more
+MOST_CHARACTERS = 1 << 20  # of the texts of a request: 6 MiB at most, where `seqzoo serve` takes 8
 PROTOCOLS = {("v2", "http"): V2Http, ("v2", "grpc"): V2Grpc, ("tfs", "http"): TfsHttp, ("tfs", "grpc"): TfsGrpc}
 OPTIONS = ("beam", "n_best", "sampling", "length")
 
@@ -162,8 +162,8 @@ class Client:
 class Work:
     """The requests for a list of texts, and how their results become one list.
 
-    A text that cannot be sent, because UTF-8 cannot encode it or because it is no pair, is refused here, in the words
-    of `Runtime`. The first request of a list sends as many texts as the others, in their order.
+    A text that cannot be sent, because it is longer than a request, UTF-8 cannot encode it or it is no pair, is refused
+    here, in the words of `Runtime`. The first request of a list sends as many texts as the others, in their order.
 
     Args:
         client: the `Client`.
@@ -208,6 +208,8 @@ class Work:
 
 def _wrong(kind, text):
     """Why a text cannot be sent, or None."""
+    if len(text) > MOST_CHARACTERS:  # a server refuses the whole request
+        return f"{len(text)} characters, at most {MOST_CHARACTERS}"
     if kind != "compare" or is_blank(text):
         return not_unicode(text)
     try:

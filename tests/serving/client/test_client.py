@@ -8,6 +8,7 @@ import pytest
 from serving import client as room
 from serving.client import Client, NotFoundError, patience
 from serving.client.addresses import parsed
+from serving.client.client import MOST_CHARACTERS
 from serving.runtime import Sampling
 from tests.serving import fake_artefact
 
@@ -50,6 +51,16 @@ def test_pairs(servers, scheme):
     assert client.kind == "compare" and [each.label for each in found] == ["first", "second", "", "", "", ""]
     assert found[0].probability == 0.75 and "A pair is two texts with one TAB" in found[2].error
     assert found[4].error.startswith("second text: not UTF-8") and found[5].error.startswith("first text: not UTF-8")
+
+
+@pytest.mark.parametrize("kind", ["generate", "compare"])
+def test_a_text_beyond_the_size_of_a_request_is_refused_here_and_costs_no_other(fake, servers, scheme, kind):
+    client, most = Client(servers.url(scheme), kind), "a" * MOST_CHARACTERS
+    short = "a\tb" if kind == "compare" else "ab"
+    found = client.run([short, most + "\t", short])
+    assert found[1].error == f"{MOST_CHARACTERS + 1} characters, at most {MOST_CHARACTERS}"
+    assert [each.error for each in found[::2]] == [None, None]
+    assert all(len(text) < 9 for _, inputs, _ in fake.seen for texts in inputs.values() for text in texts)
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc"])

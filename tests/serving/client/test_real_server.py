@@ -10,6 +10,7 @@ import os
 import pytest
 
 from serving.client import AsyncClient, Client, NotFoundError, RefusedError
+from serving.client.client import MOST_CHARACTERS
 from serving.runtime import Runtime, Sampling
 from tests.house_rules import ROOT
 from tests.serving.server import echo
@@ -64,6 +65,17 @@ def test_what_is_refused(server, scheme):
     if scheme != "tfs+http":
         with pytest.raises(RefusedError, match="beam"):
             Client(url(server, scheme), "dates").run(["a"], beam=77)
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc", "tfs+http"])
+def test_the_longest_request_is_taken(server, scheme):
+    """Of control characters, of which each is six bytes of JSON."""
+    found = Client(url(server, scheme), "generate").run(["\1" * MOST_CHARACTERS, "\1" * (MOST_CHARACTERS + 1), "ab"])
+    assert [each.error for each in found] == [
+        f"{MOST_CHARACTERS} characters, at most 16384",
+        f"{MOST_CHARACTERS + 1} characters, at most {MOST_CHARACTERS}",
+        None,
+    ]
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc", "tfs+http"])
