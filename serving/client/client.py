@@ -89,9 +89,10 @@ class Client:
         return {"server": self.url, "name": self.model.name, "version": self.model.version or versions}
 
     def pin(self):
-        """From now on ask the version that answers now, so that a server that gets a newer one does not mix them."""
-        versions = self.described.versions
-        if self.model.version is None and versions:
+        """From now on ask the version that answers now, so that a newer one, or a label that moves, mixes nothing."""
+        versions, asked = self.described.versions, self.model.version
+        may_change = asked is None or self._protocol.has_labels and not asked.isdecimal()
+        if may_change and versions:
             newest = max(versions, key=lambda version: (int(version) if version.isdecimal() else -1, version))
             self.model = Model(self.model.name, newest)
 

@@ -26,7 +26,7 @@ CONTENTS = {
 class V2Http:
     """The Open Inference Protocol v2 as JSON."""
 
-    takes_parameters = True
+    takes_parameters, has_labels = True, False
 
     def __init__(self, address, headers):
         self.transport = Http(address, headers)
@@ -51,7 +51,7 @@ class V2Http:
 class V2Grpc:
     """The Open Inference Protocol v2 over gRPC."""
 
-    takes_parameters = True
+    takes_parameters, has_labels = True, False
     service = "/inference.GRPCInferenceService/"
 
     def __init__(self, address, headers):

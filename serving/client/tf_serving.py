@@ -18,7 +18,7 @@ VALUES = {STRING: ("string_val", None), 1: ("float_val", "f"), 3: ("int_val", "i
 class TfsHttp:
     """TensorFlow Serving's REST, by columns."""
 
-    takes_parameters = False
+    takes_parameters, has_labels = False, True
 
     def __init__(self, address, headers):
         self.transport = Http(address, headers)
@@ -46,7 +46,7 @@ class TfsHttp:
 class TfsGrpc:
     """TensorFlow Serving's PredictionService."""
 
-    takes_parameters = False
+    takes_parameters, has_labels = False, True
     service = "/tensorflow.serving.PredictionService/"
 
     def __init__(self, address, headers):

@@ -102,7 +102,22 @@ def test_versions(servers, scheme):
 
 @pytest.mark.parametrize("scheme", ["tfs+http", "tfs+grpc"])
 def test_labels_of_versions(servers, scheme):
-    assert Client(servers.url(scheme), "generate@stable").run(["a"])[0].text == "a"
+    client = Client(servers.url(scheme), "generate@stable")
+    assert client.run(["a"])[0].text == "a" and client.identity["version"] == "stable"
+    client.pin()  # the label may move: what it means now is asked from now on
+    assert client.model.version == "1" and client.identity["version"] == "1"
+
+
+def test_a_version_that_is_given_stays(servers, scheme):
+    client = Client(servers.url(scheme), "generate@2")
+    client.pin()
+    assert client.model.version == "2"
+
+
+def test_a_version_of_the_open_inference_protocol_may_be_any_text(servers):
+    client = Client(servers.url("http"), "generate@blue")
+    client.pin()  # the server says all versions there, not the one that was asked
+    assert client.model.version == "blue"
 
 
 @pytest.mark.parametrize(
