@@ -25,7 +25,7 @@ class AsyncClient:
         """The results, as of `serving.client.Client.run`."""
         loop, cancellation, waiting = asyncio.get_running_loop(), Cancellation(), []
         try:
-            work = await loop.run_in_executor(self._pool, self.client.work, texts, options)
+            work = await loop.run_in_executor(self._pool, self.client.work, texts, options, cancellation)
             waiting = [
                 loop.run_in_executor(self._pool, self.client.answer, work, place, cancellation)
                 for place in range(len(work.requests))

@@ -59,17 +59,22 @@ class Client:
         name, _, version = name.partition("@")
         self.url, self.model = url, Model(name, version or None)
         self.timeout, self.tries, self.batch, self.connections = timeout, tries, batch, connections
-        self._labels = tuple(labels)
+        self._labels, self._described = tuple(labels), None
         self._protocol = PROTOCOLS[address.protocol, address.transport](address, headers or {})
 
-    @cached_property
+    @property
     def described(self):
         """The names of the model's inputs and outputs, and its versions, as the server says them.
 
         Raises:
             ClientError: there is no answer; see `serving.client.errors`.
         """
-        return self._ask(self._protocol.describe, Cancellation())
+        return self._describe(Cancellation())
+
+    def _describe(self, cancellation):
+        if self._described is None:
+            self._described = self._ask(self._protocol.describe, cancellation)
+        return self._described
 
     @cached_property
     def kind(self):
@@ -109,7 +114,7 @@ class Client:
             ClientError: a request has no answer; see `serving.client.errors`. No result is returned then.
         """
         cancellation = Cancellation()
-        work = self.work(texts, options)
+        work = self.work(texts, options, cancellation)
         if len(work.requests) == 1:
             return work.together([self.answer(work, 0, cancellation)])
         with ThreadPoolExecutor(min(self.connections, max(1, len(work.requests)))) as pool:
@@ -120,9 +125,10 @@ class Client:
                 cancellation.cancel()
                 raise
 
-    def work(self, texts, options):
-        """The requests for a list of texts."""
+    def work(self, texts, options, cancellation):
+        """The requests for a list of texts. What the server says of the model is asked if it is not known yet."""
         texts = checked(texts)
+        self._describe(cancellation)
         self._check(options)
         return Work(self, texts, options)
 

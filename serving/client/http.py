@@ -92,6 +92,8 @@ class Http:
                 connection.timeout = deadline.left
                 if connection.sock is None:
                     connection.connect()
+                    if cancellation.asked.is_set():  # before there was anything to break off
+                        raise ConnectionError("the request was cancelled")
                 left = deadline.left
                 if left is not None:
                     connection.sock.settimeout(max(left, 0.001))
