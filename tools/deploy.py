@@ -33,7 +33,10 @@ def add_arguments(parser):
     )
     parser.add_argument("--max-batch", type=positive, metavar="N", help="the most rows in one run (default: 32)")
     parser.add_argument(
-        "--batch-delay-ms", type=float, metavar="MS", help="how long a server waits for more rows (default: 2)"
+        "--batch-delay-ms",
+        type=float,
+        metavar="MS",
+        help="how long a server waits for more rows (default: 2; `seqzoo serve`: at most 1,000)",
     )
     parser.add_argument("--threads", type=positive, metavar="N", help="batches at once, and cores (default: 4)")
     parser.add_argument("--image", help="the container image that runs `seqzoo serve`")

@@ -8,6 +8,7 @@ TARGETS = {  # what each of them writes
     "kserve": "an InferenceService of KServe for each model, which answers texts",
     "triton": "a model repository of Triton, for token ids",
 }
+ANSWERS_TEXT = ("compose", "kserve")  # those that run `seqzoo serve`, which waits a second at most
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class Options:
         target: one of `TARGETS`.
         models: the folder in which the server sees the models, such as /models in a container; "" is where they are.
         max_batch: the most rows that a server runs at once.
-        batch_delay_ms: how long it waits for further rows, in milliseconds.
+        batch_delay_ms: how long it waits for further rows, in milliseconds; `seqzoo serve` at most 1,000.
         threads: how many batches run at once, and the number of cores that a container may use.
         image: the container image that runs `seqzoo serve`.
         storage: where a cluster finds the models: pvc://CLAIM/FOLDER, s3://BUCKET/FOLDER, or oci://REGISTRY/FOLDER.
@@ -43,8 +44,9 @@ class Options:
         for name, least, most in (("max_batch", 1, 4096), ("threads", 1, 1024), ("canary_percent", 1, 100)):
             if not least <= getattr(self, name) <= most:
                 raise ValueError(_said(name, f"from {least} to {most}", getattr(self, name)))
-        if not 0 <= self.batch_delay_ms <= 10_000:
-            raise ValueError(_said("batch_delay_ms", "from 0 to 10,000", self.batch_delay_ms))
+        longest = 1_000 if self.target in ANSWERS_TEXT else 10_000
+        if not 0 <= self.batch_delay_ms <= longest:
+            raise ValueError(_said("batch_delay_ms", f"from 0 to {longest:,}", self.batch_delay_ms))
         scheme, _, place = self.storage.partition("://")
         if not place or not scheme.isalnum():
             expected = "an address such as pvc://CLAIM/FOLDER, s3://BUCKET/FOLDER or oci://REGISTRY/FOLDER"
