@@ -32,7 +32,7 @@ def render(plan):
         scraped["tensorflow-serving"] = "tensorflow-serving:8501"
     services["prometheus"] = _prometheus()
     found["prometheus.yml"] = heading("#") + _yaml(_scrapes(scraped))
-    found["compose.yaml"] = heading("#") + _yaml({"name": "seqzoo", "services": services})
+    found["compose.yaml"] = heading("#") + _yaml({"name": "seqzoo", "services": _literal(services)})
     return found
 
 
@@ -40,16 +40,20 @@ def _yaml(value):
     return yaml.safe_dump(value, sort_keys=False, width=120)
 
 
+def _literal(value):
+    """A value in which Compose replaces no variable: a name or a path may have "${HOME}" in it."""
+    if isinstance(value, dict):
+        return {key: _literal(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_literal(each) for each in value]
+    return value.replace("$", "$$") if isinstance(value, str) else value
+
+
 def _mounts(plan):
     return [
-        {"type": "bind", "source": _literal(model.home), "target": f"{PLACE}/{name}", "read_only": True}
+        {"type": "bind", "source": str(model.home), "target": f"{PLACE}/{name}", "read_only": True}
         for name, (model, _) in plan.models.items()
     ]
-
-
-def _literal(path):
-    """A path in which Compose replaces no variable."""
-    return str(path).replace("$", "$$")
 
 
 def _text_server(plan, manifests, label, http, grpc):

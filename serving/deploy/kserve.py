@@ -50,9 +50,16 @@ def cluster_name(name):
 
 
 def storage(options, name, version):
-    """The address of a version."""
+    """The address of a version.
+
+    Raises:
+        ValueError: Kubernetes would replace a part of it.
+    """
     place = options.storage.rstrip("/")
-    return f"{place}/{cluster_name(name)}:{version}" if place.startswith("oci://") else f"{place}/{name}/{version}"
+    found = f"{place}/{cluster_name(name)}:{version}" if place.startswith("oci://") else f"{place}/{name}/{version}"
+    if "$(" in found:
+        raise ValueError(f"{found} cannot be an address in a cluster, which replaces $(NAME) by a variable. Rename it.")
+    return found
 
 
 def inference_service(name, labels, manifest, options):

@@ -1,13 +1,16 @@
 """What `seqzoo deploy` writes is what each server reads: checked against the schemas of the servers."""
 
 import os
+import re
 import subprocess
 
 import pytest
 import yaml
 
+from serving.deploy import container
 from serving.deploy.options import Options
 from serving.deploy.prototext import prototext
+from serving.server.limits import Batching
 from tests.serving.deploy import schemas
 from tests.serving.deploy.commands import deploy, served
 from tests.serving.deploy.made import artefacts
@@ -70,6 +73,13 @@ def test_kserve_gets_a_service_that_fits_its_schema(home, tmp_path):
         schemas.check("inferenceservice", trial)
 
 
+def test_a_cluster_replaces_no_variable(tmp_path, capsys):
+    home = artefacts(tmp_path, (1,), "echo$(TOKEN)")
+    assert deploy(home, "--target", "kserve", "--out", tmp_path / "out") == 2
+    assert "pvc://models/echo$(TOKEN)/1 cannot be an address in a cluster" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
 def test_an_image_registry_may_hold_the_models(home, tmp_path):
     assert deploy(home, "--target", "kserve", "--out", tmp_path, "--storage", "oci://registry.example/zoo") == 0
     assert "value: oci://registry.example/zoo/echo:2\n" in (tmp_path / "echo.yaml").read_text()
@@ -125,6 +135,48 @@ def test_compose_reads_its_file(home, tmp_path, saved):
         "seqzoo-canary": "/metrics",
         "tensorflow-serving": "/monitoring/prometheus/metrics",
     }
+
+
+@pytest.mark.parametrize("target", ["compose", "kserve"])
+def test_the_text_server_starts_with_every_choice(target):
+    for delay, batch in ((0, 1), (1000, 4096)):
+        args = cli.parse(container.command(["a"], Options(target, batch_delay_ms=delay, max_batch=batch)))
+        Batching(args.max_delay / 1e3, args.max_batch_tokens, args.max_batch_texts)
+    with pytest.raises(ValueError, match="--batch-delay-ms: expected from 0 to 1,000, received 1001"):
+        Options(target, batch_delay_ms=1001)
+
+
+def test_other_servers_may_wait_longer():
+    assert Options("tf-serving", batch_delay_ms=10_000).batch_delay_ms == 10_000
+    with pytest.raises(ValueError, match="from 0 to 10,000, received 10001"):
+        Options("triton", batch_delay_ms=10_001)
+
+
+STRANGE = "a$b ${HOME}"
+
+
+def replaced(value):
+    """A value of a Compose file with its variables replaced, as Compose does; all of them are set to "LEAK"."""
+    if isinstance(value, dict):
+        return {key: replaced(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [replaced(each) for each in value]
+    if isinstance(value, str):
+        return re.sub(r"\$(\$|\w+|\{\w+\})", lambda found: "$" if found[1] == "$" else "LEAK", value)
+    return value
+
+
+def test_compose_replaces_no_variable(tmp_path, saved):
+    home = artefacts(tmp_path / "$artefacts", (1,), STRANGE, saved)
+    assert deploy(home, "--target", "compose", "--out", tmp_path / "out", "--image", "own/${IMAGE}:1") == 0
+    read = replaced(yaml.safe_load((tmp_path / "out" / "compose.yaml").read_text()))
+    schemas.check("compose-spec", read)
+    service = read["services"]["seqzoo"]
+    assert served_by(service) == [f"/models/{STRANGE}/1"] and service["image"] == "own/${IMAGE}:1"
+    (mount,) = service["volumes"]
+    assert (mount["source"], mount["target"]) == (str(home), f"/models/{STRANGE}")
+    assert "LEAK" not in str(read)
+    assert f'"/models/{STRANGE}"' in (tmp_path / "out" / "models.config").read_text()  # which Compose does not read
 
 
 def test_the_text_of_a_message_keeps_every_character():
