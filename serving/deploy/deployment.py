@@ -50,7 +50,7 @@ def deploy(paths, out, change=None, log=lambda line: None, **options):
             if made.options.target in SERVES_TEXT:
                 from serving.deploy.warmup import beside
 
-                beside(made, before, log)
+                beside(made, log)
             files.remove_leftovers(out)
             for name, content in rendered.items():
                 files.write(out / name, content)

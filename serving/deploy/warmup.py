@@ -20,25 +20,32 @@ TIME = 8  # tokens of an example of ids
 WORD = 4  # the first id that is no special one
 
 
-def beside(plan, before, log=lambda line: None):
+def beside(plan, log=lambda line: None):
     """Write the warm-up requests and the batching parameters into the folders of the versions that are served.
 
-    What lies there for the same sizes of batches stays, so that moving a label takes no time.
+    Requests of the same sizes of batches stay, so that moving a label takes no time. The batching parameters beside
+    them say the sizes, whichever deployment wrote them; they are gone as long as the requests are written.
 
     Args:
         plan: the `Plan`.
-        before: the `Plan` of before, or None.
         log: a function that is called with a line about each file.
     """
-    same = before is not None and before.options.batch_sizes == plan.options.batch_sizes
+    parameters = files.heading("#") + batching(plan.options, threads=False)
     for model, version, manifest in plan.loaded():
         if not has_saved_model(manifest):
             continue
-        path = model.folder(version) / FILE
-        if not (same and path.is_file()):
+        path, batches = model.folder(version) / FILE, model.folder(version) / OF_MODEL
+        if not (
+            path.is_file() and batches.is_file() and _sizes(batches.read_text("utf-8", "replace")) == _sizes(parameters)
+        ):
+            batches.unlink(missing_ok=True)
             files.write(path, records(model.folder(version), manifest, plan.options.batch_sizes))
             log(f"{path}")
-        files.write(model.folder(version) / OF_MODEL, files.heading("#") + batching(plan.options, threads=False))
+        files.write(batches, parameters)
+
+
+def _sizes(parameters):
+    return [line for line in parameters.splitlines() if line.startswith("allowed_batch_sizes:")]
 
 
 def records(folder, manifest, sizes):

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from serving.deploy import files, warmup
 from serving.deploy.warmup import FILE, inputs, records
 from serving.runtime.artefact import read_manifest
+from tests.serving.deploy.commands import deploy
 from tests.serving.deploy.made import artefacts, saved_model
 from tools import cli
 
@@ -65,6 +67,46 @@ def test_ids_and_lengths_lie_in_their_bounds():
         "first": ["a", "a"],
         "second": ["b", "b"],
     }
+
+
+def test_what_another_deployment_left_is_kept_for_the_same_sizes_alone(home, tmp_path, monkeypatch):
+    made = []
+
+    def written(folder, manifest, sizes):
+        made.append(folder.name)
+        return repr(sizes).encode()
+
+    def sizes(version):
+        return (home / version / FILE).read_bytes().decode()
+
+    monkeypatch.setattr(warmup, "records", written)
+    large, small = (["--out", tmp_path / name] for name in ("large", "small"))
+    assert deploy(home / "2", "--target", "tf-serving", "--max-batch", 8, *large) == 0
+    assert deploy(home / "1", "--target", "tf-serving", "--max-batch", 4, *small) == 0
+    assert deploy(home, "--canary", 2, *small) == 0  # which `small` has never served
+    assert (sizes("1"), sizes("2")) == ("[1, 2, 4]", "[1, 2, 4]")
+    assert deploy(home, *large) == 0 and sizes("2") == "[1, 2, 4, 8]"
+    assert deploy(home, *small) == 0 and sizes("2") == "[1, 2, 4]"
+    assert made == ["2", "1", "2", "2", "2"]
+    assert deploy(home, "--promote", "--batch-delay-ms", 3, *small) == 0
+    assert deploy(home, "--rollback", *small) == 0 and len(made) == 5  # a label that moves makes nothing anew
+
+
+def test_a_deployment_that_was_killed_makes_its_warm_up_anew(home, tmp_path, monkeypatch):
+    monkeypatch.setattr(warmup, "records", lambda folder, manifest, sizes: repr(sizes).encode())
+    small = [home / "1", "--target", "tf-serving", "--max-batch", 4, "--out", tmp_path / "small"]
+    assert deploy(*small) == 0
+    write = files.write
+
+    def killed(path, content):
+        write(path, content)
+        if path.name == "tf_serving_warmup_requests":
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write", killed)
+        assert deploy(home / "1", "--target", "tf-serving", "--max-batch", 8, "--out", tmp_path / "large") == 130
+    assert deploy(*small) == 0 and (home / "1" / FILE).read_bytes() == b"[1, 2, 4]"
 
 
 @pytest.mark.slow
