@@ -3,6 +3,7 @@
 import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from numbers import Real
 
 from serving.client import answers
 from serving.client.addresses import parsed
@@ -15,6 +16,7 @@ from serving.runtime.pairs import PLACES, pair
 from serving.runtime.reading import is_blank, not_unicode
 
 MOST_CHARACTERS = 1 << 20  # of the texts of a request: 6 MiB at most, where `seqzoo serve` takes 8
+MOST_SECONDS = 1_000_000  # what every operating system can wait for
 PROTOCOLS = {("v2", "http"): V2Http, ("v2", "grpc"): V2Grpc, ("tfs", "http"): TfsHttp, ("tfs", "grpc"): TfsGrpc}
 OPTIONS = ("beam", "n_best", "sampling", "length")
 
@@ -35,9 +37,10 @@ class Client:
         url: the address, such as "http://127.0.0.1:8080".
         name: the name of the model on the server; "name@2" is its version 2, and of TensorFlow Serving "name@stable"
             the version with this label.
-        timeout: seconds for each request, all of its tries together; None waits for ever.
+        timeout: seconds for each request, all of its tries together, at most 1,000,000; None waits for ever.
         tries: how often a request is sent if the server is unavailable (503, UNAVAILABLE, no connection). Between two
-            tries it waits up to 0.1, 0.2, 0.4, ..., 5 seconds, a random part of it, and as long as the server asks.
+            tries it waits up to 0.1, 0.2, 0.4, ..., 5 seconds, at least half of it, and at least as long as the server
+            asks, of which an hour counts at most.
         batch: the most texts in a request; a longer list is split.
         connections: how many requests of one list are under way at once.
         headers: what is sent with each request, such as {"Authorization": "Bearer ..."}.
@@ -54,8 +57,11 @@ class Client:
         for what, value in (("tries", tries), ("batch", batch), ("connections", connections)):
             if type(value) is not int or value < 1:
                 raise ValueError(f"{what} must be a whole number, at least 1; received {value!r}.")
-        if timeout is not None and not timeout > 0:
-            raise ValueError(f"timeout must be a number of seconds, more than 0, or None; received {timeout!r}.")
+        if timeout is not None and not (isinstance(timeout, Real) and 0 < timeout <= MOST_SECONDS):
+            raise ValueError(
+                f"timeout must be a number of seconds, more than 0 and at most {MOST_SECONDS:,}, or None; received "
+                f"{timeout!r}."
+            )
         name, _, version = name.partition("@")
         self.url, self.model = url, Model(name, version or None)
         self.timeout, self.tries, self.batch, self.connections = timeout, tries, batch, connections

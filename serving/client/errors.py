@@ -10,7 +10,10 @@ class ClientError(ServingError):
 
 
 class UnavailableError(ClientError):
-    """Nobody listens, the connection broke, or the server has no room (503, UNAVAILABLE). Only this is tried again."""
+    """Nobody listens, the connection broke, or the server has no room (503, UNAVAILABLE, too many calls over gRPC).
+
+    Only this is tried again.
+    """
 
 
 class DeadlineError(ClientError):
@@ -49,6 +52,8 @@ GRPC = {
     "ABORTED": FailedError,
     "CANCELLED": FailedError,
 }
+FULL = "Concurrent RPC limit"  # what gRPC's server for Python says, with RESOURCE_EXHAUSTED, when it has no room
+MOST_SECONDS = 3600.0
 MOST_QUOTED = 500  # characters of what a server says
 
 
@@ -60,13 +65,14 @@ def of_status(status, where, said):
 
 def of_code(code, where, said):
     """The error of a status code of gRPC, such as "NOT_FOUND"."""
-    return GRPC.get(code, RefusedError)(f"{where} answered {code}: {quoted(said)}")
+    kind = UnavailableError if FULL in str(said) and code == "RESOURCE_EXHAUSTED" else GRPC.get(code, RefusedError)
+    return kind(f"{where} answered {code}: {quoted(said)}")
 
 
 def seconds(value):
-    """How long a server asks to wait, by its header `Retry-After`; 0 if it says a date or nothing."""
+    """How long a server asks to wait, by its header `Retry-After`, at most an hour; 0 if it says a date or nothing."""
     try:
-        return max(0.0, float(value or 0))
+        return min(max(0.0, float(value or 0)), MOST_SECONDS)
     except ValueError:
         return 0.0
 

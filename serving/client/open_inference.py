@@ -45,7 +45,8 @@ class V2Http:
         body = {"inputs": inputs} | ({"parameters": parameters} if parameters else {})
         found = self.transport.json(f"/v2/models/{model.path}/infer", body, deadline, cancellation)
         with fitting(self.transport.where):
-            return {each["name"]: nested(_flat(each["data"]), each["shape"]) for each in found["outputs"]}
+            rows = inputs[0]["shape"][0]
+            return {each["name"]: nested(_flat(each["data"]), each["shape"], rows) for each in found["outputs"]}
 
 
 class V2Grpc:
@@ -90,7 +91,9 @@ class V2Grpc:
                 raise ValueError(f"{len(raw)} raw contents of {len(found.outputs)} outputs")
             return {
                 each.name: nested(
-                    from_raw(each.datatype, raw[number]) if raw else _contents(each.datatype, each.contents), each.shape
+                    from_raw(each.datatype, raw[number]) if raw else _contents(each.datatype, each.contents),
+                    each.shape,
+                    request.inputs[0].shape[0],
                 )
                 for number, each in enumerate(found.outputs)
             }

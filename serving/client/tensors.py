@@ -1,10 +1,14 @@
 """What both protocols share: which model is meant, what it takes and gives, and tensors as nested lists."""
 
+import math
 import struct
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from serving.client.errors import AnswerError, ClientError
+
+MOST_AXES = 8
+MOST_FILLED = 1 << 24  # values of a tensor for which one stands
 
 
 @dataclass(frozen=True)
@@ -36,27 +40,38 @@ class Described:
     labels: tuple = ()
 
 
-def nested(values, shape):
-    """Flat values as lists of lists of a shape.
+def nested(values, shape, rows):
+    """Flat values as lists of lists of a shape, whose first axis is that of `rows` texts.
 
     >>> from serving.client.tensors import nested
-    >>> nested([1, 2, 3, 4], [2, 2]), nested([], [2, 0])
+    >>> nested([1, 2, 3, 4], [2, 2], 2), nested([], [2, 0], 2)
     ([[1, 2], [3, 4]], [[], []])
 
     Raises:
-        ValueError: there are more or fewer values than that.
+        ValueError: there are more or fewer values or rows than that.
     """
-    values, size = list(values), 1
-    for axis in shape:
-        size *= axis
-    if len(values) != size or not shape:
-        raise ValueError(f"{len(values)} values in a tensor of shape {list(shape)}")
+    values = list(values)
+    if not _is_shape(shape, rows) or math.prod(shape) != len(values) or math.prod(shape[:-1]) > len(values) + rows:
+        raise ValueError(f"{len(values)} values in a tensor of shape {list(shape)[: MOST_AXES + 1]} for {rows} texts")
     for place in range(len(shape) - 1, 0, -1):
-        axis, rows = shape[place], 1
-        for before in shape[:place]:
-            rows *= before
-        values = [values[row * axis : (row + 1) * axis] for row in range(rows)]
+        axis = shape[place]
+        values = [values[row * axis : (row + 1) * axis] for row in range(math.prod(shape[:place]))]
     return values
+
+
+def _is_shape(shape, rows):
+    return 0 < len(shape) <= MOST_AXES and shape[0] == rows and all(type(axis) is int and axis >= 0 for axis in shape)
+
+
+def filled(value, shape, rows):
+    """The one value that stands for all of a tensor, as often as that is.
+
+    Raises:
+        ValueError: it is no such shape, or too large.
+    """
+    if not _is_shape(shape, rows) or math.prod(shape) > MOST_FILLED:
+        raise ValueError(f"1 values in a tensor of shape {list(shape)[: MOST_AXES + 1]} for {rows} texts")
+    return [value] * math.prod(shape)
 
 
 def numbers(content, code):

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from serving.client.channel import Channel
 from serving.client.http import Http
 from serving.client.messages import classes
-from serving.client.tensors import Described, fitting, nested, numbers
+from serving.client.tensors import Described, filled, fitting, nested, numbers
 
 SIGNATURE = "serving_default"
 STRING = 7  # of TensorFlow's types
@@ -91,10 +91,11 @@ class TfsGrpc:
         request = self.request(model, columns)
         found = self._call("Predict", request, "PredictResponse", deadline, cancellation)
         with fitting(self.transport.where):
-            return {name: _tensor(tensor) for name, tensor in found.outputs.items()}
+            rows = len(next(iter(columns.values())))
+            return {name: _tensor(tensor, rows) for name, tensor in found.outputs.items()}
 
 
-def _tensor(tensor):
+def _tensor(tensor, rows):
     """A TensorProto as nested lists: its values stand in `tensor_content`, or in a field of their type."""
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     field, code = VALUES[tensor.dtype]
@@ -104,9 +105,6 @@ def _tensor(tensor):
         values = numbers(tensor.tensor_content, code)
     else:
         values = list(getattr(tensor, field))
-        size = 1
-        for axis in shape:
-            size *= axis
-        if len(values) == 1 < size:  # one value stands for all of them
-            values *= size
-    return nested(values, shape)
+    if len(values) == 1 and not tensor.tensor_content:  # it stands for all of them
+        values = filled(values[0], shape, rows)
+    return nested(values, shape, rows)

@@ -58,6 +58,11 @@ def test_a_corpus(servers, capsys, tmp_path, monkeypatch):
         (["--server", "localhost:8080", "dates", "a"], 2, "is not the address of a server. Expected SCHEME://HOST"),
         (["--server", "http://127.0.0.1:9", "dates", "a", "--threads", "2"], 2, "--threads is not for a server"),
         (["--server", "http://127.0.0.1:9", "dates", "a", "--timeout", "-1"], 2, "timeout must be a number of seconds"),
+        (
+            ["--server", "http://127.0.0.1:9", "dates", "a", "--timeout", "inf"],
+            2,
+            "at most 1,000,000, or None; received inf",
+        ),
         (["dates", "a", "--timeout", "3"], 2, "--timeout is about a server"),
         (["--server", "http://127.0.0.1:9", "dates", "a", "--timeout", "9"], 1, "no connection to http://127.0.0.1:9"),
         (["--server", "grpc://127.0.0.1:9", "dates", "a", "--timeout", "9"], 1, "answered UNAVAILABLE"),

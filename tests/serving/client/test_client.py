@@ -1,6 +1,7 @@
 """A `Client` in the place of a `Runtime`: the same results over each protocol."""
 
 import gc
+import time
 import warnings
 
 import pytest
@@ -9,6 +10,8 @@ from serving import client as room
 from serving.client import Client, NotFoundError, patience
 from serving.client.addresses import parsed
 from serving.client.client import MOST_CHARACTERS
+from serving.client.errors import seconds
+from serving.client.tensors import nested
 from serving.runtime import Sampling
 from tests.serving import fake_artefact
 
@@ -142,9 +145,43 @@ def test_an_address_that_is_none(url):
 def test_addresses():
     assert parsed("tfs+http://[::1]:85/a/b/").authority == "[::1]:85" and parsed("tfs+http://a/b/").path == "/b"
     assert parsed("grpc://a").port == 8081 and parsed("https://a").secure
-    for wrong in ({"tries": 0}, {"batch": 1.5}, {"connections": True}, {"timeout": 0}, {"timeout": float("nan")}):
+    numbers = ({"tries": 0}, {"batch": 1.5}, {"connections": True})
+    times = ({"timeout": value} for value in (0, float("nan"), float("inf"), 1e11, 10**400, "5"))
+    for wrong in (*numbers, *times):
         with pytest.raises(ValueError, match="must be"):
             Client("http://a", "a", **wrong)
+
+
+def test_the_longest_timeout(servers, scheme):
+    assert Client(servers.url(scheme), "generate", timeout=1e6).run(["a"])[0].text == "a"
+
+
+def test_no_server_makes_a_client_wait_for_ever():
+    assert [seconds(said) for said in ("1e12", "inf", "nan", "-1", "", None, "Sat, 01 Jan 2028 00:00:00 GMT")] == [
+        *(3600, 3600),
+        *(0, 0, 0, 0, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "shape"),
+    [
+        *(([], shape) for shape in ([3_000_000, 0], [10**12, 0], [2, 10**12, 0], [2, 0, -1], [], [0], [2], [2] * 99)),
+        *(([1, 2], shape) for shape in ([-1, -2], [1, 2], [2, 1.0], [True, 2], [10**9, "ab"], [3])),
+    ],
+    ids=range(14),
+)
+def test_shapes_that_do_not_fit_cost_nothing(values, shape):
+    begun = time.monotonic()
+    with pytest.raises(ValueError, match="values in a tensor of shape"):
+        nested(values, shape, 2)
+    assert time.monotonic() - begun < 1
+
+
+def test_shapes_that_fit():
+    assert nested([1, 2], [2], 2) == [1, 2] and nested([], [2, 0], 2) == [[], []]
+    assert nested(range(8), [2, 2, 2], 2) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
+    assert nested([], [2, 0, 5], 2) == [[], []]
 
 
 @pytest.mark.parametrize("texts", ["abc", ["abc", 3]])

@@ -1,11 +1,12 @@
 """What a `Client` does when there is no answer, or none that it can use."""
 
 import asyncio
-import http.client
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
+import grpc
 import pytest
 
 from serving.client import (
@@ -20,7 +21,7 @@ from serving.client import (
     UnavailableError,
     patience,
 )
-from tests.serving.client.fake_server import slowly
+from tests.serving.client.fake_server import Protos, slowly
 
 BUSY, BROKEN, BAD = (503, "UNAVAILABLE"), (500, "INTERNAL"), (400, "INVALID_ARGUMENT")
 
@@ -37,6 +38,30 @@ def test_a_busy_server_is_asked_again(fake, servers, scheme):
     with pytest.raises(UnavailableError, match="as told.*tried 2 times"):
         Client(servers.url(scheme), "generate", tries=2).run(["abc"])
     assert len(fake.script) == 1
+
+
+def test_too_many_calls_at_once_are_asked_again():
+    """A server of gRPC that is bounded answers them so itself, before it knows what is asked."""
+    entered, free = threading.Event(), threading.Event()
+
+    def holds(request, context):
+        entered.set()
+        free.wait(5)
+        return b""
+
+    own = grpc.server(ThreadPoolExecutor(2), maximum_concurrent_rpcs=1)
+    table = {"ModelMetadata": grpc.unary_unary_rpc_method_handler(holds)}
+    own.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("inference.GRPCInferenceService", table),))
+    port = own.add_insecure_port("127.0.0.1:0")
+    own.start()
+    first = threading.Thread(target=lambda: Client(f"grpc://127.0.0.1:{port}", "a").described)
+    first.start()
+    assert entered.wait(5)
+    with pytest.raises(UnavailableError, match="Concurrent RPC limit.*tried 2 times"):
+        Client(f"grpc://127.0.0.1:{port}", "a", tries=2).described  # noqa: B018
+    free.set()
+    first.join(5)
+    own.stop(None)
 
 
 @pytest.mark.parametrize(
@@ -148,6 +173,24 @@ def test_nonsense_is_told(fake, servers, scheme, content):
         client.run(["abc"])
 
 
+def too_much():
+    """One value that stands for more than there can be."""
+    found = Protos().predicted()
+    tensor = found.outputs["output_text"]
+    tensor.dtype, size = 7, tensor.tensor_shape.dim.add
+    size(size=1), size(size=10**12)
+    tensor.string_val.append(b"a")
+    return found
+
+
+def test_one_value_does_not_stand_for_a_whole_memory(servers, monkeypatch):
+    client = Client(servers.url("tfs+grpc"), "generate")
+    client.described  # noqa: B018
+    monkeypatch.setattr(client._protocol.transport, "call", lambda *_: too_much())
+    with pytest.raises(AnswerError, match="1 values in a tensor of shape"):
+        client.run(["abc"])
+
+
 def test_a_server_that_asks_to_wait(fake, servers):
     fake.script[:] = [body(b"{}", 503, [("Retry-After", "0.3")])]
     begun = time.monotonic()
@@ -199,68 +242,3 @@ def test_of_asyncio(fake, servers, scheme):
     assert [[each.text for each in row] for row in found] == [
         [f"{number} {each}" for each in range(8)] for number in range(5)
     ]
-
-
-def test_a_cancelled_task_breaks_its_requests_off(fake, servers, scheme):
-    ended = threading.Event()
-
-    def waits_for_the_caller_to_leave(call):
-        if "grpc" in scheme:
-            call.add_callback(ended.set)
-            time.sleep(1)
-        else:
-            call.connection.settimeout(3)
-            if call.connection.recv(1) == b"":
-                ended.set()
-            call.close_connection = True
-
-    async def ask():
-        client = AsyncClient(servers.url(scheme), "generate")
-        await client.run(["a"])
-        fake.script[:] = [waits_for_the_caller_to_leave]
-        task = asyncio.create_task(client.run(["b"]))
-        await asyncio.sleep(0.2)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        assert await asyncio.to_thread(ended.wait, 2)
-        assert (await client.run(["c"]))[0].text == "c"
-        await client.close()
-
-    asyncio.run(ask())
-
-
-def test_a_request_that_is_cancelled_while_it_connects_is_not_sent(fake, servers, monkeypatch):
-    client, cancellation = Client(servers.url("http"), "generate", timeout=None), patience.Cancellation()
-    work = client.work(["b"], {}, cancellation)
-    client._protocol.transport.close()
-    connect = http.client.HTTPConnection.connect
-
-    def meanwhile(connection):
-        connect(connection)
-        connection.sock, connected = None, connection.sock  # as if it were not connected yet
-        cancellation.cancel()
-        connection.sock = connected
-
-    monkeypatch.setattr(http.client.HTTPConnection, "connect", meanwhile)
-    with pytest.raises(ClientError, match="the request was cancelled"):
-        client.answer(work, 0, cancellation)
-    assert not fake.seen
-
-
-@pytest.mark.parametrize("scheme", ["http", "grpc"])
-def test_a_cancelled_task_does_not_wait_for_the_description_of_the_model(scheme):
-    async def ask(port):
-        client = AsyncClient(f"{scheme}://127.0.0.1:{port}", "generate", timeout=5)
-        task = asyncio.create_task(client.run(["a"]))
-        await asyncio.sleep(0.2)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        begun = time.monotonic()
-        await asyncio.to_thread(client._pool.shutdown)  # waits for what is under way
-        assert time.monotonic() - begun < 2
-        await client.close()
-
-    with socket.create_server(("127.0.0.1", 0)) as silent:  # it listens and says nothing
-        asyncio.run(ask(silent.getsockname()[1]))
