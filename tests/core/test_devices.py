@@ -41,6 +41,25 @@ def test_only_the_first_process_writes(monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("said", "error"),
+    [
+        ("UNKNOWN: Gloo all-reduce failed: Connection closed by peer", devices.LostError),
+        ("RESOURCE_EXHAUSTED: Out of memory allocating 8 bytes.", None),
+    ],
+    ids=["lost", "memory"],
+)
+def test_only_the_loss_of_another_process_is_told_as_that(monkeypatch, said, error):
+    import jax
+
+    named(monkeypatch)
+    ends = []
+    monkeypatch.setattr(devices.atexit, "register", ends.append)
+    with pytest.raises(error or jax.errors.JaxRuntimeError, match=said[:20]), devices.explained():
+        raise jax.errors.JaxRuntimeError(said)
+    assert ends == [devices._end]  # either way the others learn of it
+
+
+@pytest.mark.parametrize(
     ("addresses", "count", "number", "message"),
     [
         ("127.0.0.1:1", "2", "", "PROCESS_ID is not set"),

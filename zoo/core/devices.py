@@ -185,7 +185,7 @@ def explained():
     After any error this process ends without waiting for the others, which wait for it, and so learn of it.
 
     Raises:
-        LostError: a sum over all processes failed.
+        LostError: a sum over all processes failed. A lack of memory of this process stays what it is.
     """
     if settings() is None:
         yield
@@ -199,6 +199,8 @@ def explained():
             atexit.register(_end)  # what is registered last comes first: before JAX waits for the others
             raise
     except jax.errors.JaxRuntimeError as error:
+        if "RESOURCE_EXHAUSTED" in str(error):  # this process lacks memory
+            raise
         first = " ".join(str(error).split())[:200]
         raise LostError(
             f"Another process of this training has ended, or cannot be reached ({first}). Start all of them again with "
