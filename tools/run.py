@@ -1,11 +1,10 @@
 """`seqzoo run`: answers texts with an artefact, on ONNX Runtime alone."""
 
-import dataclasses
 import sys
 from pathlib import Path
 
 from serving.corpus.forms import is_parquet
-from serving.corpus.lines import OPENERS, readable
+from serving.corpus.lines import OPENERS, Block, readable
 from serving.corpus.rows import Rows
 from serving.runtime import Runtime, Sampling
 from serving.runtime.named import located
@@ -139,53 +138,52 @@ def _options(args):
 
 def _answer_all(runtime, args, options):
     """Answer chunk by chunk, so that a long file needs little memory. Returns the numbers of texts and of refusals."""
-    if args.texts:
-        chunks, where = iter([args.texts]), "text {}"
-    elif args.file:
-        chunks, where = _read_file(args), "line {}"
-    else:
-        chunks, where = _chunks(sys.stdin.buffer, 1 if sys.stdin.isatty() else CHUNK), "line {}"
+    unit, blocks = _blocks(args)
     show = answers.record if args.json else answers.line
     keep = args.json or len(args.texts) == 1  # whether line breaks in an answer are kept
     done = refused = overlong = 0
-    for chunk in chunks:
-        if "sampling" in options:
-            options["sampling"] = dataclasses.replace(options["sampling"], first=done)
-        results = runtime.run(chunk, **options)
-        for number, (text, result) in enumerate(zip(chunk, results, strict=True), done + 1):
+    ask = run_corpus.asking(runtime, options, lambda number, result: run_corpus.tell(unit, number, result))
+    for block in blocks:
+        for number, (text, result) in enumerate(zip(block.texts, ask(block), strict=True), block.number + 1):
             line = show(runtime.kind, number, text, result, args.n_best)
             print(line if keep or args.n_best else answers.one_line(line))
-            if result.error or result.warning:
-                said = f" is not answered: {result.error}" if result.error else f": {result.warning}"
-                print(f"seqzoo run: {where.format(number)}{said}", file=sys.stderr)
             refused += result.error is not None
             overlong += ", at most " in (result.error or "")
         sys.stdout.flush()
-        done += len(chunk)
+        done += len(block.texts)
     if refused:
-        mend = "; with --overlong truncate, a part of a long text is read" if overlong else ""
+        mend = "; with --overlong truncate, a part of a long text is read" if overlong and not args.server else ""
         print(f"seqzoo run: {refused} of {done} texts are not answered{mend}", file=sys.stderr)
     return done, refused
 
 
-def _read_file(args):
-    if is_parquet(args.file):
-        for block in Rows(args.file, columns=args.column or ()).blocks():
-            yield block.texts
+def _blocks(args):
+    """What a text is called, and the texts in `Block`s."""
+    if args.texts:
+        return "text", [Block(0, args.texts, 0)]
+    if args.file and is_parquet(args.file):
+        rows = Rows(args.file, columns=args.column or ())
+        return rows.unit, rows.blocks()
+    return "line", _lines(args.file)
+
+
+def _lines(path):
+    if not path:
+        yield from _chunks(sys.stdin.buffer, 1 if sys.stdin.isatty() else CHUNK)
         return
-    with readable(args.file), OPENERS.get(Path(args.file).suffix.lower(), open)(args.file, "rb") as file:
+    with readable(path), OPENERS.get(Path(path).suffix.lower(), open)(path, "rb") as file:
         yield from _chunks(file, CHUNK)
 
 
 def _chunks(file, size):
-    """Lists of at most `size` lines. Only a newline ends a line. A byte that is not UTF-8 becomes a lone surrogate, for
-    which only its own line is refused."""
-    chunk, held, encoding = [], 0, "utf-8-sig"
+    """`Block`s of at most `size` lines. Only a newline ends a line. A byte that is not UTF-8 becomes a lone surrogate,
+    for which only its own line is refused."""
+    chunk, held, done, encoding = [], 0, 0, "utf-8-sig"
     for line in file:
         chunk.append(line.decode(encoding, "surrogateescape").rstrip("\r\n"))
         held, encoding = held + len(line), "utf-8"
         if len(chunk) == size or held > CHUNK_BYTES:
-            yield chunk
-            chunk, held = [], 0
+            yield Block(done, chunk, 0)
+            chunk, held, done = [], 0, done + len(chunk)
     if chunk:
-        yield chunk
+        yield Block(done, chunk, 0)

@@ -1,6 +1,7 @@
 """`seqzoo run --file IN --out OUT`: a corpus instead of a request, resumable, in as many processes as one likes."""
 
 import dataclasses
+import itertools
 import shlex
 import sys
 from pathlib import Path
@@ -88,8 +89,8 @@ def run(runtime, args, options):
     if shard.count == 1 and source.begin == source.end:
         raise ValueError(f"no input: {args.file} holds no {source.unit}.")
     form = _form(args, runtime, source)
-    progress, told = Progress(source.unit), []
-    ask = asking(runtime, options, lambda number, result: _tell(source.unit, number, result, told))
+    progress, told = Progress(source.unit), itertools.count(1)
+    ask = asking(runtime, options, lambda number, result: _tell_first(source.unit, number, result, next(told)))
     identity = {"model": runtime.identity, "options": _options(args, options)}
     try:
         done = process(
@@ -151,12 +152,16 @@ def asking(runtime, options, tell):
     return ask
 
 
-def _tell(unit, number, result, told):
-    told.append(number)
-    if len(told) <= TOLD:
-        said = f" is not answered: {result.error}" if result.error else f": {result.warning}"
-        print(f"seqzoo run: {unit} {number}{said}", file=sys.stderr)
-    elif len(told) == TOLD + 1:
+def tell(unit, number, result):
+    """Say on standard error why a text is not answered, or what its warning is."""
+    said = f" is not answered: {result.error}" if result.error else f": {result.warning}"
+    print(f"seqzoo run: {unit} {number}{said}", file=sys.stderr)
+
+
+def _tell_first(unit, number, result, count):
+    if count <= TOLD:
+        tell(unit, number, result)
+    elif count == TOLD + 1:
         print("seqzoo run: further ones are not told; --json and Parquet have every reason", file=sys.stderr)
 
 

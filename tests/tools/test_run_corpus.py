@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import pyarrow
 import pytest
 from pyarrow import parquet
 
@@ -151,6 +152,16 @@ def test_parquet_in_and_out(artefacts, kind, tmp_path):
     parquet.write_table(found.select(["text"]), tmp_path / "b.parquet")
     assert call(artefacts[kind], "--file", "b.parquet", "--out", "c.txt", "--column", "text") == (kind != "continue")
     assert len((tmp_path / "c.txt").read_text().split("\n")) == 48
+
+
+@pytest.mark.parametrize("out", [[], ["--out", "a.txt"]], ids=["shown", "written"])
+def test_a_row_without_a_text_is_not_answered(artefacts, capsys, tmp_path, out):
+    parquet.write_table(pyarrow.table({"text": ["abc", None, "", "b 2"]}), tmp_path / "null.parquet")
+    assert call(artefacts["generate"], "--file", "null.parquet", *out) == 1
+    captured = capsys.readouterr()
+    assert "seqzoo run: row 2 is not answered: no text: the row holds null" in captured.err
+    assert "1 of 4 texts are not answered" in captured.err or out
+    assert ((tmp_path / "a.txt").read_text() if out else captured.out) == "abc\n\n\nb 2\n"
 
 
 def test_compressed_lines_without_a_file_of_answers(artefacts, capsys, tmp_path):
