@@ -59,7 +59,7 @@ def check(args):
         raise ValueError("--json writes lines, and a Parquet file has columns: leave out --json, or name another file.")
     with readable(args.file), open(args.file, "rb"):
         out = target(args)
-    check_target(out, out.with_name(out.name + ".partial"), args.resume)
+    check_target(out, args.resume)
 
 
 def shard_of(args):

@@ -1,4 +1,6 @@
-"""The four things that are done to a disk. All writing of this folder goes through them, so that tests can stop it."""
+"""Appending, synchronising, renaming and removing: all of it in this folder goes through here, so that tests can stop
+it at every step. What else is done makes nothing count: a folder is made, what does not count is cut off, a Parquet
+file is written before it has its name."""
 
 import os
 import shutil

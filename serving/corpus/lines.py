@@ -84,8 +84,8 @@ class Lines:
 
     def _line_start(self, place):
         """The first position from `place` on at which a line begins, or the end of the file."""
-        if place == 0:
-            return 0
+        if place in (0, self.size):
+            return place
         with self._opener(self.path, "rb") as file:
             file.seek(place - 1)
             while (piece := file.readline(CHUNK)) and not piece.endswith(b"\n"):

@@ -33,9 +33,9 @@ def process(source, out, form, ask, *, identity, resume=False, report=None):
         ServingError: another process is writing the same file, or what is there is damaged.
     """
     out = Path(out)
-    folder = out.with_name(out.name + ".partial")
+    folder = partial_of(out)
     identity = {"input": source.identity, "shard": str(source.shard), "form": form.identity, **identity}
-    check(out, folder, resume)
+    check(out, resume)
     folder.mkdir(exist_ok=True)
     with alone(folder):
         if out.exists():  # since another process has finished it, or this one was killed behind the last rename
@@ -60,7 +60,12 @@ def _go_on(source, out, form, ask, state):
         journal.close()
 
 
-def check(out, folder, resume):
+def partial_of(out):
+    """The folder of the answers until `out` is complete."""
+    return out.with_name(out.name + ".partial")
+
+
+def check(out, resume):
     """Refuse to write over what is there. It costs nothing, so that it can be asked before anything is opened."""
     if not out.absolute().parent.is_dir():
         raise ValueError(f"cannot write {out}: there is no folder {out.parent}.")
@@ -70,9 +75,9 @@ def check(out, folder, resume):
         return
     if out.exists():
         raise ValueError(f"{out} exists and is not overwritten. Give another name, or remove it.")
-    if folder.exists():
+    if partial_of(out).exists():
         raise ValueError(
-            f"{folder} holds an unfinished run. Go on with it by --resume, or remove the folder to begin again."
+            f"{partial_of(out)} holds an unfinished run. Go on with it by --resume, or remove the folder to begin again."
         )
 
 

@@ -51,6 +51,24 @@ def test_compressed_files_have_the_shards_of_the_plain_one(tmp_path, suffix):
     assert parts[1].begin == content.index(b"\n", len(content) // 3 - 1) + 1
 
 
+def test_a_compressed_file_is_decompressed_no_more_often_than_needed(tmp_path, monkeypatch):
+    read_bytes, size = [], 3_000_000
+
+    class Counted(gzip.GzipFile):
+        def read(self, *size):
+            found = super().read(*size)
+            read_bytes.append(len(found))
+            return found
+
+        def seek(self, place, *whence):
+            read_bytes.append(place)
+            return super().seek(place, *whence)
+
+    monkeypatch.setitem(lines.OPENERS, ".gz", Counted)
+    source = Lines(write(tmp_path / "a.txt.gz", b"abc\n" * (size // 4)))
+    assert (source.begin, source.end) == (0, size) and sum(read_bytes) == size  # once, to know how long it is
+
+
 def test_blocks_go_on_from_their_ends(tmp_path, monkeypatch):
     monkeypatch.setattr(lines, "BLOCK_LINES", 7)
     path = write(tmp_path / "a.txt", b"".join(b"%d\n" % number for number in range(100)))
