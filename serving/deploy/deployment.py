@@ -52,11 +52,13 @@ def deploy(paths, out, change=None, log=lambda line: None, **options):
 
                 beside(made, log)
             files.remove_leftovers(out)
+            if made.options.target == "triton":
+                room.prepare(made, out)
             for name, content in rendered.items():
                 files.write(out / name, content)
                 log(f"{out / name}")
             if made.options.target == "triton":
-                room.finish(made, out)
+                room.finish(made, rendered, out)
             files.write(out / plan.FILE, made.text())  # last: until then, the same command does the same again
     return made
 

@@ -5,6 +5,7 @@ Triton knows no labels: a request that names no version goes to the largest of t
 are those of `model_config.proto` of Triton.
 """
 
+import glob
 import shutil
 
 from serving.deploy import files
@@ -25,17 +26,20 @@ def render(plan):
     return found
 
 
-def finish(plan, out):
-    """Give each graph that is served its name in the repository, and remove the canaries that ended."""
-    wanted = set()
+def prepare(plan, out):
+    """Give each graph that is served its name in the repository, before a configuration names its version."""
     for name, model, version, manifest in _models(plan):
         for table, file in graphs(model.folder(version), manifest):
-            folder = out / FOLDER / _title(name, table)
-            wanted.add(folder.name)
-            files.link(model.folder(version) / file, folder / str(version) / "model.onnx")
+            place = out / FOLDER / _title(name, table) / str(version) / "model.onnx"
+            files.link(model.folder(version) / file, place)
+
+
+def finish(plan, rendered, out):
+    """Remove the canaries that ended; `rendered` is what was written."""
+    wanted = {name.split("/")[1] for name in rendered}
     for name, (_, labels) in plan.models.items():
         if labels.canary is None:
-            for folder in (out / FOLDER).glob(f"{name}-*-canary"):
+            for folder in (out / FOLDER).glob(f"{glob.escape(name)}-*-canary"):
                 if folder.name not in wanted:
                     (folder / "config.pbtxt").unlink(missing_ok=True)
                     shutil.rmtree(folder)

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 import yaml
 
-from serving.deploy import container
+from serving.deploy import container, files
 from serving.deploy.options import Options
 from serving.deploy.prototext import prototext
 from serving.server.limits import Batching
@@ -108,6 +108,21 @@ def test_triton_reads_its_repository(home, tmp_path):
     parsed = schemas.parsed("inference.ModelConfig", (graph.parents[1] / "config.pbtxt").read_text())
     assert list(parsed.version_policy.specific.versions) == [2]
     assert (graph.parents[1] / "2" / "model.onnx").is_file() and graph.is_file()
+
+
+def test_triton_never_reads_of_a_graph_that_is_not_there(home, tmp_path, monkeypatch):
+    out, write, seen = tmp_path / "triton", files.write, []
+
+    def looked_at(path, content):
+        write(path, content)
+        if path.name == "config.pbtxt":
+            (version,) = schemas.parsed("inference.ModelConfig", path.read_text()).version_policy.specific.versions
+            seen.append((path.parent / str(version) / "model.onnx").is_file())
+
+    monkeypatch.setattr(files, "write", looked_at)
+    for arguments in ([home / "1", "--target", "triton"], ["--canary", 2], ["--promote"]):
+        assert deploy(*arguments, "--out", out) == 0
+    assert seen == [True] * 8
 
 
 def served_by(service):
