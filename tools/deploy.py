@@ -3,7 +3,6 @@
 import sys
 
 from serving.deploy.options import TARGETS, Options
-from serving.runtime.artefact import MANIFEST
 
 from . import hub_options
 from .counts import positive
@@ -86,5 +85,4 @@ def _path(name):
         found = hub.find(name)
     except ValueError as error:
         raise ValueError(f"No artefact at {name}: there is no such directory, and {error}") from error
-    hub.bring(found, [MANIFEST])
     return hub.bring(found, list(found.entry["files"]))

@@ -29,7 +29,7 @@ class Checker:
         self.process = subprocess.Popen(command, text=True, errors="replace", **pipes)
 
     def compare(self, kind, tokenizers, directory, texts):
-        """The report of `serving.export.parity.check` on the artefact at `directory`, a dict. It is asked once.
+        """The report of `serving.export.parity.check` on the artefact at `directory`, a dict. Call this once.
 
         If only numbers differ by more than the tolerance, the sensitivity of the model to the rounding of its weights
         is measured, and a second process checks with it; the report then has it as `sensitivity`.
@@ -37,8 +37,7 @@ class Checker:
         Raises:
             ParityError: numbers differ by more than the tolerance, tokens or names differ, or the check did not finish.
         """
-        with contextlib.suppress(BrokenPipeError):  # it has ended, and has said why
-            self._tell(directory)
+        self._tell(directory)
         bounded = "max_input" in read_manifest(directory)
         expected = expectation(kind, tokenizers, texts, bounded)
         report = self._asked(directory, expected)
@@ -59,8 +58,7 @@ class Checker:
         """The report on the directory that the process was told, passed or not."""
         path = self.work / "expected.npz"
         np.savez(path, **expected)
-        with contextlib.suppress(BrokenPipeError):
-            self._tell(path)
+        self._tell(path)
         _, said = self.process.communicate()
         if not self.report.is_file():
             raise ParityError(
@@ -69,8 +67,9 @@ class Checker:
         return json.loads(self.report.read_text(encoding="utf-8"))
 
     def _tell(self, path):
-        self.process.stdin.write(json.dumps(str(Path(path).absolute())) + "\n")
-        self.process.stdin.flush()
+        with contextlib.suppress(BrokenPipeError):  # it has ended, and has said why
+            self.process.stdin.write(json.dumps(str(Path(path).absolute())) + "\n")
+            self.process.stdin.flush()
 
 
 @contextlib.contextmanager

@@ -82,6 +82,15 @@ def test_a_check_that_ends_early_is_no_success(code, tmp_path, monkeypatch):
     assert parity.process.returncode == 1 and not parity.work.exists()
 
 
+def test_a_process_that_has_ended_already_says_why(tmp_path, monkeypatch):
+    runs(monkeypatch, "raise SystemExit('too bad')")
+    with compare.checker() as parity:
+        parity.process.wait(30)
+        parity._tell(tmp_path)  # as the second process of a comparison is told
+        with pytest.raises(ParityError, match=r"did not finish \(exit 1\):\ntoo bad"):
+            parity._asked(tmp_path, {})
+
+
 def test_the_process_is_told_what_to_check_and_what_to_expect(tmp_path, monkeypatch):
     """The directory first, so that it can open the artefact while the model is asked."""
     code = (
