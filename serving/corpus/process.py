@@ -75,9 +75,10 @@ def check(out, resume):
         return
     if out.exists():
         raise ValueError(f"{out} exists and is not overwritten. Give another name, or remove it.")
-    if partial_of(out).exists():
+    folder = partial_of(out)
+    if folder.exists():
         raise ValueError(
-            f"{partial_of(out)} holds an unfinished run. Go on with it by --resume, or remove the folder to begin again."
+            f"{folder} holds an unfinished run. Go on with it by --resume, or remove the folder to begin again."
         )
 
 
