@@ -13,7 +13,7 @@ from serving.client.patience import Cancellation, Deadline, persistently
 from serving.client.tensors import Model, fitting
 from serving.client.tf_serving import TfsGrpc, TfsHttp
 from serving.runtime.pairs import PLACES, pair
-from serving.runtime.reading import is_blank, not_unicode
+from serving.runtime.reading import is_blank, listed, not_unicode
 
 MOST_CHARACTERS = 1 << 20  # of the texts of a request: 6 MiB at most, where `seqzoo serve` takes 8
 MOST_SECONDS = 1_000_000  # what every operating system can wait for
@@ -133,7 +133,7 @@ class Client:
 
     def work(self, texts, options, cancellation):
         """The requests for a list of texts. What the server says of the model is asked if it is not known yet."""
-        texts = checked(texts)
+        texts = listed(texts)
         self._describe(cancellation)
         self._check(options)
         return Work(self, texts, options)
@@ -252,16 +252,3 @@ def _parameters(options, first):
     if not drawn["first"]:  # which a server that knows no such parameter draws, too
         del drawn["first"]
     return found | {"sample": True} | drawn
-
-
-def checked(texts):
-    """The texts as a list; errors as of `serving.runtime.Runtime.run`."""
-    if isinstance(texts, str):
-        raise TypeError(f"Expected a list of strings; received one string. Write [{texts!r}].")
-    texts = list(texts)
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(
-                f"Expected a list of strings; received {type(text).__name__} at position {position}: {text!r}."
-            )
-    return texts

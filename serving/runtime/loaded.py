@@ -7,7 +7,7 @@ from serving.runtime import bounds
 from serving.runtime.artefact import damaged
 from serving.runtime.errors import DamagedError, ServingError, UnsupportedError
 from serving.runtime.named import opened
-from serving.runtime.reading import DEFAULT, Bound
+from serving.runtime.reading import DEFAULT, Bound, listed
 from serving.runtime.sessions import Graphs
 
 MAX_SEQUENCES = 32  # sequences in one batch
@@ -174,20 +174,3 @@ def bound(manifest, overlong=None):
     goes_on = manifest["kind"] == "continue"  # a language model reads the end of its prompt
     chosen = overlong or manifest.get("overlong") or ("truncate" if goes_on else "refuse")
     return Bound(manifest.get("max_input") or DEFAULT, chosen, "last" if goes_on else "first")
-
-
-def listed(texts):
-    """The texts as a list.
-
-    Raises:
-        TypeError: `texts` is a single string, or holds a value that is not a string.
-    """
-    if isinstance(texts, str):
-        raise TypeError(f"Expected a list of strings; received one string. Write [{texts!r}].")
-    texts = list(texts)
-    for position, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(
-                f"Expected a list of strings; received {type(text).__name__} at position {position}: {text!r}."
-            )
-    return texts

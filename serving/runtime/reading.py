@@ -148,6 +148,23 @@ class Bound:
         return Reading(part.text, tuple(ids), part.count, warning=self.only(len(ids), found, unit))
 
 
+def listed(texts):
+    """The texts as a list.
+
+    Raises:
+        TypeError: `texts` is a single string, or holds a value that is not a string.
+    """
+    if isinstance(texts, str):
+        raise TypeError(f"Expected a list of strings; received one string. Write [{texts!r}].")
+    texts = list(texts)
+    for position, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(
+                f"Expected a list of strings; received {type(text).__name__} at position {position}: {text!r}."
+            )
+    return texts
+
+
 def is_answered(reading):
     """Whether the text is to be answered: it is neither blank nor refused."""
     return len(reading.ids) > 1 and not is_blank(reading.text)

@@ -1,10 +1,10 @@
 """Predictors of labels for texts and pairs of texts, and of tags for words."""
 
 from serving.runtime.errors import DamagedError
-from serving.runtime.loaded import batches, listed, padded
+from serving.runtime.loaded import batches, padded
 from serving.runtime.pairs import PLACES, pair
 from serving.runtime.predictors.results import Label, Mode, Tags, Word
-from serving.runtime.reading import is_answered, is_blank
+from serving.runtime.reading import is_answered, is_blank, listed
 
 
 class Classify:

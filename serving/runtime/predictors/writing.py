@@ -2,9 +2,8 @@
 
 import math
 
-from serving.runtime.loaded import listed
 from serving.runtime.predictors.results import Hypothesis, Mode, Result, Sampling
-from serving.runtime.reading import Bound, is_answered
+from serving.runtime.reading import Bound, is_answered, listed
 
 EMPTY = -1e9  # the score of a slot without a hypothesis, as the decoding graphs write it
 
