@@ -1,9 +1,10 @@
 """Writes files beside their place and renames them, so that whoever reads one finds it whole, old or new."""
 
-import contextlib
 import os
 import shutil
 from pathlib import Path
+
+from zoo.core.storage import write_atomically
 
 
 def heading(mark, more=""):
@@ -22,18 +23,12 @@ def write(path, content):
     data = content.encode() if isinstance(content, str) else content
     if path.is_file() and not path.is_symlink() and path.read_bytes() == data:
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with open(beside, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(beside, 0o755 if data.startswith(b"#!") else 0o644)
-        os.replace(beside, path)
-    finally:
-        with contextlib.suppress(OSError):
-            beside.unlink(missing_ok=True)
+
+    def written(file):
+        os.fchmod(file.fileno(), 0o755 if data.startswith(b"#!") else 0o644)
+        file.write(data)
+
+    write_atomically(path, written)
 
 
 def link(source, path):

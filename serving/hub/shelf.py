@@ -13,6 +13,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from serving.runtime.errors import DamagedError, ServingError
+from zoo.core.storage import write_atomically
 from zoo.hub import index as hub_index
 
 LOCK = ".index.lock"
@@ -66,17 +67,7 @@ def write_index(hub, entries):
     index = {"format": hub_index.FORMAT, "models": entries}
     content = (json.dumps(index, indent=1, ensure_ascii=False) + "\n").encode()
     hub_index.parse(content)
-    path = Path(hub) / hub_index.INDEX
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with open(beside, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-    sync(path.parent)
+    write_atomically(Path(hub) / hub_index.INDEX, lambda file: file.write(content))
 
 
 def check_free(hub, name, version, weights=None):
