@@ -149,6 +149,7 @@ def test_importing_leaves_out(module, absent):
         ("serving/client/a.py", "from zoo import hub"),
         ("serving/corpus/a.py", "def f():\n    from serving.client import Client"),
         ("serving/export/a.py", "def f():\n    from serving.server import lane"),
+        ("serving/deploy/a.py", "from zoo.core import masks"),
         ("serving/server/a.py", "def f():\n    from zoo import hub"),
         ("serving/server/a.py", "def f():\n    from serving.export import export"),
         ("zoo/models/a.py", "def f():\n    import serving.runtime"),

@@ -77,12 +77,9 @@ def main(args):
 
 def _path(name):
     """The folder of an artefact, or that of the model of this name with all files that its hub publishes."""
+    model = hub_options.found(name)
+    if model is None:
+        return name
     from zoo import hub
 
-    if hub.is_path(name):
-        return name
-    try:
-        found = hub.find(name)
-    except ValueError as error:
-        raise ValueError(f"No artefact at {name}: there is no such directory, and {error}") from error
-    return hub.bring(found, list(found.entry["files"]))
+    return hub.bring(model, list(model.entry["files"]))

@@ -142,14 +142,11 @@ def _place(name):
         ValueError: there is neither such a folder nor such a model.
         zoo.hub.HubError: the model cannot be downloaded.
     """
+    found = hub_options.found(name, "run or artefact")
+    if found is None:
+        return Path(name)
     from zoo import hub
 
-    if hub.is_path(name):
-        return Path(name)
-    try:
-        found = hub.find(name)
-    except ValueError as error:
-        raise ValueError(f"No run or artefact at {name}: there is no such directory, and {error}") from error
     return hub.bring(found, list(found.entry["files"]))
 
 

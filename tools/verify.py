@@ -47,14 +47,11 @@ def main(args):
 
 def _whole(name):
     """The artefact in a folder, or all files of the model of that name."""
+    found = hub_options.found(name)
+    if found is None:
+        return resolve(name)
     from zoo import hub
 
-    if hub.is_path(name):
-        return resolve(name)
-    try:
-        found = hub.find(name)
-    except ValueError as error:
-        raise ValueError(f"No artefact at {name}: there is no such directory, and {error}") from error
     path = hub.bring(found, [MANIFEST])
     lacks = sorted(read_manifest(path)["files"].keys() - found.entry["files"].keys())
     if lacks:
