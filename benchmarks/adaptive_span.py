@@ -18,8 +18,9 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 
 import keras
 import numpy as np
+from harness.report import table
 from keras import ops
-from timing import compared, measure, table, write
+from timing import compared, measure, write
 
 from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention
 from zoo.blocks import PreNorm

@@ -11,7 +11,8 @@ import hashlib
 import statistics
 import time
 
-from timing import table, write
+from harness.report import table
+from timing import write
 
 from serving.runtime import Runtime
 from serving.runtime.artefact import Artefact

@@ -21,7 +21,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import keras
 import numpy as np
 import tensorflow as tf
-from timing import compared, measure, table, write
+from harness.report import table
+from timing import compared, measure, write
 
 from serving.export.onnx.convert import convert, load
 from serving.export.onnx.quantize import quantize

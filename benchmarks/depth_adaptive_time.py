@@ -19,7 +19,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
 import onnxruntime
-from timing import table, write
+from harness.report import table
+from timing import write
 
 from serving.export.onnx.convert import convert
 from serving.export.signatures import FOUND

@@ -21,7 +21,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras
 import numpy as np
-from timing import table, write
+from harness.report import table
+from timing import write
 
 from zoo.decoding.loop import BOS
 from zoo.depth import FixedExit, GeometricExit, make_depth_adaptive_stack, make_stack

@@ -25,9 +25,10 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras
 import numpy as np
+from harness.report import table
 from keras import ops
 from sacrebleu.metrics import BLEU
-from timing import table, write
+from timing import write
 
 from zoo.data import Batches, find_parallel, pad, read_parallel
 from zoo.decoding.loop import BOS, EOS

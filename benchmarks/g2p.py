@@ -22,7 +22,8 @@ import sys
 import tomllib
 from pathlib import Path
 
-from timing import table, write
+from harness.report import table
+from timing import write
 
 from zoo.recipes.toml import toml
 

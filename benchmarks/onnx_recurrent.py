@@ -23,8 +23,9 @@ import keras
 import numpy as np
 import onnx
 import tensorflow as tf
+from harness.report import table
 from keras import layers, ops
-from timing import compared, seconds, table, write
+from timing import compared, seconds, write
 
 from serving.export.onnx.convert import convert, load
 from serving.export.onnx.graphs import walk

@@ -19,8 +19,9 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 
 import keras
 import numpy as np
+from harness.report import table
 from keras import layers, ops
-from timing import compared, measure, table, write
+from timing import compared, measure, write
 
 from zoo.core.protocols import Weight
 from zoo.feedforward import FeedForward, ProductKeyMemory

@@ -11,8 +11,9 @@ validation split's first `--characters`.
 import argparse
 import dataclasses
 
+from harness.report import table
 from msgspec import structs
-from timing import table, write
+from timing import write
 
 
 def main(arguments=None):

@@ -16,8 +16,9 @@ import statistics
 from pathlib import Path
 
 import numpy as np
+from harness.report import table
 from msgspec import structs
-from timing import RESULTS, table, write
+from timing import RESULTS, write
 
 ROUNDS, SEEDS, NAME = (1, 2, 4), (1, 2, 3), "duplication-reformer"
 LEARNT = 10.0  # per cent; a seed below it never found the first half (chance is 2)

@@ -211,7 +211,8 @@ def main(arguments=None):
         measures = {"memory": measure_memory, "errors": measure_errors, "long": measure_long, "loss": measure_loss}
         print(json.dumps(measures[name](*rest)))
         return
-    from timing import table, write
+    from harness.report import table
+    from timing import write
 
     depths = DEPTHS[:2] if options.quick else DEPTHS
     rows = []

@@ -17,7 +17,8 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 
 import keras
 import numpy as np
-from timing import table, write
+from harness.report import table
+from timing import write
 
 from zoo.depth import make_stack
 from zoo.models import Tagger

@@ -32,6 +32,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import timing
+from harness.report import table
 from server_peers import PEERS
 
 from serving.runtime import Runtime
@@ -245,7 +246,7 @@ def main():
     parser.add_argument("--write", action="store_true", help="write benchmarks/results/serving.json")
     args = parser.parse_args()
     rows = [row for model in args.models for row in measured(model, args)]
-    print(timing.table(rows))
+    print(table(rows))
     gains = {}
     for row in rows:
         gains.setdefault((row["model"], row["clients"]), {})[row["server"]] = row

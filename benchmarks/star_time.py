@@ -18,7 +18,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras
 import numpy as np
-from timing import table, write
+from harness.report import table
+from timing import write
 
 from zoo.attention import MultiHeadAttention
 from zoo.depth import make_stack, make_star_stack

@@ -13,7 +13,8 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from timing import table, write
+from harness.report import table
+from timing import write
 
 from serving.runtime import Runtime
 from serving.runtime.sessions import PRECISIONS, graph_file

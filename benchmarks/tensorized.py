@@ -15,7 +15,8 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 
 import jax
 import numpy as np
-from timing import measure, table, write
+from harness.report import table
+from timing import measure, write
 
 from zoo.attention import MultiHeadAttention, MultiLinearAttention
 

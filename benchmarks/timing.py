@@ -1,4 +1,4 @@
-"""What the benchmarks share: engines that take turns, medians and ratios, tables, and where it was measured."""
+"""What the benchmarks share: engines that take turns, medians and ratios, and where it was measured."""
 
 import json
 import os
@@ -45,20 +45,6 @@ def compared(taken, peer):
             ratios = [a / b for a, b in zip(taken[peer], times, strict=True)]
             row[f"{peer}/{name}"] = round(statistics.median(ratios), 2)
     return row
-
-
-def table(rows):
-    """Rows of one set of keys (missing ones stay empty) as a Markdown table."""
-    columns = list(dict.fromkeys(key for row in rows for key in row))
-    lines = [columns, ["---"] * len(columns)]
-    lines += [[_text(row.get(column, "")) for column in columns] for row in rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _text(value):
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.1e}" if isinstance(value, float) and 0 < value < 1e-3 else str(value)
 
 
 def write(name, rows, **more):

@@ -20,8 +20,9 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import numpy as np
+from harness.report import table
 from keras import ops
-from timing import RESULTS, table, write
+from timing import RESULTS, write
 
 from zoo import recipes
 from zoo.core.masks import length_mask

@@ -18,8 +18,9 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras
 import numpy as np
+from harness.report import table
 from keras import ops
-from timing import table, write
+from timing import write
 
 from zoo.decoding.loop import BOS, EOS
 from zoo.depth import Halting, make_stack, make_universal_stack

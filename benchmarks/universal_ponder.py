@@ -19,7 +19,8 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 
 import keras
 import numpy as np
-from timing import table, write
+from harness.report import table
+from timing import write
 
 from zoo.depth import Halting, make_universal_stack
 from zoo.models import Tagger

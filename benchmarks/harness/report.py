@@ -30,7 +30,11 @@ def table(rows):
 
 
 def _text(value):
-    return "–".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return "–".join(map(_text, value))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.1e}" if isinstance(value, float) and 0 < value < 1e-3 else str(value)
 
 
 def path(slug, name):

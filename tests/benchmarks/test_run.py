@@ -122,3 +122,15 @@ def test_what_moved_out_of_its_spread_is_told(runner):
     before = {"cells": cells(1.0, 1.0), "geometric_mean": 1.0, "commit": "abc"}
     after = {"cells": cells(1.05, 1.5), "geometric_mean": 1.255}
     assert report.changes(before, after) == ["geometric mean: 1.0 -> 1.255 (at abc)", "1, o, p: 1.0 -> 1.5"]
+
+
+def test_one_table_for_every_kind_of_value(runner):
+    from harness import report
+
+    rows = [{"a": True, "b": [0.5, 0.00001], "c": 3e-4}, {"a": False, "d": None, "c": 0.25}]
+    assert report.table(rows).splitlines() == [
+        "| a | b | c | d |",
+        "| --- | --- | --- | --- |",
+        "| yes | 0.5–1.0e-05 | 3.0e-04 |  |",
+        "| no |  | 0.25 | None |",
+    ]
