@@ -17,14 +17,12 @@ from tests.serving.server import echo
 
 TEXTS = ["abc", "", "a1 b22 c333", "   ", "h", "äß 日本", "\udcff", "0123456789" * 7, "a" * 20000, "b c"] * 4
 DATES = ["3. März 2021", "24/12/1999", "the 8th of May 1945"]
-KINDS = ("generate", "continue", "classify", "compare", "tag")
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory):
-    home = tmp_path_factory.mktemp("models")
-    return {kind: echo.write(home / kind / "7", kind, kind) for kind in KINDS}
+    return echo.write_all(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +36,7 @@ def url(server, scheme):
 
 
 @pytest.mark.parametrize("scheme", ["http", "grpc", "tfs+http"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", echo.KINDS)
 def test_it_answers_as_a_runtime_does(server, models, scheme, kind):
     runtime = Runtime(models[kind])
     texts = [f"{text}\tb" for text in TEXTS] + ["none", "\t\t"] if kind == "compare" else TEXTS

@@ -6,15 +6,14 @@ import pytest
 from serving.runtime import Runtime
 from tests.serving.server import echo
 
-KINDS = ("generate", "continue", "classify", "compare", "tag")
+KINDS = echo.KINDS
 SERVICE = "/inference.GRPCInferenceService/"
 
 
 @pytest.fixture(scope="session")
 def models(tmp_path_factory):
     """Kind -> its artefact, version 7 of a model that is called like the kind."""
-    home = tmp_path_factory.mktemp("models")
-    return {kind: echo.write(home / kind / "7", kind, kind) for kind in KINDS}
+    return echo.write_all(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="session")
