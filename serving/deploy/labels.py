@@ -46,7 +46,7 @@ class Labels:
         if self.canary not in (None, version):
             raise ValueError(
                 f"--canary {version}: version {self.canary} is the canary. End its trial first, with --promote or "
-                "--rollback, and let the server read that: it gives no label to a version it has not loaded."
+                "--rollback, and let the server read that: it moves no label to a version that is not loaded."
             )
         return Labels(self.stable, canary=version)
 
