@@ -9,10 +9,10 @@ def pair(text):
     Raises:
         ValueError: the text does not have exactly one TAB.
     """
-    sides = text.split("\t")
-    if len(sides) != 2:
+    count = text.count("\t")
+    if count != 1:
         raise ValueError(
-            f"A pair is two texts with one TAB between them; received {len(sides) - 1} TABs in {text[:80]!r}. "
+            f"A pair is two texts with one TAB between them; received {count} TABs in {text[:80]!r}. "
             "Put one TAB between the first text and the second."
         )
-    return tuple(sides)
+    return tuple(text.split("\t"))

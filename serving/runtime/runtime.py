@@ -129,8 +129,9 @@ class Runtime:
     def lengths(self, texts):
         """The number of tokens that are read of each text (of a pair: of its longer side); 0 if it is refused."""
         bound = self._loaded.bound
-        sides = [text if isinstance(text, tuple) else tuple(text.split("\t")) for text in texts]
-        sides = sides if self.kind == "compare" else [(text,) for text in texts]
+        sides = [(text,) for text in texts]
+        if self.kind == "compare":  # a text of many TABs, which `run` refuses, is not cut into as many parts
+            sides = [text if isinstance(text, tuple) else tuple(text.split("\t", 1)) for text in texts]
         parts = iter([bound.clip(side) for both in sides for side in both])
         clipped = [[next(parts) for _ in both] for both in sides]
         counts = iter(self._loaded.ids([part.text for both in clipped for part in both]))
