@@ -17,6 +17,8 @@ class Rows:
         name: a key of `runtime.signatures`.
     """
 
+    also = ()
+
     def __init__(self, runtime, name):
         self.runtime, self.name, self.table = runtime, name, runtime.signatures[name]
         self.inputs, self.outputs = (

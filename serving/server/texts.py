@@ -44,6 +44,7 @@ class Texts:
         self.labels = runtime.manifest.get("labels", [])
         sides = ("first_text", "second_text") if self.kind == "compare" else ("text",)
         self.inputs, self.outputs = tuple(spec(side, "BYTES", -1) for side in sides), OUTPUTS[self.kind]
+        self.also = (spec("text", "BYTES", -1),) if self.kind == "compare" else ()  # in the place of both sides
         self.samples = "sample" in runtime.manifest["graphs"]
 
     def ask(self, tensors, parameters):

@@ -56,7 +56,8 @@ class Request:
             columns = self.values if isinstance(self.values, dict) and "b64" not in self.values else None
             if columns is None:
                 columns = {_only(specs): self.values}
-        return [_tensor(name, specs.get(name), values) for name, values in columns.items()]
+        known = specs | {each["name"]: each for each in signature.also}
+        return [_tensor(name, known.get(name), values) for name, values in columns.items()]
 
     def _columns(self, specs):
         """The rows as columns: a row is an object with all inputs, or the value of the only input."""
