@@ -1,4 +1,4 @@
-"""Requests for answers over HTTP, both protocols: the body within its bounds, callers who leave, and the response."""
+"""Requests for answers over HTTP, both protocols: what they ask, callers who leave, and the response."""
 
 import asyncio
 import math
@@ -8,10 +8,10 @@ import orjson
 
 from serving.server import tf_rest, v2
 from serving.server.faults import AGAIN, Fault, invalid
+from serving.server.incoming import Body
 from serving.server.tensors import said, text_of
 
 JSON, BINARY = "application/json", "application/octet-stream"
-BODIES = 32  # as many of the largest bodies may be in memory at once
 PATH = re.compile(
     r"/(?:v2/models/([^/]+)(?:/versions/([^/]+))?/infer|v1/models/([^/]+?)(?:/versions/([^/]+))?:predict)"
 )
@@ -25,8 +25,7 @@ class Asking:
     """
 
     def __init__(self, service):
-        self.service, self.limits = service, service.limits
-        self.held = 0  # bytes of all bodies that are here, of requests that wait and of such that still come
+        self.service = service
 
     async def __call__(self, scope, receive, send):
         """Answer a request; returns whether its path is one of those."""
@@ -34,44 +33,41 @@ class Asking:
         if found is None:
             return False
         second, at, first, before = found.groups()
-        parts = []
+        protocol, ask = ("v2-http", self._infer) if second is not None else ("v1-http", self._predict)
+        headers, name = dict(scope["headers"]), second or first
+        body = Body(self.service.limits, headers, receive)
         try:
-            headers = dict(scope["headers"])
-            body = await self._body(headers, receive, parts)
-            ask = self._infer if second is not None else self._predict
-            status, more, content = await ask(headers, receive, body, second or first, at or before)
+            with self.service.counted(protocol, name) as count, self.service.holding() as hold:
+                status, more, content = await ask(count, headers, receive, await body.read(hold), name, at or before)
         except Fault as fault:
             status, more, content = refusal(fault)
-        except Exception as error:  # a fault of ours: it is logged, and the caller is told
-            self.service.log("failed", level="error", protocol="http", error=error)
-            fault = Fault("broken", f"the server failed: {type(error).__name__}. Its log has more.")
-            status, more, content = refusal(fault)
-        finally:
-            self.held -= sum(map(len, parts))
         fields = {"content-type": JSON, "content-length": str(len(content))} | more
         pairs = [(name.encode(), value.encode()) for name, value in fields.items()]
         await send({"type": "http.response.start", "status": status, "headers": pairs})
-        await send({"type": "http.response.body", "body": content})
+        await send({"type": "http.response.body", "body": content, "more_body": not body.ended})
+        if not body.ended:
+            await body.drop()
+            await send({"type": "http.response.body"})
         return True
 
-    async def _infer(self, headers, receive, body, name, version):
+    async def _infer(self, count, headers, receive, body, name, version):
         size = headers.get(v2.HEADER.encode())
         asked = v2.Request(body, size and text_of(size))
 
         def wanted(found):
-            return asked.signature, asked.tensors, asked.parameters
+            return asked.signature, asked.tensors, asked.parameters, asked.outputs
 
-        answer = await self._unless_gone(receive, "v2-http", name, version, wanted, _seconds(headers))
+        answer = await self._unless_gone(receive, count, name, version, wanted, _seconds(headers))
         content, size = v2.response(asked, answer)
         return 200, {} if size is None else {"content-type": BINARY, v2.HEADER: str(size)}, content
 
-    async def _predict(self, headers, receive, body, name, version):
+    async def _predict(self, count, headers, receive, body, name, version):
         asked = tf_rest.Request(body)
 
         def wanted(found):
-            return asked.signature, asked.tensors(found), asked.parameters
+            return asked.signature, asked.tensors(found), asked.parameters, ()
 
-        answer = await self._unless_gone(receive, "v1-http", name, version, wanted, _seconds(headers))
+        answer = await self._unless_gone(receive, count, name, version, wanted, _seconds(headers))
         return 200, {}, tf_rest.response(asked, answer)
 
     async def _unless_gone(self, receive, *request):
@@ -95,36 +91,11 @@ class Asking:
         finally:
             watching.cancel()
 
-    async def _body(self, headers, receive, parts):
-        """The body, within the bounds of size and time. Its parts are put into `parts` as they come."""
-        if headers.get(b"content-encoding", b"identity") != b"identity":
-            raise Fault("encoded", "the body must not be compressed; send it as it is.")
-        most, length = self.limits.bytes, headers.get(b"content-length", b"")
-        if length.isdigit() and int(length[:20]) > most:
-            raise _too_large(most)
-        size, more = 0, True
-        try:
-            async with asyncio.timeout(self.limits.reading):
-                while more:
-                    message = await receive()
-                    if message["type"] != "http.request":
-                        raise Fault("gone", "the caller left.")
-                    parts.append(message.get("body", b""))
-                    size, more = size + len(parts[-1]), message.get("more_body", False)
-                    self.held += len(parts[-1])
-                    if size > most:
-                        raise _too_large(most)
-                    if self.held > BODIES * most:
-                        raise Fault("busy", "the requests that are here already fill the server's memory. Try again.")
-        except TimeoutError:
-            raise Fault("slow", f"the body did not come within {self.limits.reading:g} seconds.") from None
-        return b"".join(parts)
-
 
 def refusal(fault):
     """`(status, headers, content)` of a request that is not answered."""
     headers = {"retry-after": str(fault.wait)} if fault.kind in AGAIN else {}
-    if fault.kind in ("too_large", "slow"):  # the rest of the body is not read
+    if fault.kind in ("too_large", "slow"):  # the rest of the body may be long
         headers["connection"] = "close"
     return fault.http, headers, orjson.dumps({"error": fault.sentence})
 
@@ -143,7 +114,3 @@ def _seconds(headers):
             f"the header Request-Timeout must be a number of seconds, more than 0; received {said(text_of(value))}."
         )
     return seconds
-
-
-def _too_large(most):
-    return Fault("too_large", f"the body has more than {most} bytes. Send fewer texts at once.")

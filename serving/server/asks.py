@@ -51,6 +51,16 @@ def named(tensors, specs):
     return [held[name] for name in wanted]
 
 
+def known(names, specs):
+    """Raises:
+    Fault: there is no output of a name.
+    """
+    held = [each["name"] for each in specs]
+    missing = [name for name in names if name not in held]
+    if missing:
+        raise invalid(f"there is no output {', '.join(map(quoted, missing))}; this signature has {', '.join(held)}.")
+
+
 class Parameters:
     """The parameters of a request, taken one by one; what is left has no meaning.
 

@@ -30,14 +30,14 @@ def make_server(service, version):
     )
     calls = Calls(service, version)
     methods = {
-        name: grpc.unary_unary_rpc_method_handler(functools.partial(_answered, call, kind))
+        name: grpc.unary_unary_rpc_method_handler(functools.partial(_answered, call, kind))  # None: it reads the bytes
         for name, call, kind in (
             ("ServerLive", calls.live, pb.ServerLiveRequest),
             ("ServerReady", calls.ready, pb.ServerReadyRequest),
             ("ModelReady", calls.model_ready, pb.ModelReadyRequest),
             ("ServerMetadata", calls.server, pb.ServerMetadataRequest),
             ("ModelMetadata", calls.model, pb.ModelMetadataRequest),
-            ("ModelInfer", calls.infer, pb.ModelInferRequest),
+            ("ModelInfer", calls.infer, None),
         )
     }
     made.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
@@ -72,23 +72,28 @@ class Calls:
         found = self.service.models.find(request.name, request.version)
         return messages.metadata(v2.metadata(request.name, found))
 
-    async def infer(self, request, context):
-        def asked(found):
-            parameters = messages.parameters(request)
-            signature = parameters.pop("signature", None)
-            if signature is not None and not isinstance(signature, str):
-                raise Fault("invalid", "the parameter signature must be a string.")
-            return signature, messages.tensors(request), parameters
+    async def infer(self, content, context):
+        with self.service.counted("v2-grpc") as count, self.service.holding() as hold:
+            hold(len(content))
+            request = messages.message(pb.ModelInferRequest, content)
 
-        within = context.time_remaining()
-        answer = await self.service.infer("v2-grpc", request.model_name, request.model_version, asked, within)
-        return messages.response(request, answer)
+            def asked(found):
+                parameters = messages.parameters(request)
+                signature = parameters.pop("signature", None)
+                if signature is not None and not isinstance(signature, str):
+                    raise Fault("invalid", "the parameter signature must be a string.")
+                return signature, messages.tensors(request), parameters, [each.name for each in request.outputs]
+
+            within = context.time_remaining()
+            answer = await self.service.infer(count, request.model_name, request.model_version, asked, within)
+            return messages.response(request, answer)
 
 
 async def _answered(call, kind, content, context):
     """The bytes of an answer to the bytes of a message; a fault becomes a status with its sentence."""
     try:
-        return (await call(messages.message(kind, content), context)).SerializeToString()
+        request = content if kind is None else messages.message(kind, content)
+        return (await call(request, context)).SerializeToString()
     except Fault as fault:
         if fault.kind in AGAIN:
             context.set_trailing_metadata((("retry-after", str(fault.wait)),))

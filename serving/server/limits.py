@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+BODIES = 32  # as many of the largest requests may be in memory at once
+
 
 @dataclass(frozen=True)
 class Batching:
@@ -48,6 +50,11 @@ class Limits:
     reading: float = 30.0
     drain: float = 20.0
     connections: int = 900
+
+    @property
+    def together(self):
+        """The most bytes of all requests that are here, of such that wait and of such that still come."""
+        return BODIES * self.bytes
 
     def __post_init__(self):
         for name, value in vars(self).items():

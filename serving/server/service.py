@@ -3,8 +3,9 @@
 import asyncio
 import contextlib
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from serving.server.asks import known
 from serving.server.faults import Fault
 from serving.server.tensors import quoted
 from serving.server.texts import NAME
@@ -17,6 +18,17 @@ class Answer:
     model: str
     version: str
     tensors: list
+
+
+@dataclass
+class Count:
+    """What is counted of a request: whom it asks, by which protocol, how many texts, and since when."""
+
+    protocol: str
+    model: str = ""
+    version: object = ""
+    texts: int = 0
+    started: float = field(default_factory=time.perf_counter)
 
 
 class Service:
@@ -34,6 +46,7 @@ class Service:
         self.models, self.limits, self.metrics, self.log = models, limits, metrics, log
         self.log_requests = log_requests
         self.state, self.open = "starting", 0
+        self.held = 0  # bytes of all requests that are here
         self.idle = asyncio.Event()
         self.idle.set()
 
@@ -41,47 +54,56 @@ class Service:
     def ready(self):
         return self.state == "ready"
 
-    async def infer(self, protocol, name, version, asked, within=None):
+    async def infer(self, count, name, version, asked, within=None):
         """The `Answer` of a request.
 
         Args:
-            protocol: the word under which it is counted, such as "v2-http".
+            count: what `counted` has given; its time begins now.
             name, version: the model; the version may be None.
-            asked: a function from the `Version` to `(signature, tensors, parameters)`; the signature may be None.
+            asked: a function from the `Version` to `(signature, tensors, parameters, outputs)`; the signature may be
+                None, and no name of an output stands for all of them.
             within: seconds, or None; the server's own deadline holds as well.
 
         Raises:
             Fault: there is no answer.
         """
-        started = time.perf_counter()
-        with self._counted(protocol, name, started) as count:
+        count.started = time.perf_counter()
+        with self._opened():
             if not self.ready:
                 raise Fault("not_ready", f"the server is {self.state}.")
             found = self.models.find(name, version)
-            count.update(model=name, version=found.number)
-            signature, tensors, parameters = asked(found)
+            count.model, count.version = name, found.number
+            signature, tensors, parameters, outputs = asked(found)
             chosen = found.signatures.get(signature or NAME)
             if chosen is None:
                 held = ", ".join(found.signatures)
                 raise Fault("invalid", f"{name} has no signature {quoted(signature)}; it has {held}.")
+            known(outputs, chosen.outputs)
             rows = max((tensor.shape[0] for tensor in tensors if tensor.shape), default=0)
             if rows > self.limits.texts:
                 raise Fault(
                     "too_large", f"a request may have {self.limits.texts} texts; received {rows}. Send them in parts."
                 )
             ask = chosen.ask(tensors, parameters)
-            count["texts"] = len(ask.rows)
+            count.texts = len(ask.rows)
             limit = self.limits.deadline if within is None else min(within, self.limits.deadline)
             results = await found.lane.answer(ask, limit)
             found.lane.meter.refused(chosen.refused(results))
             return Answer(name, str(found.number), chosen.tensors(ask, results))
 
     @contextlib.contextmanager
-    def _counted(self, protocol, name, started):
-        """Count a request and what becomes of it; whatever is no `Fault` becomes one."""
-        count, outcome = {"model": "", "version": "", "texts": 0}, "broken"
-        self.open += 1
-        self.idle.clear()
+    def counted(self, protocol, name=None):
+        """Count a request, from its first byte to its answer, and what becomes of it.
+
+        It gives a `Count`. Whatever is no `Fault` becomes one.
+
+        Args:
+            protocol: the word under which it is counted, such as "v2-http".
+            name: the model, if it is known already; one that is not here is counted as none.
+        """
+        count, outcome = Count(protocol), "broken"
+        if found := self.models.current.get(name):
+            count.model, count.version = name, found.number
         try:
             yield count
             outcome = "answered"
@@ -92,13 +114,43 @@ class Service:
             outcome = "gone"
             raise
         except Exception as error:
-            self.log("failed", level="error", protocol=protocol, model=count["model"], error=error)
+            self.log("failed", level="error", protocol=protocol, model=count.model, error=error)
             raise Fault("broken", f"the server failed: {type(error).__name__}. Its log has more.") from error
+        finally:
+            seconds = time.perf_counter() - count.started
+            self.metrics.request(count.model, count.version, protocol, outcome, seconds)
+            if self.log_requests:
+                said = {"model": count.model, "version": count.version, "texts": count.texts}
+                self.log("request", protocol=protocol, outcome=outcome, ms=round(1e3 * seconds, 2), **said)
+
+    @contextlib.contextmanager
+    def holding(self):
+        """It gives a function that counts bytes among those of all requests that are here, until the block ends.
+
+        The function raises a `Fault` if they are more than the limits allow.
+        """
+        mine = 0
+
+        def hold(size):
+            nonlocal mine
+            mine += size
+            self.held += size
+            if self.held > self.limits.together:
+                raise Fault("busy", "the requests that are here already fill the server's memory. Try again.")
+
+        try:
+            yield hold
+        finally:
+            self.held -= mine
+
+    @contextlib.contextmanager
+    def _opened(self):
+        """A request that is taken on: the server does not end before it is answered."""
+        self.open += 1
+        self.idle.clear()
+        try:
+            yield
         finally:
             self.open -= 1
             if not self.open:
                 self.idle.set()
-            seconds = time.perf_counter() - started
-            self.metrics.request(count["model"], count["version"], protocol, outcome, seconds)
-            if self.log_requests:
-                self.log("request", protocol=protocol, outcome=outcome, ms=round(1e3 * seconds, 2), **count)

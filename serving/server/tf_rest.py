@@ -40,7 +40,8 @@ class Request:
         self.by_rows = given == ["instances"]
         self.values = found[given[0]]
         if self.by_rows and (not isinstance(self.values, list) or not self.values):
-            raise invalid(f'"instances" must be a list of at least one row; received {said(self.values) or "none"}.')
+            received = "an empty list" if self.values == [] else said(self.values)
+            raise invalid(f'"instances" must be a list of at least one row; received {received}.')
 
     def tensors(self, version):
         """The tensors for a version of a model; their types are those of its signature."""

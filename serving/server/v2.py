@@ -82,16 +82,9 @@ class Request:
 
 
 def chosen(tensors, names):
-    """The tensors that are asked for, in that order; all of them if none is named.
-
-    Raises:
-        Fault: there is no output of a name.
-    """
+    """The tensors that are asked for, in that order and each once; all of them if none is named."""
     held = {tensor.name: tensor for tensor in tensors}
-    missing = [name for name in names if name not in held]
-    if missing:
-        raise invalid(f"there is no output {', '.join(map(quoted, missing))}; this signature has {', '.join(held)}.")
-    return [held[name] for name in names] or tensors
+    return [held[name] for name in dict.fromkeys(names)] or tensors
 
 
 def response(request, answer):

@@ -142,6 +142,7 @@ def test_grpc_says_what_is_wrong(call):
             "INVALID_ARGUMENT",
             "does not know the input 'texts'|misses the input 'text'",
         ),
+        (b"nonsense", "INVALID_ARGUMENT", "not a ModelInferRequest"),
         (pb.ModelInferRequest(model_name="generate"), "INVALID_ARGUMENT", "misses the input 'text'"),
         (pb.ModelInferRequest(model_name="generate", model_version="6"), "NOT_FOUND", "answers as version 7 now"),
     ):
@@ -149,6 +150,24 @@ def test_grpc_says_what_is_wrong(call):
             call("ModelInfer", request, pb.ModelInferResponse)
         assert caught.value.code().name == code
         assert any(part in caught.value.details() for part in said.split("|"))
+
+
+def test_outputs_are_known_before_anything_is_computed(server, call):
+    before = server.metric('seqzoo_texts_total{model="generate"')
+    wrong = server.metric('seqzoo_requests_total{model="generate",outcome="invalid",protocol="v2-grpc"')
+    request = message("generate", text=["a"])
+    request.outputs.add(name="label")
+    with pytest.raises(grpc.RpcError, match="no output 'label'; this signature has output_text, scores"):
+        call("ModelInfer", request, pb.ModelInferResponse)
+    assert server.metric('seqzoo_texts_total{model="generate"') == before
+    assert server.metric('seqzoo_requests_total{model="generate",outcome="invalid",protocol="v2-grpc"') == wrong + 1
+
+
+def test_an_output_that_is_asked_twice_is_sent_once(call):
+    request = message("generate", text=["a"])
+    for _ in range(3):
+        request.outputs.add(name="scores")
+    assert [each.name for each in call("ModelInfer", request, pb.ModelInferResponse).outputs] == ["scores"]
 
 
 def test_binary_tensors_over_http(server):

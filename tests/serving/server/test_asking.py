@@ -5,28 +5,48 @@ import json
 
 import pytest
 
-from serving.server import asking
+from serving.server import asking, limits
 from serving.server.asking import Asking
 from serving.server.limits import Limits
+from serving.server.metrics import Metrics
+from serving.server.service import Service
 
 PATH = "/v1/models/echo:predict"
+LIMITS = Limits(bytes=100, reading=0.05)
 
 
-class Service:
+class Version:
+    number = 3
+
+
+class Models:
     """Answers nothing: what reaches it has passed the bounds."""
 
-    limits = Limits(bytes=100, reading=0.05)
+    current = {"echo": Version()}
 
-    async def infer(self, *request):
+    def find(self, name, version):
         raise RuntimeError("a secret")
 
-    def log(self, event, **fields):
-        self.logged = event, type(fields["error"])
+
+class House:
+    """An application, what it has logged and what it has counted."""
+
+    def __init__(self):
+        self.logged, self.metrics = [], Metrics()
+        log = lambda event, **fields: self.logged.append((event, fields))  # noqa: E731
+        self.service = Service(Models(), LIMITS, self.metrics, log, log_requests=True)
+        self.service.state = "ready"
+        self.application, self.left = Asking(self.service), None
+
+    def counted(self, outcome):
+        labels = {"model": "echo", "version": "3", "protocol": "v1-http", "outcome": outcome}
+        return self.metrics.registry.get_sample_value("seqzoo_requests_total", labels)
 
 
-def asked(application, parts, headers=(), stall=False):
+def asked(house, parts, headers=(), stall=False):
     """`(status, headers, sentence)`; with `stall` the rest of the body never comes."""
-    said, left = [], list(parts)
+    said = []
+    left = house.left = list(parts)
 
     async def receive():
         if left:
@@ -42,46 +62,65 @@ def asked(application, parts, headers=(), stall=False):
         said.append(message)
 
     scope = {"type": "http", "method": "POST", "path": PATH, "headers": list(headers)}
-    assert asyncio.run(application(scope, receive, send))
-    assert application.held == 0  # whatever happens
+    assert asyncio.run(house.application(scope, receive, send))
+    assert house.service.held == house.service.open == 0  # whatever happens
+    assert [message.get("more_body", False) for message in said[1:]] == [True] * (len(said) - 2) + [False]
     return said[0]["status"], dict(said[0]["headers"]), json.loads(said[1]["body"])["error"]
 
 
 @pytest.mark.parametrize(
-    ("parts", "headers", "status", "sentence"),
+    ("parts", "headers", "status", "outcome", "sentence"),
     [
-        ([b"x" * 60, b"x" * 60], [], 413, "more than 100 bytes"),
-        ([b"{}"], [(b"content-length", b"101")], 413, "more than 100 bytes"),
-        ([b"{}"], [(b"content-length", b"9" * 500)], 413, "more than 100 bytes"),
-        ([b"{}"], [(b"content-encoding", b"gzip")], 415, "must not be compressed"),
-        ([b"{", {"type": "http.disconnect"}], [], 499, "the caller left"),
-        ([b"nonsense"], [], 400, "a JSON object"),
-        ([b'{"instances": ["a"]}'], [], 500, "RuntimeError"),
+        ([b"x" * 60, b"x" * 60, b"x" * 60], [], 413, "too_large", "more than 100 bytes"),
+        ([b"{}"], [(b"content-length", b"101")], 413, "too_large", "more than 100 bytes"),
+        ([b"{}"], [(b"content-length", b"9" * 500)], 413, "too_large", "more than 100 bytes"),
+        ([b"{}"], [(b"content-encoding", b"gzip")], 415, "encoded", "must not be compressed"),
+        ([b"{", {"type": "http.disconnect"}], [], 499, "gone", "the caller left"),
+        ([b"nonsense"], [], 400, "invalid", "a JSON object"),
+        ([b'{"instances": []}'], [], 400, "invalid", "at least one row; received an empty list"),
+        ([b'{"instances": ["a"]}'], [], 500, "broken", "RuntimeError"),
     ],
-    ids=["sent", "said", "said absurdly", "compressed", "left", "no JSON", "broken"],
+    ids=["sent", "said", "said absurdly", "compressed", "left", "no JSON", "no rows", "broken"],
 )
-def test_bodies_are_bounded(parts, headers, status, sentence):
-    found = asked(Asking(Service()), parts, headers)
+def test_bodies_are_bounded(parts, headers, status, outcome, sentence):
+    """Each is counted, and what is not read before the answer is read after it: then a caller sees the answer."""
+    house = House()
+    found = asked(house, parts, headers)
     assert found[0] == status and sentence in found[2] and "secret" not in found[2]
     assert (found[1].get(b"connection") == b"close") == (status == 413)
+    assert house.left == [] and house.counted(outcome) == 1
+    told = [fields for event, fields in house.logged if event == "request"]
+    assert [(each["outcome"], each["model"], each["version"]) for each in told] == [(outcome, "echo", 3)]
 
 
 def test_a_body_that_does_not_come_is_given_up():
-    status, headers, sentence = asked(Asking(Service()), [b"{"], stall=True)
+    house = House()
+    status, headers, sentence = asked(house, [b"{"], stall=True)
     assert status == 408 and "within 0.05 seconds" in sentence and headers[b"connection"] == b"close"
+    assert house.counted("slow") == 1
+
+
+def test_what_is_refused_is_not_read_for_ever(monkeypatch):
+    """Neither longer than a body may take, nor more bytes than memory may hold."""
+    assert asked(House(), [b"x" * 101], stall=True)[0] == 413
+    house = House()
+    monkeypatch.setattr(limits, "BODIES", 2)
+    assert asked(house, [b"x" * 101] * 10)[0] == 413 and len(house.left) == 7
 
 
 def test_all_bodies_together_are_bounded(monkeypatch):
-    application = Asking(Service())
-    monkeypatch.setattr(asking, "BODIES", 0.5)
-    status, headers, sentence = asked(application, [b"x" * 60])
+    house = House()
+    monkeypatch.setattr(limits, "BODIES", 0.5)
+    status, headers, sentence = asked(house, [b"x" * 60])
     assert status == 503 and "server's memory" in sentence and headers[b"retry-after"] == b"1"
+    assert house.counted("busy") == 1
 
 
 def test_a_defect_is_logged_without_what_it_says():
-    service = Service()
-    asked(Asking(service), [b'{"instances": ["a"]}'])
-    assert service.logged == ("failed", RuntimeError)
+    house = House()
+    asked(house, [b'{"instances": ["a"]}'])
+    assert [event for event, _ in house.logged] == ["failed", "request"]
+    assert type(house.logged[0][1]["error"]) is RuntimeError
 
 
 @pytest.mark.parametrize(

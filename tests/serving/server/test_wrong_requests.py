@@ -57,6 +57,7 @@ def test_wrong_parameters(server, model, parameters, message):
         (PREDICT, tokens([[1] * 1025], 1), 400, "at most 1024 tokens"),
         (PREDICT, {"signature_name": "tokens", "inputs": {"token_ids": [[1]]}}, 400, "misses the input 'lengths'"),
         ("/v1/models/compare:predict", {"instances": ["a"]}, 400, "give each by its name"),
+        (INFER, NONE | {"outputs": [{"name": "label"}]}, 400, "no output 'label'; this signature has output_text"),
         ("/v9", {}, 404, "nothing at '/v9'"),
         ("/v2/health/ready", {}, 405, "does not answer POST"),
     ],
@@ -64,3 +65,12 @@ def test_wrong_parameters(server, model, parameters, message):
 def test_wrong_requests(server, path, body, status, message):
     found, _, value = server.ask("POST", path, body)
     assert found == status and message in value["error"]
+
+
+@pytest.mark.parametrize(("headers", "status"), [({}, 413), ({"Content-Encoding": "gzip"}, 415)], ids=["large", "gzip"])
+def test_who_sends_all_of_a_body_that_is_refused_is_told_why(server, headers, status):
+    """A connection that is closed on bytes that nobody has read is reset, and the answer is lost."""
+    for _ in range(5):
+        found, answered, value = server.ask("POST", PREDICT, b" " * 1_500_000, headers)
+        assert found == status and "the body" in value["error"]
+        assert (answered.get("connection") == "close") == (status == 413)
