@@ -96,6 +96,7 @@ class Models:
         self.opening, self.make_lane, self.metrics, self.log = opening, make_lane, metrics, log
         self.current, self.places = {}, {}
         self._told, self._closing = {}, set()
+        self.abandoned = False  # whether a thread may still open an artefact for which nobody waits
 
     def find(self, name, version=None):
         """The `Version` that answers for a model.
@@ -121,27 +122,34 @@ class Models:
         for each in given:
             place = place_of(each)
             number, folder = place.newest()[0] if place.home else (None, located(each))
-            runtime = await asyncio.to_thread(opened, folder, self.opening)
+            runtime = await self._opened(folder)
             name = runtime.manifest["name"]
             if name in self.current:
                 raise ValueError(f"two models have the name {name!r}: {self.places[name].given} and {each}. Serve one.")
             self.places[name] = place
-            self._answer_with(name, runtime.manifest["version"] if number is None else number, runtime)
+            number = runtime.manifest["version"] if number is None else number
+            self._answer_with(name, number, runtime, signatures_of(runtime))
 
     async def watch(self, seconds):
-        """Look for new versions for ever, this many seconds apart."""
+        """Look for new versions for ever, this many seconds apart, whatever goes wrong in a look."""
         while True:
             await asyncio.sleep(seconds)
             for name, place in self.places.items():
                 if place.home:
-                    await self.look(name, place)
+                    try:
+                        await self.look(name, place)
+                    except Exception as error:  # such as a file system that is away for a while
+                        self._tell(name, "failed", "error", (type(error), str(error)), "look", error=error)
+                    else:
+                        self._told.pop((name, "look"), None)
 
     async def look(self, name, place):
         """Serve the newest version that is sound, if it is another one than now."""
         now, found = self.current[name].number, place.newest()
         if not found:
-            self._tell(name, "vanished", "warning", ("vanished",), version=now, folder=str(place.home))
+            self._tell(name, "vanished", "warning", True, "vanished", version=now, folder=str(place.home))
             return
+        self._told.pop((name, "vanished"), None)
         for number, folder in found:
             if number == now:
                 return
@@ -149,25 +157,34 @@ class Models:
             if self._told.get((name, number)) == state:
                 continue  # it was tried as it is, and failed
             try:
-                runtime = await asyncio.to_thread(opened, folder, self.opening)
+                runtime = await self._opened(folder)
                 if runtime.manifest["name"] != name:
                     raise DamagedError(f"{folder} is an artefact of {runtime.manifest['name']!r}, not of {name!r}.")
+                signatures = signatures_of(runtime)
             except Exception as error:  # whatever is wrong with it, the version that answers goes on
                 self.metrics.failures.labels(name).inc()
                 self._tell(name, "version_refused", "error", state, number, version=number, serving=now, error=error)
                 continue
-            self._answer_with(name, number, runtime)
+            self._answer_with(name, number, runtime, signatures)
             return
 
-    def _tell(self, name, event, level, state, number=None, **fields):
-        """Log an event once for each state that it is about."""
-        if self._told.get((name, number)) != state:
-            self._told[name, number] = state
+    async def _opened(self, folder):
+        """The runtime of a folder, opened in a thread. The thread goes on if nobody waits for it any more."""
+        try:
+            return await asyncio.to_thread(opened, folder, self.opening)
+        except asyncio.CancelledError:
+            self.abandoned = True
+            raise
+
+    def _tell(self, name, event, level, state, about, **fields):
+        """Log an event once for each state of what it is about: the number of a version, or a word."""
+        if self._told.get((name, about)) != state:
+            self._told[name, about] = state
             self.log(event, level=level, model=name, **fields)
 
-    def _answer_with(self, name, number, runtime):
+    def _answer_with(self, name, number, runtime, signatures):
         before = self.current.get(name)
-        lane = self.make_lane(name, number, signatures_of(runtime))
+        lane = self.make_lane(name, number, signatures)
         self.current[name] = Version(number, runtime, lane)
         self.log("serving", model=name, version=number, kind=runtime.kind, before=before and before.number)
         if before:  # what it has taken on it finishes

@@ -51,7 +51,7 @@ def bounds(monkeypatch):
 
 
 def ended(port, *parts):
-    """Seconds until the server closes the connection after the last of `parts`; each but the first follows an answer."""
+    """Seconds from the last of `parts` until the connection is closed; each but the first follows an answer."""
     with socket.create_connection(("127.0.0.1", port), 3) as caller:
         for number, part in enumerate(parts):
             caller.sendall(part)
@@ -78,7 +78,7 @@ def ended(port, *parts):
         [POST, b"x" * 100 + GET[:9]],
         [GET, b"\r\n" + GET],
     ],
-    ids=["nothing", "half a head", "one", "two", "an empty line", "one and a half", "a byte of a body", "the next", "late"],
+    ids=["nothing", "half", "one", "two", "an empty line", "one and a half", "a byte of a body", "the next", "late"],
 )  # fmt: skip
 def test_a_connection_that_says_nothing_more_is_closed(parts):
     assert served(lambda port: ended(port, *parts)) < 5
