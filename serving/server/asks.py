@@ -79,12 +79,10 @@ class Parameters:
         value = self.given.pop(name, None)
         if value is None or type(value) is kind:
             return value
-        if kind is float and type(value) is int:
-            return float(value)
-        if isinstance(value, str):
+        if isinstance(value, str) or kind is float and type(value) is int:
             try:
                 return {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
-            except (KeyError, ValueError):
+            except (KeyError, ValueError, OverflowError):
                 pass
         words = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
         raise invalid(f"the parameter {name} must be {words}; received {said(value)}.")

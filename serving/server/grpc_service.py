@@ -76,6 +76,7 @@ class Calls:
         with self.service.counted("v2-grpc") as count, self.service.holding() as hold:
             hold(len(content))
             request = messages.message(pb.ModelInferRequest, content)
+            v2.checked_id(request.id)
 
             def asked(found):
                 parameters = messages.parameters(request)

@@ -13,6 +13,7 @@ from serving.server.texts import NAME
 
 EXTENSIONS = ["binary_tensor_data"]
 HEADER = "inference-header-content-length"
+MOST_ID = 1000  # characters
 
 
 class Request:
@@ -29,7 +30,7 @@ class Request:
     def __init__(self, body, header=None):
         size = _size(header, len(body))
         found, rest = parse(body[:size]), memoryview(body)[size:]
-        self.id = member(found, "id", str)
+        self.id = checked_id(member(found, "id", str))
         self.parameters = dict(member(found, "parameters", dict, {}))
         self.binary = self.parameters.pop("binary_data_output", False) is True
         self.signature = self.parameters.pop("signature", None)
@@ -79,6 +80,17 @@ class Request:
             binary = member(each, "parameters", dict, {}, where="an output").get("binary_data")
             wanted[name] = binary if isinstance(binary, bool) else None
         return wanted
+
+
+def checked_id(given):
+    """The id of a request, which comes back with its answer.
+
+    Raises:
+        Fault: an answer cannot hold it.
+    """
+    if given is not None and (len(given) > MOST_ID or any("\ud800" <= each <= "\udfff" for each in given)):
+        raise invalid(f"the 'id' must be Unicode of at most {MOST_ID} characters; received {quoted(given)}.")
+    return given
 
 
 def chosen(tensors, names):

@@ -129,9 +129,10 @@ class Sampling:
     first: int = 0
 
     def __post_init__(self):
+        top_k = isinstance(self.top_k, Integral) and 0 <= self.top_k < 2**31  # int32 in the graph
         for name, good, expected in (
-            ("temperature", self.temperature >= 0, "a number >= 0"),
-            ("top_k", isinstance(self.top_k, Integral) and self.top_k >= 0, "a whole number >= 0 (0 takes all)"),
+            ("temperature", 0 <= self.temperature <= 3.4e38, "a number from 0 to 3.4e38"),  # float32 in the graph
+            ("top_k", top_k, "a whole number from 0 (takes all) to 2147483647"),
             ("top_p", 0 < self.top_p <= 1, "a number > 0 and <= 1"),
             ("seed", isinstance(self.seed, Integral) and self.seed >= 0, "a whole number >= 0"),
             ("first", isinstance(self.first, Integral) and self.first >= 0, "a whole number >= 0"),

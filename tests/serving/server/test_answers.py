@@ -142,6 +142,7 @@ def test_grpc_says_what_is_wrong(call):
             "INVALID_ARGUMENT",
             "does not know the input 'texts'|misses the input 'text'",
         ),
+        (pb.ModelInferRequest(model_name="generate", id="x" * 1001), "INVALID_ARGUMENT", "of at most 1000 characters"),
         (b"nonsense", "INVALID_ARGUMENT", "not a ModelInferRequest"),
         (pb.ModelInferRequest(model_name="generate"), "INVALID_ARGUMENT", "misses the input 'text'"),
         (pb.ModelInferRequest(model_name="generate", model_version="6"), "NOT_FOUND", "answers as version 7 now"),
