@@ -4,8 +4,6 @@ Requests for answers come in `serving.server.asking`, without a framework betwee
 else, which is rare, is Starlette's.
 """
 
-from importlib.metadata import PackageNotFoundError, version
-
 import orjson
 from prometheus_client import CONTENT_TYPE_LATEST
 from starlette.applications import Starlette
@@ -19,9 +17,9 @@ from serving.server.faults import Fault
 from serving.server.tensors import said
 
 
-def application(service):
-    """The ASGI application of a `serving.server.service.Service`."""
-    pages, asking = Pages(service), Asking(service)
+def application(service, version):
+    """The ASGI application of a `serving.server.service.Service`; `version` is that of seqzoo."""
+    pages, asking = Pages(service, version), Asking(service)
     rest = Starlette(routes=pages.routes(), exception_handlers={Fault: _fault, HTTPException: _not_here})
 
     async def app(scope, receive, send):
@@ -37,14 +35,11 @@ class Pages:
 
     Args:
         service: `serving.server.service.Service`.
+        version: the version of seqzoo.
     """
 
-    def __init__(self, service):
-        self.service = service
-        try:
-            self.version = version("seqzoo")
-        except PackageNotFoundError:
-            self.version = "0"
+    def __init__(self, service, version):
+        self.service, self.version = service, version
 
     def routes(self):
         """Where each page is."""

@@ -70,13 +70,12 @@ def run(given, settings):
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     server = Server(settings)
-    with asyncio.Runner(
-        loop_factory=uvicorn.Config("", loop="auto").get_loop_factory()
-    ) as runner:  # uvloop, if it is there
+    loop = uvicorn.Config("", loop="auto").get_loop_factory()  # uvloop, if it is there
+    with asyncio.Runner(loop_factory=loop) as runner:
         status = runner.run(server.run(given))
-    if server.abandoned:  # a thread that still computes would keep the process
-        sys.stderr.flush()
-        os._exit(status)
+        if server.abandoned:  # a thread still computes or loads, and the end of the block would wait for it
+            sys.stderr.flush()
+            os._exit(status)
     return status
 
 
@@ -111,6 +110,8 @@ class Server:
             await self.stop.wait()
             if watching:
                 watching.cancel()
+                await asyncio.wait([watching])
+                self.abandoned = models.abandoned
             return await self._drain(models)
         finally:
             await self._close_ports(http, rpc)
@@ -153,43 +154,53 @@ class Server:
         return 0
 
     async def _open_ports(self):
-        """The two servers, listening.
+        """The two servers, listening; or none, if one of the ports cannot be had.
 
         Raises:
             ServingError: a port cannot be had.
         """
-        settings, limits, http, rpc = self.settings, self.settings.limits, None, None
+        settings, release = self.settings, _version()
         self.http_port = self.grpc_port = None
-        if settings.grpc_port is not None:
-            rpc = make_server(self.service, _version())
-            try:
-                self.grpc_port = rpc.add_insecure_port(f"{_bracketed(settings.host)}:{settings.grpc_port}")
-            except RuntimeError:
-                raise _taken(settings.host, settings.grpc_port, "--grpc-port") from None
-            await rpc.start()
-        if settings.http_port is not None:
-            config = uvicorn.Config(
-                application(self.service),
-                host=settings.host,
-                port=settings.http_port,
+        bound = None if settings.http_port is None else _bound(settings.host, settings.http_port)
+        try:
+            rpc = None if settings.grpc_port is None else await self._grpc(release)
+        except ServingError:
+            if bound:
+                bound.close()
+            raise
+        http = bound and self._http(bound, release)
+        return http, rpc
+
+    async def _grpc(self, release):
+        """The server of gRPC, listening."""
+        host, port = self.settings.host, self.settings.grpc_port
+        made = make_server(self.service, release)
+        try:
+            self.grpc_port = made.add_insecure_port(f"{_bracketed(host)}:{port}")
+        except RuntimeError:
+            raise _taken(host, port, "--grpc-port") from None
+        await made.start()
+        return made
+
+    def _http(self, bound, release):
+        """The server of HTTP on a socket, listening."""
+        self.http_port = bound.getsockname()[1]
+        made = Quiet(
+            uvicorn.Config(
+                application(self.service, release),
                 http=Connection,
                 log_config=None,
                 access_log=False,
                 proxy_headers=False,
                 lifespan="off",
                 ws="none",
-                limit_concurrency=limits.connections,
+                limit_concurrency=self.settings.limits.connections,
                 timeout_graceful_shutdown=5,
                 server_header=False,
             )
-            try:
-                bound = _bound(settings.host, settings.http_port)
-            except OSError:
-                raise _taken(settings.host, settings.http_port, "--http-port") from None
-            self.http_port = bound.getsockname()[1]
-            http = Quiet(config)
-            self._http_task = asyncio.create_task(http.serve([bound]))
-        return http, rpc
+        )
+        self._http_task = asyncio.create_task(made.serve([bound]))
+        return made
 
     async def _close_ports(self, http, rpc):
         if http:
@@ -200,11 +211,22 @@ class Server:
 
 
 def _bound(host, port):
-    """A socket at an address; it does not listen yet."""
-    family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    """A socket at an address; it does not listen yet.
+
+    Raises:
+        ServingError: the port cannot be had.
+    """
+    try:
+        family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except OSError:
+        raise _taken(host, port, "--http-port") from None
     made = socket.socket(family, socket.SOCK_STREAM)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    made.bind(address)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+    except OSError:
+        made.close()
+        raise _taken(host, port, "--http-port") from None
     return made
 
 

@@ -166,15 +166,15 @@ class Running:
         return self.process.wait(seconds)
 
 
-def command(*arguments):
-    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from tools.cli import main; sys.exit(main())"
+def command(*arguments, before=""):
+    code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); {before}from tools.cli import main; sys.exit(main())"
     return [sys.executable, "-c", code, "serve", *map(str, arguments)]
 
 
 @contextlib.contextmanager
-def serving(*arguments, cwd=None):
-    """A running server on free ports; it is killed at the end if it still runs."""
-    words = command(*arguments, "--http-port", 0, "--grpc-port", 0)
+def serving(*arguments, cwd=None, before=""):
+    """A running server on free ports; it is killed at the end if it still runs. `before` is code that is run first."""
+    words = command(*arguments, "--http-port", 0, "--grpc-port", 0, before=before)
     environment = os.environ | {"SEQZOO_OFFLINE": "1"}
     process = subprocess.Popen(words, stderr=subprocess.PIPE, text=True, cwd=cwd, env=environment)
     try:

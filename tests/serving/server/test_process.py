@@ -1,5 +1,7 @@
 """The process: how it starts, what it does with new versions, how it ends."""
 
+import asyncio
+import gc
 import json
 import os
 import shutil
@@ -8,9 +10,14 @@ import socket
 import subprocess
 import threading
 import time
+import warnings
+from types import SimpleNamespace
 
 import pytest
 
+from serving.runtime.errors import ServingError
+from serving.server import process
+from serving.server.limits import Limits
 from tests.serving.server import echo
 
 
@@ -103,6 +110,54 @@ def test_a_damaged_model_is_an_error_at_the_start(tmp_path):
     damage(echo.write(tmp_path / "echo" / "1"))
     status, said = failed(tmp_path / "echo", "--http-port", 0, "--grpc-port", 0)
     assert status == 1 and "model.onnx is damaged" in said.splitlines()[-1]
+
+
+SLOW = """
+import time
+from serving.server import models
+opened = models.opened
+def slowly(folder, opening):
+    if folder.name == "2":
+        print("loading", file=sys.stderr, flush=True)
+        time.sleep(60)
+    return opened(folder, opening)
+models.opened = slowly
+"""  # the thread that opens version 2 cannot be ended
+
+
+def test_a_signal_ends_a_server_that_still_loads(tmp_path):
+    echo.write(tmp_path / "echo" / "2")
+    words = echo.command(tmp_path / "echo", "--http-port", 0, "--grpc-port", 0, before=SLOW)
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr.readline() == "loading\n"
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(15) == 1
+        finally:
+            process.kill()
+
+
+@pytest.mark.slow
+def test_a_signal_ends_a_server_that_loads_a_new_version(tmp_path):
+    echo.write(tmp_path / "echo" / "1")
+    with echo.serving(tmp_path / "echo", "--version-poll", 0.1, before=SLOW) as running:
+        appear(tmp_path / "echo" / "2", lambda folder: shutil.copytree(tmp_path / "echo" / "1", folder))
+        assert running.event("text")["said"] == "loading\n"
+        assert running.end(seconds=15) == 0 and running.event("stopped")["open"] == 0
+
+
+def test_no_port_is_kept_if_the_other_cannot_be_had():
+    """Neither a socket that nobody closes, which warns, nor a server of gRPC that nobody stops."""
+    with socket.create_server(("127.0.0.1", 0)) as other, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        taken = other.getsockname()[1]
+        for ports, option in (((taken, 0), "--http-port"), ((0, taken), "--grpc-port")):
+            server = process.Server(process.Settings("127.0.0.1", *ports))
+            server.service = SimpleNamespace(limits=Limits(), metrics=None)
+            with pytest.raises(ServingError, match=option):
+                asyncio.run(server._open_ports())
+            assert server.http_port is None and server.grpc_port is None
+            gc.collect()
 
 
 @pytest.mark.slow
