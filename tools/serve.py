@@ -2,6 +2,7 @@
 
 import argparse
 import importlib.util
+import math
 
 from serving.runtime.named import located, opened
 from serving.runtime.reading import OVERLONG
@@ -86,8 +87,8 @@ def main(args):
     """Serve until the process is told to stop, and return the exit status: 0 if everything was answered, else 1."""
     if importlib.util.find_spec("kserve") is None:
         raise ImportError("kserve is not installed", name="kserve")
-    if args.version_poll < 0:
-        raise ValueError(f"--version-poll must be 0 or more seconds; received {args.version_poll}.")
+    if not 0 <= args.version_poll < math.inf:
+        raise ValueError(f"--version-poll must be a number of seconds, 0 or more; received {args.version_poll}.")
     batching = Batching(args.max_delay / 1e3, args.max_batch_tokens, args.max_batch_texts)
     limits = Limits(args.queue, args.max_texts, args.max_bytes, args.deadline, drain=args.drain)
     hub_options.apply(args)
