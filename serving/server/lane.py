@@ -97,7 +97,7 @@ class Lane:
 
     def _full(self):
         seconds = min(60, max(1, round(len(self.batcher) / self.rate))) if self.rate else 1
-        return f"{len(self.batcher)} texts wait already. Try again in {seconds} seconds.", seconds
+        return f"{len(self.batcher)} texts wait already. Try again in {seconds} second{'s' * (seconds > 1)}.", seconds
 
     async def close(self):
         """Finish what waits and what is computed; nothing new may be asked."""

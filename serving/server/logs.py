@@ -3,6 +3,7 @@
 import datetime
 import json
 import logging
+import re
 import sys
 import traceback
 
@@ -59,8 +60,10 @@ class Handler(logging.Handler):
 
     def emit(self, record):
         error = record.exc_info[1] if record.exc_info else None
-        # `record.msg` is the library's own sentence, without the arguments, which may be a caller's.
-        self.log("library", level=record.levelname.lower(), logger=record.name, said=str(record.msg)[:200], error=error)
+        # `record.msg` is the library's own sentence, without the arguments, which may be a caller's. asyncio puts in it
+        # what was called and how a task has ended: what stands in brackets, and in further lines, may quote a text.
+        said = re.split(r"[\n(<]", str(record.msg), maxsplit=1)[0].strip()[:200]
+        self.log("library", level=record.levelname.lower(), logger=record.name, said=said, error=error)
 
 
 def capture(log):

@@ -121,9 +121,12 @@ def test_a_full_queue_says_when_to_come_again():
         first = await house.busy()
         waiting = [house.answer(number) for number in range(6)]
         await asyncio.sleep(0.02)
-        with pytest.raises(Fault, match="6 texts wait already") as caught:
+        with pytest.raises(Fault, match="6 texts wait already. Try again in 1 second\\.") as caught:
             await house.answer(9)
         assert (caught.value.http, caught.value.grpc, caught.value.wait) == (503, "UNAVAILABLE", 1)
+        house.lane.rate = 2.0
+        with pytest.raises(Fault, match="Try again in 3 seconds\\."):
+            await house.answer(9)
         house.doubles.held.set()
         assert await asyncio.gather(*waiting) == [[2 * number] for number in range(6)]
         await first
