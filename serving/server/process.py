@@ -24,6 +24,8 @@ from serving.server.metrics import Metrics
 from serving.server.models import Models, Opening
 from serving.server.service import Service
 
+BACKLOG = 2048  # connections that wait to be accepted
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -189,6 +191,7 @@ class Server:
             uvicorn.Config(
                 application(self.service, release),
                 http=Connection,
+                backlog=BACKLOG,
                 log_config=None,
                 access_log=False,
                 proxy_headers=False,
@@ -211,7 +214,7 @@ class Server:
 
 
 def _bound(host, port):
-    """A socket at an address; it does not listen yet.
+    """A socket that listens at an address, so that no other process can have it.
 
     Raises:
         ServingError: the port cannot be had.
@@ -224,6 +227,7 @@ def _bound(host, port):
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         made.bind(address)
+        made.listen(BACKLOG)  # two that have bound a port and do not listen yet may both believe that it is theirs
     except OSError:
         made.close()
         raise _taken(host, port, "--http-port") from None

@@ -146,6 +146,15 @@ def test_a_signal_ends_a_server_that_loads_a_new_version(tmp_path):
         assert running.end(seconds=15) == 0 and running.event("stopped")["open"] == 0
 
 
+def test_a_port_is_had_by_one_alone():
+    """Of two sockets that are bound to a port, the first that listens has it, and the other is told at once."""
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", 0))
+        with process._bound("127.0.0.1", other.getsockname()[1]), pytest.raises(OSError, match="in use"):
+            other.listen()
+
+
 def test_no_port_is_kept_if_the_other_cannot_be_had():
     """Neither a socket that nobody closes, which warns, nor a server of gRPC that nobody stops."""
     with socket.create_server(("127.0.0.1", 0)) as other, warnings.catch_warnings():
