@@ -28,6 +28,7 @@ def exact_match_by_length(run):
 
 
 @pytest.mark.slow
+@pytest.mark.release  # it trains for minutes
 def test_accuracy_falls_with_length_only_without_attention(trained):
     attention, run = trained
     accuracy = exact_match_by_length(run)
@@ -39,6 +40,7 @@ def test_accuracy_falls_with_length_only_without_attention(trained):
 
 
 @pytest.mark.slow
+@pytest.mark.release  # it trains for minutes
 def test_attention_is_anti_diagonal(trained):
     attention, run = trained
     model, (source_tokenizer, target_tokenizer) = run.model, run.tokenizers
