@@ -5,7 +5,10 @@ import numpy as np
 import pytest
 
 from tests.recipes.small import recipe
-from zoo.recipes.optimisation import make_optimizer, make_plan
+from zoo.recipes import open_run, train
+from zoo.recipes.optimisation import make_optimizer, make_plan, make_training_steps
+from zoo.recipes.run import make_parts
+from zoo.training import validate
 
 
 def test_weight_decay_shrinks_matrices_and_leaves_biases_and_norms_alone():
@@ -31,3 +34,31 @@ def test_settings_reach_the_optimizer(clip_norm, expected):
 def test_the_plan_is_the_recipes():
     plan = make_plan(recipe(training={"steps": 8, "average": 3, "patience": 2, "monitor": "accuracy"}))
     assert (plan.steps, plan.keep, plan.patience, plan.monitor) == (8, 3, 2, "accuracy")
+
+
+def test_averages_and_scaled_losses_come_from_the_recipe():
+    plain, lean = (make_optimizer(recipe(training=own)) for own in ({}, {"ema": 0.9, "precision": "mixed_float16"}))
+    assert not plain.use_ema and not isinstance(plain, keras.optimizers.LossScaleOptimizer)
+    assert isinstance(lean, keras.optimizers.LossScaleOptimizer)
+    assert lean.inner_optimizer.use_ema and lean.inner_optimizer.ema_momentum == 0.9
+
+
+def test_a_batch_that_cannot_be_split_is_refused_at_once():
+    with pytest.raises(ValueError, match="batch_size must be a multiple of parts; received batch_size=8 and parts=3"):
+        recipe(training={"parts": 3})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("precision", ["mixed_bfloat16", "mixed_float16"])
+@pytest.mark.parametrize("kind", ["seq2seq", "transformer"])
+def test_a_run_of_fewer_bits_is_a_model_of_float32(kind, precision, tmp_path):
+    """Its layers compute in 16 bits while it is trained; what is kept computes in float32."""
+    lean = {"precision": precision, "parts": 2, "ema": 0.5, "prefetch": 2, "steps": 6}
+    summary = train(recipe(kind, training=lean), tmp_path / "run")
+    opened = open_run(tmp_path / "run")
+    for layer in opened.model._flatten_layers():
+        assert layer.dtype_policy.name == "float32", layer.path
+    assert keras.config.dtype_policy().name == "float32"
+    parts = make_parts(opened.recipe, tokenizers=opened.tokenizers)
+    steps = make_training_steps(recipe(kind), opened.model)
+    assert validate(steps.evaluate, parts.valid)["nll"] == pytest.approx(summary["valid"]["nll"], rel=0.02)

@@ -137,10 +137,3 @@ def test_a_score_that_is_not_a_number_is_never_the_best():
     ):
         assert state.record({"nll": nll, "accuracy": 0.5}, plan) is kept
     assert state.best == [[2.0, 2], [3.0, 4]] and state.since_best == 2
-
-
-def test_an_optimizer_that_scales_losses_is_refused():
-    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)])
-    optimizer = keras.optimizers.LossScaleOptimizer(keras.optimizers.Adam())
-    with pytest.raises(ValueError, match="make_steps does not scale losses.*mixed_bfloat16"):
-        make_steps(model, optimizer, SmoothedCrossEntropy())

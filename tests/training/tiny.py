@@ -11,7 +11,7 @@ from zoo.training import SmoothedCrossEntropy, TrainingPlan, fit, make_steps, sc
 
 VOCABULARY = 11
 SHAPES = ((3, 5), (5, 7))
-PLAN = TrainingPlan(steps=12, validate_every=5, checkpoint_every=3, keep=2, log_every=2)
+PLAN = TrainingPlan(steps=12, validate_every=5, checkpoint_every=3, keep=2, log_every=2, prefetch=0)
 
 
 class Batches:

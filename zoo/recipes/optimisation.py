@@ -24,6 +24,8 @@ from zoo.training.selection import factors
 def make_optimizer(recipe):
     """Adam on the recipe's schedule, clipped by the global norm; its weight decay leaves biases and norms alone.
 
+    Gradients in float16 are scaled, so that small ones are not lost.
+
     The values of a product-key memory are updated where they were read, at a rate of their own (`RowAdam`). Factors of
     the rates of single weights are set where the weights are known (`make_training_steps`).
     """
@@ -34,13 +36,15 @@ def make_optimizer(recipe):
         "weight_decay": own.weight_decay or None,
         "global_clipnorm": own.clip_norm or None,
     }
+    if own.ema:
+        settings |= {"use_ema": True, "ema_momentum": own.ema}
     if isinstance(recipe.feedforward, ProductKey):
         optimizer = RowAdam(rate, row_learning_rate=own.row_learning_rate, **settings)
     else:
         optimizer = (FactorAdam if own.rates else keras.optimizers.Adam)(rate, **settings)
     if own.weight_decay:
         optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
-    return optimizer
+    return keras.optimizers.LossScaleOptimizer(optimizer) if own.precision == "mixed_float16" else optimizer
 
 
 def make_loss(recipe):
@@ -57,9 +61,11 @@ def make_loss(recipe):
 def make_training_steps(recipe, model):
     """What `zoo.training.make_steps` gives; with adaptive spans, steps that compute no more than those reach."""
     adaptive = isinstance(recipe.attention, AdaptiveSpan)
-    steps = (SpanSteps if adaptive else make_steps)(model, make_optimizer(recipe), make_loss(recipe))
+    optimizer = make_optimizer(recipe)
+    steps = (SpanSteps if adaptive else make_steps)(model, optimizer, make_loss(recipe), recipe.training.parts)
     if recipe.training.rates:
-        steps.optimizer.set_factors(factors(model, recipe.training.rates, "training.rates"))
+        inner = optimizer.inner_optimizer if recipe.training.precision == "mixed_float16" else optimizer
+        inner.set_factors(factors(model, recipe.training.rates, "training.rates"))
     return steps
 
 

@@ -97,7 +97,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     for note in (*parts.notes, *_cuts(recipe, parts)):
         log(note)
     log("building the model")
-    model = built(recipe.job, recipe, *parts.sizes)
+    model = _built(recipe, parts, recipe.training.precision)
     record = takeover and takeover.take(recipe, model, parts.tokenizers, parts.labels)
     if record:
         log(told(record, kept))
@@ -121,6 +121,10 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     finer = MONITORS["nll" if plan.monitor == "wer" else plan.monitor]
     scores = _choose(steps, measure, directory, state, finer)
     thaw(model, frozen)
+    if recipe.training.precision != "float32":
+        weights, model = model.get_weights(), _built(recipe, parts, "float32")
+        recipe.job.prepare(recipe, model, parts.tokenizers)
+        model.set_weights(weights)
     many.together("the weights are chosen")
     summary = _summary(recipe, model, parts) | {
         "steps": state.step,
@@ -139,6 +143,16 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     summary |= {"seconds": round(time.monotonic() - start, 1)} | ({} if threshold is None else {"threshold": threshold})
     write_json(directory / "training.json", summary)
     return summary
+
+
+def _built(recipe, parts, precision):
+    """The model of a recipe, whose layers compute in a precision."""
+    before = keras.config.dtype_policy()
+    keras.config.set_dtype_policy(precision)
+    try:
+        return built(recipe.job, recipe, *parts.sizes)
+    finally:
+        keras.config.set_dtype_policy(before)
 
 
 def _alone(score):

@@ -41,6 +41,14 @@ class Training(Table):
 
     seed: Annotated[Count, Doc("seed of the weights, the dropout, the order of the examples, and generated data")] = 1
     batch_size: Annotated[Positive, Doc("examples of a batch")] = 64
+    parts: Annotated[
+        Positive, Doc("parts of a batch, one after the other, which takes less memory; the update is the whole batch's")
+    ] = 1
+    prefetch: Annotated[Count, Doc("batches that a thread prepares ahead")] = 1
+    precision: Annotated[
+        Literal["float32", "mixed_bfloat16", "mixed_float16"],
+        Doc("what layers compute in; weights, their updates and model.keras are float32"),
+    ] = "float32"
     num_buckets: Annotated[Positive, Doc("shapes of the batches at most; each of them is compiled once")] = 4
     max_length: Annotated[
         Count, Doc("training examples with more tokens on a side are left out; 0 leaves out none")
@@ -54,6 +62,10 @@ class Training(Table):
     row_learning_rate: Annotated[AboveZero, Doc("constant learning rate of the values of a product-key memory")] = 1e-3
     weight_decay: Annotated[NotNegative, Doc("a step shrinks matrices by this times the learning rate")] = 0.0
     clip_norm: Annotated[NotNegative, Doc("norm of all gradients together at most; 0 does not clip")] = 1.0
+    ema: Annotated[
+        BelowOne,
+        Doc("decay of a moving average of the weights, which is validated and kept in their place; 0 has none"),
+    ] = 0.0
     steps: Annotated[Positive, Doc("updates at most")] = 10_000
     validate_every: Annotated[Positive, Doc("steps from one validation to the next")] = 500
     checkpoint_every: Annotated[Positive, Doc("steps from one checkpoint to the next")] = 500
@@ -83,6 +95,11 @@ class Training(Table):
         return {} if value_of("init") else {"vocabulary": "it is read where init names a run"}
 
     def check(self):
+        if self.batch_size % self.parts:
+            raise ValueError(
+                f"a batch is split into equal parts, so batch_size must be a multiple of parts; received "
+                f"batch_size={self.batch_size} and parts={self.parts}."
+            )
         if self.schedule in ("linear", "cosine") and self.steps <= self.warmup:
             raise ValueError(
                 f"a {self.schedule} schedule rises for `warmup` steps and then falls, so it needs more steps than "

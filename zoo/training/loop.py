@@ -13,8 +13,10 @@ from zoo.training import checkpoints
 from zoo.training.callbacks import Callbacks, Interrupted, interruptible, lent
 from zoo.training.metrics import summarise
 from zoo.training.plan import TrainingState
+from zoo.training.prefetch import prefetched
 from zoo.training.reports import open_reports
 from zoo.training.shapes import Shapes
+from zoo.training.steps.moving import averaged
 
 
 def checkpoint_path(directory):
@@ -50,7 +52,7 @@ def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=
     Args:
         steps: the compiled steps of a model, see `zoo.training.make_steps`.
         train: an object with a pure function `batch(step)` that returns a dict of NumPy arrays. The arrays have a
-            bounded number of shapes.
+            bounded number of shapes. A thread calls it, ahead of the step (`TrainingPlan.prefetch`).
         valid: an iterable of such batches that can be iterated over any number of times.
         plan: the `TrainingPlan`.
         directory: the run directory; see `checkpoint_path`, `best_path`, `zoo.training.reports`.
@@ -99,13 +101,14 @@ class _Loop:
         state, plan = self.state, self.plan
         shapes = Shapes(self.steps, train)
         self.callbacks.on_train_begin({"step": state.step, "message": shapes.describe()})
-        while True:
-            stopping = self.steps.model.stop_training and state.step and not state.validated
-            if state.is_due(plan) or stopping:
-                self._validate(valid, shapes, score)
-            if state.stopped(plan) or self.steps.model.stop_training:
-                break
-            self._update(train.batch(state.step), shapes)
+        with prefetched(train, plan.prefetch, plan.steps) as batches:
+            while True:
+                stopping = self.steps.model.stop_training and state.step and not state.validated
+                if state.is_due(plan) or stopping:
+                    self._validate(valid, shapes, score)
+                if state.stopped(plan) or self.steps.model.stop_training:
+                    break
+                self._update(batches.batch(state.step), shapes)
         self.callbacks.on_train_end(self._logs)
 
     def _begin_epoch(self):
@@ -146,12 +149,13 @@ class _Loop:
         if self._window.losses:
             self._summarise()
         callbacks.on_test_begin({"message": "validating"})
-        scores = validate(steps.evaluate, self._watched(valid, shapes))
-        steps.sync()
-        scores |= score() if score else {}
-        callbacks.on_test_end({"loss": scores["nll"], **scores})
-        if state.record(scores, self.plan) and devices.leads():
-            checkpoints.save_weights(best_path(self.directory, state.step), steps.model)
+        with averaged(steps):
+            scores = validate(steps.evaluate, self._watched(valid, shapes))
+            steps.sync()
+            scores |= score() if score else {}
+            callbacks.on_test_end({"loss": scores["nll"], **scores})
+            if state.record(scores, self.plan) and devices.leads():
+                checkpoints.save_weights(best_path(self.directory, state.step), steps.model)
         total, count = state.losses
         self._logs = {"step": state.step, "learning_rate": steps.learning_rate(), "val_loss": scores["nll"]}
         self._logs |= {f"val_{name}": value for name, value in scores.items()}

@@ -19,6 +19,7 @@ class TrainingPlan:
         log_every: updates between two reports.
         monitor: the score that decides which weights are better: "nll", "accuracy", or "wer", where `fit` is given a
             `score` that measures it.
+        prefetch: how many batches a thread prepares ahead; with 0 each is prepared when its step begins.
 
     Raises:
         ValueError: a number is too small, or the monitor is unknown.
@@ -31,12 +32,13 @@ class TrainingPlan:
     keep: int = 1
     log_every: int = 50
     monitor: str = "nll"
+    prefetch: int = 1
 
     def __post_init__(self):
         if self.monitor not in MONITORS:
             raise ValueError(f"monitor must be one of {', '.join(MONITORS)}; received {self.monitor!r}.")
-        for name in ("steps", "validate_every", "checkpoint_every", "patience", "keep", "log_every"):
-            value, least = getattr(self, name), 0 if name == "patience" else 1
+        for name in ("steps", "validate_every", "checkpoint_every", "patience", "keep", "log_every", "prefetch"):
+            value, least = getattr(self, name), 0 if name in ("patience", "prefetch") else 1
             if value < least:
                 raise ValueError(f"{name} must be at least {least}, received {value!r}.")
 

@@ -9,6 +9,7 @@ from zoo.gradients.rows import Taps, tapping
 from zoo.training.metrics import token_sums
 from zoo.training.steps.inputs import call_settings, model_inputs, shape_of
 from zoo.training.steps.memory import held, most_held, of_jaxpr
+from zoo.training.steps.parts import of_part, place_of_scale, rows_by_part, share_of
 from zoo.training.steps.rows import RowAdam, row_gradients
 
 
@@ -21,7 +22,7 @@ class JaxSteps:
     devices, and the state lies where the variables do.
     """
 
-    def __init__(self, model, optimizer, loss):
+    def __init__(self, model, optimizer, loss, parts=1):
         self.model, self.optimizer = model, optimizer
         self._variables = (
             model.trainable_variables,
@@ -30,28 +31,49 @@ class JaxSteps:
         )
 
         tables = [variable for variable in model.trainable_variables if Weight.of(variable).row_updates]
-        by_rows = bool(tables) and isinstance(optimizer, RowAdam)
+        by_rows = bool(tables) and isinstance(optimizer, RowAdam) and parts == 1
+        scale_of = place_of_scale(optimizer)
 
-        def compute_loss(trainable, zeros, fixed, batch):
+        def compute_loss(trainable, zeros, fixed, batch, scale, share):
             taps = Taps(zeros)
             with tapping(taps if by_rows else None):
                 outputs, fixed, extra = model.stateless_call(
                     trainable, fixed, model_inputs(batch), return_losses=True, **call_settings(loss)
                 )
-            value = loss(batch["labels"], outputs, sample_weight=batch["weights"])
+            value = of_part(loss(batch["labels"], outputs, sample_weight=batch["weights"]), sum(extra), share, parts)
             tables[:] = taps.tables
-            return value + sum(extra), (fixed, taps.indices, taps.weights, taps.outputs)
+            scaled = value if scale is None else scale * value
+            return scaled, (value, fixed, taps.indices, taps.weights, taps.outputs)
+
+        gradient = jax.value_and_grad(compute_loss, argnums=(0, 1), has_aux=True)
+
+        def at_once(trainable, fixed, batch, scale):
+            zeros = None
+            if by_rows:
+                outputs = jax.eval_shape(compute_loss, trainable, None, fixed, batch, scale, None)[1][-1]
+                zeros = [jnp.zeros(output.shape, output.dtype) for output in outputs]
+            (_, (value, fixed, *read, _)), (gradients, upstream) = gradient(trainable, zeros, fixed, batch, scale, None)
+            if by_rows:
+                gradients = row_gradients(model.trainable_variables, gradients, tables, *read, upstream)
+            return value, fixed, gradients
+
+        def in_parts(trainable, fixed, batch, scale):
+            split = {name: rows_by_part(array, parts) for name, array in batch.items()}
+
+            def add(sums, part):
+                fixed, *sums = sums
+                share = share_of(part["weights"], batch["weights"])
+                (_, (value, fixed, *_)), (gradients, _) = gradient(trainable, None, fixed, part, scale, share)
+                return (fixed, *jax.tree.map(jnp.add, sums, [value, gradients])), None
+
+            nothing = fixed, jnp.zeros(()), jax.tree.map(jnp.zeros_like, trainable)
+            (fixed, value, gradients), _ = jax.lax.scan(add, nothing, split)
+            return value, fixed, gradients
 
         def train(state, batch):
             trainable, fixed, slots = state
-            zeros = None
-            if by_rows:
-                outputs = jax.eval_shape(compute_loss, trainable, None, fixed, batch)[1][-1]
-                zeros = [jnp.zeros(output.shape, output.dtype) for output in outputs]
-            gradient = jax.value_and_grad(compute_loss, argnums=(0, 1), has_aux=True)
-            (value, (fixed, *read, _)), (gradients, upstream) = gradient(trainable, zeros, fixed, batch)
-            if by_rows:
-                gradients = row_gradients(model.trainable_variables, gradients, tables, *read, upstream)
+            scale = None if scale_of is None else slots[scale_of]
+            value, fixed, gradients = (in_parts if parts > 1 else at_once)(trainable, fixed, batch, scale)
             trainable, slots = optimizer.stateless_apply(slots, gradients, trainable)
             return (trainable, fixed, slots), value
 

@@ -120,6 +120,10 @@ class RowAdam(RateFactors, keras.optimizers.Adam):
         rest = [(grad, variable) for grad, variable, table in zip(grads, variables, tables, strict=True) if not table]
         super().apply([_whole(grad) for grad, _ in rest], [variable for _, variable in rest])
 
+    def _update_model_variables_moving_average(self, _):
+        """Of the tables, too: `apply` hands on the other variables alone."""
+        super()._update_model_variables_moving_average(self._trainable_variables)
+
     def _update_rows(self, table, slots, gradients):
         variables = self._state_of(table)
         before = [_read(variable, slots) for variable in variables]

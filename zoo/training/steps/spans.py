@@ -17,7 +17,7 @@ class SpanSteps:
     compiled for each combination of windows and batch shape, so `multiple` bounds the number of programs.
 
     Args:
-        model, optimizer, loss: as of `make_steps`.
+        model, optimizer, loss, parts: as of `make_steps`.
         every: updates between two adjustments of the windows.
         multiple: the windows are multiples of this number; the authors' is 64.
         slack: positions that are added to a span.
@@ -43,7 +43,7 @@ class SpanSteps:
     Reference: https://arxiv.org/abs/1905.07799, section 3 and the authors' code (trimming in steps of 64).
     """
 
-    def __init__(self, model, optimizer, loss, every=100, multiple=64, slack=8):
+    def __init__(self, model, optimizer, loss, parts=1, every=100, multiple=64, slack=8):
         layers = spans_of(model)
         if not layers or min(every, multiple, slack + 1) < 1:
             raise ValueError(
@@ -51,10 +51,11 @@ class SpanSteps:
                 f"{len(layers)} such layers, every={every!r}, multiple={multiple!r}, slack={slack!r}."
             )
         self.model, self.optimizer = model, optimizer
-        self._loss, self._layers, self._every, self._rounding = loss, layers, every, (multiple, slack)
+        self._loss, self._parts, self._layers, self._every = loss, parts, layers, every
+        self._rounding = multiple, slack
         self._updates, self._earlier_programs = 0, 0
         self._trim()
-        self._steps = make_steps(model, optimizer, loss)
+        self._steps = make_steps(model, optimizer, loss, parts)
 
     @property
     def windows(self):
@@ -69,7 +70,7 @@ class SpanSteps:
 
     def _retrace(self):
         self._earlier_programs += self._steps.num_programs
-        self._steps = make_steps(self.model, self.optimizer, self._loss)
+        self._steps = make_steps(self.model, self.optimizer, self._loss, self._parts)
 
     def train(self, batch):
         loss = self._steps.train(batch)

@@ -6,6 +6,7 @@ from zoo.core.protocols import Weight
 from zoo.training.metrics import token_sums
 from zoo.training.steps.inputs import call_settings, model_inputs, shape_of
 from zoo.training.steps.memory import held, most_held, of_graph
+from zoo.training.steps.parts import of_part, place_of_scale, rows_by_part, share_of
 from zoo.training.steps.rows import RowAdam
 
 
@@ -26,18 +27,43 @@ class TensorFlowSteps:
     have a bounded number of shapes, so this cost is bounded.
     """
 
-    def __init__(self, model, optimizer, loss):
+    def __init__(self, model, optimizer, loss, parts=1):
         self.model, self.optimizer = model, optimizer
+        variables, scaling = model.trainable_variables, place_of_scale(optimizer) is not None
 
-        @tf.function(jit_compile=True, autograph=False)
-        def train(batch):
+        def differentiate(batch, share=None, **unconnected):
             with tf.GradientTape() as tape:
                 outputs = model(model_inputs(batch), **call_settings(loss))
                 value = loss(batch["labels"], outputs, sample_weight=batch["weights"])
-                value = value + sum(model.losses)
-            gradients = tape.gradient(value, model.trainable_variables)
-            gradients = [whole(*pair, optimizer) for pair in zip(gradients, model.trainable_variables, strict=True)]
-            optimizer.apply(gradients, model.trainable_variables)
+                value = of_part(value, sum(model.losses), share, parts)
+                scaled = optimizer.scale_loss(value) if scaling else value
+            gradients = tape.gradient(scaled, variables, **unconnected)
+            return value, [whole(*pair, optimizer) for pair in zip(gradients, variables, strict=True)]
+
+        def in_parts(batch):
+            split = {name: rows_by_part(array, parts) for name, array in batch.items()}
+
+            def add(number, *sums):
+                part = {name: array[number] for name, array in split.items()}
+                share = share_of(part["weights"], batch["weights"])
+                value, gradients = differentiate(part, share, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+                found = [value, *map(tf.convert_to_tensor, gradients)]
+                return number + 1, *(one + other for one, other in zip(sums, found, strict=True))
+
+            nothing = [tf.zeros(())] + [tf.zeros(variable.shape, variable.dtype) for variable in variables]
+            _, value, *gradients = tf.while_loop(
+                lambda number, *sums: number < parts,
+                add,
+                [0, *nothing],
+                parallel_iterations=1,
+                maximum_iterations=parts,
+            )
+            return value, gradients
+
+        @tf.function(jit_compile=True, autograph=False)
+        def train(batch):
+            value, gradients = (in_parts if parts > 1 else differentiate)(batch)
+            optimizer.apply(gradients, variables)
             return value
 
         @tf.function(jit_compile=True, autograph=False)
