@@ -180,6 +180,8 @@ TRAINED = {command for _, command in SEQZOO if command.startswith("seqzoo train"
 TRAINED = {command for command in TRAINED if ".toml" not in command}  # those are made by other blocks
 STORY = ROOT / "docs" / "training.md"  # whose commands go on from each other
 TRAINED -= {command for block in blocks(STORY, "shell") for command in block.commands}
+MANY = ROOT / "docs" / "devices.md"  # whose commands need the backend that its blocks set
+TRAINED -= {command for block in blocks(MANY, "shell") for command in block.commands}
 
 
 @pytest.mark.slow
@@ -198,6 +200,13 @@ def test_the_page_of_training(tmp_path):
     summary = json.loads((tmp_path / "runs/tuned/training.json").read_text())
     assert summary["init"]["new"] == [] and len(summary["frozen"]) == 17
     assert recipes.check_run(tmp_path / "runs/trec-sweep").name == "trec-transformer-pre-norm"
+
+
+@pytest.mark.slow
+def test_the_page_of_many_devices(tmp_path):
+    (block,) = [each for each in blocks(MANY, "shell") if "--devices" in each.text]
+    write_corpus(tmp_path / "DIR")
+    assert "runs/de-en: 2 steps in " in paste(block.text, tmp_path)
 
 
 @pytest.mark.slow
