@@ -3,8 +3,12 @@
 import fcntl
 import os
 import shutil
+import subprocess
+import sys
 
 import pytest
+
+from tests.house_rules import ROOT
 
 
 def made_once(tmp_path_factory, name, make):
@@ -33,3 +37,18 @@ def mostly_at_releases(params, often):
 
 def _param(value):
     return pytest.param(*value) if isinstance(value, tuple) else pytest.param(value)
+
+
+def once_more_on_jax(path, leave_out=""):
+    """Run a test file in a process of its own whose backend is JAX, but for its tests for a release and those on JAX.
+
+    Args:
+        path: of the file.
+        leave_out: what else is left out, as of pytest's `-k`.
+    """
+    chosen = f"not on_jax{f' and not ({leave_out})' if leave_out else ''}"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", os.path.relpath(path, ROOT)]
+    command += ["-k", chosen, "-m", "not release"]
+    environment = os.environ | {"KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stdout[-5000:]

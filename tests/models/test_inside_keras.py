@@ -1,6 +1,5 @@
 """compile, fit, evaluate, save and export as Keras users know them; our own steps are the oracle of fit."""
 
-import os
 import subprocess
 import sys
 
@@ -11,6 +10,7 @@ from keras import ops
 
 from tests.house_rules import ROOT
 from tests.models.fitted import MODELS, ROWS, as_batch, data, make, optimizer
+from tests.shared import once_more_on_jax
 from zoo.core.protocols import Weight
 from zoo.training import ChunkedCrossEntropy, RowAdam, SmoothedCrossEntropy, make_steps
 from zoo.training.steps.rows import RowGradient
@@ -199,8 +199,4 @@ def test_a_compiled_model_loads_after_import_zoo_alone(tmp_path):
 
 @pytest.mark.slow
 def test_all_of_this_on_jax():
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", os.path.relpath(__file__, ROOT)]
-    command += ["-k", "not on_jax"]
-    environment = {**os.environ, "KERAS_BACKEND": "jax"}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800)
-    assert done.returncode == 0, done.stdout[-5000:]
+    once_more_on_jax(__file__)

@@ -1,16 +1,11 @@
 """Paths of weights, patterns over them, frozen weights and learning-rate factors, on the arithmetic of Adam."""
 
-import os
-import subprocess
-import sys
-
 import keras
 import numpy as np
 import pytest
 
-from tests.house_rules import ROOT
 from tests.models.cases import CASES
-from tests.shared import mostly_at_releases
+from tests.shared import mostly_at_releases, once_more_on_jax
 from tests.training.tiny import arrays
 from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention
 from zoo.blocks import PreNorm
@@ -273,20 +268,5 @@ def test_a_recurrent_direction_is_frozen_alone():
 
 @pytest.mark.slow
 def test_the_same_on_jax():
-    """This file once more, without the gradient that TensorFlow computes."""
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        __file__,
-        "-k",
-        "not by_hand and not on_jax",
-        "-m",
-        "not release",
-    ]
-    environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1200)
-    assert done.returncode == 0, done.stdout[-5000:]
+    """Without the gradient that TensorFlow computes."""
+    once_more_on_jax(__file__, leave_out="by_hand")

@@ -1,19 +1,14 @@
 """The moving average of the weights, computed by hand, is what is validated and kept."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
 
+from tests.shared import once_more_on_jax
 from tests.training import tiny
 from zoo.training import SmoothedCrossEntropy, TrainingPlan, best_path, fit, make_steps
 from zoo.training.steps.moving import averaged
 
-ROOT = Path(__file__).parents[3]
 DECAY = 0.7
 
 
@@ -88,7 +83,4 @@ def test_a_run_keeps_the_averages_and_resumes_with_them(tmp_path):
 
 @pytest.mark.slow
 def test_the_same_on_jax():
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "not on_jax"]
-    environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout[-5000:]
+    once_more_on_jax(__file__)

@@ -1,23 +1,17 @@
 """A batch in parts is the batch: gradient accumulation, and losses that are scaled for float16."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import keras
 import numpy as np
 import pytest
 from keras import ops
 
+from tests.shared import once_more_on_jax
 from tests.training import tiny
 from zoo.depth import make_stack
 from zoo.feedforward import ProductKeyMemory
 from zoo.models import LanguageModel, Tagger
 from zoo.training import ChunkedCrossEntropy, RowAdam, SmoothedCrossEntropy, make_steps
 from zoo.training.steps.parts import rows_by_part
-
-ROOT = Path(__file__).parents[3]
 
 
 def batch(step=0, rows=16, time=7):
@@ -139,7 +133,4 @@ def test_wrong_numbers_of_parts_are_refused(parts):
 
 @pytest.mark.slow
 def test_the_same_on_jax():
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", __file__, "-k", "not on_jax"]
-    environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stdout[-5000:]
+    once_more_on_jax(__file__)
