@@ -98,11 +98,15 @@ def check_parity(directory, manifest):
 
 
 def _check_same(source, recipe, run):
-    """Refuse an artefact that was exported from another run."""
-    from zoo.recipes import dumps
+    """Refuse an artefact that was exported from another run.
+
+    Recipes are compared, not their texts: a setting that is newer than an artefact does not stand in its file.
+    """
+    from zoo.recipes.files import read_stored
     from zoo.recipes.folder import tokenizer_names
 
-    differ = ["recipe.toml"] if source.read("recipe.toml").decode() != dumps(recipe) else []
+    source.read("recipe.toml")  # checks its hash
+    differ = ["recipe.toml"] if read_stored(source.directory / "recipe.toml") != recipe else []
     for name in tokenizer_names(recipe):
         if name not in source.manifest["files"] or source.read(name) != (run / name).read_bytes():
             differ.append(name)

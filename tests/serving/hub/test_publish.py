@@ -4,20 +4,24 @@ import gzip
 import hashlib
 import json
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from serving import Runtime
-from serving.hub import Facts, TestSet, publish, shelf
+from serving.hub import Facts, TestSet, publish, publishing, shelf
 from serving.hub.outputs import FILE, pack, unpack
 from serving.runtime.artefact import check_files, read_manifest
 from serving.runtime.errors import DamagedError, ParityError
+from tests.recipes.small import recipe
 from tests.serving.hub import echo
 from tests.serving.hub.echo import FACTS, six
 from tools import cli
 from zoo import scores
 from zoo.hub import index as hub_index
+from zoo.recipes import dumps
+from zoo.recipes.folder import tokenizer_names
 
 LIGHT = {
     "card.md",
@@ -255,3 +259,19 @@ def test_what_is_large_is_told(made, tmp_path, monkeypatch):
     assert sum(line.startswith("warning:") for line in said) == 2
     sizes = [int(line.split()[-1].replace(",", "")) for line in said if line.split()[0] in {*LIGHT, "together"}]
     assert len(sizes) == 9 and sizes[:-1] == sorted(sizes[:-1], reverse=True) and sizes[-1] == np.sum(sizes[:-1])
+
+
+def test_an_artefact_may_be_older_than_a_setting(tmp_path):
+    """Its recipe.toml lacks what has been added since, which so has its default."""
+    one = recipe("classifier")
+    newer = dumps(one)
+    older = "".join(line for line in newer.splitlines(keepends=True) if not line.startswith(("prefetch", "parts =")))
+    assert older != newer
+    source = SimpleNamespace(directory=tmp_path, read=lambda name: (tmp_path / name).read_bytes())
+    source.manifest = {"files": {name: "" for name in tokenizer_names(one)}}
+    for name in tokenizer_names(one):
+        (tmp_path / name).write_bytes(b"pieces")
+    (tmp_path / "recipe.toml").write_text(older, "utf-8")
+    publishing._check_same(source, one, tmp_path)
+    with pytest.raises(ValueError, match="recipe.toml differ"):
+        publishing._check_same(source, recipe("classifier", "training.seed=9"), tmp_path)
