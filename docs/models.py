@@ -71,8 +71,13 @@ def test_of(entry):
     A number at the end of a name is a part of its data, such as one of bAbI's tasks.
     """
     part = re.search(r"-\d+$", entry["name"])
-    count = entry["scores"].get("count")
-    return entry["task"], entry["data"], tuple(entry["languages"]), main_score(entry) or "", count, part and part[0]
+    own = entry["task"], entry["data"], tuple(entry["languages"]), main_score(entry) or ""
+    return *own, size_of_test(entry), part and part[0]
+
+
+def size_of_test(entry):
+    """How much a model was asked: texts, or the characters of a running text, whose windows depend on its context."""
+    return entry["scores"].get("characters") or entry["scores"].get("count")
 
 
 def quality(entry):
@@ -164,8 +169,8 @@ def _table(groups, processors):
         if speed and several:
             ms += f" ({processors.index(speed['processor']) + 1})"
         made = ", ".join(entry[slot] for slot in SLOTS if entry[slot])
-        count = entry["scores"].get("count")
-        asked = entry["data"] + (f", {count:,}" if isinstance(count, int) else "")
+        count, letters = size_of_test(entry), " characters" if "characters" in entry["scores"] else ""
+        asked = entry["data"] + (f", {count:,}{letters}" if isinstance(count, int) else "")
         cells = (f"`{entry['name']}`", entry["description"], made, spoken(entry), f"{entry['parameters']:,}")
         cells = (*cells, number(megabytes(entry)), ms, scored(entry), asked, entry["licence"])
         yield f"| {' | '.join(map(cell, cells))} |\n"

@@ -47,6 +47,8 @@ def entries(seed=7):
             files = {"manifest.json": 900, "source.spm": 9_000, "model.int8.onnx": size, "model.onnx": 3 * size}
             entry |= {"bytes": files, "files": dict.fromkeys(files, "0" * 64)}
             entry["scores"] = {"count": 450, "per": 1.5, score: value, f"{score}_interval": interval}
+            if task == "continue":  # the windows of its text are as long as its context
+                entry["scores"] |= {"count": draw.randint(10, 99), "characters": 450}
             entry["speed"] = {"milliseconds": draw.uniform(2, 60), "batch": 1, "precision": "int8", "processor": "A"}
             made.append(entry)
     named = {each["name"]: each for each in made}
