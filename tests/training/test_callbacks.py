@@ -11,7 +11,8 @@ import pytest
 from tests.training.fake import Data, FakeSteps
 from zoo.training import Interrupted, TrainingPlan, checkpoint_path, fit, saved_step
 
-PLAN = TrainingPlan(steps=7, validate_every=3, checkpoint_every=2, keep=2, log_every=2)
+# The batches of these tests press keys in their own steps, so none is prepared ahead.
+PLAN = TrainingPlan(steps=7, validate_every=3, checkpoint_every=2, keep=2, log_every=2, prefetch=0)
 CALLS = (
     "train_begin train_end epoch_begin epoch_end train_batch_begin train_batch_end "
     "test_begin test_end test_batch_begin test_batch_end"
