@@ -94,7 +94,7 @@ def persistently(request, deadline, tries, cancellation, rng=random):
             if pause is not None:
                 pause = max(pause, error.after)
             late = pause is not None and deadline.left is not None and pause >= deadline.left
-            if pause is None or late or cancellation.asked.wait(pause):
+            if pause is None or late or cancellation.asked.wait(pause) or deadline.left == 0:
                 times = f"{count} times" if count > 1 else "once"
                 raise UnavailableError(f"{error} (tried {times})") from error
             count += 1

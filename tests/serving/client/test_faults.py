@@ -104,7 +104,7 @@ def test_an_answer_that_is_late(fake, servers, scheme):
     fake.script[:] = faults(scheme, [BUSY] * 99)
     patience.FIRST = 0.2
     begun = time.monotonic()
-    with pytest.raises(UnavailableError):  # no try begins behind the deadline
+    with pytest.raises((UnavailableError, DeadlineError)):  # no try begins behind the deadline; the last may meet it
         Client(servers.url(scheme), "generate", timeout=0.5, tries=99).run(["abc"])
     assert time.monotonic() - begun < 0.8
 
