@@ -20,7 +20,6 @@ def averaged(steps):
     if not pairs:
         yield
         return
-    steps.sync()
     kept = [ops.copy(weight.value) for weight, _ in pairs]
     for weight, average in pairs:
         weight.assign(average.value)
@@ -34,7 +33,7 @@ def averaged(steps):
 
 
 def _pairs(steps):
-    """`(weight, its average)`; none before the first update."""
+    """`(weight, its average)`, with the values of the last update; none before the first one."""
     optimizer = steps.optimizer
     if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
         optimizer = optimizer.inner_optimizer
