@@ -205,36 +205,40 @@ def test_without_rich_a_terminal_has_lines(monkeypatch):
 
 @pytest.mark.slow
 def test_killed_processes_lose_and_double_nothing(artefacts, tmp_path):
-    """Three processes with shards of one file are killed at random, again and again."""
-    rng, count = random.Random(7), 20_000
+    """Three processes with shards of one file are killed, twelve times in all, each soon after a block."""
+    rng, count, kills = random.Random(7), 20_000, 0
     (tmp_path / "long.txt").write_text("".join(f"{rng.randrange(10**9)} abc\n" for _ in range(count)))
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    kills = 0
+    program = [sys.executable, "-m", "tools", "run", artefacts["generate"], "--beam", "1", "--threads", "1"]
+
+    def blocks(index):
+        journal = tmp_path / f"out-0000{index}-of-00003.txt.partial" / "journal.jsonl"
+        return journal.read_bytes().count(b"\n") if journal.exists() else 0
 
     def start(index):
-        program = [sys.executable, "-m", "tools", "run", artefacts["generate"], "--beam", "1", "--threads", "1"]
-        return subprocess.Popen(
+        process = subprocess.Popen(
             [*program, "--file", "long.txt", "--out", "out.txt", "--shard", f"{index}/3", "--resume"],
             cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
+        return process, blocks(index)
 
     running = {index: start(index) for index in (1, 2, 3)}
     deadline = time.monotonic() + 300
     while running and time.monotonic() < deadline:
-        index = rng.choice(list(running))
-        process = running[index]
-        try:
-            process.wait(rng.uniform(0.3, 2.0) if kills < 12 else 60)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            kills += 1
-        _, said = process.communicate()
-        if process.returncode == 0:
-            del running[index]
-        else:
-            assert process.returncode == -signal.SIGKILL, said
-            running[index] = start(index)
-    for process in running.values():
+        time.sleep(rng.uniform(0.0, 0.02))
+        for index, (process, before) in list(running.items()):
+            if kills < 12 and blocks(index) > before:
+                process.kill()
+            elif process.poll() is None:
+                continue
+            _, said = process.communicate()
+            if process.returncode == 0:
+                del running[index]
+            else:
+                assert process.returncode == -signal.SIGKILL, said
+                kills += 1
+                running[index] = start(index)
+    for process, _ in running.values():
         process.kill()
     assert not running and kills >= 6
     together = "".join((tmp_path / f"out-0000{index}-of-00003.txt").read_text() for index in (1, 2, 3))
