@@ -29,6 +29,13 @@ class Item:
         return "release" if "release" in self.marks else "slow" if "slow" in self.marks else "quick"
 
 
+@pytest.fixture(autouse=True)
+def budgets(monkeypatch):
+    """What the examples reckon with."""
+    monkeypatch.setattr("tests.tiers.QUICK", 5.0)
+    monkeypatch.setattr("tests.tiers.SLOW", 30.0)
+
+
 def tiers(tmp_path, items, seconds):
     path = tmp_path / "seconds.json"
     path.write_text(json.dumps({"seconds": seconds}))
