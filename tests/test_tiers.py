@@ -58,6 +58,18 @@ def test_a_budget_is_of_one_file(tmp_path):
     assert found[:20] == found[20:] == ["quick"] + ["slow"] * 7 + ["release"] * 12
 
 
+def test_every_worker_finds_the_same(tmp_path):
+    """Workers must collect the same tests, so sums of seconds may not depend on where tests lie in memory."""
+    seconds = {f"a.py::test_{each}[0]": 0.1 + each / 7 for each in range(12)}  # needed
+    seconds["a.py::test_0[1]"] = 30.0 - sum(seconds.values())  # fits exactly, if they are added in this order
+    found = set()
+    for number in range(200):
+        moved = [Item("a.py::test") for _ in range(number)]  # so that the next ones lie elsewhere
+        found.add(tuple(tiers(tmp_path, [Item(name, "slow") for name in seconds], seconds)))
+        del moved
+    assert found == {("slow",) * 13}
+
+
 def test_marks_by_hand_hold(tmp_path):
     items = [Item("a.py::test_it", "slow"), Item("a.py::test_that", "slow", "release"), Item("a.py::test_other")]
     assert tiers(tmp_path, items, {}) == ["slow", "release", "quick"]

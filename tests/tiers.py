@@ -73,9 +73,9 @@ def mark(items, seconds):
         for item in rest:
             if function(item) not in asked:
                 first.setdefault(function(item), item)
-        needed = set(first.values())
-        left = most_slow - sum(map(seconds.own, needed)) - sum(dict(map(seconds.fixtures, needed)).values())
-        more = seconds.within([item for item in rest if item not in needed], left, dict(map(seconds.fixtures, needed)))
+        needed, shared = set(first.values()), dict(map(seconds.fixtures, first.values()))
+        left = most_slow - sum(map(seconds.own, first.values())) - sum(shared.values())
+        more = seconds.within([item for item in rest if item not in needed], left, shared)
         for item in rest:
             item.add_marker(pytest.mark.slow)
             if item not in needed | more:
