@@ -34,17 +34,18 @@ def check(name, value):
     """Check a JSON value against a schema; of KServe's, a field that it does not have is an error, too."""
     schema = json.loads(read(f"{name}.json.gz"))
     if name == "inferenceservice":
-        _close(schema)
+        closed(schema)
     jsonschema.validate(value, schema, cls=jsonschema.Draft7Validator)
 
 
-def _close(schema):
-    """Allow no further properties wherever some are named, as a strict cluster does."""
+def closed(schema):
+    """The same schema, which allows no further properties wherever some are named, as a strict cluster does."""
     if isinstance(schema, list):
         for each in schema:
-            _close(each)
+            closed(each)
     elif isinstance(schema, dict):
         if isinstance(schema.get("properties"), dict) and schema["properties"]:
             schema.setdefault("additionalProperties", False)
         for each in schema.values():
-            _close(each)
+            closed(each)
+    return schema
