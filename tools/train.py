@@ -5,6 +5,7 @@ from pathlib import Path
 
 from serving.runtime.percent import percent
 
+from . import forecast
 from .counts import positive
 from .series import table
 
@@ -45,6 +46,11 @@ def add_arguments(parser):
         metavar="all|N",
         help="split each batch among so many devices; needs JAX, and works over several processes (docs/devices.md)",
     )
+    parser.add_argument(
+        "--plan",
+        choices=forecast.NAMES,
+        help="train nothing: tell the memory and time that the training would need on this accelerator",
+    )
     parser.add_argument("--resume", action="store_true", help="continue the run (or the runs) from the last checkpoint")
     parser.add_argument("--json", action="store_true", help="print the summary as one JSON object")
     parser.epilog = "The backend is that of Keras: KERAS_BACKEND=tensorflow (default) or jax."
@@ -56,6 +62,8 @@ def main(args):
     from zoo.core.storage import json_text
 
     recipe = recipes.load(args.recipe, args.set, args.imports)
+    if args.plan:
+        return forecast.main(args, recipe)
     out = Path(args.out or Path("runs") / recipe.name)
     if args.seeds or args.sweep:
         return _series(args, recipe, out)
@@ -108,6 +116,7 @@ def how_to_go_on(args, out, steps, place=""):
     saved = f"{out} is saved at step {step:,} of {steps:,}" if step else "nothing of the training was saved yet"
     given = [("--data", args.data), ("--out", args.out), *(("--set", each) for each in args.set)]
     given += [("--import", each) for each in args.imports]
+    given += [("--devices", args.devices and str(args.devices))]
     given += [("--seeds", args.seeds and str(args.seeds)), *(("--sweep", each) for each in args.sweep)]
     command = ["seqzoo", "train", args.recipe, *(word for pair in given if pair[1] for word in pair)]
     command += ["--json"] if args.json else []

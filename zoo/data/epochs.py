@@ -76,6 +76,12 @@ class Bucketed(ABC):
         """A batch of the longest shape, all padding: for whoever asks what a step will cost."""
         return self.assemble(np.arange(0), self.shapes[-1], 0)
 
+    def by_shape(self) -> list[tuple[int, dict[str, np.ndarray]]]:
+        """How many batches of an epoch have each shape, and one of them, all padding."""
+        counts = (-(-len(members) // self.batch_size) for members in self._members)
+        padding = (self.assemble(np.arange(0), shape, 0) for shape in self.shapes)
+        return list(zip(counts, padding, strict=True))
+
     def examples(self, step: int) -> np.ndarray:
         """Positions in the corpus of the real examples of a step's batch: (<= batch_size,) integers."""
         return self._step(step)[1]

@@ -61,6 +61,10 @@ class Windows:
         """A batch of the only shape: for whoever asks what a step will cost."""
         return self.batch(0)
 
+    def by_shape(self) -> list[tuple[int, dict[str, np.ndarray]]]:
+        """How many batches of an epoch have each shape, and one of them: there is one shape."""
+        return [(self.steps_per_epoch, self.longest())]
+
     def _starts(self, step: int) -> np.ndarray:
         """Where each window begins: (batch_size,)."""
         if self.shuffle:

@@ -97,7 +97,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     for note in (*parts.notes, *_cuts(recipe, parts)):
         log(note)
     log("building the model")
-    model = _built(recipe, parts, recipe.training.precision)
+    model = built_in(recipe, parts.sizes, recipe.training.precision)
     record = takeover and takeover.take(recipe, model, parts.tokenizers, parts.labels)
     if record:
         log(told(record, kept))
@@ -122,7 +122,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     scores = _choose(steps, measure, directory, state, finer)
     thaw(model, frozen)
     if recipe.training.precision != "float32":
-        weights, model = model.get_weights(), _built(recipe, parts, "float32")
+        weights, model = model.get_weights(), built_in(recipe, parts.sizes, "float32")
         recipe.job.prepare(recipe, model, parts.tokenizers)
         model.set_weights(weights)
     many.together("the weights are chosen")
@@ -145,12 +145,12 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     return summary
 
 
-def _built(recipe, parts, precision):
-    """The model of a recipe, whose layers compute in a precision."""
+def built_in(recipe, sizes, precision):
+    """The model of a recipe, whose layers compute in a precision; `sizes` as of `Parts`."""
     before = keras.config.dtype_policy()
     keras.config.set_dtype_policy(precision)
     try:
-        return built(recipe.job, recipe, *parts.sizes)
+        return built(recipe.job, recipe, *sizes)
     finally:
         keras.config.set_dtype_policy(before)
 

@@ -107,6 +107,14 @@ class JaxSteps:
         # Weights and optimizer count twice: the state on the device is a copy of the variables.
         return {name: 2 * size for name, size in own.items()} | {"activations and gradients": found}
 
+    def programs(self, batch):
+        """{"training": (the compiled function, its arguments), "validation": ..}, for whoever looks into them."""
+        batch, (trainable, fixed, _) = self._place(batch), self._state
+        return {
+            "training": (self._train, (self._state, batch)),
+            "validation": (self._evaluate, (trainable, fixed, batch)),
+        }
+
     def program_key(self, batch):
         return shape_of(batch)
 

@@ -74,7 +74,7 @@ def _walk(jaxpr, names, scope, found):
         return None if literal else names.setdefault(id(variable), (*scope, id(variable)))
 
     for number, equation in enumerate(jaxpr.eqns):
-        inner, reads = list(_inner(equation.params.values())), tuple(map(key, equation.invars))
+        inner, reads = list(inner_jaxprs(equation.params.values())), tuple(map(key, equation.invars))
         if equation.primitive.name in CALLS and len(inner) == 1:
             given = dict(zip(map(id, inner[0].invars), reads, strict=False))
             results = _walk(inner[0], given, (*scope, number), found)
@@ -86,11 +86,11 @@ def _walk(jaxpr, names, scope, found):
     return [key(variable) for variable in jaxpr.outvars]
 
 
-def _inner(values):
+def inner_jaxprs(values):
     """The jaxprs among the parameters of an equation."""
     for value in values:
         if isinstance(value, tuple | list):
-            yield from _inner(value)
+            yield from inner_jaxprs(value)
         elif hasattr(value, "eqns"):
             yield value
         elif hasattr(value, "jaxpr"):

@@ -100,6 +100,9 @@ class SpanSteps:
     def expected_memory(self, batch):
         return self._steps.expected_memory(batch)
 
+    def programs(self, batch):
+        return self._steps.programs(batch)
+
     def program_key(self, batch):
         return (*self._steps.program_key(batch), *self.windows)
 

@@ -1,0 +1,82 @@
+"""Writes the page of which recipes lower for which platforms: `KERAS_BACKEND=jax python docs/readiness.py CORPORA`.
+
+CORPORA holds a folder for each corpus. Recipes that need no data to know their shapes are taken without.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "readiness.md"
+sys.path.insert(0, str(ROOT))
+os.environ.setdefault("KERAS_BACKEND", "jax")
+
+from zoo import recipes  # noqa: E402
+from zoo.recipes.forecast import prepared  # noqa: E402
+from zoo.training.lowering import ALLOWED, PLATFORMS, custom_calls, exported  # noqa: E402
+from zoo.training.steps.arithmetic import operations  # noqa: E402
+
+FOLDERS = {"babi": "babi/en-valid", "sst": "sst", "sst5": "sst", "trec": "trec", "tagged": "ud-english-ewt"}
+HEAD = """# Which recipes are ready for which devices
+
+There is no accelerator on the machines where the zoo is made. What can be proved without one: on JAX, the compiled
+training step and the compiled validation step of {count} recipes become one portable module each for {platforms}.
+{calls} The table has, for the longest batch shape, the numbers of the model, the floating-point operations of an
+update, and the sizes of the modules.
+
+It says nothing of speed or memory there: `seqzoo train RECIPE --plan h100` estimates those (docs/devices.md).
+`KERAS_BACKEND=jax python docs/readiness.py CORPORA` writes this page.
+
+| recipe | batch | parameters | operations of an update | training module | validation module |
+|---|---|---|---|---|---|
+"""
+
+
+def measure(recipe, data=None):
+    """What is known of the modules of a recipe's steps, for all platforms; a dict."""
+    steps, batches, assumed = prepared(recipe, data)
+    batch = batches.longest()
+    found = exported(steps, batch)
+    program, arguments = steps.programs(batch)["training"]
+    traced = program.trace(*arguments)
+    return {
+        "parameters": steps.model.count_params(),
+        "batch": " x ".join(map(str, (recipe.training.batch_size, *batches.shapes[-1]))),
+        "operations": operations(traced.jaxpr.jaxpr, trips=recipe.model.num_layers).total(),
+        "xla": traced.lower().cost_analysis()["flops"],
+        "platforms": list(found["training"].platforms),
+        "bytes": {name: len(each.mlir_module_serialized) for name, each in found.items()},
+        "calls": sorted(set().union(*(custom_calls(each.mlir_module()) for each in found.values()))),
+        "assumed": assumed,
+    }
+
+
+def data_of(recipe, corpora):
+    """The folder of a recipe's corpus; None where its shapes are known without."""
+    if recipe.name.startswith("clinc150"):
+        return corpora / "clinc150"
+    folder = FOLDERS.get(recipe.data.corpus)
+    return folder and corpora / folder
+
+
+def main(corpora):
+    rows, calls = [], set()
+    for name in recipes.names():
+        recipe = recipes.load(name)
+        found = measure(recipe, data_of(recipe, Path(corpora)))
+        assert found["platforms"] == list(PLATFORMS)
+        calls |= set(found["calls"])
+        sizes = [f"{found['bytes'][step] / 1e3:,.0f} kB" for step in ("training", "validation")]
+        counts = [f"{found['parameters']:,}", f"{found['operations'] / 1e9:,.2f} billion"]
+        rows.append(f"| {' | '.join([name, found['batch'], *counts, *sizes])} |\n")
+        print(rows[-1], end="", file=sys.stderr, flush=True)
+    told = "They hold no custom call."
+    if calls:
+        told = f"They hold these custom calls: {', '.join(f'`{each}` ({ALLOWED[each]})' for each in sorted(calls))}."
+    head = HEAD.format(count=len(rows), platforms=", ".join(PLATFORMS), calls=told)
+    PAGE.write_text(head + "".join(rows), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,53 @@
+"""The compiled steps of recipes become modules for platforms that are not here, and their operations are counted right.
+
+The first group has a recipe for each kind of layer; docs/readiness.py does all recipes, with their data.
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.house_rules import ROOT
+from zoo import recipes
+from zoo.training.lowering import PLATFORMS
+
+# XLA counts the body of a loop over time once, and a running sum of n numbers as n * n operations: it does not compute
+# them so. Everywhere else its account and ours agree.
+LOOPS, RUNNING_SUMS = ("gru", "lstm", "rnn", "g2p"), ("product-key",)
+GROUPS = {
+    "layers": [
+        "reversal-gru-additive", "multi30k-de-en-transformer-macaron", "multi30k-de-en-depth-adaptive",
+        "tinyshakespeare-tensorized", "gutenberg-9-adaptive-span", "gutenberg-9-product-key", "gutenberg-9-reformer",
+        "trec-star", "babi-2-universal-act",
+    ],
+    "more": [
+        "multi30k-de-en-gru-dot", "multi30k-de-en-gru-none", "multi30k-de-en-gru-self-attentive",
+        "multi30k-de-en-lstm-additive", "multi30k-de-en-simple-rnn-additive", "multi30k-en-de-transformer-post-norm",
+        "date-pairs-transformer-pre-norm", "g2p-best", "duplication-reformer", "ewt-pos-star",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("group", ["layers", pytest.param("more", marks=pytest.mark.release)])
+def test_steps_lower_for_every_platform(group):
+    names = GROUPS[group]
+    assert set(names) <= set(recipes.names())
+    command = [sys.executable, "-m", "tests.recipes.readiness", *names]
+    environment = {**os.environ, "KERAS_BACKEND": "jax"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stderr[-5000:]
+    found = {}
+    for line in done.stdout.splitlines():
+        found |= json.loads(line)
+    assert list(found) == names
+    for name, each in found.items():
+        assert each["platforms"] == list(PLATFORMS) and min(each["bytes"].values()) > 1_000, name
+        ratio = each["operations"] / each["xla"]
+        if any(loop in name for loop in LOOPS):
+            assert ratio > 1.1, (name, ratio)
+        elif not any(sums in name for sums in RUNNING_SUMS):
+            assert 0.9 < ratio < 1.1, (name, ratio)

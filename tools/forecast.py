@@ -1,0 +1,80 @@
+"""`seqzoo train --plan`: what a training would need on an accelerator that is not here."""
+
+import os
+import sys
+
+NAMES = ("h100", "a100", "l4", "tpu-v5e")  # of `zoo.training.accelerators`, which needs no framework; a test compares
+
+SMALL = 2e-3  # seconds of a step below which other things than its products decide
+
+
+def main(args, recipe):
+    """Print what the training would need; nothing is trained, and nothing is written."""
+    refused = {"--out": args.out, "--resume": args.resume, "--seeds": args.seeds, "--sweep": args.sweep}
+    refused |= {"--devices": args.devices}
+    if given := [name for name, value in refused.items() if value]:
+        raise ValueError(f"--plan trains nothing, so it takes no {' and no '.join(given)}.")
+    os.environ.setdefault("KERAS_BACKEND", "jax")
+    try:
+        import jax  # noqa: F401
+    except ModuleNotFoundError:
+        raise ValueError("--plan needs JAX, which traces the step: pip install 'seqzoo[jax]'.") from None
+    from zoo.core.storage import json_text
+    from zoo.recipes.forecast import forecast
+
+    found = forecast(recipe, args.plan, args.data, log=lambda line: print(line, file=sys.stderr, flush=True))
+    print(json_text(found) if args.json else described(found))
+    return 0
+
+
+def described(found):
+    """The forecast as lines of a table."""
+    memory, capacity = sum(found["memory"].values()), found["device_memory"]
+    parts = ", ".join(f"{name} {_bytes(size)}" for name, size in found["memory"].items())
+    fits = "it fits" if found["fits"] else "it does not fit: lower training.batch_size, or raise training.parts"
+    reached = f"if matrix products reach {found['utilisation']:.0%} of the peak"
+    if found["step_seconds"] < SMALL:
+        reached += "; so small a step takes longer to start than to compute, rather some milliseconds"
+    rows = [
+        ("parameters", f"{found['parameters']:,}, computed in {found['precision']}"),
+        *((f"step of {_lengths(found, each)}", _cost(each)) for each in found["shapes"]),
+        ("memory", f"about {_bytes(memory)} of {_bytes(capacity)}, so {fits} ({parts})"),
+        ("one step", f"{_seconds(found['step_seconds'])}, {reached}"),
+        (f"{found['steps']:,} steps", f"{_seconds(found['training_seconds'])} of computing, without validations"),
+    ]
+    if found["assumed"]:
+        rows.append(("assumed", "; ".join(found["assumed"])))
+    width = max(len(name) for name, _ in rows)
+    title = f"{found['recipe']} on one {found['device']} ({found['source']}). Its steps lower for it; none was run."
+    return "\n".join([title, *(f"  {name:<{width}}  {value}" for name, value in rows)])
+
+
+def _lengths(found, shape):
+    return f"{found['batch_size']} x {' + '.join(map(str, shape['lengths']))} tokens"
+
+
+def _cost(shape):
+    share = "" if shape["share"] == 1 else f"{shape['share']:.0%} of the steps: "
+    part = shape["matrix"] / max(1, shape["operations"])
+    return f"{share}{_count(shape['operations'])} floating-point operations, {part:.0%} of them in matrix products"
+
+
+def _count(number):
+    for unit, size in (("tera", 1e12), ("giga", 1e9), ("mega", 1e6)):
+        if number >= size:
+            return f"{number / size:.3g} {unit}"
+    return f"{number:,}"
+
+
+def _bytes(size):
+    for unit, least in (("GiB", 2**30), ("MiB", 2**20)):
+        if size >= least:
+            return f"{size / least:.1f} {unit}"
+    return f"{size / 2**10:.0f} KiB"
+
+
+def _seconds(seconds):
+    for unit, size in (("days", 86_400), ("hours", 3_600), ("minutes", 60), ("s", 1)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{1e3 * seconds:.3g} ms"

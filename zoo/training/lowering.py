@@ -1,0 +1,53 @@
+"""Whether the compiled steps of a training are ready for devices that are not here (JAX).
+
+`jax.export` turns a step into a portable module (StableHLO) for each platform. It refuses whatever has no form there,
+and calls of functions that are not promised to stay. It proves that a step lowers; it says nothing of speed.
+"""
+
+import re
+
+PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
+# Custom calls that a module may hold, and why. They are carried out by the compiler itself, on every platform.
+ALLOWED = {
+    "Sharding": "says how an array is split among devices",
+    "SPMDFullToShardShape": "says how an array is split among devices",
+    "SPMDShardToFullShape": "says how an array is split among devices",
+    "mhlo.topk": "the k largest of a row; every platform's compiler has its own",
+}
+
+
+def exported(steps, batch, platforms=PLATFORMS):
+    """The two steps of a training for a batch, as modules for platforms.
+
+    Args:
+        steps: what `zoo.training.make_steps` made on JAX.
+        batch: a dict of arrays; their shapes are what counts.
+        platforms: names of JAX's.
+
+    Returns:
+        `{"training": jax.export.Exported, "validation": ..}`.
+
+    Raises:
+        ValueError: an operation has no form on a platform, or a module holds a custom call that is not in `ALLOWED`.
+    """
+    from jax import export
+
+    found = {}
+    for name, (program, arguments) in steps.programs(batch).items():
+        try:
+            found[name] = export.export(program, platforms=list(platforms))(*arguments)
+        except (NotImplementedError, ValueError) as error:
+            raise ValueError(f"the {name} step cannot be lowered for {', '.join(platforms)}: {error}") from error
+        if others := custom_calls(found[name].mlir_module()) - ALLOWED.keys():
+            raise ValueError(
+                f"the {name} step calls {', '.join(sorted(others))}, which a compiler elsewhere may not have; expected "
+                f"none, or one of {', '.join(ALLOWED)}."
+            )
+    return found
+
+
+def custom_calls(module):
+    """The names of the custom calls of a module's text."""
+    return set(re.findall(r"stablehlo\.custom_call @([\w.$]+)", module)) | set(
+        re.findall(r'call_target_name = "([^"]+)"', module)
+    )
