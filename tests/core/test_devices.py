@@ -11,6 +11,7 @@ import pytest
 
 from tools import cli
 from zoo.core import devices
+from zoo.training import saved_step
 
 RECIPE = ["reversal-gru-additive", "--set", "model.units=8", "--set", "data.train_size=200", "--set"]
 RECIPE += ["data.valid_size=20", "--set", "training.warmup=2", "--set", "training.steps=6", "--set"]
@@ -105,8 +106,8 @@ def test_the_backend_is_known_without_keras(monkeypatch, tmp_path):
         assert done.stdout.split() == [name, "False"], done.stderr
 
 
-def trained(out, *more, count=1):
-    """The command line as `count` processes; returns what they printed, and their exit statuses."""
+def begun(out, *more, count=1):
+    """The command line as `count` processes."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -118,6 +119,12 @@ def trained(out, *more, count=1):
         environment = {**os.environ, "KERAS_BACKEND": "jax", **own}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
         started.append(subprocess.Popen([*map(str, command)], env=environment, text=True, **pipes))
+    return started
+
+
+def trained(out, *more, count=1):
+    """What `count` processes of the command line printed, and their exit statuses."""
+    started = begun(out, *more, count=count)
     try:
         told = [process.communicate(timeout=900)[0] for process in started]
     finally:
@@ -170,3 +177,26 @@ def test_a_run_goes_on_with_another_number_of_devices(tmp_path):
     told, status = trained(tmp_path / "run", *more, "--devices", "2", "--resume")
     assert status == [0], told
     assert_near(tmp_path / "one", tmp_path / "run", 1e-4)
+
+
+@pytest.mark.slow
+def test_when_one_process_is_killed_the_other_says_so_and_one_device_goes_on(tmp_path):
+    more = ("--set", "training.checkpoint_every=1", "--set", "training.steps=80")
+    more += ("--set", "training.validate_every=80", "--devices", "2")
+    first, second = begun(tmp_path / "run", *more, count=2)
+    try:
+        state, patience = tmp_path / "run" / "checkpoint" / "state.npz", time.monotonic() + 300
+        while not state.is_file() and second.poll() is None and time.monotonic() < patience:
+            time.sleep(0.05)
+        second.kill()
+        killed = time.monotonic()
+        said = first.communicate(timeout=120)[0]
+        assert time.monotonic() - killed < 30 and first.returncode not in (0, None), said
+    finally:
+        for process in (first, second):
+            process.kill()
+            process.communicate()
+    assert "Another process of this training has ended" in said and "--resume" in said, said
+    assert 0 < saved_step(tmp_path / "run") < 80
+    told, status = trained(tmp_path / "run", *more[:-2], "--resume")
+    assert status == [0] and saved_step(tmp_path / "run") == 80, told
