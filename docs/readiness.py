@@ -5,6 +5,7 @@ CORPORA holds a folder for each corpus. Recipes that need no data to know their 
 
 import os
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -52,25 +53,33 @@ def measure(recipe, data=None):
     }
 
 
-def data_of(recipe, corpora):
-    """The folder of a recipe's corpus; None where its shapes are known without."""
-    if recipe.name.startswith("clinc150"):
-        return corpora / "clinc150"
+FILES = {  # of recipes whose files have names of their own: the folder, what trains, what validates
+    "clinc150-transformer": ("clinc150", '"train.tsv.gz"', '["val.tsv.gz", "oos_val.tsv.gz"]'),
+    "g2p-best": ("g2p-sigmorphon-2020", '"hun_train.tsv.gz"', '"hun_dev.tsv.gz"'),
+}
+
+
+def given(name, corpora):
+    """(a recipe of the catalogue, the folder of its corpus); no folder where its shapes are known without."""
+    if name in FILES:
+        folder, train, valid = FILES[name]
+        return recipes.load(name, [f"data.train={train}", f"data.valid={valid}"]), corpora / folder
+    recipe = recipes.load(name)
     folder = FOLDERS.get(recipe.data.corpus)
-    return folder and corpora / folder
+    return recipe, folder and corpora / folder
 
 
 def main(corpora):
     rows, calls = [], set()
     for name in recipes.names():
-        recipe = recipes.load(name)
-        found = measure(recipe, data_of(recipe, Path(corpora)))
+        start = time.monotonic()
+        found = measure(*given(name, Path(corpora)))
         assert found["platforms"] == list(PLATFORMS)
         calls |= set(found["calls"])
         sizes = [f"{found['bytes'][step] / 1e3:,.0f} kB" for step in ("training", "validation")]
         counts = [f"{found['parameters']:,}", f"{found['operations'] / 1e9:,.2f} billion"]
         rows.append(f"| {' | '.join([name, found['batch'], *counts, *sizes])} |\n")
-        print(rows[-1], end="", file=sys.stderr, flush=True)
+        print(f"{time.monotonic() - start:5.0f} s  {rows[-1]}", end="", file=sys.stderr, flush=True)
     told = "They hold no custom call."
     if calls:
         told = f"They hold these custom calls: {', '.join(f'`{each}` ({ALLOWED[each]})' for each in sorted(calls))}."

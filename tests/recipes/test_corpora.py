@@ -53,3 +53,11 @@ def test_digest():
     assert corpora.digest(["a", "ü"], ["b", "c"]) == expected
     expected = hashlib.sha256(b"a\tb\tsame\n").hexdigest()
     assert corpora.digest([("a", "b")], ["same"]) == expected
+
+
+@pytest.mark.parametrize("kind", ["stories", "tagger", "classifier", "language_model"])
+def test_a_directory_may_be_a_string_as_a_command_line_gives_it(kind, tmp_path):
+    one = recipe(kind)
+    directory = str(write_corpus(one, tmp_path / "data"))
+    corpora.check_data(one, one.job.kind, ("train", "valid"), directory)
+    assert len(corpora.examples(one, one.job.kind, "train", directory))

@@ -26,7 +26,7 @@ GROUPS = {
     "more": [
         "multi30k-de-en-gru-dot", "multi30k-de-en-gru-none", "multi30k-de-en-gru-self-attentive",
         "multi30k-de-en-lstm-additive", "multi30k-de-en-simple-rnn-additive", "multi30k-en-de-transformer-post-norm",
-        "date-pairs-transformer-pre-norm", "g2p-best", "duplication-reformer", "ewt-pos-star",
+        "date-pairs-transformer-pre-norm", "duplication-reformer", "ewt-pos-star",
     ],
 }  # fmt: skip
 

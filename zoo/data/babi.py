@@ -29,7 +29,7 @@ def babi(directory: str | os.PathLike, split: str, task: int = 1) -> tuple[list[
     """
     if not isinstance(task, int) or not 1 <= task <= TASKS:
         raise ValueError(f"task must be a whole number from 1 to {TASKS}; received {task!r}.")
-    path, facts, texts, answers = find(Path(directory), split, task), [], [], []
+    path, facts, texts, answers = find(directory, split, task), [], [], []
     for number, line in enumerate(read_lines(path), 1):
         count, _, sentence = line.partition(" ")
         question, *rest = sentence.split("\t")
@@ -48,12 +48,12 @@ def babi(directory: str | os.PathLike, split: str, task: int = 1) -> tuple[list[
     return texts, answers
 
 
-def find(directory: Path, split: str, task: int) -> Path:
+def find(directory: str | Path, split: str, task: int) -> Path:
     """The file of a split of a task; see `babi`."""
     names = [f"qa{task}_{name}.txt{zipped}" for name in SPLITS.get(split, (split,)) for zipped in COMPRESSED]
     for folder in FOLDERS:
         for name in names:
-            if (directory / folder / name).is_file():
-                return directory / folder / name
+            if (Path(directory) / folder / name).is_file():
+                return Path(directory) / folder / name
     folders = ", ".join(folder or "itself" for folder in FOLDERS)
     raise ValueError(f"No {split} split of task {task} in {directory}: looked for {', '.join(names)} in {folders}.")

@@ -9,6 +9,7 @@ from collections import Counter
 from zoo.core import devices
 from zoo.recipes import run
 from zoo.recipes.optimisation import make_training_steps
+from zoo.settings.layers import AdaptiveSpan
 from zoo.tasks.parts import corpora
 from zoo.text.special import UNK
 from zoo.training.accelerators import ACCELERATORS
@@ -58,6 +59,8 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
     memory = _memory(steps, batches.longest())
     if own.precision != "float32":
         assumed = [*assumed, "memory as in float32, which this processor computes in"]
+    if isinstance(recipe.attention, AdaptiveSpan):
+        assumed = [*assumed, "the spans that training begins with; longer ones cost more"]
     seconds = sum(each["share"] * each["seconds"] for each in shapes)
     return {
         "recipe": recipe.name,
@@ -127,7 +130,8 @@ def _assumed(recipe, missing):
     job, own, text = recipe.job, recipe.training, recipe.text
     length = recipe.model.context if recipe.data.windows else own.max_length
     if job.labelled or not length:
-        raise ValueError(f"{missing} A forecast without data needs a task without labels, and training.max_length.")
+        why = "the labels are not known" if job.labelled else "training.max_length is 0, so the lengths are not known"
+        raise ValueError(f"{missing} Without data {why}.")
     sizes = [text.vocab_size]
     if len(job.sides) > 1:
         sizes.append(text.vocab_size if text.shared else text.answers.vocab_size)
