@@ -37,7 +37,7 @@ def operations(jaxpr, trips=1):
                 found += Counter({key: times * count for key, count in operations(each, trips).items()})
         elif name not in MOVES:
             counted = equation.invars if name.startswith(("reduce_", "cum", "arg")) else equation.outvars
-            found["other"] += max((prod(each.aval.shape) for each in counted if hasattr(each, "aval")), default=0)
+            found["other"] += max((prod(each.aval.shape) for each in counted), default=0)
     return found
 
 
