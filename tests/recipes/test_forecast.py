@@ -35,6 +35,12 @@ FOUND = {
 }
 
 
+@pytest.fixture(autouse=True)
+def environment(monkeypatch):
+    """The command chooses the backend of its process, which here is that of other tests, too."""
+    monkeypatch.setenv("KERAS_BACKEND", os.environ.get("KERAS_BACKEND", "tensorflow"))
+
+
 def test_a_forecast_is_told_in_lines():
     said = forecast.described(FOUND).split("\n")
     assert said[0].startswith("mine on one NVIDIA L4 (a data sheet)") and len(said) == 8
