@@ -18,8 +18,15 @@ from zoo.recipes.forecast import prepared  # noqa: E402
 from zoo.training.lowering import ALLOWED, PLATFORMS, custom_calls, exported  # noqa: E402
 from zoo.training.steps.arithmetic import operations  # noqa: E402
 
-FOLDERS = {"babi": "babi/en-valid", "sst": "sst", "sst5": "sst", "trec": "trec", "tagged": "ud-english-ewt"}
-FOLDERS["multi30k-en-de-bpe-transformer-post-norm"] = "multi30k"  # it leaves out no pair, so the lengths are the data's
+FOLDERS = {  # of corpora whose labels or lengths only the data tell; and of one recipe, which leaves out no long pair
+    "babi": "babi/en-valid", "sst": "sst", "sst5": "sst", "trec": "trec", "tagged": "ud-english-ewt",
+    "multi30k-en-de-bpe-transformer-post-norm": "multi30k",
+}  # fmt: skip
+FILES = {  # of recipes whose files have names of their own: the folder, what trains, what validates
+    "clinc150-transformer": ("clinc150", '"train.tsv.gz"', '["val.tsv.gz", "oos_val.tsv.gz"]'),
+    "g2p-best": ("g2p-sigmorphon-2020", '"hun_train.tsv.gz"', '"hun_dev.tsv.gz"'),
+}
+TOO_LARGE = {"cc-news-product-key": "18 GB"}  # memory that tracing takes, which is more than there is here
 HEAD = """# Which recipes are ready for which devices
 
 There is no accelerator on the machines where the zoo is made. What can be proved without one: on JAX, the compiled
@@ -33,8 +40,6 @@ It says nothing of speed or memory there: `seqzoo train RECIPE --plan h100` esti
 | recipe | batch | parameters | operations of an update | training module | validation module |
 |---|---|---|---|---|---|
 """
-
-TOO_LARGE = {"cc-news-product-key": "18 GB"}  # memory that tracing takes, which is more than there is here
 
 
 def measure(recipe, data=None):
@@ -54,12 +59,6 @@ def measure(recipe, data=None):
         "calls": sorted(set().union(*(custom_calls(each.mlir_module()) for each in found.values()))),
         "assumed": assumed,
     }
-
-
-FILES = {  # of recipes whose files have names of their own: the folder, what trains, what validates
-    "clinc150-transformer": ("clinc150", '"train.tsv.gz"', '["val.tsv.gz", "oos_val.tsv.gz"]'),
-    "g2p-best": ("g2p-sigmorphon-2020", '"hun_train.tsv.gz"', '"hun_dev.tsv.gz"'),
-}
 
 
 def given(name, corpora):

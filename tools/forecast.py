@@ -4,7 +4,6 @@ import os
 import sys
 
 NAMES = ("h100", "a100", "l4", "tpu-v5e")  # of `zoo.training.accelerators`, which needs no framework; a test compares
-
 SMALL = 2e-3  # seconds of a step below which other things than its products decide
 
 

@@ -131,7 +131,7 @@ def test_the_container_of_a_manifest_runs_the_same_command(cluster, tmp_path, na
         *words, backend, address, processes, own = (tmp_path / "shown" / str(number)).read_text().splitlines()
         assert words[:2] == ["train", recipe] and words[-3:] == ["--devices", "all", "--resume"]
         assert backend.endswith("=jax") and processes.endswith(f"={count}") and own.endswith(f"={number}")
-        assert address.partition("=")[2] == given.get("JAX_COORDINATOR_ADDRESS", address.partition("=")[2])
+        assert address.partition("=")[2] in given.values()
 
 
 @pytest.mark.slow

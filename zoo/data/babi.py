@@ -53,7 +53,8 @@ def find(directory: str | Path, split: str, task: int) -> Path:
     names = [f"qa{task}_{name}.txt{zipped}" for name in SPLITS.get(split, (split,)) for zipped in COMPRESSED]
     for folder in FOLDERS:
         for name in names:
-            if (Path(directory) / folder / name).is_file():
-                return Path(directory) / folder / name
+            path = Path(directory) / folder / name
+            if path.is_file():
+                return path
     folders = ", ".join(folder or "itself" for folder in FOLDERS)
     raise ValueError(f"No {split} split of task {task} in {directory}: looked for {', '.join(names)} in {folders}.")

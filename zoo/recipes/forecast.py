@@ -99,9 +99,9 @@ def _memory(steps, batch):
     found = program.lower(*arguments).compile().memory_analysis()
     more = found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
     own = held(steps.model, steps.optimizer)
-    batch = max(0, more - sum(own.values()))
+    rest = max(0, more - sum(own.values()))
     twice = {name: 2 * size for name, size in own.items()}
-    return twice | {"activations and gradients": found.temp_size_in_bytes, "batch": batch}
+    return twice | {"activations and gradients": found.temp_size_in_bytes, "batch": rest}
 
 
 def prepared(recipe, data=None, log=len):
