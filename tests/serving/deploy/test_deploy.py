@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -134,20 +135,22 @@ def test_fifty_kills_leave_a_whole_deployment(home, tmp_path):
         states[change[0]] = content(out)
     seen = {name: {state[name] for state in states.values()} for name in states["--rollback"]}
     program = "import sys; from tools.cli import main; sys.exit(main(sys.argv[1:]))"
-    killed = 0
+    killed, seconds = 0, 0.5
     for number in range(50):
         change = ["--rollback"] if number % 2 else ["--canary", "2"]
         command = [sys.executable, "-c", program, "deploy", *change, "--out", str(out)]
         running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
-            running.wait(0.15 + 0.02 * number % 0.5)
+            running.wait(seconds * number / 50)  # from its first moment to its last, however quick the machine
         except subprocess.TimeoutExpired:
             running.send_signal(signal.SIGKILL)
             running.wait()
             killed += 1
         for name, text in content(out).items():
             assert name.startswith(".") or text in seen[name]
+        started = time.monotonic()
         done = subprocess.run(command, cwd=ROOT, capture_output=True)
+        seconds = time.monotonic() - started
         if done.returncode == 2:  # the one that was killed had come to its end
             assert b"Nothing was changed" in done.stderr
         assert content(out) == states[change[0]]
