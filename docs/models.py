@@ -16,7 +16,9 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+import marked  # noqa: E402
 
 from tools.list_models import LOW, main_score  # noqa: E402
 from zoo.core.storage import write_atomically, write_text  # noqa: E402
@@ -26,8 +28,6 @@ from zoo.scores.front import Point, draw_front  # noqa: E402
 from zoo.scores.plots import score_name, written  # noqa: E402
 
 PAGE, README, FIGURES = Path("docs/models.md"), Path("README.md"), Path("docs/zoo/figures/models")
-BEGIN = "<!-- python docs/models.py writes what follows -->\n"
-END = "<!-- the end of what python docs/models.py writes -->\n"
 FEWEST = 3  # models that a figure compares
 MANY = 4  # languages that are listed by their codes
 SLOTS = ("system", "cell", "attention", "feedforward", "block", "depth")
@@ -261,11 +261,7 @@ def with_table(text, entries):
     Raises:
         ValueError: it has no such part.
     """
-    before, mark, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not mark or not end:
-        raise ValueError(f"README.md has no place for the table: expected the lines {BEGIN.strip()} and {END.strip()}.")
-    return f"{before}{BEGIN}\n{table(entries)}\n{END}{after}"
+    return marked.written(text, "docs/models.py", f"\n{table(entries)}\n", "README.md")
 
 
 def write(hub, root):

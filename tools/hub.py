@@ -11,6 +11,7 @@ VERBS = {  # verb -> (its module, what it does)
     "card": ("hub_card", "show the card of a model, or measure every number of it again"),
     "sign": ("hub_sign", "sign a version, so that whoever has the public key knows who published it"),
     "withdraw": ("hub_withdraw", "mark a version as withdrawn, with a reason"),
+    "gallery": ("hub_gallery", "write a page that runs models in the browser"),
     "package": ("hub_package", "write a model as a wheel that pip installs"),
 }
 

@@ -210,3 +210,10 @@ def test_the_files_of_a_run(models):
 def test_the_public_names_are_there():
     for name in hub.__all__:
         assert getattr(hub, name) is not None
+
+
+def test_what_is_near_is_spelled_alike_not_only_as_long():
+    names = ["dates", "dates-pre-norm", "pronounce-el", "pronounce-hu", "pronounce-lt", "translate-de-en"]
+    assert index.nearest("datse", names)[0] == "dates" and index.nearest("dates-prenorm", names)[0] == "dates-pre-norm"
+    assert index.nearest("translate-fr-en", names) == ["translate-de-en"]
+    assert index.nearest("nosuchmodel", names) == index.nearest("nosuch", names) == []

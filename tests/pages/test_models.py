@@ -16,7 +16,9 @@ from tools import cli
 SPEC = importlib.util.spec_from_file_location("models_page", ROOT / "docs" / "models.py")
 MODELS = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(MODELS)
-SHOWN = "# Mine\n\nBefore.\n\n" + MODELS.BEGIN + "what was\n" + MODELS.END + "\nAfter.\n"
+BEGIN = "<!-- python docs/models.py writes what follows -->\n"
+END = "<!-- the end of what python docs/models.py writes -->\n"
+SHOWN = f"# Mine\n\nBefore.\n\n{BEGIN}what was\n{END}\nAfter.\n"
 
 
 @pytest.fixture(scope="module")

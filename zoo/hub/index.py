@@ -155,7 +155,7 @@ def choose(entries, name, version=None):
 
 def nearest(name, names):
     """Up to three of `names` that resemble `name`, the nearest first."""
-    return difflib.get_close_matches(name, sorted(set(names)), n=3, cutoff=0.5)
+    return difflib.get_close_matches(name, sorted(set(names)), n=3, cutoff=0.6)
 
 
 def run_files(entry, precision=None):

@@ -267,8 +267,10 @@ def path(name, file="model.keras"):
 def load(name):
     """The Keras model of that name (or in the folder of an artefact), loaded in safe mode.
 
-    Raises: as of `path`; `ImportError` where Keras is not installed; `zoo.hub.keras_file.UnsafeError` where the file
-        asks for more than layers of Keras and of the zoo.
+    Raises:
+        ImportError: Keras is not installed.
+        UnsafeError: the file asks for more than layers of Keras and of the zoo (`zoo.hub.keras_file`).
+        ValueError, HubError: as of `path`.
     """
     try:
         import keras
