@@ -1,0 +1,122 @@
+"""`seqzoo reproduce`: measures what each paper claims, at sizes that take minutes, and says what holds."""
+
+import os
+import shutil
+import sys
+import textwrap
+from importlib.util import find_spec
+
+NEEDED = {"jax": "jax", "tensorflow": "tensorflow"}  # backend -> module
+
+
+def add_arguments(parser):
+    parser.add_argument("system", metavar="SYSTEM", nargs="?", help="the system whose papers are asked, such as star")
+    parser.add_argument("--all", action="store_true", help="every system, one after the other")
+    parser.add_argument("--out", default="reproduced", metavar="DIR", help="where results and figures are kept")
+    parser.add_argument("--check", action="store_true", help="train again, and compare the weights with those in DIR")
+    parser.add_argument("--draw", action="store_true", help="train nothing: draw what is in DIR, and print its table")
+    parser.add_argument("--quick", action="store_true", help="only try the code, in seconds: its claims say nothing")
+    parser.add_argument(
+        "--json", action="store_true", help="print system, claims and seconds as JSON; a list with --all"
+    )
+
+
+def main(args):
+    """Measure, compare or draw the systems that were asked for, and print what the papers claim beside it."""
+    from zoo.reproduce.systems import SYSTEMS, find
+
+    if args.all == (args.system is not None):
+        received = f"both {args.system} and --all" if args.all else "neither"
+        raise ValueError(f"Expected one system, or --all; received {received}. Systems: {', '.join(SYSTEMS)}.")
+    if args.check and args.draw:
+        raise ValueError("--check trains again and --draw trains nothing; give one of the two.")
+    if args.check and args.quick:
+        raise ValueError("--check trains as DIR was trained, quick or not; leave out --quick.")
+    systems = list(SYSTEMS) if args.all else [find(args.system)]
+    choose_backend()
+    from zoo.core.storage import json_text
+
+    made, failed = [], 0
+    for system in systems:
+        report, wrong = done(system, args)
+        made.append({name: report[name] for name in ("system", "claims", "seconds")})
+        failed += wrong
+        if not args.json:
+            print(table(report, shutil.get_terminal_size((120, 24)).columns), flush=True)
+    if args.json:
+        print(json_text(made if args.all else made[0]))
+    elif args.all:
+        print(total(made))
+    return 1 if failed else 0
+
+
+def choose_backend():
+    """JAX unless the user says otherwise or it is not installed; matrix products on one thread, and so in one order."""
+    os.environ.setdefault("KERAS_BACKEND", "jax" if find_spec("jax") else "tensorflow")
+    os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
+    if find_spec("matplotlib") is None:
+        raise ValueError("Figures need matplotlib, which is not installed here: pip install 'seqzoo[plot]'")
+
+
+def done(system, args):
+    """(the report of a system, whether a comparison failed)."""
+    from zoo.reproduce import report
+
+    def log(line):
+        print(f"{system}: {line}", file=sys.stderr, flush=True)
+
+    if args.draw:
+        log(f"wrote {report.draw(system, args.out)}")
+        return report.read(system, args.out), False
+    if args.check:
+        kept = report.read(system, args.out)
+        return kept, not same(system, kept, log)
+    path = report.result(args.out, system)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(path.parent, os.W_OK):  # before minutes are spent
+        raise PermissionError(13, "Permission denied", str(path.parent))
+    log("is measured")
+    found = report.measure(system, args.quick, log)
+    report.write(found, args.out)
+    log(f"wrote {path} and its figure after {found['seconds']:.0f} s of processor time")
+    return found, False
+
+
+def same(system, kept, log):
+    """Whether the weights of another training are those that were kept; a sentence on standard error says why not."""
+    from zoo.reproduce import report
+
+    if reasons := report.differing(kept):
+        log(f"hashes cannot be compared, for {'; '.join(reasons)}. Measure it here: seqzoo reproduce {system}")
+        return False
+    again = report.measure(system, kept.get("quick", False), log)
+    changed = report.changed(kept, again)
+    if changed:
+        log(f"the weights of {len(changed)} models differ from those that were kept: {'; '.join(changed)}")
+        return False
+    log(f"the weights of all {sum(map(len, kept['weights'].values()))} models are those that were kept, bit for bit")
+    return True
+
+
+def table(report, width):
+    """The claims of a report in three columns: what the paper says, what was measured, whether it holds."""
+    each = max(24, (width - 14) // 2)
+    quick = " (quick: the claims say nothing)" if report.get("quick") else ""
+    lines = [f"{report['title']}: {report['seconds']:.0f} s of processor time{quick}"]
+    lines.append(f"  {'paper':<{each}}  {'ours':<{each}}  holds?")
+    for row in report["claims"]:
+        seeds = f" (seeds {', '.join(map(str, row['seeds']))})" if row["seeds"] else ""
+        paper, ours = (textwrap.wrap(text, each) for text in (row["paper"], row["ours"] + seeds))
+        for at in range(max(len(paper), len(ours))):
+            cells = (side[at] if at < len(side) else "" for side in (paper, ours))
+            held = "" if at else "yes" if row["holds"] else "no"
+            lines.append("  ".join(["", *(f"{cell:<{each}}" for cell in cells), held]).rstrip())
+        lines.append("")
+    return "\n".join(lines)
+
+
+def total(made):
+    """One line for all systems."""
+    held = [row["holds"] for each in made for row in each["claims"]]
+    minutes = sum(each["seconds"] for each in made) / 60
+    return f"{sum(held)} of {len(held)} claims hold; {minutes:.1f} minutes of processor time."

@@ -1,0 +1,10 @@
+"""Each paper's own property, measured in minutes on a processor: `seqzoo reproduce SYSTEM`.
+
+`systems` names the systems, and `report` measures one, compares hashes, and writes and reads what was measured; neither
+imports a framework. A system is a module with
+
+* `FULL` and `QUICK`: the sizes of its experiment, and others with which it only tries its code;
+* `measure(log, **sizes)`: what was measured, which JSON can hold; `weights` are the SHA-256 of each trained model;
+* `claims(found)`: a list of `claim`s, whose `holds` a rule computes from the numbers;
+* `draw(found)`: a figure of matplotlib.
+"""

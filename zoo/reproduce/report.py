@@ -1,0 +1,157 @@
+"""Measures a system, keeps what was measured in files, and compares hashes of weights; imports no framework by itself.
+
+`DIR/SYSTEM.json` holds `system`, `title`, `claims`, `seconds` (of processor time), `weights` (the SHA-256 of each
+trained model, a row a seed), `processor`, `versions`, `sizes` and `found`, which the claims and the figure are made
+of. The figure is `DIR/SYSTEM.png`, which holds the SHA-256 of the results that it shows.
+"""
+
+import hashlib
+import importlib
+import json
+import platform
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from zoo.core.storage import json_text, write_atomically, write_text
+from zoo.reproduce.systems import SYSTEMS
+
+WIDEST = ("avx512f", "avx2", "avx", "asimd")  # what compiled arithmetic depends on, the widest first
+PACKAGES = {"jax": ("keras", "numpy", "jax", "jaxlib"), "tensorflow": ("keras", "numpy", "tensorflow")}
+
+
+def measure(system, quick=False, log=print):
+    """Train and measure a system.
+
+    Args:
+        system: a name of `SYSTEMS`.
+        quick: whether only to try the code: sizes at which the claims say nothing.
+        log: is called with lines that tell how far it is.
+
+    Returns: what `DIR/SYSTEM.json` holds.
+    """
+    module = module_of(system)
+    sizes = module.QUICK if quick else module.FULL
+    started = time.process_time()
+    found = json.loads(json_text(module.measure(log, **sizes)))
+    seconds = round(time.process_time() - started, 1)
+    return {
+        "system": system,
+        "title": SYSTEMS[system][0],
+        "claims": module.claims(found),
+        "seconds": seconds,
+        "quick": quick,
+        "weights": found.pop("weights", {}),
+        "processor": processor(),
+        "versions": versions(),
+        "sizes": sizes,
+        "found": found,
+    }
+
+
+def module_of(system):
+    return importlib.import_module(f"zoo.reproduce.{SYSTEMS[system][1]}")
+
+
+def processor():
+    """The name of the processor and the widest of its vector instructions, which decide how sums are rounded."""
+    path = Path("/proc/cpuinfo")
+    lines = path.read_text("utf-8").splitlines() if path.exists() else ()
+    said = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
+    name = said.get("model name") or platform.processor() or platform.machine()
+    flags = said.get("flags", said.get("Features", "")).split()
+    widest = next((each for each in WIDEST if each in flags), "")
+    return f"{name}, {widest}" if widest else name
+
+
+def versions():
+    """Of the backend and of what computes with it."""
+    import keras
+
+    backend = keras.backend.backend()
+    found = {"backend": backend}
+    for name in PACKAGES.get(backend, ("keras", "numpy", backend)):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def write(report, folder):
+    """Write `SYSTEM.json` and then `SYSTEM.png`, each whole or not at all."""
+    write_text(result(folder, report["system"]), json_text(report, indent=1) + "\n")
+    draw(report["system"], folder)
+
+
+def draw(system, folder):
+    """Draw the figure of the results that are in a folder, and return its path."""
+    path = result(folder, system).with_suffix(".png")
+    content = png(system, folder)
+    write_atomically(path, lambda file: file.write(content))
+    return path
+
+
+def png(system, folder):
+    """The bytes of the figure of the results that are in a folder."""
+    from zoo.reproduce import figures
+
+    report = read(system, folder)
+    return figures.png(lambda: module_of(system).draw(report["found"]), digest(system, folder))
+
+
+def result(folder, system):
+    return Path(folder) / f"{system}.json"
+
+
+def digest(system, folder):
+    """The SHA-256 of the file of results, by which a figure knows what it shows."""
+    return hashlib.sha256(result(folder, system).read_bytes()).hexdigest()
+
+
+def read(system, folder):
+    """What was measured.
+
+    Raises:
+        ValueError: there are no results, or the file is damaged.
+    """
+    path = result(folder, system)
+    if not path.is_file():
+        raise ValueError(
+            f"There are no results of {system} at {path}: measure them first with `seqzoo reproduce {system} --out "
+            f"{folder}`."
+        )
+    try:
+        report = json.loads(path.read_text("utf-8"))
+        missing = {"system", "claims", "seconds", "weights", "processor", "versions", "found"} - report.keys()
+    except (ValueError, AttributeError) as error:
+        raise ValueError(f"{path} is damaged: {error}. Measure it again.") from None
+    if missing or report["system"] != system:
+        what = f"lacks {', '.join(sorted(missing))}" if missing else f"is of {report['system']}"
+        raise ValueError(f"{path} {what}: expected the results of {system}. Measure it again.")
+    return report
+
+
+def differing(report):
+    """Why hashes of results cannot be compared with those of this machine: a list of sentences, empty if they can."""
+    here = {"processor": processor(), **versions()}
+    there = {"processor": report["processor"], **report["versions"]}
+    names = [name for name in {**there, **here} if there.get(name) != here.get(name)]
+    reasons = [
+        f"{name} was {there.get(name, 'not there')}, and here is {here.get(name, 'not there')}" for name in names
+    ]
+    module = module_of(report["system"])
+    sizes = json.loads(json_text(module.QUICK if report.get("quick") else module.FULL))
+    if report.get("sizes") != sizes:
+        reasons.append(f"sizes were {report.get('sizes', 'not there')}, and here are {sizes}")
+    return reasons
+
+
+def changed(report, again):
+    """The models, as `NAME, seed S`, whose hashes differ between two reports of one system."""
+    return [
+        f"{name}, seed {seed}"
+        for name, hashes in report["weights"].items()
+        for seed, (one, other) in enumerate(zip(hashes, again["weights"].get(name, [""] * len(hashes)), strict=True))
+        if one != other
+    ]

@@ -1,0 +1,91 @@
+"""A small training that is the same, bit for bit, each time: one compiled step for all seeds of an architecture."""
+
+import hashlib
+
+import keras
+import numpy as np
+
+from zoo.training import SmoothedCrossEntropy, make_steps
+from zoo.training.steps import model_inputs
+
+
+def values_of(variables):
+    return [np.array(keras.ops.convert_to_numpy(variable)) for variable in variables]
+
+
+def weights_hash(model):
+    """The SHA-256 of the trained weights of a model: shapes, dtypes and bytes, in the order of their making."""
+    digest = hashlib.sha256()
+    for value in values_of(model.trainable_variables):
+        digest.update(f"{value.shape} {value.dtype}".encode())
+        digest.update(np.ascontiguousarray(value).tobytes())
+    return digest.hexdigest()
+
+
+def adam(rate=3e-3, updates=None, clip=1.0):
+    """Adam with gradients of a norm up to `clip`; with `updates` the rate warms up for a tenth of them, then falls."""
+    if updates:
+        warmup = updates // 10 + 1
+        rate = keras.optimizers.schedules.CosineDecay(0.0, updates, warmup_target=rate, warmup_steps=warmup)
+    return keras.optimizers.Adam(rate, clipnorm=clip)
+
+
+class Trainer:
+    """Trains one architecture with several seeds by one compiled step.
+
+    Args:
+        make: makes a model, which is built, of freshly drawn weights.
+        optimizer: of Keras; None is Adam at 0.003 without clipping.
+        loss: as of `zoo.training.make_steps`; None is the cross entropy.
+    """
+
+    def __init__(self, make, optimizer=None, loss=None):
+        self.make, self.model, self.step = make, None, 0
+        self.model = self.fresh(0)
+        self.optimizer = optimizer or keras.optimizers.Adam(3e-3)
+        self.steps = make_steps(self.model, self.optimizer, loss or SmoothedCrossEntropy())
+        self.empty = values_of(self.optimizer.variables)
+
+    def fresh(self, seed):
+        """A model of the weights that belong to a seed."""
+        keras.utils.set_random_seed(seed)
+        return self.make()
+
+    def train(self, seed, batch, updates):
+        """Train from the weights of a seed; `batch(step)` gives what a step reads. Returns the losses, `(updates,)`."""
+        for variable, value in zip(self.model.variables, values_of(self.fresh(seed).variables), strict=True):
+            variable.assign(value)
+        for variable, value in zip(self.optimizer.variables, self.empty, strict=True):
+            variable.assign(value)
+        self.steps.reload()
+        losses = [self.steps.train(batch(step)) for step in range(updates)]
+        self.steps.sync()
+        return np.array([float(loss) for loss in losses])
+
+    def hash(self):
+        return weights_hash(self.model)
+
+    def outputs(self, batch):
+        """What the model makes of a batch, as an array; its labels and weights are not looked at."""
+        return np.asarray(self.model.predict_on_batch(model_inputs(batch)))
+
+    def right(self, batch):
+        """Which labels are the most probable ones: bool, as the labels."""
+        return self.outputs(batch).argmax(-1) == batch["labels"]
+
+
+def gradients(model, batch, loss):
+    """The gradient of `loss(model(batch))` by path of the weight, as arrays; nothing is compiled as a whole."""
+    weights = model.trainable_variables
+    if keras.backend.backend() == "jax":
+        import jax
+
+        fixed = [variable.value for variable in model.non_trainable_variables]
+        found = jax.grad(lambda held: loss(model.stateless_call(held, fixed, batch)[0]))([w.value for w in weights])
+    else:
+        import tensorflow as tf
+
+        with tf.GradientTape() as tape:
+            value = loss(model(batch))
+        found = tape.gradient(value, [weight.value for weight in weights])
+    return {weight.path: np.array(each) for weight, each in zip(weights, found, strict=True)}
