@@ -1,0 +1,83 @@
+// An artefact behind an address: its manifest, tokenizers and graphs, each with the SHA-256 that is promised for it.
+
+import { Graph } from "./graphs.js";
+import { withHistory } from "./history.js";
+import { PREDICTORS } from "./predictors.js";
+import { spansOf } from "./spans.js";
+import { Tokenizer } from "./tokenizer.js";
+
+const FORMAT = 2; // of the manifests that this page reads, and of older ones
+
+export class Artefact {
+  /** `entry` is a model in gallery.json; `read(path, sha256)` answers a promise of the bytes of a file. */
+  static async of(entry, read) {
+    const file = (name, sha256) => read(`${entry.folder}/${name}`, sha256);
+    const manifest = JSON.parse(new TextDecoder().decode(await file("manifest.json", entry.manifest)));
+    if ((manifest.format ?? 1) > FORMAT) throw new Error(`${entry.name} is of format ${manifest.format}; this page reads up to ${FORMAT}.`);
+    if (!(manifest.kind in PREDICTORS)) throw new Error(`${entry.name} is of the kind ${manifest.kind}, which this page does not know.`);
+    const artefact = new Artefact(entry, manifest, (name) => file(name, manifest.files[name]));
+    await artefact.open();
+    return artefact;
+  }
+
+  constructor(entry, manifest, read) {
+    Object.assign(this, { entry, manifest, read, opened: new Map() });
+  }
+
+  async open() {
+    const sides = await Promise.all(Object.entries(this.manifest.tokenizer).map(async ([side, name]) => {
+      const tokenizer = await Tokenizer.of(await this.read(name), `${this.entry.name}-${side}`);
+      const known = this.manifest.vocabulary?.[side] ?? tokenizer.pieces.length;
+      if (tokenizer.pieces.length !== known) {
+        throw new Error(`${name} of ${this.entry.name} does not fit the graphs: expected ${known} pieces; it has ${tokenizer.pieces.length}.`);
+      }
+      return [side, tokenizer];
+    }));
+    const { source, target = source } = Object.fromEntries(sides);
+    Object.assign(this, { source, target });
+    this.predictor = new PREDICTORS[this.manifest.kind](this);
+  }
+
+  has(signature) {
+    return signature in this.entry.graphs;
+  }
+
+  /** The graph of a signature; "search" is the one that answers texts by default. */
+  graph(signature) {
+    if (!this.opened.has(signature)) {
+      if (!this.has(signature)) throw new Error(`${this.entry.name} has no graph for ${signature}.`);
+      const name = this.entry.graphs[signature];
+      this.opened.set(signature, this.read(name).then((bytes) => Graph.of(bytes, name)));
+    }
+    return this.opened.get(signature);
+  }
+
+  /** The graph that answers, given the options of `run`. */
+  graphOf({ sampling } = {}) {
+    return this.graph(sampling ? "sample" : this.has("search") ? "search" : this.manifest.kind);
+  }
+
+  /** The same graph once more, whose loops tell what they do: `{graph, told}` of `withHistory`. */
+  remembering(signature) {
+    const key = `${signature} with history`;
+    if (!this.opened.has(key)) this.opened.set(key, this.opening(this.entry.graphs[signature]));
+    return this.opened.get(key);
+  }
+
+  async opening(name) {
+    const { bytes, told } = withHistory(await this.read(name));
+    return { graph: told.length ? await Graph.of(bytes, name) : null, told };
+  }
+
+  /** How far back the heads look, where they have learned it; see `spansOf`. */
+  async spans() {
+    return this.entry.attention === "adaptive_span" ? spansOf(await this.read(this.entry.graphs.search)) : null;
+  }
+
+  async close() {
+    for (const each of this.opened.values()) {
+      const opened = await each.catch(() => null);
+      await (opened?.told ? opened.graph : opened)?.close();
+    }
+  }
+}

@@ -1,0 +1,136 @@
+// What a loop of a graph does in each of its steps. The graph that an artefact publishes says only what comes out of
+// its loops; here, after its bytes were compared with their SHA-256, values inside become outputs of the graph, too: an
+// Identity in the body of the loop, whose results ONNX stacks, one for each step.
+
+import { edited, field, joined, many, one, text, whole } from "./protobuf.js";
+
+const GRAPH = 7, NODE = 1, OUTPUT = 12; // fields of a model and of a graph, as in onnx.proto
+const INPUT = 1, RESULT = 2, NAME = 3, OPERATOR = 4, ATTRIBUTE = 5; // of a node
+const ATTRIBUTE_NAME = 1, BODY = 6, FLOAT = 1;
+const BESIDE = ["LogSoftmax", "Softmax"]; // what a step of a search computes beside what it carries
+const ANY = ["Greater", "ReduceSum", "ReduceMax", "Cast"]; // what asks whether one of many is true
+const KEYS = 1, PAST = 6, SCORES = 3; // inputs of MultiHeadAttention, and the output that has the scores of the keys
+
+/**
+ * `{bytes, told}`: the bytes of a model whose outermost loops tell what they do, and `{name, of, block}` of each new
+ * output. Each has a leading axis of steps. `of` says what it is:
+ *
+ * - "LogSoftmax": of a search, the logarithms of the probabilities of all tokens;
+ * - "Softmax": the weights of attention, of a search in which sizes stay the same;
+ * - "scores": the scores of the keys that a fused attention over the source gives its softmax, of the block `block`;
+ * - "running": which hypotheses go on to the block `block`, where blocks are run under a condition;
+ * - "carried": what the loop of a Universal Transformer carries.
+ */
+export function withHistory(bytes) {
+  const told = [];
+  const model = edited(bytes, GRAPH, (graph) => {
+    const changed = edited(graph, NODE, (node) => (operator(node) === "Loop" ? remembering(node, told) : node));
+    return joined([changed, ...told.map(({ name }) => field(OUTPUT, field(1, name)))]);
+  });
+  return { bytes: told.length ? model : bytes, told };
+}
+
+/** A Loop whose body gives values of its own a second time; `told` grows by these. */
+function remembering(loop, told) {
+  const before = told.length, inputs = many(loop, INPUT).length;
+  const changed = edited(loop, ATTRIBUTE, (attribute) => {
+    if (string(attribute, ATTRIBUTE_NAME) !== "body") return attribute;
+    return edited(attribute, BODY, (body) => {
+      const more = chosen(body, inputs - 2, string(loop, NAME)).flatMap(([value, of, block]) => {
+        const name = `history.${told.length}`;
+        told.push({ name, of, block });
+        const copy = [field(INPUT, value), field(RESULT, `${name}/step`), field(OPERATOR, "Identity")];
+        return [field(NODE, joined(copy)), field(OUTPUT, field(1, `${name}/step`))];
+      });
+      const whole = joined([body, ...more]);
+      return searches(body) ? looking(whole, told) : whole;
+    });
+  });
+  return joined([changed, ...told.slice(before).map(({ name }) => field(RESULT, name))]);
+}
+
+const searches = (body) => many(body, NODE).some((node) => operator(node) === "LogSoftmax");
+
+/** `[value, of, block]` for each value of a body that is told; `count` values are carried, behind the condition. */
+function chosen(body, count, name) {
+  const carried = many(body, OUTPUT).slice(1, 1 + count);
+  if (name.includes("universal_stack")) return carried.map((value) => [string(value, 1), "carried"]);
+  if (!searches(body)) return [];
+  const nodes = many(body, NODE), named = BESIDE.slice(0, carried.some(grows) ? 1 : 2);
+  const made = nodes.filter((node) => named.includes(operator(node))).map((node) => [string(node, RESULT), operator(node)]);
+  const conditions = nodes.filter((node) => operator(node) === "If").map((node) => asked(string(node, INPUT), nodes));
+  return [...made, ...conditions.map((value, place) => [value, "running", place + 1])];
+}
+
+/** The value of which a condition asks whether any of it is true. */
+function asked(value, nodes) {
+  const maker = nodes.find((node) => strings(node, RESULT).includes(value));
+  return maker && ANY.includes(operator(maker)) ? asked(string(maker, INPUT), nodes) : value;
+}
+
+/**
+ * The body of a search whose fused attentions over the source tell the scores of their keys. What they compute is told
+ * from the first block on; in the branch of a block that is not run, the scores of the first one stand in for its own.
+ */
+function looking(body, told) {
+  const inside = new Set(many(body, NODE).flatMap((node) => strings(node, RESULT)));
+  const first = told.length, types = [];
+  let block = 0;
+  const next = () => {
+    const name = `history.${told.length}`;
+    told.push({ name, of: "scores", block: block - 1 });
+    types.push(field(OUTPUT, scores(`${name}/step`)));
+    return `${name}/step`;
+  };
+  const changed = edited(body, NODE, (node) => {
+    if (overSource(node, inside)) {
+      block += 1;
+      return telling(node, next());
+    }
+    if (operator(node) !== "If") return node;
+    block += 1;
+    return told.length > first ? eitherWay(node, inside, next, told[first].name) : node;
+  });
+  return joined([changed, ...types]);
+}
+
+/** Whether a node is an attention over keys that stay the same from step to step: they come from outside. */
+function overSource(node, inside) {
+  if (operator(node) !== "MultiHeadAttention") return false;
+  const inputs = strings(node, INPUT);
+  return !inputs[PAST] && !inside.has(inputs[KEYS]);
+}
+
+/** An attention that gives the scores of its keys, too. */
+function telling(node, name) {
+  const missing = SCORES - many(node, RESULT).length;
+  return joined([node, ...Array(missing).fill(field(RESULT, "")), field(RESULT, name)]);
+}
+
+/** An If one of whose branches has an attention over the source; the other branch gives the scores `instead`. */
+function eitherWay(node, inside, next, instead) {
+  const own = (graph) => new Set([...inside, ...many(graph, NODE).flatMap((each) => strings(each, RESULT))]);
+  const looks = (graph) => many(graph, NODE).some((each) => overSource(each, own(graph)));
+  if (!many(node, ATTRIBUTE).some((attribute) => many(attribute, BODY).some(looks))) return node;
+  const name = next();
+  const changed = edited(node, ATTRIBUTE, (attribute) => edited(attribute, BODY, (graph) => {
+    const branch = `${name}/${string(attribute, ATTRIBUTE_NAME)}`, output = field(OUTPUT, scores(branch));
+    if (looks(graph)) return joined([edited(graph, NODE, (each) => (overSource(each, own(graph)) ? telling(each, branch) : each)), output]);
+    const copy = [field(INPUT, `${instead}/step`), field(RESULT, branch), field(OPERATOR, "Identity")];
+    return joined([graph, field(NODE, joined(copy)), output]);
+  }));
+  return joined([changed, field(RESULT, name)]);
+}
+
+/** What is said of a value that is a tensor of float32: ONNX Runtime cannot tell this of the scores by itself. */
+const scores = (name) => joined([field(1, name), field(2, field(1, whole(1, FLOAT)))]);
+
+/** Whether a value has another size after each step, as the caches of a Transformer: float, with open inner sizes. */
+function grows(value) {
+  const [kind, shape] = [[2, 1, 1], [2, 1, 2]].map((path) => path.reduce((held, number) => held && one(held, number), value));
+  return kind === FLOAT && (!shape || many(shape, 1).slice(1).some((size) => !one(size, 1)));
+}
+
+const operator = (node) => string(node, OPERATOR);
+const strings = (bytes, number) => many(bytes, number).map(text);
+const string = (bytes, number) => (one(bytes, number) === undefined ? "" : text(one(bytes, number)));

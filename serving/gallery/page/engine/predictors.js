@@ -1,0 +1,184 @@
+// One predictor for each kind of artefact, as in serving/runtime/predictors. `run(text)` answers a promise of
+// {ids, text, source, error, warning}, and of what is particular to the kind. `text` is the answer of `seqzoo run`;
+// `ids` are what it was made of: the ids that were written, the index of the label, or the index of each word's tag.
+
+import { padded } from "./graphs.js";
+import { uniforms } from "./random.js";
+import { boundOf, either, isAnswered, pair } from "./reading.js";
+
+import { characters, count, isBlank, quoted } from "./text.js";
+
+const EMPTY = -1e9; // the score of a place without a hypothesis, as the decoding graphs write it
+
+class Predictor {
+  /** `artefact` has the manifest, the tokenizers `source` and `target`, and `graph(signature)`, a promise. */
+  constructor(artefact) {
+    const { manifest, source, target } = artefact;
+    Object.assign(this, { artefact, manifest, source, target, bound: boundOf(manifest) });
+  }
+
+  read(text, end = [this.source.eos]) {
+    return this.bound.read(text, (part) => this.source.encode(part), end);
+  }
+
+  remarks(reading) {
+    return { source: reading.ids, error: reading.error, warning: reading.warning };
+  }
+}
+
+/** Writes an output for each source. A blank source has a blank output with the score 0. */
+export class Generate extends Predictor {
+  async run(text) {
+    const reading = this.read(text);
+    let found = [{ ids: [], score: 0 }];
+    if (isAnswered(reading)) found = await this.search(reading.ids);
+    const hypotheses = found.map((each) => ({ ...each, text: this.target.decode(each.ids), pieces: this.pieces(each.ids) }));
+    const { ids, text: best, score } = hypotheses[0];
+    const sourcePieces = reading.ids.map((id) => this.source.pieces[id]);
+    return { ids, text: best, score, hypotheses, sourcePieces, ...this.remarks(reading) };
+  }
+
+  pieces(ids) {
+    return ids.map((id) => this.target.pieces[id]);
+  }
+
+  /** `{ids, score}` of the hypotheses of the default search, the best first. */
+  async search(ids, least = 1) {
+    const graph = await this.artefact.graph("search");
+    return hypotheses(await graph.run(padded([ids], this.source.pieces.length, least)));
+  }
+}
+
+/**
+ * Continues a prompt; a blank prompt begins a new text.
+ *
+ * Options: `length`, the number of tokens to write; `sampling`, {temperature, topK, topP, seed}, to draw tokens with the
+ * random numbers of `seqzoo run --sample` instead of searching.
+ */
+export class Continue extends Generate {
+  async run(text, options = {}) {
+    const { length = null } = options;
+    const reading = this.read(text, []);
+    if (reading.error) return { ids: [], text: "", score: 0, options, ...this.remarks(reading) };
+    const { max_length: step } = this.manifest;
+    let written = [], score = 0;
+    for (let start = 0; start < (length ?? 1) && written.length === start; start += step) {
+      const more = await this.write([...reading.ids, ...written].slice(-this.bound.maxInput), options, start);
+      [written, score] = [[...written, ...more.ids], score + more.score];
+    }
+    const ids = length === null ? written : written.slice(0, length);
+    return { ids, text: this.after(reading.ids, ids), score, options, ...this.remarks(reading) };
+  }
+
+  async write(prompt, options, start) {
+    if (!options.sampling) return (await this.search(prompt, 0))[0];
+    const graph = await this.artefact.graph("sample");
+    const inputs = padded([prompt], this.source.pieces.length, 0);
+    return hypotheses(await graph.run({ ...inputs, ...this.drawn(options, start) }))[0];
+  }
+
+  /** The inputs of the graph that samples, for the tokens from number `start` on. */
+  drawn({ sampling }, start = 0) {
+    if (!sampling) return {};
+    const { temperature = 1, topK = 0, topP = 1, seed = 0 } = sampling, steps = this.manifest.max_length;
+    const one = (Type, value) => ({ dims: [1], data: Type.of(value) });
+    return {
+      uniforms: { dims: [1, 1, steps], data: uniforms([seed, 0, 0], start + steps).subarray(start) },
+      temperature: one(Float32Array, temperature),
+      top_k: one(Int32Array, topK),
+      top_p: one(Float32Array, topP),
+    };
+  }
+
+  /** What `ids` add to the text of a prompt. */
+  after(prompt, ids) {
+    const before = this.source.decode(prompt), whole = this.source.decode([...prompt, ...ids]);
+    return characters(whole).slice(count(before)).join("");
+  }
+}
+
+/** Predicts a label for each text. */
+export class Classify extends Predictor {
+  async run(text) {
+    const reading = this.read(text);
+    if (!isAnswered(reading)) return { ...NOTHING, ...this.remarks(reading) };
+    const found = await this.ask(padded([reading.ids], this.source.pieces.length));
+    return { ...this.label(found.probabilities.data), ...this.remarks(reading) };
+  }
+
+  async ask(inputs) {
+    const graph = await this.artefact.graph(this.manifest.kind);
+    return graph.run(inputs);
+  }
+
+  /** The label, and all labels with their probabilities, the most probable first. */
+  label(probabilities) {
+    const { labels, scope } = this.manifest;
+    if (probabilities.length !== labels.length) {
+      throw new Error(`${this.manifest.name} is damaged: it has ${labels.length} labels, and its graph ${probabilities.length}.`);
+    }
+    const order = ranked(probabilities), [best] = order;
+    const inScope = !scope || probabilities[best] >= scope.threshold;
+    const all = order.map((index) => ({ label: labels[index], probability: probabilities[index] }));
+    return { ids: [best], text: inScope ? labels[best] : scope.label, probability: probabilities[best], labels: all, inScope };
+  }
+}
+
+const NOTHING = { ids: [], text: "", probability: 0, labels: [], inScope: true };
+
+/** Predicts a label for each pair of texts, "first TAB second". A pair of blank texts has a blank label. */
+export class Compare extends Classify {
+  async run(text) {
+    let sides;
+    try {
+      sides = pair(text, quoted);
+    } catch (error) {
+      return { ...NOTHING, source: [], error: isBlank(text) ? null : error.message, warning: null };
+    }
+    const readings = sides.map((side) => this.read(side));
+    const error = either(readings.map((each) => each.error)), warning = either(readings.map((each) => each.warning));
+    const remarks = { source: readings.map((each) => each.ids), error, warning };
+    if (error || !readings.some(isAnswered)) return { ...NOTHING, ...remarks };
+    const [first, second] = readings.map((each) => padded([each.ids], this.source.pieces.length));
+    const inputs = { first_ids: first.token_ids, first_lengths: first.lengths };
+    Object.assign(inputs, { second_ids: second.token_ids, second_lengths: second.lengths });
+    return { ...this.label((await this.ask(inputs)).probabilities.data), ...remarks };
+  }
+}
+
+/** Predicts a tag for each word: that of the word's first piece. */
+export class Tag extends Classify {
+  async run(text) {
+    const encode = (word) => {
+      const ids = this.source.encode(word);
+      return ids.length ? ids : [this.source.unknown];
+    };
+    const reading = this.bound.readWords(text, encode, [this.source.eos]);
+    if (!reading.places.length) return { ids: [], text: "", words: [], ...this.remarks(reading) };
+    const { probabilities } = await this.ask(padded([reading.ids], this.source.pieces.length));
+    const letters = characters(text), { labels } = this.manifest, size = probabilities.dims.at(-1);
+    const words = reading.places.map(([start, end], place) => {
+      const row = probabilities.data.subarray(reading.first[place] * size, (reading.first[place] + 1) * size);
+      const tags = ranked(row).map((index) => ({ label: labels[index], probability: row[index], index }));
+      return { text: letters.slice(start, end).join(""), tag: tags[0].label, start, end, score: tags[0].probability, tags };
+    });
+    const ids = words.map((word) => word.tags[0].index);
+    return { ids, text: words.map((word) => `${word.text}/${word.tag}`).join(" "), words, ...this.remarks(reading) };
+  }
+}
+
+/** The places of numbers, the largest first; the earlier one among equals. */
+export const ranked = (values) => Array.from(values.keys()).sort((one, other) => values[other] - values[one] || one - other);
+
+/** `{ids, score}` of the one row of the outputs, the best first. Empty places, except for the first, are left out. */
+function hypotheses({ output_ids: { dims, data }, output_lengths: lengths, scores }) {
+  const [, beams, time] = dims, found = [];
+  for (let rank = 0; rank < beams; rank += 1) {
+    const score = scores.data[rank];
+    if (rank && score <= EMPTY) continue;
+    found.push({ ids: Array.from(data.subarray(rank * time, rank * time + lengths.data[rank])), score });
+  }
+  return found;
+}
+
+export const PREDICTORS = { generate: Generate, continue: Continue, classify: Classify, compare: Compare, tag: Tag };

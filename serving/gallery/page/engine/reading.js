@@ -1,0 +1,105 @@
+// How much of a text a model reads, and what is said about texts that it does not read as a whole.
+// The same rules, word for word, as serving/runtime/reading.py.
+
+import { characters, isBlank, notUnicode, withoutNul, words } from "./text.js";
+
+export const DEFAULT = 1024; // tokens, where the artefact does not say how many it reads
+const CHARACTERS = 16; // for each token: a text with more of them is not tokenised before it is refused or cut
+
+/** What is read of a text: `text`, `ids`, and `error` or `warning`; of words also their `places` and `first` pieces. */
+const reading = (more) => ({ text: "", ids: [], count: null, error: null, warning: null, places: [], first: [], ...more });
+
+export class Bound {
+  /** At most `maxInput` ids of a text; a longer one is refused, or its `side` ("first" or "last") is read. */
+  constructor(maxInput = DEFAULT, overlong = "refuse", side = "first") {
+    Object.assign(this, { maxInput, overlong, side });
+    this.maxCharacters = CHARACTERS * maxInput;
+  }
+
+  tooMany(count, unit) {
+    return `${count} ${unit}, at most ${unit === "tokens" ? this.maxInput : this.maxCharacters}`;
+  }
+
+  only(kept, count, unit) {
+    return `only the ${this.side} ${kept} tokens are read, of ${count} ${unit}`;
+  }
+
+  /** The reading of a text; `end` are ids behind it. */
+  read(text, encode, end = []) {
+    const part = this.clip(text);
+    return part.error ? part : this.limit(part, [...encode(part.text), ...end], end);
+  }
+
+  /** As `read`, but each word is encoded separately, and is read as a whole or not at all. */
+  readWords(text, encode, end) {
+    const part = this.clip(text), letters = characters(part.text), places = words(part.text);
+    if (part.error || !places.length) return part;
+    const pieces = places.map(([start, stop]) => encode(withoutNul(letters.slice(start, stop).join(""))));
+    const first = [0];
+    for (const each of pieces) first.push(first.at(-1) + each.length);
+    const whole = [...pieces.flat(), ...end];
+    const limited = this.limit(part, whole, end);
+    if (limited.error) return limited;
+    const kept = first.slice(1).filter((reached) => reached + end.length <= this.maxInput).length;
+    const ids = [...whole.slice(0, first[kept]), ...end];
+    const [found, unit] = part.count === null ? [whole.length, "tokens"] : [part.count, "characters"];
+    const warning = limited.warning && this.only(ids.length, found, unit);
+    return { ...limited, ids, places: places.slice(0, kept), first: first.slice(0, kept), warning };
+  }
+
+  /** The part of a text that is tokenised: characters far beyond the bound are cut off first, to save work. */
+  clip(text) {
+    const wrong = notUnicode(text);
+    if (wrong) return reading({ error: wrong });
+    const letters = characters(text);
+    if (letters.length <= this.maxCharacters) return reading({ text });
+    const begin = letters.slice(0, this.maxCharacters).join("");
+    if (this.side === "first" && isBlank(text)) return reading({ text: begin });
+    if (this.overlong === "refuse") return reading({ error: this.tooMany(letters.length, "characters") });
+    const part = this.side === "first" ? begin : letters.slice(-this.maxCharacters).join("");
+    return reading({ text: part, count: letters.length });
+  }
+
+  /** The reading of a clipped text with these ids, cut to the bound. */
+  limit(part, ids, end = []) {
+    const [found, unit] = part.count === null ? [ids.length, "tokens"] : [part.count, "characters"];
+    if (ids.length > this.maxInput) {
+      if (this.overlong === "refuse") return reading({ error: this.tooMany(found, unit) });
+      const kept = this.maxInput - end.length, whole = ids.slice(0, ids.length - end.length);
+      ids = [...(this.side === "first" ? whole.slice(0, kept) : whole.slice(-kept)), ...end];
+    } else if (part.count === null) {
+      return { ...part, ids };
+    }
+    return { ...part, ids, warning: this.only(ids.length, found, unit) };
+  }
+}
+
+/** The bound of an artefact, by its manifest. */
+export function boundOf(manifest) {
+  const goesOn = manifest.kind === "continue"; // a language model reads the end of its prompt
+  const overlong = manifest.overlong || (goesOn ? "truncate" : "refuse");
+  return new Bound(manifest.max_input || DEFAULT, overlong, goesOn ? "last" : "first");
+}
+
+/** Whether a text is to be answered: it is neither blank nor refused. */
+export const isAnswered = (read) => read.ids.length > 1 && !isBlank(read.text);
+
+const PLACES = ["first text: ", "second text: "];
+
+/** `[first, second]` of "first TAB second"; throws an Error where there is not exactly one TAB. */
+export function pair(text, quote) {
+  const tabs = text.split("\t").length - 1;
+  if (tabs !== 1) {
+    throw new Error(
+      `A pair is two texts with one TAB between them; received ${tabs} TABs in ` +
+        `${quote(characters(text).slice(0, 80).join(""))}. Put one TAB between the first text and the second.`,
+    );
+  }
+  return text.split("\t");
+}
+
+/** The error or warning of the first text, or else of the second, with the name of the text before it. */
+export function either(messages) {
+  const place = messages.findIndex(Boolean);
+  return place < 0 ? null : PLACES[place] + messages[place];
+}

@@ -1,0 +1,227 @@
+"""Writes a gallery: the page, what it needs of others, and the files of the models that answer."""
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+from serving.gallery import vendored
+from serving.gallery.facts import told
+from serving.runtime import manifest_format
+from serving.runtime.artefact import MANIFEST
+from serving.runtime.errors import UnsupportedError
+from serving.runtime.external import names_files
+from serving.runtime.named import located, opened
+
+INDEX = "gallery.json"
+FORMAT = 1
+SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # a name that is a folder on every system, and in addresses
+WRITES_BY_DRAWING = "sample"
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of a gallery: its artefact, and which graphs of it the page runs, by signature."""
+
+    artefact: object
+    graphs: dict
+
+    @property
+    def manifest(self):
+        return self.artefact.manifest
+
+    @property
+    def folder(self):
+        return f"models/{self.manifest['name']}/{self.manifest['version']}"
+
+    @property
+    def files(self):
+        """The names of the files that the page needs, but for the manifest."""
+        return sorted({*self.manifest["tokenizer"].values(), *self.graphs.values()})
+
+
+def write(names, out, log=lambda line: None):
+    """Write a gallery to the folder `out`, and return its path. A gallery that is there is replaced.
+
+    Everything is written beside `out` and gets its name at the end: what is there is an old gallery or a new one.
+
+    Args:
+        names: models of the hubs ("dates", "dates@1"), or folders of artefacts.
+        out: a folder that does not exist, is empty, or holds a gallery.
+        log: a function that is called with a line about each model.
+
+    Raises:
+        ValueError: there is no such model, two have one name, or `out` holds something else.
+        DamagedError: a file has other bytes than its manifest says.
+        UnsupportedError: a graph needs a newer ONNX Runtime than the one of the page.
+        zoo.hub.HubError: a file cannot be downloaded.
+    """
+    out = Path(out).absolute()
+    _check_free(out)
+    if not names:
+        raise ValueError("A gallery needs at least one model; received none. `seqzoo list` shows those that there are.")
+    models = [_chosen(name) for name in names]
+    seen = set()
+    for model in models:
+        name = model.manifest["name"]
+        if name in seen:
+            raise ValueError(f"A gallery shows each name once; received two models called {name!r}. Leave one out.")
+        seen.add(name)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
+    try:
+        _fill(beside / "new", models, log)
+        _exchange(beside, out)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return out
+
+
+def _check_free(out):
+    if out.is_dir() and not (out / INDEX).is_file() and any(out.iterdir()):
+        raise ValueError(f"{out} holds something that is no gallery. Choose another --out, or empty the folder first.")
+    if os.path.lexists(out) and not out.is_dir():
+        raise ValueError(f"{out} is no folder. Choose another --out.")
+
+
+def _exchange(beside, out):
+    """Give the new gallery its name; if that fails, an old one has it again."""
+    old = beside / "old"
+    if out.exists():
+        out.rename(old)
+    try:
+        (beside / "new").rename(out)
+    except OSError:
+        if old.exists():
+            old.rename(out)
+        raise
+
+
+def _chosen(name):
+    artefact = opened(located(name))
+    manifest = artefact.manifest
+    kind = manifest["kind"]
+    if kind not in manifest_format.OF_KIND:
+        known = ", ".join(manifest_format.OF_KIND)
+        raise UnsupportedError(f"{artefact.origin} is of the kind {kind!r}, which no gallery shows; it shows {known}.")
+    if not SAFE.fullmatch(manifest["name"]):
+        raise ValueError(
+            f"{artefact.origin} is called {manifest['name']!r}, which is no name of a folder in a gallery: expected "
+            "letters, digits, dots, hyphens and underscores. Export it with --name."
+        )
+    graphs = manifest["graphs"]
+    if kind in manifest_format.IN_GRAPHS:
+        wanted = {kind: graphs[manifest_format.IN_GRAPHS[kind]]}
+    else:
+        wanted = {"search": manifest["generation"][str(manifest["default_beam"])]}
+        if kind == "continue" and WRITES_BY_DRAWING in graphs:
+            wanted[WRITES_BY_DRAWING] = graphs[WRITES_BY_DRAWING]
+    return Model(artefact, {signature: artefact.preferred(file) for signature, file in wanted.items()})
+
+
+def _fill(folder, models, log):
+    """All files of a gallery."""
+    own = {name: content for name, content in _page()}
+    for file in vendored.FILES:
+        if file.name != vendored.WASM:
+            own[f"vendor/{file.name}"] = vendored.unpacked(file)
+    wasm = vendored.packed(next(file for file in vendored.FILES if file.name == vendored.WASM))
+    # Not called .gz: a server that knows this ending would have the browser unpack it before it compares the hash.
+    engine = f"vendor/{vendored.WASM}.packed"
+    own |= {engine: wasm, f"vendor/{vendored.LICENCES}": vendored.licences()}
+    entries = []
+    for model in models:
+        contents = dict(_contents(model))
+        entries.append(_entry(model, contents))
+        for name, content in contents.items():
+            _put(folder / model.folder / name, content)
+        log(f"{model.manifest['name']}: {sum(map(len, contents.values())):,} bytes")
+    index = {
+        "format": FORMAT,
+        "engine": {"path": engine, "sha256": _sha256(wasm), "packages": _packages()},
+        "files": sorted(own),
+        "models": entries,
+    }
+    content = (json.dumps(index, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+    # The worker that keeps files for use without a network is another one for another gallery.
+    own["offline.js"] = own["offline.js"].replace(b"GALLERY", _digest({**own, INDEX: content}).encode(), 1)
+    for name, file in {**own, INDEX: content}.items():
+        _put(folder / name, file)
+
+
+def _packages():
+    return {file.package: file.version for file in vendored.FILES}
+
+
+def _page():
+    """`(path, bytes)` of each file of the page."""
+    waiting = [("", resources.files("serving.gallery").joinpath("page"))]
+    while waiting:
+        path, found = waiting.pop()
+        if found.is_dir():
+            waiting += [(f"{path}/{each.name}".lstrip("/"), each) for each in found.iterdir()]
+        else:
+            yield path, found.read_bytes()
+
+
+def _contents(model):
+    """`(name, bytes)` of each file of a model, the manifest first."""
+    yield MANIFEST, (model.artefact.directory / MANIFEST).read_bytes()
+    for name in model.files:
+        content = model.artefact.read(name)
+        if name in model.graphs.values():
+            _check_graph(model, name, content)
+        yield name, content
+
+
+def _check_graph(model, name, content):
+    here = dict(_packages())[vendored.RUNTIME[0]]
+    oldest = model.manifest["onnx"].get(name, {}).get("onnxruntime", "0")
+    if _numbers(oldest) > _numbers(here):
+        raise UnsupportedError(f"{model.folder}/{name} needs ONNX Runtime {oldest}; that of the gallery is {here}.")
+    if names_files(content):
+        raise UnsupportedError(
+            f"{model.folder}/{name} keeps tensors in other files, which no graph of an artefact does."
+        )
+
+
+def _numbers(version):
+    return [*map(int, re.findall(r"\d+", version)), 0, 0][:3]
+
+
+def _entry(model, contents):
+    """What gallery.json says of a model, whose files have these contents."""
+    manifest = model.manifest
+    return {
+        "name": manifest["name"],
+        "version": manifest["version"],
+        **told(model.artefact),
+        "folder": model.folder,
+        "manifest": _sha256(contents[MANIFEST]),
+        "graphs": model.graphs,
+        "needed": [[name, manifest["files"][name]] for name in _first(model)],
+        "bytes": {name: len(content) for name, content in contents.items()},
+    }
+
+
+def _first(model):
+    """The files without which there is no answer: not the graph that draws at random."""
+    return [name for name in model.files if name != model.graphs.get(WRITES_BY_DRAWING)]
+
+
+def _digest(files):
+    return _sha256("".join(f"{name} {_sha256(content)}\n" for name, content in sorted(files.items())).encode())
+
+
+def _sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def _put(path, content):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
