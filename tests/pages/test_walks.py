@@ -1,0 +1,56 @@
+"""The pages that lead from a file to answers: every block of them, one after the other, in one empty folder.
+
+Commands run in this process, so that a framework is imported once; trainings take two small steps.
+"""
+
+import contextlib
+import io
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house_rules import ROOT
+from tests.pages.blocks import blocks, execute
+from tests.pages.test_commands import TINY, write_reviews
+from tools import cli
+
+START = ROOT / "docs" / "README.md"
+WALKS = [START, *(page for page in sorted(ROOT.glob("docs/tasks/*.md")) if blocks(page))]
+NOT_RUN = {  # what no walk runs -> why
+    "pip": "it needs a network",
+    "seqzoo serve": "it does not end; tests/serving/server starts it",
+}
+
+
+def walk(command, monkeypatch):
+    """What a command prints."""
+    command, _, file = command.partition(" < ")
+    words = shlex.split(command)[1:]
+    if words[0] == "train":
+        words += [word for setting in TINY[words[1].removesuffix(".toml")].split() for word in ("--set", setting)]
+    if file:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(file).read_bytes())))
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert cli.main(words) == 0, command
+    return printed.getvalue()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", WALKS, ids=lambda page: page.stem)
+def test_every_block_of_the_page_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    if page == START:
+        write_reviews(tmp_path)
+    names, printed = {"__name__": "__main__"}, {}
+    for block in blocks(page):
+        if block.kind == "python":
+            execute(block, names)
+        for command in block.commands if block.kind == "shell" else ():
+            if not command.startswith(tuple(NOT_RUN)):
+                printed[command] = walk(command, monkeypatch)
+    answers = [out for command, out in printed.items() if command.startswith("seqzoo run artefacts")]
+    assert answers and all(out.endswith("\n") for out in answers)  # after two steps a model may write nothing
+    assert any("accuracy" in out or "interval" in out or "%" in out or "per " in out for out in printed.values())
