@@ -9,6 +9,7 @@ import time
 import numpy as np
 import pytest
 
+from tests.recipes.small import recipe
 from tools import cli
 from zoo.core import devices
 from zoo.training import saved_step
@@ -31,7 +32,7 @@ def named(monkeypatch, addresses="127.0.0.1:1", count="2", number="1"):
 
 def test_a_process_without_variables_is_alone_and_writes():
     assert devices.settings() is None and devices.leads()
-    assert devices.start(None, 7, 1) is None
+    assert devices.start(None, recipe().training) is None
 
 
 def test_only_the_first_process_writes(monkeypatch):
@@ -160,6 +161,7 @@ def test_many_devices_and_processes_train_as_one(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_a_run_goes_on_with_another_number_of_devices(tmp_path):
     """It is killed after a checkpoint; what is resumed on two devices ends where a run on one device does."""
     more = ("--set", "training.checkpoint_every=1", "--set", "training.steps=60", "--set", "training.validate_every=60")

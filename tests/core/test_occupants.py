@@ -179,6 +179,15 @@ def test_an_installed_package_brings_its_layers(first, tmp_path):
     assert (done.returncode, done.stdout.strip()) == (0, "['linear'] LinearAttention"), done.stderr[-3000:]
 
 
+def test_a_package_that_is_installed_meanwhile_is_found(tmp_path, monkeypatch):
+    """What packages bring is remembered only until a folder of theirs changes."""
+    monkeypatch.syspath_prepend(tmp_path)
+    occupants.bring()
+    installed(tmp_path, "not_there")
+    with pytest.raises(ValueError, match="which linear-attention brings to seqzoo"):
+        occupants.bring()
+
+
 @pytest.mark.slow
 def test_a_broken_package_does_not_keep_keras_away(tmp_path):
     code = "import zoo, keras; print(zoo.models.LanguageModel.__name__)"

@@ -24,6 +24,10 @@ def trained(seed):
     return model, optimizer
 
 
+def save(path, model, optimizer, state):
+    checkpoints.save(path, checkpoints.snapshot(model, optimizer, state))
+
+
 def assert_same(one, other):
     for a, b in zip(tiny.arrays(one), tiny.arrays(other), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -31,7 +35,7 @@ def assert_same(one, other):
 
 def test_restore_is_exact_seeds_and_slots_included(tmp_path):
     model, optimizer = trained(2)
-    checkpoints.save(tmp_path / "c.npz", model, optimizer, {"step": 2, "best": [[0.1, 2]]})
+    save(tmp_path / "c.npz", model, optimizer, {"step": 2, "best": [[0.1, 2]]})
     fresh, slots = trained(1)
     seeds = [v for v in fresh.non_trainable_variables if "seed" in v.path]
     assert len(seeds) == 2
@@ -44,7 +48,7 @@ def test_restore_is_exact_seeds_and_slots_included(tmp_path):
 def test_a_write_that_fails_leaves_the_old_file(tmp_path):
     model, optimizer = trained(1)
     path = tmp_path / "c.npz"
-    checkpoints.save(path, model, optimizer, {"step": 1})
+    save(path, model, optimizer, {"step": 1})
 
     def interrupted(file):
         file.write(b"half a checkpoint")
@@ -73,7 +77,7 @@ def test_average_is_the_mean_and_keeps_the_seeds(tmp_path):
 
 def test_what_does_not_fit_is_named(tmp_path):
     model, optimizer = trained(1)
-    checkpoints.save(tmp_path / "c.npz", model, optimizer, {})
+    save(tmp_path / "c.npz", model, optimizer, {})
     other = keras.Sequential([keras.Input((3,)), keras.layers.Dense(5)])
     with pytest.raises(ValueError, match="does not fit the model: expected 2 variables, received"):
         checkpoints.restore(tmp_path / "c.npz", other, optimizer)

@@ -267,6 +267,7 @@ def test_a_recurrent_direction_is_frozen_alone():
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_the_same_on_jax():
     """Without the gradient that TensorFlow computes."""
     once_more_on_jax(__file__, leave_out="by_hand")

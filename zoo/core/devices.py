@@ -2,8 +2,9 @@
 
 Every device holds all weights and gets an equal part of each batch; the gradients are summed by the compiled step. The
 numbers are those of one device but for the order of sums: dropout's masks are functions of the position in the whole
-batch. One process may have many devices, and several processes, one for each host, train together when each of them has
-the variables of `keras.distribution.initialize`:
+batch. Large weights may be split, too (`zoo.core.layouts`); then several devices together hold a copy of the model, and
+get the same part of each batch. One process may have many devices, and several processes, one for each host, train
+together when each of them has the variables of `keras.distribution.initialize`:
 
 | variable | meaning |
 |---|---|
@@ -20,6 +21,10 @@ import json
 import os
 import sys
 from pathlib import Path
+
+import numpy as np
+
+from zoo.core import layouts
 
 PREFIX = "KERAS_DISTRIBUTION_"
 HEARTBEAT = 20  # seconds without a sign of life after which a process counts as lost
@@ -74,17 +79,19 @@ def backend():
     return "tensorflow"
 
 
-def check(devices, batch_size):
+def check(devices, batch_size, parts=1):
     """Refuse what cannot be trained on many devices, before anything is read.
 
     Args:
         devices: a number of devices, "all", or None.
         batch_size: examples of a batch.
+        parts: devices that hold a copy of the model together.
 
     Raises:
-        ValueError: the backend is not JAX, or the batch cannot be split equally.
+        ValueError: the backend is not JAX, or devices or the batch cannot be split equally.
     """
-    if devices is None and settings() is None:
+    alone = devices is None and settings() is None
+    if alone and parts == 1:
         return
     if backend() != "jax":
         raise ValueError(
@@ -92,11 +99,16 @@ def check(devices, batch_size):
             "support compiled steps on TensorFlow. Set KERAS_BACKEND=jax: the run's model.keras is exported and "
             "served from TensorFlow as always."
         )
+    if alone:
+        raise ValueError(
+            f"training.model_parallel={parts} splits the weights among {parts} devices, and this training has one. "
+            f"Give --devices all or a multiple of {parts}, or --set training.model_parallel=1."
+        )
     if isinstance(devices, int):
-        _check_batch(devices, batch_size)
+        _check_split(devices, batch_size, parts)
 
 
-def start(devices, batch_size, seed):
+def start(devices, training):
     """Connect the processes, and let Keras place the weights of every model from now on on the devices.
 
     It is called before anything is computed.
@@ -104,14 +116,14 @@ def start(devices, batch_size, seed):
     Args:
         devices: as of `check`; the number is that of all processes together. Where there is no accelerator, so many
             are made of the processor, to try it out.
-        batch_size: examples of a batch.
-        seed: of this process' random numbers, the same in all processes.
+        training: the table of a recipe, with `batch_size`, `seed`, which is the same in all processes,
+            `model_parallel` and `layout`.
 
     Returns:
         A line about the devices, or None if there is nothing to start.
 
     Raises:
-        ValueError: there are not so many devices, or the batch cannot be split equally.
+        ValueError: there are not so many devices, or devices or the batch cannot be split equally.
     """
     group = settings()
     if devices is None and group is None:
@@ -119,7 +131,7 @@ def start(devices, batch_size, seed):
     import jax
     import keras
 
-    keras.utils.set_random_seed(seed)
+    keras.utils.set_random_seed(training.seed)
     processes = group[1] if group else 1
     if isinstance(devices, int) and devices % processes == 0:
         with contextlib.suppress(RuntimeError):  # devices exist already; there may be enough of them
@@ -138,20 +150,44 @@ def start(devices, batch_size, seed):
     if wanted > len(names) or (group and wanted != len(names)):
         mend = "all: every device of every process takes part" if group else f"all, or a number up to {len(names)}"
         raise ValueError(f"Expected {wanted} devices, received {len(names)}, in {told}. Give --devices {mend}.")
-    _check_batch(wanted, batch_size)
-    spread = keras.distribution.DataParallel(devices=names[:wanted], auto_shard_dataset=False)
+    parts = training.model_parallel
+    copies = _check_split(wanted, training.batch_size, parts)
+    if parts > 1:
+        spread = layouts.split(names[:wanted], parts, training.layout)
+    else:
+        spread = keras.distribution.DataParallel(devices=names[:wanted], auto_shard_dataset=False)
     keras.distribution.set_distribution(spread)
-    kind = jax.devices()[0].device_kind
-    return f"{wanted} devices ({kind}) in {told}, {batch_size // wanted} examples of each batch on one"
+    told = f"{wanted} devices ({jax.devices()[0].device_kind}) in {told}, {training.batch_size // copies} examples of "
+    if parts == 1:
+        return f"{told}each batch on one"
+    return f"{told}each batch on one of the {copies} copies of the model, which have {parts} devices each"
 
 
-def _check_batch(devices, batch_size):
-    if batch_size % devices:
-        near = [size for size in (batch_size // devices * devices, -(-batch_size // devices) * devices) if size]
+def _check_split(devices, batch_size, parts):
+    """The number of copies of the model."""
+    if devices % parts:
         raise ValueError(
-            f"A batch of {batch_size} examples cannot be split equally among {devices} devices. Choose another number "
+            f"{devices} devices cannot hold copies of a model of which each is split among {parts} "
+            f"(training.model_parallel). Give --devices a multiple of {parts}, or set another training.model_parallel."
+        )
+    copies = devices // parts
+    if batch_size % copies:
+        near = [size for size in (batch_size // copies * copies, -(-batch_size // copies) * copies) if size]
+        among = f"{copies} devices" if parts == 1 else f"{copies} copies of the model"
+        raise ValueError(
+            f"A batch of {batch_size} examples cannot be split equally among {among}. Choose another number "
             f"of devices, or --set training.batch_size={' or '.join(map(str, near))}."
         )
+    return copies
+
+
+def whole(value):
+    """An array as NumPy's own copy, wherever its parts lie. Of several processes all call it, for all have parts."""
+    if settings() is not None and not value.is_fully_replicated:
+        from jax.experimental import multihost_utils
+
+        value = multihost_utils.process_allgather(value, tiled=True)
+    return np.asarray(value).copy()
 
 
 @contextlib.contextmanager

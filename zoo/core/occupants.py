@@ -8,6 +8,7 @@ recipes can be read without one; `docs/own-layers.md` says what a layer must do.
 """
 
 import contextlib
+import functools
 import importlib
 import importlib.metadata
 import importlib.util
@@ -172,13 +173,27 @@ def bring(modules=()):
             f"The module {name!r} of layers",
             "Expected one that Python finds: install it (`pip install -e .`), or work in the folder that holds it.",
         )
-    for point in importlib.metadata.entry_points(group=GROUP):
+    for point in _entry_points(tuple((folder, _changed(folder)) for folder in sys.path)):
         package = point.dist.name if point.dist is not None else "a package"
         _import(
             point.module,
             f"The module {point.module!r}, which {package} brings to seqzoo (entry point {point.name!r})",
             f"Mend or uninstall {package}.",
         )
+
+
+@functools.lru_cache(maxsize=1)  # to read them takes milliseconds, and every recipe that is read asks
+def _entry_points(folders):
+    """The entry points of the group that packages in these folders have; a folder changes when one is installed."""
+    return tuple(importlib.metadata.entry_points(group=GROUP))
+
+
+def _changed(folder):
+    """When a folder was last changed, or None if it is not there."""
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except OSError:
+        return None
 
 
 def _import(name, what, mend):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from zoo.settings.kinds import BelowOne, Doc, Positive
+from zoo.settings.kinds import BelowOne, Count, Doc, Positive
 from zoo.settings.table import Table
 
 Cell = Literal["simple_rnn", "gru", "gru_reset_before", "lstm"]
@@ -34,6 +34,9 @@ class Recurrent(Model, tag="recurrent"):
 class Transformer(Model, tag="transformer"):
     """Blocks of attention and feed-forward layers, as the slots say."""
 
+    decoder_layers: Annotated[
+        Count, Doc("layers of a translator's decoder, where they are not as many as the encoder's; 0: as many")
+    ] = 0
     num_heads: Annotated[Positive, Doc("heads of each attention")] = 4
     hidden_units: Annotated[
         Positive, Doc("width inside the feed-forward layers; Macaron's two have half of it each")

@@ -49,6 +49,13 @@ class Training(Table):
         Literal["float32", "mixed_bfloat16", "mixed_float16"],
         Doc("what layers compute in; weights, their updates and model.keras are float32"),
     ] = "float32"
+    model_parallel: Annotated[
+        Positive, Doc("devices that together hold one copy of the model, its large weights split among them")
+    ] = 1
+    layout: Annotated[
+        dict[str, Count],
+        Doc('axes along which weights are split, as {"*embedding/matrix" = 1}; none is the one of zoo.core.layouts'),
+    ] = {}
     num_buckets: Annotated[Positive, Doc("shapes of the batches at most; each of them is compiled once")] = 4
     max_length: Annotated[
         Count, Doc("training examples with more tokens on a side are left out; 0 leaves out none")
@@ -91,8 +98,10 @@ class Training(Table):
 
     @classmethod
     def unread(cls, value_of):
-        """What becomes of the vocabularies of a run, where there is none."""
-        return {} if value_of("init") else {"vocabulary": "it is read where init names a run"}
+        """What becomes of the vocabularies of a run, where there is none; and a layout of weights that are whole."""
+        found = {} if value_of("init") else {"vocabulary": "it is read where init names a run"}
+        split = value_of("model_parallel") > 1
+        return found | ({} if split else {"layout": "it is read where model_parallel is above 1"})
 
     def check(self):
         if self.batch_size % self.parts:

@@ -4,6 +4,9 @@ A checkpoint is an `.npz` file with every variable of the model (including non-t
 generators of dropout) and of the optimizer, and with the state of the loop as JSON. A file is written under another
 name, flushed to the disk and renamed, so a reader finds either the old file or the new one, never a part of one.
 Nothing is pickled. A training on one backend can be continued on the other.
+
+The values are copied first (`snapshot`, `weights_of`), so that a thread can write them while the training goes on.
+Weights that are split among devices are put together, so a file says nothing of devices.
 """
 
 import contextlib
@@ -12,14 +15,15 @@ import zipfile
 
 import numpy as np
 
+from zoo.core import devices
 from zoo.core.storage import write_atomically
 
 _STATE = "state.json"
 
 
 def _arrays(prefix, variables):
-    """The values of variables, named by position, because Keras' own names differ from one process to the next."""
-    return {f"{prefix}/{index:05d}": np.asarray(variable.value) for index, variable in enumerate(variables)}
+    """Copies of the values, named by position, because Keras' own names differ from one process to the next."""
+    return {f"{prefix}/{index:05d}": devices.whole(variable.value) for index, variable in enumerate(variables)}
 
 
 def _assign(prefix, variables, arrays, path):
@@ -57,15 +61,24 @@ def _read(path):
         return dict(arrays)
 
 
-def save(path, model, optimizer, state):
-    """Write the variables of model and optimizer and `state`, a JSON value, to the file `path`."""
-    arrays = _arrays("model", model.variables) | _arrays("optimizer", optimizer.variables)
-    arrays[_STATE] = np.array(json.dumps(state))
+def snapshot(model, optimizer, state):
+    """`{name: array}` of the variables of model and optimizer, as they are now, and of `state`, a JSON value."""
+    arrays = weights_of(model) | _arrays("optimizer", optimizer.variables)
+    return arrays | {_STATE: np.array(json.dumps(state))}
+
+
+def weights_of(model):
+    """`{name: array}` of the variables of the model alone, as they are now."""
+    return _arrays("model", model.variables)
+
+
+def save(path, arrays):
+    """Write a `snapshot`, or `weights_of` a model, to the file `path`."""
     write_atomically(path, lambda file: np.savez(file, **arrays))
 
 
 def restore(path, model, optimizer):
-    """Assign the values that `save` wrote to a built model and its optimizer, and return `state`.
+    """Assign the values of a `snapshot` to a built model and its optimizer, and return `state`.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -91,8 +104,7 @@ def read_state(path):
 
 def save_weights(path, model):
     """Write only the variables of the model."""
-    arrays = _arrays("model", model.variables)
-    write_atomically(path, lambda file: np.savez(file, **arrays))
+    save(path, weights_of(model))
 
 
 def load_weights(path, model):

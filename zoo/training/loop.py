@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import math
 import time
 from pathlib import Path
@@ -17,6 +18,7 @@ from zoo.training.prefetch import prefetched
 from zoo.training.reports import open_reports
 from zoo.training.shapes import Shapes
 from zoo.training.steps.moving import averaged
+from zoo.training.writer import Writer
 
 
 def checkpoint_path(directory):
@@ -46,6 +48,8 @@ def validate(evaluate, batches):
 def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=None):
     """Train the model of `steps` in place and write checkpoints and logs to `directory`.
 
+    A checkpoint is copied to the host, and a thread writes it while the training goes on, one at a time.
+
     After Ctrl-C the current step is finished and saved, and `Interrupted` is raised with the step from which a call
     with `resume` continues.
 
@@ -69,6 +73,7 @@ def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=
     Raises:
         FloatingPointError: the loss is not finite; no step since the last report was saved.
         Interrupted: Ctrl-C was pressed.
+        OSError: a checkpoint could not be written; it is raised when the next one is due, or at the end.
     """
     state, path = TrainingState(), checkpoint_path(directory)
     if resume and path.is_file():
@@ -96,12 +101,13 @@ class _Loop:
         self.steps, self.state, self.plan, self.directory = steps, state, plan, directory
         self.callbacks, self._asked = callbacks, asked
         self._window, self._logs, self._epoch, self._saved = _Window(), {}, None, None
+        self._writer, self._best = Writer(), None
 
     def run(self, train, valid, score):
         state, plan = self.state, self.plan
         shapes = Shapes(self.steps, train)
         self.callbacks.on_train_begin({"step": state.step, "message": shapes.describe()})
-        with prefetched(train, plan.prefetch, plan.steps) as batches:
+        with prefetched(train, plan.prefetch, plan.steps) as batches, self._writer:
             while True:
                 stopping = self.steps.model.stop_training and state.step and not state.validated
                 if state.is_due(plan) or stopping:
@@ -154,8 +160,8 @@ class _Loop:
             steps.sync()
             scores |= score() if score else {}
             callbacks.on_test_end({"loss": scores["nll"], **scores})
-            if state.record(scores, self.plan) and devices.leads():
-                checkpoints.save_weights(best_path(self.directory, state.step), steps.model)
+            if state.record(scores, self.plan):
+                self._best = best_path(self.directory, state.step), checkpoints.weights_of(steps.model)
         total, count = state.losses
         self._logs = {"step": state.step, "learning_rate": steps.learning_rate(), "val_loss": scores["nll"]}
         self._logs |= {f"val_{name}": value for name, value in scores.items()}
@@ -177,10 +183,12 @@ class _Loop:
         if self._saved == (self.state.step, len(self.state.history)):
             return
         self.steps.sync()
+        # Every process takes them, because each may hold a part of a weight.
+        arrays = checkpoints.snapshot(self.steps.model, self.steps.optimizer, dataclasses.asdict(self.state))
         if devices.leads():
-            state = dataclasses.asdict(self.state)
-            checkpoints.save(checkpoint_path(self.directory), self.steps.model, self.steps.optimizer, state)
-            _prune(self.directory, self.state)
+            kept = {best_path(self.directory, step) for _, step in self.state.best}
+            self._writer.begin(functools.partial(_write, self.directory, arrays, self._best, kept))
+        self._best = None
         self._saved = self.state.step, len(self.state.history)
         self._window = _Window()
 
@@ -217,9 +225,11 @@ class _Window:
         return {"mean_loss": loss, "tokens_per_second": self._tokens / seconds}, losses, seconds
 
 
-def _prune(directory, state):
-    """Remove the weight files that are not listed in the checkpoint that was just written."""
-    kept = {best_path(directory, step) for _, step in state.best}
+def _write(directory, arrays, best, kept):
+    """Write the weights of a validation, if they are among the best, and the checkpoint; then remove other weights."""
+    if best:
+        checkpoints.save(*best)
+    checkpoints.save(checkpoint_path(directory), arrays)
     for path in (Path(directory) / "best").glob("step-*.npz"):
         if path not in kept:
             path.unlink()

@@ -82,5 +82,6 @@ def test_a_run_keeps_the_averages_and_resumes_with_them(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_the_same_on_jax():
     once_more_on_jax(__file__)

@@ -136,5 +136,6 @@ def test_wrong_numbers_of_parts_are_refused(parts):
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_the_same_on_jax():
     once_more_on_jax(__file__)

@@ -18,8 +18,8 @@ class JaxSteps:
 
     The state is a tuple of the values of trainable, non-trainable and optimizer variables. Each step reuses the buffers
     of the state before it (they are "donated"). Values are copied to and from the Keras variables, so that these stay
-    readable. If Keras has a distribution when the steps are made (`zoo.training.devices`), batches are split among its
-    devices, and the state lies where the variables do.
+    readable. If Keras has a distribution when the steps are made (`zoo.core.devices`), batches are split among its
+    copies of the model, and the state lies where the variables do.
     """
 
     def __init__(self, model, optimizer, loss, parts=1):
@@ -154,7 +154,7 @@ class Placement:
         self.spread, self.everywhere = spread, None
         if spread is not None:
             mesh = spread.device_mesh.backend_mesh
-            self.devices = mesh.size
+            self.copies = spread.num_model_replicas
             self.everywhere = jax.sharding.NamedSharding(mesh, jax.sharding.PartitionSpec())
 
     def __call__(self, batch):
@@ -163,7 +163,7 @@ class Placement:
 
     def _split(self, value):
         layout = self.everywhere
-        if value.ndim and value.shape[0] % self.devices == 0:
+        if value.ndim and value.shape[0] % self.copies == 0:
             layout = self.spread.get_data_layout(value.shape).backend_layout
         return jax.make_array_from_callback(value.shape, layout, lambda index: value[index])
 

@@ -1,0 +1,64 @@
+"""What devices tell each other is read right from a compiled program, and is little for every system."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.house_rules import ROOT
+from zoo.training.collectives import Collective, collectives
+
+PROGRAM = """
+HloModule jit_train, is_scheduled=true, entry_computation_layout={(f32[4,3]{1,0})->f32[4,3]{1,0}}
+
+%sum (a: f32[], b: f32[]) -> f32[] {
+  ROOT %add.1 = f32[] add(%a, %b)
+}
+
+%inner.2 (p: f32[4,3]) -> f32[8,3] {
+  ROOT %all-gather.9 = f32[8,3]{1,0} all-gather(%p), channel_id=4, replica_groups={{0,1}}, dimensions={0}
+}
+
+%body (state: (s32[], f32[4,3])) -> (s32[], f32[4,3]) {
+  %all-reduce.3 = f32[4,3]{1,0} all-reduce(%x), channel_id=2, replica_groups={{0,1}}, to_apply=%sum
+  %call.1 = f32[8,3]{1,0} call(%all-reduce.3), to_apply=%inner.2
+}
+
+%condition (state: (s32[], f32[4,3])) -> pred[] {
+  ROOT %less = pred[] compare(%i, %n), direction=LT
+}
+
+ENTRY %main.7_spmd (Arg_0.1: f32[4,3], Arg_1.2: bf16[2]) -> (f32[4,3], f32[]) {
+  %all-reduce.1 = (f32[4,3]{1,0}, bf16[2]{0}, f32[]) all-reduce(%g, %h, %l), channel_id=1, to_apply=%sum
+  %get = f32[4,3]{1,0} get-tuple-element(%all-reduce.1), index=0, metadata={op_name="all-reduce("}
+  %while.1 = (s32[], f32[4,3]{1,0}) while(%get), condition=%condition, body=%body
+  %state = f32[4,3]{1,0} get-tuple-element(%while.1), index=1
+  %all-reduce.8 = f32[4,3]{1,0} all-reduce(%state), channel_id=3, to_apply=%sum
+}
+"""
+
+
+def test_what_a_program_says():
+    found = collectives(PROGRAM)
+    assert found == [
+        Collective("all-gather", (("f32", (8, 3)),), 1, repeated=True),
+        Collective("all-reduce", (("f32", (4, 3)),), 1, repeated=True),
+        Collective("all-reduce", (("f32", (4, 3)), ("bf16", (2,)), ("f32", ())), 1, repeated=False),
+        Collective("all-reduce", (("f32", (4, 3)),), 4, repeated=False),
+    ]
+    assert [each.bytes for each in found] == [96, 48, 48 + 4 + 4, 48]
+
+
+@pytest.mark.slow
+def test_two_devices_sum_the_gradients_and_gather_no_parameters():
+    command = [sys.executable, "-m", "tests.training.two_devices"]
+    environment = {**os.environ, "KERAS_BACKEND": "jax"}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-5000:]
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == 2
+    for found in rows:
+        assert found["parameters"] == [] and found["others"] == [], found
+        assert found["gradients"] <= sum(found["sums"] + found["looped"]), found
