@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.environments import interpreter
 
 CHILD = Path(__file__).with_name("child.py")
+PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # `seqzoo train` asks for them; peers get them, too
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Running:
         count = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
         self.child = subprocess.Popen(
             [*command, json.dumps(engine.settings), str(threads)],
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "2", **count, **engine.variables},
+            env={**os.environ, **PAGES, "TF_CPP_MIN_LOG_LEVEL": "2", **count, **engine.variables},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.said,
