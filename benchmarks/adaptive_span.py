@@ -23,54 +23,30 @@ from keras import ops
 from timing import compared, measure, write
 
 from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention
-from zoo.blocks import PreNorm
-from zoo.depth import Stack
-from zoo.feedforward import FeedForward
-from zoo.models import LanguageModel
+from zoo.reproduce.adaptive_span import BLOCKS, HEADS, RAMP, planted, reaches
+from zoo.reproduce.adaptive_span import model as spanning
 from zoo.training import SmoothedCrossEntropy, SpanSteps
 
-SYMBOLS, BACK, TIME, BATCH = 16, 40, 164, 8
-SPAN, RAMP, HEADS, BLOCKS = 128, 8, 4, 2
+BACK, TIME, BATCH, SPAN = 40, 164, 8, 128
 FIGURE = Path(__file__).parents[1] / "docs" / "zoo" / "figures" / "adaptive-span.png"
 
 
-def batch(step):
-    ids = np.random.default_rng(step).integers(0, SYMBOLS, (BATCH, TIME + 1)).astype("int32")
-    for place in range(BACK + 1, TIME + 1):
-        ids[:, place] = ids[:, place - BACK - 1]
-    weights = np.broadcast_to(np.arange(TIME) >= BACK, (BATCH, TIME)).astype("float32")
-    return {"token_ids": ids[:, :-1], "labels": ids[:, 1:], "weights": weights}
-
-
-def planted(penalty, seed, updates):
+def learned(penalty, seed, updates):
     """`(model, loss of the last 50 updates)`."""
     keras.utils.set_random_seed(seed)
-    blocks = [
-        PreNorm(
-            AdaptiveSpanAttention(64, HEADS, SPAN, RAMP, penalty, initial_span=64), FeedForward(64, 128), dropout=0.0
-        )
-        for _ in range(BLOCKS)
-    ]
-    model = LanguageModel(SYMBOLS, Stack(blocks), dropout=0.0)
-    model.build()
+    model = spanning(penalty, SPAN, start=64)
     steps = SpanSteps(model, keras.optimizers.Adam(2e-3), SmoothedCrossEntropy(), every=100, multiple=32)
-    losses = [steps.train(batch(step)) for step in range(updates)]
+    losses = [steps.train(planted(step, BACK, TIME, BATCH)) for step in range(updates)]
     steps.sync()
-    penalties = penalty * sum(float(ops.mean(block.attention.spans())) for block in blocks)
+    penalties = penalty * sum(float(ops.mean(block.attention.spans())) for block in model.decoder.blocks)
     return model, float(np.mean([float(loss) for loss in losses[-50:]])) - penalties, steps
-
-
-def reaches(model):
-    """`(blocks, heads)`: `R + z`."""
-    spans = [ops.convert_to_numpy(block.attention.spans()) for block in model.decoder.blocks]
-    return np.array(spans) + RAMP
 
 
 def learn(penalties, seeds, updates):
     rows, found = [], {}
     for penalty in penalties:
         for seed in range(seeds):
-            model, loss, steps = planted(penalty, seed, updates)
+            model, loss, steps = learned(penalty, seed, updates)
             reach = np.sort(reaches(model).ravel())[::-1]
             found.setdefault(penalty, []).append(reaches(model))
             row = {"penalty": str(penalty), "seed": seed, "nats per symbol": round(loss, 4)}

@@ -24,37 +24,17 @@ import numpy as np
 from harness.report import table
 from timing import write
 
-from zoo.decoding.loop import BOS
 from zoo.depth import FixedExit, GeometricExit, make_depth_adaptive_stack, make_stack
 from zoo.models import DepthAdaptiveTransformer
+from zoo.reproduce.depth_adaptive import HOPS, LETTERS, POINTERS, examples
+from zoo.reproduce.tasks import FIRST
 from zoo.training import DepthAdaptiveLoss, make_steps
 
 FIGURE = Path(__file__).parents[1] / "docs/zoo/figures/depth-adaptive-toy.png"
-LAYERS, LETTERS, POINTERS, TIME, FIRST, BATCH = 4, 8, 3, 10, 4, 64
+LAYERS, BATCH = 4, 64
 SIZES = {"units": 64, "num_heads": 4, "hidden_units": 128, "dropout": 0.0}
 PRICES, WIDTHS = (0.01, 0.03, 0.1, 0.3), (0.0, 0.5, 2.0, 8.0)
-HOPS, FIXED_PRICE = 3, 0.1  # the price of the sweep over sigma
-
-
-def examples(random, count):
-    """A batch, and the hops of each token."""
-    letters, pointer = random.integers(0, LETTERS, (count, TIME)), random.random((count, TIME)) < 0.5
-    values, hops, tokens = letters.copy(), np.zeros_like(letters), letters + FIRST
-    for at in reversed(range(TIME - 1)):
-        distance = random.integers(1, min(POINTERS, TIME - 1 - at) + 1, count)
-        rows = np.flatnonzero(pointer[:, at])
-        source = at + distance[rows]
-        values[rows, at], hops[rows, at] = values[rows, source], hops[rows, source] + 1
-        tokens[rows, at] = FIRST + LETTERS + distance[rows] - 1
-    labels = values + FIRST
-    batch = {
-        "source_ids": tokens,
-        "source_lengths": np.full(count, TIME),
-        "target_ids": np.pad(labels[:, :-1], ((0, 0), (1, 0)), constant_values=BOS),
-        "labels": labels,
-    }
-    batch = {name: value.astype("int32") for name, value in batch.items()}
-    return {**batch, "weights": np.ones((count, TIME), "float32")}, np.minimum(hops, HOPS)
+FIXED_PRICE = 0.1  # the price of the sweep over sigma
 
 
 def train(model, loss, updates, rate, seed):

@@ -20,17 +20,17 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 import keras
 import numpy as np
 from harness.report import table
-from keras import layers, ops
+from keras import ops
 from timing import compared, measure, write
 
 from zoo.core.protocols import Weight
 from zoo.feedforward import FeedForward, ProductKeyMemory
 from zoo.feedforward.product_key import memory_usage
+from zoo.reproduce.product_key import UNITS, batch, labeller, pairs, products
 from zoo.training import RowAdam, SmoothedCrossEntropy, make_steps
 from zoo.training.steps.rows import RowGradient
 
 FIGURE = Path(__file__).parents[1] / "docs" / "zoo" / "figures" / "product-key-memory.png"
-UNITS, LABELS, BATCH = 32, 64, 256
 
 
 def ready(values):
@@ -72,24 +72,6 @@ def all_keys(memory, x):
     scores, indices = ops.top_k(ops.reshape(sums, (*sums.shape[:-2], memory.num_values)), memory.k)
     weights = ops.softmax(scores, axis=-1)
     return mixed_rows(memory.values, *(ops.reshape(each, (x.shape[1], -1)) for each in (indices, weights)))
-
-
-def labeller(inner):
-    """Vectors `(batch, 1, 32)` -> labels, through `inner` and one product."""
-    inputs = keras.Input((1, UNITS), name="x")
-    outputs = layers.Dense(LABELS, name="labels")(inner(inputs))
-    return keras.Model({"x": inputs}, outputs)
-
-
-def pairs(count):
-    random = np.random.default_rng(count)
-    return random.normal(size=(count, 1, UNITS)).astype("float32"), random.integers(0, LABELS, (count, 1))
-
-
-def batches(count, step):
-    x, labels = pairs(count)
-    rows = np.random.default_rng([count, step]).integers(0, count, BATCH)
-    return {"x": x[rows], "labels": labels[rows].astype("int32"), "weights": np.ones((BATCH, 1), "float32")}
 
 
 def updater(optimizer, values, rows, units=128):
@@ -137,23 +119,15 @@ def update_row(num_keys, rounds, least, rows=8192):
     return {"values": values, **times, "whole / by rows": found["whole/rows"]}
 
 
-def products(inner):
-    """Multiplications a position: of a memory its queries, half-keys, sums and values."""
-    if isinstance(inner, FeedForward):
-        return 2 * inner.units * inner.hidden_units
-    half = 2 * inner.num_keys * inner.query_dim // 2
-    return inner.num_heads * (UNITS * inner.query_dim + half + inner.k * inner.units)
-
-
 def capacity_row(name, inner, count, updates):
     """The share of pairs known by heart after `updates`, and of a memory usage and KL."""
     keras.utils.set_random_seed(1)
     model = labeller(inner)
     steps = make_steps(model, RowAdam(2e-3, 1e-2), SmoothedCrossEntropy())
-    for step in range(updates):
-        steps.train(batches(count, step))
-    steps.sync()
     x, labels = pairs(count)
+    for step in range(updates):
+        steps.train(batch(x, labels, count, step))
+    steps.sync()
     right = np.mean(np.argmax(ops.convert_to_numpy(model.predict({"x": x}, batch_size=1024, verbose=0)), -1) == labels)
     row = {"layer": name, "pairs": count, "products a position": products(inner), "known": round(float(right), 3)}
     weights = None

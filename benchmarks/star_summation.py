@@ -21,38 +21,18 @@ import numpy as np
 from harness.report import table
 from timing import write
 
-from zoo.depth import make_star_stack
+from zoo.reproduce.star import WIDTH, Summation, examples, squared_error
 from zoo.training import make_steps
 
 FIGURE = Path(__file__).parents[1] / "docs/zoo/figures/star.png"
 TASKS = ((50, 5), (200, 10))  # n, k
-WIDTH, BATCH, EVERY = 10, 32, 25
-
-
-def examples(random, count, n, k):
-    x = random.random((count, n, WIDTH), dtype="float32")
-    x[:, :, 0] = random.permuted(np.tile(np.arange(n) < k, (count, 1)), axis=1)
-    return x, (x[:, :, :1] * x[:, :, 1:]).sum(axis=1)
-
-
-class Summation(keras.Model):
-    def __init__(self, connections, k):
-        super().__init__()
-        self.embedding, self.stack = keras.layers.Dense(100), make_star_stack(2, 100, 10, connections=connections)
-        self.readout = keras.layers.Dense(WIDTH - 1, bias_initializer=keras.initializers.Constant(k / 2))
-
-    def call(self, inputs, training=None):
-        return self.readout(self.stack(self.embedding(inputs["x"]), summary=True, training=training))
-
-
-def squared_error(labels, logits, sample_weight=None):
-    return keras.ops.mean((labels - logits) ** 2)
+BATCH, EVERY = 32, 25
 
 
 def train(connections, n, k, updates, seed=1):
     """The test error and the curve of training errors."""
     keras.utils.set_random_seed(seed)
-    random, model = np.random.default_rng(seed), Summation(connections, k)
+    random, model = np.random.default_rng(seed), Summation(connections, k, units=100, heads=10)
     model({"x": np.zeros((1, n, WIDTH), "float32")})
     schedule = keras.optimizers.schedules.CosineDecay(1e-3, updates)
     steps, curve = make_steps(model, keras.optimizers.Adam(schedule, clipnorm=5.0), squared_error), []

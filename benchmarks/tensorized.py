@@ -19,50 +19,9 @@ from harness.report import table
 from timing import measure, write
 
 from zoo.attention import MultiHeadAttention, MultiLinearAttention
+from zoo.reproduce.tensorized import collapse, parameter_rows
 
 FIGURE = Path(__file__).parents[1] / "docs" / "zoo" / "figures" / "tensorized.png"
-PAPER = {  # table 4: units (ours to choose: d_model is d_head), rank, cores, length
-    "released script, PTB": (256, 40, 1, 32),
-    "PTB": (512, 40, 2, 30),
-    "WikiText-103": (512, 100, 2, 100),
-    "One-Billion": (1024, 40, 2, 30),
-}
-
-
-def parameter_rows():
-    rows = []
-    for name, (units, rank, cores, time) in PAPER.items():
-        layer = MultiLinearAttention(units, rank, time, cores)
-        layer.build((None, None, units))
-        heads = MultiHeadAttention(units, 8, use_bias=False)
-        heads.build((None, None, units))
-        own, output = layer.attention_parameters, layer.count_params() - layer.attention_parameters
-        rows.append(
-            {"size": name, "d, R, h, N": f"{units}, {rank}, {cores}, {time}", "3 d R + h R": own, "W_O: N^2 d": output}
-            | {"multi-head, 4 d^2": heads.count_params()}
-            | {"without W_O, multi-head / ours": round(0.75 * heads.count_params() / own, 1)}
-            | {"with W_O, multi-head / ours": round(heads.count_params() / (own + output), 2)}
-        )
-    return rows
-
-
-def collapse():
-    """Largest difference between the mean of four cores' tensors and the tensor of their mean, in float64."""
-    random = np.random.default_rng(1)
-    cores = np.exp(random.normal(size=(4, 40)))
-    cores /= cores.sum(axis=1, keepdims=True)
-    query, keys, values = (random.normal(size=(30, 40)) for _ in range(3))
-
-    def tensor(core):
-        return np.einsum("r,ir,jr,mr->ijm", core, query, keys, values)
-
-    mean = np.mean([tensor(core) for core in cores], axis=0)
-    corollary = np.einsum("ir,r,mr->im", query, cores[0] * keys.sum(axis=0), values)
-    return {
-        "four cores - their mean": float(np.abs(mean - tensor(cores.mean(axis=0))).max()),
-        "sum_j A_ijm - (q g sum_j k_j) v": float(np.abs(tensor(cores[0]).sum(axis=1) - corollary).max()),
-        "largest entry": float(np.abs(mean).max()),
-    }
 
 
 def cost_rows(times, rounds, least):

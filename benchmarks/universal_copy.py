@@ -19,33 +19,17 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 import keras
 import numpy as np
 from harness.report import table
-from keras import ops
 from timing import write
 
-from zoo.decoding.loop import BOS, EOS
 from zoo.depth import Halting, make_stack, make_universal_stack
-from zoo.embeddings import SinusoidalPositions
 from zoo.models import Seq2Seq, Transformer
+from zoo.reproduce.tasks import FIRST
+from zoo.reproduce.universal import OffsetPositions, copies
 from zoo.tasks.parts.search import Searcher
 from zoo.training import SmoothedCrossEntropy, make_steps
 
-SYMBOLS, FIRST, LONGEST, TESTS, OFFSET, BATCH = 10, 4, 10, (10, 20, 40), 40, 64
+SYMBOLS, LONGEST, TESTS, OFFSET, BATCH = 10, 10, (10, 20, 40), 40, 64
 SIZES = {"units": 64, "num_heads": 4, "hidden_units": 128, "dropout": 0.0}
-
-
-class OffsetPositions(SinusoidalPositions):
-    """In training each row begins at a random place, as `UniversalStack(max_offset=...)` has it."""
-
-    def __init__(self, seed, **kwargs):
-        super().__init__(**kwargs)
-        self.generator = keras.random.SeedGenerator(seed)
-
-    def call(self, x, mask=None, training=None):
-        places = ops.arange(ops.shape(x)[1], dtype="int32")[None, :]
-        if training:
-            share = keras.random.uniform((ops.shape(x)[0], 1), seed=self.generator)
-            places = places + ops.cast(share * (OFFSET + 1), "int32")
-        return x + self.at(places, x.shape[-1])
 
 
 def universal(seed, halting=None):
@@ -59,7 +43,7 @@ def universal(seed, halting=None):
 def transformer(seed):
     stacks = [make_stack(4, **SIZES, block="post_norm", cross=cross) for cross in (False, True)]
     model = Transformer(FIRST + SYMBOLS, FIRST + SYMBOLS, *stacks, dropout=0.0)
-    model.source_positions, model.positions = OffsetPositions(seed), OffsetPositions(seed)
+    model.source_positions, model.positions = OffsetPositions(seed, OFFSET), OffsetPositions(seed, OFFSET)
     return model
 
 
@@ -75,30 +59,15 @@ MODELS = {
 }
 
 
-def examples(random, count, shortest, longest):
-    lengths = random.integers(shortest, longest + 1, count).astype("int32")
-    kept = np.arange(longest)[None] < lengths[:, None]
-    ids = np.where(kept, random.integers(FIRST, FIRST + SYMBOLS, (count, longest)), 0).astype("int32")
-    labels = np.pad(ids, ((0, 0), (0, 1)))
-    labels[np.arange(count), lengths] = EOS
-    return {
-        "source_ids": ids,
-        "source_lengths": lengths,
-        "target_ids": np.pad(ids, ((0, 0), (1, 0)), constant_values=BOS),
-        "labels": labels,
-        "weights": (np.arange(longest + 1)[None] <= lengths[:, None]).astype("float32"),
-    }
-
-
 def train(make, seed, updates):
     keras.utils.set_random_seed(seed)
     model, random = make(seed), np.random.default_rng(seed)
-    batch = examples(random, BATCH, 1, LONGEST)
+    batch = copies(random, BATCH, (1, LONGEST), LONGEST)
     model({name: batch[name] for name in ("source_ids", "source_lengths", "target_ids")})
     schedule = keras.optimizers.schedules.CosineDecay(0.0, updates, warmup_target=2e-3, warmup_steps=updates // 10)
     steps = make_steps(model, keras.optimizers.Adam(schedule, clipnorm=1.0), SmoothedCrossEntropy())
     for _ in range(updates):
-        steps.train(examples(random, BATCH, 1, LONGEST))
+        steps.train(copies(random, BATCH, (1, LONGEST), LONGEST))
     steps.sync()
     return model
 
@@ -109,7 +78,7 @@ def scores(model):
     searcher, found = Searcher(model, beams=1, alpha=0.0, max_length=longest + 2), {}
     searcher.compile(jit_compile=True)
     for length in TESTS:
-        batch = examples(np.random.default_rng(99), 500, length, length)
+        batch = copies(np.random.default_rng(99), 500, (length, length), length)
         sources = batch["source_ids"]
         padded = np.pad(sources, ((0, 0), (0, longest - length)))
         written, lengths, _ = searcher.predict_on_batch((padded, batch["source_lengths"]))

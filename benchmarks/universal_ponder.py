@@ -24,24 +24,11 @@ from timing import write
 
 from zoo.depth import Halting, make_universal_stack
 from zoo.models import Tagger
+from zoo.reproduce.tasks import FIRST, pointers
 from zoo.training import SmoothedCrossEntropy, make_steps
 
 FIGURE = Path(__file__).parents[1] / "docs/zoo/figures/ponder.png"
-LETTERS, POINTERS, TIME, BATCH, FIRST = 8, 3, 12, 64, 4
-
-
-def examples(random, count):
-    """`(token ids, labels, hops)`; ids below `FIRST` are not used, then letters, then pointers."""
-    ids = random.integers(0, LETTERS, (count, TIME))
-    pointer = random.random((count, TIME)) < 0.6
-    labels, hops, tokens = ids.copy(), np.zeros_like(ids), ids + FIRST
-    for at in range(1, TIME):
-        distance = random.integers(1, min(POINTERS, at) + 1, count)
-        rows = np.flatnonzero(pointer[:, at])
-        source = at - distance[rows]
-        labels[rows, at], hops[rows, at] = labels[rows, source], hops[rows, source] + 1
-        tokens[rows, at] = FIRST + LETTERS + distance[rows] - 1
-    return tokens.astype("int32"), labels.astype("int32"), hops
+LETTERS, POINTERS, TIME, BATCH = 8, 3, 12, 64
 
 
 def train(updates, ponder, seed=1):
@@ -53,7 +40,7 @@ def train(updates, ponder, seed=1):
     steps = make_steps(model, keras.optimizers.Adam(schedule, clipnorm=1.0), SmoothedCrossEntropy(smoothing=0.0))
     start, lengths = time.time(), np.full(BATCH, TIME, "int32")
     for update in range(updates):
-        ids, labels, _ = examples(random, BATCH)
+        ids, labels, _ = pointers(random, BATCH, TIME)
         batch = {"token_ids": ids, "lengths": lengths, "labels": labels, "weights": np.ones((BATCH, TIME), "float32")}
         loss = steps.train(batch)
         if update % 100 == 0:
@@ -70,7 +57,7 @@ def main():
     options = parser.parse_args()
     updates = 20 if options.quick else options.updates
     model, taken = train(updates, options.ponder)
-    ids, labels, hops = examples(np.random.default_rng(99), 1000)
+    ids, labels, hops = pointers(np.random.default_rng(99), 1000, TIME)
     embedded = model.positions(model.embedding(ids))
     states, thought = model.encoder.ponder(embedded)
     right = keras.ops.convert_to_numpy(model.logits(states)).argmax(-1) == labels
