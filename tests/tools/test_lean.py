@@ -1,0 +1,50 @@
+"""Commands do not import what Keras and TensorFlow could use and no command does; everybody else does."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tests.house_rules import ROOT
+from tools.lean import LeaveOut
+
+
+def imported(name, importer):
+    """Whether a module of a package called `importer` can import `name`."""
+    try:
+        exec(f"import {name}", {"__name__": importer})
+    except ModuleNotFoundError as error:
+        assert error.name == name
+        return False
+    return True
+
+
+def test_only_keras_and_tensorflow_are_told_that_it_is_not_there(monkeypatch):
+    for name in [each for each in sys.modules if each.partition(".")[0] == "pandas"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [LeaveOut(), *sys.meta_path])
+    assert not imported("pandas", "keras.src.trainers")
+    assert not imported("pandas", "tensorflow.python")
+    assert imported("json", "keras.src.trainers")
+    assert imported("wave", "keras.src") and imported("colorsys", "somebody")
+    assert LeaveOut().find_spec("pandas") is None  # this file asks
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_a_command_trains_without_them_and_others_still_find_them(backend, tmp_path):
+    code = f"""
+import sys
+sys.argv = ["seqzoo", "train", "reversal-gru-none", "--out", "run", *"--set model.units=4 --set data.train_size=40 \
+--set data.valid_size=4 --set training.warmup=1 --set training.steps=2 --set training.validate_every=2".split()]
+from tools.cli import main
+assert main() == 0
+unused = {{"pandas", "matplotlib"}} | ({{"jax"}} if {backend!r} == "tensorflow" else set())
+assert "keras" in sys.modules and not unused & set(sys.modules), unused & set(sys.modules)
+import pandas, matplotlib
+"""
+    environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
