@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq -c constrain
 MAKEFLAGS += --no-print-directory
 # Commands say what they do themselves, so that the last line of `make demo` is the demo's own.
 .SILENT:
-.PHONY: demo test test-slow test-release test-seconds test-arithmetic lint format clean
+.PHONY: demo test test-slow test-release test-seconds test-arithmetic docs lint format clean
 
 ## Train on dates, export, verify and run through ONNX Runtime; the last line is one JSON object.
 demo: $(STAMP)
@@ -40,6 +40,12 @@ test-arithmetic: export OPENBLAS_CORETYPE = Nehalem
 test-arithmetic: $(STAMP)
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS) $(NUMBERS)
 
+## The site, into build/site: pages, the API from the docstrings, and a search, all of which work without a network.
+docs: export NO_MKDOCS_2_WARNING = 1
+docs: $(BIN)/mkdocs
+	$(BIN)/python -m mkdocs build --quiet
+	echo "build/site/index.html"
+
 lint: $(BIN)/ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -63,6 +69,10 @@ $(STAMP): pyproject.toml constraints.txt | $(BIN)/python
 	echo "installing into $(VENV) (about 1 GB; a few minutes the first time)" >&2
 	$(PIP) -e '.[tensorflow,jax,test]'
 	touch $(STAMP)
+
+$(BIN)/mkdocs: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e '.[docs]'
+	touch $(BIN)/mkdocs
 
 $(BIN)/ruff: constraints.txt | $(BIN)/python
 	$(PIP) ruff

@@ -31,6 +31,23 @@ SHARED = "artefacts"
 SOMETIMES = ("continue", "tag", "compare")  # kinds whose artefact is made in the slow run alone
 
 
+@pytest.fixture(autouse=True)
+def settings_of_the_process():
+    """A test that leaves another backend or hub behind fails itself, instead of those that run after it."""
+    before = _settings()
+    yield
+    after = _settings()
+    if after != before:
+        for name in after.keys() - before.keys():
+            del os.environ[name]
+        os.environ.update(before)
+        pytest.fail(f"left the environment changed, from {before} to {after}; use monkeypatch.setenv")
+
+
+def _settings():
+    return {name: value for name, value in os.environ.items() if name.startswith(("KERAS_", "SEQZOO_"))}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
     """For `--dist loadgroup`: tests that share a fixture of their module go to one worker, which makes it once."""

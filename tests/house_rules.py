@@ -37,6 +37,7 @@ ROOMS = {
     "settings": set(),
     "tasks": TRAINING | {"training", "scores", "settings"},
     "recipes": TRAINING | {"training", "scores", "settings", "tasks"},
+    "reproduce": TRAINING | {"gradients", "training"},
 }
 EXPORTED = (
     "core",
@@ -65,6 +66,7 @@ MAY_IMPORT_TENSORFLOW_TEXT = ("zoo/text/", "serving/export/parity/check.py")
 WITHOUT_FRAMEWORK = (
     "serving/client/",
     "serving/corpus/",
+    "serving/gallery/",
     "serving/runtime/",
     "serving/server/",
     "tools/__init__.py",
@@ -74,6 +76,7 @@ WITHOUT_FRAMEWORK = (
     "tools/bench.py",
     "tools/calm.py",
     "tools/cli.py",
+    "tools/huge_pages.py",
     "tools/compare.py",
     "tools/counts.py",
     "tools/deploy.py",
@@ -81,11 +84,14 @@ WITHOUT_FRAMEWORK = (
     "tools/figures.py",
     "tools/hub.py",
     "tools/hub_fetch.py",
+    "tools/hub_gallery.py",
     "tools/hub_options.py",
     "tools/hub_validate.py",
     "tools/list.py",
     "tools/list_models.py",
     "tools/progress.py",
+    "tools/release.py",
+    "tools/reproduce.py",
     "tools/run.py",
     "tools/run_corpus.py",
     "tools/run_server.py",

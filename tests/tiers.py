@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 FILE = Path(__file__).with_name("seconds.json")
-QUICK, SLOW = 5.0, 15.0  # seconds of a test file in `make test`, and in `make test-slow`
-MORE = {"test_contracts.py": (40.0, 200.0)}  # of the battery that every layer goes through
+QUICK, SLOW = 4.0, 5.0  # seconds of a test file in `make test`, and in `make test-slow`
+MORE = {"test_contracts.py": (30.0, 120.0)}  # of the battery that every layer goes through
 LEAST = 0.1  # seconds from which something is recorded
 
 

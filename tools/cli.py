@@ -19,6 +19,8 @@ from serving.runtime.errors import ServingError
 
 from .calm import calm
 from .examples import ENVIRONMENT, epilog
+from .huge_pages import use_huge_pages
+from .lean import lean
 
 COMMANDS = {
     "new": "write a recipe for files of your own",
@@ -32,10 +34,12 @@ COMMANDS = {
     "deploy": "write what a server's operator needs, and move the labels stable and canary",
     "list": "list the trained models and the recipes with their scores, or all that is known of one",
     "hub": "fetch, check and publish trained models",
+    "reproduce": "measure what each paper claims, in minutes, and say what holds",
     "plot": "draw figures of runs: validation loss, scores, scores by length, confused labels",
     "bench": "measure the speed of a model on this machine",
 }
-LOUD = ("train", "evaluate", "export", "verify", "deploy", "hub publish", "hub card")  # these import TensorFlow
+# These import TensorFlow, or may.
+LOUD = ("train", "evaluate", "export", "verify", "deploy", "reproduce", "hub publish", "hub card")
 HYPHEN = "\0"  # before a text that begins with a hyphen; no argument of a process can hold this character
 EXTRAS = {  # the extra of this package that installs a module
     "keras": "tensorflow",
@@ -66,13 +70,20 @@ def make_parser():
         prog="seqzoo",
         description="Sequence models: train, evaluate, export, verify, run.",
         epilog=ENVIRONMENT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_with_room,
     )
     parser.add_argument("--version", action="version", version=f"seqzoo {_version()}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, summary in COMMANDS.items():
         commands.add_parser(name, help=summary)
     return parser
+
+
+def _with_room(prog):
+    """A formatter that leaves room for the longest command, whose indentation argparse forgets to count."""
+    formatter = argparse.RawDescriptionHelpFormatter(prog)
+    formatter._action_max_length = 4 + max(map(len, COMMANDS))
+    return formatter
 
 
 def parse(argv):
@@ -119,10 +130,14 @@ def _without_marks(args):
 def main(argv=None):
     """Run one subcommand and return its exit status, or exit as argparse does.
 
-    When it runs as a program (`argv` is None), the log lines of native libraries are filtered.
+    When it runs as a program (`argv` is None), the log lines of native libraries are filtered, optional packages that
+    no command uses are not imported, and a training has its memory in large pages.
     """
     if argv is not None:
         return _main(list(argv))
+    if sys.argv[1:2] in (["train"], ["reproduce"]):
+        use_huge_pages()
+    lean()
     loud = " ".join(sys.argv[1:2]) in LOUD or " ".join(sys.argv[1:3]) in LOUD
     with calm() if loud else contextlib.nullcontext():
         return _main(sys.argv[1:])
@@ -172,7 +187,8 @@ def _missing(error, chosen):
         return str(error)
     if extra == "train" and chosen in LOUD:  # the backend's extra has it, so that the backend is not missed afterwards
         extra = "tensorflow"
-    either = extra == "tensorflow" and chosen in ("train", "evaluate")  # other subcommands need TensorFlow itself
+    # Other subcommands need TensorFlow itself.
+    either = extra == "tensorflow" and chosen in ("train", "evaluate", "reproduce")
     other = " (or 'seqzoo[jax]', with KERAS_BACKEND=jax)" if either else ""
     return f"{module} is not installed: pip install 'seqzoo[{extra}]'{other}"
 

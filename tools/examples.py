@@ -50,6 +50,13 @@ EXAMPLES = {
         "seqzoo plot confusion runs/reviews --out confusion.svg",
         "seqzoo plot by-length runs/de-en --out lengths.png",
     ),
+    "reproduce": (
+        "seqzoo reproduce star",
+        "seqzoo reproduce --all --out reproduced",
+        "seqzoo reproduce star --check",
+        "seqzoo reproduce --all --draw",
+        "seqzoo reproduce reformer --json",
+    ),
     "bench": ("seqzoo bench dates", "seqzoo bench artefacts/reviews --file texts.txt --batch 1 --batch 64 --threads 2"),
     "hub fetch": ("seqzoo hub fetch dates", "seqzoo hub fetch dates@1 --files model.keras recipe.toml"),
     "hub validate": ("seqzoo hub validate", "seqzoo hub validate ./hub", "seqzoo hub validate https://example.org/hub"),
@@ -59,6 +66,7 @@ EXAMPLES = {
     ),
     "hub card": ("seqzoo hub card dates", "seqzoo hub card dates --check --only scores"),
     "hub withdraw": ("seqzoo hub withdraw dates@1 --reason 'Two labels were exchanged.'",),
+    "hub gallery": ("seqzoo hub gallery --out site", "seqzoo hub gallery --out site dates pos-en-star"),
     "hub package": ("seqzoo hub package dates --out wheels",),
 }
 ENVIRONMENT = """environment:
@@ -67,7 +75,7 @@ ENVIRONMENT = """environment:
   SEQZOO_OFFLINE  1: do not use the network
   SEQZOO_TIMEOUT  seconds without a byte after which a hub counts as stalled
   SEQZOO_DEBUG    1: show tracebacks, and every line of TensorFlow's libraries
-  KERAS_BACKEND   tensorflow (default) or jax, for train and evaluate
+  KERAS_BACKEND   tensorflow (default) or jax, for train, evaluate and reproduce (there jax is the default)
 
 `seqzoo COMMAND --help` shows the options of a command, and examples."""
 

@@ -34,17 +34,16 @@ def write(kind, tokenizers, directory):
 
 def bounded(exported, kind):
     """The graph of an exported function, with a check that ids have no more columns than the model reads."""
-    most = {"target_ids": max(kind.max_ids, kind.settings.max_length)}
     ids = [spec for spec in exported.signature.inputs if spec.dtype == "int32" and len(spec.shape) == 2]
+
+    most = {spec.name: kind.most_columns(exported.name, spec.name) for spec in ids}
 
     def function(**inputs):
         checks = [
             tf.debugging.assert_less_equal(
-                tf.shape(inputs[spec.name])[1],
-                most.get(spec.name, kind.max_ids),
-                f"{spec.name} has too many columns: at most {most.get(spec.name, kind.max_ids)} tokens are read.",
+                tf.shape(inputs[name])[1], columns, f"{name} has too many columns: at most {columns} tokens are read."
             )
-            for spec in ids
+            for name, columns in most.items()
         ]
         with tf.control_dependencies(checks):
             return exported.traced(**{name: tf.identity(value) for name, value in inputs.items()})

@@ -42,6 +42,7 @@ def asked(name, subject):
 
 
 def test_a_look_ahead_is_found(faulty):
+    # Position 0 looks ahead, too, but at one key alone: nothing comes of it by the formula, and there is only rounding.
     found = finding("causal", "", lambda: uses.check_causal(attention(faulty.Peeping)))
     assert found.result == BROKEN and "position 1 sees later ones: a gradient of" in found.detail
     assert finding("causal", "", lambda: uses.check_causal(attention(MultiHeadAttention))).result == HOLDS

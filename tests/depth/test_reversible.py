@@ -151,6 +151,7 @@ for activations in ("checkpoint", "reversible"):
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_gradients_on_jax():
     environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", ON_JAX], env=environment, capture_output=True, text=True, timeout=600)

@@ -198,5 +198,6 @@ def test_a_compiled_model_loads_after_import_zoo_alone(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.release
 def test_all_of_this_on_jax():
     once_more_on_jax(__file__)

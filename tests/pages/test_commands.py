@@ -35,6 +35,7 @@ TINY = {  # recipe -> settings under which it trains in seconds
     "multi30k-de-en-transformer-pre-norm": f"{SMALL} {LAYERED}",
     "tinyshakespeare-transformer-macaron": f"{TEXT} model.context=16",
     "duplication-reformer": f"{LAYERED} data.train_size=40 data.valid_size=8 data.test_size=8",
+    "gutenberg-9-product-key": f"{TEXT} model.context=16 model.num_layers=2",
     "gutenberg-9-reformer": f"{TEXT} model.context=128",
     "trec-star": f"{EVERY} model.num_heads=2 model.num_layers=1 text.vocab_size=40",
     "trec-transformer-pre-norm": f"{EVERY} model.num_layers=1 text.vocab_size=40",
@@ -42,6 +43,12 @@ TINY = {  # recipe -> settings under which it trains in seconds
     # Of a file the name that it says, which those of the pages are saved under, too:
     "novels-with-memory": f"{TEXT} model.context=128 model.num_layers=2",
     "reviews": f"{LAYERED} text.vocab_size=40",
+    "pairs": f"{LAYERED} text.vocab_size=40",
+    "names": f"{LAYERED} text.vocab_size=60",
+    "rhyme": f"{LAYERED} model.context=16",
+    "lexicon": f"{EVERY} training.num_buckets=1",
+    "g2p-best": f"{EVERY} training.num_buckets=1",
+    "small": f"{SMALL} text.target.vocab_size=40",
     "captions-lstm": f"{SMALL} text.target.vocab_size=40",
     "shakespeare-mine": f"{TEXT} model.context=128 model.num_layers=2",
 }
@@ -51,14 +58,19 @@ ELSEWHERE = {  # what no test here runs -> the test that does, or why none does
     "make test-arithmetic": ".ci/run does it",
     "make test-slow": "this is it",
     "make lint": ".ci/run",
+    "make docs": "tests/pages/test_site.py builds the site",
     ".ci/run": "it runs every test, this one, too",
     "pip install": "tests/tools/test_own.py installs the wheel, and .ci/run each of the extras",
     ".venv/bin/pip install": "see pip install",
+    "python -m http.server": "tests/gallery/test_browser.py serves a gallery",
     "python benchmarks": "they take hours",
+    "python docs/reproduce.py": "tests/pages/test_reproduce.py compares the page with what it writes",
+    "python docs/questions": "tests/pages/test_questions.py draws, and compares what was measured with the pages",
     "server/start.sh": "tests/serving/deploy/test_targets.py starts a stand-in for the server",
     "docker ": "the files that it reads are compared with their schemas in tests/serving/deploy",
     "kubectl ": "see docker",
     "python -m zoo.check": "tests/check",
+    "python -m tools.release": "tests/tools/test_release.py",
     "export KERAS_BACKEND": "it sets a variable",
     "openssl": "tests/serving/hub/test_signing.py makes such keys",
     "curl": "tests/serving/server/test_page.py and tests/serving/client/test_other_languages.py",
@@ -76,7 +88,7 @@ def test_every_block_is_of_a_kind_that_is_tested():
             if block.kind == "tree":  # tests/serving/export/test_export.py compares its names
                 assert "└── " in block.text
             if block.kind == "formula":
-                assert page.parent.name == "zoo" and "seqzoo" not in block.text, f"what is {block}?"
+                assert page.parent.name in ("zoo", "questions") and "seqzoo" not in block.text, f"what is {block}?"
 
 
 @pytest.mark.parametrize(("block", "command"), SEQZOO, ids=[f"{block}-{line[:40]}" for block, line in SEQZOO])
@@ -178,6 +190,7 @@ def test_your_own_data_in_two_commands(page, tmp_path):
 
 TRAINED = {command for _, command in SEQZOO if command.startswith("seqzoo train")} - set(README[PIPELINE].commands)
 TRAINED = {command for command in TRAINED if ".toml" not in command}  # those are made by other blocks
+TRAINED -= {command for block, command in SHELL if block.page.parent.name == "tasks"}  # tests/pages/test_walks.py
 STORY = ROOT / "docs" / "training.md"  # whose commands go on from each other
 TRAINED -= {command for block in blocks(STORY, "shell") for command in block.commands}
 MANY = ROOT / "docs" / "devices.md"  # whose commands need the backend that its blocks set
@@ -203,10 +216,10 @@ def test_the_page_of_training(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_page_of_many_devices(tmp_path):
-    (block,) = [each for each in blocks(MANY, "shell") if "--devices" in each.text]
+@pytest.mark.parametrize("block", [each for each in blocks(MANY, "shell") if "--devices" in each.text], ids=str)
+def test_the_page_of_many_devices(block, tmp_path):
     write_corpus(tmp_path / "DIR")
-    assert "runs/de-en: 2 steps in " in paste(block.text, tmp_path)
+    assert ": 2 steps in " in paste(block.text, tmp_path)
 
 
 @pytest.mark.slow

@@ -29,6 +29,12 @@ WITHOUT_EFFECT = [
     ),
     ("language_model", {"search": {"beam": 8}}, "search has no setting 'beam'. It takes alpha, max_output_length"),
     ("classifier", {"data": {"number": 3}}, "data = 'trec' has no setting 'number'. It is one of data = 'babi'"),
+    (
+        "seq2seq",
+        {"model": {"decoder_layers": 1}},
+        "has no setting 'decoder_layers'. It is one of model = 'transformer'",
+    ),
+    ("language_model", {"model": {"decoder_layers": 2}}, "decoder_layers=2 has no effect: only a model that reads one"),
     ("classifier", {"model": {"context": 8}}, "model.context=8 has no effect: none of the layers of this model takes"),
     (
         "classifier",

@@ -61,6 +61,8 @@ def test_each_layer_builds_the_model_it_is_allowed_in(task, slot, table):
     one = recipe(OF_TASK[task], **{slot: settings(layer), "model": {"num_layers": 2}})
     sizes = {"translate": (9, 9), "continue": (9,)}.get(task, (9, 3))
     found = made(one, *sizes)
+    # Where one is not, Keras calls the model eagerly before each batch that it predicts: JAX compiles its loops anew.
+    assert [each.name for each in found._flatten_layers() if not each.built] == []
     ids, lengths = np.full((2, 5), 4, "int32"), np.array([5, 3], "int32")
     inputs = {
         "translate": {"source_ids": ids, "source_lengths": lengths, "target_ids": ids},
@@ -88,6 +90,22 @@ def test_encoder_and_decoder_of_a_universal_transformer_draw_the_same_offsets():
     model = made(recipe("transformer", depth={"layer": "universal", "max_offset": 5}), 9, 9)
     assert model.encoder.max_offset == model.decoder.max_offset == 5
     assert model.encoder.seed == model.decoder.seed is not None
+
+
+@pytest.mark.parametrize("depth", ["stack", "reversible"])
+def test_a_decoder_may_be_shallower_than_its_encoder_or_deeper(depth):
+    for layers, decoder in ((3, 1), (1, 2)):
+        model = made(recipe("transformer", depth=depth, model={"num_layers": layers, "decoder_layers": decoder}), 9, 9)
+        assert (len(model.encoder.blocks), len(model.decoder.blocks)) == (layers, decoder)
+
+
+def test_a_block_of_the_deeper_one_may_be_named():
+    memory = settings("product_key") | {"blocks": [3]}
+    model = made(recipe("transformer", model={"num_layers": 1, "decoder_layers": 3}, feedforward=memory), 9, 9)
+    kinds = [type(block.feedforward).__name__ for block in model.encoder.blocks + model.decoder.blocks]
+    assert kinds == ["FeedForward"] * 3 + ["ProductKeyMemory"]
+    with pytest.raises(ValueError, match="must list numbers from 1 to decoder_layers=3; received .4."):
+        recipe("transformer", model={"decoder_layers": 3}, feedforward=memory | {"blocks": [4]})
 
 
 def test_some_blocks_may_have_another_layer():

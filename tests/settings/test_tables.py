@@ -90,6 +90,7 @@ OTHER = {
     "width": 5,
     "longest": 8,
     "rates": {"encoder/*": 0.1},
+    "layout": {"*embedding/matrix": 0},
 }  # which fit what stands beside them
 
 
@@ -118,6 +119,7 @@ NEEDED = {  # what a setting needs beside it to have an effect
     "scope.threshold": {"scope": {"label": "none", "trained": True}},
     "scope.trained": {"scope": {"label": "none"}},
     "training.vocabulary": {"training": {"init": "runs/first"}},
+    "training.layout": {"training": {"model_parallel": 2}},
     "depth.threshold": {"depth": {"halting": "accumulated"}},
     "depth.ponder": {"depth": {"halting": "accumulated"}},
     "depth.paths": {"depth": {"exit": "last"}},

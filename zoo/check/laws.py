@@ -279,7 +279,10 @@ LAWS = {**CHEAP, **COSTLY}
 
 
 def check_causal(function, inputs):
-    """`function(inputs)[:, t]` depends on `inputs[:, t]` and on nothing later."""
+    """`function(inputs)[:, t]` depends on `inputs[:, t]` and on nothing later.
+
+    A gradient that is zero by the formula may be rounding: below 1e-5 of the greatest it counts as zero.
+    """
     inputs = tf.convert_to_tensor(inputs)
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(inputs)
@@ -288,4 +291,4 @@ def check_causal(function, inputs):
         gradient = np.abs(tape.gradient(output, inputs).numpy()).sum(axis=(0, 2))
         assert gradient[position] > 1e-4 * gradient.max(), f"position {position} does not see itself"
         later = gradient[position + 1 :].max(initial=0.0)
-        assert not later, f"position {position} sees later ones: a gradient of {later:.2g}"
+        assert later <= 1e-5 * gradient.max(), f"position {position} sees later ones: a gradient of {later:.2g}"

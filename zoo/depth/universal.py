@@ -78,6 +78,7 @@ class UniversalStack(Stack):
 
     def build(self, x_shape, memory_shape=None):
         super().build(x_shape, memory_shape)
+        self.signal.build(tuple(x_shape))
         if self.halting is not None and not self.halting.built:
             self.halting.build(tuple(x_shape))
 

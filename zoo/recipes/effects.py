@@ -20,7 +20,12 @@ class CrossAttention(Layer):
 
 def number_of_blocks(recipe):
     """How many blocks a stack has; a universal one applies its only one again and again."""
-    return 1 if recipe.depth.layer == "universal" else recipe.model.num_layers
+    return 1 if recipe.depth.layer == "universal" else deepest(recipe)
+
+
+def deepest(recipe):
+    """The number of layers of the encoder or of the decoder, whichever has more."""
+    return max(recipe.model.num_layers, recipe.model.decoder_layers)
 
 
 def writes_from(recipe):
@@ -102,6 +107,11 @@ def _reasons(recipe):
 
 def _of_layers(recipe):
     there = placed(recipe)
+    if not writes_from(recipe):
+        yield (
+            "model.decoder_layers",
+            "only a model that reads one text and writes another has a decoder beside an encoder",
+        )
     for name in TAKEN:
         if name == "context" and recipe.data.windows:
             continue

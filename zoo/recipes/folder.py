@@ -16,6 +16,8 @@ MAY_CHANGE = {  # on resuming
     "training.patience",
     "training.checkpoint_every",
     "training.log_every",
+    "training.model_parallel",
+    "training.layout",
 }
 
 

@@ -8,6 +8,7 @@ from collections import Counter
 
 from zoo.core import devices
 from zoo.recipes import run
+from zoo.recipes.effects import deepest
 from zoo.recipes.optimisation import make_training_steps
 from zoo.settings.layers import AdaptiveSpan
 from zoo.tasks.parts import corpora
@@ -53,7 +54,7 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
     shapes = []
     for count, batch in batches.by_shape():
         program, arguments = steps.programs(batch)["training"]
-        found = operations(program.trace(*arguments).jaxpr.jaxpr, trips=recipe.model.num_layers)
+        found = operations(program.trace(*arguments).jaxpr.jaxpr, trips=deepest(recipe))
         shapes.append(_shape(batch, count / batches.steps_per_epoch, found, device, utilisation))
     log("compiling the step of the longest shape for this processor, whose account of its memory is taken")
     memory = _memory(steps, batches.longest())
@@ -61,6 +62,8 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
         assumed = [*assumed, "memory as in float32, which this processor computes in"]
     if isinstance(recipe.attention, AdaptiveSpan):
         assumed = [*assumed, "the spans that training begins with; longer ones cost more"]
+    if own.model_parallel > 1:
+        assumed = [*assumed, "one accelerator, which holds all weights: training.model_parallel is for several"]
     seconds = sum(each["share"] * each["seconds"] for each in shapes)
     return {
         "recipe": recipe.name,

@@ -130,9 +130,9 @@ def _wrong_blocks(recipe, slot):
     blocks, count = getattr(recipe, slot).blocks, number_of_blocks(recipe)
     if blocks is None or (blocks and max(blocks) <= count):
         return None
-    last = (
-        f"num_layers={count}" if count == recipe.model.num_layers else f"{count}, for a universal stack has one block"
-    )
+    deepest = "num_layers" if recipe.model.num_layers == count else "decoder_layers"
+    universal = recipe.depth.layer == "universal"
+    last = f"{count}, for a universal stack has one block" if universal else f"{deepest}={count}"
     return f"{slot}.blocks must list numbers from 1 to {last}; received {blocks!r}."
 
 

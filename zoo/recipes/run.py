@@ -87,7 +87,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     """See `zoo.recipes.train`, which has checked what it is given."""
     start = time.monotonic()
     log = log or (_print if many.leads() else len)
-    spread = many.start(devices, recipe.training.batch_size, recipe.training.seed)
+    spread = many.start(devices, recipe.training)
     if spread:
         log(spread)
     takeover = prepared(recipe, initial)
@@ -121,10 +121,12 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     finer = MONITORS["nll" if plan.monitor == "wer" else plan.monitor]
     scores = _choose(steps, measure, directory, state, finer)
     thaw(model, frozen)
-    if recipe.training.precision != "float32":
-        weights, model = model.get_weights(), built_in(recipe, parts.sizes, "float32")
-        recipe.job.prepare(recipe, model, parts.tokenizers)
-        model.set_weights(weights)
+    if spread or recipe.training.precision != "float32":
+        weights = [many.whole(weight.value) for weight in model.weights]
+        with many.apart():
+            model = built_in(recipe, parts.sizes, "float32")
+            recipe.job.prepare(recipe, model, parts.tokenizers)
+            model.set_weights(weights)
     many.together("the weights are chosen")
     summary = _summary(recipe, model, parts) | {
         "steps": state.step,

@@ -25,7 +25,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
         resume: continue the run that is there, or begin if there is none.
         callbacks: `keras.callbacks.Callback`s, as of `zoo.training.fit`.
         log: called with a line before what may take long; None prints to standard error. `fit` tells the rest.
-        devices: on how many devices, a number or "all", see `zoo.training.devices`; None is one.
+        devices: on how many devices, a number or "all", see `zoo.core.devices`; None is one.
 
     Returns:
         The content of training.json.
@@ -37,7 +37,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
     directory = Path(directory)
     recipe, data = corpora.trained_on(recipe, data)
     recipe, initial = adopted(recipe)
-    many.check(devices, recipe.training.batch_size)
+    many.check(devices, recipe.training.batch_size, recipe.training.model_parallel)
     if many.leads():
         claim(recipe, directory, resume)
     check_unchanged(initial, directory)

@@ -6,6 +6,7 @@ import keras
 import numpy as np
 from keras import ops
 
+from zoo.core.layouts import check_patterns
 from zoo.recipes.initial import Initial
 from zoo.settings import table
 from zoo.tasks.parts.building import built
@@ -91,18 +92,19 @@ def prepared(recipe, initial):
     """The `Takeover` of a recipe, or None; what it says of weights is checked on a model of the same kind.
 
     Raises:
-        ValueError: a pattern of `training.freeze` or `training.rates` means no weight, or the sizes of the initial
-            model are others.
+        ValueError: a pattern of `training.freeze`, `training.rates` or `training.layout` means no weight, a weight
+            cannot be split as they say, or the sizes of the initial model are others.
     """
     own = recipe.training
-    if not (initial or own.freeze or own.rates):
+    if not (initial or own.freeze or own.rates or own.model_parallel > 1):
         return None
-    sizes = [ANY_SIZE] * (len(recipe.job.sides) + recipe.job.labelled)
+    sizes = [ANY_SIZE * own.model_parallel] * (len(recipe.job.sides) + recipe.job.labelled)
     model = built(recipe.job, recipe, *sizes)
     shapes = {path: tuple(weight.shape) for path, weight in named_weights(model).items()}
     if own.freeze:
         freeze(model, own.freeze, "training.freeze")
     factors(model, own.rates, "training.rates")
+    check_patterns(model, own.layout)
     if initial is None:
         return None
     old = keras.models.load_model(initial.model, compile=False)

@@ -96,6 +96,10 @@ class Kind(ABC):
         """The largest number of columns of a matrix of token ids that the SavedModel accepts."""
         return self.bound.max_input
 
+    def most_columns(self, function, name):
+        """The largest number of columns that the ids `name` of an exported function may have."""
+        return max(self.max_ids, self.settings.max_length) if name == "target_ids" else self.max_ids
+
     @abstractmethod
     def make_functions(self):
         """An `ExportedFunction` for every signature except `serving_default`, which takes strings."""

@@ -37,6 +37,7 @@ class Generate(Kind):
     remembers = True  # whether a decoding step reads a memory
     scoring = staticmethod(scoring)
     score_graph = None
+    target_time = TARGET_TIME  # tokens after which steps are compared, in the parity check
     _teacher = None
 
     def make_functions(self):
@@ -107,11 +108,11 @@ class Generate(Kind):
         rng = np.random.default_rng(1)
         for number, source in enumerate(grid(vocabularies[0], most=self.max_ids)):
             batch = len(source["lengths"])
-            target = rng.integers(FIRST_WORD, vocabularies[-1], (batch, TARGET_TIME)).astype("int32")
+            target = rng.integers(FIRST_WORD, vocabularies[-1], (batch, self.target_time)).astype("int32")
             yield "greedy", source
             yield "encode", source
             yield "drive", {**source, "target_ids": target}
-            yield "score", self.scored(source, target, rng.integers(0, TARGET_TIME + 1, batch).astype("int32"))
+            yield "score", self.scored(source, target, rng.integers(0, self.target_time + 1, batch).astype("int32"))
             if number % 2:
                 for name in ("tokens", *self._more_beams()):
                     yield name, source
@@ -200,7 +201,23 @@ class Continue(Generate):
 
     @property
     def max_ids(self):
-        return max(DEFAULT, self.bound.max_input, self.facts()["longest_text"] or 0)
+        return max(DEFAULT, self.bound.max_input, self.longest_text or 0)
+
+    @property
+    def longest_text(self):
+        """The largest number of tokens of a text behind BOS, prompt and all, or None if there is no bound."""
+        return self.model.longest_text and self.model.longest_text - 1
+
+    @property
+    def target_time(self):
+        """Behind the longest prompt there are positions for no more."""
+        room = self.longest_text and self.longest_text - self.model.longest_prompt
+        return min(super().target_time, room or super().target_time)
+
+    def most_columns(self, function, name):
+        """A text that is scored is read as a whole, unlike a prompt, of which the end is enough."""
+        bounded = function == "score" and self.longest_text
+        return self.longest_text if bounded else super().most_columns(function, name)
 
     def strings(self, tokenizers, text):
         (tokenizer,) = tokenizers
@@ -221,11 +238,11 @@ class Continue(Generate):
         return self._outputs(whole[len(prompt) :], found["scores"][0, 0], reading)
 
     def scored(self, source, target_ids, target_lengths):
-        return source
+        token_ids = source["token_ids"][:, : self.most_columns("score", "token_ids")]
+        return {"token_ids": token_ids, "lengths": np.minimum(source["lengths"], token_ids.shape[1])}
 
     def facts(self):
-        longest = self.model.longest_text
-        return super().facts() | {"longest_text": longest and longest - 1}
+        return super().facts() | {"longest_text": self.longest_text}
 
     def forced(self, token_ids, lengths, target_ids):
         """The logits in one pass, in which the target of each row follows its own prompt directly."""

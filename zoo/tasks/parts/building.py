@@ -52,6 +52,8 @@ def stack(recipe, number=0, cross=False, plain=False, summary=False):
 
     # Encoder and decoder have one seed for their offsets, which so agree.
     place = {"cross": cross, "offset_seed": recipe.training.seed, "summary": summary}
+    if cross and sizes.decoder_layers:
+        place["num_layers"] = sizes.decoder_layers
     return make_layer(recipe, "depth", make_block=make_block, seed=seed, **place)
 
 
