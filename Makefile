@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq -c constrain
 MAKEFLAGS += --no-print-directory
 # Commands say what they do themselves, so that the last line of `make demo` is the demo's own.
 .SILENT:
-.PHONY: demo test test-slow test-release test-seconds test-arithmetic docs lint format clean
+.PHONY: demo test test-slow test-release test-seconds test-arithmetic docs lint types format clean
 
 ## Train on dates, export, verify and run through ONNX Runtime; the last line is one JSON object.
 demo: $(STAMP)
@@ -49,6 +49,10 @@ docs: $(BIN)/mkdocs
 lint: $(BIN)/ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+## Types of what users call (pyproject.toml lists the files), by mypy.
+types: $(STAMP)
+	$(BIN)/python -m mypy
 
 format: $(BIN)/ruff
 	$(BIN)/ruff check --fix .

@@ -23,8 +23,7 @@ from keras import ops
 from timing import compared, measure, write
 
 from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention
-from zoo.reproduce.adaptive_span import BLOCKS, HEADS, RAMP, planted, reaches
-from zoo.reproduce.adaptive_span import model as spanning
+from zoo.reproduce.adaptive_span import BLOCKS, HEADS, RAMP, model as spanning, planted, reaches
 from zoo.training import SmoothedCrossEntropy, SpanSteps
 
 BACK, TIME, BATCH, SPAN = 40, 164, 8, 128

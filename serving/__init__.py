@@ -2,6 +2,11 @@
 
 import importlib
 import os
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
+    from serving import export as export, runtime as runtime
+    from serving.runtime import Runtime as Runtime
 
 __all__ = ["Runtime", "export", "runtime"]
 
@@ -10,7 +15,7 @@ __all__ = ["Runtime", "export", "runtime"]
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """Import a name at its first use: `Runtime` needs ONNX Runtime alone, and `export` a framework."""
     if name == "Runtime":
         return importlib.import_module("serving.runtime").Runtime

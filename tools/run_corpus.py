@@ -10,8 +10,7 @@ from serving.corpus import shards
 from serving.corpus.columns import columns
 from serving.corpus.forms import ParquetForm, TextForm, is_parquet
 from serving.corpus.lines import Lines, readable
-from serving.corpus.process import check as check_target
-from serving.corpus.process import process
+from serving.corpus.process import check as check_target, process
 from serving.corpus.rows import Rows
 
 from . import answers

@@ -6,8 +6,29 @@ network and imports no framework: the classes come as soon as Keras, or a part o
 """
 
 import importlib
+from typing import TYPE_CHECKING, Any
 
 from zoo.core.arrival import ROOMS, expect_keras
+
+if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
+    from zoo import (
+        attention as attention,
+        blocks as blocks,
+        depth as depth,
+        embeddings as embeddings,
+        feedforward as feedforward,
+        hub as hub,
+        models as models,
+        recurrent as recurrent,
+        training as training,
+    )
+    from zoo.core.occupants import register as register
+    from zoo.hub.resolve import load as load, path as path
+    from zoo.recipes.python import (
+        evaluate as evaluate,
+        open_run as open,  # noqa: F401
+        train as train,
+    )
 
 _HOMES = {  # what is used most, from where it is
     "evaluate": ("zoo.recipes.python", "evaluate"),
@@ -20,7 +41,7 @@ _HOMES = {  # what is used most, from where it is
 __all__ = [*ROOMS, "evaluate", "hub", "load", "path", "register", "train"]  # not `open`, which is Python's, too
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """A room by its name, or a function for users, imported when it is asked for."""
     if name in ROOMS or name == "hub":
         return importlib.import_module(f"zoo.{name}")
@@ -30,7 +51,7 @@ def __getattr__(name):
     raise AttributeError(f"module 'zoo' has no attribute {name!r}")
 
 
-def __dir__():
+def __dir__() -> list[str]:
     return sorted({*globals(), *ROOMS, *_HOMES, "hub"})
 
 

@@ -7,7 +7,22 @@ client = Client("http://127.0.0.1:8080", "dates")
 client.run(["3. März 2021"])[0].text
 """
 
+from typing import TYPE_CHECKING
+
 from serving.runtime.lazy import lazily
+
+if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
+    from serving.client.asynchronous import AsyncClient as AsyncClient
+    from serving.client.client import Client as Client
+    from serving.client.errors import (
+        AnswerError as AnswerError,
+        ClientError as ClientError,
+        DeadlineError as DeadlineError,
+        FailedError as FailedError,
+        NotFoundError as NotFoundError,
+        RefusedError as RefusedError,
+        UnavailableError as UnavailableError,
+    )
 
 _HOMES = {"Client": "serving.client.client", "AsyncClient": "serving.client.asynchronous"} | dict.fromkeys(
     (

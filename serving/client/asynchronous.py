@@ -1,7 +1,9 @@
 """`AsyncClient`: the same client for programs of asyncio."""
 
 import asyncio
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Self
 
 from serving.client.client import Client
 from serving.client.patience import Cancellation
@@ -17,11 +19,11 @@ class AsyncClient:
     Raises: as of `serving.client.Client`.
     """
 
-    def __init__(self, url, name, **settings):
+    def __init__(self, url: str, name: str, **settings: Any) -> None:
         self.client = Client(url, name, **settings)
         self._pool = ThreadPoolExecutor(self.client.connections, "seqzoo-client")
 
-    async def run(self, texts, **options):
+    async def run(self, texts: Sequence[str], **options: Any) -> list[Any]:
         """The results, as of `serving.client.Client.run`."""
         loop, cancellation, waiting = asyncio.get_running_loop(), Cancellation(), []
         try:
@@ -37,13 +39,13 @@ class AsyncClient:
                 future.cancel()
             raise
 
-    async def close(self):
+    async def close(self) -> None:
         """Close the connections. Requests that are under way are broken off by their deadlines alone."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         self.client.close()
 
-    async def __aenter__(self):
+    async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self, *error):
+    async def __aexit__(self, *error: object) -> None:
         await self.close()

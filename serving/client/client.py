@@ -1,9 +1,11 @@
 """`Client`: a model on a server, in the place of a `Runtime`."""
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from numbers import Real
+from typing import Any, Self
 
 from serving.client import answers
 from serving.client.addresses import parsed
@@ -17,7 +19,12 @@ from serving.runtime.reading import is_blank, listed, not_unicode
 
 MOST_CHARACTERS = 1 << 20  # of the texts of a request: 6 MiB at most, where `seqzoo serve` takes 8
 MOST_SECONDS = 1_000_000  # what every operating system can wait for
-PROTOCOLS = {("v2", "http"): V2Http, ("v2", "grpc"): V2Grpc, ("tfs", "http"): TfsHttp, ("tfs", "grpc"): TfsGrpc}
+PROTOCOLS: dict[tuple[str, str], Any] = {
+    ("v2", "http"): V2Http,
+    ("v2", "grpc"): V2Grpc,
+    ("tfs", "http"): TfsHttp,
+    ("tfs", "grpc"): TfsGrpc,
+}
 OPTIONS = ("beam", "n_best", "sampling", "length")
 
 
@@ -52,7 +59,18 @@ class Client:
         ImportError: the address is one of gRPC, and grpcio is not installed.
     """
 
-    def __init__(self, url, name, *, timeout=60.0, tries=5, batch=32, connections=4, headers=None, labels=()):
+    def __init__(
+        self,
+        url: str,
+        name: str,
+        *,
+        timeout: float | None = 60.0,
+        tries: int = 5,
+        batch: int = 32,
+        connections: int = 4,
+        headers: Mapping[str, str] | None = None,
+        labels: Sequence[str] = (),
+    ) -> None:
         address = parsed(url)
         for what, value in (("tries", tries), ("batch", batch), ("connections", connections)):
             if type(value) is not int or value < 1:
@@ -69,7 +87,7 @@ class Client:
         self._protocol = PROTOCOLS[address.protocol, address.transport](address, headers or {})
 
     @property
-    def described(self):
+    def described(self) -> Any:
         """The names of the model's inputs and outputs, and its versions, as the server says them.
 
         Raises:
@@ -83,23 +101,23 @@ class Client:
         return self._described
 
     @cached_property
-    def kind(self):
+    def kind(self) -> str:
         """The kind of the model, as of `Runtime`; "generate" may be "continue", which a server does not tell."""
         return answers.kind_of(self.described, self.url)
 
     @property
-    def options(self):
+    def options(self) -> Sequence[str]:
         """The names of the options that `run` takes."""
         writes = self.kind == "generate" and self._protocol.takes_parameters
         return OPTIONS if writes else ()
 
     @property
-    def identity(self):
+    def identity(self) -> dict[str, Any]:
         """What its answers depend on besides the options of `run`, as a dict that JSON holds."""
         versions = ", ".join(self.described.versions)
         return {"server": self.url, "name": self.model.name, "version": self.model.version or versions}
 
-    def pin(self):
+    def pin(self) -> None:
         """From now on ask the version that answers now, so that a newer one, or a label that moves, mixes nothing."""
         versions, asked = self.described.versions, self.model.version
         may_change = asked is None or self._protocol.has_labels and not asked.isdecimal()
@@ -107,7 +125,7 @@ class Client:
             newest = max(versions, key=lambda version: (int(version) if version.isdecimal() else -1, version))
             self.model = Model(self.model.name, newest)
 
-    def run(self, texts, **options):
+    def run(self, texts: Sequence[str], **options: Any) -> list[Any]:
         """A list with one result for each text, in the same order; as `serving.runtime.Runtime.run`.
 
         Args:
@@ -161,14 +179,14 @@ class Client:
                 f"{', '.join(wrong)}. Leave out {', '.join(wrong)}."
             )
 
-    def close(self):
+    def close(self) -> None:
         """Close the connections."""
         self._protocol.transport.close()
 
-    def __enter__(self):
+    def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error):
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 

@@ -1,6 +1,15 @@
 """From a trained model to an artefact directory: SavedModel, ONNX graphs, tokenizers, manifest; parity is checked."""
 
+from typing import TYPE_CHECKING
+
 from serving.runtime.lazy import lazily
+
+if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
+    from serving.export.again import export_again as export_again
+    from serving.export.partial import newest as newest
+    from serving.export.pipeline import export as export
+    from serving.export.runs import export_run as export_run
+    from serving.export.settings import Settings as Settings, Trial as Trial
 
 _HOMES = {
     "Settings": "serving.export.settings",

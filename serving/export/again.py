@@ -4,7 +4,10 @@ An artefact may be light: fetched without its SavedModel, for instance, which Te
 """
 
 import dataclasses
+from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from serving.export.settings import Settings
 from serving.runtime.artefact import Artefact
@@ -39,7 +42,16 @@ def check_artefact(directory):
     return artefact.manifest
 
 
-def export_again(directory, out="artefacts", version=None, *, data=None, split=None, log=lambda stage: None, **changes):
+def export_again(
+    directory: str | PathLike[str],
+    out: str | PathLike[str] = "artefacts",
+    version: int | None = None,
+    *,
+    data: Any = None,
+    split: str | None = None,
+    log: Callable[[str], object] = lambda stage: None,
+    **changes: Any,
+) -> Path:
     """Write `out/NAME/VERSION/` of the model of an artefact, with the same settings, and return its path.
 
     Args:

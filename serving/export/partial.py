@@ -44,7 +44,7 @@ def reserved(home, version=None):
         yield version, folder
 
 
-def newest(home):
+def newest(home: Path) -> int:
     """The highest version below `home`, 0 if there is none."""
     versions = [int(path.name) for path in home.glob("*") if path.name.isdecimal() and path.name.isascii()]
     return max(versions, default=0)

@@ -2,7 +2,10 @@
 
 import contextlib
 import shutil
+from collections.abc import Callable, Sequence
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 import keras
 
@@ -15,11 +18,19 @@ from serving.export.onnx.halves import halve
 from serving.export.onnx.quantize import quantize
 from serving.export.parity.compare import checker
 from serving.export.partial import explained, reserved
+from serving.export.settings import Settings
 from serving.runtime.sessions import graph_file
 from zoo.core.protocols import Attention, declaring
 
 
-def export(model, tokenizers, out, settings, version=None, log=lambda stage: None):
+def export(
+    model: Any,
+    tokenizers: Sequence[Any],
+    out: str | PathLike[str],
+    settings: Settings,
+    version: int | None = None,
+    log: Callable[[str], object] = lambda stage: None,
+) -> Path:
     """Write `out/name/version/` and return its path. If a step or the parity check fails, no file is left behind.
 
     Temporary files of killed exports in `out/name` are removed.

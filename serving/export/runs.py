@@ -1,10 +1,14 @@
 """From a finished run to its artefact: the settings of the export follow from the run's recipe."""
 
 import json
+from collections.abc import Callable
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from serving.export.pipeline import export
 from serving.export.settings import Settings, Trial
+from zoo.tasks.parts.task import Run
 
 SCORED = (
     "accuracy",
@@ -18,7 +22,16 @@ SCORED = (
 )  # reported for int8
 
 
-def export_run(run, out="artefacts", version=None, *, data=None, split=None, log=lambda stage: None, **changes):
+def export_run(
+    run: Run | str | PathLike[str],
+    out: str | PathLike[str] = "artefacts",
+    version: int | None = None,
+    *,
+    data: Any = None,
+    split: str | None = None,
+    log: Callable[[str], object] = lambda stage: None,
+    **changes: Any,
+) -> Path:
     """Write `out/NAME/VERSION/` of a run and return its path; see `serving.export.export`.
 
     Args:

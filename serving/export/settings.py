@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from serving.export.servers import check_version
 
@@ -23,11 +24,11 @@ class Trial:
         ValueError: there is no text, or no reference for each text where there is a score.
     """
 
-    texts: tuple
-    references: tuple = ()
-    score: Callable | None = None
+    texts: tuple[Any, ...]
+    references: tuple[Any, ...] = ()
+    score: Callable[..., dict[str, float]] | None = None
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         if not self.texts:
             raise ValueError(
                 "A trial needs at least one text; received none. Without a trial, int8 is compared on a few."
@@ -70,16 +71,16 @@ class Settings:
 
     name: str
     task: str
-    beams: tuple = (4,)
+    beams: tuple[int, ...] = (4,)
     max_length: int = 64
     alpha: float = 0.6
     max_input: int | None = None
     overlong: str | None = None
-    labels: tuple = ()
-    scope: dict = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
+    scope: dict[str, Any] = field(default_factory=dict)
     recipe: str = ""
-    scores: dict = field(default_factory=dict)
-    texts: tuple = ()
+    scores: dict[str, Any] = field(default_factory=dict)
+    texts: tuple[str, ...] = ()
     int8: bool = True
     xla: bool = False
     trial: Trial | None = None
@@ -95,7 +96,7 @@ class Settings:
             check_version(self.serving_version)
 
     @classmethod
-    def of(cls, manifest):
+    def of(cls, manifest: dict[str, Any]) -> "Settings":
         """The settings with which an artefact was exported, without the recipe and the trial.
 
         What a light artefact has left out counts, too: its graphs for further beam widths and its int8 graphs.

@@ -4,9 +4,7 @@ import datetime
 import json
 from pathlib import Path
 
-from serving.hub import facts as facts_of
-from serving.hub import light as lightly
-from serving.hub import shelf
+from serving.hub import facts as facts_of, light as lightly, shelf
 from serving.hub.card import card
 from serving.hub.measure import TestSet, measure, plain
 from serving.hub.outputs import FILE, pack

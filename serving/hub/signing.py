@@ -12,8 +12,7 @@ from pathlib import Path
 
 from serving.hub import shelf
 from serving.runtime.errors import DamagedError
-from zoo.hub import cache
-from zoo.hub import index as hub_index
+from zoo.hub import cache, index as hub_index
 
 SIGNATURE = hub_index.SIGNATURE
 

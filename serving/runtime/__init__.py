@@ -4,7 +4,21 @@ runtime = Runtime("build/demo/dates-gru-additive/1")
 runtime.run(["3. März 2021"])[0].text
 """
 
+from typing import TYPE_CHECKING
+
 from serving.runtime.lazy import lazily
+
+if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
+    from serving.runtime.predictors.results import (
+        Attention as Attention,
+        Hypothesis as Hypothesis,
+        Label as Label,
+        Result as Result,
+        Sampling as Sampling,
+        Tags as Tags,
+        Word as Word,
+    )
+    from serving.runtime.runtime import Runtime as Runtime
 
 _HOMES = {"Runtime": "serving.runtime.runtime"} | dict.fromkeys(
     ("Attention", "Hypothesis", "Label", "Result", "Sampling", "Tags", "Word"), "serving.runtime.predictors.results"

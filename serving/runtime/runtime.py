@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+import os
+from collections.abc import Iterable, Sequence
+from typing import Any, Literal
 
 import onnxruntime
 
@@ -9,7 +12,7 @@ from serving.runtime.errors import UnsupportedError
 from serving.runtime.loaded import Loaded, listed
 from serving.runtime.predictors import PREDICTORS
 from serving.runtime.predictors.attention import attention
-from serving.runtime.predictors.results import Samplings
+from serving.runtime.predictors.results import Attention, Mode, Samplings
 from serving.runtime.rows import offered, run_rows
 
 
@@ -37,7 +40,15 @@ class Runtime:
         zoo.hub.HubError: a file cannot be downloaded, or is not what the index promises.
     """
 
-    def __init__(self, directory, *, threads=None, precision=None, verify=True, overlong=None):
+    def __init__(
+        self,
+        directory: str | os.PathLike[str],
+        *,
+        threads: int | None = None,
+        precision: Literal["float32", "int8"] | None = None,
+        verify: bool = True,
+        overlong: Literal["refuse", "truncate"] | None = None,
+    ) -> None:
         loaded = Loaded(directory, threads, precision, verify, overlong)
         self.manifest, self.kind = loaded.manifest, loaded.manifest["kind"]
         if self.kind not in PREDICTORS:
@@ -49,7 +60,7 @@ class Runtime:
         self._loaded, self._predictor = loaded, PREDICTORS[self.kind](loaded)
 
     @property
-    def identity(self):
+    def identity(self) -> dict[str, Any]:
         """What its answers depend on besides the options of `run`, as a dict that JSON holds.
 
         The SHA-256 of the manifest stands for every file, because the manifest has the hash of each.
@@ -63,21 +74,21 @@ class Runtime:
         }
 
     @property
-    def options(self):
+    def options(self) -> Sequence[str]:
         """The names of the options that `run` takes."""
         return self._predictor.options
 
     @property
-    def modes(self):
+    def modes(self) -> Sequence[Mode]:
         """The `Mode`s in which it can be run, one for each graph that answers texts."""
         return self._predictor.modes
 
     @property
-    def beams(self):
+    def beams(self) -> Sequence[int]:
         """The beam widths for which the artefact has a graph, ascending; empty if it does not search."""
         return self._predictor.beams
 
-    def run(self, texts, **options):
+    def run(self, texts: Sequence[str] | Sequence[tuple[str, str]], **options: Any) -> list[Any]:
         """A list with one result for each text, in the same order.
 
         The class of the results depends on the artefact's kind: a `Result` for "generate" and "continue" (there it
@@ -111,25 +122,25 @@ class Runtime:
         return self._predictor.run(texts, **options)
 
     @property
-    def signatures(self):
+    def signatures(self) -> dict[str, Any]:
         """The signatures of token ids that `run_rows` answers: the manifest's tables by name."""
         return offered(self.manifest)
 
-    def run_rows(self, signature, rows):
+    def run_rows(self, signature: str, rows: Iterable[Any]) -> Any:
         """The outputs of a signature of token ids for each of `rows`; see `serving.runtime.rows.run_rows`."""
         return run_rows(self._loaded, self.signatures[signature], rows)
 
-    def preload(self):
+    def preload(self) -> None:
         """Open every graph that `run` and `run_rows` may need, so that no later call reads a file."""
         names = {mode.graph for mode in self.modes} | {self.manifest["graphs"][name] for name in self.signatures}
         names |= {graph for name, graph in self.manifest["graphs"].items() if name == "sample"}
         for name in sorted(names):
             self._loaded.graphs.open(name)
 
-    def lengths(self, texts):
+    def lengths(self, texts: Sequence[str] | Sequence[tuple[str, str]]) -> list[int]:
         """The number of tokens that are read of each text (of a pair: of its longer side); 0 if it is refused."""
         bound = self._loaded.bound
-        sides = [(text,) for text in texts]
+        sides: list[tuple[Any, ...]] = [(text,) for text in texts]
         if self.kind == "compare":  # a text of many TABs, which `run` refuses, is not cut into as many parts
             sides = [text if isinstance(text, tuple) else tuple(text.split("\t", 1)) for text in texts]
         parts = iter([bound.clip(side) for both in sides for side in both])
@@ -137,7 +148,7 @@ class Runtime:
         counts = iter(self._loaded.ids([part.text for both in clipped for part in both]))
         return [min(bound.max_input, max(len(next(counts)) for _ in both)) for both in clipped]
 
-    def encode(self, texts):
+    def encode(self, texts: Sequence[str]) -> list[list[int]]:
         """The token ids of each whole text, as a list, without an end of sentence.
 
         Raises:
@@ -145,7 +156,7 @@ class Runtime:
         """
         return self._loaded.ids(listed(texts))
 
-    def score(self, texts):
+    def score(self, texts: Sequence[str]) -> list[tuple[float, int]]:
         """`(log p, number of tokens)` of each text under a language model ("continue").
 
         Of a text that is too long, only the beginning is scored.
@@ -158,7 +169,7 @@ class Runtime:
             raise ValueError(f"{self.manifest['name']} is of kind {self.kind!r}: only 'continue' scores texts.")
         return self._predictor.score(texts)
 
-    def attention(self, text, beam=None):
+    def attention(self, text: str, beam: int | None = None) -> Attention:
         """The `Attention` of the best output for `text`; see `serving.runtime.predictors.attention`."""
         if self.kind != "generate":
             raise ValueError(f"{self.manifest['name']} is of kind {self.kind!r}: only 'generate' has an attention map.")

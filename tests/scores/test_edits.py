@@ -3,8 +3,7 @@
 import functools
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from zoo.scores import edit_distances, transduction
 

@@ -5,8 +5,7 @@ from statistics import mean
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.scores import samples
 from zoo.scores import classification, confusion

@@ -14,8 +14,7 @@ from zoo.depth.halting import RULES
 from zoo.depth.stack import BLOCKS
 from zoo.models import DepthAdaptiveTransformer, Seq2Seq
 from zoo.recurrent.cells import CELLS
-from zoo.settings import layers, models, table, text
-from zoo.settings import training as settings
+from zoo.settings import layers, models, table, text, training as settings
 from zoo.settings.kinds import choices
 from zoo.settings.slots import BLOCK, SLOTS
 from zoo.tasks import TASKS

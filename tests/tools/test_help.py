@@ -22,8 +22,7 @@ def test_examples_are_right_use(line):
 
 
 def test_models_and_recipes_of_examples_are_there(monkeypatch):
-    from zoo import hub as models
-    from zoo import recipes
+    from zoo import hub as models, recipes
 
     monkeypatch.delenv("SEQZOO_HUB", raising=False)
     words = {word for line in LINES for word in line.split()}

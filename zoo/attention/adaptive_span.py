@@ -1,6 +1,7 @@
 """Attention to the past whose heads learn how far back they look; keys further back are never read."""
 
 import math
+from typing import Any
 
 import keras
 from keras import initializers, layers, ops
@@ -70,16 +71,16 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
 
     def __init__(
         self,
-        units,
-        num_heads,
-        max_span=1024,
-        ramp=32,
-        penalty=2e-6,
-        dynamic=False,
-        window=None,
-        initial_span=0,
-        **kwargs,
-    ):
+        units: int,
+        num_heads: int,
+        max_span: int = 1024,
+        ramp: int = 32,
+        penalty: float = 2e-6,
+        dynamic: bool = False,
+        window: Any = None,
+        initial_span: int = 0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         sizes = {"units": units, "num_heads": num_heads, "max_span": max_span, "ramp": ramp}
         whole = all(isinstance(size, int) and size > 0 for size in sizes.values())

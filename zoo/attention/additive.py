@@ -1,5 +1,7 @@
 """Additive attention (Bahdanau, Cho, Bengio 2015)."""
 
+from typing import Any
+
 from keras import layers, ops
 
 from zoo.attention.base import AlignmentAttention
@@ -36,7 +38,7 @@ class AdditiveAttention(AlignmentAttention):
     Reference: https://arxiv.org/abs/1409.0473, section 3.1 and appendix A.1.2.
     """
 
-    def __init__(self, units, **kwargs):
+    def __init__(self, units: int, **kwargs: Any) -> None:
         super().__init__(units, **kwargs)
         self.query_projection = layers.Dense(units, use_bias=False, name="query", dtype=self.dtype_policy)
         self.key_projection = layers.Dense(units, name="key", dtype=self.dtype_policy)

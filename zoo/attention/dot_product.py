@@ -1,5 +1,7 @@
 """Dot-product attention with projections: W_Q for the query, W_K for the key ("general" in Luong et al. 2015)."""
 
+from typing import Any
+
 from keras import layers, ops
 
 from zoo.attention.base import AlignmentAttention
@@ -34,7 +36,7 @@ class DotProductAttention(AlignmentAttention):
     Reference: https://arxiv.org/abs/1508.04025, section 3.1.
     """
 
-    def __init__(self, units, scale=1.0, **kwargs):
+    def __init__(self, units: int, scale: float = 1.0, **kwargs: Any) -> None:
         super().__init__(units, **kwargs)
         self.scale = scale
         self.query_projection = layers.Dense(units, use_bias=False, name="query", dtype=self.dtype_policy)

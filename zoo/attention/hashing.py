@@ -78,7 +78,7 @@ def lsh_attention(qk, values, buckets, chunk, mask=None, causal=False):
 
     Returns: `(batch, heads, time, d)`.
     """
-    batch, heads, rounds, time = *ops.shape(qk)[:2], buckets.shape[2], ops.shape(qk)[2]
+    (batch, heads, time, _), rounds = ops.shape(qk), buckets.shape[2]
     if mask is not None:
         buckets = ops.where(mask[:, None, None, :], buckets, BEHIND)
     order = ops.cast(ops.argsort(buckets, axis=-1), "int32")  # stable on every engine, so also by position

@@ -2,6 +2,8 @@
 
 import math
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import keras
 import numpy as np
@@ -73,16 +75,16 @@ class LSHAttention(Heads, ImplicitMasks, layers.Layer):
 
     def __init__(
         self,
-        units,
-        num_heads,
-        num_buckets=16,
-        chunk_length=64,
-        rounds=2,
-        use_bias=False,
-        resample=False,
-        seed=None,
-        **kwargs,
-    ):
+        units: int,
+        num_heads: int,
+        num_buckets: int | Sequence[int] = 16,
+        chunk_length: int = 64,
+        rounds: int = 2,
+        use_bias: bool = False,
+        resample: bool = False,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         factors = [num_buckets] if isinstance(num_buckets, int) else list(num_buckets)
         sizes = (units, num_heads, chunk_length, rounds)

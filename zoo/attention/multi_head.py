@@ -1,5 +1,7 @@
 """Multi-head scaled dot-product attention: self-attention, over a memory, and step by step over a pool of keys."""
 
+from typing import Any
+
 from keras import layers, ops
 
 from zoo.attention.base import combined_mask, sees_any
@@ -53,7 +55,15 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
 
     traits = Attention(causal=True, crosses=True, steps=True, skips=True)
 
-    def __init__(self, units, num_heads, dropout=0.0, use_bias=True, seed=None, **kwargs):
+    def __init__(
+        self,
+        units: int,
+        num_heads: int,
+        dropout: float = 0.0,
+        use_bias: bool = True,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if not all(isinstance(size, int) and size > 0 for size in (units, num_heads)) or units % num_heads:
             raise ValueError(

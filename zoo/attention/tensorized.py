@@ -1,6 +1,7 @@
 """Multi-linear attention: a tensor over triples of positions, in block-term form."""
 
 import math
+from typing import Any
 
 from keras import initializers, layers, ops
 
@@ -73,7 +74,9 @@ class MultiLinearAttention(ImplicitMasks, layers.Layer):
     Reference: https://arxiv.org/abs/1906.09777, equations 5 to 8.
     """
 
-    def __init__(self, units, rank, max_time, num_cores=2, mode="split_concat", **kwargs):
+    def __init__(
+        self, units: int, rank: int, max_time: int, num_cores: int = 2, mode: str = "split_concat", **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         sizes = {"units": units, "rank": rank, "max_time": max_time, "num_cores": num_cores}
         if not all(isinstance(size, int) and size > 0 for size in sizes.values()):

@@ -1,5 +1,7 @@
 """Macaron: attention between two half-steps of feed-forward."""
 
+from typing import Any
+
 from zoo.blocks.residual import Block, add_branch
 from zoo.core.registry import register
 
@@ -37,7 +39,16 @@ class Macaron(Block):
     parts = ("first", "attention", "cross_attention", "feedforward")
     scales = {"first": 0.5, "feedforward": 0.5}
 
-    def __init__(self, first, attention, feedforward, cross_attention=None, dropout=0.0, seed=None, **kwargs):
+    def __init__(
+        self,
+        first: Any,
+        attention: Any,
+        feedforward: Any,
+        cross_attention: Any = None,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         sublayers = {"first": first, "attention": attention, "cross_attention": cross_attention}
         super().__init__({**sublayers, "feedforward": feedforward}, dropout, seed, **kwargs)
 

@@ -6,6 +6,7 @@ A block lists its *branches*; a wiring says how a branch and the stream meet. Th
 
 from abc import ABC, abstractmethod
 from functools import partial
+from typing import Any
 
 from keras import layers, ops
 
@@ -42,8 +43,8 @@ class Block(Composed, ImplicitMasks, layers.Layer, ABC):
     """
 
     needs_final_norm = False  # as of `zoo.core.protocols.Block`
-    parts = ("attention", "cross_attention", "feedforward")  # in the order in which they run
-    scales = {}  # the factors of branches, 1 unless said otherwise
+    parts: tuple[str, ...] = ("attention", "cross_attention", "feedforward")  # in the order in which they run
+    scales: dict[str, float] = {}  # the factors of branches, 1 unless said otherwise
 
     def __init__(self, sublayers, dropout=0.0, seed=None, **kwargs):
         super().__init__(**kwargs)
@@ -235,7 +236,15 @@ class PostNorm(Block):
     Reference: https://arxiv.org/abs/1706.03762, section 3.1.
     """
 
-    def __init__(self, attention, feedforward, cross_attention=None, dropout=0.0, seed=None, **kwargs):
+    def __init__(
+        self,
+        attention: Any,
+        feedforward: Any,
+        cross_attention: Any = None,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         sublayers = {"attention": attention, "cross_attention": cross_attention, "feedforward": feedforward}
         super().__init__(sublayers, dropout, seed, **kwargs)
 
@@ -266,7 +275,15 @@ class PreNorm(Block):
 
     needs_final_norm = True
 
-    def __init__(self, attention, feedforward, cross_attention=None, dropout=0.0, seed=None, **kwargs):
+    def __init__(
+        self,
+        attention: Any,
+        feedforward: Any,
+        cross_attention: Any = None,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         sublayers = {"attention": attention, "cross_attention": cross_attention, "feedforward": feedforward}
         super().__init__(sublayers, dropout, seed, **kwargs)
 

@@ -1,5 +1,7 @@
 """One step of a Star-Transformer: every position looks at its two neighbours and at a relay, the relay at all."""
 
+from typing import Any
+
 from keras import layers, ops
 
 from zoo.blocks.residual import EPSILON
@@ -98,7 +100,15 @@ class StarBlock(Composed, ImplicitMasks, layers.Layer):
 
     parts = ("attention", "relay_attention")
 
-    def __init__(self, attention, relay_attention=None, connections="star", dropout=0.0, seed=None, **kwargs):
+    def __init__(
+        self,
+        attention: Any,
+        relay_attention: Any = None,
+        connections: str = "star",
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if connections not in CONNECTIONS:
             raise ValueError(f"Unknown connections: expected one of {CONNECTIONS}, received {connections!r}.")

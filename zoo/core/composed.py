@@ -10,7 +10,7 @@ class Composed:
     one of them says nothing of it, and the default is taken.
     """
 
-    parts = ()
+    parts: tuple[str, ...] = ()
 
     def get_config(self):
         parts = {name: saving.serialize_keras_object(getattr(self, name)) for name in self.parts}

@@ -16,6 +16,8 @@ import inspect
 import os
 import re
 import sys
+from collections.abc import Callable
+from typing import TypeVar
 
 from zoo.core import protocols
 
@@ -50,10 +52,13 @@ CALLED_WITH = {
     "embedding": (("training",), {"gathers": ("mask",)}),
 }
 
-_occupants = {slot: {} for slot in SLOTS}  # as Keras' own registry, it lives as long as the process
+_Layer = TypeVar("_Layer", bound=type)
+_occupants: dict[str, dict[str, type]] = {
+    slot: {} for slot in SLOTS
+}  # as Keras' own registry, it lives as long as the process
 
 
-def register(slot, name):
+def register(slot: str, name: str) -> Callable[[_Layer], _Layer]:
     """A decorator that puts a Keras layer into a slot, and into Keras' registry as `PACKAGE>ClassName`.
 
     `PACKAGE` is the first part of the class's module, unless Keras knows the class already.
@@ -73,7 +78,7 @@ def register(slot, name):
             f"Recipes call a layer by small letters, digits and underscores, such as 'linear'. Received: name={name!r}."
         )
 
-    def put(cls):
+    def put(cls: _Layer) -> _Layer:
         wrong = problems(slot, cls)
         if wrong:
             raise ValueError(

@@ -3,8 +3,10 @@
 a token leaves after the block that is deep enough for it, and its state is copied upwards.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import keras
 from keras import layers, ops
@@ -59,7 +61,9 @@ class DepthAdaptiveStack(Stack):
 
     parts = ("blocks", "exit")
 
-    def __init__(self, blocks, exit=None, paths=0, seed=None, **kwargs):
+    def __init__(
+        self, blocks: Sequence[Any], exit: Any = None, paths: int = 0, seed: int | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(blocks, **kwargs)
         self.exit = FixedExit(len(self.blocks)) if exit is None else exit
         if self.exit.num_layers != len(self.blocks):
@@ -248,8 +252,15 @@ class DepthAdaptiveStack(Stack):
 
 
 def make_depth_adaptive_stack(
-    num_layers, units, num_heads, hidden_units, exit=None, block="pre_norm", paths=0, **settings
-):
+    num_layers: int,
+    units: int,
+    num_heads: int,
+    hidden_units: int,
+    exit: Any = None,
+    block: Any = "pre_norm",
+    paths: int = 0,
+    **settings: Any,
+) -> DepthAdaptiveStack:
     """A decoder's `DepthAdaptiveStack` of blocks with multi-head attention, cross-attention and feed-forward layers.
 
     Args:

@@ -4,6 +4,8 @@ Depths count from 1 to N. A learned rule has a distribution `q` over them (`log_
 moves towards an oracle (`zoo.depth.oracles`). Reference of all: https://openreview.net/forum?id=SJg7KhVKPH.
 """
 
+from typing import Any
+
 from keras import KerasTensor, layers, ops
 
 from zoo.core.masks import masked_mean
@@ -88,7 +90,7 @@ class FixedExit(Exit):
 
     traits = ExitRule(over=None)
 
-    def __init__(self, num_layers, depth=None, **kwargs):
+    def __init__(self, num_layers: int, depth: Any = None, **kwargs: Any) -> None:
         super().__init__(num_layers, **kwargs)
         if depth is not None and (not isinstance(depth, int) or not 1 <= depth <= num_layers):
             raise ValueError(f"FixedExit needs a depth from 1 to num_layers={num_layers}. Received: depth={depth!r}.")
@@ -121,7 +123,7 @@ class SequenceExit(Exit):
 
     traits = ExitRule(over="sequence")
 
-    def __init__(self, num_layers, **kwargs):
+    def __init__(self, num_layers: int, **kwargs: Any) -> None:
         super().__init__(num_layers, **kwargs)
         self.dense = layers.Dense(num_layers, name="chances", dtype=self.dtype_policy)
 
@@ -148,7 +150,7 @@ class MultinomialExit(Exit):
         (2, 5)
     """
 
-    def __init__(self, num_layers, **kwargs):
+    def __init__(self, num_layers: int, **kwargs: Any) -> None:
         super().__init__(num_layers, **kwargs)
         self.dense = layers.Dense(num_layers, name="chances", dtype=self.dtype_policy)
 
@@ -185,7 +187,7 @@ class GeometricExit(Exit):
         1.0...
     """
 
-    def __init__(self, num_layers, threshold=0.5, **kwargs):
+    def __init__(self, num_layers: int, threshold: float = 0.5, **kwargs: Any) -> None:
         super().__init__(num_layers, **kwargs)
         if not 0 < threshold < 1:
             raise ValueError(f"GeometricExit needs a threshold between 0 and 1. Received: threshold={threshold!r}.")
@@ -239,7 +241,7 @@ class ConfidenceExit(Exit):
 
     traits = ExitRule(over=None, reads_logits=True)
 
-    def __init__(self, num_layers, thresholds=0.9, **kwargs):
+    def __init__(self, num_layers: int, thresholds: Any = 0.9, **kwargs: Any) -> None:
         super().__init__(num_layers, **kwargs)
         self.thresholds = thresholds
         if len(self._initial()) != num_layers - 1:

@@ -1,5 +1,7 @@
 """Adaptive computation time: each position decides how many steps it takes, and how much each step counts."""
 
+from typing import Any
+
 from keras import KerasTensor, initializers, layers, ops
 
 from zoo.core.registry import register
@@ -65,7 +67,7 @@ class Halting(layers.Layer):
     References: https://arxiv.org/abs/1603.08983, equations 6-13; https://arxiv.org/abs/1807.03819, appendix C.
     """
 
-    def __init__(self, rule="accumulated", threshold=0.99, ponder=0.01, **kwargs):
+    def __init__(self, rule: str = "accumulated", threshold: float = 0.99, ponder: float = 0.01, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if rule not in RULES:
             raise ValueError(f"Unknown rule: expected one of {RULES}, received {rule!r}.")

@@ -1,5 +1,7 @@
 """The Reformer: LSH attention and chunked feed-forward layers in a reversible stack."""
 
+from typing import Any
+
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.depth.reversible import ReversibleStack
@@ -8,16 +10,16 @@ from zoo.feedforward import ChunkedFeedForward, FeedForward
 
 
 def make_reformer_stack(
-    num_layers,
-    units,
-    num_heads,
-    hidden_units,
-    hashing=None,
+    num_layers: int,
+    units: int,
+    num_heads: int,
+    hidden_units: int,
+    hashing: Any = None,
     *,
-    chunks=1,
-    activations="reversible",
-    **settings,
-):
+    chunks: int = 1,
+    activations: str = "reversible",
+    **settings: Any,
+) -> Any:
     """A `ReversibleStack` of `PreNorm` blocks: LSH attention, attention over a memory if `cross`, feed-forward.
 
     `LanguageModel(n, make_reformer_stack(...), AxialPositions((512, 128)))` is the paper's language model,

@@ -1,6 +1,8 @@
 """A reversible stack: the activations of a layer are computed again from its outputs, so depth costs no memory."""
 
+from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from keras import ops
 
@@ -49,7 +51,7 @@ class ReversibleStack(Stack):
     References: https://arxiv.org/abs/1707.04585; https://arxiv.org/abs/2001.04451, section 3.
     """
 
-    def __init__(self, blocks, activations="reversible", **kwargs):
+    def __init__(self, blocks: Sequence[Any], activations: str = "reversible", **kwargs: Any) -> None:
         super().__init__(blocks, **{**kwargs, "autocast": False})
         wrong = sorted({type(block).__name__ for block in self.blocks if not Block.of(block).needs_final_norm})
         if wrong:

@@ -1,5 +1,8 @@
 """A stack of blocks, each applied once and in order, and its state while it decodes one position after the other."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from keras import layers, ops
 
 from zoo.attention import MultiHeadAttention
@@ -42,9 +45,9 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
     References: https://arxiv.org/abs/1706.03762; the final norm: https://arxiv.org/abs/2002.04745, table 1.
     """
 
-    parts = ("blocks",)
+    parts: tuple[str, ...] = ("blocks",)
 
-    def __init__(self, blocks, **kwargs):
+    def __init__(self, blocks: Sequence[Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         widths = {block.units for block in blocks}
         if len(widths) != 1:
@@ -181,7 +184,9 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
 BLOCKS = {"post_norm": PostNorm, "pre_norm": PreNorm, "macaron": Macaron}
 
 
-def make_stack(num_layers, units, num_heads, hidden_units, block="pre_norm", **settings):
+def make_stack(
+    num_layers: int, units: int, num_heads: int, hidden_units: int, block: Any = "pre_norm", **settings: Any
+) -> Stack:
     """A `Stack` of multi-head attention and dense feed-forward layers, the Transformers of the papers.
 
     Args:

@@ -1,5 +1,8 @@
 """The Star-Transformer: a ring of positions around one relay, for texts of any length at a linear cost."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from keras import layers, ops
 
 from zoo.attention import MultiHeadAttention
@@ -47,7 +50,7 @@ class StarStack(Composed, ImplicitMasks, layers.Layer):
     parts = ("blocks",)
     traits = Depth(summarises=True)
 
-    def __init__(self, blocks, **kwargs):
+    def __init__(self, blocks: Sequence[Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         widths = {block.units for block in blocks}
         if len(widths) != 1:
@@ -89,7 +92,15 @@ class StarStack(Composed, ImplicitMasks, layers.Layer):
             super()._set_mask_metadata(inputs, outputs, previous_mask)
 
 
-def make_star_stack(num_layers, units, num_heads, summary=True, connections="star", dropout=0.0, seed=None):
+def make_star_stack(
+    num_layers: int,
+    units: int,
+    num_heads: int,
+    summary: bool = True,
+    connections: str = "star",
+    dropout: float = 0.0,
+    seed: int | None = None,
+) -> StarStack:
     """A `StarStack` of `StarBlock`s, each with attentions of its own.
 
     Args:

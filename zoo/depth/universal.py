@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import keras
 from keras import ops
@@ -58,7 +59,9 @@ class UniversalStack(Stack):
 
     parts = ("block", "halting")
 
-    def __init__(self, block, steps, halting=None, max_offset=0, seed=None, **kwargs):
+    def __init__(
+        self, block: Any, steps: int, halting: Any = None, max_offset: int = 0, seed: int | None = None, **kwargs: Any
+    ) -> None:
         super().__init__([block], **kwargs)
         if not isinstance(steps, int) or steps < 1:
             raise ValueError(f"UniversalStack needs a positive number of steps. Received: steps={steps!r}.")
@@ -189,7 +192,16 @@ class UniversalStack(Stack):
         return config
 
 
-def make_universal_stack(steps, units, num_heads, hidden_units, halting=None, *, max_offset=0, **settings):
+def make_universal_stack(
+    steps: int,
+    units: int,
+    num_heads: int,
+    hidden_units: int,
+    halting: Any = None,
+    *,
+    max_offset: int = 0,
+    **settings: Any,
+) -> UniversalStack:
     """A `UniversalStack` of one `PostNorm` block with multi-head attention and a dense feed-forward layer: the paper's.
 
     Args:
@@ -209,10 +221,10 @@ def make_universal_stack(steps, units, num_heads, hidden_units, halting=None, *,
 
     Reference: https://arxiv.org/abs/1807.03819.
     """
-    settings = BlockSettings.read(settings)
+    chosen = BlockSettings.read(settings)
     block = PostNorm(
         MultiHeadAttention(units, num_heads),
-        FeedForward(units, hidden_units, settings.activation),
-        **settings.around(0, units, num_heads),
+        FeedForward(units, hidden_units, chosen.activation),
+        **chosen.around(0, units, num_heads),
     )
-    return UniversalStack(block, steps, halting, max_offset, shifted(settings.seed, 9))
+    return UniversalStack(block, steps, halting, max_offset, shifted(chosen.seed, 9))

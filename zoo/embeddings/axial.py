@@ -1,5 +1,7 @@
 """Axial positions: learned positions for long texts, from two small matrices instead of a large one."""
 
+from typing import Any
+
 from keras import ops
 from keras.initializers import RandomNormal
 
@@ -34,7 +36,7 @@ class AxialPositions(Positions):
     References: https://arxiv.org/abs/1912.12180; https://arxiv.org/abs/2001.04451, section 4.
     """
 
-    def __init__(self, shape, **kwargs):
+    def __init__(self, shape: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         pair = isinstance(shape, (list, tuple)) and len(shape) == 2
         if not pair or not all(isinstance(size, int) and size > 0 for size in shape):

@@ -1,5 +1,7 @@
 """Positions that are concatenated to the embeddings instead of added, as a Star-Transformer has them."""
 
+from typing import Any
+
 from keras import layers, ops
 
 from zoo.core import protocols
@@ -32,7 +34,7 @@ class ConcatenatedPositions(ImplicitMasks, layers.Layer):
     `width` units, so here a dense layer takes it there.
     """
 
-    def __init__(self, max_positions, units, **kwargs):
+    def __init__(self, max_positions: int, units: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(units, int) or units < 1:
             raise ValueError(f"ConcatenatedPositions needs a positive number of units. Received: units={units!r}.")

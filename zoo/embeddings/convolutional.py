@@ -1,5 +1,7 @@
 """Positions that are encoded by their neighbours, through a convolution over the embeddings."""
 
+from typing import Any
+
 from keras import layers, ops
 
 from zoo.core import protocols
@@ -36,7 +38,7 @@ class ConvolutionalPositions(ImplicitMasks, layers.Layer):
 
     traits = protocols.Positions()
 
-    def __init__(self, width=3, **kwargs):
+    def __init__(self, width: Any = 3, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(width, int) or width < 1 or width % 2 == 0:
             raise ValueError(f"ConvolutionalPositions needs an odd number as width. Received: {width!r}.")

@@ -1,6 +1,7 @@
 """Positions that are added to the embeddings, because attention by itself does not know the order of its inputs."""
 
 import math
+from typing import Any
 
 import numpy as np
 from keras import layers, ops
@@ -101,7 +102,7 @@ class LearnedPositions(Positions):
     Reference: https://arxiv.org/abs/1705.03122, section 3.1.
     """
 
-    def __init__(self, max_positions, **kwargs):
+    def __init__(self, max_positions: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(max_positions, int) or max_positions < 1:
             raise ValueError(f"LearnedPositions needs a positive number of positions. Received: {max_positions!r}.")

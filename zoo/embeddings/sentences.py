@@ -1,5 +1,7 @@
 """Embedding of a text by sentences, the last one first: each is the sum of its words, weighted by their places."""
 
+from typing import Any
+
 from keras import initializers, layers, ops
 
 from zoo.core import protocols
@@ -57,7 +59,7 @@ class SentenceEmbedding(ImplicitMasks, layers.Layer):
 
     traits = protocols.Embedding(gathers=True, reads_sentences=True)  # one vector for each sentence
 
-    def __init__(self, vocab_size, units, longest=16, shortest=1, **kwargs):
+    def __init__(self, vocab_size: int, units: int, longest: int = 16, shortest: int = 1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         sizes = {"vocab_size": vocab_size, "units": units, "longest": longest, "shortest": shortest}
         for name, value in sizes.items():

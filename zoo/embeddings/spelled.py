@@ -1,5 +1,7 @@
 """Embedding of words by their pieces and by the spelling of the pieces."""
 
+from typing import Any
+
 from keras import initializers, layers, ops
 
 from zoo.core import protocols
@@ -47,7 +49,16 @@ class SpelledEmbedding(layers.Layer):
 
     traits = protocols.Embedding(spells=True)
 
-    def __init__(self, vocab_size, units, features=9, buckets=8192, dropout=0.0, seed=None, **kwargs):
+    def __init__(
+        self,
+        vocab_size: int,
+        units: int,
+        features: int = 9,
+        buckets: int = 8192,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         sizes = {"vocab_size": vocab_size, "units": units, "features": features, "buckets": buckets}
         for name, value in sizes.items():

@@ -1,5 +1,7 @@
 """Token embedding whose matrix is also the output matrix."""
 
+from typing import Any
+
 from keras import initializers, layers, ops
 
 from zoo.core.registry import register
@@ -31,7 +33,7 @@ class TokenEmbedding(layers.Layer):
     References: https://arxiv.org/abs/1706.03762, section 3.4; https://arxiv.org/abs/1608.05859.
     """
 
-    def __init__(self, vocab_size, units, **kwargs):
+    def __init__(self, vocab_size: int, units: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         for name, value in (("vocab_size", vocab_size), ("units", units)):
             if not isinstance(value, int) or value < 1:

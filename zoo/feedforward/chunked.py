@@ -1,6 +1,7 @@
 """A feed-forward network that processes parts of the sequence one after the other, to need less memory."""
 
 from functools import partial
+from typing import Any
 
 import keras
 from keras import layers, ops
@@ -39,7 +40,7 @@ class ChunkedFeedForward(ImplicitMasks, layers.Layer):
     Reference: https://arxiv.org/abs/2001.04451, section 3 ("chunking").
     """
 
-    def __init__(self, feedforward, chunks, **kwargs):
+    def __init__(self, feedforward: Any, chunks: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if not isinstance(chunks, int) or chunks < 1:
             raise ValueError(f"ChunkedFeedForward needs a positive number of chunks. Received: {chunks!r}.")

@@ -1,6 +1,7 @@
 """The position-wise feed-forward network."""
 
 import math
+from typing import Any
 
 from keras import activations, layers, ops
 
@@ -44,7 +45,15 @@ class FeedForward(layers.Layer):
     Reference: https://arxiv.org/abs/1706.03762, section 3.3; gelu: https://arxiv.org/abs/1606.08415.
     """
 
-    def __init__(self, units, hidden_units, activation="relu", dropout=0.0, seed=None, **kwargs):
+    def __init__(
+        self,
+        units: int,
+        hidden_units: int,
+        activation: Any = "relu",
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if not all(isinstance(size, int) and size > 0 for size in (units, hidden_units)):
             raise ValueError(

@@ -1,6 +1,7 @@
 """A memory of many value vectors that replaces a feed-forward network and is searched by half-keys."""
 
 import math
+from typing import Any
 
 import keras
 from keras import initializers, layers, ops
@@ -91,7 +92,17 @@ class ProductKeyMemory(ImplicitMasks, layers.Layer):
 
     traits = protocols.FeedForward(uses_mask=True)
 
-    def __init__(self, units, num_keys=512, num_heads=4, k=32, query_dim=256, query_norm="batch", seed=None, **kwargs):
+    def __init__(
+        self,
+        units: int,
+        num_keys: int = 512,
+        num_heads: int = 4,
+        k: int = 32,
+        query_dim: int = 256,
+        query_norm: str = "batch",
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         sizes = {"units": units, "num_keys": num_keys, "num_heads": num_heads, "k": k, "query_dim": query_dim}
         whole = all(isinstance(size, int) and size > 0 for size in sizes.values())

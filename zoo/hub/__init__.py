@@ -10,6 +10,21 @@ zoo.hub.fetch("dates", ["manifest.json"])
 """
 
 import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
+    from zoo.hub.errors import HubError as HubError
+    from zoo.hub.index import run_files as run_files
+    from zoo.hub.resolve import (
+        Found as Found,
+        bring as bring,
+        default_files as default_files,
+        fetch as fetch,
+        find as find,
+        is_path as is_path,
+        load as load,
+        path as path,
+    )
 
 _HOMES = {
     "Found": "resolve",
@@ -26,7 +41,7 @@ _HOMES = {
 __all__ = sorted(_HOMES)
 
 
-def __getattr__(name):
+def __getattr__(name: str) -> Any:
     """Import a name at its first use, so that `import zoo.hub` costs nothing."""
     if name not in _HOMES:
         raise AttributeError(f"module 'zoo.hub' has no attribute {name!r}")

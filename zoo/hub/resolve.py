@@ -4,8 +4,10 @@ import json
 import logging
 import os
 import shutil
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Literal
 
 from zoo.hub import cache
 from zoo.hub.download import Download
@@ -23,18 +25,18 @@ class Found:
     """A version of a model, and the hub that has it."""
 
     entry: Entry
-    place: object
+    place: Any
     offline: bool = False
 
     @property
-    def folder(self):
+    def folder(self) -> Path:
         """Where its files are, or will be: in a hub of this installation itself, else in the cache."""
         if self.place.own:
             return self.place.path / self.entry["name"] / str(self.entry["version"])
         return cache.folder(self.entry)
 
 
-def find(name, version=None, *, offline=None):
+def find(name: str, version: int | None = None, *, offline: bool | None = None) -> Found:
     """The entry of a model, and its hub: the first of `zoo.hub.places()` that has the name (and the version).
 
     Args:
@@ -115,7 +117,13 @@ def _unknown(name, version, known, looked, failed):
     return ValueError(f"there is no model {asked!r}: {where}")
 
 
-def fetch(name, files=None, *, offline=None, progress=None):
+def fetch(
+    name: str,
+    files: Iterable[str] | Literal["all"] | None = None,
+    *,
+    offline: bool | None = None,
+    progress: Callable[[int, int], object] | Literal[False] | None = None,
+) -> Path:
     """The folder that holds these files of a model, each with the SHA-256 that the index promises.
 
     What is in the cache already is checked and not downloaded again; without `name@version`, a hub on the network is
@@ -141,7 +149,7 @@ def fetch(name, files=None, *, offline=None, progress=None):
     return bring(found, default_files(found), progress)
 
 
-def default_files(found, precision=None):
+def default_files(found: Found, precision: Literal["float32", "int8"] | None = None) -> list[str]:
     """The files that a run with no options needs, by the manifest, which must be there already.
 
     A manifest that does not hold is refused by whoever opens the artefact, and not here.
@@ -160,7 +168,9 @@ def default_files(found, precision=None):
     return [name for name in chosen if not name.endswith(".onnx")] + [forms[-1] if light else forms[0]]
 
 
-def bring(found, files, progress=None):
+def bring(
+    found: Found, files: Iterable[str], progress: Callable[[int, int], object] | Literal[False] | None = None
+) -> Path:
     """As `fetch`, for a model that `find` has found."""
     entry, home = found.entry, found.folder
     unknown = [name for name in files if name not in entry["files"]]
@@ -231,7 +241,7 @@ def _arrived(entry, name):
         return 0
 
 
-def is_path(name):
+def is_path(name: str | os.PathLike[str]) -> bool:
     """Whether `name` means a folder: it is one, or is written as only a path is."""
     text = os.fspath(name)
     separators = [each for each in (os.sep, os.altsep) if each]
@@ -243,7 +253,7 @@ def is_path(name):
     )
 
 
-def path(name, file="model.keras"):
+def path(name: str | os.PathLike[str], file: str = "model.keras") -> Path:
     """The path of a file of a model, which is downloaded if need be: `keras.models.load_model(zoo.path("dates"))`.
 
     Args:
@@ -264,7 +274,7 @@ def path(name, file="model.keras"):
     return whole
 
 
-def load(name):
+def load(name: str | os.PathLike[str]) -> Any:
     """The Keras model of that name (or in the folder of an artefact), loaded in safe mode.
 
     Raises:

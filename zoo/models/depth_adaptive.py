@@ -1,6 +1,7 @@
 """The Depth-Adaptive Transformer: a decoder that writes easy tokens with few of its blocks."""
 
 from functools import partial
+from typing import Any
 
 import keras
 import numpy as np
@@ -57,16 +58,16 @@ class DepthAdaptiveTransformer(Transformer):
 
     def __init__(
         self,
-        source_vocab_size,
-        target_vocab_size,
-        encoder,
-        decoder,
-        shared=False,
-        dropout=0.1,
-        tied=True,
-        seed=None,
-        **kwargs,
-    ):
+        source_vocab_size: int,
+        target_vocab_size: int,
+        encoder: Any,
+        decoder: Any,
+        shared: bool = False,
+        dropout: float = 0.1,
+        tied: bool = True,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(source_vocab_size, target_vocab_size, encoder, decoder, shared, dropout, seed, **kwargs)
         if not Depth.of(decoder).exits:
             raise ValueError(

@@ -1,5 +1,8 @@
 """Several models of one task that answer as one."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -39,7 +42,7 @@ class Ensemble(Composed, keras.Model):
 
     parts = ("members",)
 
-    def __init__(self, members, **kwargs):
+    def __init__(self, members: Sequence[Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         if len(members) < 2:
             raise ValueError(f"An Ensemble needs at least two members. Received: {len(members)}.")

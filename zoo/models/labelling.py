@@ -1,5 +1,7 @@
 """Models that read and label: a whole text (`Classifier`) or each of its tokens (`Tagger`)."""
 
+from typing import Any
+
 import keras
 from keras import layers, ops
 
@@ -128,8 +130,16 @@ class Tagger(Labeller):
     """
 
     def __init__(
-        self, vocab_size, num_labels, encoder, positions=None, embedding=None, dropout=0.1, seed=None, **kwargs
-    ):
+        self,
+        vocab_size: int,
+        num_labels: int,
+        encoder: Any,
+        positions: Any = None,
+        embedding: Any = None,
+        dropout: float = 0.1,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(vocab_size, num_labels, encoder, positions, embedding, dropout, seed, **kwargs)
         if Embedding.of(self.embedding).gathers:
             raise ValueError(

@@ -1,5 +1,7 @@
 """A language model: a causal stack that continues a text."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -51,7 +53,15 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
 
     parts = ("decoder", "positions")
 
-    def __init__(self, vocab_size, decoder, positions=None, dropout=0.1, seed=None, **kwargs):
+    def __init__(
+        self,
+        vocab_size: int,
+        decoder: Any,
+        positions: Any = None,
+        dropout: float = 0.1,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         check_writes(self, decoder)
         if positions is not None and not Positions.of(positions).by_place:

@@ -1,5 +1,7 @@
 """A model that reads two texts and labels the pair."""
 
+from typing import Any
+
 from keras import layers, ops
 
 from zoo.core.registry import register
@@ -37,8 +39,16 @@ class PairClassifier(Labeller):
     """
 
     def __init__(
-        self, vocab_size, num_labels, encoder, positions=None, embedding=None, dropout=0.1, seed=None, **kwargs
-    ):
+        self,
+        vocab_size: int,
+        num_labels: int,
+        encoder: Any,
+        positions: Any = None,
+        embedding: Any = None,
+        dropout: float = 0.1,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(vocab_size, num_labels, encoder, positions, embedding, dropout, seed, **kwargs)
         self.hidden = layers.Dense(self.encoder.units, activation="relu", name="hidden", dtype=self.dtype_policy)
 

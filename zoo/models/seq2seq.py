@@ -1,5 +1,7 @@
 """Recurrent sequence to sequence, with and without attention."""
 
+from typing import Any
+
 import keras
 from keras import layers, ops, tree
 
@@ -70,17 +72,17 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
 
     def __init__(
         self,
-        source_vocab_size,
-        target_vocab_size,
-        units=256,
-        cell="gru",
-        attention="additive",
-        num_layers=1,
-        dropout=0.0,
-        seed=None,
-        encoder=None,
-        **kwargs,
-    ):
+        source_vocab_size: int,
+        target_vocab_size: int,
+        units: int = 256,
+        cell: Any = "gru",
+        attention: Any = "additive",
+        num_layers: int = 1,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        encoder: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if attention not in ATTENTIONS:
             raise ValueError(

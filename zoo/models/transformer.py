@@ -1,5 +1,7 @@
 """The Transformer: an encoder and a decoder of any blocks, between embeddings."""
 
+from typing import Any
+
 import keras
 from keras import ops, saving
 
@@ -70,16 +72,16 @@ class Transformer(Composed, InsideKeras, keras.Model):
 
     def __init__(
         self,
-        source_vocab_size,
-        target_vocab_size,
-        encoder,
-        decoder,
-        shared=False,
-        dropout=0.1,
-        seed=None,
-        positions=None,
-        **kwargs,
-    ):
+        source_vocab_size: int,
+        target_vocab_size: int,
+        encoder: Any,
+        decoder: Any,
+        shared: bool = False,
+        dropout: float = 0.1,
+        seed: int | None = None,
+        positions: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if encoder.units != decoder.units:
             raise ValueError(

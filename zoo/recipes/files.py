@@ -5,8 +5,7 @@ from pathlib import Path
 
 from zoo.recipes import flat
 from zoo.recipes.effects import useless
-from zoo.recipes.recipe import TABLES, Recipe, allowed, make, plain
-from zoo.recipes.recipe import read as read_settings
+from zoo.recipes.recipe import TABLES, Recipe, allowed, make, plain, read as read_settings
 from zoo.recipes.toml import toml
 from zoo.settings import table
 from zoo.settings.slots import SLOTS

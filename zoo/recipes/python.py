@@ -3,7 +3,10 @@
 Like the commands they tell what is wrong before they import a framework.
 """
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from zoo.data.formats import Examples
 from zoo.recipes import start
@@ -12,7 +15,17 @@ from zoo.tasks.parts.held import hold
 from zoo.tasks.parts.task import Run
 
 
-def train(recipe, data=None, out=None, *, settings=(), imports=(), resume=False, callbacks=(), log=None):
+def train(
+    recipe: str | PathLike[str] | Mapping[str, Any],
+    data: Any = None,
+    out: str | PathLike[str] | None = None,
+    *,
+    settings: Mapping[str, Mapping[str, Any]] | Iterable[str] = (),
+    imports: Sequence[str] = (),
+    resume: bool = False,
+    callbacks: Sequence[Any] = (),
+    log: Callable[[str], object] | None = None,
+) -> Run:
     """Train a recipe and open the run.
 
     Args:
@@ -39,7 +52,7 @@ def train(recipe, data=None, out=None, *, settings=(), imports=(), resume=False,
     return open_run(directory)
 
 
-def open_run(run):
+def open_run(run: Run | str | PathLike[str]) -> Run:
     """The `Run` of a run directory; a `Run` is returned as it is.
 
     Raises:
@@ -56,7 +69,15 @@ def _held(recipe, data, split):
     return {name: hold(recipe.job.kind, name, each) for name, each in data.items()}
 
 
-def evaluate(run, data=None, split=None, *, beams=None, limit=None, progress=None):
+def evaluate(
+    run: Run | str | PathLike[str],
+    data: Any = None,
+    split: str | None = None,
+    *,
+    beams: int | None = None,
+    limit: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> dict[str, Any]:
     """The scores of a run, a dict that JSON can hold; nothing is written.
 
     Args:

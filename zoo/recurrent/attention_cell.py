@@ -2,6 +2,7 @@
 
 import threading
 from contextlib import contextmanager
+from typing import Any
 
 import keras
 from keras import ops
@@ -47,7 +48,7 @@ class AttentionCell(keras.layers.Layer):
         ValueError: the cell is called outside `attending`.
     """
 
-    def __init__(self, cell, attention, **kwargs):
+    def __init__(self, cell: Any, attention: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.cell = cell
         self.attention = attention

@@ -12,6 +12,8 @@ The update gate is written two ways: `h = u * c~ + (1 - u) * h'` (course notes, 
 the other. Keras keeps the kernels side by side in the order `[z, r, h]`.
 """
 
+from typing import Any
+
 from keras import layers
 
 CELLS = {
@@ -33,7 +35,7 @@ def check_cell(name):
     return name
 
 
-def make_cell(name, units, num_layers=1, **kwargs):
+def make_cell(name: str, units: int, num_layers: int = 1, **kwargs: Any) -> Any:
     """One step of the named recurrence: a Keras cell, or a `StackedRNNCells` when `num_layers > 1`."""
     cell, _, settings = CELLS[check_cell(name)]
     if num_layers == 1:
@@ -41,7 +43,7 @@ def make_cell(name, units, num_layers=1, **kwargs):
     return layers.StackedRNNCells([cell(units, **settings, **kwargs) for _ in range(num_layers)], **kwargs)
 
 
-def make_layer(name, units, **kwargs):
+def make_layer(name: str, units: int, **kwargs: Any) -> Any:
     """The named recurrence over a whole sequence: a Keras layer."""
     _, layer, settings = CELLS[check_cell(name)]
     return layer(units, **settings, **kwargs)

@@ -1,5 +1,7 @@
 """The decoder of a recurrent sequence-to-sequence model: over whole sequences in training, step by step in a search."""
 
+from typing import Any
+
 import keras
 from keras import layers, ops, tree
 
@@ -39,7 +41,9 @@ class RecurrentDecoder(ImplicitMasks, layers.Layer):
     Reference: https://arxiv.org/abs/1409.0473, appendix A.2.2; https://arxiv.org/abs/1406.1078, section 2.2.
     """
 
-    def __init__(self, units, cell="gru", attention=None, num_layers=1, **kwargs):
+    def __init__(
+        self, units: int, cell: Any = "gru", attention: Any = None, num_layers: int = 1, **kwargs: Any
+    ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
         self.units, self.cell, self.attention, self.num_layers = units, check_cell(cell), attention, num_layers

@@ -1,5 +1,7 @@
 """A stack of recurrent layers over a padded batch."""
 
+from typing import Any
+
 import keras
 from keras import layers, ops
 
@@ -40,7 +42,16 @@ class RecurrentEncoder(ImplicitMasks, layers.Layer):
     Reference: https://arxiv.org/abs/1409.0473, appendix A.2.1.
     """
 
-    def __init__(self, units, cell="gru", num_layers=1, bidirectional=True, dropout=0.0, seed=None, **kwargs):
+    def __init__(
+        self,
+        units: int,
+        cell: Any = "gru",
+        num_layers: int = 1,
+        bidirectional: bool = True,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if num_layers < 1:
             raise ValueError(f"num_layers must be at least 1. Received: {num_layers!r}.")
@@ -122,7 +133,7 @@ class SelfAttentiveEncoder(ImplicitMasks, layers.Layer):
     as in https://arxiv.org/abs/1601.06733.
     """
 
-    def __init__(self, encoder, attention, **kwargs):
+    def __init__(self, encoder: Any, attention: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.encoder, self.attention = encoder, attention
         self.supports_masking = True

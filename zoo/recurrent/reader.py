@@ -1,5 +1,7 @@
 """A recurrent encoder in the place of a stack of blocks, in models that read and label."""
 
+from typing import Any
+
 from keras import layers
 
 from zoo.core import protocols
@@ -41,7 +43,7 @@ class RecurrentReader(Composed, ImplicitMasks, layers.Layer):
     parts = ("encoder",)
     traits = protocols.Depth(places_itself=True)
 
-    def __init__(self, encoder, **kwargs):
+    def __init__(self, encoder: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.encoder = encoder
         self.supports_masking = True

@@ -88,7 +88,7 @@ def lent(steps):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C ended a training. `step` is the step from which it can be continued, `steps` the last step of its plan."""
 
-    def __init__(self, step, steps):
+    def __init__(self, step: int, steps: int) -> None:
         super().__init__(
             f"interrupted; the run is saved at step {step:,} of {steps:,}. Continue it with resume=True."
             if step

@@ -1,5 +1,7 @@
 """The loss of a Depth-Adaptive Transformer: a decoding loss at every depth, and a loss that trains the exit rule."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -52,8 +54,15 @@ class DepthAdaptiveLoss(keras.losses.Loss):
     traits = Loss(of_outputs=True)
 
     def __init__(
-        self, oracle="likelihood", price=0.1, width=0.0, alpha=0.1, smoothing=0.0, depth_weights=None, name="loss"
-    ):
+        self,
+        oracle: str = "likelihood",
+        price: float = 0.1,
+        width: Any = 0.0,
+        alpha: float = 0.1,
+        smoothing: float = 0.0,
+        depth_weights: Any = None,
+        name: str = "loss",
+    ) -> None:
         super().__init__(name=name, reduction="sum")
         if oracle not in ORACLES:
             raise ValueError(f"Unknown oracle: expected one of {ORACLES}, received {oracle!r}.")

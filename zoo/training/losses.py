@@ -5,6 +5,7 @@ Szegedy et al. 2016, "Rethinking the Inception Architecture", section 7; used fo
 """
 
 from functools import partial
+from typing import Any
 
 import keras
 from keras import ops
@@ -100,7 +101,9 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         1.609...
     """
 
-    def __init__(self, smoothing=0.0, name="loss", reduction="mean_with_sample_weight", dtype=None):
+    def __init__(
+        self, smoothing: float = 0.0, name: str = "loss", reduction: str = "mean_with_sample_weight", dtype: Any = None
+    ) -> None:
         super().__init__(name=name, reduction=reduction, dtype=dtype)
         if not 0.0 <= smoothing < 1.0:
             raise ValueError(
@@ -142,7 +145,7 @@ class ChunkedCrossEntropy(keras.losses.Loss):
 
     traits = Loss(of_outputs=True, of_states=True)
 
-    def __init__(self, chunks, smoothing=0.0, name="loss"):
+    def __init__(self, chunks: int, smoothing: float = 0.0, name: str = "loss") -> None:
         super().__init__(name=name, reduction="sum")
         if not isinstance(chunks, int) or chunks < 1:
             raise ValueError(f"ChunkedCrossEntropy needs a positive number of chunks. Received: {chunks!r}.")

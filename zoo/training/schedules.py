@@ -87,7 +87,7 @@ class LinearDecay(Warmup):
         floor: the fraction of the peak that remains at the end.
     """
 
-    def __init__(self, peak, warmup=0, steps=10_000, floor=0.0):
+    def __init__(self, peak: float, warmup: int = 0, steps: int = 10_000, floor: float = 0.0) -> None:
         super().__init__(peak, warmup)
         _check_decay(warmup, steps, floor)
         self.steps, self.floor = steps, floor
@@ -108,7 +108,7 @@ class CosineDecay(Warmup):
     Loshchilov and Hutter 2017, "SGDR", without restarts.
     """
 
-    def __init__(self, peak, warmup=0, steps=10_000, floor=0.0):
+    def __init__(self, peak: float, warmup: int = 0, steps: int = 10_000, floor: float = 0.0) -> None:
         super().__init__(peak, warmup)
         _check_decay(warmup, steps, floor)
         self.steps, self.floor = steps, floor

@@ -1,8 +1,9 @@
 """The classes of results. Each has an `answer`, which is compared between the float32 and the int8 graphs."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # a client of a server has these classes without NumPy
     import numpy as np
@@ -14,9 +15,9 @@ class Mode:
 
     name: str
     graph: str
-    options: dict
+    options: dict[str, Any]
 
-    def at(self, first):
+    def at(self, first: int) -> dict[str, Any]:
         """The options for texts whose numbers begin at `first`."""
         return {
             name: replace(value, first=first) if isinstance(value, Sampling) else value
@@ -54,7 +55,7 @@ class Result(Remarks):
     hypotheses: tuple[Hypothesis, ...]
 
     @property
-    def answer(self):
+    def answer(self) -> str:
         return self.text
 
 
@@ -72,7 +73,7 @@ class Label(Remarks):
     probabilities: dict[str, float]
 
     @property
-    def answer(self):
+    def answer(self) -> str:
         return self.label
 
 
@@ -94,7 +95,7 @@ class Tags(Remarks):
     words: tuple[Word, ...]
 
     @property
-    def answer(self):
+    def answer(self) -> list[str]:
         return [word.tag for word in self.words]
 
 
@@ -128,7 +129,7 @@ class Sampling:
     seed: int = 0
     first: int = 0
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         top_k = isinstance(self.top_k, Integral) and 0 <= self.top_k < 2**31  # int32 in the graph
         for name, good, expected in (
             ("temperature", 0 <= self.temperature <= 3.4e38, "a number from 0 to 3.4e38"),  # float32 in the graph
@@ -140,7 +141,7 @@ class Sampling:
             if not good:
                 raise ValueError(f"{name} must be {expected}; received {getattr(self, name)!r}.")
 
-    def inputs(self, keys, start, steps):
+    def inputs(self, keys: Sequence[tuple[int, int]], start: int, steps: int) -> "dict[str, np.ndarray]":
         """Inputs of the sampling graph for tokens `start` to `start + steps` of rows `(text number, sample number)`.
 
         The random numbers are those of `zoo.decoding.uniforms`.
@@ -169,7 +170,7 @@ class Samplings:
 
     each: tuple[Sampling, ...]
 
-    def inputs(self, keys, start, steps):
+    def inputs(self, keys: Sequence[tuple[int, int]], start: int, steps: int) -> "dict[str, np.ndarray]":
         """As `Sampling.inputs`."""
         import numpy as np
 

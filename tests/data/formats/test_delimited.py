@@ -6,8 +6,7 @@ import gzip
 import lzma
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from tests.data.formats import delimited, write
 from zoo.data.formats import detect, read

@@ -113,8 +113,7 @@ class RealProtos:
     """Theirs, for the fake server."""
 
     def __init__(self):
-        from tensorflow_serving.apis import get_model_metadata_pb2 as metadata
-        from tensorflow_serving.apis import predict_pb2 as predict
+        from tensorflow_serving.apis import get_model_metadata_pb2 as metadata, predict_pb2 as predict
 
         self.infer, self.inferred = v2().ModelInferRequest, v2().ModelInferResponse
         self.model, self.described = v2().ModelMetadataRequest, v2().ModelMetadataResponse

@@ -4,8 +4,7 @@ import gzip
 import lzma
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from serving.corpus import lines, shards
 from serving.corpus.lines import Lines

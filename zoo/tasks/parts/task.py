@@ -3,7 +3,7 @@
 import dataclasses
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from zoo import scores as scoring
 from zoo.settings.table import Table
@@ -38,8 +38,8 @@ class Run:
     """
 
     recipe: Table
-    model: object
-    tokenizers: tuple
+    model: Any
+    tokenizers: tuple[Any, ...]
     labels: tuple[str, ...] = ()
     directory: Path | None = None
     threshold: float | None = None

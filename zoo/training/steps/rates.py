@@ -1,5 +1,7 @@
 """Learning rates of single weights, as factors of the rate of all."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -58,5 +60,5 @@ class FactorAdam(RateFactors, keras.optimizers.Adam):
     Reference: discriminative fine-tuning, https://arxiv.org/abs/1801.06146, section 3.2.
     """
 
-    def __init__(self, learning_rate=1e-3, **kwargs):
+    def __init__(self, learning_rate: float = 1e-3, **kwargs: Any) -> None:
         super().__init__(learning_rate, **kwargs)

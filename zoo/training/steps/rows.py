@@ -1,5 +1,7 @@
 """An Adam that updates only those rows of a large table that a step has read."""
 
+from typing import Any
+
 import keras
 from keras import ops
 
@@ -98,7 +100,7 @@ class RowAdam(RateFactors, keras.optimizers.Adam):
     Reference: https://arxiv.org/abs/1907.05242, section 4.2 ("sparse updates").
     """
 
-    def __init__(self, learning_rate=2.5e-4, row_learning_rate=1e-3, **kwargs):
+    def __init__(self, learning_rate: float = 2.5e-4, row_learning_rate: float = 1e-3, **kwargs: Any) -> None:
         if not row_learning_rate > 0:
             raise ValueError(f"RowAdam needs a positive row_learning_rate. Received: {row_learning_rate!r}.")
         super().__init__(learning_rate, **kwargs)

@@ -1,5 +1,7 @@
 """Training steps whose cost follows the learned spans of adaptive-span attention."""
 
+from typing import Any
+
 from zoo.core.protocols import Attention, declaring
 from zoo.training.steps.make import make_steps
 
@@ -43,7 +45,16 @@ class SpanSteps:
     Reference: https://arxiv.org/abs/1905.07799, section 3 and the authors' code (trimming in steps of 64).
     """
 
-    def __init__(self, model, optimizer, loss, parts=1, every=100, multiple=64, slack=8):
+    def __init__(
+        self,
+        model: Any,
+        optimizer: Any,
+        loss: Any,
+        parts: int = 1,
+        every: int = 100,
+        multiple: int = 64,
+        slack: int = 8,
+    ) -> None:
         layers = spans_of(model)
         if not layers or min(every, multiple, slack + 1) < 1:
             raise ValueError(
