@@ -14,7 +14,7 @@ alone, and counted as
 
 Latencies are in milliseconds; `CPU ms` is the time that the server's process has spent on its cores for each answer,
 which other work on the machine changes little; memory is that of the server's process in MB, ten seconds after the
-first request of the load and at its end. `--peer savedmodel`, `plain` and `mlserver` ask other servers in the same run
+first request of the load and at its end. `--peer savedmodel`, `plain`, `mlserver` and `ctranslate2` ask other servers in the same run
 (`benchmarks/server_peers.py`).
 """
 
@@ -75,8 +75,8 @@ def texts_of(runtime, folder, most=200):
 def answer_of(kind, value):
     """The answer in a response, as `Runtime` has it."""
     held = {each["name"]: each for each in value["outputs"]}
-    if kind == "tag":
-        return held["tags"]["data"]
+    if kind == "tag":  # MLServer splits a batch by texts, so that the tags of one are one string there
+        return held["tags"]["data"] if "tags" in held else held["output_text"]["data"][0].split()
     return held["label" if kind in ("classify", "compare") else "output_text"]["data"][0]
 
 

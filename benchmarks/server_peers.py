@@ -3,6 +3,8 @@
 - `savedmodel`: `seqzoo serve` with the same batches, and TensorFlow's SavedModel in the place of ONNX Runtime.
 - `mlserver`: MLServer with its adaptive batching (32 texts, 2 ms) around `serving.runtime.Runtime`. It runs in an
   environment of its own, whose Python MLSERVER_PYTHON names: `pip install mlserver onnxruntime sentencepiece`.
+- `ctranslate2`: a FastAPI page around CTranslate2, of a pre-norm Transformer alone (`server_ctranslate2.py`). Its
+  environment has a Python that CTRANSLATE2_PYTHON names.
 - `plain`: a FastAPI page around `Runtime.run`, one text a request, in FastAPI's threads: what one writes first.
 
 `python benchmarks/server_peers.py NAME FOLDER PORT` runs one of those that need this environment.
@@ -29,6 +31,10 @@ import numpy as np
 from serving.runtime import Runtime
 
 
+def told(answer):
+    return answer if isinstance(answer, str) else " ".join(answer)
+
+
 class Model(MLModel):
     async def load(self):
         self.runtime = Runtime(self.settings.parameters.uri, threads=1)
@@ -37,7 +43,7 @@ class Model(MLModel):
 
     async def predict(self, payload):
         results = self.runtime.run(StringCodec.decode_input(payload.inputs[0]))
-        answers = StringCodec.encode_output("{output}", [result.answer for result in results])
+        answers = StringCodec.encode_output("{output}", [told(result.answer) for result in results])
         return InferenceResponse(model_name=self.name, id=payload.id, outputs=[answers])
 """
 
@@ -109,7 +115,18 @@ def mlserver(folder, model):
             yield served
 
 
-PEERS = {"savedmodel": mine("savedmodel"), "plain": mine("plain"), "mlserver": mlserver}
+@contextlib.contextmanager
+def ctranslate2(folder, model):
+    script, port = Path(__file__).with_name("server_ctranslate2.py"), free_port()
+    with tempfile.TemporaryDirectory() as home:
+        out = Path(home) / "model"
+        subprocess.run([sys.executable, script, "write", Path(folder).resolve(), out], check=True, cwd=ROOT)
+        words = [os.environ["CTRANSLATE2_PYTHON"], script, "serve", out, port]
+        with running(words, port, "/v2/health/ready", f"/v2/models/{model}/infer") as served:
+            yield served
+
+
+PEERS = {"savedmodel": mine("savedmodel"), "plain": mine("plain"), "mlserver": mlserver, "ctranslate2": ctranslate2}
 
 
 class SavedRuntime:
@@ -130,17 +147,18 @@ class SavedRuntime:
         self.function, self.signatures, self.lengths = self.module.signatures["serving_default"], {}, self.known.lengths
 
     def run(self, texts):
-        from serving.runtime import Label, Result
+        from serving.client.answers import results
 
         found = {key: value.numpy() for key, value in self.function(text=self.tf.constant(texts)).items()}
-        if self.kind == "classify":
-            labels = self.manifest["labels"]
-            rows = zip(found["label"], found["probabilities"], strict=True)
-            return [Label(label.decode(), float(row.max()), dict(zip(labels, row, strict=True))) for label, row in rows]
-        return [
-            Result(text.decode(), float(score), ())
-            for text, score in zip(found["output_text"], found["scores"], strict=True)
-        ]
+        columns = {key: [_text(row) for row in value.tolist()] for key, value in found.items()}
+        kind = "generate" if self.kind == "continue" else self.kind
+        return results(kind, texts, columns, self.manifest.get("labels", ()))
+
+
+def _text(value):
+    if isinstance(value, list):
+        return [_text(each) for each in value]
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def serve_saved(folder, port):
@@ -160,7 +178,7 @@ def serve_plain(folder, port):
     from serving.runtime import Runtime
 
     app, runtime = FastAPI(), Runtime(folder, threads=1)
-    output = "label" if runtime.kind == "classify" else "output_text"
+    output = {"classify": "label", "compare": "label", "tag": "tags"}.get(runtime.kind, "output_text")
 
     @app.get("/v2/health/ready")
     def ready():
@@ -169,6 +187,7 @@ def serve_plain(folder, port):
     @app.post("/v2/models/{name}/infer")
     def infer(name: str, body: dict = Body()):  # noqa: B008
         answers = [result.answer for result in runtime.run(body["inputs"][0]["data"])]
+        answers = answers[0] if output == "tags" else answers  # the tags of one text
         return {"id": body["id"], "outputs": [{"name": output, "data": answers}]}
 
     uvicorn.run(app, host="127.0.0.1", port=port, log_level="error")

@@ -13,7 +13,7 @@ SPECIAL = {PAD: "<pad>", UNKNOWN: "<unk>", BOS: "<s>", EOS: "</s>"}
 def peer(threads, folder, layers, beams, batch, size, precision):
     folder = Path(folder)
     if not (folder / "ctranslate2").exists():
-        _convert(folder, layers, size)
+        convert(folder, layers, size["heads"], [size["vocabulary"]] * 2)
     kind = {"float32": "float32", "int8": "int8"}[precision]
     translator = Translator(str(folder / "ctranslate2"), compute_type=kind, inter_threads=1, intra_threads=threads)
     ids = np.random.default_rng(0).integers(4, size["vocabulary"], (batch, size["source"]))
@@ -40,10 +40,11 @@ def token(index):
     return SPECIAL.get(int(index), f"t{index}")
 
 
-def _convert(folder, layers, size):
+def convert(folder, layers, heads, vocabularies):
+    """Write `folder/ctranslate2` from `folder/weights.npz`; the vocabularies are (source, target) sizes."""
     with np.load(folder / "weights.npz") as held:
         weights = dict(held)
-    spec = TransformerSpec.from_config((layers, layers), size["heads"], pre_norm=True)
+    spec = TransformerSpec.from_config((layers, layers), heads, pre_norm=True)
     spec.encoder.embeddings[0].weight = weights["encoder.embedding"]
     spec.decoder.embeddings.weight = spec.decoder.projection.weight = weights["decoder.embedding"]
     for name, side in (("encoder", spec.encoder), ("decoder", spec.decoder)):
@@ -51,8 +52,9 @@ def _convert(folder, layers, size):
         _norm(side.layer_norm, weights, name)
         for index, layer in enumerate(side.layer):
             _block(layer, weights, f"{name}.{index}", name == "decoder")
-    for register in (spec.register_source_vocabulary, spec.register_target_vocabulary):
-        register([token(index) for index in range(size["vocabulary"])])
+    registers = spec.register_source_vocabulary, spec.register_target_vocabulary
+    for register, vocabulary in zip(registers, vocabularies, strict=True):
+        register([token(index) for index in range(vocabulary)])
     settings = {"unk_token": SPECIAL[UNKNOWN], "bos_token": SPECIAL[BOS], "eos_token": SPECIAL[EOS]}
     settings |= {"decoder_start_token": SPECIAL[BOS], "add_source_bos": False, "add_source_eos": False}
     for name, value in settings.items():

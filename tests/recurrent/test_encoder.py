@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from keras import ops
+from keras.src.saving.serialization_lib import ObjectSharingScope
 
 from tests import oracles
 from tests.recurrent.cases import ATTENTIONS, CELLS
@@ -93,3 +94,15 @@ def test_settings_are_checked():
         RecurrentEncoder(5, num_layers=0)
     with pytest.raises(ValueError, match="expected one of .*'lstm'.*received 'LSTM'"):
         RecurrentEncoder(5, cell="LSTM")
+
+
+def test_many_are_read_from_one_file():
+    """While a file is read, Keras knows an object by its `id`, and that of an object which is gone comes again."""
+    with ObjectSharingScope():  # what `load_model` does
+        encoders = [RecurrentEncoder(3, num_layers=4) for _ in range(25)]
+    found = [direction for each in encoders for both in each.layers for direction in directions(both)]
+    assert len({id(layer) for layer in found}) == 25 * 4 * 2
+
+
+def directions(both):
+    return both.forward_layer, both.backward_layer

@@ -1,5 +1,6 @@
 """The arithmetic of LSH attention: hash, sort, cut into chunks, attend within them, and combine the rounds."""
 
+import keras
 from keras import ops
 
 from zoo.core.masks import MASKED
@@ -32,6 +33,9 @@ def hash_vectors(x, rotations):
 def take_rows(x, index):
     """`y[b, h, ...] = x[b, h, index[b, h, ...]]`: x `(batch, heads, rows, d)`, index `(batch, heads, ...)`."""
     batch, heads, rows = ops.shape(x)[:3]
+    if keras.backend.backend() == "jax":  # as fast, and each of several devices reads the rows of its own texts alone
+        flat = ops.reshape(index, (batch, heads, -1, 1))
+        return ops.reshape(ops.take_along_axis(x, flat, axis=2), (*ops.shape(index), x.shape[-1]))
     base = ops.arange(batch * heads, dtype="int32") * rows
     index = index + ops.reshape(base, (batch, heads, *[1] * (len(index.shape) - 2)))
     return ops.take(ops.reshape(x, (-1, x.shape[-1])), index, axis=0)

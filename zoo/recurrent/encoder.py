@@ -12,6 +12,13 @@ from zoo.core.seeds import shifted
 from zoo.recurrent.cells import check_cell, make_layer
 
 
+class Untracked:
+    """Holds what Keras is not to count among the parts of a layer."""
+
+    def __init__(self, value):
+        self.value = value
+
+
 @register
 class RecurrentEncoder(ImplicitMasks, layers.Layer):
     """`h^l = RNN_l(dropout(h^{l-1}))`, where bidirectional layers give `h_i = [forward h_i; backward h_i]`.
@@ -58,13 +65,17 @@ class RecurrentEncoder(ImplicitMasks, layers.Layer):
         self.units, self.cell, self.num_layers = units, check_cell(cell), num_layers
         self.bidirectional, self.dropout, self.seed = bidirectional, dropout, seed
         self.supports_masking = True
-        self.layers = [self._make_layer() for _ in range(num_layers)]
+        templates = [self._make_layer() for _ in range(num_layers)]
+        self.layers = [self._directions(template) for template in templates]
+        # `Bidirectional` makes its two layers from the configuration of the template, by way of its `id`. If a template
+        # were gone, the next one might have the same id, and while a file is read Keras takes the two for one.
+        self._templates = Untracked(templates)
         self.dropout_layers = [
             Dropout(dropout, seed=shifted(seed, index), dtype=self.dtype_policy) for index in range(num_layers - 1)
         ]
 
     def _make_layer(self):
-        layer = make_layer(
+        return make_layer(
             self.cell,
             self.units,
             return_sequences=True,
@@ -72,6 +83,8 @@ class RecurrentEncoder(ImplicitMasks, layers.Layer):
             zero_output_for_mask=True,
             dtype=self.dtype_policy,
         )
+
+    def _directions(self, layer):
         return layers.Bidirectional(layer, dtype=self.dtype_policy) if self.bidirectional else layer
 
     @property

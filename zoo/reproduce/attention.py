@@ -16,7 +16,7 @@ from zoo.reproduce import figures, tasks
 from zoo.reproduce.claims import above, claim, plus_minus
 from zoo.reproduce.training import Trainer, adam
 
-FULL = {"updates": 900, "copy_updates": 200, "seeds": 3, "units": 48, "lengths": (3, 5, 8)}
+FULL = {"updates": 900, "copy_updates": 1200, "seeds": 3, "units": 48, "lengths": (3, 5, 8)}
 QUICK = {"updates": 3, "copy_updates": 2, "seeds": 2, "units": 8, "lengths": (3, 4)}
 KINDS = {"no attention": None, "additive": "additive", "dot-product": "dot"}
 SYMBOLS, BATCH, TESTS, COPIED = 8, 32, 200, (3, 6)

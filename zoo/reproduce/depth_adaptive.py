@@ -22,7 +22,7 @@ from zoo.text.special import BOS
 from zoo.training import DepthAdaptiveLoss
 from zoo.training.steps import model_inputs
 
-FULL = {"updates": 350, "exit_updates": 60, "seeds": 3, "units": 48}
+FULL = {"updates": 1500, "exit_updates": 200, "seeds": 3, "units": 48}
 QUICK = {"updates": 2, "exit_updates": 2, "seeds": 2, "units": 8}
 LAYERS, LETTERS, POINTERS, TIME, BATCH, TESTS, HOPS = 3, 8, 3, 10, 32, 400, 3
 PRICES, WIDTHS, PRICE = (0.01, 0.1, 0.3), (0.0, 8.0), 0.1  # PRICE is that of the sweep over sigma

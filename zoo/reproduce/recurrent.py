@@ -14,7 +14,7 @@ from zoo.reproduce import figures
 from zoo.reproduce.claims import above, binned, claim, plus_minus
 from zoo.reproduce.training import Trainer, adam
 
-FULL = {"updates": 1000, "lag": 20, "seeds": 3}
+FULL = {"updates": 2500, "lag": 20, "seeds": 3}
 QUICK = {"updates": 4, "lag": 3, "seeds": 2}
 CELLS = {
     "SimpleRNN": ("simple_rnn", {"recurrent_initializer": "glorot_uniform"}),

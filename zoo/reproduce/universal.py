@@ -18,7 +18,7 @@ from zoo.reproduce import figures, tasks
 from zoo.reproduce.claims import above, claim, plus_minus
 from zoo.reproduce.training import Trainer, adam
 
-FULL = {"updates": 450, "ponder_updates": 250, "seeds": 3, "units": 48}
+FULL = {"updates": 2000, "ponder_updates": 1000, "seeds": 3, "units": 48}
 QUICK = {"updates": 2, "ponder_updates": 2, "seeds": 2, "units": 8}
 SYMBOLS, LONGEST, TESTS, COUNT, BATCH, HOPS = 10, 8, (8, 16), 300, 32, 4
 LETTERS, REACH, TIME = 8, 3, 12
