@@ -1,10 +1,11 @@
 """CTranslate2 behind a FastAPI page, for `benchmarks/server_load.py`: what one writes first with that engine.
 
-    python benchmarks/server_ctranslate2.py write ARTEFACT OUT     # in this environment: weights and tokenizers
-    python benchmarks/server_ctranslate2.py serve OUT PORT         # pip install ctranslate2 fastapi uvicorn sentencepiece
+    python benchmarks/server_ctranslate2.py write ARTEFACT OUT     # in this environment
+    python benchmarks/server_ctranslate2.py serve OUT PORT         # in another one
 
-The model is a pre-norm Transformer of a hub, such as dates-pre-norm, with the weights of its `model.keras` in int8. A
-request is one text: the page's threads translate it with the artefact's own beam and length.
+The other environment: `pip install ctranslate2 fastapi uvicorn sentencepiece`. The model is a pre-norm Transformer of a
+hub, such as dates-pre-norm, with the weights of its `model.keras` in int8. A request is one text: the page's threads
+translate it with the artefact's own beam and length.
 """
 
 import json
@@ -19,8 +20,9 @@ def write(artefact, out):
     """What the server reads: `weights.npz`, the tokenizers, and the sizes."""
     import shutil
 
-    import zoo
     from cases.generation_engines import write_weights
+
+    import zoo
 
     artefact, out = Path(artefact), Path(out)
     out.mkdir(parents=True)

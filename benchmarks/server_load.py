@@ -14,8 +14,8 @@ alone, and counted as
 
 Latencies are in milliseconds; `CPU ms` is the time that the server's process has spent on its cores for each answer,
 which other work on the machine changes little; memory is that of the server's process in MB, ten seconds after the
-first request of the load and at its end. `--peer savedmodel`, `plain`, `mlserver` and `ctranslate2` ask other servers in the same run
-(`benchmarks/server_peers.py`).
+first request of the load and at its end. `--peer savedmodel`, `plain`, `mlserver` and `ctranslate2` ask other servers
+in the same run (`benchmarks/server_peers.py`).
 """
 
 import argparse

@@ -5,6 +5,9 @@ options. The oldest row is in every batch that is taken, so none waits for ever;
 are the nearest to it in length, as long as
 
     number of rows <= texts        and        number of rows * tokens of the longest <= tokens
+
+A batch waits for others at most as long as the rules say, and only for as many as there were lately: callers that wait
+for their answers come again when they have them. A caller who is alone waits for nobody.
 """
 
 import time
@@ -55,6 +58,9 @@ class Batcher:
         self._tokens = {}  # key -> the sum of their costs
         self._owned = {}  # owner -> the serial numbers of its rows that wait
         self._serial = 0
+        self._computed = 0  # rows that were taken, and are not done
+        self._most = 0  # how many rows were here at once since the last batch was taken, waiting or computed
+        self._expected = None  # the same before that batch; None before the first
 
     def __len__(self):
         return len(self._queue)
@@ -75,6 +81,11 @@ class Batcher:
             group[self._serial] = self._queue[self._serial] = Row(owner, place, key, max(1, cost), payload, now)
         self._tokens[key] = self._tokens.get(key, 0) + sum(max(1, cost) for cost in costs)
         self._owned[owner] = set(serials)
+        self._most = max(self._most, self._present)
+
+    @property
+    def _present(self):
+        return len(self._queue) + self._computed
 
     def drop(self, owner):
         """Remove the rows of a request that still wait; returns how many there were."""
@@ -90,10 +101,15 @@ class Batcher:
         oldest = next(iter(self._queue.values()))
         if len(self._groups[oldest.key]) >= self.rules.texts or self._tokens[oldest.key] >= self.rules.tokens:
             return 0
+        if self._expected is not None and self._present >= self._expected:
+            return 0
         return max(0, oldest.arrived + self.rules.delay - self.clock())
 
     def take(self):
-        """Remove the next batch from the queue and return it, a list of rows of one key; empty if nothing waits."""
+        """Remove the next batch from the queue and return it, a list of rows of one key; empty if nothing waits.
+
+        Whoever takes a batch says when it is `done`.
+        """
         if not self._queue:
             return []
         oldest_serial, oldest = next(iter(self._queue.items()))
@@ -112,7 +128,13 @@ class Batcher:
             owned.discard(serial)
             if not owned:
                 del self._owned[row.owner]
+        self._computed += len(chosen)
+        self._expected, self._most = self._most, self._present
         return [chosen[serial] for serial in sorted(chosen)]
+
+    def done(self, count):
+        """So many rows of those that were taken are computed."""
+        self._computed -= count
 
     def _remove(self, serial):
         row = self._queue.pop(serial)

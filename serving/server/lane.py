@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 from serving.runtime.errors import ServingError
 from serving.server.batcher import Batcher, FullError
@@ -126,9 +127,10 @@ class Lane:
             self.meter.queue(len(self.batcher))
             task = asyncio.create_task(self._compute(batch))
             self.running.add(task)
-            task.add_done_callback(self._done)
+            task.add_done_callback(partial(self._done, len(batch)))
 
-    def _done(self, task):
+    def _done(self, count, task):
+        self.batcher.done(count)
         self.running.discard(task)
         if not task.cancelled() and task.exception():
             self.log("failed", level="error", model=self.meter.model, error=task.exception())

@@ -190,6 +190,26 @@ def whole(value):
     return np.asarray(value).copy()
 
 
+def by_rows(function, *arrays):
+    """`function(*arrays)`, one array or a tuple, whose row i depends on the rows i alone: each device computes its own.
+
+    XLA knows that of most operations. Of the others, such as `top_k`, it gathers the whole batch on every device.
+    """
+    import keras
+
+    spread = keras.distribution.distribution()
+    if spread is None or any(array.shape[0] is None or array.shape[0] % spread.num_model_replicas for array in arrays):
+        return function(*arrays)
+    import jax
+
+    places = [spread.get_data_layout(array.shape).backend_layout for array in arrays]
+    rows = jax.sharding.PartitionSpec(places[0].spec[0])
+    whole = jax.shard_map(
+        function, mesh=places[0].mesh, in_specs=tuple(place.spec for place in places), out_specs=rows, check_vma=False
+    )
+    return whole(*arrays)
+
+
 @contextlib.contextmanager
 def apart():
     """A context in which models are called without splitting their inputs: every device computes the same."""

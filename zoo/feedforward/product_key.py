@@ -1,12 +1,14 @@
 """A memory of many value vectors that replaces a feed-forward network and is searched by half-keys."""
 
 import math
+from functools import partial
 from typing import Any
 
 import keras
 from keras import initializers, layers, ops
 
 from zoo.core import protocols
+from zoo.core.devices import by_rows
 from zoo.core.masks import ImplicitMasks
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
@@ -158,7 +160,7 @@ class ProductKeyMemory(ImplicitMasks, layers.Layer):
     def select(self, x, mask=None, training=None):
         """The values that each position reads, and how much of each: int32, float32 `(batch, time, num_heads, k)`."""
         first, second = self.half_scores(self.queries(x, mask, training))
-        scores, indices = product_top_k(first, second, self.k)
+        scores, indices = by_rows(partial(product_top_k, k=self.k), first, second)
         return indices, ops.exp(scores - ops.logsumexp(scores, axis=-1, keepdims=True))
 
     def queries(self, x, mask=None, training=None):

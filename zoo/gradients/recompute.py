@@ -40,11 +40,20 @@ def after(ready, x, *others):
     """`[x, *others]`, available only after all of `ready`; otherwise XLA recomputes too early, or not at all.
 
     Of the others only vectors (biases and the scales of norms) have to wait: XLA would broadcast them over all
-    positions as soon as it can, and keep the result.
+    positions as soon as it can, and keep the result. On several devices each row of x waits for the same row of the
+    first of `ready` alone: a number from all rows would be a message from device to device.
     """
+    if keras.distribution.distribution() is not None:
+        zero = _zero_after(ops.cast(ops.reshape(ready[0], (ops.shape(x)[0], -1))[:, 0], "float32"))
+        return [x + ops.cast(ops.reshape(zero, (-1, *[1] * (len(x.shape) - 1))), x.dtype), *others]
     total = sum(ops.cast(ops.reshape(each, (-1,))[0], "float32") for each in ready)
-    zero = ops.where(total == total, 0.0, float("nan"))
+    zero = _zero_after(total)
     return [each + ops.cast(zero, each.dtype) if each is x or len(each.shape) == 1 else each for each in (x, *others)]
+
+
+def _zero_after(number):
+    """0, which XLA cannot know before the number."""
+    return ops.where(number == number, 0.0, float("nan"))
 
 
 class Piece:

@@ -43,6 +43,62 @@ def test_a_row_waits_no_longer_than_the_delay():
     assert batcher.due() == 0 and payloads(batcher.take()) == ["a0", "b0"] and batcher.due() is None
 
 
+def test_a_caller_who_is_alone_waits_for_nobody():
+    batcher, clock = made(delay=0.5)
+    add(batcher, "a", 3)
+    assert batcher.due() == 0.5  # who knows
+    clock.now = 0.5
+    for number in range(3):
+        assert payloads(batcher.take()) == [f"{'abc'[number]}0"]
+        batcher.done(1)
+        add(batcher, "abc"[number + 1 : number + 2] or "d", 3)
+        assert batcher.due() == 0
+
+
+def test_a_batch_waits_for_as_many_as_there_were():
+    """Three callers, of whom each asks again when it is answered, and a thread for one batch."""
+    batcher, clock = made(delay=0.5)
+    add(batcher, "a", 3)
+    clock.now = 0.5
+    assert payloads(batcher.take()) == ["a0"]
+    add(batcher, "b", 3)
+    add(batcher, "c", 3)
+    batcher.done(1)
+    assert batcher.due() == 0  # one was here at once when the last batch was taken
+    assert payloads(batcher.take()) == ["b0", "c0"]
+    add(batcher, "d", 3)  # the first one again
+    batcher.done(2)
+    assert batcher.due() == 0.5  # three were here at once
+    add(batcher, "e", 3)
+    assert batcher.due() == 0.5
+    add(batcher, "f", 3)
+    assert batcher.due() == 0 and payloads(batcher.take()) == ["d0", "e0", "f0"]
+    batcher.done(3)
+    add(batcher, "g", 3)
+    clock.now = 0.9
+    assert batcher.due() == pytest.approx(0.1)  # and no longer than the delay, if the others have left
+    clock.now = 1.0
+    for owner in "hi":
+        assert len(batcher.take()) == 1
+        batcher.done(1)
+        add(batcher, owner, 3)
+        assert batcher.due() == (0.5 if owner == "h" else 0)  # three were here with g's batch, one with h's
+        clock.now += 0.5
+
+
+def test_what_is_computed_is_here():
+    """With threads for two batches, nobody waits for those who cannot come yet."""
+    batcher, clock = made(delay=0.5, texts=2)
+    add(batcher, "a", 3, 3)
+    add(batcher, "b", 3, 3)
+    assert len(batcher.take()) == len(batcher.take()) == 2
+    batcher.done(2)
+    add(batcher, "c", 3)
+    assert batcher.due() == 0.5  # four were here: one more can come
+    add(batcher, "d", 3)
+    assert batcher.due() == 0
+
+
 @pytest.mark.parametrize("rules", [{"texts": 3}, {"tokens": 12}])
 def test_a_full_batch_does_not_wait(rules):
     batcher, _ = made(delay=0.5, **rules)

@@ -54,7 +54,8 @@ class JaxSteps:
                 zeros = [jnp.zeros(output.shape, output.dtype) for output in outputs]
             (_, (value, fixed, *read, _)), (gradients, upstream) = gradient(trainable, zeros, fixed, batch, scale, None)
             if by_rows:
-                gradients = row_gradients(model.trainable_variables, gradients, tables, *read, upstream)
+                read = jax.tree.map(self._place.to_all, [*read, upstream])  # less than the rows of the gradients
+                gradients = row_gradients(model.trainable_variables, gradients, tables, *read)
             return value, fixed, gradients
 
         def in_parts(trainable, fixed, batch, scale):
@@ -166,6 +167,10 @@ class Placement:
         if value.ndim and value.shape[0] % self.copies == 0:
             layout = self.spread.get_data_layout(value.shape).backend_layout
         return jax.make_array_from_callback(value.shape, layout, lambda index: value[index])
+
+    def to_all(self, value):
+        """The whole array on every device."""
+        return value if self.spread is None else jax.lax.with_sharding_constraint(value, self.everywhere)
 
     def where(self, state):
         """The placement of each array of a state; None without a distribution."""
