@@ -57,8 +57,16 @@ def test_two_devices_sum_the_gradients_and_gather_no_parameters():
     environment = {**os.environ, "KERAS_BACKEND": "jax"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-5000:]
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(rows) == 2
-    for found in rows:
+    rows = {found["recipe"]: found for found in map(json.loads, done.stdout.splitlines())}
+    recurrent, transformer, reformer, memory = rows.values()
+    for found in rows.values():
         assert found["parameters"] == [] and found["others"] == [], found
-        assert found["gradients"] <= sum(found["sums"] + found["looped"]), found
+    for found in (recurrent, transformer, reformer):
+        assert found["gradients"] <= sum(found["sums"] + found["looped"]) and found["gathers"] == [], found
+    for found in (transformer, reformer):
+        assert found["rounds"] == len(found["sums"]) == 2, found  # the weights of the tokens, and the gradients
+    # Of a table the rows that were read, their weights and what came back to them go around, and no gradient:
+    # 2 texts of 16 tokens with 4 heads of 8 keys, and 32 units.
+    assert sorted(memory["gathers"]) == [4 * 2 * 16 * 32, 4 * 2 * 16 * 4 * 8, 4 * 2 * 16 * 4 * 8], memory
+    # The matrix of 140 characters has two gradients, as embedding and as output; those of the batch norm are few.
+    assert sum(memory["sums"]) < memory["gradients"] - 4 * 8**2 * 32 + 4 * 140 * 32 + 1000, memory
