@@ -1,7 +1,7 @@
-"""Training in bfloat16 against float32: the same recipes, seeds and batches, and what they reach on the validation split.
+"""Training in bfloat16 against float32: the same recipes, seeds and batches, and the validation losses reached.
 
-    KERAS_BACKEND=jax python benchmarks/precision.py CORPORA                    # writes benchmarks/results/precision.json
-    KERAS_BACKEND=jax python benchmarks/precision.py CORPORA dates-gru-additive --seeds 2       # writes nothing
+    KERAS_BACKEND=jax python benchmarks/precision.py CORPORA        # writes benchmarks/results/precision.json
+    KERAS_BACKEND=jax python benchmarks/precision.py CORPORA dates-gru-additive --seeds 2   # writes nothing
 
 CORPORA holds a folder for each corpus. Trainings are shorter than those of the recipes, of 3 seeds each. Of the three
 differences there is a mean and a 95 % interval by Student's t; "within" says that it holds 0. Expected: all are within.
