@@ -6,7 +6,8 @@ are the nearest to it in length, as long as
 
     number of rows <= texts        and        number of rows * tokens of the longest <= tokens
 
-A batch waits for others at most as long as the rules say, and only for as many as there were lately: callers that wait
+and as padding adds at most a quarter to their own tokens: of texts of very different lengths two batches take less time
+than one. A batch waits for others at most as long as the rules say, and only for as many as there were lately: callers that wait
 for their answers come again when they have them. A caller who is alone waits for nobody.
 """
 
@@ -14,6 +15,7 @@ import time
 from dataclasses import dataclass
 from itertools import islice
 
+PADDED = 1.25  # padded tokens of a batch by its own; of .1 to 1 this gave the most texts a second, or nearly
 WINDOW = 8  # as many batches of the queue are looked through for rows of similar length
 
 
@@ -115,13 +117,14 @@ class Batcher:
         oldest_serial, oldest = next(iter(self._queue.items()))
         window = islice(self._groups[oldest.key].items(), WINDOW * self.rules.texts)
         nearest = sorted(window, key=lambda item: (abs(item[1].cost - oldest.cost), item[0]))
-        chosen, longest = {oldest_serial: oldest}, oldest.cost
+        chosen, longest, own = {oldest_serial: oldest}, oldest.cost, oldest.cost
         for serial, row in nearest:
             if len(chosen) == self.rules.texts:
                 break
             widest = max(longest, row.cost)
-            if serial not in chosen and (len(chosen) + 1) * widest <= self.rules.tokens:
-                chosen[serial], longest = row, widest
+            padded = (len(chosen) + 1) * widest
+            if serial not in chosen and padded <= min(self.rules.tokens, PADDED * (own + row.cost)):
+                chosen[serial], longest, own = row, widest, own + row.cost
         for serial, row in chosen.items():
             self._remove(serial)
             owned = self._owned[row.owner]

@@ -112,9 +112,23 @@ def test_a_full_batch_does_not_wait(rules):
 def test_padding_is_counted():
     """Number of rows times the longest: a long row makes every other one dearer."""
     batcher, _ = made(tokens=20)
-    add(batcher, "a", 10, 2, 2, 2, 2, 2)
+    add(batcher, "a", 10, 8, 8, 2, 2, 2, 2)
     assert payloads(batcher.take()) == ["a0", "a1"]  # a third row would make it 30
-    assert payloads(batcher.take()) == ["a2", "a3", "a4", "a5"]
+    assert payloads(batcher.take()) == ["a2"]  # 16 tokens for 10
+    assert payloads(batcher.take()) == ["a3", "a4", "a5", "a6"]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_padding_adds_at_most_a_quarter(seed):
+    rng = random.Random(seed)
+    batcher, _ = made(capacity=300, texts=32, tokens=10_000)
+    add(batcher, "a", *(rng.randrange(1, 200) for _ in range(250)))
+    sizes = []
+    while batch := batcher.take():
+        costs = [row.cost for row in batch]
+        assert len(costs) * max(costs) <= 1.25 * sum(costs)
+        sizes.append(len(batch))
+    assert sum(sizes) == 250 and len(sizes) < 30
 
 
 def test_a_row_beyond_the_bound_goes_alone():
@@ -125,7 +139,7 @@ def test_a_row_beyond_the_bound_goes_alone():
 
 def test_similar_lengths_go_together_and_the_oldest_always():
     batcher, _ = made(texts=3)
-    add(batcher, "a", 9, 1, 8, 2, 10, 1)
+    add(batcher, "a", 9, 4, 8, 5, 10, 4)
     assert payloads(batcher.take()) == ["a0", "a2", "a4"]
     assert payloads(batcher.take()) == ["a1", "a3", "a5"]
 
