@@ -6,8 +6,10 @@ are the nearest to it in length, as long as
 
     number of rows <= texts        and        number of rows * tokens of the longest <= tokens
 
-and as padding adds at most a quarter to their own tokens: of texts of very different lengths two batches take less time
-than one. A batch waits for others at most as long as the rules say, and only for as many as there were lately: callers that wait
+Padding costs time, and so does each batch. What they cost is learnt from the batches that were computed (`Pace`), and
+the rows that wait are divided so that all of them together take the least time.
+
+A batch waits for others at most as long as the rules say, and only for as many as there were lately: callers that wait
 for their answers come again when they have them. A caller who is alone waits for nobody.
 """
 
@@ -15,7 +17,7 @@ import time
 from dataclasses import dataclass
 from itertools import islice
 
-PADDED = 1.25  # padded tokens of a batch by its own; of .1 to 1 this gave the most texts a second, or nearly
+MIXED = 64  # rows, at least, that are divided into batches at once
 WINDOW = 8  # as many batches of the queue are looked through for rows of similar length
 
 
@@ -44,6 +46,35 @@ class Row:
     arrived: float
 
 
+class Pace:
+    """What a batch costs: `seconds = start + each * tokens`, padding counted, by least squares over the last batches.
+
+    A batch counts `FADE` times as much as the one after it. As long as all had the same size, `each` is 0.
+    """
+
+    FADE = 0.97
+
+    def __init__(self):
+        self.start = self.each = 0.0
+        self._sums = (0.0,) * 5  # of 1, tokens, seconds, tokens^2, tokens * seconds
+
+    def learn(self, tokens, seconds):
+        """A batch of so many tokens took so long."""
+        new = 1.0, tokens, seconds, tokens * tokens, tokens * seconds
+        self._sums = count, x, y, xx, xy = tuple(
+            self.FADE * old + now for old, now in zip(self._sums, new, strict=True)
+        )
+        spread = xx - x * x / count
+        self.each = max(0.0, (xy - x * y / count) / spread) if spread > 1e-3 * xx else 0.0
+        self.start = (y - self.each * x) / count
+        if self.start < 0:
+            self.start, self.each = 0.0, y / x
+
+    def of(self, tokens):
+        """Seconds of a batch of so many tokens, padding counted."""
+        return self.start + self.each * tokens
+
+
 class Batcher:
     """A bounded queue that gives batches.
 
@@ -59,6 +90,7 @@ class Batcher:
         self._groups = {}  # key -> the same rows of this key
         self._tokens = {}  # key -> the sum of their costs
         self._owned = {}  # owner -> the serial numbers of its rows that wait
+        self._paces = {}  # name of a signature, the first part of a key -> its Pace
         self._serial = 0
         self._computed = 0  # rows that were taken, and are not done
         self._most = 0  # how many rows were here at once since the last batch was taken, waiting or computed
@@ -115,16 +147,10 @@ class Batcher:
         if not self._queue:
             return []
         oldest_serial, oldest = next(iter(self._queue.items()))
+        pace = self._paces.setdefault(oldest.key[0], Pace())
         window = islice(self._groups[oldest.key].items(), WINDOW * self.rules.texts)
         nearest = sorted(window, key=lambda item: (abs(item[1].cost - oldest.cost), item[0]))
-        chosen, longest, own = {oldest_serial: oldest}, oldest.cost, oldest.cost
-        for serial, row in nearest:
-            if len(chosen) == self.rules.texts:
-                break
-            widest = max(longest, row.cost)
-            padded = (len(chosen) + 1) * widest
-            if serial not in chosen and padded <= min(self.rules.tokens, PADDED * (own + row.cost)):
-                chosen[serial], longest, own = row, widest, own + row.cost
+        chosen = self._beside(oldest_serial, nearest[: max(MIXED, self.rules.texts)] if pace.each else nearest, pace)
         for serial, row in chosen.items():
             self._remove(serial)
             owned = self._owned[row.owner]
@@ -135,9 +161,38 @@ class Batcher:
         self._expected, self._most = self._most, self._present
         return [chosen[serial] for serial in sorted(chosen)]
 
-    def done(self, count):
-        """So many rows of those that were taken are computed."""
-        self._computed -= count
+    def _beside(self, oldest, nearest, pace):
+        """`{serial number: row}` of the batch with the oldest row, of rows that are sorted by their distance to it.
+
+        The rows are computed in the least time together if those of similar lengths go together: sorted by length,
+        `least[n] = min over m of least[m] + the time of a batch of rows m to n`. As long as nothing is known of times,
+        the batch is as large as it may be.
+        """
+        if not pace.each:
+            chosen, longest = {}, 0
+            for serial, row in sorted(nearest, key=lambda item: item[0] != oldest):
+                widest = max(longest, row.cost)
+                if not chosen or len(chosen) < self.rules.texts and (len(chosen) + 1) * widest <= self.rules.tokens:
+                    chosen[serial], longest = row, widest
+            return chosen
+        rows = sorted(nearest, key=lambda item: item[1].cost)
+        least, begins = [0.0], [0]
+        for end, (_, row) in enumerate(rows, start=1):
+            most = max(1, min(self.rules.texts, end, self.rules.tokens // row.cost))
+            times = [least[end - count] + pace.of(count * row.cost) for count in range(1, most + 1)]
+            least.append(min(times))
+            begins.append(end - 1 - times.index(least[-1]))
+        end = len(rows)
+        while oldest not in (chosen := dict(rows[begins[end] : end])):
+            end = begins[end]
+        return chosen
+
+    def done(self, batch, seconds=None):
+        """A batch that was taken is computed, in so many seconds; None if it failed."""
+        self._computed -= len(batch)
+        if seconds is not None:
+            tokens = len(batch) * max(row.cost for row in batch)
+            self._paces[batch[0].key[0]].learn(tokens, seconds)
 
     def _remove(self, serial):
         row = self._queue.pop(serial)

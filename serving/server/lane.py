@@ -127,15 +127,16 @@ class Lane:
             self.meter.queue(len(self.batcher))
             task = asyncio.create_task(self._compute(batch))
             self.running.add(task)
-            task.add_done_callback(partial(self._done, len(batch)))
+            task.add_done_callback(partial(self._done, batch))
 
-    def _done(self, count, task):
-        self.batcher.done(count)
+    def _done(self, batch, task):
         self.running.discard(task)
+        self.batcher.done(batch, None if task.cancelled() or task.exception() else task.result())
         if not task.cancelled() and task.exception():
             self.log("failed", level="error", model=self.meter.model, error=task.exception())
 
     async def _compute(self, batch):
+        """The seconds that the batch has taken; None if it failed as a whole."""
         loop = asyncio.get_running_loop()
         signature, started = batch[0].owner.ask.signature, time.perf_counter()
         try:
@@ -155,6 +156,7 @@ class Lane:
         self.meter.batch([row.cost for row in batch], seconds)
         now = len(batch) / seconds
         self.rate = 0.9 * self.rate + 0.1 * now if self.rate else now
+        return seconds
 
     async def _compute_apart(self, batch, error):
         """A batch failed: each of its requests is tried alone, so that what one has asked costs no other its answer."""

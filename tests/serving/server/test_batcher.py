@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from serving.server.batcher import Batcher, FullError
+from serving.server.batcher import Batcher, FullError, Pace
 from serving.server.limits import Batching
 
 
@@ -50,7 +50,7 @@ def test_a_caller_who_is_alone_waits_for_nobody():
     clock.now = 0.5
     for number in range(3):
         assert payloads(batcher.take()) == [f"{'abc'[number]}0"]
-        batcher.done(1)
+        batcher.done([None])
         add(batcher, "abc"[number + 1 : number + 2] or "d", 3)
         assert batcher.due() == 0
 
@@ -63,24 +63,24 @@ def test_a_batch_waits_for_as_many_as_there_were():
     assert payloads(batcher.take()) == ["a0"]
     add(batcher, "b", 3)
     add(batcher, "c", 3)
-    batcher.done(1)
+    batcher.done([None])
     assert batcher.due() == 0  # one was here at once when the last batch was taken
     assert payloads(batcher.take()) == ["b0", "c0"]
     add(batcher, "d", 3)  # the first one again
-    batcher.done(2)
+    batcher.done([None] * 2)
     assert batcher.due() == 0.5  # three were here at once
     add(batcher, "e", 3)
     assert batcher.due() == 0.5
     add(batcher, "f", 3)
     assert batcher.due() == 0 and payloads(batcher.take()) == ["d0", "e0", "f0"]
-    batcher.done(3)
+    batcher.done([None] * 3)
     add(batcher, "g", 3)
     clock.now = 0.9
     assert batcher.due() == pytest.approx(0.1)  # and no longer than the delay, if the others have left
     clock.now = 1.0
     for owner in "hi":
         assert len(batcher.take()) == 1
-        batcher.done(1)
+        batcher.done([None])
         add(batcher, owner, 3)
         assert batcher.due() == (0.5 if owner == "h" else 0)  # three were here with g's batch, one with h's
         clock.now += 0.5
@@ -92,7 +92,7 @@ def test_what_is_computed_is_here():
     add(batcher, "a", 3, 3)
     add(batcher, "b", 3, 3)
     assert len(batcher.take()) == len(batcher.take()) == 2
-    batcher.done(2)
+    batcher.done([None] * 2)
     add(batcher, "c", 3)
     assert batcher.due() == 0.5  # four were here: one more can come
     add(batcher, "d", 3)
@@ -112,23 +112,62 @@ def test_a_full_batch_does_not_wait(rules):
 def test_padding_is_counted():
     """Number of rows times the longest: a long row makes every other one dearer."""
     batcher, _ = made(tokens=20)
-    add(batcher, "a", 10, 8, 8, 2, 2, 2, 2)
+    add(batcher, "a", 10, 2, 2, 2, 2, 2)
     assert payloads(batcher.take()) == ["a0", "a1"]  # a third row would make it 30
-    assert payloads(batcher.take()) == ["a2"]  # 16 tokens for 10
-    assert payloads(batcher.take()) == ["a3", "a4", "a5", "a6"]
+    assert payloads(batcher.take()) == ["a2", "a3", "a4", "a5"]
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_padding_adds_at_most_a_quarter(seed):
+def times_of(costs, start, each, texts):
+    """The least time of all divisions of sorted rows into batches, by trying them all."""
+    if not costs:
+        return 0.0
+    counts = range(1, min(texts, len(costs)) + 1)
+    return min(start + each * n * costs[-1] + times_of(costs[:-n], start, each, texts) for n in counts)
+
+
+@pytest.mark.parametrize("start, each", [(0.0, 1e-3), (2e-2, 1e-3), (1.0, 1e-9)])
+@pytest.mark.parametrize("seed", range(2))
+def test_rows_are_divided_so_that_they_take_the_least_time_together(start, each, seed):
     rng = random.Random(seed)
-    batcher, _ = made(capacity=300, texts=32, tokens=10_000)
-    add(batcher, "a", *(rng.randrange(1, 200) for _ in range(250)))
-    sizes = []
+    batcher, _ = made(capacity=300, texts=4, tokens=10_000)
+    for turn in range(30):  # it learns what batches cost
+        add(batcher, turn, *(rng.randrange(1, 60) for _ in range(4)))
+        batch = batcher.take()
+        batcher.done(batch, start + each * len(batch) * max(row.cost for row in batch))
     while batch := batcher.take():
-        costs = [row.cost for row in batch]
-        assert len(costs) * max(costs) <= 1.25 * sum(costs)
-        sizes.append(len(batch))
-    assert sum(sizes) == 250 and len(sizes) < 30
+        batcher.done(batch)
+    costs = [rng.randrange(1, 60) for _ in range(9)]
+    add(batcher, "a", *costs)
+    taken, spent = [], 0.0
+    while batch := batcher.take():
+        taken += batch
+        spent += start + each * len(batch) * max(row.cost for row in batch)
+        batcher.done(batch)
+    assert sorted(row.cost for row in taken) == sorted(costs)
+    assert spent == pytest.approx(times_of(sorted(costs), start, each, 4), rel=1e-6)
+
+
+def test_a_pace_is_that_of_the_last_batches():
+    pace = Pace()
+    assert pace.of(100) == 0.0  # nothing is known
+    pace.learn(50, 1.0)
+    pace.learn(50, 3.0)
+    assert pace.each == 0 and pace.start == pytest.approx(2.0, rel=0.02)  # batches of one size say no more
+    for number in range(300):
+        tokens = 10 + 7 * number % 90
+        pace.learn(tokens, 0.5 + 0.01 * tokens)
+    assert (pace.start, pace.each) == (pytest.approx(0.5, rel=1e-3), pytest.approx(0.01, rel=1e-3))
+    for number in range(300):
+        pace.learn(10 + 7 * number % 90, 1.0)
+    assert (pace.start, pace.each) == (pytest.approx(1.0, rel=1e-3), pytest.approx(0.0, abs=1e-5))
+
+
+@pytest.mark.parametrize("seconds", [lambda tokens: 1 / tokens, lambda tokens: 1e-3 * tokens - 0.02])
+def test_no_cost_is_below_zero(seconds):
+    pace = Pace()
+    for tokens in (25, 50, 100, 200):
+        pace.learn(tokens, seconds(tokens))
+    assert pace.start >= 0 and pace.each >= 0 and pace.start + pace.each > 0
 
 
 def test_a_row_beyond_the_bound_goes_alone():
