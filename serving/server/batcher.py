@@ -165,8 +165,9 @@ class Batcher:
         """`{serial number: row}` of the batch with the oldest row, of rows that are sorted by their distance to it.
 
         The rows are computed in the least time together if those of similar lengths go together: sorted by length,
-        `least[n] = min over m of least[m] + the time of a batch of rows m to n`. As long as nothing is known of times,
-        the batch is as large as it may be.
+        `least[n] = min over m of least[m] + the time of a batch of rows m to n`. The start of a batch counts twice,
+        because who is not in the first batch waits for it, too. As long as nothing is known of times, the batch is as
+        large as it may be.
         """
         if not pace.each:
             chosen, longest = {}, 0
@@ -179,7 +180,7 @@ class Batcher:
         least, begins = [0.0], [0]
         for end, (_, row) in enumerate(rows, start=1):
             most = max(1, min(self.rules.texts, end, self.rules.tokens // row.cost))
-            times = [least[end - count] + pace.of(count * row.cost) for count in range(1, most + 1)]
+            times = [least[end - count] + pace.start + pace.of(count * row.cost) for count in range(1, most + 1)]
             least.append(min(times))
             begins.append(end - 1 - times.index(least[-1]))
         end = len(rows)
