@@ -21,7 +21,7 @@ import timing  # noqa: E402
 
 T95 = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776}  # by the number of seeds
 RECIPES = {  # the folder of the corpus, and what is changed
-    "dates-gru-additive": (None, ["training.steps=800", "training.validate_every=400"]),
+    "dates-gru-additive": (None, ["training.steps=500", "training.validate_every=250"]),
     "tinyshakespeare-transformer-pre-norm": (
         "tinyshakespeare",
         ["training.steps=400", "training.validate_every=200", "model.context=64", "training.batch_size=32"],
