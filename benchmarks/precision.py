@@ -24,12 +24,21 @@ RECIPES = {  # the folder of the corpus, and what is changed
     "dates-gru-additive": (None, ["training.steps=500", "training.validate_every=250"]),
     "tinyshakespeare-transformer-pre-norm": (
         "tinyshakespeare",
-        ["training.steps=400", "training.validate_every=200", "model.context=64", "training.batch_size=32"],
+        ["training.steps=200", "training.validate_every=100"],
     ),
-    "ewt-pos-transformer-pre-norm": ("ud-english-ewt", ["training.steps=400", "training.validate_every=200"]),
+    "ewt-pos-transformer-pre-norm": (
+        "ud-english-ewt",
+        ["training.steps=150", "training.validate_every=150", "training.warmup=50"],
+    ),
     "multi30k-de-en-transformer-pre-norm": (
         "multi30k/raw",
-        ["training.steps=300", "training.validate_every=150", "model.units=64", "model.hidden_units=128"],
+        [
+            "training.steps=150",
+            "training.validate_every=150",
+            "training.warmup=50",
+            "model.units=64",
+            "model.hidden_units=128",
+        ],
     ),
 }
 PRECISIONS = ("float32", "mixed_bfloat16")

@@ -17,6 +17,8 @@ import time
 from dataclasses import dataclass
 from itertools import islice
 
+import numpy as np
+
 MIXED = 64  # rows, at least, that are divided into batches at once
 WINDOW = 8  # as many batches of the queue are looked through for rows of similar length
 
@@ -47,32 +49,36 @@ class Row:
 
 
 class Pace:
-    """What a batch costs: `seconds = start + each * tokens`, padding counted, by least squares over the last batches.
+    """What a batch of n rows costs whose longest has L tokens: `seconds = a + b L + c (n - 1) L`.
 
-    A batch counts `FADE` times as much as the one after it. As long as all had the same size, `each` is 0.
+    By least squares over the last batches, of which each counts `FADE` times as much as the one after it. As long as
+    all had one row, c is 0: that is how larger batches come to be tried.
     """
 
-    FADE = 0.97
+    FADE, RIDGE = 0.97, 1e-4
 
     def __init__(self):
-        self.start = self.each = 0.0
-        self._sums = (0.0,) * 5  # of 1, tokens, seconds, tokens^2, tokens * seconds
+        self.known = np.zeros(3)  # a, b, c
+        self._products, self._sums = np.zeros((3, 3)), np.zeros(3)
 
-    def learn(self, tokens, seconds):
-        """A batch of so many tokens took so long."""
-        new = 1.0, tokens, seconds, tokens * tokens, tokens * seconds
-        self._sums = count, x, y, xx, xy = tuple(
-            self.FADE * old + now for old, now in zip(self._sums, new, strict=True)
-        )
-        spread = xx - x * x / count
-        self.each = max(0.0, (xy - x * y / count) / spread) if spread > 1e-3 * xx else 0.0
-        self.start = (y - self.each * x) / count
-        if self.start < 0:
-            self.start, self.each = 0.0, y / x
+    def learn(self, count, longest, seconds):
+        """A batch took so long."""
+        x = np.array([1.0, longest, (count - 1) * longest])
+        self._products = self.FADE * self._products + np.outer(x, x)
+        self._sums = self.FADE * self._sums + seconds * x
+        size = np.sqrt(np.diag(self._products)) + 1e-9
+        scaled = self._products / np.outer(size, size) + self.RIDGE * np.eye(3)
+        self.known = np.maximum(0.0, np.linalg.solve(scaled, self._sums / size) / size)
 
-    def of(self, tokens):
-        """Seconds of a batch of so many tokens, padding counted."""
-        return self.start + self.each * tokens
+    @property
+    def mixes(self):
+        """Whether it is known what more rows cost."""
+        return self.known[2] > 0
+
+    def of(self, longest, most):
+        """Seconds of batches of 1 to `most` rows, a list; the start counts twice."""
+        start, each, more = self.known
+        return (2 * start + longest * (each + more * np.arange(most))).tolist()
 
 
 class Batcher:
@@ -150,7 +156,7 @@ class Batcher:
         pace = self._paces.setdefault(oldest.key[0], Pace())
         window = islice(self._groups[oldest.key].items(), WINDOW * self.rules.texts)
         nearest = sorted(window, key=lambda item: (abs(item[1].cost - oldest.cost), item[0]))
-        chosen = self._beside(oldest_serial, nearest[: max(MIXED, self.rules.texts)] if pace.each else nearest, pace)
+        chosen = self._beside(oldest_serial, nearest, pace)
         for serial, row in chosen.items():
             self._remove(serial)
             owned = self._owned[row.owner]
@@ -169,18 +175,19 @@ class Batcher:
         because who is not in the first batch waits for it, too. As long as nothing is known of times, the batch is as
         large as it may be.
         """
-        if not pace.each:
+        if not pace.mixes:
             chosen, longest = {}, 0
             for serial, row in sorted(nearest, key=lambda item: item[0] != oldest):
                 widest = max(longest, row.cost)
                 if not chosen or len(chosen) < self.rules.texts and (len(chosen) + 1) * widest <= self.rules.tokens:
                     chosen[serial], longest = row, widest
             return chosen
-        rows = sorted(nearest, key=lambda item: item[1].cost)
+        rows = sorted(nearest[: max(MIXED, self.rules.texts)], key=lambda item: item[1].cost)
         least, begins = [0.0], [0]
         for end, (_, row) in enumerate(rows, start=1):
             most = max(1, min(self.rules.texts, end, self.rules.tokens // row.cost))
-            times = [least[end - count] + pace.start + pace.of(count * row.cost) for count in range(1, most + 1)]
+            paces = pace.of(row.cost, most)
+            times = [before + own for before, own in zip(least[end - most : end][::-1], paces, strict=True)]
             least.append(min(times))
             begins.append(end - 1 - times.index(least[-1]))
         end = len(rows)
@@ -192,8 +199,7 @@ class Batcher:
         """A batch that was taken is computed, in so many seconds; None if it failed."""
         self._computed -= len(batch)
         if seconds is not None:
-            tokens = len(batch) * max(row.cost for row in batch)
-            self._paces[batch[0].key[0]].learn(tokens, seconds)
+            self._paces[batch[0].key[0]].learn(len(batch), max(row.cost for row in batch), seconds)
 
     def _remove(self, serial):
         row = self._queue.pop(serial)
