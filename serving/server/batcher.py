@@ -19,6 +19,7 @@ from itertools import islice
 
 import numpy as np
 
+TOGETHER = 1.25  # so much more time than divided may be taken by a few rows at once: nobody of them waits twice then
 MIXED = 64  # rows, at least, that are divided into batches at once
 WINDOW = 8  # as many batches of the queue are looked through for rows of similar length
 
@@ -191,6 +192,9 @@ class Batcher:
             least.append(min(times))
             begins.append(end - 1 - times.index(least[-1]))
         end = len(rows)
+        if 2 * end <= self.rules.texts and end * rows[-1][1].cost <= self.rules.tokens:
+            if pace.of(rows[-1][1].cost, end)[-1] <= TOGETHER * least[-1]:
+                return dict(rows)
         while oldest not in (chosen := dict(rows[begins[end] : end])):
             end = begins[end]
         return chosen

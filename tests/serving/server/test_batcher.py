@@ -127,7 +127,8 @@ def times_of(costs, start, each, texts):
 
 @pytest.mark.parametrize("start, each", [(0.0, 1e-3), (2e-2, 1e-3), (1.0, 1e-9)])
 @pytest.mark.parametrize("seed", range(2))
-def test_rows_are_divided_so_that_they_take_the_least_time_together(start, each, seed):
+def test_rows_are_divided_so_that_they_take_the_least_time_together(monkeypatch, start, each, seed):
+    monkeypatch.setattr("serving.server.batcher.TOGETHER", 0.0)
     rng = random.Random(seed)
     batcher, _ = made(capacity=300, texts=4, tokens=10_000)
     for turn in range(30):  # it learns what batches cost
@@ -145,6 +146,20 @@ def test_rows_are_divided_so_that_they_take_the_least_time_together(start, each,
         batcher.done(batch)
     assert sorted(row.cost for row in taken) == sorted(costs)
     assert spent <= 1.01 * times_of(sorted(costs), start, each, 4)
+
+
+def test_all_that_wait_go_at_once_if_dividing_them_saves_little():
+    for costs, expected in (([10, 11, 12, 13], 4), ([10, 11, 12, 90], 3)):
+        batcher, _ = made(texts=8, tokens=1000)
+        for turn in range(60):
+            batcher.done(taken(batcher, 1 + turn % 4, 20 + turn), 0.01 + 0.001 * (1 + turn % 4) * (20 + turn))
+        add(batcher, "a", *costs)
+        assert len(batcher.take()) == expected
+
+
+def taken(batcher, count, cost):
+    add(batcher, (count, cost), *[cost] * count)
+    return batcher.take()
 
 
 def test_a_pace_is_that_of_the_last_batches():
