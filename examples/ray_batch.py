@@ -72,10 +72,16 @@ def begun(out, asked):
     partial.replace(path)
 
 
+def placed(path):
+    """The path as every process can read it, whatever its working folder; an address of a bucket stays as it is."""
+    return str(path) if "://" in str(path) else str(Path(path).absolute())
+
+
 def answer(model, source, out, column="text", processes=None):
     """Answer every row of `source` that has no answer in `out` yet."""
-    out = str(Path(out).absolute())
-    begun(out, {"model": Runtime(model).identity, "source": str(Path(source).absolute()), "column": column})
+    out, source = str(Path(out).absolute()), placed(source)
+    model = placed(model) if Path(model).exists() else model
+    begun(out, {"model": Runtime(model).identity, "source": source, "column": column})
     if not ray.is_initialized():
         # A run that goes on needs processors for the actors that filter what is done, too: six are declared, which on
         # a smaller machine only means that they take turns.
@@ -88,7 +94,7 @@ def answer(model, source, out, column="text", processes=None):
     # Progress is kept block by block. Short texts would all fit into one block of Ray's usual 128 MiB.
     context.target_max_block_size = 100_000
     processes = processes or max(1, int(ray.cluster_resources()["CPU"]) // 2)
-    rows = ray.data.read_parquet(str(source))
+    rows = ray.data.read_parquet(source)
     rows.map_batches(
         Answers,
         fn_constructor_args=(model, column),
