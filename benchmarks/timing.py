@@ -6,6 +6,7 @@ import platform
 import statistics
 import time
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 RESULTS = Path(__file__).parent / "results"
@@ -64,4 +65,5 @@ def machine():
 
 
 def versions():
-    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+    found = {name: version(name) for name in PACKAGES if find_spec(name)}  # an environment of Ray has no TensorFlow
+    return {"python": platform.python_version(), **found}
