@@ -10,6 +10,7 @@ from zoo.core.masks import ImplicitMasks
 from zoo.core.registry import register
 from zoo.recurrent.attention_cell import AttentionCell
 from zoo.recurrent.cells import check_cell, make_cell
+from zoo.recurrent.weights import read_before
 
 
 def nested_list(size):
@@ -82,9 +83,10 @@ class RecurrentDecoder(ImplicitMasks, layers.Layer):
             time = ops.shape(inputs)[1]
             summary = ops.repeat(memory["summary"][:, None, :], time, axis=1)
             inputs = ops.concatenate([inputs, summary], axis=-1)
-            outputs = self.rnn(inputs, initial_state=initial, mask=inputs_mask, training=training)
+            with read_before(self.rnn):
+                outputs = self.rnn(inputs, initial_state=initial, mask=inputs_mask, training=training)
             return ops.concatenate([outputs, summary], axis=-1)
-        with self.step_cell.attending(memory["values"], memory["mask"], memory["keys"]):
+        with self.step_cell.attending(memory["values"], memory["mask"], memory["keys"]), read_before(self.rnn):
             return self.rnn(inputs, initial_state=initial, mask=inputs_mask, training=training)
 
     @property

@@ -10,6 +10,7 @@ from zoo.core.masks import ImplicitMasks
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
 from zoo.recurrent.cells import check_cell, make_layer
+from zoo.recurrent.weights import read_before
 
 
 class Untracked:
@@ -101,7 +102,8 @@ class RecurrentEncoder(ImplicitMasks, layers.Layer):
         for index, layer in enumerate(self.layers):
             if index:
                 outputs = self.dropout_layers[index - 1](outputs, training=training)
-            outputs, *states = layer(outputs, mask=mask, training=training)
+            with read_before(layer):
+                outputs, *states = layer(outputs, mask=mask, training=training)
         return outputs, self._join(states)
 
     def _join(self, states):

@@ -1,0 +1,19 @@
+"""Weights that a loop over time reads before it begins."""
+
+from contextlib import nullcontext
+
+import keras
+
+
+def read_before(layer):
+    """A context in which the loop of a recurrent layer finds its weights as tensors that were read outside.
+
+    TensorFlow's gradient of a loop keeps what each round computes, and a variable that is read inside counts as
+    computed: of a kernel of 1 MB the forward loop wrote 64 copies for 64 steps, and the backward loop read them from
+    there. What was read outside is the same in all rounds, and is kept once. JAX reads all variables before it begins.
+    """
+    if keras.backend.backend() != "tensorflow" or not layer.built:
+        return nullcontext()
+    import tensorflow as tf
+
+    return keras.StatelessScope([(weight, tf.convert_to_tensor(weight.value)) for weight in layer.trainable_weights])
