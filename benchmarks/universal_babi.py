@@ -67,7 +67,8 @@ def ponder(run, texts, answers):
 
 def supporting(directory, task):
     """How many facts support an answer of the test, on average."""
-    lines = [line.split("\t") for line in read_lines(find(Path(directory), "test", task))]
+    (path,) = find(directory, "test", task)
+    lines = [line.split("\t") for line in read_lines(path)]
     return float(np.mean([len(line[2].split()) for line in lines if len(line) > 2]))
 
 

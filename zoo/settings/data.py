@@ -8,6 +8,7 @@ from msgspec import Meta
 from zoo.settings.kinds import BelowOne, Count, Doc, NotNegative, Positive
 from zoo.settings.table import Table
 
+Number = Annotated[int, Meta(ge=1, le=20)]
 Split = Annotated[str, Doc("name of the split's files")]
 
 
@@ -210,11 +211,19 @@ class Sst5(Data, tag="sst5"):
 
 
 class Babi(Data, tag="babi"):
-    """Stories and questions of one of the twenty bAbI tasks."""
+    """Stories and questions of one or several of the twenty bAbI tasks."""
 
-    number: Annotated[int, Meta(ge=1, le=20), Doc("which of the twenty tasks")] = 1
+    number: Annotated[Number | list[Number], Doc("which of the twenty tasks, or several of them")] = 1
+
+    def check(self):
+        numbers = self.number if isinstance(self.number, list) else [self.number]
+        if not numbers or len(set(numbers)) < len(numbers):
+            raise ValueError(
+                f"number must be a task from 1 to 20 or a list of different ones; received {self.number!r}."
+            )
 
     @property
     def example(self):
         """A file that one expects."""
-        return f"en-valid-10k/qa{self.number}_train.txt.gz"
+        first = self.number[0] if isinstance(self.number, list) else self.number
+        return f"en-valid-10k/qa{first}_train.txt.gz"
