@@ -13,16 +13,12 @@ LANGUAGE_{train,dev,test}.tsv.gz of https://github.com/sigmorphon/2020 (task 1).
 """
 
 import argparse
-import json
-import os
-import resource
 import statistics
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 from harness.report import table
+from harness.runs import scored, seconds, trained
 from timing import write
 
 from zoo.recipes.toml import toml
@@ -36,9 +32,6 @@ BASELINES = {
     "transformer": 19.13,
 }
 RECIPE = Path(__file__).resolve().parents[1] / "zoo" / "catalogue" / "g2p-best.toml"
-ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"} | dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"), "1"
-)
 
 BLOCKS = {
     "model": {"kind": "transformer", "units": 128, "num_layers": 2, "num_heads": 4, "hidden_units": 256, "dropout": 0.3}
@@ -75,51 +68,19 @@ def recipe_of(system, folder):
     return path
 
 
-def seqzoo(*arguments):
-    """What a command prints."""
-    environment = {"KERAS_BACKEND": "jax", **os.environ, **ONE_THREAD}
-    command = [sys.executable, "-m", "seqzoo", *map(str, arguments)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise RuntimeError(f"{' '.join(command)}\n{done.stderr[-2000:]}")
-    return done.stdout
-
-
-def trained(recipe, data, language, seed, run):
-    """The run's directory, trained if it is not there; beside it, the seconds of processor time that it took."""
-    clock = run.with_name(run.name + ".seconds")
-    if not clock.exists():
-        print(f"training {run.name}", flush=True)
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        changes = [part for setting in settings(data, language, seed) for part in ("--set", setting)]
-        again = ["--resume"] if run.exists() else []
-        seqzoo("train", recipe, *changes, "--out", run, *again)
-        clock.write_text(f"{resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before:.0f}")
-    return run
-
-
-def scored(run, *others):
-    """The scores of one run on its test part, or of several that answer together."""
-    saved = run.with_name(f"{run.name}{'-ensemble' if others else ''}.json")
-    if not saved.exists():
-        together = [part for other in others for part in ("--ensemble", other)]
-        saved.write_text(seqzoo("evaluate", run, *together, "--json"))
-    return json.loads(saved.read_text())
-
-
 def languages_table(arguments):
     """A row a language: the word error rate of each seed, their mean, and of the three together."""
     rows = []
     for language in arguments.languages:
         runs = [arguments.runs / f"{language}-{seed}" for seed in SEEDS]
         for seed, run in zip(SEEDS, runs, strict=True):
-            trained("g2p-best", arguments.data, language, seed, run)
+            trained("g2p-best", run, settings(arguments.data, language, seed))
         alone = [scored(run) for run in runs]
         rates = [each["wer"] for each in alone]
         row = {"language": language} | {f"seed {seed}": rate for seed, rate in zip(SEEDS, rates, strict=True)}
         row |= {"mean": statistics.mean(rates), "deviation": statistics.stdev(rates)}
         row |= {"per": statistics.mean(each["per"] for each in alone), "ensemble": scored(*runs)["wer"]}
-        row["seconds"] = max(int(run.with_name(run.name + ".seconds").read_text()) for run in runs)
+        row["seconds"] = max(map(seconds, runs))
         rows.append({name: round(value, 2) if isinstance(value, float) else value for name, value in row.items()})
         print(rows[-1], flush=True)
     return rows
@@ -131,9 +92,9 @@ def systems_table(arguments):
     for system in SYSTEMS:
         recipe, row = recipe_of(system, arguments.runs), {"system": system}
         for language in SOME:
-            run = trained(recipe, arguments.data, language, 1, arguments.runs / f"{recipe.stem}-{language}")
+            run = trained(recipe, arguments.runs / f"{recipe.stem}-{language}", settings(arguments.data, language, 1))
             row[language] = round(scored(run)["wer"], 2)
-            row["seconds"] = max(row.get("seconds", 0), int(run.with_name(run.name + ".seconds").read_text()))
+            row["seconds"] = max(row.get("seconds", 0), seconds(run))
         row["mean"] = round(statistics.mean(row[language] for language in SOME), 2)
         rows.append(row)
         print(row, flush=True)
