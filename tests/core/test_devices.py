@@ -107,15 +107,19 @@ def test_the_backend_is_known_without_keras(monkeypatch, tmp_path):
         assert done.stdout.split() == [name, "False"], done.stderr
 
 
-def begun(out, *more, count=1):
-    """The command line as `count` processes."""
+def variables(count):
+    """Those of each of `count` processes; one alone has none."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    every = [{"JOB_ADDRESSES": address, "NUM_PROCESSES": str(count), "PROCESS_ID": str(n)} for n in range(count)]
+    return [{f"{devices.PREFIX}{name}": value for name, value in own.items()} if count > 1 else {} for own in every]
+
+
+def begun(out, *more, count=1):
+    """The command line as `count` processes."""
     started = []
-    for number in range(count):
-        variables = {"JOB_ADDRESSES": f"127.0.0.1:{port}", "NUM_PROCESSES": str(count), "PROCESS_ID": str(number)}
-        own = {f"{devices.PREFIX}{name}": value for name, value in variables.items()} if count > 1 else {}
+    for own in variables(count):
         command = [sys.executable, "-m", "seqzoo", "train", *RECIPE, "--out", out, *more]
         environment = {**os.environ, "KERAS_BACKEND": "jax", **own}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
