@@ -35,7 +35,7 @@ SYSTEMS = {
     "reformer": ("language_model", [*STACK, *LSH, "depth.layer=reversible", "model.context=8"]),
     "universal": ("classifier", [*STACK, "depth.layer=universal", "depth.halting=accumulated"]),
     "depth-adaptive": ("transformer", [*STACK, "depth.layer=depth_adaptive", "loss.kind=depth_adaptive"]),
-    "star": ("classifier", [*STACK, "depth.layer=star"]),
+    "star": ("classifier", [*WIDE, "model.num_layers=2", "depth.layer=star"]),
 }
 
 

@@ -13,7 +13,7 @@ UNITS, ROWS, TIME = 6, 3, 4
 
 def encoder():
     """A built encoder, and what computes its outputs."""
-    layer = RecurrentEncoder(UNITS, "lstm", num_layers=2)
+    layer = RecurrentEncoder(UNITS, "gru_reset_before", num_layers=2)
     x = np.random.default_rng(0).normal(size=(ROWS, TIME, UNITS)).astype("float32")
     mask = np.arange(TIME) < np.array([[4], [2], [3]])
     layer(x, mask=mask)
@@ -21,7 +21,7 @@ def encoder():
 
 
 def decoder():
-    layer = RecurrentDecoder(UNITS, "gru", AdditiveAttention(UNITS))
+    layer = RecurrentDecoder(UNITS, "gru_reset_before", AdditiveAttention(UNITS))
     rng = np.random.default_rng(0)
     x, values = (rng.normal(size=(ROWS, time, UNITS)).astype("float32") for time in (TIME, 5))
     mask = np.ones((ROWS, 5), bool)

@@ -8,6 +8,8 @@ from keras import layers, ops, tree
 from zoo.core.beams import flatten_beams
 from zoo.core.masks import ImplicitMasks
 from zoo.core.registry import register
+from zoo.gradients.recompute import Piece
+from zoo.recurrent import loop
 from zoo.recurrent.attention_cell import AttentionCell
 from zoo.recurrent.cells import check_cell, make_cell
 from zoo.recurrent.weights import read_before
@@ -83,11 +85,30 @@ class RecurrentDecoder(ImplicitMasks, layers.Layer):
             time = ops.shape(inputs)[1]
             summary = ops.repeat(memory["summary"][:, None, :], time, axis=1)
             inputs = ops.concatenate([inputs, summary], axis=-1)
-            with read_before(self.rnn):
-                outputs = self.rnn(inputs, initial_state=initial, mask=inputs_mask, training=training)
+            if training and self._has_own_loop:
+                outputs, _ = loop.run(self.cell, self.step_cell, inputs, tree.flatten(initial), inputs_mask)
+            else:
+                with read_before(self.rnn):
+                    outputs = self.rnn(inputs, initial_state=initial, mask=inputs_mask, training=training)
             return ops.concatenate([outputs, summary], axis=-1)
+        if training and self._has_own_loop:
+            look = loop.Look(Piece(self._context(memory["mask"]), [self.attention]), memory["keys"], memory["values"])
+            return loop.run(self.cell, self.step_cell.cell, inputs, tree.flatten(initial), inputs_mask, look)[0]
         with self.step_cell.attending(memory["values"], memory["mask"], memory["keys"]), read_before(self.rnn):
             return self.rnn(inputs, initial_state=initial, mask=inputs_mask, training=training)
+
+    @property
+    def _has_own_loop(self):
+        return self.num_layers == 1 and self.cell in loop.STEPS
+
+    def _context(self, mask):
+        """The context of hidden states, as a function of all that it depends on."""
+
+        def context(hidden, keys, values):
+            with self.step_cell.attending(values, mask, keys):
+                return self.step_cell.align([hidden])[0]
+
+        return context
 
     @property
     def _state_structure(self):

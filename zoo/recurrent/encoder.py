@@ -9,6 +9,7 @@ from zoo.core.dropout import Dropout
 from zoo.core.masks import ImplicitMasks
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
+from zoo.recurrent import loop
 from zoo.recurrent.cells import check_cell, make_layer
 from zoo.recurrent.weights import read_before
 
@@ -102,9 +103,22 @@ class RecurrentEncoder(ImplicitMasks, layers.Layer):
         for index, layer in enumerate(self.layers):
             if index:
                 outputs = self.dropout_layers[index - 1](outputs, training=training)
-            with read_before(layer):
-                outputs, *states = layer(outputs, mask=mask, training=training)
+            if training and self.cell in loop.STEPS:
+                outputs, states = self._trained(layer, outputs, mask)
+            else:
+                with read_before(layer):
+                    outputs, *states = layer(outputs, mask=mask, training=training)
         return outputs, self._join(states)
+
+    def _trained(self, layer, inputs, mask):
+        """The same by a loop whose gradient is cheaper."""
+        start = [ops.zeros((ops.shape(inputs)[0], self.units), inputs.dtype)] * (2 if self.cell == "lstm" else 1)
+        if not self.bidirectional:
+            return loop.run(self.cell, layer.cell, inputs, start, mask)
+        outputs, states = loop.run(self.cell, layer.forward_layer.cell, inputs, start, mask)
+        turned = None if mask is None else ops.flip(mask, axis=1)
+        others, more = loop.run(self.cell, layer.backward_layer.cell, ops.flip(inputs, axis=1), start, turned)
+        return ops.concatenate([outputs, ops.flip(others, axis=1)], axis=-1), (*states, *more)
 
     def _join(self, states):
         if not self.bidirectional:

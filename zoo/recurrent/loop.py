@@ -1,0 +1,195 @@
+"""The loop of a recurrent layer in training, with a gradient of its own.
+
+What TensorFlow and JAX derive of a loop adds to the gradient of every weight at every step, `dW += x_t^T da_t`. Here
+the backward loop carries the gradients of the states alone and keeps those of the gates; behind it one product for all
+steps gives each weight's: `dW = sum_t x_t^T da_t`. Weights of the attention get theirs from all steps at once, too; its
+scores are computed again instead of kept.
+"""
+
+from typing import Any, NamedTuple
+
+import keras
+from keras import ops
+
+from zoo.gradients.recompute import Piece, each_output, vjp
+
+
+class Look(NamedTuple):
+    """What each step looks at before it: `context = piece(hidden, keys, values)`, `(rows, value_units)`."""
+
+    piece: Piece
+    keys: Any
+    values: Any
+
+
+def _simple_rnn(a, r, hidden):
+    del hidden
+    return (ops.tanh(a + r),)
+
+
+def _gru(a, r, hidden):
+    (az, ar, ac), (rz, rr, rc) = (ops.split(each, 3, axis=-1) for each in (a, r))
+    z = ops.sigmoid(az + rz)
+    candidate = ops.tanh(ac + ops.sigmoid(ar + rr) * rc)
+    return (z * hidden + (1 - z) * candidate,)
+
+
+def _lstm(a, r, hidden, carry):
+    del hidden
+    i, f, g, o = ops.split(a + r, 4, axis=-1)
+    carry = ops.sigmoid(f) * carry + ops.sigmoid(i) * ops.tanh(g)
+    return ops.sigmoid(o) * ops.tanh(carry), carry
+
+
+# `states = step(a, r, *states)` of the inputs' and the states' products with their kernels, biases added.
+STEPS = {"simple_rnn": _simple_rnn, "gru": _gru, "lstm": _lstm}
+
+
+def run(name, cell, inputs, states, mask=None, look=None):
+    """The outputs `(batch, time, units + value_units)` of a loop over the time, and its last states.
+
+    Args:
+        name: of the cell, one of `STEPS`.
+        cell: Keras' cell, built, whose weights are used; its activations are the usual ones.
+        inputs: `(batch, time, input_units)`.
+        states: before the first step, a tuple of `(batch, units)`.
+        mask: `(batch, time)`; a step where it is False gives 0 and leaves the states as they are.
+        look: what every step looks at, a `Look`; its context becomes part of the inputs and of the outputs.
+    """
+    loop, x = _Loop(name, mask, look, len(states)), ops.transpose(inputs, (1, 0, 2))
+    seen = [look.keys, look.values, *loop.trained] if look else []
+
+    @ops.custom_gradient
+    def differentiable(x, *given):
+        found, kept = loop.forward(x, *given)
+
+        def gradient(*upstream, variables=()):
+            return loop.backward(each_output(upstream), kept, x, *given)
+
+        return found, gradient
+
+    outputs, *found = differentiable(x, *_weights(cell, inputs.dtype), *states, *seen)
+    if look:
+        outputs = ops.concatenate([outputs, found.pop(0)], axis=-1)
+    return ops.transpose(outputs, (1, 0, 2)), tuple(found)
+
+
+def _weights(cell, dtype):
+    """The kernels of the inputs and of the states, and the bias of each."""
+    kernel, recurrent, bias = (
+        ops.cast(each.value * 1, dtype) for each in (cell.kernel, cell.recurrent_kernel, cell.bias)
+    )
+    return kernel, recurrent, *([bias[0], bias[1]] if len(bias.shape) == 2 else [bias, ops.zeros_like(bias)])
+
+
+class _Loop:
+    """The loop of one call forwards and backwards; arrays begin with the time.
+
+    Both take the inputs, the weights, the states before the first step, and what is seen: keys, values, and the weights
+    of the attention.
+    """
+
+    def __init__(self, name, mask, look, count):
+        self.step, self.separate = STEPS[name], name == "gru"  # whether the two products do more than to be added
+        self.mask = None if mask is None else ops.transpose(mask)[:, :, None]
+        self.look, self.count = look, count
+        self.trained, self.fixed = look.piece.values() if look else ((), ())
+
+    def context(self, hidden, keys, values, *trained):
+        """What rows of hidden states see, several of a sentence in succession."""
+        return self.look.piece.run((trained, self.fixed), hidden, keys, values)[0]
+
+    def forward(self, x, kernel, recurrent, first, second, *rest):
+        """`([outputs, contexts if there are any, *last states], what the gradient needs)`."""
+        states, seen = rest[: self.count], rest[self.count :]
+
+        def one(states, given):
+            read, keep = given
+            contexts = [self.context(states[0], *seen)] if self.look else []
+            a = ops.matmul(ops.concatenate([read, *contexts], axis=-1), kernel) + first
+            r = ops.matmul(states[0], recurrent) + second
+            products = (a, r) if self.separate else (a + r,)
+            after = self.step(a, r, *states)
+            outputs = [after[0], *contexts]
+            if keep is not None:
+                after = tuple(ops.where(keep, new, old) for new, old in zip(after, states, strict=True))
+                outputs = [ops.where(keep, each, 0) for each in outputs]
+            return after, (outputs, states, products)
+
+        last, (outputs, before, products) = scan(one, tuple(states), (x, self.mask))
+        return (*outputs, *last), (outputs[1:], before, products)
+
+    def backward(self, upstream, kept, x, kernel, recurrent, first, second, *rest):
+        """The gradients of all that `forward` takes, for those of its outputs."""
+        contexts, before, products = kept
+        seen, width = rest[self.count :], x.shape[-1]
+        douter, dlast = list(upstream[: 1 + len(contexts)]), tuple(upstream[1 + len(contexts) :])
+
+        def one(dafter, given):
+            douter, keep, states, products = given
+            dstates = dafter
+            if keep is not None:
+                douter, dstates = ([ops.where(keep, each, 0) for each in some] for some in (douter, dafter))
+            a, r = products if self.separate else (products[0], ops.zeros_like(products[0]))
+            _, (da, dr, *dbefore) = vjp(self.step, [a, r, *states], (dstates[0] + douter[0], *dstates[1:]))
+            dbefore[0] = dbefore[0] + ops.matmul(dr, ops.transpose(recurrent))
+            dcontexts = []
+            if self.look:
+                dcontexts = [douter[1] + ops.matmul(da, ops.transpose(kernel[width:]))]
+                _, (dhidden,) = vjp(lambda hidden: self.context(hidden, *seen), [states[0]], dcontexts[0])
+                dbefore[0] = dbefore[0] + dhidden
+            if keep is not None:
+                dbefore = [each + ops.where(keep, 0, old) for each, old in zip(dbefore, dafter, strict=True)]
+            return tuple(dbefore), ((da, dr) if self.separate else (da,), dcontexts)
+
+        dfirst, (gates, dcontexts) = scan(one, dlast, (douter, self.mask, before, products), reverse=True)
+        da, dr = gates[0], gates[-1]
+        return (
+            ops.matmul(da, ops.transpose(kernel[:width])),
+            ops.concatenate([_summed(each, da) for each in (x, *contexts)], axis=0),
+            _summed(before[0], dr),
+            ops.sum(da, axis=(0, 1)),
+            ops.sum(dr, axis=(0, 1)),
+            *dfirst,
+            *(self._seen(before[0], dcontexts[0], seen) if self.look else ()),
+        )
+
+    def _seen(self, hidden, dcontext, seen):
+        """The gradients of what is seen: all steps of a sentence are queries of one attention."""
+        rows = [ops.reshape(ops.transpose(each, (1, 0, 2)), (-1, each.shape[-1])) for each in (hidden, dcontext)]
+        return vjp(lambda *seen: self.context(rows[0], *seen), list(seen), rows[1])[1]
+
+
+def _summed(inputs, gradients):
+    """`sum_t x_t^T g_t`, `(inputs, gates)`, as one product."""
+    inputs, gradients = (ops.reshape(each, (-1, each.shape[-1])) for each in (inputs, gradients))
+    return ops.matmul(ops.transpose(inputs), gradients)
+
+
+def scan(one, carry, given, reverse=False):
+    """`(last carry, results of each step)` of `carry, result = one(carry, given[t])`, nested arrays or None."""
+    if keras.backend.backend() == "jax":
+        import jax
+
+        return jax.lax.scan(one, carry, given, reverse=reverse)
+    import tensorflow as tf
+
+    flat = tf.nest.flatten(given)
+    time = tf.shape(flat[0])[0]
+    arrays = [None if each is None else tf.TensorArray(each.dtype, time).unstack(each) for each in flat]
+    # What the results are is told by those of the first step, which nothing uses, so that XLA leaves it out.
+    _, result = one(carry, tf.nest.pack_sequence_as(given, [None if each is None else each[0] for each in flat]))
+    kinds = tf.nest.flatten(result)
+    written = [tf.TensorArray(each.dtype, time, element_shape=each.shape) for each in kinds]
+
+    def body(count, carry, written):
+        position = time - 1 - count if reverse else count
+        read = [None if each is None else each.read(position) for each in arrays]
+        carry, result = one(carry, tf.nest.pack_sequence_as(given, read))
+        pairs = zip(written, tf.nest.flatten(result), strict=True)
+        return count + 1, carry, [array.write(position, each) for array, each in pairs]
+
+    _, carry, written = tf.while_loop(
+        lambda count, *_: count < time, body, (0, carry, written), maximum_iterations=time
+    )
+    return carry, tf.nest.pack_sequence_as(result, [array.stack() for array in written])
