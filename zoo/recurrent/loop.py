@@ -161,9 +161,11 @@ class _Loop:
 
 
 def _summed(inputs, gradients):
-    """`sum_t x_t^T g_t`, `(inputs, gates)`, as one product."""
-    inputs, gradients = (ops.reshape(each, (-1, each.shape[-1])) for each in (inputs, gradients))
-    return ops.matmul(ops.transpose(inputs), gradients)
+    """`sum_t x_t^T g_t`, `(inputs, gates)`, as one product.
+
+    The two axes stay apart: of rows that lie on several devices XLA would gather all for one axis of time and batch.
+    """
+    return ops.tensordot(inputs, gradients, axes=((0, 1), (0, 1)))
 
 
 def scan(one, carry, given, reverse=False):
