@@ -19,6 +19,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import en_zh
+
 ROOT = Path(__file__).resolve().parents[1]
 HUB = ROOT / "hub"
 ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"} | dict.fromkeys(
@@ -138,7 +140,13 @@ def _cmudict(folder, out):
                     written.write(f"{word}\t{re.sub('[0-9]', '', phones).strip()}\n")
 
 
-PREPARE = {"cmudict": _cmudict}
+def _en_zh(folder, out):
+    """The pairs of both corpora, of which the shorter ones are trained on."""
+    out.rmdir()
+    en_zh.prepared(folder, out)
+
+
+PREPARE = {"cmudict": _cmudict, "en-zh": _en_zh}
 
 if __name__ == "__main__":
     main()

@@ -163,9 +163,12 @@ class _Loop:
 def _summed(inputs, gradients):
     """`sum_t x_t^T g_t`, `(inputs, gates)`, as one product.
 
-    The two axes stay apart: of rows that lie on several devices XLA would gather all for one axis of time and batch.
+    On several devices the two axes stay apart, because XLA would gather all rows for one axis of time and batch.
     """
-    return ops.tensordot(inputs, gradients, axes=((0, 1), (0, 1)))
+    if keras.distribution.distribution() is not None:
+        return ops.tensordot(inputs, gradients, axes=((0, 1), (0, 1)))
+    inputs, gradients = (ops.reshape(each, (-1, each.shape[-1])) for each in (inputs, gradients))
+    return ops.matmul(ops.transpose(inputs), gradients)
 
 
 def scan(one, carry, given, reverse=False):
