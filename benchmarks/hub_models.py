@@ -20,12 +20,10 @@ import tomllib
 from pathlib import Path
 
 import en_zh
+from harness.runs import ONE_THREAD
 
 ROOT = Path(__file__).resolve().parents[1]
 HUB = ROOT / "hub"
-ONE_THREAD = {"XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false"} | dict.fromkeys(
-    ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"), "1"
-)
 STAGES = ("train", "export", "publish")
 
 

@@ -6,6 +6,7 @@ import pytest
 from keras import ops
 
 from tests.recurrent.cases import ATTENTIONS
+from zoo.attention import AdditiveAttention
 from zoo.recurrent import RecurrentDecoder, RecurrentEncoder, loop
 
 ROWS, TIME, SEEN, UNITS = 3, 5, 4, 4
@@ -24,6 +25,17 @@ class Decoder(keras.layers.Layer):
         seen = ops.arange(SEEN)[None] < ops.convert_to_tensor([[4], [2], [1]])
         memory = self.decoder.remember(values, seen, [values[:, 0]] * (2 if self.decoder.cell == "lstm" else 1))
         return self.decoder(x, memory, training=training, inputs_mask=mask), ()
+
+
+class Random(AdditiveAttention):
+    """An attention that draws random numbers."""
+
+    def __init__(self, units):
+        super().__init__(units)
+        self.dropout = keras.layers.Dropout(0.5, seed=1)
+
+    def scores(self, query, keys):
+        return super().scores(self.dropout(query, training=True), keys)
 
 
 def drawn(layer, *inputs):
@@ -98,13 +110,13 @@ def test_a_decoder(cell, attention, mask):
 
 
 def test_other_forms_keep_to_keras(monkeypatch):
-    """Cho's first GRU multiplies twice in each step, and a decoder of two layers has two cells."""
+    """Cho's first GRU multiplies twice in each step, two layers have two cells, and a dropout would be drawn anew."""
     monkeypatch.setattr(loop, "run", lambda *args, **kwargs: pytest.fail("the loop of training was called"))
     x = normal(ROWS, TIME, 3)
     RecurrentEncoder(UNITS, "gru_reset_before")(x, training=True)
     RecurrentEncoder(UNITS, "gru")(x, training=False)
-    decoder = RecurrentDecoder(UNITS, "gru", num_layers=2)
-    decoder(x, decoder.remember(x, np.ones((ROWS, TIME), bool), [x[:, 0]]), training=True)
+    for decoder in (RecurrentDecoder(UNITS, "gru", num_layers=2), RecurrentDecoder(UNITS, "gru", Random(UNITS))):
+        decoder(x, decoder.remember(x, np.ones((ROWS, TIME), bool), [x[:, 0]]), training=True)
 
 
 def test_bfloat16_computes_in_bfloat16():

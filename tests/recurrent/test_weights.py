@@ -1,4 +1,4 @@
-"""What TensorFlow's gradient of a recurrent loop keeps of each step: states, and no copies of the weights."""
+"""What TensorFlow's gradient of Keras' recurrent loop keeps of each step: states, and no copies of whole weights."""
 
 import keras
 import numpy as np
@@ -7,7 +7,7 @@ import pytest
 from zoo.attention import AdditiveAttention
 from zoo.recurrent import RecurrentDecoder, RecurrentEncoder
 
-pytestmark = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="JAX reads variables before a loop")
+pytestmark = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="it is about TensorFlow's gradient")
 UNITS, ROWS, TIME = 6, 3, 4
 
 
@@ -21,7 +21,7 @@ def encoder():
 
 
 def decoder():
-    layer = RecurrentDecoder(UNITS, "gru_reset_before", AdditiveAttention(UNITS))
+    layer = RecurrentDecoder(UNITS, "gru", AdditiveAttention(UNITS), num_layers=2)
     rng = np.random.default_rng(0)
     x, values = (rng.normal(size=(ROWS, time, UNITS)).astype("float32") for time in (TIME, 5))
     mask = np.ones((ROWS, 5), bool)

@@ -80,26 +80,39 @@ class RecurrentDecoder(ImplicitMasks, layers.Layer):
         return {"initial": initial, "keys": self.attention.project(values), "mask": mask, "values": values}
 
     def call(self, inputs, memory, training=None, inputs_mask=None):
+        if training and self._has_own_loop:
+            return self._trained(inputs, memory, inputs_mask)
         initial = tree.pack_sequence_as(self._state_structure, list(memory["initial"]))
         if self.attention is None:
-            time = ops.shape(inputs)[1]
-            summary = ops.repeat(memory["summary"][:, None, :], time, axis=1)
-            inputs = ops.concatenate([inputs, summary], axis=-1)
-            if training and self._has_own_loop:
-                outputs, _ = loop.run(self.cell, self.step_cell, inputs, tree.flatten(initial), inputs_mask)
-            else:
-                with read_before(self.rnn):
-                    outputs = self.rnn(inputs, initial_state=initial, mask=inputs_mask, training=training)
+            inputs, summary = self._with_summary(inputs, memory)
+            with read_before(self.rnn):
+                outputs = self.rnn(inputs, initial_state=initial, mask=inputs_mask, training=training)
             return ops.concatenate([outputs, summary], axis=-1)
-        if training and self._has_own_loop:
-            look = loop.Look(Piece(self._context(memory["mask"]), [self.attention]), memory["keys"], memory["values"])
-            return loop.run(self.cell, self.step_cell.cell, inputs, tree.flatten(initial), inputs_mask, look)[0]
         with self.step_cell.attending(memory["values"], memory["mask"], memory["keys"]), read_before(self.rnn):
             return self.rnn(inputs, initial_state=initial, mask=inputs_mask, training=training)
 
+    def _with_summary(self, inputs, memory):
+        """The inputs beside the encoder's final state, which every step gets, and that state at every step."""
+        summary = ops.repeat(memory["summary"][:, None, :], ops.shape(inputs)[1], axis=1)
+        return ops.concatenate([inputs, summary], axis=-1), summary
+
+    def _trained(self, inputs, memory, mask):
+        """The same by a loop whose gradient is cheaper."""
+        if self.attention is None:
+            inputs, summary = self._with_summary(inputs, memory)
+            outputs, _ = loop.run(self.cell, self.step_cell, inputs, memory["initial"], mask)
+            return ops.concatenate([outputs, summary], axis=-1)
+        look = loop.Look(Piece(self._context(memory["mask"]), [self.attention]), memory["keys"], memory["values"])
+        return loop.run(self.cell, self.step_cell.cell, inputs, memory["initial"], mask, look)[0]
+
     @property
     def _has_own_loop(self):
-        return self.num_layers == 1 and self.cell in loop.STEPS
+        """Whether `zoo.recurrent.loop` trains it: not several layers, nor an attention that draws random numbers.
+
+        That loop computes the attention again, of all steps at once, where other numbers would be drawn.
+        """
+        known = self.num_layers == 1 and self.cell in loop.STEPS
+        return known and (self.attention is None or not Piece(None, [self.attention]).seeds)
 
     def _context(self, mask):
         """The context of hidden states, as a function of all that it depends on."""
