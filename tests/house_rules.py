@@ -23,7 +23,7 @@ ROOMS = {
     "attention": {"gradients"},
     "feedforward": {"gradients"},
     "embeddings": set(),
-    "recurrent": {"attention"},
+    "recurrent": {"attention", "gradients"},
     "blocks": SLOTS,
     "depth": SLOTS | {"blocks", "gradients"},
     "decoding": set(),

@@ -15,7 +15,10 @@ import pytest
 
 FILE = Path(__file__).with_name("seconds.json")
 QUICK, SLOW = 4.0, 5.0  # seconds of a test file in `make test`, and in `make test-slow`
-MORE = {"test_contracts.py": (30.0, 120.0)}  # of the battery that every layer goes through
+MORE = {
+    "test_contracts.py": (30.0, 120.0),  # the battery that every layer goes through
+    "test_architecture.py": (15.0, 120.0),  # the house rules: whoever breaks one should hear of it at once
+}
 LEAST = 0.1  # seconds from which something is recorded
 
 
