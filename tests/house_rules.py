@@ -24,7 +24,7 @@ ROOMS = {
     "feedforward": {"gradients"},
     "embeddings": set(),
     "recurrent": {"attention", "gradients"},
-    "blocks": SLOTS,
+    "blocks": SLOTS | {"gradients"},
     "depth": SLOTS | {"blocks", "gradients"},
     "decoding": set(),
     "text": set(),

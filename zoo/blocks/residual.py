@@ -16,6 +16,7 @@ from zoo.core.dropout import Dropout
 from zoo.core.masks import ImplicitMasks
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
+from zoo.gradients.barrier import gradient_barrier
 
 EPSILON = 1e-5
 
@@ -25,7 +26,7 @@ def add_branch(x, norm, branch):
     if isinstance(x, tuple):
         first, second = x
         return second, first + ops.cast(branch(norm(second)), first.dtype)
-    return x + branch(norm(x))
+    return gradient_barrier(x + branch(norm(x)), norm.gamma)
 
 
 class Block(Composed, ImplicitMasks, layers.Layer, ABC):

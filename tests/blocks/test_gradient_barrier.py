@@ -1,0 +1,52 @@
+"""The gradient of a residual stream on JAX: the numbers of a forward derivative, and a program as long as the stack."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+ON_JAX = """
+import re, sys
+import jax, jax.numpy as jnp, keras, numpy as np
+from zoo.depth import make_stack
+
+keras.utils.set_random_seed(0)
+rng = np.random.default_rng(0)
+x, direction, weights = (jnp.asarray(rng.normal(size=(2, 5, 16)), "float32") for _ in range(3))
+
+def loss_of(depth):
+    stack = make_stack(depth, 16, 2, 32, block=sys.argv[1], seed=1)
+    stack.build(x.shape)
+    fixed = [each.value for each in stack.non_trainable_variables]
+    return lambda trained, x: (weights * stack.stateless_call(trained, fixed, x)[0]).sum(), [
+        each.value for each in stack.trainable_variables
+    ]
+
+def longest_fusion(depth):
+    loss, trained = loss_of(depth)
+    text = jax.jit(jax.grad(loss, (0, 1))).lower(trained, x).compile().as_text()
+    return max(each.count(" = ") for each in re.findall(r"^%fused_computation[^\\n]*{$(.*?)^}", text, re.S | re.M))
+
+loss, trained = loss_of(3)
+forward = jax.jvp(lambda x: loss(trained, x), (x,), (direction,))[1]
+backward = (jax.grad(loss, 1)(trained, x) * direction).sum()
+assert abs(forward - backward) < 1e-4 * abs(forward), (forward, backward)
+each = jax.vmap(lambda one: jax.grad(loss, 1)(trained, one))(jnp.stack([x, x + 1]))
+assert abs(each[1] - jax.grad(loss, 1)(trained, x + 1)).max() < 1e-4
+shallow, deep = longest_fusion(2), longest_fusion(6)
+print(shallow, deep)
+assert deep <= 1.1 * shallow, (shallow, deep)
+"""
+
+
+@pytest.mark.parametrize("block", ["pre_norm", "macaron"])
+def test_no_branch_computes_those_above_it_again(block):
+    """Without the barrier the longest fused computation of six layers is about three times that of two."""
+    environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-c", ON_JAX, block]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
