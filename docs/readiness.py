@@ -18,9 +18,10 @@ from zoo.recipes.forecast import prepared  # noqa: E402
 from zoo.training.lowering import ALLOWED, PLATFORMS, custom_calls, exported  # noqa: E402
 from zoo.training.steps.arithmetic import operations  # noqa: E402
 
-FOLDERS = {  # of corpora whose labels or lengths only the data tell; and of one recipe, which leaves out no long pair
+FOLDERS = {  # of corpora whose labels or lengths only the data tell; and of two recipes, which leave out no long pair
     "babi": "babi/en-valid", "sst": "sst", "sst5": "sst", "trec": "trec", "tagged": "ud-english-ewt",
     "multi30k-en-de-bpe-transformer-post-norm": "multi30k/bpe-revisit-mmt-en-de",
+    "multi30k-en-de-bpe-transformer-pre-norm": "multi30k/bpe-revisit-mmt-en-de",
 }  # fmt: skip
 FILES = {  # of recipes whose files have names of their own: the folder, what trains, what validates
     "clinc150-transformer": ("clinc150", '"train.tsv.gz"', '["val.tsv.gz", "oos_val.tsv.gz"]'),
