@@ -58,6 +58,15 @@ def test_a_text_with_too_many_sentences_loses_its_first(time):
     np.testing.assert_allclose(found, oracle(layer, [[9, 0, 10, 6, STOP], [7, STOP, END]]), atol=1e-5)
 
 
+def test_a_new_layer_tells_the_order_of_words_and_starts_at_variance_one():
+    """"a b c d e f g h." and the same words back to front are at least half as far apart as sentences of other words."""
+    layer = SentenceEmbedding(400, 512)
+    words = list(np.random.default_rng(0).permutation(400)[:16])
+    there, back, other = (x[0] for x in run(layer, words[:8], words[7::-1], words[8:], time=8))
+    assert np.linalg.norm(there - back) > 0.5 * np.linalg.norm(there - other)
+    assert 0.7 < np.var([there, back, other]) < 1.4
+
+
 def test_keras_implicit_mask_of_the_ids_is_obeyed():
     layer, text = made(), TEXT + [0, 0]
     ids, mask = np.array([text], "int32"), np.array([[True] * len(TEXT) + [False] * 2])

@@ -10,7 +10,7 @@ from zoo.core.precision import wide
 from zoo.core.registry import register
 
 WORDS = 8  # tokens of a usual sentence
-SPREAD = 0.2  # initial standard deviation of the masks
+SPREAD = 1.0  # initial standard deviation of the masks
 
 
 @register
@@ -18,9 +18,10 @@ class SentenceEmbedding(ImplicitMasks, layers.Layer):
     """`x_s = sqrt(units) sum_j m_j * E[id_{s,j}]` of the words `j` of sentence `s`: one vector a sentence.
 
     The masks `m_j`, one vector for each place in a sentence, are trained; without them a sentence would be a bag of
-    words. They start with mean 1 and standard deviation 0.2; if they started as ones, the model would need thousands of
-    updates to notice the order of words. Entries of `E` start with variance `1 / (8 units)`, so that a sentence of
-    eight words has variance 1, like the positions that are added to it.
+    words. They start with mean 1 and standard deviation 1, so that a sentence and the same words in another order are far
+    apart: where they are near each other, a model learns what does not depend on the order and nothing else. Entries of
+    `E` start with variance `1 / (16 units)`, so that a sentence of eight words has variance 1, like the positions that
+    are added to it.
 
     The last sentence comes first. The position of a sentence therefore says how far it is from the end of the text,
     where a question usually stands, and the latest fact about something is the first one that is found.
@@ -69,7 +70,7 @@ class SentenceEmbedding(ImplicitMasks, layers.Layer):
         self.supports_masking = True
 
     def build(self, ids_shape=None):
-        words = initializers.RandomNormal(stddev=(WORDS * self.units) ** -0.5)
+        words = initializers.RandomNormal(stddev=(WORDS * (1 + SPREAD**2) * self.units) ** -0.5)
         spread = initializers.RandomNormal(1.0, SPREAD)
         self.matrix = self.add_weight(name="matrix", shape=(self.vocab_size, self.units), initializer=words)
         self.masks = self.add_weight(name="masks", shape=(self.longest, self.units), initializer=spread)
