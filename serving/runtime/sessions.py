@@ -21,11 +21,25 @@ def session_options(threads=None):
     options.log_severity_level = 3
     options.enable_mem_pattern = False  # otherwise a pattern is kept for every input shape
     options.inter_op_num_threads = 1
-    options.intra_op_num_threads = threads or 0  # 0: one per physical core
+    options.intra_op_num_threads = threads or _default_threads()
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     # The fused kernel takes six times as long as a separate addition and norm (onnxruntime 1.31, CPU).
     options.add_session_config_entry("optimization.disable_specified_optimizers", "SkipLayerNormFusion")
     return options
+
+
+def cores():
+    """The number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _default_threads():
+    """0, which is one thread for each physical core, or as many as this process has cores, if it may not use all.
+
+    ONNX Runtime counts the cores of the machine. In a process that is bound to some of them, as in a container, its
+    threads would wait for each other.
+    """
+    return 0 if cores() == os.cpu_count() else cores()
 
 
 def graph_file(name, precision):
@@ -38,8 +52,7 @@ def turns(threads=None):
 
     There are as many as the cores allow, and at least two, so that a short text need not wait for a long one.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(2, cores // (threads or cores))
+    return max(2, cores() // (threads or cores()))
 
 
 class Graphs:

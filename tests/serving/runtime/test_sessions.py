@@ -69,3 +69,12 @@ def test_a_run_that_fails_gives_its_turn_back(tmp_path):
 def test_as_many_runs_as_there_are_cores_for(monkeypatch, threads, cores, expected):
     monkeypatch.setattr(sessions.os, "sched_getaffinity", lambda process: range(cores), raising=False)
     assert sessions.turns(threads) == expected
+
+
+@pytest.mark.parametrize(("allowed", "machine", "expected"), [(2, 2, 0), (8, 8, 0), (1, 2, 1), (3, 16, 3)])
+def test_a_process_that_may_not_use_all_cores_has_a_thread_for_each_of_its_own(monkeypatch, allowed, machine, expected):
+    """0 leaves it to ONNX Runtime, which counts the machine's cores, whichever of them the process may use."""
+    monkeypatch.setattr(sessions.os, "sched_getaffinity", lambda process: range(allowed), raising=False)
+    monkeypatch.setattr(sessions.os, "cpu_count", lambda: machine)
+    assert sessions.session_options().intra_op_num_threads == expected
+    assert sessions.session_options(5).intra_op_num_threads == 5
