@@ -59,7 +59,7 @@ def test_a_text_with_too_many_sentences_loses_its_first(time):
 
 
 def test_a_new_layer_tells_the_order_of_words_and_starts_at_variance_one():
-    """"a b c d e f g h." and the same words back to front are at least half as far apart as sentences of other words."""
+    """Eight words and the same ones back to front are at least half as far apart as sentences of other words."""
     layer = SentenceEmbedding(400, 512)
     words = list(np.random.default_rng(0).permutation(400)[:16])
     there, back, other = (x[0] for x in run(layer, words[:8], words[7::-1], words[8:], time=8))

@@ -18,10 +18,10 @@ class SentenceEmbedding(ImplicitMasks, layers.Layer):
     """`x_s = sqrt(units) sum_j m_j * E[id_{s,j}]` of the words `j` of sentence `s`: one vector a sentence.
 
     The masks `m_j`, one vector for each place in a sentence, are trained; without them a sentence would be a bag of
-    words. They start with mean 1 and standard deviation 1, so that a sentence and the same words in another order are far
-    apart: where they are near each other, a model learns what does not depend on the order and nothing else. Entries of
-    `E` start with variance `1 / (16 units)`, so that a sentence of eight words has variance 1, like the positions that
-    are added to it.
+    words. They start with mean 1 and standard deviation 1, so that a sentence and the same words in another order are
+    far apart: where they are near each other, a model learns what does not depend on the order and nothing else.
+    Entries of `E` start with variance `1 / (16 units)`, so that a sentence of eight words has variance 1, like the
+    positions that are added to it.
 
     The last sentence comes first. The position of a sentence therefore says how far it is from the end of the text,
     where a question usually stands, and the latest fact about something is the first one that is found.

@@ -10,6 +10,7 @@ from zoo.training.metrics import token_sums
 from zoo.training.steps.inputs import call_settings, model_inputs, shape_of
 from zoo.training.steps.memory import held, most_held, of_jaxpr
 from zoo.training.steps.parts import of_part, place_of_scale, rows_by_part, share_of
+from zoo.training.steps.products import summed_in_float32
 from zoo.training.steps.rows import RowAdam, row_gradients
 
 
@@ -82,6 +83,8 @@ class JaxSteps:
             logits, _ = model.stateless_call(trainable, fixed, model_inputs(batch), training=False)
             return token_sums(batch["labels"], logits, batch["weights"])
 
+        if jax.default_backend() == "cpu" and "bfloat16" in model.compute_dtype:
+            train, evaluate = map(summed_in_float32, (train, evaluate))
         self._place = Placement(keras.distribution.distribution())
         self.reload()
         # Without them the second step would be compiled again: for where the compiler left the state of the first.

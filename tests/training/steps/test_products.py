@@ -1,0 +1,106 @@
+"""bfloat16 products and sums whose sums are float32 until they are rounded once."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.extend.core import jaxprs_in_params
+
+from zoo.training.steps.products import summed_in_float32
+
+RANDOM = np.random.default_rng(0)
+
+
+def array(*shape):
+    return jnp.asarray(RANDOM.normal(size=shape), jnp.bfloat16)
+
+
+def looped(x, w):
+    """Products in a loop, in a branch of a conditional, in what is computed again, and in a call."""
+    x, _ = jax.lax.scan(lambda x, _: (jnp.tanh(x @ w), None), x, length=3)
+    x = jax.lax.cond(x.sum() > 0, lambda x: x @ w, lambda x: x @ w.T, x)
+    x = jax.lax.while_loop(lambda x: jnp.abs(x).sum() > 1e6, lambda x: x @ w, x)
+    return jax.jit(jax.checkpoint(lambda x: jnp.einsum("bi,ij,kj->bk", x, w, w)))(x)
+
+
+def operations(jaxpr):
+    """Every operation of a program, those inside others, too."""
+    for equation in jaxpr.eqns:
+        yield equation
+        for inner in jaxprs_in_params(equation.params):
+            yield from operations(inner)
+
+
+def kinds(function, *args):
+    """`{(name, dtype of the first input, dtype of the result)}` of products and sums."""
+    found = operations(jax.make_jaxpr(function)(*args).jaxpr)
+    return {
+        (each.primitive.name, str(each.invars[0].aval.dtype), str(each.outvars[0].aval.dtype))
+        for each in found
+        if each.primitive.name in ("dot_general", "reduce_sum")
+    }
+
+
+def test_a_product_is_rounded_once():
+    """Of 4,096 terms: as near to the exact sum as bfloat16 can be."""
+    x, w = array(8, 4096), array(4096, 5)
+    exact = np.asarray(x, "float64") @ np.asarray(w, "float64")
+    found = jax.jit(summed_in_float32(jnp.matmul))(x, w)
+    assert found.dtype == jnp.bfloat16
+    np.testing.assert_allclose(np.asarray(found, "float64"), exact, rtol=2**-8, atol=1e-4)
+
+
+@pytest.mark.parametrize("shape", [(3, 5), (4, 3, 5), (2, 2, 3, 5), (1000, 2)])
+def test_a_sum_of_rows_is_rounded_once(shape):
+    x, axes = array(*shape), tuple(range(len(shape) - 1))
+    found = jax.jit(summed_in_float32(lambda x: jax.lax.reduce_sum(x, axes)))(x)
+    np.testing.assert_allclose(np.asarray(found, "float64"), np.asarray(x, "float64").sum(axes), rtol=2**-8, atol=1e-4)
+
+
+def test_products_inside_of_everything_and_their_gradients_are_found():
+    args = array(6, 8), array(8, 8), array(8)
+    gradient = jax.value_and_grad(loss_once, argnums=(0, 1, 2))
+    before, after = kinds(gradient, *args), kinds(summed_in_float32(gradient), *args)
+    assert ("dot_general", "bfloat16", "bfloat16") in before and ("reduce_sum", "bfloat16", "bfloat16") in before
+    assert not {each for each in after if each[1:] == ("bfloat16", "bfloat16") and each[0] == "dot_general"}
+    assert ("dot_general", "bfloat16", "float32") in after
+    (value, found), (expected, others) = jax.jit(summed_in_float32(gradient))(*args), jax.jit(gradient)(*args)
+    np.testing.assert_allclose(value, expected, rtol=2e-2)
+    for one, other in zip(found, others, strict=True):
+        assert one.shape == other.shape and one.dtype == other.dtype
+        size = np.abs(np.asarray(other, "float32")).max()
+        np.testing.assert_allclose(np.asarray(one, "float32"), np.asarray(other, "float32"), atol=0.05 * size)
+
+
+def loss_once(x, w, b):
+    """Without the loop of unknown length, which has no gradient backwards."""
+    x = jnp.tanh(x @ w + b)
+    x, _ = jax.lax.scan(lambda x, _: (jnp.tanh(x @ w), None), x, length=3)
+    x = jax.lax.cond(x.sum() > 0, lambda x: x @ w, lambda x: x @ w.T, x)
+    return jnp.mean(jnp.square(jax.checkpoint(lambda x: jnp.einsum("bi,ij,kj->bk", x, w, w))(x).astype("float32")))
+
+
+def test_loops_of_unknown_length_are_rewritten_too():
+    args = array(6, 8), array(8, 8)
+    assert ("dot_general", "bfloat16", "bfloat16") not in kinds(summed_in_float32(looped), *args)
+    np.testing.assert_allclose(
+        np.asarray(jax.jit(summed_in_float32(looped))(*args), "float32"),
+        np.asarray(jax.jit(looped)(*args), "float32"),
+        atol=0.1,
+    )
+
+
+def test_float32_is_left_as_it_is():
+    args = [each.astype("float32") for each in (array(6, 8), array(8, 8), array(8))]
+    gradient = jax.value_and_grad(loss_once, argnums=(0, 1, 2))
+    (value, found), (expected, others) = jax.jit(summed_in_float32(gradient))(*args), jax.jit(gradient)(*args)
+    assert value == expected
+    for one, other in zip(found, others, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_arguments_and_results_keep_their_structure():
+    found = summed_in_float32(lambda state, batch: ({"w": state["w"] @ batch}, batch.sum()))(
+        {"w": array(2, 3)}, array(3, 4)
+    )
+    assert found[0]["w"].shape == (2, 4) and found[1].shape == ()
