@@ -26,7 +26,7 @@ class Environment:
 ENVIRONMENTS = {
     "torch": Environment(("torch==2.13.0", "numpy")),
     "transformers": Environment(("torch==2.13.0", "transformers==5.23.0", "numpy")),
-    "ctranslate2": Environment(("ctranslate2==4.8.5", "numpy")),
+    "ctranslate2": Environment(("ctranslate2==4.8.5", "sentencepiece==0.2.3", "numpy")),
     "keras_hub": Environment(("keras-hub==0.32.0",), beside=True),
 }
 

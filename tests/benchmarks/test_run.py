@@ -77,6 +77,19 @@ def test_engines_that_disagree_are_not_timed(runner, tmp_path):
     assert not (tmp_path / "results").exists()
 
 
+def test_a_share_of_the_entries_may_differ(runner, tmp_path, capsys):
+    case = CASE.replace("TOLERANCE", "1e-7").replace('"before": 1', '"before": 2, "unequal": 0.5')
+    (tmp_path / "cases" / "start.py").write_text(case)
+    assert runner.main(["start", "--rounds", "1", "--json"]) == 0
+    (cell,) = json.loads(capsys.readouterr().out)["cells"]
+    assert cell["unequal"] == 0.5
+    values = {"ours": [[1, 2.0]] * 2, "peer": [[1, 2.00001]] * 2}
+    with pytest.raises(ValueError, match="2.00001.*; 50.0% differ"):
+        runner.agree({"name": "a cell", "equal": [["ours", "peer"]], "unequal": 0.4}, values)
+    assert runner.unequal([[1, "a"], 2.0], [[1, "a"], 2.5]) == 1.0 and runner.unequal([[]], [[]]) == 0.0
+    assert runner.unequal([["a", "b", "c"]], [["a", "b"]]) == 1.0
+
+
 def test_an_engine_that_fails_says_why(runner, tmp_path):
     (tmp_path / "cases" / "sleepy.py").write_text("def make(threads, **settings):\n    raise OSError('no such peer')\n")
     with pytest.raises(RuntimeError, match="engine ours ended:(.|\n)*no such peer"):

@@ -1,0 +1,105 @@
+"""From strings to strings: a trained Transformer in `serving.Runtime`, in CTranslate2 and as a SavedModel."""
+
+import gzip
+import json
+import multiprocessing
+import shutil
+from pathlib import Path
+
+MODEL = Path(__file__).resolve().parents[2] / "hub" / "translate-en-zh" / "1"
+
+
+def ours(threads, folder, beams, batch, count, precision, alpha):
+    """Export the model, unless it is there, and translate with its graph in ONNX Runtime."""
+    folder = Path(folder)
+    if not (folder / "work.json").exists():  # the last one
+        # In a process of its own, so that what an export needs does not count as what a translation needs.
+        exporter = multiprocessing.get_context("spawn").Process(target=_export, args=(folder, beams, count, alpha))
+        exporter.start()
+        exporter.join()
+        if exporter.exitcode:
+            raise RuntimeError("The export failed; what it said is above.")
+    from serving import Runtime
+
+    runtime = Runtime(folder / "artefact", threads=threads, precision=precision)
+    groups = _groups(folder, batch)
+    return lambda: [result.answer for group in groups for result in runtime.run(group, beam=beams)]
+
+
+def peer(threads, folder, beams, batch, precision, answers, alpha):
+    """CTranslate2 with the same weights, tokenizers and sentences; `answers` hypotheses are searched, the best told."""
+    import sentencepiece
+    from ctranslate2 import Translator
+
+    from cases.ctranslate2_engine import EOS, SPECIAL, convert, token
+
+    folder = Path(folder)
+    work = json.loads((folder / "work.json").read_text(encoding="utf-8"))
+    if not (folder / "ctranslate2").exists():
+        convert(folder, work["layers"], work["heads"], work["vocabularies"])
+    translator = Translator(str(folder / "ctranslate2"), compute_type=precision, inter_threads=1, intra_threads=threads)
+    sides = [str(folder / "artefact" / f"{side}.spm") for side in ("source", "target")]
+    source, target = map(sentencepiece.SentencePieceProcessor, sides)
+    names, written = ([token(index) for index in range(size)] for size in work["vocabularies"])
+    ids_of, groups = {name: index for index, name in enumerate(written)}, _groups(folder, batch)
+
+    def translate(texts):
+        found = translator.translate_batch(
+            [[*(names[index] for index in ids), SPECIAL[EOS]] for ids in source.encode(texts)],
+            beam_size=beams,
+            num_hypotheses=answers,
+            max_decoding_length=work["max_length"],
+            min_decoding_length=0,
+            length_penalty=alpha,
+        )
+        return target.decode([[ids_of[name] for name in result.hypotheses[0]] for result in found])
+
+    return lambda: [text for group in groups for text in translate(group)]
+
+
+def saved_model(threads, folder, beams, batch):
+    """The SavedModel of the same export, whose graph has the tokenizers in it; its beams are those of the export."""
+    import tensorflow as tf
+    import tensorflow_text  # noqa: F401  brings the operations of the tokenizers
+
+    tf.config.threading.set_intra_op_parallelism_threads(threads)
+    tf.config.threading.set_inter_op_parallelism_threads(threads)
+    loaded = tf.saved_model.load(str(Path(folder) / "artefact"))
+    answer, groups = loaded.signatures["serving_default"], _groups(folder, batch)
+
+    def step():
+        found = (answer(text=tf.constant(group))["output_text"].numpy() for group in groups)
+        return [text.decode() for texts in found for text in texts]
+
+    return step
+
+
+def _groups(folder, batch):
+    texts = json.loads((Path(folder) / "work.json").read_text(encoding="utf-8"))["texts"]
+    return [texts[first : first + batch] for first in range(0, len(texts), batch)]
+
+
+def _export(folder, beams, count, alpha):
+    """Write `artefact`, `weights.npz`, and `work.json` with the sizes and the sentences, the longest first."""
+    from sentencepiece import SentencePieceProcessor
+
+    import zoo
+    from cases.generation_engines import write_weights
+    from serving.export.again import export_again
+
+    artefact = export_again(MODEL, folder / "exported", alpha=alpha, beams=(beams,))
+    shutil.move(artefact, folder / "artefact")
+    model = zoo.load(folder / "artefact")
+    write_weights(model, folder / "weights.npz")
+    manifest = json.loads((folder / "artefact" / "manifest.json").read_text(encoding="utf-8"))
+    with gzip.open(MODEL / "outputs.jsonl.gz", "rt", encoding="utf-8") as lines:
+        texts = [json.loads(line)["input"] for line in lines]
+    reader = SentencePieceProcessor(str(folder / "artefact" / "source.spm"))
+    work = {
+        "layers": len(model.encoder.blocks),
+        "heads": model.encoder.blocks[0].attention.num_heads,
+        "vocabularies": [manifest["vocabulary"][side] for side in ("source", "target")],
+        "max_length": manifest["max_length"],
+        "texts": sorted(texts[:: len(texts) // count][:count], key=lambda text: -len(reader.encode(text))),
+    }
+    (folder / "work.json").write_text(json.dumps(work), encoding="utf-8")
