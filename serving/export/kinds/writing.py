@@ -16,6 +16,7 @@ from zoo.models import Ensemble
 from zoo.text.special import BOS
 
 TARGET_TIME = 5
+AGAIN = 5  # times that samples are drawn again if none of them is sure
 EDGE = 1e-5  # a random number this near to the border between two tokens may select either, by rounding
 
 
@@ -161,19 +162,26 @@ class Generate(Kind):
         return {"logits": self._teacher(**{name: tf.constant(value) for name, value in inputs.items()}).numpy()}
 
     def _settled(self, source, rng):
-        """Inputs of "sample", only rows whose tokens do not depend on the fifth digit of a random number."""
+        """Inputs of "sample", only rows whose tokens do not depend on the fifth digit of a random number.
+
+        Where thousands of tokens are about as likely, every long output has one that does: then the tokens are drawn
+        again, from the likeliest few.
+        """
         batch, shape = len(source["lengths"]), (len(source["lengths"]), 1, self.settings.max_length)
-        inputs = {
-            **source,
-            "uniforms": rng.uniform(2 * EDGE, 1 - 2 * EDGE, shape).astype("float32"),
-            "temperature": rng.choice([0.5, 1.0, 1.5], batch).astype("float32"),
-            "top_k": rng.choice([0, 3, 10], batch).astype("int32"),
-            "top_p": rng.choice([0.5, 0.9, 1.0], batch).astype("float32"),
-        }
-        near = [inputs["uniforms"] + edge for edge in (-EDGE, EDGE)]
-        less, more = (self.ask("sample", **{**inputs, "uniforms": uniforms})["output_ids"] for uniforms in near)
-        same = (less == more).all(axis=(1, 2))
-        return {name: value[same] for name, value in inputs.items()} if same.any() else inputs
+        for most_likely in ([0, 3, 10], *[[3, 10]] * AGAIN):
+            inputs = {
+                **source,
+                "uniforms": rng.uniform(2 * EDGE, 1 - 2 * EDGE, shape).astype("float32"),
+                "temperature": rng.choice([0.5, 1.0, 1.5], batch).astype("float32"),
+                "top_k": rng.choice(most_likely, batch).astype("int32"),
+                "top_p": rng.choice([0.5, 0.9, 1.0], batch).astype("float32"),
+            }
+            near = [inputs["uniforms"] + edge for edge in (-EDGE, EDGE)]
+            less, more = (self.ask("sample", **{**inputs, "uniforms": uniforms})["output_ids"] for uniforms in near)
+            same = (less == more).all(axis=(1, 2))
+            if same.any():
+                return {name: value[same] for name, value in inputs.items()}
+        return inputs
 
     def facts(self):
         settings, step = self.settings, self.functions["step"].signature
