@@ -87,11 +87,12 @@ def export(run, folder):
 
 
 def publish(name, model, source, run, folder):
-    """The model in the hub, unless it is there."""
-    index = HUB / "index.json"
-    if index.exists() and any(each["name"] == name for each in json.loads(index.read_text("utf-8"))["models"]):
+    """The model in the hub, unless this version of it is there."""
+    index, version = HUB / "index.json", model.get("version", 1)
+    there = json.loads(index.read_text("utf-8"))["models"] if index.exists() else []
+    if any((each["name"], each["version"]) == (name, version) for each in there):
         return
-    said = {"--run": run, "--hub": HUB, "--licence": source["licence"], "--data": source["data"]}
+    said = {"--run": run, "--hub": HUB, "--version": version, "--licence": source["licence"], "--data": source["data"]}
     said |= {"--data-licence": source["data_licence"], "--attribution": source["attribution"]}
     said |= {"--core-hours": f"{float((run.with_name(f'{name}.seconds')).read_text()) / 3600:.4g}"}
     said |= {"--test": folder} if "folder" in source and "files" not in model else {}
