@@ -137,7 +137,7 @@ SAMPLES = {
     "SelfAttentiveEncoder": [
         {"encoder": lambda: RecurrentEncoder(3), "attention": lambda: AdditiveAttention(3)},
     ],
-    "SentenceEmbedding": [{"vocab_size": 7, "units": 4, "longest": 3, "shortest": 2}],
+    "SentenceEmbedding": [{"vocab_size": 7, "units": 4, "longest": 3, "shortest": 2, "spread": 0.5}],
     "Seq2Seq": [
         {
             "source_vocab_size": 7,

@@ -58,12 +58,13 @@ def test_a_text_with_too_many_sentences_loses_its_first(time):
     np.testing.assert_allclose(found, oracle(layer, [[9, 0, 10, 6, STOP], [7, STOP, END]]), atol=1e-5)
 
 
-def test_a_new_layer_tells_the_order_of_words_and_starts_at_variance_one():
-    """Eight words and the same ones back to front are at least half as far apart as sentences of other words."""
-    layer = SentenceEmbedding(400, 512)
+@pytest.mark.parametrize(("spread", "least", "most"), [(1.0, 0.6, 0.8), (0.2, 0.1, 0.3), (0.0, 0.0, 1e-5)])
+def test_a_new_layer_tells_the_order_of_words_by_its_spread_and_starts_at_variance_one(spread, least, most):
+    """How far eight words are from the same ones back to front, as a share of how far they are from other words."""
+    layer = SentenceEmbedding(400, 512, spread=spread)
     words = list(np.random.default_rng(0).permutation(400)[:16])
     there, back, other = (x[0] for x in run(layer, words[:8], words[7::-1], words[8:], time=8))
-    assert np.linalg.norm(there - back) > 0.5 * np.linalg.norm(there - other)
+    assert least <= np.linalg.norm(there - back) / np.linalg.norm(there - other) <= most
     assert 0.7 < np.var([there, back, other]) < 1.4
 
 
@@ -82,3 +83,9 @@ def test_keras_implicit_mask_of_the_ids_is_obeyed():
 def test_sizes_are_positive_integers(name):
     with pytest.raises(ValueError, match=f"positive integer as {name}. Received: 0"):
         SentenceEmbedding(**({"vocab_size": 3, "units": 4} | {name: 0}))
+
+
+@pytest.mark.parametrize("spread", [-0.1, float("nan"), float("inf"), "1"])
+def test_a_spread_is_a_number_of_at_least_zero(spread):
+    with pytest.raises(ValueError, match="spread of at least 0"):
+        SentenceEmbedding(3, 4, spread=spread)

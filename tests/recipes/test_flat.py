@@ -71,7 +71,7 @@ SETTINGS = [  # (setting, a recipe in which it has an effect, a value, its place
     ("spelling", "tagger", True, "embedding.layer", "spelled"),
     ("spelling_alone", "spelled", 0.7, "embedding.alone", 0.7),
     ("max_input_length", "tagger", 77, "text.max_input_length", 77),
-    ("sentences", "stories", 7, "embedding", {"layer": "sentences", "shortest": 7}),
+    ("sentences", "stories", 7, "embedding", {"layer": "sentences", "shortest": 7, "spread": 1.0}),
     ("model", "seq2seq", "transformer", "model.kind", "transformer"),
     ("units", "seq2seq", 8, "model.units", 8),
     ("num_layers", "tagger", 7, "model.num_layers", 7),

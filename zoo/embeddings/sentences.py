@@ -10,7 +10,6 @@ from zoo.core.precision import wide
 from zoo.core.registry import register
 
 WORDS = 8  # tokens of a usual sentence
-SPREAD = 1.0  # initial standard deviation of the masks
 
 
 @register
@@ -18,9 +17,10 @@ class SentenceEmbedding(ImplicitMasks, layers.Layer):
     """`x_s = sqrt(units) sum_j m_j * E[id_{s,j}]` of the words `j` of sentence `s`: one vector a sentence.
 
     The masks `m_j`, one vector for each place in a sentence, are trained; without them a sentence would be a bag of
-    words. They start with mean 1 and standard deviation 1, so that a sentence and the same words in another order are
-    far apart: where they are near each other, a model learns what does not depend on the order and nothing else.
-    Entries of `E` start with variance `1 / (16 units)`, so that a sentence of eight words has variance 1, like the
+    words. They start with mean 1 and standard deviation `spread`. With 1, a sentence and the same words in another
+    order are far apart; where they are near each other, a model may learn what does not depend on the order and nothing
+    else. Where the order hardly matters, 0.2 learns sooner, because a word then looks alike at all places. Entries of
+    `E` start with variance `1 / (8 (1 + spread^2) units)`, so that a sentence of eight words has variance 1, like the
     positions that are added to it.
 
     The last sentence comes first. The position of a sentence therefore says how far it is from the end of the text,
@@ -41,9 +41,10 @@ class SentenceEmbedding(ImplicitMasks, layers.Layer):
         longest: number of masks; words further back in their sentence share the last.
         shortest: tokens of the shortest sentence, including its full stop. 1 is always right; a larger number saves
             work.
+        spread: standard deviation with which the masks start, at least 0.
 
     Raises:
-        ValueError: a size is not a positive integer.
+        ValueError: a size is not a positive integer, or the spread is negative.
 
     Example:
         >>> import numpy as np
@@ -60,18 +61,29 @@ class SentenceEmbedding(ImplicitMasks, layers.Layer):
 
     traits = protocols.Embedding(gathers=True, reads_sentences=True)  # one vector for each sentence
 
-    def __init__(self, vocab_size: int, units: int, longest: int = 16, shortest: int = 1, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        vocab_size: int,
+        units: int,
+        longest: int = 16,
+        shortest: int = 1,
+        spread: float = 1.0,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         sizes = {"vocab_size": vocab_size, "units": units, "longest": longest, "shortest": shortest}
         for name, value in sizes.items():
             if not isinstance(value, int) or value < 1:
                 raise ValueError(f"SentenceEmbedding needs a positive integer as {name}. Received: {value!r}.")
+        if not isinstance(spread, int | float) or not 0 <= spread < float("inf"):
+            raise ValueError(f"SentenceEmbedding needs a spread of at least 0. Received: {spread!r}.")
         self.vocab_size, self.units, self.longest, self.shortest = sizes.values()
+        self.spread = spread
         self.supports_masking = True
 
     def build(self, ids_shape=None):
-        words = initializers.RandomNormal(stddev=(WORDS * (1 + SPREAD**2) * self.units) ** -0.5)
-        spread = initializers.RandomNormal(1.0, SPREAD)
+        words = initializers.RandomNormal(stddev=(WORDS * (1 + self.spread**2) * self.units) ** -0.5)
+        spread = initializers.RandomNormal(1.0, self.spread)
         self.matrix = self.add_weight(name="matrix", shape=(self.vocab_size, self.units), initializer=words)
         self.masks = self.add_weight(name="masks", shape=(self.longest, self.units), initializer=spread)
         self.ends = self.add_weight(
@@ -118,5 +130,5 @@ class SentenceEmbedding(ImplicitMasks, layers.Layer):
         return None  # it is an output
 
     def get_config(self):
-        names = ("vocab_size", "units", "longest", "shortest")
+        names = ("vocab_size", "units", "longest", "shortest", "spread")
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -284,3 +284,6 @@ class Sentences(Layer, tag="sentences"):
 
     takes = ("units",)
     shortest: Annotated[Positive, Doc("tokens of a sentence at least")] = 2
+    spread: Annotated[NotNegative, Doc("how much the order of words counts from the start: deviation of the masks")] = (
+        1.0
+    )

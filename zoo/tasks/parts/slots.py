@@ -100,8 +100,8 @@ def spelled(vocab_size, units, seed, alone=0.0):
     return SpelledEmbedding(vocab_size, units, dropout=alone, seed=seed)
 
 
-def sentences(vocab_size, units, shortest=2):
-    return SentenceEmbedding(vocab_size, units, shortest=shortest)
+def sentences(vocab_size, units, shortest=2, spread=1.0):
+    return SentenceEmbedding(vocab_size, units, shortest=shortest, spread=spread)
 
 
 MAKERS = {
