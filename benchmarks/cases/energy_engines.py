@@ -2,9 +2,10 @@
 
 import gzip
 import json
-import multiprocessing
 import shutil
 from pathlib import Path
+
+from harness.apart import export_apart
 
 MODEL = Path(__file__).resolve().parents[2] / "hub" / "translate-en-zh" / "1"
 
@@ -13,12 +14,7 @@ def ours(threads, folder, beams, batch, count, precision, alpha):
     """Export the model, unless it is there, and translate with its graph in ONNX Runtime."""
     folder = Path(folder)
     if not (folder / "work.json").exists():  # the last one
-        # In a process of its own, so that what an export needs does not count as what a translation needs.
-        exporter = multiprocessing.get_context("spawn").Process(target=_export, args=(folder, beams, count, alpha))
-        exporter.start()
-        exporter.join()
-        if exporter.exitcode:
-            raise RuntimeError("The export failed; what it said is above.")
+        export_apart(_export, folder, beams, count, alpha)
     from serving import Runtime
 
     runtime = Runtime(folder / "artefact", threads=threads, precision=precision)

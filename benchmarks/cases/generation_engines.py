@@ -1,7 +1,8 @@
 """Our generation: one ONNX graph in ONNX Runtime; and the weights of its model, for a peer that reads them."""
 
-import multiprocessing
 from pathlib import Path
+
+from harness.apart import export_apart
 
 ALPHA = 0.6
 POSITIONS = 512
@@ -18,12 +19,7 @@ def ours(threads, folder, layers, beams, batch, size, precision):
     """Export the model, unless it is there, and answer with the best output of every row."""
     folder = Path(folder)
     if not (folder / "int8.onnx").exists():  # the last one
-        # In a process of its own, so that what an export needs does not count as what generation needs.
-        exporter = multiprocessing.get_context("spawn").Process(target=_export, args=(folder, layers, beams, size))
-        exporter.start()
-        exporter.join()
-        if exporter.exitcode:
-            raise RuntimeError("The export failed; what it said is above.")
+        export_apart(_export, folder, layers, beams, size)
     import onnxruntime
 
     from serving.runtime.sessions import session_options
