@@ -140,9 +140,12 @@ def _model(name):
     except (ValueError, hub.HubError) as error:
         known = [path.stem for path in catalogue().glob("*.toml")] + [each["name"] for each in list_models.models()]
         near = nearest(name, known)
-        hint = f"Did you mean {' or '.join(map(repr, near))}?" if near and "@" not in name else f"{error}."
+        if near and "@" not in name:
+            hint = f"Did you mean {' or '.join(map(repr, near))}? `seqzoo list` shows all of them"
+        else:
+            hint = str(error).removeprefix(f"there is no model {name!r}: ")
         raise ValueError(
-            f"There is neither a recipe nor a model {name!r}. {hint} `seqzoo list` shows all of them; a recipe of your "
+            f"There is neither a recipe nor a model {name!r}. {hint[0].upper()}{hint[1:].rstrip('.')}. A recipe of your "
             "own is named by the path of its .toml file."
         ) from error
 
