@@ -145,8 +145,8 @@ def _model(name):
         else:
             hint = str(error).removeprefix(f"there is no model {name!r}: ")
         raise ValueError(
-            f"There is neither a recipe nor a model {name!r}. {hint[0].upper()}{hint[1:].rstrip('.')}. A recipe of your "
-            "own is named by the path of its .toml file."
+            f"There is neither a recipe nor a model {name!r}. {hint[0].upper()}{hint[1:].rstrip('.')}. A recipe of "
+            "your own is named by the path of its .toml file."
         ) from error
 
 
