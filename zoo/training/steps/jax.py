@@ -83,7 +83,7 @@ class JaxSteps:
             logits, _ = model.stateless_call(trainable, fixed, model_inputs(batch), training=False)
             return token_sums(batch["labels"], logits, batch["weights"])
 
-        if jax.default_backend() == "cpu" and "bfloat16" in model.compute_dtype:
+        if jax.default_backend() == "cpu" and model.compute_dtype == "bfloat16":
             train, evaluate = map(summed_in_float32, (train, evaluate))
         self._place = Placement(keras.distribution.distribution())
         self.reload()
