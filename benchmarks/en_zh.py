@@ -2,11 +2,13 @@
 
     python benchmarks/en_zh.py --data CORPORA --runs RUNS           # writes benchmarks/results/en_zh.json and a figure
     python benchmarks/en_zh.py --data CORPORA --runs RUNS --systems "gru additive" universal   # those rows anew
+    python benchmarks/en_zh.py --data CORPORA --runs RUNS --systems "gru dot" --seeds 2 3      # two seeds more
 
 CORPORA has the folders tatoeba-en-zh and en-zh-3am. Training has the pairs of both; those of 3AM that have a sentence
 of 3AM's or Tatoeba's validation or test part are left out, and so are pairs of more than 18 tokens. Scores are those of
 Tatoeba's 1,000 test sentences with beams of 4, with a 95 % bootstrap interval. Seconds are of one core, for a training
-with its validations. RUNS keeps what is trained; a run that is there is scored and not trained again.
+with its validations. RUNS keeps what is trained; a run that is there is scored and not trained again. A row is of seed
+1; what other seeds reach stands beside it, as `bleu_of_seeds`, and is kept from one call to the next.
 """
 
 import argparse
@@ -124,10 +126,16 @@ def recipe_of(system, folder):
     return path
 
 
+def run_of(system, seed, arguments):
+    """The run of a system and a seed, trained if it was not yet."""
+    recipe = recipe_of(system, arguments.runs)
+    run = arguments.runs / (recipe.stem if seed == 1 else f"{recipe.stem}-seed-{seed}")
+    return trained(recipe, run, [] if seed == 1 else [f"training.seed={seed}"], data=arguments.folder)
+
+
 def row_of(system, arguments):
-    """The scores of a system, trained if it was not yet."""
-    run = arguments.runs / recipe_of(system, arguments.runs).stem
-    trained(run.with_suffix(".toml"), run, data=arguments.folder)
+    """The scores of a system with seed 1."""
+    run = run_of(system, 1, arguments)
     scores = scored(run, data=arguments.folder)
     kept = json.loads((run / "training.json").read_text("utf-8"))
     row = {"system": system, "parameters": kept["parameters"], "perplexity": round(kept["valid"]["perplexity"], 2)}
@@ -135,12 +143,19 @@ def row_of(system, arguments):
     return row | {"chrf": round(scores["chrf"], 1), "seconds": seconds(run)}
 
 
-def with_others(rows):
-    """The rows, and those that are known of other systems, the best first."""
+def known():
+    """The rows that were written before, by their systems."""
     path = RESULTS / "en_zh.json"
-    known = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.is_file() else []
-    found = {row["system"]: row for row in [*known, *rows]}
-    return sorted(found.values(), key=lambda row: -row["bleu"])
+    rows = json.loads(path.read_text(encoding="utf-8"))["rows"] if path.is_file() else []
+    return {row["system"]: row for row in rows}
+
+
+def with_seeds(row, others):
+    """The row with the BLEU of all seeds, itself first, and their mean."""
+    every = {"1": row["bleu"]} | {seed: bleu for seed, bleu in others.items() if seed != "1"}
+    if len(every) == 1:
+        return row
+    return row | {"bleu_of_seeds": every, "mean": round(sum(every.values()) / len(every), 1)}
 
 
 def draw(rows):
@@ -169,15 +184,21 @@ def main():
     parser.add_argument("--data", type=Path, required=True, help="folder of tatoeba-en-zh and en-zh-3am")
     parser.add_argument("--runs", type=Path, required=True, help="where runs are kept; those that are there count")
     parser.add_argument("--systems", nargs="+", default=list(SYSTEMS), choices=SYSTEMS, metavar="SYSTEM")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1], metavar="SEED", help="1 measures the row anew")
     arguments = parser.parse_args()
     arguments.runs.mkdir(parents=True, exist_ok=True)
     arguments.folder = prepared(arguments.data, arguments.runs / "data")
-    rows = []
+    found = known()
     for system in arguments.systems:
-        rows.append(row_of(system, arguments))
-        print(rows[-1], flush=True)
-    rows = with_others(rows)
-    write("en_zh", rows, training=TRAINING)
+        row = row_of(system, arguments) if 1 in arguments.seeds or system not in found else found[system]
+        others = found.get(system, {}).get("bleu_of_seeds", {})
+        for seed in sorted({*arguments.seeds} - {1}):
+            scores = scored(run_of(system, seed, arguments), data=arguments.folder)
+            others = others | {str(seed): round(scores["bleu"], 1)}
+        found[system] = with_seeds(row, others)
+        print(found[system], flush=True)
+        rows = sorted(found.values(), key=lambda row: -row["bleu"])
+        write("en_zh", rows, training=TRAINING)
     draw(rows)
     print(table(rows))
 

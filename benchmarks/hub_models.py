@@ -44,7 +44,7 @@ def main():
         folder = prepared(model["source"], source, arguments.data.resolve(), runs)
         run = train(name, model, source, folder, runs)
         if "export" in stages:
-            export(run, folder)
+            export(run, model, folder)
         if "publish" in stages:
             publish(name, model, source, run, folder)
 
@@ -76,10 +76,10 @@ def train(name, model, source, folder, runs):
     return run
 
 
-def export(run, folder):
-    """The artefact, whose weights are stored in 16 bits where its forms agree as closely as they must."""
+def export(run, model, folder):
+    """The artefact, whose weights are stored in 16 bits, or as its table says, where its forms agree as they must."""
     home = run.with_name(f"{run.name}-artefact")
-    for storage in ("float16", "float32"):
+    for storage in (model.get("storage", "float16"), "float32"):
         if not list(home.glob("*/*/manifest.json")):
             own = {"folder": folder, "environment": {"KERAS_BACKEND": "tensorflow"}, "must": storage == "float32"}
             seqzoo("export", run, "--out", home, "--name", run.name, "--storage", storage, **own)

@@ -1,4 +1,7 @@
-"""Writes the page of which recipes lower for which platforms: `KERAS_BACKEND=jax python docs/readiness.py CORPORA`.
+"""Writes the page of which recipes lower for which platforms.
+
+    KERAS_BACKEND=jax python docs/readiness.py CORPORA                  # all; cc-news-product-key takes 24 GB
+    KERAS_BACKEND=jax python docs/readiness.py CORPORA RECIPE RECIPE     # the rows of these; the others stay
 
 CORPORA holds a folder for each corpus. Recipes that need no data to know their shapes are taken without.
 """
@@ -27,7 +30,6 @@ FILES = {  # of recipes whose files have names of their own: the folder, what tr
     "clinc150-transformer": ("clinc150", '"train.tsv.gz"', '["val.tsv.gz", "oos_val.tsv.gz"]'),
     "g2p-best": ("g2p-sigmorphon-2020", '"hun_train.tsv.gz"', '"hun_dev.tsv.gz"'),
 }
-TOO_LARGE = {"cc-news-product-key": "18 GB"}  # memory that tracing takes, which is more than there is here
 HEAD = """# Which recipes are ready for which devices
 
 There is no accelerator on the machines where the zoo is made. What can be proved without one: on JAX, the compiled
@@ -72,23 +74,30 @@ def given(name, corpora):
     return recipe, folder and corpora / folder
 
 
-def main(corpora):
-    rows, calls = [], set()
-    for name in sorted(set(recipes.names()) - TOO_LARGE.keys()):
+def kept():
+    """The rows of the page as it is, by their recipes."""
+    lines = PAGE.read_text("utf-8").splitlines(keepends=True) if PAGE.is_file() else []
+    return {line.split()[1]: line for line in lines if line.startswith("| ") and line.split()[1] in recipes.names()}
+
+
+def main(corpora, *names):
+    rows, calls = kept() if names else {}, set()
+    for name in names or sorted(recipes.names()):
         start = time.monotonic()
         found = measure(*given(name, Path(corpora)))
         assert found["platforms"] == list(PLATFORMS)
         calls |= set(found["calls"])
         sizes = [f"{found['bytes'][step] / 1e3:,.0f} kB" for step in ("training", "validation")]
         counts = [f"{found['parameters']:,}", f"{found['operations'] / 1e9:,.2f} billion"]
-        rows.append(f"| {' | '.join([name, found['batch'], *counts, *sizes])} |\n")
-        print(f"{time.monotonic() - start:5.0f} s  {rows[-1]}", end="", file=sys.stderr, flush=True)
+        rows[name] = f"| {' | '.join([name, found['batch'], *counts, *sizes])} |\n"
+        print(f"{time.monotonic() - start:5.0f} s  {rows[name]}", end="", file=sys.stderr, flush=True)
+    if names and calls:
+        sys.exit(f"{sorted(calls)} are custom calls; write the page of all recipes, so that it says so.")
     told = "They hold no custom call."
     if calls:
         told = f"They hold these custom calls: {', '.join(f'`{each}` ({ALLOWED[each]})' for each in sorted(calls))}."
-    told += "".join(f" Left out is {name}, which takes {size} of memory to trace." for name, size in TOO_LARGE.items())
     head = HEAD.format(count=len(rows), platforms=", ".join(PLATFORMS), calls=told)
-    PAGE.write_text(head + "".join(rows), encoding="utf-8")
+    PAGE.write_text(head + "".join(row for _, row in sorted(rows.items())), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -109,10 +109,13 @@ by a neighbouring float32. That is why more than 0.0001 is allowed.
 def _storage(storage):
     if storage == "float32":
         return ""
+    nearest = "the nearest number of float16"
+    if storage == "int8":
+        nearest = "a whole number of -127 to 127 times a power of two (of its column or row), or to the nearest float16"
     return f"""
 ## Storage
-Each weight is rounded to the nearest number of {storage} and stored so in `model.keras` and the ONNX graphs, which
-compute in float32 with these numbers. Scores of the training run were measured before the rounding.
+Each weight is rounded to {nearest}, and stored so in `model.keras` and the ONNX graphs, which compute in float32 with
+these numbers. Scores of the training run were measured before the rounding.
 """
 
 

@@ -14,7 +14,7 @@ from serving.export.int8 import report
 from serving.export.kinds import kind_of
 from serving.export.manifest import write_card, write_manifest
 from serving.export.onnx import convert as onnx_convert
-from serving.export.onnx.halves import halve
+from serving.export.onnx.narrow import narrow
 from serving.export.onnx.quantize import quantize
 from serving.export.parity.compare import checker
 from serving.export.partial import explained, reserved
@@ -36,8 +36,8 @@ def export(
     Temporary files of killed exports in `out/name` are removed.
 
     Args:
-        model: a model of the zoo, in float32. With `storage="float16"` its weights are rounded while it is exported,
-            and are afterwards as they were.
+        model: a model of the zoo, in float32. With a `storage` of 16 or 8 bits its weights are rounded while it is
+            exported, and are afterwards as they were.
         tokenizers: a `zoo.text.Tokenizer` for each of the model's sides: `(source, target)`, or one.
         out: the model repository; TensorFlow Serving's `base_path` is `out/name`.
         settings: `Settings`.
@@ -116,7 +116,7 @@ def make_again(kind, tokenizers, directory, log=lambda stage: None):
 def _write_files(kind, tokenizers, directory, log):
     log("writing model.keras and the SavedModel")
     kind.model.save(directory / "model.keras")
-    if kind.settings.storage == "float16":
+    if kind.settings.storage != "float32":
         storage.halve(directory / "model.keras")
     saved_model.write(kind, tokenizers, directory)
     servers.told(directory, kind.settings.serving_version, log)
@@ -132,7 +132,8 @@ def _write_files(kind, tokenizers, directory, log):
 
 
 def _write_graph(kind, graph, path):
-    onnx_convert.write(halve(graph) if kind.settings.storage == "float16" else graph, path)
+    narrower = kind.settings.storage != "float32"
+    onnx_convert.write(narrow(graph, kind.settings.storage) if narrower else graph, path)
 
 
 def _check(kind, tokenizers, directory, version, log, parity):

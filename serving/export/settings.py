@@ -7,7 +7,7 @@ from typing import Any
 
 from serving.export.servers import check_version
 
-STORAGES = ("float32", "float16")
+STORAGES = ("float32", "float16", "int8")
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,8 @@ class Settings:
             TensorFlow Serving cannot run it.
         trial: the `Trial` on which the scores of int8 are measured, or None.
         storage: how weights are stored. With "float16" each is rounded to the nearest number that 16 bits hold, and
-            `model.keras` and the ONNX graphs have half the size; all of them still compute in float32.
+            `model.keras` and the ONNX graphs have half the size; with "int8" a matrix has 8 bits for each number and
+            a power of two for each column or row, and they have a third and a quarter. All still compute in float32.
         serving_version: the version of TensorFlow Serving, such as "2.20", that must be able to load the SavedModel;
             None warns of each version that cannot.
     """

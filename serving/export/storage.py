@@ -1,8 +1,10 @@
-"""Weights in 16 bits: half the bytes of `model.keras`, and still float32 for whoever loads it.
+"""Weights in 16 or 8 bits: a half or a third of the bytes of `model.keras`, and still float32 for whoever loads it.
 
-With `storage="float16"` every float32 weight is rounded to the nearest float16 value before anything is exported. The
-rounded weights are float32 numbers that 16 bits hold exactly, so every form of the artefact computes with the same
-numbers in float32, whether its file holds 16 or 32 bits of them. `serving.export.onnx.halves` does the same for graphs.
+With `storage="float16"` every float32 weight is rounded to the nearest float16 value before anything is exported. With
+`storage="int8"` a matrix is rounded further, to `n 2^e` with a whole number `n` of -127 to 127 and one `e` for each of
+its columns, or for each of its rows where that is nearer; vectors are float16. The rounded weights are float32 numbers
+that these bits hold exactly, so every form of the artefact computes with the same numbers in float32, whatever its file
+holds of them. `serving.export.onnx.narrow` does the same for graphs.
 """
 
 import contextlib
@@ -17,13 +19,40 @@ import numpy as np
 WEIGHTS = "model.weights.h5"  # in a .keras archive
 SMALLEST = 2.0**-14  # the smallest float16 of full precision; what is smaller keeps fewer digits, or becomes zero
 SHARE = 0.25  # of the non-zero values of a matrix: more than this may not be smaller than SMALLEST
+MOST = 127  # the largest whole number of 8 bits with a sign, without the one that has no opposite
+LEAST_EXPONENT = -24  # of 2^e: the smallest number that float16 has
 EARLIEST = (1980, 1, 1, 0, 0, 0)  # the first date of a zip archive, so that equal weights give equal bytes
 
 
-def nearest(values):
-    """`(values,)` float32 rounded to the nearest numbers that float16 has, as float32."""
+def nearest(values, storage="float16"):
+    """The values rounded to the nearest numbers that `storage` has, as float32 of the same shape."""
+    if storage == "int8" and values.ndim > 1 and values.size and np.isfinite(values).all():
+        found = [whole * step for whole, step in (_whole(values, axis) for axis in (values.ndim - 1, 0))]
+        return min(found, key=lambda each: np.square(each - values).sum())
     with np.errstate(over="ignore"):
         return values.astype("float16").astype("float32")
+
+
+def in_bytes(values):
+    """`(n, 2^e)` whose product is exactly the float32 values, or None if there are none.
+
+    `n` is int8 of the shape of `values`; `2^e` is float32, with one value for each index of one axis, and has the size
+    1 along the others.
+    """
+    for axis in reversed(range(values.ndim)):
+        whole, step = _whole(values, axis)
+        if (whole * step).tobytes() == values.tobytes():
+            return whole.astype(np.int8), step
+    return None
+
+
+def _whole(values, axis):
+    """Whole numbers, as float32, and their steps `2^e` by the index of an axis: the finest with which 127 suffices."""
+    others = tuple(each for each in range(values.ndim) if each != axis)
+    largest = np.abs(values).max(axis=others, keepdims=True)
+    exponent = np.ceil(np.log2(np.maximum(largest, 2.0**-40) / MOST))
+    step = np.exp2(np.maximum(exponent, LEAST_EXPONENT)).astype(np.float32)
+    return np.round(values / step) + np.float32(0), step  # no negative zero, which int8 lacks
 
 
 def is_exact(values):
@@ -31,8 +60,8 @@ def is_exact(values):
     return values.tobytes() == nearest(values).tobytes()
 
 
-def check(name, values):
-    """Refuse a weight that float16 cannot hold well.
+def check(name, values, storage="float16"):
+    """Refuse a weight that float16 cannot hold well; then 8 bits and a power of two cannot, either.
 
     Vectors may be as small as they like. They are added to activations or multiply them value by value, so an error of
     3e-8, the largest of a value below `SMALLEST`, is lost in float32; and the bias of the keys of attention, which no
@@ -46,14 +75,14 @@ def check(name, values):
     too_large = np.isfinite(values) & ~np.isfinite(nearest(values))
     if too_large.any():
         raise ValueError(
-            f"The weight {name} cannot be stored in float16: expected values of at most 65,504, received "
+            f"The weight {name} cannot be stored in {storage}: expected values of at most 65,504, received "
             f"{np.abs(values[too_large]).max():.3g}. {mend}"
         )
     sizes = np.abs(values[values != 0])
     share = np.mean(sizes < SMALLEST) if sizes.size else 0.0
     if values.ndim > 1 and share > SHARE:
         raise ValueError(
-            f"The weight {name} cannot be stored in float16: expected at most {SHARE:.0%} of its values to be "
+            f"The weight {name} cannot be stored in {storage}: expected at most {SHARE:.0%} of its values to be "
             f"smaller than {SMALLEST:.1e}, where float16 loses digits, received {share:.0%}. {mend}"
         )
 
@@ -64,20 +93,23 @@ def rounded(model, storage):
 
     Args:
         model: a Keras model, which is built if it is not yet.
-        storage: "float32", which changes nothing, or "float16".
+        storage: "float32", which changes nothing, "float16" or "int8".
 
     Raises:
         ValueError: float16 cannot hold a weight well; the message names it. No weight is changed then.
     """
-    if storage == "float16" and not model.built:
+    if storage == "float32":
+        yield
+        return
+    if not model.built:
         model.build()
-    weights = [weight for weight in model.variables if weight.dtype == "float32"] if storage == "float16" else []
+    weights = [weight for weight in model.variables if weight.dtype == "float32"]
     before = [np.asarray(weight.numpy()) for weight in weights]
     for weight, values in zip(weights, before, strict=True):
-        check(weight.path, values)
+        check(weight.path, values, storage)
     try:
         for weight, values in zip(weights, before, strict=True):
-            weight.assign(nearest(values))
+            weight.assign(nearest(values, storage))
         yield
     finally:
         for weight, values in zip(weights, before, strict=True):

@@ -61,7 +61,7 @@ OPTIONAL = {
     "overlong": Nullable(Text("'refuse' or 'truncate'", "refuse|truncate")),
     "longest_text": Nullable(Integer(0, 10**6)),
     "alpha": Number(),
-    "storage": Text("'float32' or 'float16'", "float32|float16"),
+    "storage": Text("'float32', 'float16' or 'int8'", "float32|float16|int8"),
     "step": Record({"inputs": List(NAME), "outputs": List(NAME)}),
     "vocabulary": Map(SIDE, Integer(1)),
     "signatures": List(TABLE),

@@ -129,6 +129,23 @@ def test_every_kind_is_exported_again(kind, artefacts, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("kind", ["generate", "continue"])
+def test_in_bytes_all_forms_agree_as_well(kind, artefacts, tmp_path):
+    manifest = read_manifest(export_again(light(artefacts(kind), tmp_path / "light"), tmp_path, storage="int8"))
+    before = read_manifest(artefacts(kind))
+    assert manifest["parity"]["passed"] and manifest["onnx"] == before["onnx"]
+    assert Settings.of(manifest) == Settings.of(before | {"storage": "int8"})
+    path = tmp_path / manifest["name"] / str(manifest["version"])
+    for name in manifest["graphs"].values():
+        assert any(
+            tensor.name.endswith("/int8")
+            for inner in walk(onnx.load(path / name).graph)
+            for tensor in inner.initializer
+        )
+        assert manifest["sizes"][name] < before["sizes"][name]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("cell", mostly_at_releases(["gru", "lstm", "gru_reset_before"], 1))
 def test_recurrent_models_in_float16(cell, tokenizers, tmp_path):
     settings = Settings("any", "test", beams=(4,), max_length=9, texts=TEXTS, storage="float16")

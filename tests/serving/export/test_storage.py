@@ -1,4 +1,4 @@
-"""Weights in 16 bits are the nearest ones, the same for every form, and float32 for whoever loads them."""
+"""Weights in 16 and 8 bits are the nearest ones, the same for every form, and float32 for whoever loads them."""
 
 import contextlib
 import io
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from serving.export import Settings
-from serving.export.storage import SMALLEST, WEIGHTS, check, halve, halved, nearest, rounded
+from serving.export.storage import SMALLEST, WEIGHTS, check, halve, halved, in_bytes, nearest, rounded
 from tests.serving.conftest import make_model, make_seq2seq
 
 
@@ -43,6 +43,52 @@ def test_rounding_is_to_the_nearest():
     values = np.concatenate([random.normal(size=99) * scale for scale in (1e-9, 1e-6, 1e-3, 1, 1e4)]).astype("float32")
     values = np.concatenate([values, np.float32([0, -0.0, 2**-24, 2**-25, 1 + 2**-11, 1 + 3 * 2**-11])])
     assert nearest(values).tolist() == [by_struct(value) for value in values]
+
+
+def by_search(row):
+    """A row on the grid of -127 to 127 times the smallest power of two that reaches its largest value, by search."""
+    largest = max(abs(value) for value in row)
+    step = next(2.0**exponent for exponent in range(-24, 40) if 127 * 2.0**exponent >= largest)
+    return [min(range(-127, 128), key=lambda n: (abs(n * step - value), n % 2)) * step for value in row]
+
+
+def test_a_matrix_of_bytes_is_the_nearest_by_columns_or_by_rows():
+    random = np.random.default_rng(0)
+    for _ in range(20):
+        shape = random.integers(1, 6, 2)
+        rows = random.normal(size=shape) * np.exp2(random.integers(-9, 3, (shape[0], 1)))
+        values = rows.astype("float32")
+        ways = [np.float32([by_search(row) for row in values]), np.float32([by_search(row) for row in values.T]).T]
+        best = min(np.square(way - values).sum() for way in ways)
+        for given in (values, values.T):  # whichever way the matrix lies
+            found = nearest(given, "int8")
+            assert np.square(found - given).sum() <= best * (1 + 1e-6)
+            whole, steps = in_bytes(found)
+            assert whole.dtype == np.int8 and np.abs(whole.astype(int)).max() <= 127
+            assert np.array_equal(whole * steps, found) and set(np.frexp(steps)[0].ravel()) == {0.5}
+            assert np.array_equal(nearest(found, "int8"), found)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (np.zeros((2, 3), "float32"), np.zeros((2, 3))),
+        (np.float32([[-0.0, 1e-12], [0, 1e-12]]), np.zeros((2, 2))),  # below the smallest number of float16
+        (np.float32([0.1, 0.2]), np.float16([0.1, 0.2])),  # a vector keeps 16 bits
+        (np.zeros((0, 3), "float32"), np.zeros((0, 3))),
+        (np.float32([[np.inf, 1]]), np.float16([[np.inf, 1]])),
+    ],
+)
+def test_what_else_bytes_are_given(values, expected):
+    np.testing.assert_array_equal(nearest(values, "int8"), expected)
+
+
+def test_a_tensor_of_more_axes_has_a_power_of_two_by_its_first_or_its_last():
+    random = np.random.default_rng(1)
+    values = random.normal(size=(3, 4, 5)).astype("float32") * np.float32([1, 8, 64, 0.1, 3])
+    whole, steps = in_bytes(nearest(values, "int8"))
+    assert steps.shape == (1, 1, 5) and np.abs(whole * steps - values).max() <= steps.max() / 2
+    assert in_bytes(values) is None
 
 
 @pytest.mark.parametrize(
@@ -107,6 +153,21 @@ def test_a_keras_file_of_half_the_size_has_the_same_weights(tokenizers, tmp_path
     assert path.read_bytes() == once
 
 
+def test_a_keras_file_of_bytes_is_smaller_yet_and_has_the_same_weights(tokenizers, tmp_path):
+    model, sizes = make_model("generate", tokenizers, num_layers=2), {}
+    for storage in ("float16", "int8"):
+        path = tmp_path / f"{storage}.keras"
+        with rounded(model, storage):
+            model.save(path)
+            expected = arrays(model)
+        halve(path)
+        with zipfile.ZipFile(path) as archive:
+            sizes[storage] = archive.getinfo(WEIGHTS).compress_size
+        for values, other in zip(expected.values(), arrays(keras.models.load_model(path)).values(), strict=True):
+            np.testing.assert_array_equal(values, other)
+    assert sizes["int8"] < 0.9 * sizes["float16"]  # small matrices, in a file of thousands of bytes of names
+
+
 def test_arrays_that_16_bits_cannot_hold_stay(model, tmp_path):
     model.save(tmp_path / "model.keras")
     before = arrays(model)
@@ -133,6 +194,6 @@ def test_attributes_and_empty_groups_are_kept():
         assert file["a/vars/1"][()] == [2**40] and file["a/vars/2"][()] == np.float32(0.1)
 
 
-def test_there_are_two_storages():
-    with pytest.raises(ValueError, match=r"expected one of \('float32', 'float16'\), received 'int4'"):
+def test_there_are_three_storages():
+    with pytest.raises(ValueError, match=r"expected one of \('float32', 'float16', 'int8'\), received 'int4'"):
         Settings("any", "test", storage="int4")

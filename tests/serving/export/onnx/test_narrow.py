@@ -1,4 +1,4 @@
-"""Initializers in 16 bits: the same answers, bit for bit, and nothing more to do while a graph runs."""
+"""Initializers in 16 and in 8 bits: the same answers, bit for bit, and nothing more to do while a graph runs."""
 
 from collections import Counter
 
@@ -10,9 +10,10 @@ from onnx import TensorProto, helper, numpy_helper
 
 from serving.export.onnx.convert import load
 from serving.export.onnx.graphs import bodies, walk
-from serving.export.onnx.halves import LEAST, halve
+from serving.export.onnx.narrow import LEAST, narrow
 from serving.export.onnx.quantize import quantize
 from serving.export.onnx.requirements import requirements
+from serving.export.storage import nearest
 from serving.runtime.sessions import session_options
 
 
@@ -29,14 +30,22 @@ def weights(model):
     ]
 
 
-@pytest.fixture(scope="module")
-def exact(decoder):
-    """The decoder with weights that float16 has."""
-    model = onnx.ModelProto.FromString(decoder.model.SerializeToString())
+def rounded(model, storage):
+    """The model with weights that this storage has."""
+    model = onnx.ModelProto.FromString(model.SerializeToString())
     for tensor in weights(model):
-        values = numpy_helper.to_array(tensor).astype("float16").astype("float32")
-        tensor.CopyFrom(numpy_helper.from_array(values, tensor.name))
+        tensor.CopyFrom(numpy_helper.from_array(nearest(numpy_helper.to_array(tensor), storage), tensor.name))
     return model
+
+
+@pytest.fixture(scope="module", params=["float16", "int8"])
+def storage(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def exact(decoder, storage):
+    return rounded(decoder.model, storage)
 
 
 def optimised(model, path):
@@ -48,12 +57,13 @@ def optimised(model, path):
 
 
 @pytest.mark.parametrize("precision", ["float32", "int8"])
-def test_answers_are_the_same_and_nothing_is_cast_at_run_time(precision, exact, decoder, tmp_path):
+def test_answers_are_the_same_and_nothing_is_cast_at_run_time(precision, exact, storage, decoder, tmp_path):
     model = quantize(exact) if precision == "int8" else exact
     before = model.SerializeToString()
-    small = halve(model)
+    small = narrow(model, storage)
     assert model.SerializeToString() == before
-    assert weights(model) and not weights(small)
+    steps = {tensor.name for tensor in tensors(small) if tensor.name.endswith("/steps")}
+    assert weights(model) and {tensor.name for tensor in weights(small)} <= steps
     for inputs in map(decoder.example, ((1, 2), (5, 13))):
         expected, received = (load(each).run(None, inputs) for each in (model, small))
         assert [value.tobytes() for value in received] == [value.tobytes() for value in expected]
@@ -62,8 +72,9 @@ def test_answers_are_the_same_and_nothing_is_cast_at_run_time(precision, exact, 
     assert requirements(small) == requirements(model)
 
 
-def test_casts_stand_where_their_weights_do(exact):
-    small = halve(exact)
+def test_casts_stand_where_their_weights_do(decoder):
+    exact = rounded(decoder.model, "float16")
+    small = narrow(exact, "float16")
     saved = sum(numpy_helper.to_array(tensor).nbytes / 2 for tensor in weights(exact))
     assert small.ByteSize() < exact.ByteSize() - 0.8 * saved
     (loop,) = (node for node in small.graph.node if node.op_type == "Loop")
@@ -72,6 +83,32 @@ def test_casts_stand_where_their_weights_do(exact):
         assert own and own == {node.input[0] for node in graph.node if node.name.endswith("/Cast")} & own
         first = [node.op_type for node in graph.node[: len(own)]]
         assert first == ["Cast"] * len(own)
+
+
+def test_a_matrix_of_bytes_has_a_quarter_of_the_size(decoder):
+    exact = rounded(decoder.model, "int8")
+    small = narrow(exact, "int8")
+    matrices = [tensor for tensor in weights(exact) if numpy_helper.to_array(tensor).ndim > 1]
+    assert len(matrices) == sum(tensor.data_type == TensorProto.INT8 for tensor in tensors(small))
+    saved = sum(numpy_helper.to_array(tensor).nbytes * 3 / 4 for tensor in matrices)
+    assert small.ByteSize() < exact.ByteSize() - 0.7 * saved  # the nodes and the powers of two of a small model
+    assert narrow(exact, "float16").ByteSize() > small.ByteSize() + 0.05 * saved
+
+
+def test_what_bytes_cannot_hold_is_narrowed_to_float16_or_stays():
+    random = np.random.default_rng(0)
+    held = {"x16": random.normal(size=(16, 16)).astype("float16").astype("float32")}
+    held |= {"x32": random.normal(size=(16, 16)).astype("float32")}
+    held |= {"x8": (random.integers(-127, 128, (16, 16)) * 2.0 ** random.integers(-9, 0, 16)).astype("float32")}
+    graph = onnx.parser.parse_graph(
+        "f (float[16, 16] x) => (float[16, 16] z) { a = Add(x, x8)  b = Add(a, x16)  z = Add(b, x32) }"
+    )
+    graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in held.items())
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
+    small = narrow(model, "int8")
+    assert {tensor.name for tensor in tensors(small)} == {"x8/int8", "x8/steps", "x16/float16", "x32"}
+    x = {"x": random.normal(size=(16, 16)).astype("float32")}
+    assert np.array_equal(*(load(each).run(None, x)[0] for each in (model, small)))
 
 
 def test_only_large_and_exact_floats_are_halved():
@@ -91,10 +128,10 @@ def test_only_large_and_exact_floats_are_halved():
     )
     graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in held.items())
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8)
-    found = {tensor.name for tensor in halve(model).graph.initializer}
+    found = {tensor.name for tensor in narrow(model, "float16").graph.initializer}
     assert found == held.keys() - {"exact", "missing"} | {"exact/float16", "missing/float16"}
 
 
-def test_halving_twice_is_halving_once(exact):
-    once = halve(exact)
-    assert halve(once).SerializeToString() == once.SerializeToString()
+def test_twice_is_as_once(exact, storage):
+    once = narrow(exact, storage)
+    assert narrow(once, storage).SerializeToString() == once.SerializeToString()
