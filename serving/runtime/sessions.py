@@ -12,6 +12,7 @@ from serving.runtime.external import names_files
 from serving.runtime.manifest_format import int8_name
 
 PRECISIONS = ("float32", "int8")
+SMALL = 16_000_000  # bytes of a graph: one of fewer is faster with one thread (benchmarks/threads.py)
 OLDEST = "1.24"  # the ONNX Runtime that this package requires, for graphs whose manifest does not name a version
 
 
@@ -55,6 +56,16 @@ def turns(threads=None):
     return max(2, cores() // (threads or cores()))
 
 
+def chosen(sizes):
+    """The threads of an operator for graphs of these sizes, `{file: bytes}`: 1 if all are small, and else None.
+
+    The operators of a small graph take so little time that threads cost more than they save, and a core that is left
+    alone may run another request.
+    """
+    graphs = [size for name, size in sizes.items() if name.endswith(".onnx")]
+    return 1 if graphs and max(graphs) < SMALL else None
+
+
 class Graphs:
     """Opens the graphs of an artefact at their first use and keeps them open.
 
@@ -65,7 +76,7 @@ class Graphs:
     Args:
         artefact: `serving.runtime.artefact.Artefact`.
         precision: "float32" or "int8", the default of `open`; None leaves it to the artefact.
-        threads: the number of threads of one operator, or None.
+        threads: the number of threads of one operator; None is `chosen` by the sizes of the graphs.
 
     Raises:
         ValueError: the precision is unknown, or there is less than one thread.
@@ -79,9 +90,10 @@ class Graphs:
             raise TypeError(f"threads must be a positive integer or None; received {threads!r}.")
         if threads is not None and threads < 1:
             raise ValueError(f"threads must be a positive integer or None; received {threads}.")
-        self.artefact, self.precision, self.threads = artefact, precision, threads
+        self.artefact, self.precision = artefact, precision
+        self.threads = threads or chosen(artefact.manifest["sizes"])
         self._sessions, self._opening = {}, threading.Lock()
-        self.turns = threading.BoundedSemaphore(turns(threads))  # held while a session runs
+        self.turns = threading.BoundedSemaphore(turns(self.threads))  # held while a session runs
 
     def open(self, name, precision=None):
         """The session of graph `name`, such as "model.onnx"; its int8 form is "model.int8.onnx".

@@ -1,5 +1,6 @@
 """Threads that share a `Runtime`: each graph is opened once, and no more runs go on at once than are allowed."""
 
+import json
 import threading
 import time
 import types
@@ -69,6 +70,34 @@ def test_a_run_that_fails_gives_its_turn_back(tmp_path):
 def test_as_many_runs_as_there_are_cores_for(monkeypatch, threads, cores, expected):
     monkeypatch.setattr(sessions.os, "sched_getaffinity", lambda process: range(cores), raising=False)
     assert sessions.turns(threads) == expected
+
+
+SMALL = {"a.onnx": sessions.SMALL - 1, "model.keras": 10 * sessions.SMALL}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "expected"),
+    [(SMALL, 1), (SMALL | {"b.int8.onnx": sessions.SMALL}, None), ({}, None), ({"model.keras": 1}, None)],
+)
+def test_small_graphs_have_one_thread(sizes, expected):
+    assert sessions.chosen(sizes) == expected
+
+
+@pytest.mark.parametrize(
+    ("threads", "small", "expected"), [(None, 10**5, (1, 8)), (None, 100, (0, 2)), (4, 10**5, (4, 2))]
+)
+def test_a_runtime_chooses_threads_by_size_and_runs_as_many_requests(monkeypatch, tmp_path, threads, small, expected):
+    made, options = [], sessions.session_options
+    monkeypatch.setattr(sessions, "session_options", lambda *args: made.append(options(*args)) or made[-1])
+    monkeypatch.setattr(sessions, "SMALL", small)
+    monkeypatch.setattr(sessions.os, "sched_getaffinity", lambda process: range(8), raising=False)
+    monkeypatch.setattr(sessions.os, "cpu_count", lambda: 8)
+    path = fake_artefact.write(tmp_path) / "manifest.json"
+    sizes = {"sizes": {"model.onnx": (tmp_path / "model.onnx").stat().st_size}}
+    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | sizes), "utf-8")
+    runtime = Runtime(tmp_path, threads=threads)
+    assert runtime.run(["abc"])[0].text == "abc"
+    assert (made[0].intra_op_num_threads, runtime._predictor.loaded.graphs.turns._initial_value) == expected
 
 
 @pytest.mark.parametrize(("allowed", "machine", "expected"), [(2, 2, 0), (8, 8, 0), (1, 2, 1), (3, 16, 3)])
