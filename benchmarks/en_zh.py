@@ -158,6 +158,22 @@ def with_seeds(row, others):
     return row | {"bleu_of_seeds": every, "mean": round(sum(every.values()) / len(every), 1)}
 
 
+def shown(row):
+    """The row as the page has it."""
+    seeds = row.get("bleu_of_seeds", {}).values()
+    spread = f"{row['mean']} ({min(seeds)} to {max(seeds)})" if seeds else "one seed"
+    return {
+        "system": row["system"],
+        "parameters": f"{row['parameters']:,}",
+        "perplexity (validation)": row["perplexity"],
+        "BLEU": row["bleu"],
+        "95 % interval": "{} to {}".format(*row["interval"]),
+        "mean of three seeds (range)": spread,
+        "chrF": row["chrf"],
+        "minutes of a core": round(row["seconds"] / 60, 1),
+    }
+
+
 def draw(rows):
     """BLEU with its interval beside the seconds of the training, a point a system."""
     import matplotlib
@@ -170,11 +186,13 @@ def draw(rows):
         recurrent = row["system"].split()[0] in UNITS
         axes.plot(row["interval"], [place, place], color="C0" if recurrent else "C1", alpha=0.5)
         axes.plot(row["bleu"], place, "o", color="C0" if recurrent else "C1")
+        for bleu in row.get("bleu_of_seeds", {}).values():
+            axes.plot(bleu, place, "|", color="black", markersize=9)
         axes.annotate(
             f"{row['seconds'] / 60:.1f} min", (row["interval"][1], place), (5, -3), textcoords="offset points"
         )
     axes.set_yticks(range(len(rows)), [row["system"] for row in reversed(rows)])
-    axes.set(xlabel="BLEU with a 95 % interval; minutes of one core")
+    axes.set(xlabel="BLEU of seed 1 with a 95 % interval; strokes: each of three seeds; minutes of one core")
     axes.margins(x=0.16)
     figure.savefig(FIGURE, dpi=120)
 
@@ -200,7 +218,7 @@ def main():
         rows = sorted(found.values(), key=lambda row: -row["bleu"])
         write("en_zh", rows, training=TRAINING)
     draw(rows)
-    print(table(rows))
+    print(table([shown(row) for row in rows]))
 
 
 if __name__ == "__main__":
