@@ -2,7 +2,8 @@
 
 `p(t | s)` by expectation and maximisation: with `n` pairs `(x, y)` of ids,
 
-    c(s, t) = sum_pairs sum_j [y_j = t] sum_i [x_i = s] p(t | s) / sum_k p(t | x_k),    p(t | s) = c(s, t) / sum_t' c(s, t')
+    c(s, t) = sum_pairs sum_j [y_j = t] sum_i [x_i = s] p(t | s) / sum_k p(t | x_k)
+    p(t | s) = c(s, t) / sum_t' c(s, t')
 
 It begins with equal probabilities. The end of sentence, which every source has, is the model's empty word: it takes
 what no piece of the source explains.
@@ -18,10 +19,10 @@ MOST_LINKS = 40_000_000  # pairs of a source and a target position that are look
 
 
 def links(sources, targets, most=MOST_LINKS):
-    """`(source ids, target ids, places)` of all links, each `(n,)`: position i of a source with position j of its target.
+    """`(source ids, target ids, places)` of all links, each `(n,)`.
 
-    `places` numbers the target positions, so that the links of one position have one number. Of a corpus with more than
-    `most` links every k-th pair is read.
+    A link is position i of a source with position j of its target. `places` numbers the target positions, so that the
+    links of one position have one number. Of a corpus with more than `most` links every k-th pair is read.
 
     Raises:
         ValueError: there is no pair, or not as many targets as sources.
@@ -65,7 +66,7 @@ def model_1(found, vocabulary, rounds=ROUNDS):
 
 
 def likeliest(lexicon, size, width, fill):
-    """`(size, width)` int32: the `width` likeliest targets of each source id, the best first; `fill` where it has fewer."""
+    """`(size, width)` int32: the likeliest targets of each source id, the best first; `fill` where it has fewer."""
     owners, named, probabilities = lexicon
     order = np.lexsort((named, -probabilities, owners))
     owners, named = owners[order], named[order]

@@ -78,6 +78,21 @@ class Shortlist:
         return int(self.table.shape[1])
 
 
+def of_artefact(directory, manifest):
+    """The `Shortlist` with which an artefact was exported, or None.
+
+    Raises:
+        ValueError: its file is damaged.
+    """
+    return Shortlist.load(Path(directory) / FILE) if "shortlist" in manifest else None
+
+
+def chosen(changes, recipe, tokenizers, data=None):
+    """`{"shortlist": the one that estimate makes}` where changes of settings name a width, and else nothing."""
+    width = changes.get("shortlist")
+    return {"shortlist": estimate(recipe, tokenizers, data, width)} if isinstance(width, int) else {}
+
+
 def estimate(recipe, tokenizers, data=None, width=WIDTH):
     """The `Shortlist` of the pairs that a recipe trains on, cut into pieces by the tokenizers of its model.
 
@@ -98,5 +113,7 @@ def estimate(recipe, tokenizers, data=None, width=WIDTH):
             "--shortlist out."
         )
     check_data(recipe, ("train",), data)
-    sides = [tokenizer.encode(list(texts)) for tokenizer, texts in zip(tokenizers, read(recipe, "train", data), strict=True)]
+    sides = [
+        tokenizer.encode(list(texts)) for tokenizer, texts in zip(tokenizers, read(recipe, "train", data), strict=True)
+    ]
     return Shortlist.estimated(*sides, [tokenizer.vocab_size for tokenizer in tokenizers], width)

@@ -8,6 +8,8 @@ Reference: section 2.3 and appendix of https://arxiv.org/abs/1412.2007 (Jean et 
 word); Marian and Bergamot translate with such lists, https://aclanthology.org/2020.ngt-1.26.
 """
 
+from typing import Protocol, runtime_checkable
+
 import numpy as np
 from keras import ops
 
@@ -17,6 +19,17 @@ from zoo.decoding.greedy import greedy
 from zoo.decoding.loop import EOS, IMPOSSIBLE
 
 SPECIAL = EOS + 1  # PAD, UNK, BOS and EOS: the ids that every vocabulary begins with
+
+
+@runtime_checkable
+class NarrowSteps(Protocol):
+    """What a model has besides the step protocol so that its search can be narrowed to a shortlist."""
+
+    source_vocab_size: int
+    target_vocab_size: int
+
+    def output_rows(self, ids):
+        """What `step(token_ids, state, memory, rows)` takes as `rows` to give logits of the ids `(n,)` alone."""
 
 
 def allowed(table, always, source_ids, source_lengths):
@@ -32,8 +45,9 @@ def allowed(table, always, source_ids, source_lengths):
     batch, time = ops.shape(source_ids)
     inside = length_mask(source_lengths, time)
     # EOS is always allowed, so it stands for no id: behind the end, and where a row of the table is not full.
-    ids = ops.where(inside[:, :, None], ops.take(ops.convert_to_tensor(table), source_ids, axis=0), EOS)
     vocabulary = len(always)
+    table = ops.convert_to_tensor(np.asarray(table, "uint16" if vocabulary <= 1 << 16 else "int32"))
+    ids = ops.where(inside[:, :, None], ops.cast(ops.take(table, source_ids, axis=0), "int32"), EOS)
     places = ops.arange(batch, dtype="int32")[:, None, None] * vocabulary + ids
     places = ops.reshape(places, (-1, 1))
     base = ops.tile(ops.convert_to_tensor(np.asarray(always, "float32")), (batch,))
@@ -45,8 +59,8 @@ class Shortlisted:
     """The step protocol of a model, over the places of a shortlist instead of the ids of its vocabulary.
 
     With `A_b` the ids that `allowed` has for source b, the candidates are the union of all `A_b` in ascending order,
-    `c_0 < c_1 < ...`, and for each source `p(c_i | y, x) = softmax_i(logits_{c_i})` over the `i` with `c_i` in `A_b`: so
-    no other source of the batch changes an answer. Where all ids are allowed, it is the model.
+    `c_0 < c_1 < ...`, and for each source `p(c_i | y, x) = softmax_i(logits_{c_i})` over the `i` with `c_i` in `A_b`:
+    so no other source of the batch changes an answer. Where all ids are allowed, it is the model.
 
     The search sees places i as its tokens. PAD, UNK, BOS and EOS are always allowed and come first, so each is its own
     place and a strategy needs to know of nothing; `ids` turns what it has written into ids of the vocabulary. The rows
@@ -54,12 +68,13 @@ class Shortlisted:
     number of candidates depends on the batch, which XLA does not take.
 
     Args:
-        model: it has the step protocol, with `output_rows` and `step(..., rows)` (`zoo.core.protocols.NarrowSteps`).
+        model: it has the step protocol, with `output_rows` and `step(..., rows)` (`NarrowSteps`).
         table: `(source vocabulary, width)` int32, ids of the target; EOS fills rows that have fewer.
         always: ids that may always be written, besides the four special ones.
 
     Raises:
-        ValueError: the table is no matrix with a row for each source id, or an id is not in the target vocabulary.
+        ValueError: the model cannot be narrowed, the table is no matrix with a row for each source id, or an id is not
+            in the target vocabulary.
 
     Example:
         >>> import numpy as np
@@ -75,6 +90,12 @@ class Shortlisted:
     """
 
     def __init__(self, model, table, always=()):
+        if not isinstance(model, NarrowSteps):
+            raise ValueError(
+                f"{type(model).__name__} cannot search over a shortlist: expected a model that reads one text and "
+                "writes another, and has `output_rows` (Seq2Seq, Transformer, or an Ensemble of them). Leave the "
+                "shortlist out."
+            )
         table, always = np.asarray(table, "int32"), np.asarray(always, "int32").reshape(-1)
         sizes = model.source_vocab_size, model.target_vocab_size
         if table.ndim != 2 or len(table) != sizes[0]:

@@ -74,7 +74,7 @@ class Ensemble(Composed, keras.Model):
         return first_ids, {name: state for name, (_, state) in started.items()}
 
     def output_rows(self, ids):
-        """What `step` needs to give the log-probabilities of the ids `(n,)` among themselves, of each member its own."""
+        """What `step` needs to give log-probabilities of the ids `(n,)` alone, of each member its own."""
         return {name: each.output_rows(ids) for name, each in self._named()}
 
     def step(self, token_ids, state, memory, rows=None):

@@ -8,9 +8,9 @@ import tensorflow as tf
 from serving.export import gate
 from serving.export.driver import driver
 from serving.export.kinds.base import ExportedFunction, Kind, remarks
+from serving.export.kinds.narrowed import facts, narrow, narrowed
 from serving.export.parity.grid import FIRST_WORD, grid
-from serving.export.signatures import generation, sampling, scoring, shortlisted, text_scoring
-from serving.runtime.manifest_format import shortlist_name
+from serving.export.signatures import generation, sampling, scoring, text_scoring
 from serving.runtime.reading import DEFAULT, is_answered
 from zoo.core.protocols import Depth
 from zoo.models import Ensemble
@@ -60,23 +60,15 @@ class Generate(Kind):
         if settings.xla:
             searches.append(search("tokens_xla", settings.beams[0], xla=True))
         sample = self.table("sample").fix(samples=1, **sizes)
-        if settings.shortlist is not None:
-            searches += [self._narrowed(each) for each in searches if each.graph]
         pair = driver(model, self.remembers)
         return [
             *searches,
+            *narrowed(model, settings, searches),
             ExportedFunction(sample, sampling(model, most), "sample.onnx", int8=True),
             ExportedFunction(self.table("score"), self.scoring(model), self.score_graph, int8=True),
             ExportedFunction(*pair["encode"], "encoder.onnx", saved=False),
             ExportedFunction(*pair["step"], "step.onnx", saved=False),
         ]
-
-    def _narrowed(self, function):
-        """The same search over the shortlist of the settings; only its ONNX graph is written."""
-        settings, beams = self.settings, function.signature.outputs[0].shape[1]
-        table = dataclasses.replace(function.signature, name=narrow(function.name))
-        found = shortlisted(self.model, settings.shortlist, beams, settings.max_length, settings.alpha)
-        return ExportedFunction(table, found, shortlist_name(function.graph), saved=False, int8=True)
 
     def _more_beams(self):
         return {f"tokens_beam{beams}": beams for beams in self.settings.beams[1:] if beams > 1}
@@ -116,12 +108,12 @@ class Generate(Kind):
         return found, found["output_ids"][0, 0, : found["output_lengths"][0, 0]].tolist()
 
     def cases(self, vocabularies):
-        for name, inputs in self._full_cases(vocabularies):
+        for name, inputs in self._cases(vocabularies):
             yield name, inputs
             if narrow(name) in self.functions:
                 yield narrow(name), inputs
 
-    def _full_cases(self, vocabularies):
+    def _cases(self, vocabularies):
         rng = np.random.default_rng(1)
         for number, source in enumerate(grid(vocabularies[0], most=self.max_ids)):
             batch = len(source["lengths"])
@@ -201,23 +193,19 @@ class Generate(Kind):
 
     def facts(self):
         settings, step = self.settings, self.functions["step"].signature
-        return super().facts() | self._shortlist_facts() | {
-            "generation": {str(beams): graph_name(beams, settings) for beams in sorted({1, *settings.beams})},
-            "default_beam": settings.beams[0],
-            "max_length": settings.max_length,
-            "alpha": settings.alpha,
-            "step": {side: [spec.name for spec in getattr(step, side)] for side in ("inputs", "outputs")},
-        }
-
-
-    def _shortlist_facts(self):
-        """What the manifest says of the shortlist, if there is one."""
-        found = self.settings.shortlist
-        if found is None:
-            return {}
-        graphs = {str(beams): graph_name(beams, self.settings) for beams in sorted({1, *self.settings.beams})}
-        names = {beams: shortlist_name(graph) for beams, graph in graphs.items()}
-        return {"shortlist": {"width": found.width, "always": len(found.always), "generation": names}}
+        generation = {str(beams): graph_name(beams, settings) for beams in sorted({1, *settings.beams})}
+        more = facts(settings.shortlist, generation)
+        return (
+            super().facts()
+            | more
+            | {
+                "generation": generation,
+                "default_beam": settings.beams[0],
+                "max_length": settings.max_length,
+                "alpha": settings.alpha,
+                "step": {side: [spec.name for spec in getattr(step, side)] for side in ("inputs", "outputs")},
+            }
+        )
 
 
 class Continue(Generate):
@@ -288,11 +276,6 @@ class Continue(Generate):
         found = self._teach(token_ids=with_bos(texts))["logits"]
         steps = np.arange(target_ids.shape[1] + 1)
         return {"logits": found[np.arange(len(ends))[:, None], ends[:, None] + steps]}
-
-
-def narrow(name):
-    """The name of a search over the shortlist."""
-    return f"{name}_shortlist"
 
 
 def with_bos(token_ids):
