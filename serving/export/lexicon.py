@@ -15,7 +15,7 @@ word from such a table are of https://arxiv.org/abs/1412.2007, section 2.3.
 import numpy as np
 
 ROUNDS = 5
-MOST_LINKS = 40_000_000  # pairs of a source and a target position that are looked at: about 1 GB
+MOST_LINKS = 20_000_000  # pairs of a source and a target position that are looked at; the process then takes 1.3 GB
 
 
 def links(sources, targets, most=MOST_LINKS):

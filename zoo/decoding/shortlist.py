@@ -4,8 +4,8 @@ The product with the output matrix, the softmax and the choice of the best are w
 on, and all three are as wide as the vocabulary. A table of the likeliest target ids of each source id makes them as
 wide as what the sentences of a batch may say.
 
-Reference: section 2.3 and appendix of https://arxiv.org/abs/1412.2007 (Jean et al. 2015, candidate lists by source
-word); Marian and Bergamot translate with such lists, https://aclanthology.org/2020.ngt-1.26.
+Reference: https://arxiv.org/abs/1412.2007 (Jean et al. 2015), whose decoder has candidate lists by source word; Marian
+and Bergamot translate with such lists.
 """
 
 from typing import Protocol, runtime_checkable
