@@ -80,6 +80,14 @@ def add_arguments(parser):
         help="a module that brings layers of your own, which the model of an artefact needs; may be given many times "
         "(a run's recipe names them itself)",
     )
+    parser.add_argument(
+        "--shortlist",
+        type=positive,
+        metavar="K",
+        help="of a model that reads one text and writes another: also write graphs that search among the K likeliest "
+        "target pieces of each source piece, such as 100, estimated from the training's pairs (in --data, unless the "
+        "recipe names or makes them); `seqzoo run --shortlist` uses them",
+    )
     parser.add_argument("--data", metavar="DIR", help="score int8 on this data (default: compare it on a few texts)")
     parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
     parser.add_argument("--json", action="store_true", help="print path, parity and int8's report as one JSON object")
@@ -97,10 +105,12 @@ def main(args):
         return _copied(args, path)
     export, name, recipe = _artefact(args, resolve(path)) if is_artefact(path) else _run(args, path)
     check(args, args.name or name)
-    if args.data or args.split:
+    if args.data or args.split or args.shortlist:
         from zoo.recipes import check_data, last_split
 
-        check_data(recipe(), (args.split or last_split(recipe(), args.data),), args.data)
+        splits = ["train"] if args.shortlist else []
+        splits += [args.split or last_split(recipe(), args.data)] if args.data or args.split else []
+        check_data(recipe(), tuple(splits), args.data)
 
     log = lambda stage: print(stage, file=sys.stderr)  # noqa: E731
     path = export(out=args.out, version=args.version, data=args.data, split=args.split, log=log, **changes(args))
@@ -197,6 +207,7 @@ def changes(args):
     """The settings of the export that the command line gives."""
     given = {"name": args.name, "beams": tuple(args.beam or ()), "max_input": args.max_input, "overlong": args.overlong}
     given |= {"storage": args.storage, "xla": args.xla, "serving_version": args.serving_version}
+    given |= {"shortlist": args.shortlist}
     return {key: value for key, value in given.items() if value} | ({"int8": False} if args.no_int8 else {})
 
 

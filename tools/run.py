@@ -74,6 +74,12 @@ def add_arguments(parser):
     writing = parser.add_argument_group("models that write")
     writing.add_argument("--beam", type=int, metavar="K", help="beam width (default: the artefact's setting)")
     writing.add_argument("--n-best", type=int, metavar="N", help="show the N best outputs, or N samples")
+    writing.add_argument(
+        "--shortlist",
+        action="store_true",
+        help="search among the pieces that a table allows for those of the text: faster, and now and then another "
+        "answer (an artefact of `seqzoo export --shortlist`)",
+    )
     writing.add_argument("--length", type=int, metavar="N", help="number of tokens to write (language models)")
     writing.add_argument("--plot-attention", metavar="PNG", help="draw the attention map of the one text into a file")
     drawing = parser.add_argument_group("sampling")
@@ -123,6 +129,7 @@ def _opened(args):
         precision=args.precision,
         verify=not args.no_verify,
         overlong=args.overlong,
+        shortlist=args.shortlist,
     )
 
 

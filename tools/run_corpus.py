@@ -129,7 +129,8 @@ def _options(args, options):
     found = {name: value for name, value in options.items() if name != "sampling"}
     if "sampling" in options:
         found["sampling"] = dataclasses.asdict(options["sampling"])
-    return found | {"precision": args.precision, "overlong": args.overlong}
+    found |= {"precision": args.precision, "overlong": args.overlong}
+    return found | ({"shortlist": True} if args.shortlist else {})
 
 
 def asking(runtime, options, tell):

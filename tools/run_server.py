@@ -1,6 +1,6 @@
 """`seqzoo run --server URL NAME`: the model is one that a server has."""
 
-LOCAL = ("precision", "overlong", "threads", "no_verify", "plot_attention")  # what the server has decided
+LOCAL = ("precision", "overlong", "threads", "no_verify", "plot_attention", "shortlist")  # what the server has decided
 
 
 def add_arguments(parser):

@@ -39,6 +39,9 @@ def add_arguments(parser):
     parser.add_argument(
         "--overlong", choices=OVERLONG, help="how texts that are too long are treated (default: the artefact's setting)"
     )
+    parser.add_argument(
+        "--shortlist", action="store_true", help="search over the shortlist with which the models were exported"
+    )
     parser.add_argument("--no-verify", action="store_true", help="do not compare files with their recorded SHA-256")
     hub_options.add_arguments(parser)
     batches = parser.add_argument_group("batches")
@@ -96,7 +99,7 @@ def main(args):
         opened(located(model), verify=not args.no_verify)
     from serving.server import models, process  # what is wrong was told before this, which takes seconds
 
-    opening = models.Opening(args.threads, args.precision, not args.no_verify, args.overlong)
+    opening = models.Opening(args.threads, args.precision, not args.no_verify, args.overlong, args.shortlist)
     ports = args.host, args.http_port, args.grpc_port
     settings = process.Settings(*ports, batching, limits, opening, args.version_poll, args.log_requests)
     return process.run(args.models, settings)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from serving.export.settings import Settings
+from serving.export.shortlist import FILE, chosen, of_artefact
 from serving.runtime.artefact import Artefact
 from serving.runtime.errors import DamagedError
 from zoo.hub.keras_file import UnsafeError, check_keras
@@ -27,6 +28,7 @@ def check_artefact(directory):
     """
     directory, artefact = Path(directory), Artefact(directory)
     needed = [MODEL, RECIPE, *sorted(artefact.manifest["tokenizer"].values())]
+    needed += [FILE] if "shortlist" in artefact.manifest else []
     missing = [name for name in needed if not (directory / name).is_file()]
     if missing:
         raise ValueError(
@@ -57,7 +59,8 @@ def export_again(
     Args:
         directory: an artefact with its `model.keras`, `recipe.toml` and tokenizers; nothing else of it is read.
         out, version, data, split, log: as of `serving.export.export_run`.
-        **changes: settings of `serving.export.Settings` to choose instead, such as `storage` or `beams`.
+        **changes: settings of `serving.export.Settings` to choose instead, such as `storage` or `beams`; `shortlist`
+            as of `export_run`. The shortlist of an artefact that has one is kept.
 
     Raises:
         ValueError: as of `check_artefact`, or of `serving.export.export`.
@@ -71,13 +74,17 @@ def export_again(
     from zoo.text import Tokenizer
 
     changes = {"recipe": (directory / RECIPE).read_text(encoding="utf-8")} | changes
-    if data or split:
+    sides = sorted(manifest["tokenizer"])  # "source" before "target"
+    tokenizers = [Tokenizer.load(directory / manifest["tokenizer"][side]) for side in sides]
+    if data or split or isinstance(changes.get("shortlist"), int):
         from serving.export.runs import trial
         from zoo.recipes.files import read_stored
 
-        changes = {"trial": trial(read_stored(directory / RECIPE), split, data)} | changes
+        recipe = read_stored(directory / RECIPE)
+        changes |= chosen(changes, recipe, tokenizers, data)
+        if data or split:
+            changes = {"trial": trial(recipe, split, data)} | changes
+    changes = {"shortlist": of_artefact(directory, manifest)} | changes
     settings = dataclasses.replace(Settings.of(manifest), **changes)
     model = keras.models.load_model(directory / MODEL, compile=False)
-    sides = sorted(manifest["tokenizer"])  # "source" before "target"
-    tokenizers = [Tokenizer.load(directory / manifest["tokenizer"][side]) for side in sides]
     return export(model, tokenizers, out, settings, version, log=log)

@@ -19,6 +19,7 @@ from serving.export.onnx.quantize import quantize
 from serving.export.parity.compare import checker
 from serving.export.partial import explained, reserved
 from serving.export.settings import Settings
+from serving.export.shortlist import FILE
 from serving.runtime.sessions import graph_file
 from zoo.core.protocols import Attention, declaring
 
@@ -123,6 +124,8 @@ def _write_files(kind, tokenizers, directory, log):
     for side, tokenizer in zip(kind.sides, tokenizers, strict=True):
         tokenizer.save(directory / f"{side}.spm")
     (directory / "recipe.toml").write_text(kind.settings.recipe, encoding="utf-8")
+    if kind.settings.shortlist is not None:
+        kind.settings.shortlist.save(directory / FILE)
     for function in {function.graph: function for function in kind.functions.values() if function.graph}.values():
         log(f"writing {function.graph}")
         graph = onnx_convert.convert(function.function, function.signature)

@@ -8,6 +8,7 @@ from typing import Any
 
 from serving.export.pipeline import export
 from serving.export.settings import Settings, Trial
+from serving.export.shortlist import chosen
 from zoo.tasks.parts.task import Run
 
 SCORED = (
@@ -43,7 +44,8 @@ def export_run(
         split: the part of the data to score it on; the test, or "valid" where there is none, by default.
         log: a function that is called with a line about each stage.
         **changes: settings of `serving.export.Settings` to choose instead, such as `name`, `beams`, `max_input`,
-            `overlong` or `int8=False`.
+            `overlong` or `int8=False`. `shortlist` is a `Shortlist`, or its width, as 100: it is then estimated from
+            the pairs of the training, which are in `data` unless the recipe names or makes them.
 
     Raises:
         ValueError: the directory holds no finished run, or one of those of `serving.export.export`.
@@ -51,6 +53,7 @@ def export_run(
     import zoo
 
     run = zoo.open(run)
+    changes |= chosen(changes, run.recipe, run.tokenizers, data)
     settings = settings_of(run, changes, trial(run.recipe, split, data) if data or split else None)
     return export(run.model, run.tokenizers, out, settings, version, log=log)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from serving.export.servers import check_version
+from serving.export.shortlist import Shortlist
 
 STORAGES = ("float32", "float16", "int8")
 
@@ -66,6 +67,7 @@ class Settings:
         storage: how weights are stored. With "float16" each is rounded to the nearest number that 16 bits hold, and
             `model.keras` and the ONNX graphs have half the size; with "int8" a matrix has 8 bits for each number and
             a power of two for each column or row, and they have a third and a quarter. All still compute in float32.
+        shortlist: a `Shortlist`, with which graphs that write its ids alone are exported, too; None exports none.
         serving_version: the version of TensorFlow Serving, such as "2.20", that must be able to load the SavedModel;
             None warns of each version that cannot.
     """
@@ -86,6 +88,7 @@ class Settings:
     xla: bool = False
     trial: Trial | None = None
     storage: str = "float32"
+    shortlist: Shortlist | None = None
     serving_version: str | None = None
 
     def __post_init__(self):

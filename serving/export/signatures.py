@@ -7,6 +7,7 @@ from keras import ops
 
 from zoo.decoding import beam_search, greedy, sample
 from zoo.decoding.loop import BOS, EOS
+from zoo.decoding.shortlist import Shortlisted, search
 
 FOUND = ("output_ids", "output_lengths", "scores")
 
@@ -19,6 +20,16 @@ def generation(model, beams, max_length, alpha, growing=True):
         if beams == 1:
             return dict(zip(FOUND, greedy(model, memory, max_length, growing=growing), strict=True))
         return dict(zip(FOUND, beam_search(model, memory, max_length, beams, alpha, growing=growing), strict=True))
+
+    return tokens
+
+
+def shortlisted(model, shortlist, beams, max_length, alpha):
+    """As `generation`, over the ids that a `serving.export.shortlist.Shortlist` allows for each source."""
+    narrowed = Shortlisted(model, shortlist.table, shortlist.always)
+
+    def tokens(token_ids, lengths):
+        return dict(zip(FOUND, search(narrowed, token_ids, lengths, max_length, beams, alpha, True), strict=True))
 
     return tokens
 

@@ -1,5 +1,6 @@
 """Checks an existing artefact again: the bytes of its files, its signatures and its answers."""
 
+import dataclasses
 import shutil
 import tempfile
 from pathlib import Path
@@ -52,9 +53,11 @@ def _compared(parity, directory, manifest, log):
     import zoo  # noqa: F401  registers the classes
     from serving.export.kinds import kind_of
     from serving.export.settings import Settings
+    from serving.export.shortlist import of_artefact
     from zoo.text import Tokenizer
 
-    kind = kind_of(keras.models.load_model(directory / "model.keras"), Settings.of(manifest))
+    settings = dataclasses.replace(Settings.of(manifest), shortlist=of_artefact(directory, manifest))
+    kind = kind_of(keras.models.load_model(directory / "model.keras"), settings)
     tokenizers = [Tokenizer.load(directory / manifest["tokenizer"][side]) for side in kind.sides]
     if manifest.get("left_out"):
         return _compared_light(parity, kind, tokenizers, directory, manifest, log)

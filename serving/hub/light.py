@@ -64,6 +64,8 @@ def rewritten(manifest, files, **changes):
     made["graphs"] = {name: file for name, file in manifest["graphs"].items() if file in there}
     if "generation" in manifest:
         made["generation"] = {beam: file for beam, file in manifest["generation"].items() if file in there}
+    if not set(manifest.get("shortlist", {}).get("generation", {}).values()) <= there:
+        del made["shortlist"]
     if "step" not in made["graphs"]:
         made.pop("step", None)
     if saved_model_folder("", held) is None:

@@ -64,7 +64,7 @@ class Loaded:
     Args: as of `serving.runtime.Runtime`.
     """
 
-    def __init__(self, directory, threads, precision, verify, overlong=None):
+    def __init__(self, directory, threads, precision, verify, overlong=None, shortlist=False):
         self.artefact = opened(directory, verify)
         self.directory, self.manifest = self.artefact.directory, self.artefact.manifest
         self.name, self.graphs = self.manifest["name"], Graphs(self.artefact, precision, threads)
@@ -73,6 +73,22 @@ class Loaded:
         self.target = tokenizers.get("target", self.source)
         self.end = [self.source.eos_id()]  # the ids that end a source text
         self.bound = bound(self.manifest, overlong)
+        self.narrowed = shortlist
+        self.generation = self._narrowed() if shortlist else self.manifest.get("generation", {})
+
+    def _narrowed(self):
+        """The graphs by beam width that search over a shortlist.
+
+        Raises:
+            ValueError: the artefact has none.
+        """
+        if "shortlist" not in self.manifest:
+            raise ValueError(
+                f"{self.artefact.origin} has no graph with a shortlist: expected `shortlist` in its manifest. Leave "
+                "shortlist (--shortlist) out, or write an artefact that has one, if it reads one text and writes "
+                f"another, with `{self.artefact.exporting('--shortlist', 100, '--data', 'CORPUS')}`."
+            )
+        return self.manifest["shortlist"]["generation"]
 
     def _tokenizer(self, side, name):
         processor, content = SentencePieceProcessor(), self.artefact.read(name)

@@ -62,6 +62,7 @@ OPTIONAL = {
     "longest_text": Nullable(Integer(0, 10**6)),
     "alpha": Number(),
     "storage": Text("'float32', 'float16' or 'int8'", "float32|float16|int8"),
+    "shortlist": Record({"width": Integer(1), "always": Integer(), "generation": Map(BEAM, FILE, least=1)}),
     "step": Record({"inputs": List(NAME), "outputs": List(NAME)}),
     "vocabulary": Map(SIDE, Integer(1)),
     "signatures": List(TABLE),
@@ -161,6 +162,11 @@ def int8_name(graph):
     return f"{graph.removesuffix('.onnx')}.int8.onnx"
 
 
+def shortlist_name(graph):
+    """The name of the form of a graph that searches over a shortlist: "model.shortlist.onnx" of "model.onnx"."""
+    return f"{graph.removesuffix('.onnx')}.shortlist.onnx"
+
+
 def _check_files(manifest):
     """Check that every file that is used is in `files`, and so is every file with a size or an ONNX entry.
 
@@ -187,9 +193,11 @@ def _check_kind(manifest):
     if OF_KIND.get(kind) != WRITING:
         return
     held = set(manifest["graphs"].values())
-    for beam, file in manifest["generation"].items():
+    searches = {"generation": manifest["generation"]}
+    searches["shortlist.generation"] = manifest.get("shortlist", {}).get("generation", {})
+    for key, beam, file in ((key, *each) for key, files in searches.items() for each in files.items()):
         if file not in held:
-            raise mismatch(f"generation.{beam}", "a file that `graphs` names", file)
+            raise mismatch(f"{key}.{beam}", "a file that `graphs` names", file)
     if str(manifest["default_beam"]) not in manifest["generation"]:
         widths = sorted(manifest["generation"], key=int)
         raise mismatch("default_beam", f"one of the widths in `generation`, {widths}", manifest["default_beam"])

@@ -32,9 +32,11 @@ class Runtime:
         overlong: how to treat a text with more tokens than the artefact reads (`max_input` in its manifest): "refuse"
             gives an error instead of an answer; "truncate" reads the end of a prompt, or the beginning of any other
             text. None is the choice that was made at the export.
+        shortlist: search among the target ids that a table allows for the source (docs/serving.md), which takes less
+            time and may change an answer. The artefact must have been exported with one.
 
     Raises:
-        ValueError: there is no artefact, or it does not have this precision.
+        ValueError: there is no artefact, or it does not have this precision or a shortlist.
         DamagedError: a file was changed since the export. This class and the next are subclasses of ValueError.
         UnsupportedError: this seqzoo or ONNX Runtime is older than the artefact needs.
         TypeError: threads is not an integer.
@@ -49,8 +51,9 @@ class Runtime:
         precision: Literal["float32", "int8"] | None = None,
         verify: bool = True,
         overlong: Literal["refuse", "truncate"] | None = None,
+        shortlist: bool = False,
     ) -> None:
-        loaded = Loaded(directory, threads, precision, verify, overlong)
+        loaded = Loaded(directory, threads, precision, verify, overlong, shortlist)
         self.manifest, self.kind = loaded.manifest, loaded.manifest["kind"]
         if self.kind not in PREDICTORS:
             raise UnsupportedError(

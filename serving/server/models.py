@@ -20,6 +20,7 @@ class Opening:
     precision: str | None = None
     verify: bool = True
     overlong: str | None = None
+    shortlist: bool = False
 
 
 @dataclass(frozen=True)

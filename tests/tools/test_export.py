@@ -26,7 +26,8 @@ def test_train_export_run_and_bench(model, tmp_path, capsys):
     data = small.write_corpus(recipe, tmp_path / "data")
     recipes.train(recipe, tmp_path / "run", data)
     given = ["--data", str(data)] if not recipe.data.generated else ["--split", "test"]
-    assert cli.main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), *given, "--json"]) == 0
+    narrow = ["--shortlist", "5"] if KINDS[model] == "generate" else []
+    assert cli.main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), *given, *narrow, "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["parity_max_abs_diff"] <= 1e-4
     scores = {"transformer": {"exact_match"}, "language_model": {"nats_per_token"}}
@@ -42,6 +43,9 @@ def test_train_export_run_and_bench(model, tmp_path, capsys):
     assert cli.main(["run", report["path"], "undoing done", "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     assert answer["input"] == "undoing done"
+    assert cli.main(["run", report["path"], "undoing done", "--shortlist"]) == (0 if narrow else 2)
+    said = capsys.readouterr()
+    assert "has no graph with a shortlist" in said.err if not narrow else said.out.count("\n") == 1
     if model == "tagger":
         assert [word["tag"] in "UDR" for word in answer["words"]] == [True, True]
     if model == "classifier":

@@ -53,10 +53,10 @@ class Beam:
         return reachable <= hypotheses["ended"]["scores"][:, -1]
 
     def advance(self, position, logits, hypotheses):
-        vocabulary = logits.shape[-1]
+        vocabulary = ops.shape(logits)[-1]  # a number, or a tensor where a shortlist decides it
         totals = ops.log_softmax(logits, axis=-1) + hypotheses["log_probs"][:, :, None]
         totals = ops.reshape(totals, (-1, self.beams * vocabulary))
-        totals, flat = ops.top_k(totals, min(2 * self.beams, self.beams * vocabulary))
+        totals, flat = ops.top_k(totals, self.beams if logits.shape[-1] == 1 else 2 * self.beams)
         flat = ops.cast(flat, "int32")
         parents, token = flat // vocabulary, flat % vocabulary
         prefixes = gather_beams(hypotheses["tokens"], parents)

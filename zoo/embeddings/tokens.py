@@ -50,9 +50,14 @@ class TokenEmbedding(layers.Layer):
     def call(self, ids, training=None):
         return ops.take(ops.cast(self.matrix, self.compute_dtype), ids, axis=0) * self.units**0.5
 
-    def logits(self, x):
-        matrix = ops.cast(self.matrix, self.compute_dtype)
-        return ops.cast(ops.matmul(x, ops.transpose(matrix)), "float32")
+    def logits(self, x, columns=None):
+        """`(..., vocab_size)`; with `columns` of `output_columns` only those."""
+        columns = ops.transpose(ops.cast(self.matrix, self.compute_dtype)) if columns is None else columns
+        return ops.cast(ops.matmul(x, columns), "float32")
+
+    def output_columns(self, ids):
+        """The columns of the output matrix `E^T` that belong to ids `(n,)`: `(units, n)`."""
+        return ops.transpose(ops.take(ops.cast(self.matrix, self.compute_dtype), ids, axis=0))
 
     def readout(self, x):
         """`(x, E)`, from which a loss computes the logits itself (`zoo.training.ChunkedCrossEntropy`)."""

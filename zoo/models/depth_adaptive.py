@@ -148,6 +148,17 @@ class DepthAdaptiveTransformer(Transformer):
         chosen = self.decoder.exit.choose(states, mask)
         return memory if chosen is None else {**memory, "exit": chosen}
 
+    def output_rows(self, ids):
+        """Refused: every depth reads logits of the whole vocabulary to decide whether a token leaves.
+
+        Raises:
+            ValueError: always.
+        """
+        raise ValueError(
+            "DepthAdaptiveTransformer cannot search over a shortlist: expected a model with one output matrix that is "
+            "read once in a step (Seq2Seq, Transformer, or an Ensemble of them). Leave the shortlist out."
+        )
+
     def step(self, token_ids, state, memory):
         """`(batch, beams)` last tokens -> logits `(batch, beams, vocabulary)` and the next state."""
         logits, _, state = self.think_step(token_ids, state, memory)

@@ -73,9 +73,17 @@ class Ensemble(Composed, keras.Model):
         first_ids, _ = next(iter(started.values()))
         return first_ids, {name: state for name, (_, state) in started.items()}
 
-    def step(self, token_ids, state, memory):
-        """`(batch, beams)` last tokens -> mean log-probabilities `(batch, beams, vocabulary)` and the next state."""
-        taken = {name: each.step(token_ids, state[name], memory[name]) for name, each in self._named()}
+    def output_rows(self, ids):
+        """What `step` needs to give log-probabilities of the ids `(n,)` alone, of each member its own."""
+        return {name: each.output_rows(ids) for name, each in self._named()}
+
+    def step(self, token_ids, state, memory, rows=None):
+        """`(batch, beams)` last tokens -> mean log-probabilities `(batch, beams, vocabulary)` and the next state.
+
+        With `rows` of `output_rows`, they are those of its ids: `(batch, beams, n)`.
+        """
+        own = rows or {}
+        taken = {name: each.step(token_ids, state[name], memory[name], own.get(name)) for name, each in self._named()}
         return _mean([logits for logits, _ in taken.values()]), {name: after for name, (_, after) in taken.items()}
 
     def reorder(self, state, parents):

@@ -121,11 +121,19 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
         outputs = self.decoder(embedded, memory, training=training)
         return self.logits(outputs, embedded, training)
 
-    def logits(self, outputs, embedded, training=None):
+    def logits(self, outputs, embedded, training=None, rows=None):
         hidden = self.readout(ops.concatenate([outputs, embedded], axis=-1))
         hidden = self.dropout_layers["readout"](hidden, training=training)
+        if rows is not None:
+            return ops.cast(ops.matmul(hidden, rows["columns"]), "float32") + rows["bias"]
         logits = self.target_embedding(hidden, reverse=True)
         return ops.cast(logits, "float32") + ops.cast(self.bias, "float32")
+
+    def output_rows(self, ids):
+        """What `step` needs to give logits of the ids `(n,)` alone."""
+        matrix = ops.cast(self.target_embedding.embeddings, self.compute_dtype)
+        bias = ops.take(ops.cast(self.bias, "float32"), ids, axis=0)
+        return {"columns": ops.transpose(ops.take(matrix, ids, axis=0)), "bias": bias}
 
     def encode(self, source_ids, source_lengths, training=None):
         """`(batch, time)` ids and `(batch,)` lengths -> memory, a dict of tensors with the batch axis first."""
@@ -139,13 +147,16 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
         state = self.decoder.start(memory, beams)
         return ops.full((ops.shape(tree.flatten(memory)[0])[0], beams), BOS, dtype="int32"), state
 
-    def step(self, token_ids, state, memory):
-        """`(batch, beams)` last tokens -> logits `(batch, beams, vocabulary)` and the next state."""
+    def step(self, token_ids, state, memory, rows=None):
+        """`(batch, beams)` last tokens -> logits `(batch, beams, vocabulary)` and the next state.
+
+        With `rows` of `output_rows`, the logits are those of its ids: `(batch, beams, n)`.
+        """
         embedded = self.target_embedding(token_ids)
         outputs, state = self.decoder.step(embedded, state, memory)
-        logits = self.logits(outputs, flatten_beams(embedded))
+        logits = self.logits(outputs, flatten_beams(embedded), rows=rows)
         shape = ops.shape(token_ids)
-        return ops.reshape(logits, (shape[0], shape[1], logits.shape[-1])), state
+        return ops.reshape(logits, (shape[0], shape[1], ops.shape(logits)[-1])), state
 
     def reorder(self, state, parents):
         """The state whose beam `k` goes on from beam `parents[:, k]`."""

@@ -155,12 +155,19 @@ class Transformer(Composed, InsideKeras, keras.Model):
         batch = ops.shape(memory["mask"])[0]
         return ops.full((batch, beams), BOS, dtype="int32"), self.decoder.start(batch, beams, max_length)
 
-    def step(self, token_ids, state, memory):
-        """`(batch, beams)` last tokens -> logits `(batch, beams, vocabulary)` and the next state."""
+    def output_rows(self, ids):
+        """What `step` needs to give logits of the ids `(n,)` alone."""
+        return self.target_embedding.output_columns(ids)
+
+    def step(self, token_ids, state, memory, rows=None):
+        """`(batch, beams)` last tokens -> logits `(batch, beams, vocabulary)` and the next state.
+
+        With `rows` of `output_rows`, the logits are those of its ids: `(batch, beams, n)`.
+        """
         units = self.decoder.units
         x = self.target_embedding(token_ids) + self.positions.at(state["position"], units)
         x, state = self.decoder.step(x, state, memory["cross"], memory["mask"][:, None, :])
-        return self.target_embedding.logits(x), state
+        return self.target_embedding.logits(x, rows), state
 
     def reorder(self, state, parents):
         """The state whose beam `k` goes on from beam `parents[:, k]`."""

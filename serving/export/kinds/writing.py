@@ -8,6 +8,7 @@ import tensorflow as tf
 from serving.export import gate
 from serving.export.driver import driver
 from serving.export.kinds.base import ExportedFunction, Kind, remarks
+from serving.export.kinds.narrowed import facts, narrow, narrowed
 from serving.export.parity.grid import FIRST_WORD, grid
 from serving.export.signatures import generation, sampling, scoring, text_scoring
 from serving.runtime.reading import DEFAULT, is_answered
@@ -62,6 +63,7 @@ class Generate(Kind):
         pair = driver(model, self.remembers)
         return [
             *searches,
+            *narrowed(model, settings, searches),
             ExportedFunction(sample, sampling(model, most), "sample.onnx", int8=True),
             ExportedFunction(self.table("score"), self.scoring(model), self.score_graph, int8=True),
             ExportedFunction(*pair["encode"], "encoder.onnx", saved=False),
@@ -106,6 +108,12 @@ class Generate(Kind):
         return found, found["output_ids"][0, 0, : found["output_lengths"][0, 0]].tolist()
 
     def cases(self, vocabularies):
+        for name, inputs in self._cases(vocabularies):
+            yield name, inputs
+            if narrow(name) in self.functions:
+                yield narrow(name), inputs
+
+    def _cases(self, vocabularies):
         rng = np.random.default_rng(1)
         for number, source in enumerate(grid(vocabularies[0], most=self.max_ids)):
             batch = len(source["lengths"])
@@ -185,13 +193,19 @@ class Generate(Kind):
 
     def facts(self):
         settings, step = self.settings, self.functions["step"].signature
-        return super().facts() | {
-            "generation": {str(beams): graph_name(beams, settings) for beams in sorted({1, *settings.beams})},
-            "default_beam": settings.beams[0],
-            "max_length": settings.max_length,
-            "alpha": settings.alpha,
-            "step": {side: [spec.name for spec in getattr(step, side)] for side in ("inputs", "outputs")},
-        }
+        generation = {str(beams): graph_name(beams, settings) for beams in sorted({1, *settings.beams})}
+        more = facts(settings.shortlist, generation)
+        return (
+            super().facts()
+            | more
+            | {
+                "generation": generation,
+                "default_beam": settings.beams[0],
+                "max_length": settings.max_length,
+                "alpha": settings.alpha,
+                "step": {side: [spec.name for spec in getattr(step, side)] for side in ("inputs", "outputs")},
+            }
+        )
 
 
 class Continue(Generate):

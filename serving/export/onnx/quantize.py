@@ -3,6 +3,8 @@
 * LSTM -> `com.microsoft.DynamicQuantizeLSTM`.
 * MatMul and Gemm with a constant weight -> `com.microsoft.DynamicQuantizeMatMul`, bias included.
 * Gather of rows of a constant matrix (an embedding) -> Gather of int8 rows, then their scale.
+* MatMul with such rows, transposed (the output matrix of a shortlist) -> Gather and Transpose of int8 rows, Gather of
+  their scales, and `DynamicQuantizeMatMul` with both.
 * **GRU and RNN stay float32**, because onnxruntime has no int8 operator for them. Matrices with a short side stay
   float32, too, because int8 would cost more than it saves there, and so does everything that is not a weight.
 
@@ -33,8 +35,10 @@ from serving.export.onnx.graphs import (
     opset_of,
     reads,
     replace_nodes,
+    sort_nodes,
     walk,
 )
+from serving.export.onnx.loops import prune
 
 DOMAIN = "com.microsoft"
 SMALLEST = 16  # a matrix with a side shorter than this stays float32
@@ -61,13 +65,15 @@ def quantize(model):
 class Constants:
     """The constants that a graph can read, its own and those of the graphs around it, and their int8 versions."""
 
-    def __init__(self, homes=None, done=None):
+    def __init__(self, homes=None, done=None, columns=None):
         self.homes = homes or {}  # name -> (graph, tensor)
         self.done = {} if done is None else done  # (name, transposed) -> int8 names
+        self.columns = columns or {}  # name of a matrix of gathered columns -> (int8 columns, their scales)
 
     def within(self, graph):
         own = {tensor.name: (graph, tensor) for tensor in graph.initializer}
-        return Constants(self.homes | own, self.done)
+        found = Constants(self.homes | own, self.done)
+        return Constants(found.homes, self.done, self.columns | _gathered_columns(graph, found))
 
     def shape(self, name):
         """The shape of a float constant; () for any other name."""
@@ -78,14 +84,29 @@ class Constants:
         """The names of the int8 weight (..., inputs, outputs) and of its scales and zero points (..., outputs)."""
         key = name, transposed, steps
         if key not in self.done:  # a shared weight is quantised once, in the graph that holds it
-            graph, tensor = self.homes[name]
-            weight = numpy_helper.to_array(tensor)
-            rounded, scale = to_int8(np.swapaxes(weight, -1, -2) if transposed else weight, steps)
+            rounded, scale = to_int8(self._weight(name, transposed), steps)
             base = f"{name}/int8_{steps}" + ("_transposed" if transposed else "")
-            self.done[key] = [base, f"{base}_scale", f"{base}_zero"]
-            arrays = rounded, scale, np.zeros(scale.shape, np.int8)
-            graph.initializer.extend(map(numpy_helper.from_array, arrays, self.done[key]))
+            self.done[key] = self._kept(name, base, rounded, scale)
         return self.done[key]
+
+    def int8_rows(self, name):
+        """The names of the int8 weight `(rows, units)` and of the scale `(rows,)` of each row."""
+        key = name, "rows"
+        if key not in self.done:
+            rounded, scale = to_int8(self._weight(name, transposed=True))
+            self.done[key] = self._kept(name, f"{name}/int8_rows", np.ascontiguousarray(rounded.T), scale)[:2]
+        return self.done[key]
+
+    def _weight(self, name, transposed):
+        weight = numpy_helper.to_array(self.homes[name][1])
+        return np.swapaxes(weight, -1, -2) if transposed else weight
+
+    def _kept(self, name, base, rounded, scale):
+        """The names of initializers, beside the weight, of what was rounded, its scales and its zero points."""
+        names = [base, f"{base}_scale", f"{base}_zero"]
+        arrays = rounded, scale, np.zeros(scale.shape, np.int8)
+        self.homes[name][0].initializer.extend(map(numpy_helper.from_array, arrays, names))
+        return names
 
 
 def to_int8(weight, steps=STEPS):
@@ -103,7 +124,10 @@ def _quantize_graph(graph, constants):
     for node in graph.node:
         for body in bodies(node):
             _quantize_graph(body, constants)
-        if _is_product(node, constants):
+        if node.op_type == "MatMul" and node.input[1] in constants.columns:
+            inputs = [node.input[0], *constants.columns[node.input[1]]]
+            node = helper.make_node("DynamicQuantizeMatMul", inputs, node.output, f"{node.name}_int8", domain=DOMAIN)
+        elif _is_product(node, constants):
             bias, output = additions.get(node.output[0], ("", ""))
             if len(node.input) == 2 and constants.shape(bias) == _width(node, constants):
                 merged.add(output)
@@ -119,6 +143,36 @@ def _quantize_graph(graph, constants):
             continue
         nodes.append(node)
     replace_nodes(graph, nodes)
+    if constants.columns:
+        prune(graph)  # the float rows, which nothing reads any more
+
+
+def _gathered_columns(graph, constants):
+    """`{matrix: (int8 columns, their scales)}` of matrices `Transpose(Gather(W, ids))`, with constant rows W.
+
+    The nodes that make them are added to the graph.
+    """
+    made = {node.output[0]: node for node in graph.node}
+    found, nodes = {}, []
+    for node in graph.node:
+        rows = made.get(node.input[0]) if node.op_type == "Transpose" else None
+        if rows is not None and _is_look_up(rows, constants) and _turns(node):
+            names = constants.int8_rows(rows.input[0])
+            gathered, columns, scales = (f"{node.output[0]}/{kind}" for kind in ("rows", "columns", "scales"))
+            nodes += [
+                helper.make_node("Gather", [names[0], rows.input[1]], [gathered], f"{node.name}_rows"),
+                helper.make_node("Transpose", [gathered], [columns], f"{node.name}_columns", perm=[1, 0]),
+                helper.make_node("Gather", [names[1], rows.input[1]], [scales], f"{node.name}_scales"),
+            ]
+            found[node.output[0]] = columns, scales
+    if nodes:
+        graph.node.extend(nodes)
+        sort_nodes(graph)
+    return found
+
+
+def _turns(node):
+    return list(_attributes(node).get("perm", [1, 0])) == [1, 0]
 
 
 def _attributes(node):

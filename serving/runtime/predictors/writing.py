@@ -16,7 +16,7 @@ class Generate:
     def __init__(self, loaded):
         self.loaded = loaded
         manifest = loaded.manifest
-        self.graphs = {int(beams): graph for beams, graph in manifest["generation"].items()}
+        self.graphs = {int(beams): graph for beams, graph in loaded.generation.items()}
         self.beams, self.default_beam = tuple(sorted(self.graphs)), manifest["default_beam"]
         self.max_length = manifest["max_length"]
 
@@ -67,6 +67,10 @@ class Generate:
         name = self.loaded.name
         if sampling is not None and beam is not None:
             raise ValueError(f"{name} either samples or searches: received sampling and beam={beam}. Leave one out.")
+        if sampling is not None and self.loaded.narrowed:
+            raise ValueError(
+                f"{name} was opened with its shortlist, over which it searches; received sampling. Leave one out."
+            )
         if beam is not None and beam < 1:
             raise ValueError(f"beam must be at least 1; received {beam}. Beam widths of {name}: {list(self.beams)}.")
         if beam is not None and beam not in self.beams:

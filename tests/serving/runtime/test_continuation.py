@@ -16,6 +16,7 @@ def test_the_best_of_all_runs_comes_first():
     loaded = SimpleNamespace(
         name="stub",
         manifest={"generation": {"2": "beam.onnx"}, "default_beam": 2, "max_length": 4},
+        generation={"2": "beam.onnx"},
         bound=SimpleNamespace(max_input=100),
         read=lambda texts, end: [reading],
         decode=lambda rows: ["".join(map(str, row)) for row in rows],

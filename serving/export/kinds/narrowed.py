@@ -1,0 +1,48 @@
+"""The searches of a model over a shortlist, beside those over its whole vocabulary."""
+
+import dataclasses
+
+from serving.export.kinds.base import ExportedFunction
+from serving.export.signatures import shortlisted
+from serving.runtime.manifest_format import shortlist_name
+
+
+def narrow(name):
+    """The signature of a search over the shortlist.
+
+    >>> from serving.export.kinds.narrowed import narrow
+    >>> narrow("tokens")
+    'tokens_shortlist'
+    """
+    return f"{name}_shortlist"
+
+
+def narrowed(model, settings, searches):
+    """Of each of `searches` that has an ONNX graph, the same over `settings.shortlist`; only its ONNX graph is written.
+
+    Raises:
+        ValueError: as of `zoo.decoding.shortlist.Shortlisted`.
+    """
+    if settings.shortlist is None:
+        return []
+    return [_narrowed(model, settings, each) for each in searches if each.graph]
+
+
+def _narrowed(model, settings, search):
+    beams = search.signature.outputs[0].shape[1]
+    table = dataclasses.replace(search.signature, name=narrow(search.name))
+    function = shortlisted(model, settings.shortlist, beams, settings.max_length, settings.alpha)
+    return ExportedFunction(table, function, shortlist_name(search.graph), saved=False, int8=True)
+
+
+def facts(shortlist, generation):
+    """What the manifest says of a shortlist; nothing where there is none.
+
+    Args:
+        shortlist: `serving.export.shortlist.Shortlist`, or None.
+        generation: the graphs over the whole vocabulary by beam width.
+    """
+    if shortlist is None:
+        return {}
+    graphs = {beams: shortlist_name(graph) for beams, graph in generation.items()}
+    return {"shortlist": {"width": shortlist.width, "always": len(shortlist.always), "generation": graphs}}

@@ -1,0 +1,119 @@
+"""The shortlist of an export: which target ids may be written for which source ids."""
+
+import os
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from serving.export.lexicon import likeliest, links, model_1
+from zoo.text.special import EOS
+
+FILE = "shortlist.npz"  # in an artefact, so that it can be exported again without the texts of the training
+WIDTH, FREQUENT = 100, 100  # as Marian has them by default
+
+
+@dataclass(frozen=True, eq=False)
+class Shortlist:
+    """The `width` likeliest target ids of each source id, and ids that may always be written.
+
+    Args:
+        table: `(source vocabulary, width)` int32; EOS fills rows that have fewer.
+        always: `(n,)` int32, besides the special ids.
+    """
+
+    table: Any
+    always: Any
+
+    @classmethod
+    def estimated(cls, sources, targets, vocabulary, width=WIDTH, frequent=FREQUENT):
+        """From pairs of lists of ids, by `serving.export.lexicon.model_1`, and the `frequent` most frequent target ids.
+
+        Args:
+            sources, targets: lists of lists of ids, without the end of sentence.
+            vocabulary: `(source, target)` numbers of ids.
+            width, frequent: how many ids each source id allows, and how many are always allowed.
+
+        Raises:
+            ValueError: there are no pairs, or `width` or `frequent` is out of range.
+        """
+        if width < 1 or frequent < 0:
+            raise ValueError(
+                f"A shortlist needs a width of at least 1 and no negative number of frequent ids. Received: {width} "
+                f"and {frequent}."
+            )
+        ended = [[[*ids, EOS] for ids in side] for side in (sources, targets)]
+        lexicon = model_1(links(*ended), vocabulary[1])
+        counts = np.bincount(np.fromiter((each for ids in targets for each in ids), "int64"), minlength=vocabulary[1])
+        always = np.argsort(-counts, kind="stable")[:frequent]
+        table = likeliest(lexicon, vocabulary[0], min(width, vocabulary[1]), EOS)
+        return cls(table, np.sort(always[counts[always] > 0]).astype("int32"))
+
+    @classmethod
+    def load(cls, content):
+        """Of a file of `save`, opened for reading.
+
+        Raises:
+            ValueError: it is no such file.
+        """
+        try:
+            with np.load(content, allow_pickle=False) as arrays:
+                return cls(arrays["table"].astype("int32"), arrays["always"].astype("int32"))
+        except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
+            raise ValueError(f"No shortlist: expected {FILE} with `table` and `always`, received {error}.") from error
+
+    def save(self, path):
+        """Write it beside and rename it, so that the file is whole or not there; equal lists give equal bytes."""
+        path = Path(path)
+        beside = path.with_name(f".{path.name}.{os.getpid()}")
+        with open(beside, "wb") as file:
+            np.savez_compressed(file, table=np.asarray(self.table, "int32"), always=np.asarray(self.always, "int32"))
+        os.replace(beside, path)
+
+    @property
+    def width(self):
+        """How many ids of the target each id of the source allows at most."""
+        return int(self.table.shape[1])
+
+
+def of_artefact(directory, manifest):
+    """The `Shortlist` with which an artefact was exported, or None.
+
+    Raises:
+        ValueError: its file is damaged.
+    """
+    return Shortlist.load(Path(directory) / FILE) if "shortlist" in manifest else None
+
+
+def chosen(changes, recipe, tokenizers, data=None):
+    """`{"shortlist": the one that estimate makes}` where changes of settings name a width, and else nothing."""
+    width = changes.get("shortlist")
+    return {"shortlist": estimate(recipe, tokenizers, data, width)} if isinstance(width, int) else {}
+
+
+def estimate(recipe, tokenizers, data=None, width=WIDTH):
+    """The `Shortlist` of the pairs that a recipe trains on, cut into pieces by the tokenizers of its model.
+
+    Args:
+        recipe: of a task that reads one text and writes another.
+        tokenizers: of the source and of the target.
+        data: the directory of the corpus, unless the recipe's data are generated or its files are named in it.
+        width: of the table.
+
+    Raises:
+        ValueError: the task is another, or the data are not there.
+    """
+    from zoo.recipes import check_data, read
+
+    if len(tokenizers) != 2:
+        raise ValueError(
+            f"A shortlist is for models that read one text and write another; the task {recipe.task!r} is none. Leave "
+            "--shortlist out."
+        )
+    check_data(recipe, ("train",), data)
+    sides = [
+        tokenizer.encode(list(texts)) for tokenizer, texts in zip(tokenizers, read(recipe, "train", data), strict=True)
+    ]
+    return Shortlist.estimated(*sides, [tokenizer.vocab_size for tokenizer in tokenizers], width)
