@@ -1,6 +1,6 @@
 """Which target ids translate a source id: IBM Model 1, estimated from the pairs of a training, in NumPy.
 
-`p(t | s)` by expectation and maximisation: with `n` pairs `(x, y)` of ids,
+`p(t | s)` by expectation and maximisation: over the pairs `(x, y)` of ids,
 
     c(s, t) = sum_pairs sum_j [y_j = t] sum_i [x_i = s] p(t | s) / sum_k p(t | x_k)
     p(t | s) = c(s, t) / sum_t' c(s, t')
@@ -9,7 +9,7 @@ It begins with equal probabilities. The end of sentence, which every source has,
 what no piece of the source explains.
 
 Reference: Brown et al. 1993, "The Mathematics of Statistical Machine Translation", section 4.1; candidates of each
-word from such a table are of https://arxiv.org/abs/1412.2007, section 2.3.
+word from such a table are of https://arxiv.org/abs/1412.2007 (Jean et al. 2015).
 """
 
 import numpy as np

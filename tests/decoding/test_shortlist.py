@@ -32,7 +32,12 @@ MODELS = {
 }
 
 
-@pytest.fixture(scope="module", params=MODELS)
+SLOW = ("seq2seq", "ensemble")
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param(each, marks=[pytest.mark.slow] * (each in SLOW)) for each in MODELS]
+)
 def model(request):
     return MODELS[request.param]()
 
@@ -76,7 +81,7 @@ def test_what_is_allowed_is_what_the_table_names_within_the_length():
     assert set(np.unique(found)) == {0.0, 1.0}
 
 
-@pytest.mark.parametrize("alpha", [0.0, 0.6])
+@pytest.mark.parametrize("alpha", [pytest.param(0.0, marks=pytest.mark.slow), 0.6])
 def test_it_finds_the_best_of_all_that_may_be_written(model, alpha):
     """With beams for all prefixes the search is exhaustive; the rows of the batch have other candidates."""
     assert may_be_written(0) != may_be_written(1)

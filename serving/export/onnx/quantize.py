@@ -172,7 +172,7 @@ def _gathered_columns(graph, constants):
 
 
 def _turns(node):
-    return list(_attributes(node).get("perm", [1, 0])) == [1, 0]
+    return list(_attributes(node).get("perm", [])) == [1, 0]
 
 
 def _attributes(node):

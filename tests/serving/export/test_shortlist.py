@@ -59,7 +59,7 @@ def model(request, tokenizers):
     return make_seq2seq(tokenizers, attention="dot")
 
 
-@pytest.mark.parametrize("name", ["greedy_shortlist", "tokens_shortlist"])
+@pytest.mark.parametrize("name", [pytest.param("greedy_shortlist", marks=pytest.mark.slow), "tokens_shortlist"])
 def test_the_graph_searches_as_the_model_does(model, tokenizers, name):
     shortlist, beams = shortlist_of(tokenizers), 1 if name.startswith("greedy") else 3
     found = asked(graph_of(model, shortlist, name))
@@ -72,6 +72,7 @@ def test_the_graph_searches_as_the_model_does(model, tokenizers, name):
         assert set(answer.tolist()) <= {0, 1, 2, 3, 4, 5, *shortlist.table[IDS[row, :length]].ravel().tolist()}
 
 
+@pytest.mark.slow
 def test_with_every_id_it_answers_as_the_whole_graph(model, tokenizers):
     whole, narrow = (asked(graph_of(model, everything(tokenizers), name)) for name in ("tokens", "tokens_shortlist"))
     np.testing.assert_array_equal(whole["output_ids"], narrow["output_ids"])
