@@ -61,9 +61,28 @@ def recipe(name, model, source):
     return toml({key: value for key, value in own.items() if value})
 
 
+def restored(name, version, run, clock):
+    """Make the run of a model from a version of it that is published, as far as an export reads one."""
+    home, partial = HUB / name / str(version), run.with_name(f"{run.name}.partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    partial.mkdir(parents=True)
+    for path in (home / "model.keras", home / "recipe.toml", *home.glob("*.spm")):
+        shutil.copy(path, partial)
+    manifest = json.loads((home / "manifest.json").read_text("utf-8"))
+    said = manifest["published"]["training"]
+    (partial / "training.json").write_text(json.dumps(said), "utf-8")
+    for key in ("labels", "scope"):
+        if key in manifest:
+            (partial / f"{key}.json").write_text(json.dumps(manifest[key]), "utf-8")
+    partial.rename(run)
+    clock.write_text(f"{3600 * said['core_hours']:.0f}\n")
+
+
 def train(name, model, source, folder, runs):
-    """The run's folder; it is trained, or goes on, unless it was trained to the end."""
+    """The run's folder; it is trained, or goes on, unless it was trained to the end or only its storage is new."""
     run, clock = runs / name, runs / f"{name}.seconds"
+    if "stored_anew" in model and not clock.exists():
+        restored(name, model["stored_anew"], run, clock)
     if not clock.exists():
         path = runs / f"{name}.toml"
         path.write_text(recipe(name, model, source), "utf-8")

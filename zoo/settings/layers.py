@@ -277,6 +277,7 @@ class Spelled(Layer, tag="spelled"):
 
     takes = ("units", "seed")
     alone: Annotated[BelowOne, Doc("share of the pieces that training knows by their spelling alone")] = 0.0
+    buckets: Annotated[Positive, Doc("vectors that ends and shapes share; a small vocabulary needs fewer")] = 8192
 
 
 class Sentences(Layer, tag="sentences"):

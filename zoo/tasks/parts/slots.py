@@ -96,8 +96,8 @@ def tokens():
     """None: the plain vectors that models take by themselves."""
 
 
-def spelled(vocab_size, units, seed, alone=0.0):
-    return SpelledEmbedding(vocab_size, units, dropout=alone, seed=seed)
+def spelled(vocab_size, units, seed, alone=0.0, buckets=8192):
+    return SpelledEmbedding(vocab_size, units, buckets=buckets, dropout=alone, seed=seed)
 
 
 def sentences(vocab_size, units, shortest=2, spread=1.0):
