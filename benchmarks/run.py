@@ -91,6 +91,24 @@ def measure(cell, options):
     return rows
 
 
+def summed_up(options, here, commit, cells, rows):
+    """The result of the rows that were measured on the processor `here`, of this commit."""
+    peers = {engine.environment for cell in cells for engine in cell["engines"]} - {None}
+    return {
+        "benchmark": options.name,
+        "processor": here,
+        "threads": options.threads,
+        "clock": options.clock,
+        "rounds": options.rounds,
+        "date": datetime.now(UTC).date().isoformat(),
+        "commit": commit,
+        "versions": processor.versions() | {k: v for name in sorted(peers) for k, v in versions(name).items()},
+        "geometric_mean": report.geometric_mean(rows),
+        "below_one": sum(row["ratio"] < 1 for row in rows),
+        "cells": rows,
+    }
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("name", choices=NAMES)
@@ -110,31 +128,21 @@ def main(arguments=None):
     cells = [cell for cell in case.cells(options.quick) if not options.only or options.only in cell["name"]]
     if not cells:
         parser.error(f"no cell of {options.name} has {options.only!r} in its name")
-    rows = []
-    for cell in cells:
-        rows += measure(cell, options)
-        log(report.table(rows[-len(cell["pairs"]) :]))
-    here = processor.processor()
-    peers = {engine.environment for cell in cells for engine in cell["engines"]} - {None}
-    result = {
-        "benchmark": options.name,
-        "processor": here,
-        "threads": options.threads,
-        "clock": options.clock,
-        "rounds": options.rounds,
-        "date": datetime.now(UTC).date().isoformat(),
-        "commit": processor.commit(),
-        "versions": processor.versions() | {k: v for name in sorted(peers) for k, v in versions(name).items()},
-        "geometric_mean": report.geometric_mean(rows),
-        "below_one": sum(row["ratio"] < 1 for row in rows),
-        "cells": rows,
-    } | getattr(case, "summary", lambda rows: {})(rows)
+    here, commit = processor.processor(), processor.commit()  # before a result makes the work tree dirty
     slug = processor.slug(here)
     name = f"{options.name}.quick" if options.quick else options.name
-    for line in report.changes(report.last(slug, name), result):
+    before, rows = report.last(slug, name), []
+    for done, cell in enumerate(cells, start=1):
+        rows += measure(cell, options)
+        log(report.table(rows[-len(cell["pairs"]) :]))
+        result = summed_up(options, here, commit, cells, rows) | getattr(case, "summary", lambda rows: {})(rows)
+        result |= {"cells_left": len(cells) - done} if done < len(cells) else {}
+        if not options.only:  # what was measured stays, if the rest is broken off
+            written = report.write(slug, name, result)
+    for line in report.changes(before, result):
         log(line)
     if not options.only:
-        log(f"written: {report.write(slug, name, result)}")
+        log(f"written: {written}")
     if options.json:
         print(json.dumps(result, ensure_ascii=False))
     else:

@@ -70,6 +70,18 @@ def test_a_run_measures_in_turns_and_keeps_the_result_by_processor(runner, tmp_p
     assert f"geometric mean: {shown['geometric_mean']} ->" in capsys.readouterr().err
 
 
+def test_what_was_measured_stays_when_the_rest_fails(runner, tmp_path):
+    case = CASE.replace("TOLERANCE", "1e-3").replace(
+        '"size": 3}}]', '"size": 3}}, cell | {"name": "b", "tolerance": 0}]'
+    )
+    (tmp_path / "cases" / "start.py").write_text(case)
+    with pytest.raises(ValueError, match="b: expected equal results"):
+        runner.main(["start", "--rounds", "1"])
+    (path,) = (tmp_path / "results").glob("*/start.json")
+    found = json.loads(path.read_text())
+    assert [cell["cell"] for cell in found["cells"]] == ["a cell"] and found["cells_left"] == 1
+
+
 def test_engines_that_disagree_are_not_timed(runner, tmp_path):
     (tmp_path / "cases" / "start.py").write_text(CASE.replace("TOLERANCE", "1e-7"))
     with pytest.raises(ValueError, match="a cell: expected equal results, received .*2.00001"):
