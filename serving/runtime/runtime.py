@@ -23,7 +23,7 @@ class Runtime:
         directory: the artefact, `name/version/`, or the name of a model in a hub ("dates", "dates@1"), each file of
             which is downloaded when it is first needed (`zoo.hub`). A folder that exists wins.
         threads: the number of threads of one operator; None is one if all graphs of the artefact have less than
-            16 MB, which more would slow down, and else one for each physical core.
+            8 MB, which more would slow down, and else one for each physical core.
         precision: "float32", or "int8" if the artefact has quantised graphs. None is float32 for a folder, unless its
             manifest names int8 (that of a published artefact does where int8 loses nothing); for a model of a hub, int8
             if its index says that it loses nothing.

@@ -12,7 +12,7 @@ from serving.runtime.external import names_files
 from serving.runtime.manifest_format import int8_name
 
 PRECISIONS = ("float32", "int8")
-SMALL = 16_000_000  # bytes of a graph: one of fewer is faster with one thread (benchmarks/threads.py)
+SMALL = 8_000_000  # bytes of a graph: one of fewer is faster with one thread (benchmarks/threads.py)
 OLDEST = "1.24"  # the ONNX Runtime that this package requires, for graphs whose manifest does not name a version
 
 
