@@ -81,7 +81,7 @@ def restored(name, version, run, clock):
 def train(name, model, source, folder, runs):
     """The run's folder; it is trained, or goes on, unless it was trained to the end or only its storage is new."""
     run, clock = runs / name, runs / f"{name}.seconds"
-    if "stored_anew" in model and not clock.exists():
+    if not clock.exists() and (HUB / name / str(model.get("stored_anew"))).is_dir():
         restored(name, model["stored_anew"], run, clock)
     if not clock.exists():
         path = runs / f"{name}.toml"

@@ -63,10 +63,8 @@ def runtimes(artefacts, precision):
 
 def milliseconds(opened, texts, batch, beams, rounds):
     """`{width: [milliseconds of processor time of a sentence] * rounds}`."""
-    groups, taken = (
-        [texts[first : first + batch] for first in range(0, len(texts), batch)],
-        {each: [] for each in opened},
-    )
+    groups = [texts[first : first + batch] for first in range(0, len(texts), batch)]
+    taken = {each: [] for each in opened}
     for number in range(rounds + 1):
         for width, runtime in opened.items():
             before = time.process_time()

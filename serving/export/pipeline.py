@@ -135,8 +135,8 @@ def _write_files(kind, tokenizers, directory, log):
 
 
 def _write_graph(kind, graph, path):
-    narrower = kind.settings.storage != "float32"
-    onnx_convert.write(narrow(graph, kind.settings.storage) if narrower else graph, path)
+    stored = kind.settings.storage
+    onnx_convert.write(graph if stored == "float32" else narrow(graph, stored), path)
 
 
 def _check(kind, tokenizers, directory, version, log, parity):

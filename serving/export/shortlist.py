@@ -1,6 +1,5 @@
 """The shortlist of an export: which target ids may be written for which source ids."""
 
-import os
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from serving.export.lexicon import likeliest, links, model_1
+from zoo.core.storage import write_atomically
 from zoo.text.special import EOS
 
 FILE = "shortlist.npz"  # in an artefact, so that it can be exported again without the texts of the training
@@ -65,12 +65,9 @@ class Shortlist:
             raise ValueError(f"No shortlist: expected {FILE} with `table` and `always`, received {error}.") from error
 
     def save(self, path):
-        """Write it beside and rename it, so that the file is whole or not there; equal lists give equal bytes."""
-        path = Path(path)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        with open(beside, "wb") as file:
-            np.savez_compressed(file, table=np.asarray(self.table, "int32"), always=np.asarray(self.always, "int32"))
-        os.replace(beside, path)
+        """Write the file, whole or not at all; equal lists give equal bytes."""
+        arrays = {name: np.asarray(getattr(self, name), "int32") for name in ("table", "always")}
+        write_atomically(Path(path), lambda file: np.savez_compressed(file, **arrays))
 
     @property
     def width(self):

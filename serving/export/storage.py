@@ -34,11 +34,13 @@ def nearest(values, storage="float16"):
 
 
 def in_bytes(values):
-    """`(n, 2^e)` whose product is exactly the float32 values, or None if there are none.
+    """`(n, 2^e)` whose product is exactly the float32 values, or None if there are none or a value is not finite.
 
     `n` is int8 of the shape of `values`; `2^e` is float32, with one value for each index of one axis, and has the size
     1 along the others.
     """
+    if not np.isfinite(values).all():
+        return None
     for axis in reversed(range(values.ndim)):
         whole, step = _whole(values, axis)
         if (whole * step).tobytes() == values.tobytes():

@@ -49,12 +49,12 @@ def test_the_first_hub_that_has_the_name_wins(tmp_path, hubs):
 def test_an_unknown_name_says_what_is_near_and_where_was_looked(tmp_path, hubs):
     one, two = write(tmp_path / "one", "dates", [1, 3]), write(tmp_path / "two", "dat", [1])
     hubs(one, two)
-    with pytest.raises(ValueError, match=rf"no model 'datse': looked in {one}, {two}: did you mean 'dates' or 'dat'\?"):
+    with pytest.raises(ValueError, match=rf"no model 'datse': looked in {one}, {two}; did you mean 'dates' or 'dat'\?"):
         hub.find("datse")
-    with pytest.raises(ValueError, match=f"no model 'dates@2': looked in {one}, {two}: it has the versions 1, 3"):
+    with pytest.raises(ValueError, match=f"no model 'dates@2': looked in {one}, {two}; it has the versions 1, 3"):
         hub.find("dates@2")
     with pytest.raises(
-        ValueError, match="no model 'xyzzy': looked in .*: `seqzoo list` shows the models that are there"
+        ValueError, match="no model 'xyzzy': looked in .*; `seqzoo list` shows the models that are there"
     ):
         hub.find("xyzzy")
     with pytest.raises(ValueError, match="dates@1 has no file 'manifest.jsn' in .*; did you mean 'manifest.json'"):

@@ -113,7 +113,7 @@ def _unknown(name, version, known, looked, failed):
         hint = f"did you mean {' or '.join(map(repr, near))}?"
     else:
         hint = "`seqzoo list` shows the models that are there" if known else "there is none at all"
-    where = f"looked in {', '.join(looked)}: {hint}" if looked else "no hub is known; SEQZOO_HUB names one"
+    where = f"looked in {', '.join(looked)}; {hint}" if looked else "no hub is known; SEQZOO_HUB names one"
     return ValueError(f"there is no model {asked!r}: {where}")
 
 

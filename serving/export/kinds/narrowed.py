@@ -7,11 +7,11 @@ from serving.export.signatures import shortlisted
 from serving.runtime.manifest_format import shortlist_name
 
 
-def narrow(name):
-    """The signature of a search over the shortlist.
+def signature_of(name):
+    """The name of the signature of a search over the shortlist.
 
-    >>> from serving.export.kinds.narrowed import narrow
-    >>> narrow("tokens")
+    >>> from serving.export.kinds.narrowed import signature_of
+    >>> signature_of("tokens")
     'tokens_shortlist'
     """
     return f"{name}_shortlist"
@@ -30,7 +30,7 @@ def narrowed(model, settings, searches):
 
 def _narrowed(model, settings, search):
     beams = search.signature.outputs[0].shape[1]
-    table = dataclasses.replace(search.signature, name=narrow(search.name))
+    table = dataclasses.replace(search.signature, name=signature_of(search.name))
     function = shortlisted(model, settings.shortlist, beams, settings.max_length, settings.alpha)
     return ExportedFunction(table, function, shortlist_name(search.graph), saved=False, int8=True)
 

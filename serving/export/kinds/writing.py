@@ -8,7 +8,7 @@ import tensorflow as tf
 from serving.export import gate
 from serving.export.driver import driver
 from serving.export.kinds.base import ExportedFunction, Kind, remarks
-from serving.export.kinds.narrowed import facts, narrow, narrowed
+from serving.export.kinds.narrowed import facts, narrowed, signature_of
 from serving.export.parity.grid import FIRST_WORD, grid
 from serving.export.signatures import generation, sampling, scoring, text_scoring
 from serving.runtime.reading import DEFAULT, is_answered
@@ -110,8 +110,8 @@ class Generate(Kind):
     def cases(self, vocabularies):
         for name, inputs in self._cases(vocabularies):
             yield name, inputs
-            if narrow(name) in self.functions:
-                yield narrow(name), inputs
+            if signature_of(name) in self.functions:
+                yield signature_of(name), inputs
 
     def _cases(self, vocabularies):
         rng = np.random.default_rng(1)
@@ -194,18 +194,14 @@ class Generate(Kind):
     def facts(self):
         settings, step = self.settings, self.functions["step"].signature
         generation = {str(beams): graph_name(beams, settings) for beams in sorted({1, *settings.beams})}
-        more = facts(settings.shortlist, generation)
-        return (
-            super().facts()
-            | more
-            | {
-                "generation": generation,
-                "default_beam": settings.beams[0],
-                "max_length": settings.max_length,
-                "alpha": settings.alpha,
-                "step": {side: [spec.name for spec in getattr(step, side)] for side in ("inputs", "outputs")},
-            }
-        )
+        own = {
+            "generation": generation,
+            "default_beam": settings.beams[0],
+            "max_length": settings.max_length,
+            "alpha": settings.alpha,
+            "step": {side: [spec.name for spec in getattr(step, side)] for side in ("inputs", "outputs")},
+        }
+        return super().facts() | facts(settings.shortlist, generation) | own
 
 
 class Continue(Generate):

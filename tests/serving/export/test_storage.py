@@ -88,7 +88,7 @@ def test_a_tensor_of_more_axes_has_a_power_of_two_by_its_first_or_its_last():
     values = random.normal(size=(3, 4, 5)).astype("float32") * np.float32([1, 8, 64, 0.1, 3])
     whole, steps = in_bytes(nearest(values, "int8"))
     assert steps.shape == (1, 1, 5) and np.abs(whole * steps - values).max() <= steps.max() / 2
-    assert in_bytes(values) is None
+    assert in_bytes(values) is None and in_bytes(np.float32([[np.inf, 1]])) is None
 
 
 @pytest.mark.parametrize(
