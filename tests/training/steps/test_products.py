@@ -80,6 +80,30 @@ def loss_once(x, w, b):
     return jnp.mean(jnp.square(jax.checkpoint(lambda x: jnp.einsum("bi,ij,kj->bk", x, w, w))(x).astype("float32")))
 
 
+@pytest.mark.parametrize("shape", [(6, 8), (2, 3, 8)])
+def test_the_gradient_of_a_matrix_is_not_transposed(shape):
+    """JAX gives `(dy^T x)^T`, which the optimizer would read by columns; with its factors swapped it is `x^T dy`."""
+    x, w, dy = array(*shape), array(8, 5), array(*shape[:-1], 5)
+    gradient = jax.grad(lambda w, x, dy: jnp.sum((x @ w * dy).astype("float32")))
+    rewritten = summed_in_float32(gradient)
+    names = [
+        {each.primitive.name for each in operations(jax.make_jaxpr(f)(w, x, dy).jaxpr)} for f in (gradient, rewritten)
+    ]
+    assert "transpose" in names[0] and "transpose" not in names[1]
+    exact = np.asarray(x, "float64").reshape(-1, 8).T @ np.asarray(dy, "float64").reshape(-1, 5)
+    np.testing.assert_allclose(np.asarray(jax.jit(rewritten)(w, x, dy), "float64"), exact, rtol=2**-8, atol=1e-2)
+
+
+@pytest.mark.parametrize("equation", ["abi,cai->cab", "abi,ic->cab", "abi,ic->bca", "abi,cdi->cdab", "abi,cdi->dcab"])
+def test_products_transposed_in_any_way_are_the_same(equation):
+    """By one permutation that swaps the factors, by others that do not, and with an axis that both factors share."""
+    x = array(3, 4, 5)
+    y = array(*({"ic": (5, 2), "cai": (2, 3, 5), "cdi": (2, 6, 5)}[equation.split(",")[1].split("->")[0]]))
+    found = jax.jit(summed_in_float32(lambda x, y: jnp.einsum(equation, x, y)))(x, y)
+    exact = np.einsum(equation, np.asarray(x, "float64"), np.asarray(y, "float64"))
+    np.testing.assert_allclose(np.asarray(found, "float64"), exact, rtol=2**-8, atol=1e-2)
+
+
 def test_loops_of_unknown_length_are_rewritten_too():
     args = array(6, 8), array(8, 8)
     assert ("dot_general", "bfloat16", "bfloat16") not in kinds(summed_in_float32(looped), *args)

@@ -4,6 +4,10 @@ Keras asks for a bfloat16 result of a bfloat16 product. XLA for CPUs then turns 
 multiplies these. If the result is asked for in float32 and rounded afterwards, it multiplies as the processor can
 (AVX512_BF16, AMX), at twice the speed. A sum over the rows of a bfloat16 matrix, the gradient of a bias, is worse: it
 takes fifty times as long as in float32. As a product with ones it takes a tenth of that. Nothing is less exact.
+
+JAX gives the gradient of a matrix as a transposed product, `(dy^T x)^T`. XLA takes that for `x^T dy` if nothing is in
+between; where the rounding is, it would read the product column by column, in each pass of the optimizer. So such a
+product is written with its factors swapped.
 """
 
 import functools
@@ -33,7 +37,7 @@ def summed_in_float32(function):
 
 def _run(program, *args):
     """The outputs of a program, computed one operation after the other."""
-    jaxpr = program.jaxpr
+    jaxpr, products = program.jaxpr, {}
     values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*program.consts, *args], strict=True))
 
     def read(atom):
@@ -42,7 +46,11 @@ def _run(program, *args):
     for equation in jaxpr.eqns:
         inputs = list(map(read, equation.invars))
         if _is_product(equation):
-            found = equation.primitive.bind(*inputs, **equation.params | WIDE).astype(jnp.bfloat16)
+            products[equation.outvars[0]] = _swapped(*inputs, **equation.params)
+            found = _product(*inputs, **equation.params)
+        elif _swaps_factors(equation, products):
+            inputs, params = products[equation.invars[0]]
+            found = _product(*inputs, **params)
         elif _is_sum_of_rows(equation):
             found = _sum_of_rows(*inputs)
         else:
@@ -59,7 +67,38 @@ def _is_bfloat16(equation):
 
 
 def _is_product(equation):
-    return equation.primitive.name == "dot_general" and _is_bfloat16(equation)
+    if equation.primitive.name != "dot_general" or not _is_bfloat16(equation):
+        return False
+    x, y = equation.invars
+    return _is_computed(x.aval, y.aval, **equation.params)
+
+
+def _is_computed(x, y, dimension_numbers, **params):
+    """Not a transposed matrix times an array of several axes: where both are small, XLA refuses it in float32."""
+    del params
+    (of_x, of_y), (batch, _) = dimension_numbers
+    return bool(batch) or x.ndim != 2 or tuple(of_x) != (0,) or y.ndim - len(of_y) < 2
+
+
+def _product(x, y, **params):
+    return jax.lax.dot_general_p.bind(x, y, **params | WIDE).astype(jnp.bfloat16)
+
+
+def _swapped(x, y, dimension_numbers, **params):
+    """The arguments of `_product` for the product with its factors swapped."""
+    (of_x, of_y), batch = dimension_numbers
+    return (y, x), {**params, "dimension_numbers": ((of_y, of_x), batch)}
+
+
+def _swaps_factors(equation, products):
+    """Whether it transposes a product to the one with its factors swapped; these, by the product's name, are given."""
+    if equation.primitive.name != "transpose" or equation.invars[0] not in products:
+        return False
+    (y, x), params = products[equation.invars[0]]
+    ((_, of_x), (batch, _)), axes = params["dimension_numbers"], equation.params["permutation"]
+    free = x.ndim - len(of_x)
+    turned = (*range(free, len(axes)), *range(free))
+    return not batch and tuple(axes) == turned and _is_computed(y, x, **params)
 
 
 def _is_sum_of_rows(equation):
