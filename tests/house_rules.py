@@ -76,7 +76,7 @@ WITHOUT_FRAMEWORK = (
     "tools/bench.py",
     "tools/calm.py",
     "tools/cli.py",
-    "tools/huge_pages.py",
+    "tools/allocation.py",
     "tools/compare.py",
     "tools/counts.py",
     "tools/deploy.py",

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.environments import interpreter
+from tools.allocation import KEEP, LARGE, VARIABLE
 
 CHILD = Path(__file__).with_name("child.py")
-PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}  # `seqzoo train` asks for them; peers get them, too
+KEPT = {VARIABLE: f"{KEEP}:{LARGE}"}  # memory, as `seqzoo train` does; peers, too
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Running:
         count = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), str(threads))
         self.child = subprocess.Popen(
             [*command, json.dumps(engine.settings), str(threads)],
-            env={**os.environ, **PAGES, "TF_CPP_MIN_LOG_LEVEL": "2", **count, **engine.variables},
+            env={**os.environ, **KEPT, "TF_CPP_MIN_LOG_LEVEL": "2", **count, **engine.variables},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.said,
