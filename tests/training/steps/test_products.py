@@ -80,6 +80,23 @@ def loss_once(x, w, b):
     return jnp.mean(jnp.square(jax.checkpoint(lambda x: jnp.einsum("bi,ij,kj->bk", x, w, w))(x).astype("float32")))
 
 
+def test_what_is_widened_is_not_rounded():
+    """Logits of which a loss is taken in float32, and gradients of float32 weights that a layer has cast."""
+    x, w = array(64, 512), jnp.asarray(RANDOM.normal(size=(512, 7)), "float32")
+
+    def loss(w):
+        product = x @ w.astype(jnp.bfloat16)
+        return jnp.sum(product.astype("float32") * weight), (product, product.astype("float32"))
+
+    weight = jnp.asarray(RANDOM.normal(size=(64, 7)), jnp.bfloat16).astype("float32")
+    gradient, (rounded, logits) = jax.jit(summed_in_float32(jax.grad(loss, has_aux=True)))(w)
+    exact = [np.asarray(each, "float64") for each in (x, w.astype(jnp.bfloat16), weight)]
+    np.testing.assert_allclose(logits, exact[0] @ exact[1], rtol=1e-5, atol=1e-4)
+    np.testing.assert_allclose(gradient, exact[0].T @ exact[2], rtol=1e-5, atol=1e-4)
+    assert rounded.dtype == jnp.bfloat16
+    np.testing.assert_array_equal(rounded, logits.astype(jnp.bfloat16))
+
+
 @pytest.mark.parametrize("shape", [(6, 8), (2, 3, 8)])
 def test_the_gradient_of_a_matrix_is_not_transposed(shape):
     """JAX gives `(dy^T x)^T`, which the optimizer would read by columns; with its factors swapped it is `x^T dy`."""

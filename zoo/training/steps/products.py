@@ -3,7 +3,8 @@
 Keras asks for a bfloat16 result of a bfloat16 product. XLA for CPUs then turns both factors into float32 first and
 multiplies these. If the result is asked for in float32 and rounded afterwards, it multiplies as the processor can
 (AVX512_BF16, AMX), at twice the speed. A sum over the rows of a bfloat16 matrix, the gradient of a bias, is worse: it
-takes fifty times as long as in float32. As a product with ones it takes a tenth of that. Nothing is less exact.
+takes fifty times as long as in float32. As a product with ones it takes a tenth of that. Where a result is turned into
+float32 again, as logits and the gradients of weights are, it is not rounded at all. Nothing is less exact.
 
 JAX gives the gradient of a matrix as a transposed product, `(dy^T x)^T`. XLA takes that for `x^T dy` if nothing is in
 between; where the rounding is, it would read the product column by column, in each pass of the optimizer. So such a
@@ -22,8 +23,8 @@ WIDE = {"preferred_element_type": jnp.dtype("float32")}
 def summed_in_float32(function):
     """The function of arrays with its bfloat16 products and sums, those of loops and gradients too, summed in float32.
 
-    Shapes and dtypes stay as they are: each result is rounded to bfloat16. Everything else is computed as before. The
-    new function is for `jax.jit`; it is not meant to be differentiated.
+    Shapes and dtypes stay as they are: each result is rounded to bfloat16, except for uses that widen it. Everything
+    else is computed as before. The new function is for `jax.jit`; it is not meant to be differentiated.
     """
 
     @functools.wraps(function)
@@ -37,28 +38,31 @@ def summed_in_float32(function):
 
 def _run(program, *args):
     """The outputs of a program, computed one operation after the other."""
-    jaxpr, products = program.jaxpr, {}
+    jaxpr = program.jaxpr
     values = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*program.consts, *args], strict=True))
+    wide, swapped = {}, {}  # of products: the result before it is rounded, and the arguments for swapped factors
 
     def read(atom):
         return atom.val if isinstance(atom, Literal) else values[atom]
 
     for equation in jaxpr.eqns:
-        inputs = list(map(read, equation.invars))
+        inputs, out = list(map(read, equation.invars)), equation.outvars[0] if equation.outvars else None
         if _is_product(equation):
-            products[equation.outvars[0]] = _swapped(*inputs, **equation.params)
-            found = _product(*inputs, **equation.params)
-        elif _swaps_factors(equation, products):
-            inputs, params = products[equation.invars[0]]
-            found = _product(*inputs, **params)
+            wide[out], swapped[out] = _product(*inputs, **equation.params), _swapped(*inputs, **equation.params)
+        elif _swaps_factors(equation, swapped):
+            inputs, params = swapped[equation.invars[0]]
+            wide[out] = _product(*inputs, **params)
         elif _is_sum_of_rows(equation):
-            found = _sum_of_rows(*inputs)
+            wide[out] = _sum_of_rows(*inputs)
+        elif _widens(equation, wide):
+            values[out] = wide[equation.invars[0]]
         else:
             params = {name: _inside(value) for name, value in equation.params.items()}
             with equation.ctx.manager:
                 found = equation.primitive.bind(*inputs, **equation.primitive.get_bind_params(params))
-        found = found if equation.primitive.multiple_results else [found]
-        values.update(zip(equation.outvars, found, strict=True))
+            values.update(zip(equation.outvars, found if equation.primitive.multiple_results else [found], strict=True))
+        if out in wide:
+            values[out] = wide[out].astype(jnp.bfloat16)
     return list(map(read, jaxpr.outvars))
 
 
@@ -81,7 +85,8 @@ def _is_computed(x, y, dimension_numbers, **params):
 
 
 def _product(x, y, **params):
-    return jax.lax.dot_general_p.bind(x, y, **params | WIDE).astype(jnp.bfloat16)
+    """In float32."""
+    return jax.lax.dot_general_p.bind(x, y, **params | WIDE)
 
 
 def _swapped(x, y, dimension_numbers, **params):
@@ -109,10 +114,20 @@ def _is_sum_of_rows(equation):
     return axes > 0 and tuple(equation.params["axes"]) == tuple(range(axes))
 
 
+def _widens(equation, wide):
+    """Whether it turns one of these results into float32."""
+    return (
+        equation.primitive.name == "convert_element_type"
+        and equation.invars[0] in wide
+        and equation.params["new_dtype"] == jnp.float32
+    )
+
+
 def _sum_of_rows(x):
+    """In float32."""
     axes = tuple(range(x.ndim - 1))
     ones = jnp.ones(x.shape[:-1], x.dtype)
-    return jax.lax.dot_general(ones, x, ((axes, axes), ((), ())), **WIDE).astype(x.dtype)
+    return jax.lax.dot_general(ones, x, ((axes, axes), ((), ())), **WIDE)
 
 
 def _inside(value):
