@@ -11,8 +11,7 @@ from zoo.core.registry import register
 
 def additive_scores(query, keys, vector):
     """`e_ji = v . tanh(q_j + k_i)`: (b, t, d), (b, s, d), (d,) -> (b, t, s)."""
-    hidden = ops.tanh(query[:, :, None, :] + keys[:, None, :, :]) * vector
-    return ops.sum(wide(hidden), axis=-1)
+    return ops.matmul(wide(ops.tanh(query[:, :, None, :] + keys[:, None, :, :])), wide(vector))
 
 
 @register

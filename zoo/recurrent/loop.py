@@ -123,6 +123,7 @@ class _Loop:
         """The gradients of all that `forward` takes, for those of its outputs."""
         contexts, before, products = kept
         seen, width = rest[self.count :], x.shape[-1]
+        of_context = kernel[width:]  # outside of the loop, where XLA would copy it at every step
         douter, dlast = list(upstream[: 1 + len(contexts)]), tuple(upstream[1 + len(contexts) :])
 
         def one(dafter, given):
@@ -135,7 +136,7 @@ class _Loop:
             dbefore[0] = dbefore[0] + ops.matmul(dr, ops.transpose(recurrent))
             dcontexts = []
             if self.look:
-                dcontexts = [douter[1] + ops.matmul(da, ops.transpose(kernel[width:]))]
+                dcontexts = [douter[1] + ops.matmul(da, ops.transpose(of_context))]
                 _, (dhidden,) = vjp(lambda hidden: self.context(hidden, *seen), [states[0]], dcontexts[0])
                 dbefore[0] = dbefore[0] + dhidden
             if keep is not None:
