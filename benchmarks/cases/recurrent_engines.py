@@ -52,9 +52,9 @@ def make_batch(vocabulary, batch, time, seed=0):
 
 def ours(threads, cell, units, batch, time, vocabulary):
     """Our compiled training step, on the backend of KERAS_BACKEND."""
-    from harness.gradients import limit_threads
+    from harness.gradients import begin_training
 
-    limit_threads(threads)
+    begin_training(threads)
     import keras
 
     from zoo.models import Seq2Seq
@@ -140,9 +140,9 @@ def _load(module, suffix, weights, name, lstm):
 
 def our_encoder(threads, cell, units, batch, time):
     """The gradient of our encoder's weights."""
-    from harness.gradients import gradient_step, limit_threads
+    from harness.gradients import begin_training, gradient_step
 
-    limit_threads(threads)
+    begin_training(threads)
     from zoo.recurrent import RecurrentEncoder
 
     encoder = RecurrentEncoder(units, cell)

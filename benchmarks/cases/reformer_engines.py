@@ -14,9 +14,9 @@ def buckets(length):
 
 def ours(threads, length, batch, rounds):
     """`rounds=None` is full attention."""
-    from harness.gradients import gradient_step, limit_threads
+    from harness.gradients import begin_training, gradient_step
 
-    limit_threads(threads)
+    begin_training(threads)
     import numpy as np
 
     from zoo.depth import make_reformer_stack

@@ -47,9 +47,9 @@ def make_batch(size, seed=0):
 
 def ours(threads, size, dropout, dtype="float32"):
     """Our layers and our compiled step, on the backend of KERAS_BACKEND; `dtype` is a policy of Keras."""
-    from harness.gradients import limit_threads
+    from harness.gradients import begin_training
 
-    limit_threads(threads)
+    begin_training(threads)
     import keras
 
     keras.config.set_dtype_policy(dtype)
@@ -75,9 +75,9 @@ def ours(threads, size, dropout, dtype="float32"):
 
 def keras_hub(threads, size, dropout, dtype="float32"):
     """KerasHub's layers in a Keras model, trained by our compiled step (its own has no smoothed sparse loss)."""
-    from harness.gradients import limit_threads
+    from harness.gradients import begin_training
 
-    limit_threads(threads)
+    begin_training(threads)
     import keras
 
     keras.config.set_dtype_policy(dtype)

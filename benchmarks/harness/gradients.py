@@ -43,8 +43,11 @@ def _first(outputs):
     return outputs[0] if isinstance(outputs, (tuple, list)) else outputs
 
 
-def limit_threads(threads):
-    """TensorFlow's threads, before it starts them."""
+def begin_training(threads):
+    """What `seqzoo train` does before it imports Keras, and TensorFlow's threads, before it starts them."""
+    from tools.lean import lean
+
+    lean()
     import keras
 
     if keras.backend.backend() == "tensorflow":

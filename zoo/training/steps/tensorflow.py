@@ -4,6 +4,7 @@ import tensorflow as tf
 
 from zoo.core.protocols import Weight
 from zoo.training.metrics import token_sums
+from zoo.training.steps.graph_products import summed_in_float32
 from zoo.training.steps.inputs import call_settings, model_inputs, shape_of
 from zoo.training.steps.memory import held, most_held, of_graph
 from zoo.training.steps.parts import of_part, place_of_scale, rows_by_part, share_of
@@ -60,26 +61,24 @@ class TensorFlowSteps:
             )
             return value, gradients
 
-        @tf.function(jit_compile=True, autograph=False)
         def train(batch):
             value, gradients = (in_parts if parts > 1 else differentiate)(batch)
             optimizer.apply(gradients, variables)
             return value
 
-        @tf.function(jit_compile=True, autograph=False)
         def evaluate(batch):
             logits = model(model_inputs(batch), training=False)
             return token_sums(batch["labels"], logits, batch["weights"])
 
-        self.train = train
-        self.evaluate = evaluate
+        wide = model.compute_dtype == "bfloat16" and not tf.config.list_physical_devices("GPU")
+        self.train, self.evaluate = Compiled(train, wide), Compiled(evaluate, wide)
 
     def learning_rate(self):
         return float(self.optimizer.learning_rate)
 
     def expected_memory(self, batch):
         """See `make_steps`. This traces the step, which a training step of this batch does anyway."""
-        graph = self.train.get_concrete_function(batch).graph
+        graph = self.train.graph(batch)
         longest = max(length for array in batch.values() for length in array.shape[1:])
         found = most_held(of_graph(graph, trips=longest))
         return held(self.model, self.optimizer) | {"activations and gradients": found}
@@ -95,4 +94,38 @@ class TensorFlowSteps:
 
     @property
     def num_programs(self):
-        return self.train.experimental_get_tracing_count()
+        return self.train.num_programs
+
+
+class Compiled:
+    """A step under XLA.
+
+    Args:
+        step: a function of a batch.
+        wide: whether its bfloat16 products are summed in float32. If XLA refuses one of them, it is compiled as it was
+            written; XLA says so before anything is updated.
+    """
+
+    def __init__(self, step, wide):
+        self._plain = tf.function(step, jit_compile=True, autograph=False)
+        self._chosen = self._plain
+        if wide:
+            self._chosen = tf.function(summed_in_float32(step), jit_compile=True, autograph=False)
+
+    def __call__(self, batch):
+        try:
+            return self._chosen(batch)
+        except tf.errors.UnimplementedError:
+            if self._chosen is self._plain:
+                raise
+            self._chosen = self._plain
+            return self._chosen(batch)
+
+    def graph(self, batch):
+        """Of the step as it was written."""
+        graph = self._chosen.get_concrete_function(batch).graph
+        return getattr(graph, "as_written", graph)
+
+    @property
+    def num_programs(self):
+        return self._chosen.experimental_get_tracing_count()
