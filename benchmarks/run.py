@@ -119,6 +119,7 @@ def main(arguments=None):
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--clock", choices=("processor", "wall"), default="processor")
     parser.add_argument("--only", metavar="TEXT", help="only the cells whose name holds this; writes nothing")
+    parser.add_argument("--resume", action="store_true", help="only the cells that the last result here does not have")
     parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
     options = parser.parse_args(arguments)
     if options.rounds < 1 or options.threads < 1:
@@ -132,6 +133,11 @@ def main(arguments=None):
     slug = processor.slug(here)
     name = f"{options.name}.quick" if options.quick else options.name
     before, rows = report.last(slug, name), []
+    if options.resume:
+        rows = before["cells"] if before else []
+        cells = [cell for cell in cells if cell["name"] not in {row["cell"] for row in rows}]
+        if not cells:
+            parser.error(f"no cell of {options.name} is left to be measured on this processor")
     for done, cell in enumerate(cells, start=1):
         rows += measure(cell, options)
         log(report.table(rows[-len(cell["pairs"]) :]))

@@ -80,6 +80,14 @@ def test_what_was_measured_stays_when_the_rest_fails(runner, tmp_path):
     (path,) = (tmp_path / "results").glob("*/start.json")
     found = json.loads(path.read_text())
     assert [cell["cell"] for cell in found["cells"]] == ["a cell"] and found["cells_left"] == 1
+    (tmp_path / "cases" / "start.py").write_text(case.replace('"tolerance": 0}', '"tolerance": 1}'))
+    sys.modules.pop("cases.start")
+    assert runner.main(["start", "--rounds", "1", "--resume"]) == 0
+    resumed = json.loads(path.read_text())
+    assert resumed["cells"][0] == found["cells"][0] and "cells_left" not in resumed
+    assert [cell["cell"] for cell in resumed["cells"]] == ["a cell", "b"]
+    with pytest.raises(SystemExit):  # nothing is left
+        runner.main(["start", "--resume"])
 
 
 def test_engines_that_disagree_are_not_timed(runner, tmp_path):
