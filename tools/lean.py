@@ -55,7 +55,7 @@ def _asking(spec):
 
         def exec_module(module):
             execute(module)
-            if hasattr(module, "tf"):
+            if "tf" in vars(module):
                 module.tf = IfImported(module.tf)
 
         spec.loader.exec_module = exec_module

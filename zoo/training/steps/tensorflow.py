@@ -124,7 +124,7 @@ class Compiled:
     def graph(self, batch):
         """Of the step as it was written."""
         graph = self._chosen.get_concrete_function(batch).graph
-        return getattr(graph, "as_written", graph)
+        return graph if self._chosen is self._plain else graph.as_written
 
     @property
     def num_programs(self):
