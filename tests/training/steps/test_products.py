@@ -80,6 +80,31 @@ def loss_once(x, w, b):
     return jnp.mean(jnp.square(jax.checkpoint(lambda x: jnp.einsum("bi,ij,kj->bk", x, w, w))(x).astype("float32")))
 
 
+EQUATIONS = """bqhd,bkhd->bhqk bhqk,bkhd->bqhd bhqk,qkd->bhqd bthd,hde->bthe becd,edf->becf bti,tio->bto bnd,nde->bne
+bqd,bkd->bqk bqk,bkd->bqd bti,bio->bto bti,ihd->bthd bthd,hdo->bto bti,bto->io bi,ihd->bhd btd,bdt->bt""".split()
+
+
+@pytest.mark.parametrize("lengths", [(5, 7, 3, 6, 4), (32, 64, 16, 32, 8), (16, 7, 4, 16, 7)])
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_products_of_layers_and_their_gradients_are_computed(equation, lengths):
+    """XLA refuses some of the widened products, and says so only when the program runs."""
+    terms = equation.partition("->")[0].split(",")
+    sizes = {axis: lengths[n % 5] for n, axis in enumerate(sorted(set("".join(terms))))}
+    given = [array(*(sizes[axis] for axis in term)) / 4 for term in terms]
+
+    def loss(*given):
+        return jnp.sum(jnp.tanh(jnp.einsum(equation, *given).astype("float32")))
+
+    (value, found), (expected, others) = (
+        jax.jit(each)(*given)
+        for each in (summed_in_float32(jax.value_and_grad(loss, (0, 1))), jax.value_and_grad(loss, (0, 1)))
+    )
+    np.testing.assert_allclose(value, expected, rtol=0.02, atol=0.5)
+    for one, other in zip(found, others, strict=True):
+        size = float(jnp.abs(other).max())
+        np.testing.assert_allclose(np.asarray(one, "float32"), np.asarray(other, "float32"), atol=0.05 * size)
+
+
 def test_what_is_widened_is_not_rounded():
     """Logits of which a loss is taken in float32, and gradients of float32 weights that a layer has cast."""
     x, w = array(64, 512), jnp.asarray(RANDOM.normal(size=(512, 7)), "float32")

@@ -17,6 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+OF_A_MESH = ("shard_map",)  # a body whose axes have names: it is left as it is
 WIDE = {"preferred_element_type": jnp.dtype("float32")}
 
 
@@ -57,7 +58,8 @@ def _run(program, *args):
         elif _widens(equation, wide):
             values[out] = wide[equation.invars[0]]
         else:
-            params = {name: _inside(value) for name, value in equation.params.items()}
+            inside = equation.primitive.name not in OF_A_MESH
+            params = {name: _inside(value) if inside else value for name, value in equation.params.items()}
             with equation.ctx.manager:
                 found = equation.primitive.bind(*inputs, **equation.primitive.get_bind_params(params))
             values.update(zip(equation.outvars, found if equation.primitive.multiple_results else [found], strict=True))
@@ -78,10 +80,17 @@ def _is_product(equation):
 
 
 def _is_computed(x, y, dimension_numbers, **params):
-    """Not a transposed matrix times an array of several axes: where both are small, XLA refuses it in float32."""
+    """Whether XLA computes it in float32. It refuses, in some sizes, when the program runs, some with `x` transposed:
+
+    `x` is `(batch, summed, free)`, and `y` is no such matrix or its transposed, with the same batch axes in front.
+    """
     del params
-    (of_x, of_y), (batch, _) = dimension_numbers
-    return bool(batch) or x.ndim != 2 or tuple(of_x) != (0,) or y.ndim - len(of_y) < 2
+    (of_x, of_y), (batch_x, batch_y) = dimension_numbers
+    count = len(batch_x)
+    front = list(range(count))
+    turned = x.ndim == count + 2 and sorted(batch_x) == front and tuple(of_x) == (count,)
+    matrices = sorted(batch_y) == front and tuple(batch_y) == tuple(batch_x) and y.ndim - len(of_y) - count < 2
+    return not turned or matrices
 
 
 def _product(x, y, **params):
