@@ -14,7 +14,8 @@ VARIABLE = "GLIBC_TUNABLES"
 LARGEST = 2**30  # bytes of an array that is kept; larger ones would be costly if they were kept for nothing
 KEEP = f"glibc.malloc.arena_max=1:glibc.malloc.mmap_threshold={LARGEST}:glibc.malloc.trim_threshold={LARGEST}"
 LARGE = "glibc.malloc.hugetlb=1"
-KEEPS, HAS_LARGE = (2, 26), (2, 35)  # the first glibc that knows them
+OLDEST = (2, 35)  # glibc that has large pages; those before it refuse such a threshold, and would keep nothing at all
+MARK = "SEQZOO_KEEPS_MEMORY"  # of the program that was started again
 PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 
 
@@ -29,14 +30,19 @@ def wanted(environment, libc, pages):
     name, _, version = (libc or "").partition(" ")
     if name != "glibc" or VARIABLE in environment:
         return None
-    version = tuple(int(part) for part in version.split(".")[:2] if part.isdecimal())
-    asked = [KEEP] if version >= KEEPS else []
-    asked += [LARGE] if version >= HAS_LARGE and "[madvise]" in pages else []
-    return ":".join(asked) or None
+    if tuple(int(part) for part in version.split(".")[:2] if part.isdecimal()) < OLDEST:
+        return None
+    return f"{KEEP}:{LARGE}" if "[madvise]" in pages else KEEP
 
 
 def keep_memory():
-    """Start this program again with the variable, if that helps here; its arguments and its process id stay."""
+    """Start this program again with the variable, if that helps here; its arguments and its process id stay.
+
+    glibc has read the variable by the time this is called again; it is removed, so that no other program inherits it.
+    """
+    if os.environ.pop(MARK, None):
+        del os.environ[VARIABLE]
+        return
     try:
         libc = os.confstr("CS_GNU_LIBC_VERSION")
     except (AttributeError, OSError, ValueError):  # another system
@@ -48,4 +54,4 @@ def keep_memory():
         pages = ""
     value = wanted(os.environ, libc, pages)
     if value:
-        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {VARIABLE: value})
+        os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], os.environ | {VARIABLE: value, MARK: "1"})
