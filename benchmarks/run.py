@@ -134,7 +134,10 @@ def main(arguments=None):
     name = f"{options.name}.quick" if options.quick else options.name
     before, rows = report.last(slug, name), []
     if options.resume:
-        rows = before["cells"] if before else []
+        told = {key: vars(options)[key] for key in ("threads", "rounds", "clock")}
+        if before and {key: before[key] for key in told} != told:
+            parser.error(f"expected a result with {told} to go on with, received another; measure it anew")
+        rows = list(before["cells"]) if before else []
         cells = [cell for cell in cells if cell["name"] not in {row["cell"] for row in rows}]
         if not cells:
             parser.error(f"no cell of {options.name} is left to be measured on this processor")
@@ -142,6 +145,9 @@ def main(arguments=None):
         rows += measure(cell, options)
         log(report.table(rows[-len(cell["pairs"]) :]))
         result = summed_up(options, here, commit, cells, rows) | getattr(case, "summary", lambda rows: {})(rows)
+        if options.resume and before:
+            result["versions"] = before["versions"] | result["versions"]
+            result["commits_before"] = sorted({*before.get("commits_before", ()), before["commit"]} - {commit})
         result |= {"cells_left": len(cells) - done} if done < len(cells) else {}
         if not options.only:  # what was measured stays, if the rest is broken off
             written = report.write(slug, name, result)

@@ -82,6 +82,9 @@ def test_what_was_measured_stays_when_the_rest_fails(runner, tmp_path):
     assert [cell["cell"] for cell in found["cells"]] == ["a cell"] and found["cells_left"] == 1
     (tmp_path / "cases" / "start.py").write_text(case.replace('"tolerance": 0}', '"tolerance": 1}'))
     sys.modules.pop("cases.start")
+    with pytest.raises(SystemExit):  # measured otherwise
+        runner.main(["start", "--rounds", "2", "--resume"])
+    assert json.loads(path.read_text()) == found
     assert runner.main(["start", "--rounds", "1", "--resume"]) == 0
     resumed = json.loads(path.read_text())
     assert resumed["cells"][0] == found["cells"][0] and "cells_left" not in resumed

@@ -7,32 +7,34 @@ The gradient of a matrix, `x^T dy`, needs more: of a factor that is read transpo
 is turned first, in a conditional whose answer XLA cannot know, because otherwise it would put the two together again.
 """
 
+import weakref
+
 import tensorflow as tf
 from tensorflow.python.eager import context
 
 NARROW, WIDE = tf.bfloat16.as_datatype_enum, tf.float32.as_datatype_enum
 TURNED = {"MatMul": ("transpose_a", "transpose_b"), "BatchMatMulV2": ("adj_x", "adj_y")}  # which factors are
 SUFFIX = "_summed_in_float32"  # of names: of products, and of the functions of loops
-UNKNOWN = "never"  # a bool that is False, as XLA does not know
+UNKNOWN = "never" + SUFFIX  # a bool that is False, as XLA does not know
 
 
 def summed_in_float32(function):
     """The function of a dict of tensors, for `tf.function` with `jit_compile`; it is not meant to be differentiated.
 
-    One of the tensors is of floats. The graph that is traced has an attribute `as_written`, the one it was made from.
+    The graph that is traced has an attribute `as_written`, the one it was made from.
     """
 
     def rewritten(batch):
         traced = tf.function(function, autograph=False).get_concrete_function(batch)
         graph = _widened(traced.graph.as_graph_def(), {each.op.name for each in traced.inputs})
+        here = tf.compat.v1.get_default_graph()
         for each in graph.library.function:
             context.context().add_function_def(each)
-        here = tf.compat.v1.get_default_graph()
+            weakref.finalize(here, context.context().remove_function, each.signature.name)
         here.as_written = traced.graph
         given = [*tf.nest.flatten(batch), *map(here.capture, traced.captured_inputs)]
         given = {each.name: value for each, value in zip(traced.inputs, given, strict=True)}
-        floats = next(each for each in batch.values() if each.dtype.is_floating)
-        given[f"{UNKNOWN}:0"] = tf.reduce_max(floats) == float("inf")
+        given[f"{UNKNOWN}:0"] = tf.reduce_max(tf.cast(next(iter(batch.values())), tf.float32)) == float("inf")
         read = {name.partition(":")[0] for node in graph.node for name in node.input}
         found = tf.graph_util.import_graph_def(
             graph,
@@ -48,6 +50,9 @@ def summed_in_float32(function):
 def _widened(graph, inputs):
     """The graph without the nodes of these inputs, its products and those in its functions written again."""
     nodes = [node for node in graph.node if node.name not in inputs]
+    for node in nodes:  # what stands on the device of an input, or waits for one
+        node.attr.pop("_class", None)
+        node.input[:] = [name for name in node.input if not (name[0] == "^" and name[1:] in inputs)]
     del graph.node[:]
     graph.node.extend(nodes)
     _rewrite(graph.node)

@@ -1,5 +1,7 @@
 """The compiled steps on TensorFlow: two `tf.function`s under XLA, whose state is in the variables."""
 
+import warnings
+
 import tensorflow as tf
 
 from zoo.core.protocols import Weight
@@ -102,30 +104,38 @@ class Compiled:
 
     Args:
         step: a function of a batch.
-        wide: whether its bfloat16 products are summed in float32. If XLA refuses one of them, it is compiled as it was
-            written; XLA says so before anything is updated.
+        wide: whether its bfloat16 products are summed in float32. If XLA refuses one of them, batches of that shape run
+            the step as it was written; XLA says so before anything is updated.
     """
 
     def __init__(self, step, wide):
         self._plain = tf.function(step, jit_compile=True, autograph=False)
-        self._chosen = self._plain
-        if wide:
-            self._chosen = tf.function(summed_in_float32(step), jit_compile=True, autograph=False)
+        self._wide = tf.function(summed_in_float32(step), jit_compile=True, autograph=False) if wide else None
+        self._refused = set()  # shapes of batches
 
     def __call__(self, batch):
+        if self._is_plain(batch):
+            return self._plain(batch)
         try:
-            return self._chosen(batch)
-        except tf.errors.UnimplementedError:
-            if self._chosen is self._plain:
-                raise
-            self._chosen = self._plain
-            return self._chosen(batch)
+            return self._wide(batch)
+        except tf.errors.UnimplementedError as error:
+            self._refused.add(shape_of(batch))
+            warnings.warn(
+                "XLA refuses a bfloat16 product of this step that is summed in float32. The step is computed as it was "
+                f"written, which is slower, for batches of {shape_of(batch)}. XLA said: {error.message[:200]}",
+                stacklevel=2,
+            )
+            return self._plain(batch)
 
     def graph(self, batch):
         """Of the step as it was written."""
-        graph = self._chosen.get_concrete_function(batch).graph
-        return graph if self._chosen is self._plain else graph.as_written
+        if self._is_plain(batch):
+            return self._plain.get_concrete_function(batch).graph
+        return self._wide.get_concrete_function(batch).graph.as_written
+
+    def _is_plain(self, batch):
+        return self._wide is None or shape_of(batch) in self._refused
 
     @property
     def num_programs(self):
-        return self._chosen.experimental_get_tracing_count()
+        return sum(each.experimental_get_tracing_count() for each in (self._plain, self._wide) if each)
