@@ -70,7 +70,7 @@ def test_a_text_of_one_word_has_the_summary_of_that_word(policy):
     """Without positions or attention, 3,001 times the same is the same."""
     model = Classifier(5, 3, AsItIs(), NoPositions())
     texts = {"token_ids": np.full((2, 3_001), 2, "int32"), "lengths": np.array([3_001, 1], "int32")}
-    many, one = ops.convert_to_numpy(ops.cast(model.summary(texts), "float32"))
+    many, one = ops.convert_to_numpy(ops.cast(model.summarise(texts), "float32"))
     np.testing.assert_array_equal(many, one)
 
 

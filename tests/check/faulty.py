@@ -6,6 +6,7 @@ from keras import ops
 import zoo
 from zoo.attention import MultiHeadAttention
 from zoo.core.protocols import Attention
+from zoo.feedforward import FeedForward
 
 
 @zoo.register("attention", name="faulty_causal")
@@ -52,6 +53,13 @@ class Unwritable(Leaking):
 
     def call(self, query, value=None, *, query_mask=None, value_mask=None, causal=False, cache=None, training=None):
         return self.dense(ops.expm1(query))
+
+
+class Hiding(FeedForward):
+    """Keras asks a layer where it is; this one asks back."""
+
+    def path(self, x):
+        return x
 
 
 class Nowhere(keras.layers.Layer):

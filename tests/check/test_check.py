@@ -63,6 +63,11 @@ def test_hidden_arguments_are_found(faulty):
     assert (found.result, found.detail) == (BROKEN, "the layer has no attribute 'width'")
 
 
+def test_a_hidden_name_of_keras_is_found(faulty):
+    found = finding("names", "", lambda: uses.check_names(Subject(faulty.Hiding, "feedforward", {})))
+    assert (found.result, found.detail) == (BROKEN, "Keras' own are hidden by Hiding.path: give them other names")
+
+
 def test_what_is_not_declared_is_not_asked(faulty):
     for check in (uses.check_generation, uses.check_causal, uses.check_memory_steps):
         found = finding("", "", lambda check=check: check(attention(faulty.Leaking)))

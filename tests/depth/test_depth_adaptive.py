@@ -201,9 +201,9 @@ def test_paths_copy_upwards():
     stack = made(RULES["geometric"]())
     outputs, thought = think(stack)
     arguments = {"memory": MEMORY, "memory_mask": MASK, "causal": True}
-    assert_close([ops.convert_to_numpy(stack.path(X, thought["exits"], **arguments))], [outputs])
+    assert_close([ops.convert_to_numpy(stack.walk(X, thought["exits"], **arguments))], [outputs])
     states, _ = stack.depths(X, **arguments)
-    received = stack.path(X, np.full(X.shape[:2], 2), **arguments)
+    received = stack.walk(X, np.full(X.shape[:2], 2), **arguments)
     assert_close([ops.convert_to_numpy(received)], [ops.convert_to_numpy(states[1])])
     drawn = ops.convert_to_numpy(made(paths=1, seed=3).draw_exits(50, 40))
     assert set(np.unique(drawn)) == {1, 2, 3, 4} and abs(drawn.mean() - 2.5) < 0.1

@@ -105,7 +105,7 @@ def test_mixed_training_reads_each_token_at_its_own_depth(tied):
     assert logits.shape == (3, 2, 7, TARGETS) and len(drawn) == 2
     x, given = model._prepare(INPUTS, training=True)
     for path, exits in enumerate(map(arrays, drawn)):
-        states = arrays(model.decoder.path(x, exits, **given))
+        states = arrays(model.decoder.walk(x, exits, **given))
         for row, token in np.ndindex(*exits.shape):
             depth = exits[row, token] - 1
             weights = model.target_embedding.matrix if tied else model.classifiers[depth].kernel

@@ -71,6 +71,7 @@ def examine(subject, log=lambda finding: None):
         lambda: uses.check_arguments(subject),
     )
     ask("protocol", "it has what its slot and its traits ask for", lambda: uses.check_protocol(subject))
+    ask("names", "no name of Keras means something else in it", lambda: uses.check_names(subject))
     for name, meaning in OF_THE_SLOT.items():
         ask_each(name, meaning)
     whole = lambda backend: uses.check_elsewhere(subject, _built(subject, built), backend)  # noqa: E731

@@ -8,6 +8,7 @@ import numpy as np
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.check import elsewhere, laws
+from zoo.check.names import hidden_names, hiding_attributes
 from zoo.check.slots import HEADS, UNITS, VOCABULARY, causally
 from zoo.check.steps import check_steps
 from zoo.core.occupants import arguments, problems_of_methods
@@ -43,6 +44,13 @@ def check_protocol(subject):
     """`call` takes what the slot gives it, and the methods that the traits promise are there."""
     wrong = problems_of_methods(subject.slot, subject.make(), subject.traits())
     assert not wrong, "; ".join(wrong)
+
+
+def check_names(subject):
+    """What Keras has is not hidden by something else of that name."""
+    hidden = {**hidden_names(subject.cls), **dict.fromkeys(hiding_attributes(subject.make()), subject.cls)}
+    told = ", ".join(f"{cls.__name__}.{name}" for name, cls in hidden.items())
+    assert not hidden, f"Keras' own are hidden by {told}: give them other names"
 
 
 def check_causal(subject):

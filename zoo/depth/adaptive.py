@@ -31,7 +31,7 @@ class DepthAdaptiveStack(Stack):
 
     Where the blocks leave the stream without a norm (`PreNorm`), each depth has a norm of its own, the `LN_n`.
 
-    Training sees all depths (`depths`), or paths drawn at random (`path`): see `zoo.models.DepthAdaptiveTransformer`.
+    Training sees all depths (`depths`), or paths drawn at random (`walk`): see `zoo.models.DepthAdaptiveTransformer`.
     `call` lets tokens leave, in training as well.
 
     Shapes: `(batch, time, units)` -> the same. Call arguments: as of a block. Cost: see `zoo.depth.flops`.
@@ -124,7 +124,7 @@ class DepthAdaptiveStack(Stack):
             states.append(self.normed(index, x))
         return states, self.exit.log_chances(states, memory, memory_mask)
 
-    def path(self, x, exits, mask=None, memory=None, memory_mask=None, causal=False, training=None):
+    def walk(self, x, exits, mask=None, memory=None, memory_mask=None, causal=False, training=None):
         """The outputs where tokens leave at the depths `exits (batch, time)`; all blocks run, for their gradients."""
         masks = {"mask": mask, "memory": memory, "memory_mask": memory_mask, "causal": causal}
         outputs = x

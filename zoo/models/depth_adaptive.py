@@ -113,7 +113,7 @@ class DepthAdaptiveTransformer(Transformer):
     def _walk(self, x, given):
         """Logits of one random path."""
         exits = self.decoder.draw_exits(*ops.shape(x)[:2])
-        return self._read(self.decoder.path(x, exits, **given), {"exits": exits})
+        return self._read(self.decoder.walk(x, exits, **given), {"exits": exits})
 
     def _read(self, outputs, thought):
         """Logits of the states with which the tokens left; a matrix that no token needs is not multiplied."""

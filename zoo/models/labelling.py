@@ -58,7 +58,7 @@ class Labeller(Composed, InsideKeras, keras.Model):
         x = self.dropout_layers[0](x, training=training)
         return self.encoder(x, mask=mask, training=training, **settings), mask
 
-    def summary(self, inputs, training=None):
+    def summarise(self, inputs, training=None):
         """One vector of each text, `(batch, units)`: the mean of its states, or the encoder's own summary."""
         if Depth.of(self.encoder).summarises:
             return self.read(inputs, training, summary=True)[0]
@@ -101,7 +101,7 @@ class Classifier(Labeller):
     """
 
     def call(self, inputs, training=None):
-        return self.logits(self.summary(inputs, training), training)
+        return self.logits(self.summarise(inputs, training), training)
 
     def signatures(self):
         """The typed table of what this model serves."""

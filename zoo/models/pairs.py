@@ -59,7 +59,7 @@ class PairClassifier(Labeller):
 
     def call(self, inputs, training=None):
         first, second = (
-            self.summary({"token_ids": inputs[f"{side}_ids"], "lengths": inputs[f"{side}_lengths"]}, training)
+            self.summarise({"token_ids": inputs[f"{side}_ids"], "lengths": inputs[f"{side}_lengths"]}, training)
             for side in ("first", "second")
         )
         difference = first - second
