@@ -1,14 +1,14 @@
 """A connection of HTTP that is closed if its caller does not send a whole request head, or take an answer, in time."""
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from serving.server.heads import Bounded
 
 HEAD_SECONDS = 15  # until the end of the head of a request, from its first byte or from the beginning of the connection
 TAKING_SECONDS = 60  # in which a caller takes TAKEN bytes of an answer that waits for it, or all that is left
 TAKEN = 1 << 20
 
 
-class Connection(HttpToolsProtocol):
-    """uvicorn's connection, with two clocks more than its own `timeout_keep_alive` of idle connections.
+class Connection(Bounded):
+    """A connection in bounds, with two clocks more than its own `timeout_keep_alive` of idle connections.
 
     One is for the head of each request, and for whatever else comes after an answer: uvicorn stops its clock at every
     byte, and starts it only at an answer, so that half a head, an empty line, or a part of a body that nobody reads
@@ -21,8 +21,8 @@ class Connection(HttpToolsProtocol):
         super().connection_made(transport)
         self._start()
 
-    def data_received(self, data):
-        super().data_received(data)
+    def parse(self):
+        super().parse()
         answered = self.cycle is None or self.cycle.response_complete
         if answered and self.timeout_keep_alive_task is None and not self.transport.is_closing():
             self._start()

@@ -16,20 +16,23 @@ POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n"
 SHORT = 0.1  # seconds in the place of each of the bounds
 
 
-def served(call, content=b"ok", loop="auto"):
-    """What `call(port)`, in a thread, returns, while a server answers `content` to everything and reads no body."""
+def served(call, content=b"ok", loop="auto", app=None, seconds=6):
+    """What `call(port)`, in a thread, returns, while a server answers `content` to everything and reads no body.
 
-    async def app(scope, receive, send):
+    `app` may answer in its place; within `seconds` all connections are to be closed.
+    """
+
+    async def answering(scope, receive, send):
         headers = [(b"content-length", str(len(content)).encode())]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": content})
 
     async def live():
-        config = uvicorn.Config(app, log_config=None, lifespan="off", ws="none", timeout_keep_alive=SHORT)
+        config = uvicorn.Config(app or answering, log_config=None, lifespan="off", ws="none", timeout_keep_alive=SHORT)
         state, running = ServerState(), asyncio.get_running_loop()
         made = await running.create_server(lambda: Connection(config, state, {}), "127.0.0.1", 0)
         try:
-            async with asyncio.timeout(6):
+            async with asyncio.timeout(seconds):
                 found = await asyncio.to_thread(call, made.sockets[0].getsockname()[1])
                 while state.connections:
                     await asyncio.sleep(0.01)
