@@ -25,7 +25,9 @@ def write(path, content):
         return
 
     def written(file):
-        os.fchmod(file.fileno(), 0o755 if data.startswith(b"#!") else 0o644)
+        if data.startswith(b"#!"):  # whoever may read it by the umask may run it
+            mode = os.fstat(file.fileno()).st_mode
+            os.fchmod(file.fileno(), mode | (mode & 0o444) >> 2)
         file.write(data)
 
     write_atomically(path, written)

@@ -3,6 +3,7 @@
 import errno
 import json
 import math
+import os
 import threading
 
 import pytest
@@ -33,6 +34,25 @@ def test_a_value_that_is_no_json_leaves_the_old_file(tmp_path):
     with pytest.raises(TypeError):
         write_json(tmp_path / "a.json", [object()])
     assert json.loads((tmp_path / "a.json").read_text()) == [1]
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o027, 0o640), (0o002, 0o664), (0o077, 0o600)])
+def test_the_umask_says_who_reads_a_file(tmp_path, umask, mode):
+    """As for a file that is written plainly, whichever room writes it."""
+    from serving.deploy import files
+    from zoo.hub import cache
+
+    before = os.umask(umask)
+    try:
+        write_text(tmp_path / "text", "a")
+        cache.write_json(tmp_path / "json", {})
+        files.write(tmp_path / "program", "#!/bin/sh\n")
+        files.write(tmp_path / "settings", "a")
+    finally:
+        os.umask(before)
+    found = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
+    program = mode | (mode & 0o444) >> 2
+    assert found == {"text": mode, "json": mode, "program": program, "settings": mode}
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path, monkeypatch):

@@ -181,6 +181,40 @@ def test_offline(tmp_path, hubs, monkeypatch):
     assert held("a@1") == "one 1"  # a folder is no network
 
 
+@pytest.mark.parametrize(("umask", "mode"), [(0o022, 0o644), (0o027, 0o640), (0o002, 0o664)])
+def test_others_read_what_one_user_fetched(tmp_path, hubs, cache, umask, mode):
+    """The files of a cache that several users share: those of models, entries and indexes alike."""
+    before = os.umask(umask)
+    try:
+        with serving(write(tmp_path / "one", "a", [1])) as running:
+            hubs(running.address)
+            assert held("a") == "one 1"
+    finally:
+        os.umask(before)
+    modes = {path.relative_to(cache).parts[0]: path.stat().st_mode & 0o777 for path in cache.rglob("*.json")}
+    assert modes == {"indexes": mode, "models": mode}
+    assert {path.stat().st_mode & 0o777 for path in (cache / "models").rglob("*") if path.is_file()} == {mode}
+
+
+def test_a_kept_index_that_cannot_be_read_is_no_missing_one(tmp_path, hubs, monkeypatch, caplog):
+    """What a user meets whose colleague filled the cache; where tests run as root, nothing is refused."""
+    with serving(write(tmp_path / "one", "a", [1])) as running:
+        hubs(running.address)
+        assert held("a") == "one 1"
+        kept, plain = places.cache.index_file(running.address), open
+
+        def refused(path, *more, **options):
+            if os.fspath(path) == str(kept) or os.path.basename(path) == "entry.json":
+                raise PermissionError(13, "Permission denied", str(path))
+            return plain(path, *more, **options)
+
+        monkeypatch.setattr("builtins.open", refused)
+        with pytest.raises(hub.HubError, match=f"offline, and the index .*{kept} cannot be read: Permission denied"):
+            hub.find("a", offline=True)
+        assert "entry.json cannot be read: Permission denied. Let its owner" in caplog.text
+        assert hub.find("a").entry["version"] == 1  # the hub is asked
+
+
 def test_a_hub_of_this_installation_is_used_where_it_lies(tmp_path, monkeypatch, cache):
     home = write(tmp_path / "own", "a", [1])
     monkeypatch.setattr("zoo.hub.resolve.places", lambda: [places.Folder(home, own=True)])

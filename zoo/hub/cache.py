@@ -15,7 +15,7 @@ import hashlib
 import json
 import logging
 import os
-import tempfile
+import threading
 from pathlib import Path
 
 import filelock
@@ -75,6 +75,8 @@ def entries(address=None):
     found = []
     for path in sorted((root() / "models").glob("*/entry.json")):
         known = read_json(path)
+        if known is None and (fault := unreadable(path)):
+            log.warning("%s", fault)
         try:
             (entry,) = checked({"format": FORMAT, "models": [known["entry"]]})["models"]
             if address is None or address in known["places"]:
@@ -104,16 +106,27 @@ def read_json(path):
     return value if isinstance(value, dict) else None
 
 
-def write_json(path, value):
-    """Write a JSON file so that readers see the old one or the whole new one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
+def unreadable(path):
+    """Why a file of the cache that is there cannot be read, in words; None if it can, or is not there."""
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(value, file, ensure_ascii=False)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
+        with open(path, "rb"):
+            return None
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        return (
+            f"{path} cannot be read: {error.strerror}. Let its owner make it readable, or set SEQZOO_CACHE to a folder "
+            "of your own."
+        )
+
+
+def write_json(path, value):
+    """Write a JSON file so that readers see the old one or the whole new one, and that the umask says who they are."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}-{os.getpid()}-{threading.get_ident()}")
+    try:
+        beside.write_text(json.dumps(value, ensure_ascii=False), encoding="utf-8")
+        give_name(beside, path)
     except BaseException:
         with contextlib.suppress(OSError):
             os.unlink(beside)

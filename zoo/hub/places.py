@@ -100,7 +100,9 @@ def read_index(hub, offline=False, fresh=FRESH):
     if kept is not None and (offline or abs(time.time() - read) < fresh):
         return kept["models"]
     if offline:
-        raise Unreachable(f"{hub.address} is not asked, because this process is offline, and no index of it was kept")
+        fault = cache.unreadable(cache.index_file(hub.address))
+        why = f"the index of it that was kept, {fault}" if fault else "no index of it was kept"
+        raise Unreachable(f"{hub.address} is not asked, because this process is offline, and {why}")
     with cache.one_at_a_time(cache.index_file(hub.address).stem):
         newer, when = _kept(hub)
         if newer is not None and when > read:  # another process has read it meanwhile

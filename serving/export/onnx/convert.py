@@ -2,9 +2,6 @@
 
 import contextlib
 import logging
-import os
-import tempfile
-from pathlib import Path
 
 import onnx
 import onnxruntime
@@ -22,6 +19,7 @@ from serving.export.onnx.patches import replaced
 from serving.export.onnx.places import places
 from serving.export.onnx.recurrent import native_recurrent
 from serving.runtime.errors import ConversionError
+from zoo.core.storage import write_atomically
 
 OPSET = 18  # the newest that tf2onnx writes
 MICROSOFT = helper.make_opsetid("com.microsoft", 1)
@@ -89,17 +87,8 @@ def load(model):
 
 
 def write(model, path):
-    """Write the model under another name and rename it to `path`, which therefore never holds an incomplete file."""
-    path = Path(path)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(model.SerializeToString())
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    """Write the model to `path`, which never holds an incomplete file."""
+    write_atomically(path, lambda file: file.write(model.SerializeToString()))
 
 
 def _trace(function, signature):
