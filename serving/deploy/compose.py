@@ -30,7 +30,7 @@ def render(plan):
         rendered = tf_serving.render(plan)
         found |= {name: rendered[name] for name in (tf_serving.BATCHING, tf_serving.MONITORING)}
         scraped["tensorflow-serving"] = "tensorflow-serving:8501"
-    services["prometheus"] = _prometheus()
+    services["prometheus"] = _prometheus(plan)
     found["prometheus.yml"] = heading("#") + _yaml(_scrapes(scraped))
     found["compose.yaml"] = heading("#") + _yaml({"name": "seqzoo", "services": _literal(services)})
     return found
@@ -56,6 +56,13 @@ def _mounts(plan):
     ]
 
 
+def _ports(plan, ports):
+    """`{port of the machine: port of the container}`, published on the chosen address alone."""
+    address = plan.options.address
+    address = f"[{address}]" if ":" in address else address
+    return [f"{address}:{outside}:{inside}" for outside, inside in ports.items()]
+
+
 def _text_server(plan, manifests, label, http, grpc):
     """The service that answers texts with the versions of a label; a model without it has its stable version there."""
     chosen = {name: labels.named.get(label, labels.stable) for name, (_, labels) in plan.models.items()}
@@ -64,7 +71,7 @@ def _text_server(plan, manifests, label, http, grpc):
         "image": plan.options.image,
         "build": {"context": "."},
         "command": container.command([f"{PLACE}/{name}/{version}" for name, version in chosen.items()], plan.options),
-        "ports": [f"{http}:{container.HTTP}", f"{grpc}:{container.GRPC}"],
+        "ports": _ports(plan, {http: container.HTTP, grpc: container.GRPC}),
         "volumes": _mounts(plan),
         "healthcheck": {
             "test": ["CMD", "python", "-c", f"import urllib.request as r; r.urlopen('{ready}', timeout=3)"],
@@ -91,7 +98,7 @@ def _tensorflow_serving(plan):
         "profiles": ["tf-serving"],
         "entrypoint": ["tensorflow_model_server"],
         "command": tf_serving.flags(CONFIG),
-        "ports": ["8500:8500", "8501:8501"],
+        "ports": _ports(plan, {8500: 8500, 8501: 8501}),
         "volumes": [*_mounts(plan), {"type": "bind", "source": ".", "target": CONFIG, "read_only": True}],
         "restart": "unless-stopped",
         "cap_drop": ["ALL"],
@@ -100,12 +107,12 @@ def _tensorflow_serving(plan):
     }
 
 
-def _prometheus():
+def _prometheus(plan):
     return {
         "image": PROMETHEUS,
         "profiles": ["monitoring"],
         "command": [f"--config.file={CONFIG}/prometheus.yml"],
-        "ports": ["9090:9090"],
+        "ports": _ports(plan, {9090: 9090}),
         "volumes": [{"type": "bind", "source": ".", "target": CONFIG, "read_only": True}],
         "restart": "unless-stopped",
     }

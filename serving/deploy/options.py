@@ -1,5 +1,6 @@
 """What an operator may choose of a deployment; every choice is remembered in its folder."""
 
+import ipaddress
 from dataclasses import dataclass, field, fields
 
 TARGETS = {  # what each of them writes
@@ -21,6 +22,7 @@ class Options:
         max_batch: the most rows that a server runs at once.
         batch_delay_ms: how long it waits for further rows, in milliseconds; `seqzoo serve` at most 1,000.
         threads: how many batches run at once, and the number of cores that a container may use.
+        address: the address of this machine on which Compose publishes the servers; 0.0.0.0 are all of them.
         image: the container image that runs `seqzoo serve`.
         storage: where a cluster finds the models: pvc://CLAIM/FOLDER, s3://BUCKET/FOLDER, or oci://REGISTRY/FOLDER.
         canary_percent: the share of the requests that KServe sends to a canary.
@@ -34,6 +36,7 @@ class Options:
     max_batch: int = 32
     batch_delay_ms: float = 2.0
     threads: int = 4
+    address: str = "127.0.0.1"
     image: str = field(default_factory=lambda: f"seqzoo-serve:{own_version()}")
     storage: str = "pvc://models"
     canary_percent: int = 10
@@ -47,6 +50,10 @@ class Options:
         longest = 1_000 if self.target in ANSWERS_TEXT else 10_000
         if not 0 <= self.batch_delay_ms <= longest:
             raise ValueError(_said("batch_delay_ms", f"from 0 to {longest:,}", self.batch_delay_ms))
+        try:
+            ipaddress.ip_address(self.address)
+        except ValueError:
+            raise ValueError(_said("address", "an address such as 127.0.0.1 or ::1", self.address)) from None
         scheme, _, place = self.storage.partition("://")
         if not place or not scheme.isalnum():
             expected = "an address such as pvc://CLAIM/FOLDER, s3://BUCKET/FOLDER or oci://REGISTRY/FOLDER"

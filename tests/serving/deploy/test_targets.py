@@ -152,6 +152,28 @@ def test_compose_reads_its_file(home, tmp_path, saved):
     }
 
 
+def test_compose_publishes_on_this_machine_alone_unless_told(home, tmp_path, capsys):
+    """A server without a password is not for the network because somebody tried it."""
+    out = tmp_path / "out"
+
+    def addresses():
+        services = yaml.safe_load((out / "compose.yaml").read_text())
+        schemas.check("compose-spec", services)
+        ports = [port for service in services["services"].values() for port in service["ports"]]
+        assert len(ports) == 7
+        return {port.rsplit(":", 2)[0] for port in ports}
+
+    assert deploy(home / "1", "--target", "compose", "--out", out, "--canary", 2) == 0
+    assert addresses() == {"127.0.0.1"}
+    for given, written in (("0.0.0.0", "0.0.0.0"), ("::1", "[::1]")):
+        assert deploy("--out", out, "--address", given) == 0
+        assert addresses() == {written}
+    assert deploy("--out", out, "--threads", 2) == 0 and addresses() == {"[::1]"}  # it is remembered
+    capsys.readouterr()
+    assert deploy("--out", out, "--address", "everywhere") == 2
+    assert "--address: expected an address such as 127.0.0.1 or ::1, received 'everywhere'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("target", ["compose", "kserve"])
 def test_the_text_server_starts_with_every_choice(target):
     for delay, batch in ((0, 1), (1000, 4096)):
