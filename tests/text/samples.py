@@ -15,6 +15,8 @@ NASTY = [
     "漢字かな交じり文",
     "e\u0301 u\u0308 o\u0335",  # combining marks
     "a\u200bb\u200dc\u2060d",  # zero width
+    "klei\u00adner Kor\u200cpus \ufeffkurzer S\u00e4\ufe0ftze",
+    "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \u0915\u094d\u200d\u0937",  # joiners that carry meaning
     "short " * 3000,
     "x" * 20_000,
     "שלום small مرحبا",

@@ -11,7 +11,7 @@ Pieces = Annotated[
 ]
 Normalization = Annotated[
     Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "nfd", "identity"],
-    Doc("Unicode normal form; _cf folds case, nfd takes accents and syllables apart, identity changes nothing"),
+    Doc("Unicode normal form; _cf folds case, nfd takes accents apart, identity is none; marks without a width go"),
 ]
 VocabSize = Annotated[Positive, Doc("tokens of the vocabulary at most")]
 

@@ -1,6 +1,5 @@
 """SentencePiece subwords (Kudo and Richardson, 2018, arXiv:1808.06226), with our special ids."""
 
-import contextlib
 import io
 import os
 from collections.abc import Iterable
@@ -8,11 +7,10 @@ from pathlib import Path
 
 import sentencepiece
 
-from zoo.text.decomposition import rule_file, without_rule_file
+from zoo.text.charsmaps import NAMES as NORMALIZATIONS, Normalization
 from zoo.text.special import BOS, EOS, PAD, UNK
 
 MODEL_TYPES = ("unigram", "bpe", "char", "word")
-NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "nfd", "identity")
 _SPECIAL = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
 _VERBATIM = {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "user_defined_symbols": ["\n"]}
 _LONGEST_SENTENCE = 1 << 20  # bytes; the library drops longer sentences without an error
@@ -23,7 +21,8 @@ class Tokenizer:
 
     The model file is the whole state: the same bytes give the same ids here, in a TensorFlow graph
     (`zoo.text.graph.GraphTokenizer`) and beside an ONNX model. Text is normalised first (by default
-    to NFKC; runs of spaces become one), so `decode(encode(text))` is the normalised text.
+    to NFKC; runs of spaces become one, and marks without a width go), so `decode(encode(text))` is the
+    normalised text.
 
     Args:
         model_bytes: a serialised SentencePiece model with PAD=0, UNK=1, BOS=2, EOS=3.
@@ -64,7 +63,8 @@ class Tokenizer:
             normalization: "nmt_nfkc", "nfkc", either with "_cf" (case folded), "nfd", or "identity". NFKC
                 turns the Chinese "，？！" into ",?!", which costs a Chinese target its score: give
                 "identity" there. NFD takes accents and Hangul syllables apart, each character by
-                itself: letters of a word to pronounce.
+                itself: letters of a word to pronounce. All of them remove what has no width and no
+                meaning, such as soft hyphens, see `zoo.text.charsmap_rules`.
             character_coverage: share of character occurrences that get a piece of their own.
             byte_fallback: spell characters without a piece as UTF-8 bytes instead of UNK.
             verbatim: keep text as it is, for a language model: every space and line break counts, and
@@ -79,8 +79,10 @@ class Tokenizer:
         _check_choice("normalization", normalization, NORMALIZATIONS)
         if isinstance(sentences, str):
             raise TypeError("sentences must be an iterable of strings; received one string.")
-        if verbatim:
-            normalization, sentences = "identity", (line for text in sentences for line in text.split("\n"))
+        own = None if verbatim else Normalization(normalization)
+        sentences = (
+            (line for text in sentences for line in text.split("\n")) if verbatim else map(own.normalize, sentences)
+        )
         sentences = [sentence for sentence in sentences if sentence.strip()]
         if not sentences:
             raise ValueError(
@@ -89,23 +91,22 @@ class Tokenizer:
             )
         model = io.BytesIO()
         try:
-            with _normalizer(normalization) as rule:
-                sentencepiece.SentencePieceTrainer.train(
-                    sentence_iterator=iter(sentences),
-                    model_writer=model,
-                    vocab_size=vocab_size,
-                    model_type=model_type,
-                    **rule,
-                    character_coverage=character_coverage,
-                    byte_fallback=byte_fallback,
-                    split_digits=True,  # but in whole words ("word")
-                    hard_vocab_limit=False,
-                    max_sentence_length=_LONGEST_SENTENCE,
-                    num_threads=1,  # sums in one order: the same bytes on every machine
-                    minloglevel=2,
-                    **{f"{name}_id": number for name, number in _SPECIAL.items()},
-                    **(_VERBATIM if verbatim else {}),
-                )
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(sentences),
+                model_writer=model,
+                vocab_size=vocab_size,
+                model_type=model_type,
+                normalization_rule_name="identity",  # they are normalised already
+                character_coverage=character_coverage,
+                byte_fallback=byte_fallback,
+                split_digits=True,  # but in whole words ("word")
+                hard_vocab_limit=False,
+                max_sentence_length=_LONGEST_SENTENCE,
+                num_threads=1,  # sums in one order: the same bytes on every machine
+                minloglevel=2,
+                **{f"{name}_id": number for name, number in _SPECIAL.items()},
+                **(_VERBATIM if verbatim else {}),
+            )
         except (RuntimeError, OSError) as error:
             raise ValueError(
                 f"SentencePiece cannot learn {vocab_size} {model_type} pieces from "
@@ -113,7 +114,7 @@ class Tokenizer:
                 f"raise vocab_size or lower character_coverage (now {character_coverage}). "
                 f"The library says: {error}"
             ) from error
-        return cls(without_rule_file(model.getvalue()) if normalization == "nfd" else model.getvalue())
+        return cls(own.within(model.getvalue()) if own else model.getvalue())
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> "Tokenizer":
@@ -174,16 +175,6 @@ class Tokenizer:
             raise ValueError(
                 f"Token ids must lie in [0, {self.vocab_size}), the size of the vocabulary; received {wrong}."
             ) from error
-
-
-@contextlib.contextmanager
-def _normalizer(name):
-    """The trainer's settings for a normalisation."""
-    if name != "nfd":
-        yield {"normalization_rule_name": name}
-        return
-    with rule_file() as path:
-        yield {"normalization_rule_tsv": str(path)}
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
