@@ -5,11 +5,13 @@ import json
 
 from serving.corpus.columns import LABELS
 
+from .screen import shown
+
 
 def line(kind, number, text, result, n_best):
     """The answer to text `number` as a line, or with `n_best` as several lines."""
     if kind in LABELS:
-        return f"{result.label}\t{result.probability:.4f}" if result.label else ""
+        return f"{shown(result.label)}\t{result.probability:.4f}" if result.label else ""
     if kind == "tag":
         return " ".join(f"{word.text}/{word.tag}" for word in result.words)
     if n_best is None:
@@ -18,15 +20,15 @@ def line(kind, number, text, result, n_best):
 
 
 def one_line(text):
-    """A text without line breaks."""
-    return text.replace("\r", "\\r").replace("\n", "\\n")
+    """A text without line breaks and control characters; a tab stays, which divides two columns."""
+    return shown(text, "\t")
 
 
 def record(kind, number, text, result, n_best):
-    """The answer to a text as a JSON object."""
+    """The answer to a text as a JSON object, in one line to every reader of lines."""
     found = dataclasses.asdict(result)
     remarks = {name: said for name in ("error", "warning") if (said := found.pop(name))}
     if "hypotheses" in found:
         hypotheses = found.pop("hypotheses")
         found = {"output": found["text"], "score": found["score"]} | ({"n_best": hypotheses} if n_best else {})
-    return json.dumps({"input": text} | found | remarks, ensure_ascii=False)
+    return shown(json.dumps({"input": text} | found | remarks, ensure_ascii=False))

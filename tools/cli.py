@@ -21,6 +21,7 @@ from .allocation import keep_memory
 from .calm import calm
 from .examples import ENVIRONMENT, epilog
 from .lean import lean
+from .screen import screened
 
 COMMANDS = {
     "new": "write a recipe for files of your own",
@@ -148,19 +149,22 @@ def _main(argv):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported
     try:
         args = parse(argv)
-        return args.main(args)
+        with screened():
+            return args.main(args)
     except BrokenPipeError:  # a program such as `head` stopped reading the output
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt as stop:
-        print(f"seqzoo {chosen}: {str(stop) or 'interrupted'}", file=sys.stderr)
+        with screened():
+            print(f"seqzoo {chosen}: {str(stop) or 'interrupted'}", file=sys.stderr)
         return 130
     except (ImportError, ValueError, OSError, FloatingPointError) as error:
         if os.environ.get("SEQZOO_DEBUG"):
             raise
         message = _missing(error, chosen) if isinstance(error, ImportError) else _said(error)
         misused = isinstance(error, ValueError) and not isinstance(error, ServingError)
-    print(f"seqzoo {chosen}: {_layout(message)}", file=sys.stderr)
+    with screened():
+        print(f"seqzoo {chosen}: {_layout(message)}", file=sys.stderr)
     return 2 if misused else 1
 
 

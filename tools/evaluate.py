@@ -7,6 +7,7 @@ from pathlib import Path
 
 from serving.runtime.percent import percent
 
+from . import own_modules
 from .counts import positive
 
 RECORD = "scores.json"
@@ -30,6 +31,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--limit", type=positive, metavar="N", help="only the first N examples (characters of a running text)"
     )
+    own_modules.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the scores as one JSON object")
     parser.add_argument(
         "--record",
@@ -47,6 +49,7 @@ def main(args):
     from zoo.core.storage import json_text, write_json, write_text
     from zoo.recipes import kept
 
+    own_modules.apply(args)
     recipe = recipes.check_run(args.run)
     other = _other(args, recipe)
     if other and args.record:

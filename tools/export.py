@@ -10,7 +10,7 @@ from serving.export.settings import STORAGES
 from serving.runtime.artefact import MANIFEST, read_manifest, resolve
 from serving.runtime.reading import OVERLONG
 
-from . import hub_options
+from . import hub_options, own_modules
 from .counts import positive
 
 
@@ -71,15 +71,7 @@ def add_arguments(parser):
         help="refuse to export what this version of TensorFlow Serving, such as 2.20, cannot load (default: warn of "
         "each version that cannot)",
     )
-    parser.add_argument(
-        "--import",
-        dest="imports",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        help="a module that brings layers of your own, which the model of an artefact needs; may be given many times "
-        "(a run's recipe names them itself)",
-    )
+    own_modules.add_arguments(parser)
     parser.add_argument(
         "--shortlist",
         type=positive,
@@ -95,10 +87,7 @@ def add_arguments(parser):
 
 
 def main(args):
-    if args.imports:
-        from zoo.core.occupants import bring
-
-        bring(args.imports)
+    own_modules.apply(args)
     hub_options.apply(args)
     path = _place(args.run)
     if args.copy:

@@ -5,6 +5,8 @@ import sys
 
 from serving.hub import PARTS
 
+from . import own_modules
+
 
 def add_arguments(parser):
     parser.add_argument("name", metavar="NAME", help="a model, such as dates, or a version of it, dates@2")
@@ -22,6 +24,7 @@ def add_arguments(parser):
     )
     parser.add_argument("--data", metavar="PATH", help="also compare the stored test set with that of this corpus")
     parser.add_argument("--hub", metavar="DIR", help="the folder of a hub (default: the hubs of SEQZOO_HUB)")
+    own_modules.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
@@ -30,6 +33,7 @@ def main(args):
 
     if (args.only or args.data) and not args.check:
         raise ValueError("--only and --data are about --check: give it, too, or leave them out.")
+    own_modules.apply(args)
     entry, folder = opened(args.name, args.hub)
     if args.check:
         return _check(args, entry, folder)

@@ -3,6 +3,7 @@
 import json
 import sys
 
+from . import own_modules
 from .counts import positive
 
 
@@ -30,6 +31,7 @@ def add_arguments(parser):
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--light", action="store_true", help="leave out what can be made again; this is the default")
     size.add_argument("--full", action="store_true", help="publish every file of the artefact")
+    own_modules.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the entry as one JSON object")
 
 
@@ -37,6 +39,7 @@ def main(args):
     from serving.hub.facts import Facts, licence_of
     from serving.runtime.artefact import resolve
 
+    own_modules.apply(args)
     licences = args.data_licence or licence_of(args.run)
     facts = Facts(
         args.licence, args.data, tuple(licences), args.attribution, tuple(args.language), core_hours=args.core_hours

@@ -5,6 +5,8 @@ import shlex
 import sys
 from pathlib import Path
 
+from .screen import shown
+
 TASKS = ("translate", "transduce", "classify", "compare", "tag", "continue")
 
 
@@ -38,7 +40,7 @@ def main(args):
     text, notes = _rewritten(args) if args.task == "rewrite" else _proposed(args, out)
     write_text(out, text)
     for note in notes:
-        print(note, file=sys.stderr)
+        print(shown(note), file=sys.stderr)
     train = shlex.join(["seqzoo", "train", str(out), "--out", (Path("runs") / _name(out)).as_posix()])
     print(f"{out}: train it with `{train}`")
     return 0

@@ -56,10 +56,12 @@ def _bar():
     try:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
+
+        from zoo.core.escaping import undisturbed
     except ImportError:
         return None
     columns = TextColumn("{task.percentage:3.0f} %"), BarColumn(), TextColumn("{task.description}", markup=False)
-    bar = Progress(*columns, console=Console(stderr=True))
+    bar = Progress(*columns, console=Console(file=undisturbed(sys.stderr)))
     bar.add_task("", total=1.0)
     bar.start()
     return bar

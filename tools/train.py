@@ -5,7 +5,7 @@ from pathlib import Path
 
 from serving.runtime.percent import percent
 
-from . import forecast
+from . import forecast, own_modules
 from .counts import positive
 from .series import table
 
@@ -21,14 +21,7 @@ def add_arguments(parser):
         default=[],
         help="change a setting of the recipe, such as training.steps=100; may be given many times",
     )
-    parser.add_argument(
-        "--import",
-        dest="imports",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        help="a module that brings layers of your own; may be given many times",
-    )
+    own_modules.add_arguments(parser)
     parser.add_argument(
         "--seeds", type=positive, metavar="N", help="train with N seeds in OUT/seed-..., and tell mean and deviation"
     )

@@ -6,21 +6,14 @@ import sys
 from serving.runtime.artefact import MANIFEST, read_manifest, resolve
 from serving.runtime.errors import UnsupportedError
 
-from . import hub_options
+from . import hub_options, own_modules
 
 
 def add_arguments(parser):
     parser.add_argument(
         "directory", metavar="MODEL", help="an artefact, NAME/VERSION, a folder that holds one, or the name of a model"
     )
-    parser.add_argument(
-        "--import",
-        dest="imports",
-        metavar="MODULE",
-        action="append",
-        default=[],
-        help="a module that brings layers of your own, which the model needs; may be given many times",
-    )
+    own_modules.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the whole report as one JSON object")
     hub_options.add_arguments(parser)
 
@@ -30,10 +23,7 @@ def main(args):
     path = _whole(args.directory)
     from serving.export.verify import verify
 
-    if args.imports:
-        from zoo.core.occupants import bring
-
-        bring(args.imports)
+    own_modules.apply(args)
     report = verify(path, log=lambda stage: print(stage, file=sys.stderr))
     if args.json:
         print(json.dumps({"path": str(path), **report}, indent=2))

@@ -9,6 +9,7 @@ from serving.hub.light import CARD
 from serving.hub.outputs import FILE
 from serving.runtime.artefact import MANIFEST, saved_model_folder
 from zoo import scores as scoring
+from zoo.core.escaping import in_markdown, in_markdown_code
 from zoo.scores.plots import score_name, written
 from zoo.tasks.parts.task import one_line
 
@@ -29,7 +30,7 @@ def card(entry, manifest, answers, recipe):
     """
     model = f"{entry['name']}@{entry['version']}"
     parts = [
-        f"# {model}\n\n{entry['description']}",
+        f"# {model}\n\n{in_markdown(entry['description'])}",
         _architecture(entry, manifest),
         _licences(entry),
         _scores(entry, manifest, model),
@@ -45,19 +46,19 @@ def card(entry, manifest, answers, recipe):
 
 def _architecture(entry, manifest):
     slots = ("system", "cell", "attention", "feedforward", "block", "depth")
-    rows = [f"| {slot} | {entry[slot]} |" for slot in slots if entry[slot] is not None]
-    languages = ", ".join(entry["languages"]) or "none"
+    rows = [f"| {slot} | {in_markdown(entry[slot])} |" for slot in slots if entry[slot] is not None]
+    languages = in_markdown(", ".join(entry["languages"])) or "none"
     return "\n".join(
         [
             "## What it is",
             "",
             "| | |",
             "|---|---|",
-            f"| task | {entry['task']} |",
+            f"| task | {in_markdown(entry['task'])} |",
             f"| languages | {languages} |",
             *rows,
             f"| parameters | {entry['parameters']:,} |",
-            f"| published | {entry['published']} |",
+            f"| published | {in_markdown(entry['published'])} |",
             "",
             "Every setting is in `recipe.toml`, every file's SHA-256 in `manifest.json`.",
         ]
@@ -66,8 +67,9 @@ def _architecture(entry, manifest):
 
 def _licences(entry):
     data = entry["data_licence"] if isinstance(entry["data_licence"], str) else "; ".join(entry["data_licence"])
-    said = f"\n\nAttribution: {entry['attribution']}" if entry["attribution"] else ""
-    return f"## Licences\n\nWeights: {entry['licence']}. Data: {entry['data']}, {data}.{said}"
+    said = f"\n\nAttribution: {in_markdown(entry['attribution'])}" if entry["attribution"] else ""
+    weights, data = in_markdown(entry["licence"]), in_markdown(f"{entry['data']}, {data}")
+    return f"## Licences\n\nWeights: {weights}. Data: {data}.{said}"
 
 
 def _scores(entry, manifest, model):
@@ -77,8 +79,9 @@ def _scores(entry, manifest, model):
     lines = [
         "## Scores",
         "",
-        f"Of {count} answers of this artefact itself ({test['precision']}, one thread) to the split `{test['split']}`, "
-        f"which are beside it in `{FILE}`. The intervals are of 1,000 bootstrap resamples, at 95 %.",
+        f"Of {count} answers of this artefact itself ({in_markdown(test['precision'])}, one thread) to the split "
+        f"{in_markdown_code(test['split'])}, which are beside it in `{FILE}`. "
+        "The intervals are of 1,000 bootstrap resamples, at 95 %.",
     ]
     if test["split"] == "valid":
         lines.append("The weights were chosen on this split: on other data the scores may be lower.")
@@ -87,7 +90,7 @@ def _scores(entry, manifest, model):
     for name in measured(scores):
         low, high = (written(name, bound) for bound in scores[f"{name}_interval"])
         lines.append(f"| {score_name(name)} | {written(name, scores[name])} | {low} to {high} | {command} |")
-    signatures = [f"`{value}`" for name, value in manifest["scores"].items() if name.endswith("_signature")]
+    signatures = [in_markdown_code(own) for name, own in manifest["scores"].items() if name.endswith("_signature")]
     lines += ["", f"Signatures: {', '.join(signatures)}."] if signatures else []
     both = [(name, *pair) for name, pair in test["float32_int8"].items()]
     if both:
@@ -130,9 +133,10 @@ def _speed(entry, manifest):
     if speed:
         lines.append(
             f"{speed['milliseconds']} ms for one text of the test set (median; {speed['precision']}, one thread, "
-            f"{speed['processor']}). `seqzoo bench` measures it on yours."
+            f"{in_markdown(speed['processor'])}). `seqzoo bench` measures it on yours."
         )
-    rows = [f"| {name} | {size:,} |" for name, size in sorted(sizes.items()) if name not in (CARD, MANIFEST)]
+    names = sorted(sizes.keys() - {CARD, MANIFEST})
+    rows = [f"| {in_markdown(name)} | {sizes[name]:,} |" for name in names]
     return "\n".join([*lines, "", "| file | bytes |", "|---|---|", *rows])
 
 
@@ -144,11 +148,11 @@ def _training(manifest):
     if "core_hours" in said:
         lines.append(f"{said['core_hours']:.3g} core-hours.")
     elif "training_seconds" in said:
-        lines.append(f"{said['training_seconds'] / 3600:.3g} hours of {said.get('backend', 'training')}.")
+        lines.append(f"{said['training_seconds'] / 3600:.3g} hours of {in_markdown(said.get('backend', 'training'))}.")
     if "steps" in said:
         lines.append(f"{said['steps']:,} steps.")
     if "data_sha256" in said:
-        lines.append(f"SHA-256 of the training data: `{said['data_sha256']}`.")
+        lines.append(f"SHA-256 of the training data: {in_markdown_code(said['data_sha256'])}.")
     return "\n".join(lines)
 
 
@@ -205,8 +209,8 @@ def _score(recipe, evaluation):
 
 
 def _shown(text):
-    text = " ".join(text.replace("\t", "  |  ").replace("`", "'").split("\n"))
-    return f"`{text if len(text) <= WIDTH else text[: WIDTH - 3] + '...'}`"
+    text = " ".join(text.replace("\t", "  |  ").split("\n"))
+    return in_markdown_code(text if len(text) <= WIDTH else text[: WIDTH - 3] + "...")
 
 
 def _use(entry, manifest):

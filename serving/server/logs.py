@@ -41,7 +41,7 @@ class Log:
                 record["where"] = [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames[-8:]]
         stream = self.stream or sys.stderr
         try:
-            stream.write(json.dumps(record, ensure_ascii=False) + "\n")
+            stream.write(json.dumps(record) + "\n")  # ASCII: no name steers a terminal or ends a line
             stream.flush()
         except (OSError, ValueError):
             pass  # a full disk or a closed pipe must not stop the server

@@ -135,6 +135,30 @@ def test_modules_are_found_in_the_working_folder(folder):
     assert sys.modules["zoo_brought"].X == 1 and sys.path[-1] == os.getcwd(), "behind everything else"
 
 
+@pytest.mark.parametrize("first", ["", ".", "cwd", "elsewhere"])
+def test_a_module_that_a_recipe_names_is_not_taken_from_the_working_folder(folder, monkeypatch, tmp_path, first):
+    """Wherever the working folder stands on Python's path, and also after another module was asked for there."""
+    folder("zoo_strange", "open('ran', 'w')")
+    folder("zoo_asked", "X = 2")
+    sys.path.insert(0, os.getcwd() if first == "cwd" else first)
+    occupants.bring(["zoo_asked"])
+    before = sys.path[:]
+    occupants.bring_named(["zoo_asked"])  # which is imported already, because it was asked for
+    with pytest.raises(ValueError, match="recipe names the module 'zoo_strange'.*not found.*--import zoo_strange"):
+        occupants.bring_named(["zoo_strange"])
+    assert not (tmp_path / "ran").exists() and "zoo_strange" not in sys.modules and sys.path == before
+
+
+def test_a_module_that_a_recipe_names_is_taken_from_where_it_is_installed(folder, monkeypatch, tmp_path):
+    """Also where the working folder has one of the same name."""
+    folder("zoo_both", "PLACE = 'working folder'")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "zoo_both.py").write_text("PLACE = 'installed'")
+    monkeypatch.setattr(sys, "path", ["", *sys.path, str(tmp_path / "site")])
+    occupants.bring_named(["zoo_both"])
+    assert sys.modules.pop("zoo_both").PLACE == "installed"
+
+
 def test_modules_that_fail_are_named(folder):
     with pytest.raises(ValueError, match="The module 'zoo_absent' of layers was not found. Expected one that Python"):
         occupants.bring(["zoo_absent"])

@@ -239,19 +239,24 @@ RECIPES = [block for page in PAGES for block in blocks(page, "toml") if "[projec
 
 
 def save(block, folder):
-    """The recipe, and the page's layer of one's own, if it has one, under the names that the page gives them."""
+    """The recipe, and the page's layer of one's own, if it has one, under the names that the page gives them.
+
+    Returns the modules to ask for.
+    """
     (folder / "mine.toml").write_text(block.text, encoding="utf-8")
     for code in blocks(block.page, "python"):
         if "@zoo.register(" in code.text:
             (folder / "mine.py").write_text(code.text, encoding="utf-8")
+            return ["mine"]
+    return []
 
 
 @pytest.mark.parametrize("block", RECIPES, ids=str)
 def test_a_recipe_saved_in_an_empty_folder_is_one(block, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    save(block, tmp_path)
+    modules = save(block, tmp_path)
     settings = tomllib.loads(block.text)
-    recipe = recipes.load("mine.toml")
+    recipe = recipes.load("mine.toml", imports=modules)
     said = plain(recipe)
     assert recipe.name == settings["name"]
     assert merged(said, {key: own for key, own in settings.items() if isinstance(own, dict)}) == said
@@ -262,9 +267,9 @@ def test_a_recipe_saved_in_an_empty_folder_is_one(block, tmp_path, monkeypatch):
     "block", [block for block in RECIPES if block.page != STORY and GRID not in block.text], ids=str
 )
 def test_a_recipe_saved_in_an_empty_folder_trains(block, tmp_path):
-    save(block, tmp_path)
+    asked = "".join(f" --import {module}" for module in save(block, tmp_path))
     write_reviews(write_corpus(tmp_path / "DIR"))
-    out = paste("seqzoo train mine.toml --data DIR\n", tmp_path)
+    out = paste(f"seqzoo train mine.toml --data DIR{asked}\n", tmp_path)
     assert ": 2 steps in " in out and (tmp_path / "runs" / tomllib.loads(block.text)["name"] / "model.keras").is_file()
 
 

@@ -19,6 +19,7 @@ ROOMS = ("attention", "blocks", "depth", "embeddings", "feedforward", "models", 
 # Parts of zoo that do without it, or import it when they must.
 WITHOUT_KERAS = (
     "core.devices",
+    "core.escaping",
     "core.layouts",
     "core.occupants",
     "core.protocols",

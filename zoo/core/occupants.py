@@ -165,7 +165,7 @@ def problems_of_methods(slot, layer, traits):
 
 
 def bring(modules=()):
-    """Import the modules named, and those of installed packages (entry points of the group `seqzoo.layers`).
+    """Import the modules that a user asks for, and those of installed packages (entry points `seqzoo.layers`).
 
     A module is looked for where Python looks, and last of all in the working folder.
 
@@ -173,6 +173,9 @@ def bring(modules=()):
         ValueError: a module is not found, its import fails, or it takes a name that is taken.
     """
     for name in modules:
+        with contextlib.suppress(ModuleNotFoundError, ValueError):  # of a package above it; the import below says so
+            if importlib.util.find_spec(name) is None and os.getcwd() not in sys.path:
+                sys.path.append(os.getcwd())
         _import(
             name,
             f"The module {name!r} of layers",
@@ -185,6 +188,35 @@ def bring(modules=()):
             f"The module {point.module!r}, which {package} brings to seqzoo (entry point {point.name!r})",
             f"Mend or uninstall {package}.",
         )
+
+
+def bring_named(modules):
+    """Import the modules that a recipe names, for whose writer the user need not have asked: installed ones alone.
+
+    A module is a program, and a recipe and the folder that it is used in may both come from somebody else. So none is
+    taken from the working folder; `bring` takes it from there.
+
+    Raises:
+        ValueError: as of `bring`; the message says how to ask for a module.
+    """
+    for name in modules:
+        with _without_working_folder():
+            _import(
+                name,
+                f"The recipe names the module {name!r}, which",
+                "A module that a recipe names is imported where it is installed (`pip install -e .`). One in the "
+                f"working folder is imported only if you ask for it: --import {name}, from Python imports=[{name!r}].",
+            )
+
+
+@contextlib.contextmanager
+def _without_working_folder():
+    kept, here = sys.path[:], os.path.realpath(os.getcwd())
+    sys.path[:] = [each for each in kept if os.path.realpath(each or ".") != here]
+    try:
+        yield
+    finally:
+        sys.path[:] = kept
 
 
 @functools.lru_cache(maxsize=1)  # to read them takes milliseconds, and every recipe that is read asks
@@ -202,10 +234,6 @@ def _changed(folder):
 
 
 def _import(name, what, mend):
-    folder = os.getcwd()
-    with contextlib.suppress(ModuleNotFoundError, ValueError):  # of a package above it; the import below says so
-        if importlib.util.find_spec(name) is None and folder not in sys.path:
-            sys.path.append(folder)
     try:
         importlib.import_module(name)
     except Exception as error:

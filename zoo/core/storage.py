@@ -6,6 +6,8 @@ import math
 import os
 from pathlib import Path
 
+from zoo.core.escaping import shown
+
 
 def write_atomically(path, write):
     """Call `write(file)` for a temporary file beside `path`, flush it to the disk and rename it to `path`.
@@ -59,8 +61,12 @@ def write_json(path, value):
 
 
 def json_text(value, indent=None):
-    """A value as JSON, in which a number that JSON cannot express, such as an infinite perplexity, is null."""
-    return json.dumps(finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    """A value as JSON, in which a number that JSON cannot express, such as an infinite perplexity, is null.
+
+    What ends a line or steers a terminal is written as an escape, so that without `indent` it is one line to everybody.
+    """
+    text = json.dumps(finite(value), indent=indent, ensure_ascii=False, allow_nan=False)
+    return shown(text, keep="\n" if indent is not None else "")
 
 
 def finite(value):

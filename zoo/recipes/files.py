@@ -3,9 +3,10 @@
 import tomllib
 from pathlib import Path
 
+from zoo.core import occupants
 from zoo.recipes import flat
 from zoo.recipes.effects import useless
-from zoo.recipes.recipe import TABLES, Recipe, allowed, make, plain, read as read_settings
+from zoo.recipes.recipe import TABLES, Recipe, allowed, make, modules, plain, read as read_settings
 from zoo.recipes.toml import toml
 from zoo.settings import table
 from zoo.settings.slots import SLOTS
@@ -75,14 +76,20 @@ def load(recipe, overrides=(), imports=()):
         recipe: a name that `names` has, the path of a .toml, a dict as TOML reads one (its `extends` is seen from the
             working folder), or a `Recipe`.
         overrides: each "table.key=value", or a dict of tables.
-        imports: modules that bring layers of one's own (`zoo.register`), besides those that the recipe names.
+        imports: modules that bring layers of one's own (`zoo.register`), from the working folder, too. Those that the
+            recipe names are imported where they are installed.
 
     Raises:
         ValueError: there is no such recipe, recipes extend each other in a circle, or it is wrong (see `make`,
             `parse`).
     """
-    given = {"imports": list(imports)} if imports else {}
-    return make(settled([*_told(recipe), merged(given, overridden(overrides))]))
+    given = merged({"imports": list(imports)} if imports else {}, overridden(overrides))
+    told = _told(recipe)
+    occupants.bring(imports)
+    if not isinstance(recipe, Recipe):
+        for each in told:
+            occupants.bring_named(modules(each))
+    return make(settled([*told, given]))
 
 
 def overridden(overrides):
@@ -129,7 +136,8 @@ def read_stored(path):
     """The recipe of a run folder.
 
     A run was trained without what has no effect, however it is written down, so that is left out here instead of
-    refused as in a recipe that is still to be trained (`load`).
+    refused as in a recipe that is still to be trained (`load`). The modules that it names are not imported: a run may
+    be a stranger's.
     """
     settings = read(path)
     if not flat.is_flat(settings):

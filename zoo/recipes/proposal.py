@@ -9,7 +9,7 @@ from zoo.data.formats.names import normal
 from zoo.recipes import languages
 from zoo.recipes.files import overridden, settled
 from zoo.recipes.recipe import TEXTS, allowed, make
-from zoo.recipes.toml import line, toml
+from zoo.recipes.toml import comment, line, toml
 from zoo.settings import table
 from zoo.settings.kinds import choices
 from zoo.tasks import TASKS
@@ -191,7 +191,7 @@ def commented(settings, notes=()):
         ValueError: the settings are no recipe.
     """
     make(settings)
-    places, lines = allowed(settings), [f"# {note}\n" for note in notes]
+    places, lines = allowed(settings), list(map(comment, notes))
     lines += [line(key, value, TEXTS[key]) for key, value in settings.items() if key not in places]
     for name, classes in places.items():
         if name in settings:
@@ -208,7 +208,7 @@ def _table(where, classes, settings):
         if kind and table.nested(kind):
             inner += _table(f"{where}.{key}", (table.nested(kind),), value)
         elif isinstance(value, dict):
-            inner.append(f"\n[{where}.{key}]  # {table.meaning(kind)}\n{toml(value)}")
+            inner.append(f"\n[{where}.{key}]  {comment(table.meaning(kind))}{toml(value)}")
         else:
             lines.append(line(key, value, _meaning(kind, value) if kind else _chosen(chosen, classes)))
     return lines + inner

@@ -1,9 +1,11 @@
 """A recipe: everything that decides a training, as tables of checked settings."""
 
 import re
+import sys
 
 import msgspec
 
+from zoo.core import occupants
 from zoo.recipes.effects import useless
 from zoo.recipes.flat import is_flat, nested, place
 from zoo.recipes.mixes import wrong_mix
@@ -91,9 +93,9 @@ def _with_others(choice, settings):
     """The layers of each slot, those of others behind the zoo's own where a recipe asks for a layer that it has not."""
     named = {slot: _layer(settings, slot) for slot in choice.slots}
     strange = [slot for slot, own in choice.slots.items() if named[slot] and named[slot] not in table.names(own)]
-    if not strange and not settings.get("imports"):
+    if not strange:
         return choice.slots
-    foreign.bring(settings.get("imports", ()))
+    occupants.bring()
     others = {slot: foreign.tables(slot, choice.needs.get(slot, ()))[0] for slot in choice.slots}
     return {slot: (*own, *others[slot]) for slot, own in choice.slots.items()}
 
@@ -140,9 +142,7 @@ def read(settings):
     for name, value in texts.items():
         if not isinstance(value, str):
             raise ValueError(f"{name} must be a text in quotation marks; received {value!r}.")
-    imports = settings.get("imports", [])
-    if not isinstance(imports, list) or not all(isinstance(each, str) for each in imports):
-        raise ValueError(f"imports must be a list of modules, such as ['mine']; received {imports!r}.")
+    imports = modules(settings)
     tables = allowed(settings)
     for key in settings:
         known(key, tables, settings)
@@ -156,8 +156,28 @@ def read(settings):
             for name, classes in _with_defaults(tables, settings).items()
         }
     except ValueError as error:
-        raise ValueError(f"recipe {texts['name']!r}: {error}") from error
+        raise ValueError(f"recipe {texts['name']!r}: {error}{_not_asked_for(imports)}") from error
     return Recipe(**texts, imports=tuple(imports), **made)
+
+
+def modules(settings):
+    """The modules that settings name, which bring layers; nothing is imported."""
+    imports = settings.get("imports", [])
+    if not isinstance(imports, list) or not all(isinstance(each, str) for each in imports):
+        raise ValueError(f"imports must be a list of modules, such as ['mine']; received {imports!r}.")
+    return imports
+
+
+def _not_asked_for(imports):
+    """What is told where a layer may be missing because a module that the recipe names was not imported."""
+    absent = [each for each in imports if each not in sys.modules]
+    if not absent:
+        return ""
+    options = " ".join(f"--import {each}" for each in absent)
+    return (
+        f" The recipe names {', '.join(absent)} as bringing layers. A module is a program, and that of a stored recipe "
+        f"is imported only if you ask for it: {options} (from Python import it first)."
+    )
 
 
 def _with_defaults(tables, settings):

@@ -8,6 +8,7 @@ import time
 import keras
 
 from zoo.core import devices as many
+from zoo.core.escaping import shown
 from zoo.core.storage import write_json, write_text
 from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
@@ -213,7 +214,7 @@ def _summary(recipe, model, parts):
 
 
 def _print(line):
-    print(line, file=sys.stderr, flush=True)
+    print(shown(line), file=sys.stderr, flush=True)
 
 
 def _choose(steps, measure, directory, state, loss):

@@ -13,11 +13,6 @@ from zoo.settings.layers import Blocks, Layer
 IN_BLOCKS = ("attention", "feedforward")
 
 
-def bring(modules):
-    """Import the modules that a recipe names, and those of installed packages."""
-    occupants.bring(modules)
-
-
 def tables(slot, needs):
     """The tables of the layers of others in a slot that do what is needed, and `{name: why not}` of the rest.
 

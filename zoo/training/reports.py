@@ -17,6 +17,8 @@ from pathlib import Path
 
 import keras
 
+from zoo.core.escaping import undisturbed
+
 COLUMNS = (
     "step",
     "loss",
@@ -214,7 +216,7 @@ class Bar(Report):
             TimeElapsedColumn(),
             TextColumn("eta"),
             TimeRemainingColumn(elapsed_when_finished=True),
-            console=Console(stderr=True),
+            console=Console(file=undisturbed(sys.stderr)),
         )
         self._task = self._progress.add_task("", total=self._total, completed=step)
         self._progress.start()

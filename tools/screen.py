@@ -1,0 +1,51 @@
+"""What a command prints, without the control characters of others: they are shown as JSON writes them."""
+
+import contextlib
+import sys
+
+LINES = "\n\t"  # what the lines and columns of an output are made of
+
+
+def shown(text, keep=""):
+    """What `zoo.core.escaping.shown` returns; `zoo` is imported only for a text that is not plain."""
+    rest = text
+    for each in keep:
+        rest = rest.replace(each, "")
+    if rest.isprintable():
+        return text
+    from zoo.core import escaping
+
+    return escaping.shown(text, keep)
+
+
+class Screen:
+    """A stream of text that escapes what is written to it, but for the ends of lines and tabs.
+
+    A label or an answer of a stranger's model can so neither steer a terminal nor hide what follows it. A carriage
+    return at the beginning is left, which draws a line of progress again.
+
+    Args:
+        plain: the stream below.
+    """
+
+    def __init__(self, plain):
+        self.plain = plain
+
+    def write(self, text):
+        start = text[:1] == "\r"
+        self.plain.write(text[:start] + shown(text[start:], LINES))
+        return len(text)
+
+    def __getattr__(self, name):
+        return getattr(self.plain, name)
+
+
+@contextlib.contextmanager
+def screened():
+    """A context in which standard output and standard error are `Screen`s."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (each and Screen(each) for each in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
