@@ -44,7 +44,8 @@ def carry(index, out):
         path = Path(CARRIED) / str(entry["version"]) / name
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(HUB / path, out / path)
-    (out / "index.json").write_text(json.dumps({**index, "models": [entry]}, indent=1) + "\n", encoding="utf-8")
+    own = {"format": index["format"], "models": [entry]}  # without a signature, which is of the whole index
+    (out / "index.json").write_text(json.dumps(own, indent=1) + "\n", encoding="utf-8")
 
 
 setup(

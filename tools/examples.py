@@ -65,17 +65,22 @@ EXAMPLES = {
         "--data-licence CC0-1.0",
     ),
     "hub card": ("seqzoo hub card dates", "seqzoo hub card dates --check --only scores"),
+    "hub sign": (
+        "seqzoo hub sign --key key.pem --hub hub",
+        "seqzoo hub sign dates@1 --key key.pem --hub hub --days 30",
+    ),
     "hub withdraw": ("seqzoo hub withdraw dates@1 --reason 'Two labels were exchanged.'",),
     "hub gallery": ("seqzoo hub gallery --out site", "seqzoo hub gallery --out site dates pos-en-star"),
     "hub package": ("seqzoo hub package dates --out wheels",),
 }
 ENVIRONMENT = """environment:
-  SEQZOO_HUB      the hubs in which models are looked up, separated by commas: folders and addresses
-  SEQZOO_CACHE    the folder in which downloaded models are kept
-  SEQZOO_OFFLINE  1: do not use the network
-  SEQZOO_TIMEOUT  seconds without a byte after which a hub counts as stalled
-  SEQZOO_DEBUG    1: show tracebacks, and every line of TensorFlow's libraries
-  KERAS_BACKEND   tensorflow (default) or jax, for train, evaluate and reproduce (there jax is the default)
+  SEQZOO_HUB       the hubs in which models are looked up, separated by commas: folders and addresses
+  SEQZOO_HUB_KEYS  files of public keys: a hub is used only if the owner of one of them signed its index
+  SEQZOO_CACHE     the folder in which downloaded models are kept
+  SEQZOO_OFFLINE   1: do not use the network
+  SEQZOO_TIMEOUT   seconds without a byte after which a hub counts as stalled
+  SEQZOO_DEBUG     1: show tracebacks, and every line of TensorFlow's libraries
+  KERAS_BACKEND    tensorflow (default) or jax, for train, evaluate and reproduce (there jax is the default)
 
 `seqzoo COMMAND --help` shows the options of a command, and examples."""
 

@@ -9,7 +9,7 @@ VERBS = {  # verb -> (its module, what it does)
     "validate": ("hub_validate", "check a hub, and whether this installation runs the models in the cache"),
     "publish": ("hub_publish", "put an artefact into a hub, with its licences, scores, answers and card"),
     "card": ("hub_card", "show the card of a model, or measure every number of it again"),
-    "sign": ("hub_sign", "sign a version, so that whoever has the public key knows who published it"),
+    "sign": ("hub_sign", "sign the index, or a version, too, so that whoever has the public key knows whose they are"),
     "withdraw": ("hub_withdraw", "mark a version as withdrawn, with a reason"),
     "gallery": ("hub_gallery", "write a page that runs models in the browser"),
     "package": ("hub_package", "write a model as a wheel that pip installs"),

@@ -12,7 +12,7 @@ def add_arguments(parser):
     parser.add_argument("--files", nargs="+", metavar="FILE", help="only these (default: what `seqzoo run NAME` needs)")
     parser.add_argument("--all", action="store_true", help="every file that the hub has of the model")
     parser.add_argument(
-        "--public-key", metavar="PEM", help="with --all: refuse it unless the owner of this key signed it"
+        "--public-key", metavar="PEM", help="with --all: refuse it unless the owner of this key signed it and the index"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object: path, name, version, files, hub")
     hub_options.add_arguments(parser)
@@ -29,14 +29,16 @@ def main(args):
     hub_options.apply(args)
     found = hub.find(args.name)
     files = list(found.entry["files"]) if args.all else args.files
+    hub.bring(found, ["manifest.json"], progress=False)  # which says whose files they are
     if files is None:
-        hub.bring(found, ["manifest.json"], progress=False)
         files = hub.default_files(found)
     path = hub.bring(found, files)
     if args.public_key:
         from serving.hub.signing import check_signature
+        from zoo.hub import places, trust
 
         check_signature(path, found.entry, args.public_key)
+        trust.check(found.place, places.whole_index(found.place, found.offline), [args.public_key])
     if args.json:
         entry = found.entry
         told = {"path": str(path), "name": entry["name"], "version": entry["version"], "files": files}

@@ -13,6 +13,7 @@ _HOMES = {
     "package": "serving.hub.wheel",
     "publish": "serving.hub.publishing",
     "sign": "serving.hub.signing",
+    "sign_index": "serving.hub.signing",
     "withdraw": "serving.hub.shelf",
 }
 PARTS = ("files", "scores", "answers", "parameters", "parity", "card", "data")  # of a card, which `check` checks

@@ -24,10 +24,11 @@ def opened(name, hub=None):
         found = zoo.hub.find(*hub_index.split(name))
         entry = found.entry
         return entry, zoo.hub.fetch(hub_index.title(entry), files=sorted(entry["files"]))
-    from serving.hub.shelf import read_index
+    from zoo.hub.folder import Folder
+    from zoo.hub.places import read_index
 
     model, version = hub_index.split(name)
-    entries = read_index(hub)["models"]
+    entries = read_index(Folder(hub))
     entry = hub_index.choose(entries, model, version)
     if entry is None:
         near = hub_index.nearest(model, [each["name"] for each in entries])

@@ -6,6 +6,7 @@ never published: its publisher was killed, and the next one of this version remo
 
 import contextlib
 import json
+import logging
 import os
 import shutil
 from pathlib import Path
@@ -16,6 +17,7 @@ from serving.runtime.errors import DamagedError, ServingError
 from zoo.core.storage import write_atomically
 from zoo.hub import index as hub_index
 
+log = logging.getLogger("seqzoo.hub")
 LOCK = ".index.lock"
 PATIENCE = 60  # seconds that one writer waits for another
 
@@ -57,16 +59,29 @@ def read_index(hub):
         ) from error
 
 
-def write_index(hub, entries):
+def write_index(hub, entries, signed=None):
     """Replace the index by one of these entries; a crash leaves the old file or the new one.
+
+    Args:
+        hub: the folder.
+        entries: of all versions.
+        signed: a function that gives the index with its signature; without it a signature of the old one is gone, for
+            it does not hold for the new one, and this is said.
 
     Raises:
         ValueError: an entry does not fit the schema; nothing is written.
     """
     entries = sorted(entries, key=lambda each: (each["name"], each["version"]))
     index = {"format": hub_index.FORMAT, "models": entries}
+    index = signed(index) if signed else index
     content = (json.dumps(index, indent=1, ensure_ascii=False) + "\n").encode()
     hub_index.parse(content)
+    if not signed and "signed" in read_index(hub):
+        log.warning(
+            "the index of %s has changed, and so it is not signed any more: sign it again, with `seqzoo hub sign "
+            "--hub %s --key PEM`, before others read it",
+            *(hub, hub),
+        )
     write_atomically(Path(hub) / hub_index.INDEX, lambda file: file.write(content))
 
 

@@ -1,10 +1,15 @@
-"""Signatures of published versions, by the OpenSSF's model-signing: who has the public key knows whose the files are.
+"""Signatures of hubs and of published versions: who has the public key knows whose they are.
 
-A signature is one more file of a version, `model.sig`: a Sigstore bundle over the SHA-256 of each of its other files,
-which the command `model_signing verify key` understands, too. Signing changes no byte of the model, so a version may be
-signed after it was published, by somebody else and on another machine.
+The signature of an index stands in it, with the date and the days for which it counts; `zoo.hub.trust` checks it. It is
+over all that the hub has: names, versions, withdrawals and the SHA-256 of every file.
+
+The signature of a version is one more file of it, `model.sig`, by the OpenSSF's model-signing: a Sigstore bundle over
+the SHA-256 of each of its other files, which the command `model_signing verify key` understands, too. Signing changes
+no byte of the model, so a version may be signed after it was published.
 """
 
+import base64
+import datetime
 import hashlib
 import importlib
 import tempfile
@@ -12,25 +17,49 @@ from pathlib import Path
 
 from serving.hub import shelf
 from serving.runtime.errors import DamagedError
-from zoo.hub import cache, index as hub_index
+from zoo.hub import cache, index as hub_index, manifest as hub_manifest, trust
+from zoo.hub.errors import HubError
 
 SIGNATURE = hub_index.SIGNATURE
+CURVES = ("secp256r1", "secp384r1", "secp521r1")
+DAYS = 90  # for which the signature of an index counts
 
 
-def sign(hub, name, version, key, password=None):
-    """Sign a version in the folder of a hub, and return its entry, which lists the signature.
+def sign_index(hub, key, password=None, days=DAYS):
+    """Sign the index of a hub in a folder, and return it.
 
     Args:
         hub: the folder.
-        name, version: of the model; its files are compared with the index first.
         key: the PEM file of a private key on an elliptic curve (NIST P-256, P-384 or P-521).
         password: of the key, if it is encrypted.
+        days: for how many days the signature counts, from 1 to 3650.
+
+    Raises:
+        ValueError: there is no index, or the key or the days are none.
+        DamagedError: the index does not hold.
+        ImportError: model-signing is not installed.
+    """
+    signed = _signer(key, password, days)
+    if not (Path(hub) / hub_index.INDEX).is_file():
+        raise ValueError(f"{hub} is no hub: it has no {hub_index.INDEX}. Name the folder of a hub with --hub.")
+    with shelf.locked(hub):
+        shelf.write_index(hub, shelf.read_index(hub)["models"], signed)
+        return shelf.read_index(hub)
+
+
+def sign(hub, name, version, key, password=None, days=DAYS):
+    """Sign a version in the folder of a hub, and with it the index, and return its entry, which lists the signature.
+
+    Args:
+        hub, key, password, days: as of `sign_index`.
+        name, version: of the model; its files are compared with the index first.
 
     Raises:
         ValueError: there is no such version, it was withdrawn or signed already, or the key is none.
         DamagedError: a file of it has other bytes than the index says.
         ImportError: model-signing is not installed.
     """
+    signed = _signer(key, password, days)
     with shelf.locked(hub):
         entries = shelf.read_index(hub)["models"]
         entry = next((each for each in entries if (each["name"], each["version"]) == (name, version)), None)
@@ -47,7 +76,7 @@ def sign(hub, name, version, key, password=None):
         shelf.write(home / SIGNATURE, content)
         shelf.sync(home)
         entry["files"][SIGNATURE], entry["bytes"][SIGNATURE] = hashlib.sha256(content).hexdigest(), len(content)
-        shelf.write_index(hub, entries)
+        shelf.write_index(hub, entries, signed)
     return entry
 
 
@@ -60,7 +89,8 @@ def check_signature(folder, entry, key):
         key: the PEM file of the public key.
 
     Raises:
-        DamagedError: it is not signed, signed by another key, or a file was changed, added or removed since.
+        DamagedError: it is not signed, signed by another key or as another model, or a file was changed, added or
+            removed since.
         ValueError: the key is none.
         ImportError: model-signing is not installed.
     """
@@ -70,6 +100,10 @@ def check_signature(folder, entry, key):
             f"{title} is not signed: expected {SIGNATURE} among its files. Do not use it, or ask its owner."
         )
     _check_files(folder, entry)
+    try:
+        hub_manifest.check_title(Path(folder), entry)  # the manifest is signed; the index may be of somebody else
+    except HubError as error:
+        raise DamagedError(str(error)) from error
     library = _library("verifying")
     _check_key(key)
     config = library.Config().use_elliptic_key_verifier(public_key=Path(key))
@@ -95,6 +129,42 @@ def _check_files(folder, entry):
         )
 
 
+def _signer(key, password, days):
+    """A function that gives an index with its signature by this key.
+
+    Raises:
+        ValueError: the key is none that signs, or the days are not from 1 to 3650.
+    """
+    if not 1 <= days <= 3650:
+        raise ValueError(f"An index is signed for 1 to 3,650 days; received {days}.")
+    private, algorithm = _private_key(key, password)
+
+    def signed(index):
+        date = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+        index = index | {"signed": {"date": date, "days": days}}
+        signature = base64.b64encode(private.sign(trust.content(index), algorithm)).decode()
+        return index | {"signed": index["signed"] | {"signature": signature}}
+
+    return signed
+
+
+def _private_key(path, password):
+    """(a private key, the algorithm by which it signs an index)."""
+    _check_key(path)
+    try:
+        from cryptography.hazmat.primitives import hashes, serialization
+        from cryptography.hazmat.primitives.asymmetric import ec
+    except ImportError as error:
+        raise _missing(error) from error
+    try:
+        private = serialization.load_pem_private_key(Path(path).read_bytes(), password.encode() if password else None)
+        if not isinstance(private, ec.EllipticCurvePrivateKey) or private.curve.name not in CURVES:
+            raise ValueError("it is of another kind.")
+    except (TypeError, ValueError) as error:
+        raise _unusable(path, error) from error
+    return private, ec.ECDSA(hashes.SHA256())
+
+
 def _signature(folder, key, password):
     """The bytes of the signature of a folder."""
     library = _library("signing")
@@ -105,10 +175,7 @@ def _signature(folder, key, password):
             private_key=Path(key), password=password.encode() if password else None
         )
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"{key} cannot sign: {error} Expected a private key on the curve P-256, P-384 or P-521; the password of an "
-            "encrypted one is read from SEQZOO_KEY_PASSWORD."
-        ) from error
+        raise _unusable(key, error) from error
     with tempfile.TemporaryDirectory() as beside:
         path = Path(beside) / SIGNATURE
         config.set_hashing_config(hashing).sign(folder, path)
@@ -127,5 +194,15 @@ def _library(module):
     try:
         return importlib.import_module(f"model_signing.{module}")
     except ImportError as error:
-        needed = f"Signatures need model-signing: pip install 'seqzoo[sign]' ({error})."
-        raise ImportError(needed, name="model_signing") from error
+        raise _missing(error) from error
+
+
+def _unusable(key, error):
+    return ValueError(
+        f"{key} cannot sign: {error} Expected a private key on the curve P-256, P-384 or P-521; the password of an "
+        "encrypted one is read from SEQZOO_KEY_PASSWORD."
+    )
+
+
+def _missing(error):
+    return ImportError(f"Signatures need model-signing: pip install 'seqzoo[sign]' ({error}).", name="model_signing")

@@ -12,7 +12,7 @@ SIZE = 300_000
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
-    for name in ("SEQZOO_OFFLINE", "SEQZOO_TIMEOUT", "http_proxy", "HTTP_PROXY"):
+    for name in ("SEQZOO_OFFLINE", "SEQZOO_HUB_KEYS", "SEQZOO_TIMEOUT", "http_proxy", "HTTP_PROXY"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("SEQZOO_CACHE", str(tmp_path / "a cache"))
     monkeypatch.setenv("SEQZOO_HUB", str(tmp_path / "nowhere"))

@@ -98,6 +98,34 @@ def test_what_does_not_fit_is_refused_by_both(key, value, said):
     assert not jsonschema.Draft202012Validator(index.schema()).is_valid(document)
 
 
+SIGNED = {"date": "2026-11-25T15:00:00.000000Z", "days": 90, "signature": "MEUC"}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("date", "2026-11-25"),
+        ("date", "2026-11-25T15:00:00.000000+01:00"),
+        ("date", "2026-13-25T15:00:00.000000Z"),
+        ("days", 0),
+        ("days", 10**9),
+        ("days", 1.5),
+        ("signature", "x y"),
+        ("signature", "A" * 1000),
+    ],
+)
+def test_a_signature_that_does_not_fit_is_refused_by_both(key, value):
+    validator = jsonschema.Draft202012Validator(index.schema())
+    document = tiny.index(ENTRY) | {"signed": SIGNED}
+    assert index.checked(document) and validator.is_valid(document)
+    document["signed"] = SIGNED | {key: value}
+    with pytest.raises(Mismatch, match=f"index.signed.{key} must be"):
+        index.checked(document)
+    assert not validator.is_valid(document)
+    with pytest.raises(Mismatch, match="a day of the calendar"):
+        index.checked(document | {"signed": SIGNED | {"date": "2026-02-30T15:00:00.000000Z"}})
+
+
 def test_both_agree_on_random_changes():
     """500 entries of which something was replaced, taken away or added."""
     validator = jsonschema.Draft202012Validator(index.schema())

@@ -71,6 +71,8 @@ def write(home, artefact=None):
             path = folder / "manifest.json"
             path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 2}), encoding="utf-8")
     fake_artefact.write(home / "thirds" / "1", "classify")
+    path = home / "thirds" / "1" / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"name": "thirds"}), encoding="utf-8")
     write_index(
         home,
         entry("echo", 1, home / "echo" / "1"),

@@ -9,5 +9,9 @@ class Unreachable(HubError):
     """A hub cannot be reached, or may not be, because this process is offline."""
 
 
+class Untrusted(HubError):
+    """The index of a hub is not one that a trusted key signed, or is not the newest that it could be."""
+
+
 class Interrupted(Unreachable):
     """A hub stalled, cut the connection or was overloaded: another attempt may succeed."""

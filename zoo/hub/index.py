@@ -4,6 +4,7 @@ The format is `index.schema.json`, beside this file. An index is read as a whole
 entry that does not hold is a hub that somebody has to mend. Keys that this version does not know are left alone.
 """
 
+import datetime
 import difflib
 import functools
 import json
@@ -93,6 +94,11 @@ def checked(index):
         Mismatch: it does not fit, has a version of a model twice, or an entry of it does not agree with itself.
     """
     check(index, schema())
+    if "signed" in index:
+        try:
+            datetime.datetime.fromisoformat(index["signed"]["date"])
+        except ValueError:
+            raise mismatch("index.signed.date", "a day of the calendar", index["signed"]["date"]) from None
     seen = set()
     for number, entry in enumerate(index["models"]):
         place = f"models[{number}] ({title(entry)})"

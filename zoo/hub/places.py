@@ -11,10 +11,10 @@ import time
 from importlib import resources
 from pathlib import Path
 
-from zoo.hub import cache
+from zoo.hub import cache, trust
 from zoo.hub.checker import Mismatch
 from zoo.hub.download import patiently
-from zoo.hub.errors import HubError, Unreachable
+from zoo.hub.errors import HubError, Unreachable, Untrusted
 from zoo.hub.folder import Folder
 from zoo.hub.index import INDEX, MOST_BYTES, checked, parse
 from zoo.hub.packaged import packaged
@@ -81,7 +81,12 @@ def is_offline(offline=None):
 
 
 def read_index(hub, offline=False, fresh=FRESH):
-    """The entries of a hub. The last index of a hub on the network is kept and serves again.
+    """The entries of a hub, as of `whole_index`."""
+    return whole_index(hub, offline, fresh)["models"]
+
+
+def whole_index(hub, offline=False, fresh=FRESH):
+    """The index of a hub. The last one of a hub on the network is kept and serves again.
 
     Args:
         hub: one of `places()`.
@@ -90,57 +95,72 @@ def read_index(hub, offline=False, fresh=FRESH):
 
     Raises:
         Unreachable: the hub cannot be reached, or may not be, and no index of it was kept.
+        Untrusted: SEQZOO_HUB_KEYS asks for a signature, and it has none that holds (`zoo.hub.trust`).
         HubError: it has no index, or one that does not hold.
     """
     if not hub.remote:
-        return _read(hub)["models"]
-    kept, read = _kept(hub)
+        return _read(hub)
+    kept, read, missing = _kept(hub)
     if kept is None and hub.address == recorded():
-        kept, read = _packaged()
+        kept, read = _packaged(hub)
     if kept is not None and (offline or abs(time.time() - read) < fresh):
-        return kept["models"]
+        return kept
     if offline:
-        fault = cache.unreadable(cache.index_file(hub.address))
-        why = f"the index of it that was kept, {fault}" if fault else "no index of it was kept"
-        raise Unreachable(f"{hub.address} is not asked, because this process is offline, and {why}")
+        raise Unreachable(f"{hub.address} is not asked, because this process is offline, and {missing}")
     with cache.one_at_a_time(cache.index_file(hub.address).stem):
-        newer, when = _kept(hub)
+        newer, when, _ = _kept(hub)
         if newer is not None and when > read:  # another process has read it meanwhile
-            return newer["models"]
+            return newer
         try:
             index = patiently(lambda: _read(hub), attempts=3 if kept is None else 1)
         except HubError as error:
-            if kept is None:
+            if kept is None or isinstance(error, Untrusted):
                 raise
             day = time.strftime("%Y-%m-%d %H:%M", time.localtime(read))
             log.warning("%s does not answer; its index of %s is used. %s", hub.address, day, error)
-            return kept["models"]
+            return kept
         known = {"address": hub.address, "read": time.time(), "index": index}
         try:
             cache.write_json(cache.index_file(hub.address), known)
         except OSError:
             log.info("the index of %s is not kept, because the cache cannot be written", hub.address)
-        return index["models"]
+        return index
 
 
 def _read(hub):
     content = hub.read(INDEX, MOST_BYTES)
     try:
-        return parse(content)
+        index = parse(content)
     except Mismatch as error:
         raise HubError(f"{hub.address}/{INDEX} is not the index of a hub: {error}.") from error
+    trust.check(hub, index)
+    return index
 
 
 def _kept(hub):
-    """`(index, seconds since 1970)` of the last index of a hub; `(None, 0)` if there is none."""
-    known = cache.read_json(cache.index_file(hub.address))
+    """`(index, seconds since 1970, "")` of the last index of a hub; `(None, 0, why there is none)`."""
+    path = cache.index_file(hub.address)
+    known = cache.read_json(path)
     try:
-        return checked(known["index"]), float(known["read"])
+        index, read = checked(known["index"]), float(known["read"])
+        trust.check(hub, index)
+        return index, read, ""
+    except Untrusted as error:
+        return None, 0.0, str(error)
     except (TypeError, KeyError, ValueError):
-        return None, 0.0
+        fault = cache.unreadable(path)
+        return None, 0.0, f"the index of it that was kept, {fault}" if fault else "no index of it was kept"
 
 
-def _packaged():
-    """As `_kept`, of the index that came with this package: the hub's on the day of the build, and so never fresh."""
+def _packaged(hub):
+    """`(index, seconds since 1970)` of what came with this package: the hub's index on the day of the build, so it is
+    never fresh; `(None, 0)` where there is none."""
     path = Path(__file__).parent / "snapshot.json"
-    return (parse(path.read_bytes()), path.stat().st_mtime - FRESH) if path.is_file() else (None, 0.0)
+    if not path.is_file():
+        return None, 0.0
+    index = parse(path.read_bytes())
+    try:
+        trust.check(hub, index)
+    except Untrusted:
+        return None, 0.0
+    return index, path.stat().st_mtime - FRESH

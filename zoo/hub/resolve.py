@@ -1,6 +1,5 @@
 """From the name of a model to its files: which hub has it, and what of it is in the cache."""
 
-import json
 import logging
 import os
 import shutil
@@ -9,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from zoo.hub import cache
+from zoo.hub import cache, trust
 from zoo.hub.download import Download
 from zoo.hub.errors import HubError, Unreachable
 from zoo.hub.index import MANIFEST, Entry, choose, nearest, run_files, split, title
 from zoo.hub.keras_file import check_keras
+from zoo.hub.manifest import check_title, read as read_manifest
 from zoo.hub.places import is_offline, places, read_index
 from zoo.hub.progress import Progress
 
@@ -58,7 +58,7 @@ def find(name: str, version: int | None = None, *, offline: bool | None = None) 
             entries = _entries(place, name, version, offline)
         except HubError as error:
             failed.append(error)
-            entries = cache.entries(place.address)  # what this hub has given before
+            entries = _remembered(place)
         entry = choose(entries, name, version)
         if entry:
             for error in failed:
@@ -71,7 +71,7 @@ def find(name: str, version: int | None = None, *, offline: bool | None = None) 
 def _entries(place, name, version, offline):
     """The entries of a hub, without the network if they answer the question: a version never changes."""
     if place.remote and version is not None and not offline:
-        for entries in (_kept_index(place), cache.entries(place.address)):
+        for entries in (_kept_index(place), _remembered(place)):
             if choose(entries, name, version):
                 return entries
     entries = read_index(place, offline)
@@ -85,6 +85,11 @@ def _kept_index(place):
         return read_index(place, offline=True)
     except Unreachable:
         return []
+
+
+def _remembered(place):
+    """The entries that a hub has given before; where indexes must be signed, none counts that stands outside of one."""
+    return [] if trust.keys() else cache.entries(place.address)
 
 
 def _told(found, version):
@@ -150,17 +155,14 @@ def fetch(
 
 
 def default_files(found: Found, precision: Literal["float32", "int8"] | None = None) -> list[str]:
-    """The files that a run with no options needs, by the manifest, which must be there already.
-
-    A manifest that does not hold is refused by whoever opens the artefact, and not here.
-    """
+    """The files that a run with no options needs, by the manifest, which must be there already."""
     entry, chosen = found.entry, run_files(found.entry, precision)
+    manifest = read_manifest(found.folder)
     try:
-        manifest = json.loads((found.folder / MANIFEST).read_bytes())
         graph = manifest.get("generation", {}).get(str(manifest.get("default_beam")))
         graph = graph or manifest.get("graphs", {}).get(entry["kind"], "")
         forms = [name for name in (graph, f"{graph.removesuffix('.onnx')}.int8.onnx") if name in entry["files"]]
-    except (ValueError, AttributeError, TypeError, RecursionError):
+    except (AttributeError, TypeError):
         return chosen
     if not forms:
         return chosen
@@ -191,6 +193,7 @@ def bring(
     }
     if faults:
         _download(found, faults, progress)
+    check_title(home, entry)
     if not found.place.own:
         cache.remember(entry, found.place.address)
     return home
@@ -265,7 +268,7 @@ def path(name: str | os.PathLike[str], file: str = "model.keras") -> Path:
         HubError: the file cannot be downloaded.
     """
     if not is_path(name):
-        return fetch(name, [file]) / file
+        return fetch(name, [MANIFEST, file]) / file  # the manifest says whose file it is
     whole = Path(name) / file
     if not whole.is_file():
         raise ValueError(

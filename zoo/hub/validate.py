@@ -7,7 +7,9 @@ from importlib import metadata
 from zoo.hub import cache
 from zoo.hub.errors import HubError
 from zoo.hub.index import INDEX, title
-from zoo.hub.places import is_offline, place, places, read_index
+from zoo.hub.manifest import check_title
+from zoo.hub.places import is_offline, place, places, whole_index
+from zoo.hub.trust import KEYS, dates, keys
 
 
 def validate(address=None):
@@ -25,20 +27,34 @@ def validate(address=None):
 def _validate(hub):
     found = {"address": hub.address, "models": 0, "checked": "checked: the index alone", "wrong": []}
     try:
-        entries = read_index(hub, is_offline(), fresh=0)
+        index = whole_index(hub, is_offline(), fresh=0)
     except HubError as error:
         return found | {"wrong": [str(error)]}
+    entries = index["models"]
     found["models"] = len(entries)
-    found["checked"] = f"checked: the index, models and versions: {len(entries)}"
+    found["checked"] = f"checked: the index, {_signed(hub, index)}models and versions: {len(entries)}"
     if not hub.remote:
         found["checked"] += f", files: {sum(len(entry['files']) for entry in entries)}"
         found["wrong"] = [line for entry in entries for line in _faults(hub.path, entry)] + _unlisted(hub.path, entries)
     return found
 
 
+def _signed(hub, index):
+    """What is known of the signature of an index, in words; nothing where it has none."""
+    if "signed" not in index:
+        return ""
+    date, end = dates(index)
+    compared = "its signature" if keys() and not hub.own else f"not its signature, as {KEYS} names no key"
+    return f"{compared} ({date:%Y-%m-%d} to {end:%Y-%m-%d}), "
+
+
 def _faults(home, entry):
     """What is wrong with the files of an entry, in words."""
     folder = home / entry["name"] / str(entry["version"])
+    try:
+        check_title(folder, entry)
+    except HubError as error:
+        yield str(error)
     for name, digest in sorted(entry["files"].items()):
         path = folder / name
         fault = cache.fault(path, entry["bytes"][name], digest)

@@ -12,6 +12,7 @@ from tests.shared import made_once
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.delenv("SEQZOO_OFFLINE", raising=False)
+    monkeypatch.delenv("SEQZOO_HUB_KEYS", raising=False)
     monkeypatch.setenv("SEQZOO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("SEQZOO_HUB", str(tmp_path / "hub"))
 
