@@ -5,7 +5,7 @@ from keras import ops
 
 import zoo
 from zoo.attention import MultiHeadAttention
-from zoo.core.protocols import Attention
+from zoo.core.protocols import Attention, Positions
 from zoo.feedforward import FeedForward
 
 
@@ -53,6 +53,44 @@ class Unwritable(Leaking):
 
     def call(self, query, value=None, *, query_mask=None, value_mask=None, causal=False, cache=None, training=None):
         return self.dense(ops.expm1(query))
+
+
+@zoo.register("positions", name="faulty_positions")
+class Trailing(keras.layers.Layer):
+    """It says that a vector's place alone decides, and adds the mean of what came before."""
+
+    traits = Positions(by_place=True)
+
+    def call(self, x, mask=None):
+        count = ops.cast(ops.arange(ops.shape(x)[1]) + 1, x.dtype)
+        return x + ops.cumsum(x, axis=1) / count[None, :, None]
+
+
+@zoo.register("positions", name="sound_positions")
+class NormBehind(keras.layers.Layer):
+    """Rows are added, and a norm stands behind the sum, as in BART: nothing but `call` says so."""
+
+    traits = Positions(by_place=True, longest=12)
+
+    def __init__(self, **kwargs):
+        super().__init__(**kwargs)
+        self.norm = keras.layers.LayerNormalization(dtype=self.dtype_policy)
+        self.supports_masking = True
+
+    def build(self, x_shape):
+        self.matrix = self.add_weight(name="matrix", shape=(12, x_shape[-1]))
+        self.norm.build(x_shape)
+
+    def call(self, x, mask=None):
+        return self.norm(x + ops.cast(self.matrix, x.dtype)[: ops.shape(x)[1]])
+
+
+@zoo.register("feedforward", name="faulty_feedforward")
+class Mixing(FeedForward):
+    """Each position and the one before it; a step has only one."""
+
+    def call(self, x, training=None):
+        return super().call(x + ops.concatenate([ops.zeros_like(x[:, :1]), x[:, :-1]], axis=1), training=training)
 
 
 class Hiding(FeedForward):

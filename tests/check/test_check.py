@@ -53,6 +53,30 @@ def test_steps_that_differ_are_found_with_the_number(faulty):
     assert found.result == BROKEN and found.number > 1e-4 and str(found.number)[:4] in found.detail
 
 
+@pytest.mark.parametrize(("name", "slot"), [("Trailing", "positions"), ("Mixing", "feedforward")])
+def test_steps_are_compared_for_every_slot_of_a_model_that_writes(faulty, name, slot):
+    subject = Subject(vars(faulty)[name], slot, {})
+    for check in (uses.check_generation, uses.check_memory_steps):
+        found = finding("", "", lambda check=check: check(subject))
+        assert found.result == BROKEN and found.number > 1e-3
+
+
+@pytest.mark.slow
+def test_what_may_stand_in_a_model_that_writes_steps_as_it_reads(faulty):
+    sound = [
+        Subject(faulty.NormBehind, "positions", {}),
+        Subject(LearnedPositions, "positions", {"max_positions": 8}),
+        Subject(ProductKeyMemory, "feedforward", {"num_keys": 4, "k": 2, "query_dim": 4}),
+        Subject(PreNorm, "block", {}),
+        Subject(Stack, "depth", {}),
+    ]
+    for subject in sound:
+        uses.check_generation(subject)
+        uses.check_memory_steps(subject)
+    found = finding("", "", lambda: uses.check_generation(Subject(TokenEmbedding, "embedding", {})))
+    assert found.result == NOT_APPLICABLE and "has an embedding of its own" in found.detail
+
+
 def test_padding_that_matters_is_found(faulty):
     found = asked("padding", attention(faulty.Leaking))
     assert found.result == BROKEN and found.number > 1e-3 and found.detail.startswith("in both directions:")

@@ -30,6 +30,11 @@ def align_right(caches, mask):
     return tuple({name: moved(leaf) for name, leaf in cache.items()} for cache in caches), ops.flip(mask, axis=1)
 
 
+def entries_of(state):
+    """The number of entries of a stack's state whose pools are static; None where they grow."""
+    return ops.shape(state["seen"])[2] if "write_index" in state else None
+
+
 def append(cache, keys, values, write_index=None):
     """The pool with `keys`, `values` `(batch, heads, beams, head_dim)` behind its last entry, or at `write_index`."""
     new = {"keys": keys, "values": values}

@@ -78,7 +78,7 @@ def examine(subject, log=lambda finding: None):
     ask("file", "a .keras file of it loads in a fresh process and answers alike", lambda: whole("tensorflow"))
     ask("causal", "with causal=True no position sees a later one", lambda: uses.check_causal(subject))
     ask("generation", "step by step, with beams, it computes its full pass", lambda: uses.check_generation(subject))
-    ask("memory", "the same over an encoder's outputs", lambda: uses.check_memory_steps(subject))
+    ask("memory", "the same in a decoder over an encoder's outputs", lambda: uses.check_memory_steps(subject))
     required = list(findings)
     for name, meaning in OF_PRECISION.items():
         ask_each(name, meaning)
@@ -128,6 +128,7 @@ def _uses(subject, findings):
         ("encoders, classifiers and taggers", ["both_ways"], []),
         ("language models and decoders", ["causal"], ["causal"]),
         ("writing step by step: greedy, sampling and beam search", ["causal", "steps"], ["generation"]),
+        ("models that write, which place one token after the other", ["by_place"], ["generation", "memory"]),
         ("attention over an encoder's outputs", ["crosses"], ["memory"]),
         ("depth-adaptive stacks", ["skips"], []),
         ("reversible stacks", [], ["reversible"]),

@@ -62,7 +62,7 @@ def check_causal(subject):
 
 
 def blocks(subject, cross=None, **others):
-    """Two blocks with the layer in its slot, without dropout."""
+    """Two blocks with the layer in its slot, without dropout; the zoo's own where it stands in none of a block."""
     others = {**others, **({"dropout": 0.0} if "dropout" in arguments(subject.cls) else {})}
 
     def make_block():
@@ -70,21 +70,28 @@ def blocks(subject, cross=None, **others):
         if subject.slot == "block":
             own = {"cross_attention": cross()} if cross and "cross_attention" in arguments(subject.cls) else {}
             return subject.make(**own, **others)
-        parts[subject.slot] = subject.make(**others)
+        if subject.slot in parts:
+            parts[subject.slot] = subject.make(**others)
         return PreNorm(**parts, cross_attention=cross() if cross else None)
 
     return [make_block() for _ in range(2)]
 
 
 def stack(subject, cross=None):
-    if subject.slot == "depth":
-        if cross:
-            raise NotApplicable("its blocks have no attention over a memory here")
-        return subject.make()
-    return Stack(blocks(subject, cross))
+    if subject.slot != "depth":
+        return Stack(blocks(subject, cross))
+    return subject.make(blocks=blocks(subject, cross)) if cross else subject.make()
 
 
-def _randomised(model):
+def positions(subject):
+    """As a model takes them: the layer, or None for the model's own."""
+    return subject.make() if subject.slot == "positions" else None
+
+
+def randomised(model):
+    """Built, if it is a model, and with random weights."""
+    if not model.built:
+        model.build()
     generator = np.random.default_rng(7)
     for weight in model.trainable_weights:
         weight.assign(generator.normal(0.0, 0.3, weight.shape))
@@ -92,6 +99,18 @@ def _randomised(model):
 
 
 PARENTS = np.array([[[1, 0, 0], [0, 0, 1]], [[0, 1, 1], [1, 1, 0]]])
+PROMPTS, LENGTHS = laws.token_ids(((51, 4), (52, 2)), 4, VOCABULARY), np.array([4, 2], "int32")
+FOLLOWING = laws.token_ids(((53, 6), (54, 6)), 6, VOCABULARY).reshape(2, 2, 3)
+
+
+def _can_write(subject):
+    """Whether a model that writes may hold the layer; the feed-forward slot asks for nothing."""
+    traits = subject.traits()
+    if subject.slot == "embedding":
+        raise NotApplicable("a model that writes has an embedding of its own, whose matrix is its output's, too")
+    needs(traits, *{"feedforward": (), "positions": ("by_place",)}.get(subject.slot, ("causal", "steps")))
+    if vars(traits).get("approximate"):
+        raise NotApplicable("its traits say that a pass approximates the steps")
 
 
 def check_generation(subject):
@@ -99,39 +118,34 @@ def check_generation(subject):
 
     Prompts are of different lengths.
     """
-    if subject.slot not in ("attention", "block", "depth"):
-        raise NotApplicable("other slots decide it")
-    needs(subject.traits(), "causal", "steps")
-    if subject.traits().approximate:
-        raise NotApplicable("its traits say that a pass approximates the steps")
-    model = _randomised_model(LanguageModel(VOCABULARY, stack(subject), dropout=0.0))
-    prompts = laws.token_ids(((51, 4), (52, 2)), 4, VOCABULARY)
-    following = laws.token_ids(((53, 6), (54, 6)), 6, VOCABULARY).reshape(2, 2, 3)
-    for most in (None, 4):
-        check_steps(model, prompts, np.array([4, 2], "int32"), following, PARENTS, most)
-
-
-def _randomised_model(model):
-    model.build()
-    return _randomised(model)
+    _can_write(subject)
+    model = randomised(LanguageModel(VOCABULARY, stack(subject), positions(subject), dropout=0.0))
+    longest = model.longest_text
+    steps = 4 if longest is None else min(4, longest - model.longest_prompt)  # what fits behind a prompt
+    for most in (None, steps):
+        check_steps(model, PROMPTS, LENGTHS, FOLLOWING[:, :, : steps - 1], PARENTS, most)
 
 
 def check_memory_steps(subject):
-    """As attention over an encoder's outputs, a decoder that writes step by step computes what its full pass does."""
-    if subject.slot != "attention":
-        raise NotApplicable("other slots decide it")
-    needs(subject.traits(), "crosses", "steps")
+    """In a translator, a decoder that writes step by step computes what its full pass does over an encoder's outputs.
 
-    def block():
+    An attention layer is the one over those outputs; a layer of another slot stands beside the zoo's own.
+    """
+    if subject.slot == "attention":
+        needs(subject.traits(), "crosses", "steps")
         others = {"dropout": 0.0} if "dropout" in arguments(subject.cls) else {}
-        return PreNorm(MultiHeadAttention(UNITS, HEADS), FeedForward(UNITS, 8), subject.make(**others))
-
+        parts = lambda: (MultiHeadAttention(UNITS, HEADS), FeedForward(UNITS, 8), subject.make(**others))  # noqa: E731
+        decoder = Stack([PreNorm(*parts()) for _ in range(2)])
+    else:
+        _can_write(subject)
+        needed = {"block": "cross_attention", "depth": "blocks"}.get(subject.slot)
+        if needed and needed not in arguments(subject.cls):
+            raise NotApplicable(f"its constructor takes no {needed} that could look at a memory")
+        decoder = stack(subject, lambda: MultiHeadAttention(UNITS, HEADS))
     encoder = Stack([PreNorm(MultiHeadAttention(UNITS, HEADS), FeedForward(UNITS, 8))])
-    decoder = Stack([block() for _ in range(2)])
-    model = _randomised_model(Transformer(VOCABULARY, VOCABULARY, encoder, decoder, dropout=0.0))
-    sources = laws.token_ids(((55, 4), (56, 2)), 4, VOCABULARY)
-    following = laws.token_ids(((57, 6), (58, 6)), 6, VOCABULARY).reshape(2, 2, 3)
-    check_steps(model, sources, np.array([4, 2], "int32"), following, PARENTS)
+    sizes = VOCABULARY, VOCABULARY
+    model = randomised(Transformer(*sizes, encoder, decoder, dropout=0.0, positions=positions(subject)))
+    check_steps(model, PROMPTS, LENGTHS, FOLLOWING, PARENTS)
 
 
 def check_reversible(subject):
@@ -144,7 +158,7 @@ def check_reversible(subject):
     x, found = laws.sequences(((61, 4), (62, 4)), 4, UNITS), []
     plain = ReversibleStack(blocks(subject), "plain")
     plain(x, causal=causal)
-    _randomised(plain)
+    randomised(plain)
     for activations in ("plain", "reversible"):
         twin = ReversibleStack(blocks(subject), activations)
         twin(x, causal=causal)

@@ -177,18 +177,18 @@ class Depth(Attending):
 class Positions(Traits):
     """Where in the sequence is a vector?
 
-    `call(x, mask=None)` -> the same shape.
+    `call(x, mask=None)` -> the same shape. One that is `by_place` may take `places (batch | 1, time)`, too, where the
+    vectors stand, in the place of 0, 1, ...: a step of a model that writes is then computed from the new vector alone
+    (`zoo.embeddings.Entrance`).
 
     Attributes:
-        by_place: what is added depends on the place alone, and `at(positions, units)` gives it, `(..., units)`; models
-            that write need it, because other positions may look ahead.
+        by_place: what becomes of a vector depends on it and on its place alone; models that write need it, because
+            other positions may look ahead.
         longest: the most positions of a sequence; None is no bound.
     """
 
     by_place: bool = False
     longest: int | None = None
-
-    METHODS: ClassVar = {"by_place": ("at",)}
 
 
 @dataclass(frozen=True)

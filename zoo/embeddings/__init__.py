@@ -3,6 +3,7 @@
 from zoo.embeddings.axial import AxialPositions
 from zoo.embeddings.concatenated import ConcatenatedPositions
 from zoo.embeddings.convolutional import ConvolutionalPositions
+from zoo.embeddings.entrance import Entrance
 from zoo.embeddings.positions import LearnedPositions, NoPositions, SinusoidalPositions, positions_before
 from zoo.embeddings.sentences import SentenceEmbedding
 from zoo.embeddings.spelled import SpelledEmbedding
@@ -12,6 +13,7 @@ __all__ = [
     "AxialPositions",
     "ConcatenatedPositions",
     "ConvolutionalPositions",
+    "Entrance",
     "LearnedPositions",
     "NoPositions",
     "SentenceEmbedding",

@@ -64,9 +64,9 @@ class AxialPositions(Positions):
             for name, size in names
         )
 
-    def call(self, x, mask=None):
-        self.check_length(x)
-        return super().call(x, mask)
+    def call(self, x, mask=None, places=None):
+        self.check_length(x, places)
+        return super().call(x, mask, places)
 
     def at(self, positions, units=None):
         positions = ops.minimum(positions, self.max_positions - 1)

@@ -16,7 +16,7 @@ LONGEST = 10_000.0  # the longest wave has 2 pi times as many positions
 
 
 class Positions(ImplicitMasks, layers.Layer):
-    """What both kinds share: `call(x)` adds the rows of positions 0, 1, ...; `at(positions)` gives rows."""
+    """What they share: `call(x)` adds the rows of positions 0, 1, ... or of `places`; `at(positions)` gives rows."""
 
     traits = protocols.Positions(by_place=True)
 
@@ -24,12 +24,13 @@ class Positions(ImplicitMasks, layers.Layer):
         super().__init__(**kwargs)
         self.supports_masking = True
 
-    def call(self, x, mask=None):
-        return x + self.at(ops.arange(ops.shape(x)[1], dtype="int32"), x.shape[-1])
+    def call(self, x, mask=None, places=None):
+        places = ops.arange(ops.shape(x)[1], dtype="int32") if places is None else places
+        return x + self.at(places, x.shape[-1])
 
-    def check_length(self, x):
+    def check_length(self, x, places=None):
         """Where the length is known: not more than there are positions."""
-        time = x.shape[1]  # None, or a symbol of JAX, where it is dynamic
+        time = None if places is not None else x.shape[1]  # None, or a symbol of JAX, where it is dynamic
         if isinstance(time, int) and time > self.max_positions:
             raise ValueError(
                 f"A sequence of {time} positions is too long: expected at most max_positions="
@@ -116,9 +117,9 @@ class LearnedPositions(Positions):
         shape = self.max_positions, x_shape[-1]
         self.matrix = self.add_weight(name="matrix", shape=shape, initializer=RandomNormal(stddev=STDDEV))
 
-    def call(self, x, mask=None):
-        self.check_length(x)
-        return super().call(x, mask)
+    def call(self, x, mask=None, places=None):
+        self.check_length(x, places)
+        return super().call(x, mask, places)
 
     def at(self, positions, units=None):
         return ops.take(

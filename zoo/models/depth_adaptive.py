@@ -7,6 +7,7 @@ import keras
 import numpy as np
 from keras import layers, ops
 
+from zoo.attention.cache import entries_of
 from zoo.core.masks import length_mask, optional_mask
 from zoo.core.protocols import Depth
 from zoo.core.registry import register
@@ -103,9 +104,7 @@ class DepthAdaptiveTransformer(Transformer):
         """The decoder's input, and what else its passes are given."""
         mask = length_mask(inputs["source_lengths"], ops.shape(inputs["source_ids"])[1])
         memory = self._encode(inputs["source_ids"], mask, training)
-        x = self.dropout_layers["target"](
-            self.positions(self.target_embedding(inputs["target_ids"])), training=training
-        )
+        x, _ = self.target_entrance.read(inputs["target_ids"], training=training)
         target_mask = optional_mask(inputs.get("target_lengths"), x)
         masks = {"mask": target_mask, "memory": memory, "memory_mask": mask}
         return x, {**masks, "causal": True, "training": training}
@@ -166,8 +165,7 @@ class DepthAdaptiveTransformer(Transformer):
 
     def think_step(self, token_ids, state, memory):
         """`(logits, thought, state)` of a step."""
-        units = self.decoder.units
-        x = self.target_embedding(token_ids) + self.positions.at(state["position"], units)
+        x = self.target_entrance.step(token_ids, state["position"], entries_of(state))
         masks = memory["cross"], memory["mask"][:, None, :]
         outputs, thought, state = self.decoder.think_step(x, state, *masks, memory.get("exit"), self.classify)
         return self._read(outputs, thought), thought, state

@@ -12,7 +12,7 @@ from zoo.core.protocols import Depth, Embedding
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
 from zoo.decoding.loop import PAD
-from zoo.embeddings import TokenEmbedding, positions_before
+from zoo.embeddings import Entrance, TokenEmbedding, positions_before
 from zoo.models import signatures
 from zoo.models.directions import check_reads
 from zoo.models.inside_keras import InsideKeras
@@ -46,16 +46,16 @@ class Labeller(Composed, InsideKeras, keras.Model):
                 layer.build((None, None, self.embedding.units))
         self.readout.build((None, self.encoder.units))
 
+    @property
+    def entrance(self):
+        """Where token ids enter."""
+        return Entrance(self.embedding, self.positions, self.dropout_layers[0])
+
     def read(self, inputs, training=None, **settings):
         """`(what the encoder returns, mask (batch, time))`, with the time axis of the embedding."""
         mask = length_mask(inputs["lengths"], ops.shape(inputs["token_ids"])[1])
         token_ids = ops.where(mask, inputs["token_ids"], PAD)
-        if Embedding.of(self.embedding).gathers:
-            x, mask = self.embedding(token_ids, mask=mask, training=training)
-        else:
-            x = self.embedding(token_ids, training=training)
-        x = self.positions(x, mask=mask)
-        x = self.dropout_layers[0](x, training=training)
+        x, mask = self.entrance.read(token_ids, mask, training)
         return self.encoder(x, mask=mask, training=training, **settings), mask
 
     def summarise(self, inputs, training=None):

@@ -5,13 +5,14 @@ from typing import Any
 import keras
 from keras import ops
 
+from zoo.attention.cache import entries_of
 from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
 from zoo.core.masks import optional_mask
 from zoo.core.protocols import Positions
 from zoo.core.registry import register
 from zoo.decoding.loop import BOS
-from zoo.embeddings import TokenEmbedding, positions_before
+from zoo.embeddings import Entrance, TokenEmbedding, positions_before
 from zoo.models import signatures
 from zoo.models.directions import check_writes
 from zoo.models.inside_keras import InsideKeras
@@ -67,7 +68,7 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
         if positions is not None and not Positions.of(positions).by_place:
             raise ValueError(
                 "A LanguageModel's positions must not look ahead: expected SinusoidalPositions or LearnedPositions, "
-                f"which depend on the place alone (`at`). Received: {type(positions).__name__}."
+                f"which depend on the place alone (by_place). Received: {type(positions).__name__}."
             )
         self.vocab_size, self.decoder, self.dropout, self.seed = vocab_size, decoder, dropout, seed
         policy = self.dtype_policy
@@ -83,11 +84,16 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
                 layer.build(shape)
 
     def call(self, inputs, training=None, states=False):
-        x = self.dropout_layer(self.positions(self.embedding(inputs["token_ids"])), training=training)
+        x, _ = self.entrance.read(inputs["token_ids"], training=training)
         mask = optional_mask(inputs.get("lengths"), x)
         outputs = self.decoder(x, mask=mask, causal=True, training=training)
         states = states or (training and self.returns_states)
         return self.embedding.readout(outputs) if states else self.embedding.logits(outputs)
+
+    @property
+    def entrance(self):
+        """Where token ids enter."""
+        return Entrance(self.embedding, self.positions, self.dropout_layer)
 
     @property
     def longest_text(self):
@@ -104,7 +110,7 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
         source_ids, lengths = self._last_part(source_ids, ops.cast(source_lengths, "int32"))
         token_ids = ops.pad(source_ids, ((0, 0), (1, 0)), constant_values=BOS)
         last = ops.take_along_axis(token_ids, lengths[:, None], axis=1)
-        x = self.positions(self.embedding(token_ids[:, :-1]))
+        x, _ = self.entrance.read(token_ids[:, :-1])
         return {"caches": self.decoder.prefill(x), "last": last, "lengths": lengths}
 
     def _last_part(self, token_ids, lengths):
@@ -135,8 +141,7 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
 
     def step(self, token_ids, state, memory=None):
         """`(batch, beams)` last tokens -> logits `(batch, beams, vocabulary)` and the next state; reads no memory."""
-        place = state["offset"][:, None] + state["position"]
-        x = self.embedding(token_ids) + self.positions.at(place, self.decoder.units)
+        x = self.entrance.step(token_ids, state["offset"] + state["position"], entries_of(state))
         x, following = self.decoder.step(x, state)
         return self.embedding.logits(x), {**following, "offset": state["offset"]}
 

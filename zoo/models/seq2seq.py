@@ -117,9 +117,14 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
 
     def call(self, inputs, training=None):
         memory = self.encode(inputs["source_ids"], inputs["source_lengths"], training)
-        embedded = self.dropout_layers["target"](self.target_embedding(inputs["target_ids"]), training=training)
+        embedded = self._enter("target", inputs["target_ids"], training)
         outputs = self.decoder(embedded, memory, training=training)
         return self.logits(outputs, embedded, training)
+
+    def _enter(self, side, token_ids, training=None):
+        """Where ids enter; recurrence knows their order, so they have no positions."""
+        embedding = {"source": self.source_embedding, "target": self.target_embedding}[side]
+        return self.dropout_layers[side](embedding(token_ids), training=training)
 
     def logits(self, outputs, embedded, training=None, rows=None):
         hidden = self.readout(ops.concatenate([outputs, embedded], axis=-1))
@@ -138,7 +143,7 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
     def encode(self, source_ids, source_lengths, training=None):
         """`(batch, time)` ids and `(batch,)` lengths -> memory, a dict of tensors with the batch axis first."""
         mask = length_mask(source_lengths, ops.shape(source_ids)[1])
-        embedded = self.dropout_layers["source"](self.source_embedding(source_ids), training=training)
+        embedded = self._enter("source", source_ids, training)
         values, states = self.encoder(embedded, mask=mask, training=training)
         return self.decoder.remember(self.dropout_layers["memory"](values, training=training), mask, states)
 
@@ -152,7 +157,7 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
 
         With `rows` of `output_rows`, the logits are those of its ids: `(batch, beams, n)`.
         """
-        embedded = self.target_embedding(token_ids)
+        embedded = self._enter("target", token_ids)
         outputs, state = self.decoder.step(embedded, state, memory)
         logits = self.logits(outputs, flatten_beams(embedded), rows=rows)
         shape = ops.shape(token_ids)

@@ -5,6 +5,7 @@ from typing import Any
 import keras
 from keras import ops, saving
 
+from zoo.attention.cache import entries_of
 from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
 from zoo.core.masks import length_mask, optional_mask
@@ -12,7 +13,7 @@ from zoo.core.protocols import Positions
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
 from zoo.decoding.loop import BOS
-from zoo.embeddings import TokenEmbedding, positions_before
+from zoo.embeddings import Entrance, TokenEmbedding, positions_before
 from zoo.models import signatures
 from zoo.models.directions import check_reads, check_writes
 from zoo.models.inside_keras import InsideKeras
@@ -98,7 +99,7 @@ class Transformer(Composed, InsideKeras, keras.Model):
         if positions is not None and not Positions.of(positions).by_place:
             raise ValueError(
                 "A Transformer's positions must not look ahead: expected SinusoidalPositions, LearnedPositions or "
-                f"AxialPositions, which depend on the place alone (`at`). Received: {type(positions).__name__}."
+                f"AxialPositions, which depend on the place alone (by_place). Received: {type(positions).__name__}."
             )
         self.source_vocab_size, self.target_vocab_size = source_vocab_size, target_vocab_size
         self.encoder, self.decoder, self.shared, self.dropout, self.seed = encoder, decoder, shared, dropout, seed
@@ -126,17 +127,25 @@ class Transformer(Composed, InsideKeras, keras.Model):
     def call(self, inputs, training=None, states=False):
         mask = length_mask(inputs["source_lengths"], ops.shape(inputs["source_ids"])[1])
         memory = self._encode(inputs["source_ids"], mask, training)
-        x = self.dropout_layers["target"](
-            self.positions(self.target_embedding(inputs["target_ids"])), training=training
-        )
+        x, _ = self.target_entrance.read(inputs["target_ids"], training=training)
         target_mask = optional_mask(inputs.get("target_lengths"), x)
         masks = {"mask": target_mask, "memory_mask": mask}
         outputs = self.decoder(x, memory=memory, causal=True, training=training, **masks)
         states = states or (training and self.returns_states)
         return self.target_embedding.readout(outputs) if states else self.target_embedding.logits(outputs)
 
+    @property
+    def source_entrance(self):
+        """Where ids of the source enter."""
+        return Entrance(self.source_embedding, self.source_positions, self.dropout_layers["source"])
+
+    @property
+    def target_entrance(self):
+        """Where ids of the target enter."""
+        return Entrance(self.target_embedding, self.positions, self.dropout_layers["target"])
+
     def _encode(self, source_ids, mask, training=None):
-        x = self.dropout_layers["source"](self.source_positions(self.source_embedding(source_ids)), training=training)
+        x, _ = self.source_entrance.read(source_ids, training=training)  # positions by place need no mask
         return self.encoder(x, mask=mask, training=training)
 
     def encode(self, source_ids, source_lengths, training=None):
@@ -164,8 +173,7 @@ class Transformer(Composed, InsideKeras, keras.Model):
 
         With `rows` of `output_rows`, the logits are those of its ids: `(batch, beams, n)`.
         """
-        units = self.decoder.units
-        x = self.target_embedding(token_ids) + self.positions.at(state["position"], units)
+        x = self.target_entrance.step(token_ids, state["position"], entries_of(state))
         x, state = self.decoder.step(x, state, memory["cross"], memory["mask"][:, None, :])
         return self.target_embedding.logits(x, rows), state
 

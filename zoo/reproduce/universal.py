@@ -38,8 +38,8 @@ class OffsetPositions(keras.layers.Layer):
     def at(self, positions, units):
         return self.inner.at(positions, units)
 
-    def call(self, x, mask=None, training=None):
-        places = ops.arange(ops.shape(x)[1], dtype="int32")[None, :]
+    def call(self, x, mask=None, places=None, training=None):
+        places = ops.arange(ops.shape(x)[1], dtype="int32")[None, :] if places is None else places
         if training:
             share = keras.random.uniform((ops.shape(x)[0], 1), seed=self.generator)
             places = places + ops.cast(share * (self.most + 1), "int32")
