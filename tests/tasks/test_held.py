@@ -43,7 +43,7 @@ def test_lists_are_cut_as_files_are():
     [
         ({"train": []}, "train", "train has no examples; expected labelled texts, each (text, label)"),
         ({"train": ["red"]}, "train", "train, example:1: received 'red'; expected (text, label)."),
-        ({"train": [*LABELLED, ("red", None)]}, "train", "train, example:41: the label is empty"),
+        ({"train": [("red", None), ("", "a")]}, "train", "All are left out: examples without a label, left out: 1"),
         ({"train": [(3, "a")]}, "train", "the text is 3; expected a string"),
         ({"train": Examples("pairs", ["a"], ["b"])}, "train", "train: expected labelled texts; received examples of"),
         ({"dev": LABELLED}, "test", "examples have the splits train, valid, test; received 'dev'"),
@@ -55,6 +55,18 @@ def test_what_is_wrong_is_told(data, split, said):
     with pytest.raises(ValueError) as refused:
         recipes.read(recipes.load(OWN), split, data)
     assert said in str(refused.value)
+
+
+def test_examples_without_a_text_or_a_label_are_left_out_or_refused():
+    given = {"train": [*LABELLED, ("red", None), (" ", "a"), ("blue", float("nan"))]}
+    recipe = recipes.load(OWN)
+    found = recipe.job.examples(recipe, "train", given | {"valid": LABELLED})
+    assert len(found) == 40 and [note.partition(" (")[0] for note in found.notes] == [
+        "examples without a label, left out: 2",
+        "examples without a text, left out: 1",
+    ]
+    with pytest.raises(ValueError, match="3 problems in the data:\n  train, example:41: the label is empty"):
+        recipes.read(recipes.load(OWN, ["data.empty=refuse"]), "train", given)
 
 
 def test_a_corpus_of_the_zoo_is_not_given_other_examples():

@@ -7,6 +7,7 @@ from pathlib import Path
 from zoo.data.formats.base import counted
 from zoo.data.formats.names import normal
 from zoo.recipes import languages
+from zoo.recipes.card import notes as left_out
 from zoo.recipes.files import overridden, settled
 from zoo.recipes.recipe import TEXTS, allowed, make
 from zoo.recipes.toml import comment, line, toml
@@ -48,7 +49,7 @@ def propose(task, files, name, given=()):
         raise ValueError(
             f"None of the files is for training: {', '.join(map(str, files))}. Name the training file, too."
         )
-    encoding = {"encoding": said["encoding"]} if "encoding" in said else {}
+    encoding = {key: said[key] for key in ("encoding", "encodings", "empty") if key in said}
     asked = encoding | {key: said[key] for key in ("format", "columns") if said.get(key)}
     found = formats.detect(splits["train"], job.kind, **asked)
     told = {"format": found.format}
@@ -71,6 +72,7 @@ def propose(task, files, name, given=()):
     parts = _parts(settings, train)
     settings = settled([settings, _scope(job, parts) | _context(settings, parts), given])
     notes = [f"{found.format}: {found.why}" if found.why else found.format, *_columns(found), *_counted(job, train)]
+    notes += left_out(parts)
     if label := settings.get("scope", {}).get("label"):
         notes.append(f"{label!r} is the label of texts that are out of scope; see [scope]")
     return settings, notes + languages.notes(settings["data"].get("target_language"))

@@ -1,13 +1,14 @@
 """Where examples come from: files of one's own, the corpora that the zoo knows, or generators."""
 
 import codecs
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
 from zoo.settings.kinds import BelowOne, Count, Doc, NotNegative, Positive
 from zoo.settings.table import Table
 
+OMIT = "omit"  # instead of an encoding: the file is left out
 Number = Annotated[int, Meta(ge=1, le=20)]
 Split = Annotated[str, Doc("name of the split's files")]
 
@@ -47,6 +48,19 @@ def _check_encoding(name):
         ) from None
 
 
+Encodings = Annotated[
+    dict[str, str],
+    Doc('encoding of single files, as {"neg/30.txt" = "cp1252"}; "omit" leaves a file out'),
+]
+
+
+def _check_encodings(own):
+    _check_encoding(own.encoding)
+    for name in own.encodings.values():
+        if name != OMIT:
+            _check_encoding(name)
+
+
 class Files(Data, tag="files"):
     """Files of one's own, in any format that is read (docs/data.md)."""
 
@@ -55,6 +69,10 @@ class Files(Data, tag="files"):
     test: Annotated[str | list[str], Doc("the same for the test; without it test_share of train is split off")] = ""
     format: Annotated[str, Doc("format of the files; without it their names and first lines tell")] = ""
     encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
+    encodings: Encodings = {}
+    empty: Annotated[
+        Literal["omit", "refuse"], Doc("what becomes of examples without a text or a label; omitted ones are counted")
+    ] = "omit"
     columns: Annotated[
         dict[str, str | int | bool],
         Doc('which column holds what, by name or number, as {text = "review", label = 2}'),
@@ -69,7 +87,7 @@ class Files(Data, tag="files"):
     licence: Annotated[str, Doc("licence of the data, for the card")] = ""
 
     def check(self):
-        _check_encoding(self.encoding)
+        _check_encodings(self)
 
     @property
     def languages(self):
@@ -86,13 +104,14 @@ class RunningFiles(Data, tag="files"):
     test: Annotated[str | list[str], Doc("the same for the test; without it test_share of train is split off")] = ""
     format: Annotated[str, Doc("format of the files; without it their names and first lines tell")] = ""
     encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
+    encodings: Encodings = {}
     columns: Annotated[dict[str, str | int | bool], Doc('which column holds the text, as {text = "body"}')] = {}
     valid_share: Annotated[BelowOne, Doc("share of train that validates where there is no valid")] = 0.1
     test_share: Annotated[BelowOne, Doc("share of train that is tested on where there is no test")] = 0.0
     licence: Annotated[str, Doc("licence of the data, for the card")] = ""
 
     def check(self):
-        _check_encoding(self.encoding)
+        _check_encodings(self)
 
 
 TrainSize = Annotated[Positive, Doc("examples to train on")]

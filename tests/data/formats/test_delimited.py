@@ -165,3 +165,28 @@ def test_numbers_with_a_decimal_comma_are_numbers(tmp_path):
     found = detect(write(tmp_path / "a.csv", delimited(rows, ";")), "labelled", columns={"text": "1"})
     assert found.details["header"] and list(found.columns) == ["text", "label"]
     assert found.columns["text"] == "Film"
+
+
+@pytest.mark.parametrize(
+    "ids", [["0", "1", "2", "3"], ["1", "2", "3", "4"], ["s1", "s2", "s3", "s9"], ["17", "4", "99", "3"]]
+)
+@pytest.mark.parametrize("end", [",", "\t"])
+def test_a_column_of_numbers_or_names_of_the_rows_is_no_text(tmp_path, ids, end):
+    rows = [("good film", "pos"), ("bad film", "neg"), ("so good", "pos"), ("so bad", "neg")]
+    text = "".join(end.join((each, *row)) + "\n" for each, row in zip(ids, rows, strict=True))
+    path = write(tmp_path / ("a.csv" if end == "," else "a.tsv"), text)
+    found = read(path, "labelled")
+    assert list(zip(found.inputs, found.answers, strict=True)) == rows
+    assert detect(path, "labelled").columns == {"text": 2, "label": 3}
+    assert read(path, "pairs").inputs == found.inputs
+
+
+@pytest.mark.parametrize("name", ["text\nof review", "  text \r\n of\n\nreview ", "What did you\nthink of it?"])
+def test_a_header_with_a_line_break_is_a_header(tmp_path, name):
+    rows = [[name, "label"], *([f"{word} {at}", word[0]] for at in range(6) for word in ("good", "bad"))]
+    path = write(tmp_path / "a.csv", delimited(rows))
+    found, called = read(path, "labelled"), " ".join(name.split())
+    assert len(found) == 12 and set(found.answers) == {"g", "b"}
+    assert detect(path, "labelled").columns == {"text": called, "label": "label"}
+    assert read(path, "labelled", columns={"text": called}).inputs == found.inputs
+    assert read(path, "labelled", columns={"text": name}).inputs == found.inputs

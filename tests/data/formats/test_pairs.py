@@ -49,10 +49,53 @@ def test_translation_memories(tmp_path):
     path = write(tmp_path / "a.tmx", tmx(units))
     found = read(path, "pairs")
     assert (found.inputs, found.answers) == (["Press OK & go\non"], ["OK drücken"]) and found.where(0) == f"{path}:4"
-    assert sorted(note.rpartition(": ")[2] for note in found.notes) == ["1", "1"]
+    assert found.notes == (
+        f"units without en-US or de-AT, left out: 1 (the first at {path}:7)",
+        f"examples without a segment, left out: 1 (the first at {path}:9)",
+    )
     turned = read(path, "pairs", columns={"source": "DE", "target": "en_us"})
     assert (turned.inputs, turned.answers) == (["OK drücken"], ["Press OK & go\non"])
     assert detect(path, "pairs").columns == {"source": "en-US", "target": "de-AT"}
+
+
+def test_a_variant_without_a_segment(tmp_path):
+    before, after = b"<tmx version='1.4'><header srclang='en'/><body><tu><tuv xml:lang='en'/>", b"</tu></body></tmx>"
+    for target in (b"<tuv xml:lang='de'><seg>Hallo</seg></tuv>", b"<tuv xml:lang='de'/>"):
+        path = write(tmp_path / "a.tmx", before + target + after)
+        for options in ({}, {"empty": "refuse"}):
+            with pytest.raises(ValueError, match="the unit at line 1 has no <seg> in en; expected text"):
+                read(path, "pairs", **options)
+    unit = b"</tu><tu><tuv xml:lang='en'><seg>Hello</seg></tuv><tuv xml:lang='de'><seg>Hallo</seg></tuv>"
+    path = write(tmp_path / "a.tmx", before + target + unit + after)
+    assert read(path, "pairs").inputs == ["Hello"]
+
+
+MANY = [("en", "a"), ("de", "b"), ("fr", "c"), ("es", "d")]
+
+
+@pytest.mark.parametrize(
+    ("units", "srclang", "said"),
+    [
+        ([MANY[:2], [MANY[0], MANY[2]]], "en", {"source": "en", "target": "de"}),
+        ([MANY[:2], MANY[1:3], MANY[1:3]], "*all*", {"source": "de", "target": "fr"}),
+        ([MANY[2:], [MANY[1], MANY[2]], MANY[2:]], "it", {"source": "fr", "target": "es"}),
+    ],
+)
+def test_of_several_languages_a_pair_that_exists_is_proposed(tmp_path, units, srclang, said):
+    path = write(tmp_path / "a.tmx", tmx(units, srclang))
+    with pytest.raises(ValueError, match=f'"source": {said["source"]!r}, "target": {said["target"]!r}'):
+        read(path, "pairs")
+    assert len(read(path, "pairs", columns=said)) > 0
+
+
+def test_of_several_languages_the_only_pair_is_taken(tmp_path):
+    """That of the source; of one language in two regions both."""
+    path = write(tmp_path / "a.tmx", tmx([MANY[:2], MANY[2:]], "en"))
+    assert detect(path, "pairs").columns == {"source": "en", "target": "de"}
+    regions = [[("en", "a"), ("de-AT", "b")], [("en", "c"), ("de-DE", "d")]]
+    assert read(write(tmp_path / "a.tmx", tmx(regions, "en")), "pairs").answers == ["b", "d"]
+    with pytest.raises(ValueError, match="no unit has two languages; the file has en, de, each in units of its own"):
+        read(write(tmp_path / "a.tmx", tmx([MANY[:1], MANY[1:2]], "en")), "pairs")
 
 
 def test_a_large_memory_is_that_of_elementtree(tmp_path):

@@ -187,3 +187,51 @@ def test_what_is_detected(tmp_path):
     ):
         found = detect(write(tmp_path / name, text), "tagged")
         assert found.format == form and found.samples.inputs, name
+
+
+COUNTED = {  # of the same words and tags: the lines, and the columns of words and tags
+    "germeval.tsv": (
+        "#\thttp://a [2009-10-17]\n1\tIn\tO\tO\n2\tLyon\tB-LOC\tO\n\n#\tb\n1\tNew\tB-ORG\tB-LOC\n2\tYork\tI-ORG\tO\n",
+        2,
+        3,
+    ),
+    "spaces.conll": (
+        "# a comment\n1 In O O\n2 Lyon B-LOC O\n\n# and one more\n1 New B-ORG B-LOC\n2 York I-ORG O\n",
+        2,
+        3,
+    ),
+    "from-0.conll": ("0 In O\n1 Lyon B-LOC\n\n0 New B-ORG\n1 York I-ORG\n", 2, 3),
+    "through.conll": ("1\tIn\tO\n2\tLyon\tB-LOC\n\n3\tNew\tB-ORG\n4\tYork\tI-ORG\n", 2, 3),
+    "named.conll": ("s1-1 In O\ns1-2 Lyon B-LOC\n\ns2-1 New B-ORG\ns2-2 York I-ORG\n", 2, 3),
+    "pos.conll": ("1 In IN O\n2 Lyon NNP B-LOC\n\n1 New NNP B-ORG\n2 York NNP I-ORG\n", 2, 4),
+    "empty.conll": ("In O _\nLyon B-LOC _\n\nNew B-ORG _\nYork I-ORG _\n", 1, 2),
+    "header.conll": ("id\tword\tner\n1\tIn\tO\n2\tLyon\tB-LOC\n\n1\tNew\tB-ORG\n2\tYork\tI-ORG\n", "word", "ner"),
+    "chunks.conll": ("In IN O O\nLyon NNP B-NP B-LOC\n\nNew NNP B-NP B-ORG\nYork NNP I-NP I-ORG\n", 1, 4),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+def test_a_column_that_counts_is_no_word(tmp_path, name):
+    text, words, tags = COUNTED[name]
+    path = write(tmp_path / name, text)
+    found = read(path, "tagged")
+    assert (found.inputs, found.answers) == (["In Lyon", "New York"], ["O B-LOC", "B-ORG I-ORG"])
+    told = detect(path, "tagged")
+    assert told.columns == {"words": words, "tags": tags}
+    assert ("column 1 counts the words, which are column 2" in told.why) is (words == 2)
+    assert ("a second layer" in told.why) is (name in ("germeval.tsv", "spaces.conll", "empty.conll"))
+
+
+def test_plain_tags_of_two_layers(tmp_path):
+    path = write(
+        tmp_path / "a.conll", "1\tNew\tORG\tLOC\n2\tYork\tORG\tLOC\n3\tTimes\tORG\tO\n4\tin\tO\tO\n5\tLyon\tLOC\tO\n"
+    )
+    assert read(path, "tagged").answers == ["ORG ORG ORG O LOC"]
+    assert read(path, "tagged", columns={"tags": 4}).answers == ["LOC LOC O O O"]
+
+
+def test_words_that_are_numbers_stay_words(tmp_path):
+    path = write(tmp_path / "a.conll", "1 O\n2 O\n3 B-NUM\n\n7 O\n5 O\n")
+    assert read(path, "tagged").inputs == ["1 2 3", "7 5"]
+    with pytest.raises(ValueError, match="two columns, and the first one counts: '1 In'. Expected a word and its tag"):
+        read(write(tmp_path / "b.conll", "1\tIn\n2\tLyon\n\n1\tNew\n"), "tagged")

@@ -3,7 +3,9 @@
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
+OMIT, REFUSE = "omit", "refuse"  # what becomes of examples without a text or a label; and of files, by their names
 ROLES = {  # what an example of each kind is made of, in this order
     "pairs": ("source", "target"),
     "labelled": ("text", "label"),
@@ -26,17 +28,38 @@ class Wrong(ValueError):
     """What is wrong with one example; whoever knows the file and the line adds them."""
 
 
+class Lacking(Wrong):
+    """What one example lacks, `what` in a word: it is left out and counted, unless that is refused."""
+
+    def __init__(self, what, message):
+        super().__init__(message)
+        self.what = what
+
+
 @dataclass(frozen=True)
 class Request:
-    """What was asked for: the kind of examples, the columns that were named, and the encoding of the files."""
+    """What was asked for: the kind of examples, the columns that were named, and how the files are read.
+
+    `encodings` has the encoding of single files, by the end of their paths or a pattern of it; "omit" leaves one out.
+    """
 
     kind: str
     columns: dict = field(default_factory=dict)
     encoding: str = "utf-8"
+    encodings: dict = field(default_factory=dict)
 
     @property
     def roles(self):
         return ROLES[self.kind]
+
+    def own_encoding(self, path) -> str | None:
+        """The encoding that was named for this file alone."""
+        path = PurePath(str(path))
+        return next((own for pattern, own in self.encodings.items() if path.match(pattern)), None)
+
+    def omits(self, path) -> bool:
+        """Whether this file is to be left out."""
+        return self.own_encoding(path) == OMIT
 
 
 @dataclass(frozen=True)
@@ -52,24 +75,46 @@ class Layout:
 
 
 class Problems:
-    """Collects what is wrong, so that one message can name several places.
+    """Collects what is wrong, so that one message can name several places, and what is left out.
 
     A message says `FILE:LINE: what was found; what was expected. How to mend it.`
+
+    Args:
+        empty: "omit", or "refuse" if an example without a text or a label is wrong.
     """
 
     FEW = 5
 
-    def __init__(self):
-        self.count, self._first, self.notes = 0, [], {}
+    def __init__(self, empty: str = OMIT):
+        self.count, self.left_out, self._first, self._notes, self._empty = 0, "", [], {}, empty
 
     def add(self, path: str, line: int | None, message: str):
         self.count += 1
         if self.count <= self.FEW:
             self._first.append(f"{place(path, line)}: {message}")
 
-    def note(self, message: str, count: int = 1):
+    def note(self, message: str, count: int = 1, first: str = ""):
         """Counts what is no error, and is told: what was left out, or read in another way than it was written."""
-        self.notes[message] = self.notes.get(message, 0) + count
+        before, where = self._notes.get(message, (0, first))
+        self._notes[message] = before + count, where
+
+    def leave_out(self, message: str, path: str, line: int | None, said: str = ""):
+        """Counts an example that is left out; `said` is told of the first one, if none is left."""
+        self.left_out = self.left_out or said or message
+        self.note(message, first=f"the first at {place(path, line)}")
+
+    def lack(self, what: str, message: str, path: str, line: int | None):
+        """An example that lacks a text or a label: wrong if that is refused, else left out."""
+        if self._empty == REFUSE:
+            self.add(path, line, message)
+        else:
+            self.leave_out(f"examples without {what}, left out", path, line, message)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was counted, in words."""
+        counted = self._notes.items()
+        return tuple(f"{said}: {count:,}{f' ({first})' if first else ''}" for said, (count, first) in counted)
 
     def check(self):
         """Raises ValueError if anything was added."""
@@ -112,6 +157,12 @@ def _toml(column):
 def say_encoding(name: str) -> str:
     """How one says the encoding of a file, in Python and in a recipe."""
     return f"encoding='{name}', or in a recipe data.encoding (--set data.encoding={name})"
+
+
+def say_encodings(encodings: dict[str, str]) -> str:
+    """How one says the encoding of single files, in Python and in a recipe."""
+    inner = ", ".join(f'"{name}" = "{own}"' for name, own in encodings.items())
+    return f"encodings={encodings}, or in a recipe data.encodings (--set 'data.encodings={{{inner}}}')"
 
 
 def no_columns(path: str, form: str, request: Request):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from zoo.data.formats.base import KINDS, ROLES, Request, counted, say_columns, shown
 from zoo.data.formats.names import aliases, by_names, is_language, is_name, normal
 
+_NUMBERED = re.compile(r"([^\W\d]*[-_:.]?)\d+")
 _WORDLIKE = re.compile(r"[^\W\d_][\w .:/()#-]{0,39}|")  # what a header's cell may look like, or a pandas index: nothing
 
 
@@ -46,8 +47,8 @@ def find_columns(path: str, rows: list[list[str]], request: Request) -> Found:
         ValueError: a column that was asked for is not there, or what is there does not tell; the message lists the
             columns by number and name.
     """
-    first, rest = [cell.strip() for cell in rows[0]], rows[1:]
-    wanted = {role: column for role, column in request.columns.items() if role != "header"}
+    first, rest = [plain(cell) for cell in rows[0]], rows[1:]
+    wanted = {role: plain(column) for role, column in request.columns.items() if role != "header"}
     header = request.columns.get("header", _is_header(first, rest, request, wanted))
     if not header and "header" not in request.columns:
         _check_names(path, first, request)
@@ -65,6 +66,11 @@ def find_columns(path: str, rows: list[list[str]], request: Request) -> Found:
         raise ValueError(_untold(path, first, header, request, missing))
     names = "a header with other names" if header else "no header"
     return Found(found | known, header, f"{names}, so the columns are told by what they hold")
+
+
+def plain(name):
+    """The name of a column as it is called: a line break inside it, or several spaces, are one space."""
+    return " ".join(name.split()) if isinstance(name, str) else name
 
 
 def _check_names(path, first, request):
@@ -134,15 +140,18 @@ def _is_header(first, rest, request, wanted):
     names = [column for column in wanted.values() if isinstance(column, str) and not column.isdigit()]
     if any(name in first for name in names):
         return True
-    cells = [cell.strip() for cell in first]
-    named = [cell for cell in cells if cell]
-    if not all(_WORDLIKE.fullmatch(cell) for cell in cells) or len(set(named)) < len(named):
+    cells, named = first, [cell for cell in first if cell]
+    if len(set(named)) < len(named):
+        return False
+    equal = by_names(cells, request.kind, request.roles, (is_name,))
+    if "label" in equal and _is_of_labels(cells, rest, equal["label"]):
+        return True
+    if not all(_WORDLIKE.fullmatch(cell) for cell in cells):
         return False
     if not cells[0] and named and rest and all(row[0].isdigit() for row in rest):
         return True  # the index of pandas, which has no name
     if request.kind == "pairs" and sum(map(is_language, cells)) >= 2:
         return True
-    equal = by_names(cells, request.kind, request.roles, (is_name,))
     if len(equal) == len(request.roles):
         return True
     longer = _longer_below(cells, rest)
@@ -172,11 +181,14 @@ def _numbers_below(cells, rest):
 
 def _labels_below(cells, rest):
     """A column of few values that come again and again, under a word that is none of them."""
-    for at, cell in enumerate(cells):
-        values = [row[at] for row in rest if at < len(row)]
-        if len(values) >= 4 and len(set(values)) <= len(values) // 2 and cell and cell not in values:
-            return all(len(each.split()) <= 2 for each in cells)
+    if any(_is_of_labels(cells, rest, at) for at in range(len(cells))):
+        return all(len(each.split()) <= 2 for each in cells)
     return False
+
+
+def _is_of_labels(cells, rest, at):
+    values = [row[at] for row in rest if at < len(row)]
+    return len(values) >= 4 and len(set(values)) <= len(values) // 2 and bool(cells[at]) and cells[at] not in values
 
 
 def _is_number(cell):
@@ -216,9 +228,9 @@ def _is_attribution(cells):
 
 
 def _is_counted(cells):
-    """The numbers of the rows."""
-    whole = [int(cell) for cell in cells if cell.isdigit()]
-    return len(whole) == len(cells) > 2 and all(two == one + 1 for one, two in zip(whole, whole[1:], strict=False))
+    """The numbers of the rows, or names of theirs such as s1, s2: all different, what is no digit alike."""
+    numbered = [_NUMBERED.fullmatch(cell) for cell in cells]
+    return all(numbered) and len(set(cells)) == len(cells) > 2 and len({each[1] for each in numbered}) == 1
 
 
 def _untold(path, first, header, request, missing):

@@ -1,8 +1,9 @@
 """CoNLL: one word a line, a blank line after each sentence; also CoNLL-U and CoNLL-U Plus.
 
-Columns are separated by tabs, or else by white space. By default the words are the first column and the tags the last
-one; of CoNLL-U (ten columns, the first of them numbers) the words are FORM and the tags UPOS. `-DOCSTART-` is no
-sentence, and of CoNLL-U comments, multiword ranges (1-2) and empty nodes (8.1) are no words.
+Columns are separated by tabs, or else by white space. By default the words are the first column, or the second one
+where the first counts them, and the tags the last one; of a second layer of tags, as GermEval has for names inside
+names, the first. Of CoNLL-U (ten columns, the first of them numbers) the words are FORM and the tags UPOS. `-DOCSTART-`
+is no sentence, and of CoNLL-U comments, multiword ranges (1-2) and empty nodes (8.1) are no words.
 """
 
 import re
@@ -12,9 +13,12 @@ from itertools import chain
 from zoo.data.formats.base import Format, Layout, counted, shown
 from zoo.data.formats.columns import listed, missing_column
 from zoo.data.formats.names import by_names, is_name
-from zoo.data.formats.opening import first_lines, inner_suffix, open_lines
+from zoo.data.formats.opening import first_lines, inner_suffix, lines_of
 
-_LOOKED_AT = 500
+_LOOKED_AT = 5000
+_COUNTED = re.compile(r"(?:\S*\D)?(\d{1,9})")  # 7, or s3-7: the last number
+_EMPTY = ({"_"}, {"-"}, {"*"})
+_ENTITY = re.compile(r"[BIESLUM]-(.+)")
 _U = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _NUMBER = re.compile(r"\d+([-.]\d+)?")
 _NO_WORD = re.compile(r"\d+[-.]\d+")
@@ -34,7 +38,7 @@ class Conll(Format):
             return True
         if "sentence" in request.columns:
             return False
-        texts = [text for _, text in first_lines(files[0], request.encoding, _LOOKED_AT)]
+        texts = [text for _, text in first_lines(files[0], request, _LOOKED_AT)]
         inside = "\n".join(texts).strip("\n").split("\n")
         rows = [_cells(text, "\t" in text) for text in inside if text.strip() and not text.startswith("#")]
         if not rows or "sentence" in by_names(rows[0], "tagged", ("sentence",), (is_name,)):
@@ -45,8 +49,8 @@ class Conll(Format):
 
     def layout(self, files, request):
         path = files[0]
-        lines = first_lines(path, request.encoding, _LOOKED_AT)
-        rows = [text for _, text in lines if text.strip() and not text.startswith(("# ", _MARK))]
+        lines = first_lines(path, request, _LOOKED_AT)
+        rows = [text for _, text in lines if text.strip() and not text.startswith(("# ", "#\t", _MARK))]
         if not rows:
             raise ValueError(f"{path} is empty; expected one word a line, and a blank line after each sentence.")
         tabs = sum("\t" in text for text in rows) > len(rows) / 2
@@ -56,33 +60,38 @@ class Conll(Format):
                 f"{path}:1: one column in {shown(rows[0])}; expected at least two, a word and its tag, with a tab or "
                 "spaces between them."
             )
-        first = next(_cells(text, tabs) for text in rows if len(_cells(text, tabs)) == width)
+        regular = [cells for cells in (_cells(text, tabs) for text in rows) if len(cells) == width]
+        first = regular[0]
         universal = _universal(lines, first) if tabs else None
         header = not universal and len(by_names(first, "tagged", request.roles, (is_name,))) == len(request.roles)
         names = universal or ([name.lower() for name in first] if header else None)
         wanted = {role: column for role, column in request.columns.items() if role in request.roles}
-        at = _defaults(names, width) | {
-            role: _column(path, role, column, names, first) for role, column in wanted.items()
-        }
+        at, told = _defaults(path, names, regular, wanted)
+        at |= {role: _column(path, role, column, names, first) for role, column in wanted.items()}
         columns = {role: names[at[role]] if names else at[role] + 1 for role in request.roles}
         why = "CoNLL-U" if universal else f"one word a line, {width} columns"
         why += f": {', '.join(names)}" if names else f": {listed(first, False)}"
+        why += "".join(f"; {reason}" for reason in told)
         details = {"at": at, "tabs": tabs, "width": width, "universal": bool(universal), "header": header}
+        details["counted"] = _counts(regular, 0)
         return Layout(columns, why, details)
 
     def rows(self, files, request, layout, problems):
         path, details = files[0], layout.details
         at, tabs, width, universal, header = (details[key] for key in ("at", "tabs", "width", "universal", "header"))
-        words, tags, start, broken = [], [], None, False
-        for line, text in chain(open_lines(path, request.encoding), [(None, "")]):
+        comments = universal or details["counted"]  # a line that begins with # has no number
+        words, tags, start, broken, lacking = [], [], None, False, None
+        for line, text in chain(lines_of(path, request), [(None, "")]):
             if not text.strip():
-                if words and not broken:
+                if lacking and not broken:
+                    problems.lack("a word or a tag", lacking[1], path, lacking[0])
+                elif words and not broken:
                     yield start, (words, tags)
-                words, tags, start, broken = [], [], None, False
+                words, tags, start, broken, lacking = [], [], None, False, None
                 continue
             cells = _cells(text, tabs)
             if text.startswith("#") and (
-                universal or not words and len(cells) != width or text.startswith("# ") and tabs
+                comments or not words and len(cells) != width or text.startswith("# ") and tabs
             ):
                 continue
             if header:
@@ -95,8 +104,7 @@ class Conll(Format):
                 problems.add(path, line, _ragged(text, cells, width, tabs))
                 continue
             if not (cells[at["words"]].strip() and cells[at["tags"]].strip()):
-                broken = True
-                problems.add(path, line, f"no word or no tag in {shown(text)}; expected both. Add what is missing.")
+                lacking = lacking or (line, f"no word or no tag in {shown(text)}; expected both. Add what is missing.")
                 continue
             start = line if start is None else start
             words.append(cells[at["words"]])
@@ -115,11 +123,53 @@ def _universal(lines, first):
     return list(_U) if len(first) >= len(_U) and _NUMBER.fullmatch(first[0]) else None
 
 
-def _defaults(names, width):
-    """Words and tags: by the names, else the first column and the last one."""
-    known = by_names(names, "tagged", ("words", "tags"), (is_name,)) if names else {}
-    known |= {role: names.index(name) for role, name in (("words", "form"), ("tags", "upos")) if name in (names or ())}
-    return {"words": 0, "tags": width - 1} | known
+def _defaults(path, names, rows, wanted):
+    """({role: its column}, why): by the names; else the words are the first column that does not count, and the tags
+    the last one, or the first of several layers of tags."""
+    if names:
+        known = by_names(names, "tagged", ("words", "tags"), (is_name,))
+        known |= {role: names.index(name) for role, name in (("words", "form"), ("tags", "upos")) if name in names}
+        return {"words": 0, "tags": len(names) - 1} | known, []
+    width, told, words = len(rows[0]), [], 0
+    if _counts(rows, 0):
+        if width == 2 and not wanted:
+            raise ValueError(
+                f"{path}:1: two columns, and the first one counts: {shown(' '.join(rows[0]))}. Expected a word and its "
+                "tag; add the tags."
+            )
+        words = 1 if width > 2 else 0
+        told += ["column 1 counts the words, which are column 2"] if words and "words" not in wanted else []
+    filled = [at for at in range(words + 1, width) if {row[at] for row in rows} not in _EMPTY] or [width - 1]
+    tags = filled.pop()
+    while filled and _is_layer(_kinds(rows, filled[-1]), _kinds(rows, tags)):
+        tags = filled.pop()
+    if tags < width - 1 and "tags" not in wanted:
+        told.append(f"the tags are column {tags + 1}, behind which is a second layer of them, or nothing")
+    return {"words": words, "tags": tags}, told
+
+
+def _counts(rows, column):
+    """Whether a column numbers the words: 1, 2, 3 in each sentence or through the file, also at the end of a name."""
+    numbers = [_COUNTED.fullmatch(row[column]) for row in rows]
+    if len(rows) < 2 or not all(numbers):
+        return False
+    numbers = [int(each[1]) for each in numbers]
+    steps = list(zip(numbers, numbers[1:], strict=False))
+    return any(two == one + 1 for one, two in steps) and all(two == one + 1 or two < 2 for one, two in steps)
+
+
+def _kinds(rows, column):
+    """The kinds of entities of a column of tags, such as PER; None where the tags are no entities."""
+    tags = {row[column] for row in rows}
+    prefixed = [_ENTITY.fullmatch(tag) for tag in tags - {"O"}]
+    if "O" not in tags or any(prefixed) and not all(prefixed):
+        return None
+    return {each[1] for each in prefixed} if all(prefixed) else tags - {"O"}
+
+
+def _is_layer(outer, inner):
+    """Whether a column holds names inside the names of the one before it."""
+    return bool(outer) and inner is not None and inner <= outer
 
 
 def _column(path, role, column, names, first):

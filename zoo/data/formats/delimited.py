@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from itertools import islice
 
 from zoo.data.formats.base import Format, Layout, Problems, Request, counted, shown
-from zoo.data.formats.columns import Found, find_columns, listed
+from zoo.data.formats.columns import Found, find_columns, listed, plain
 from zoo.data.formats.names import by_names
-from zoo.data.formats.opening import first_lines, inner_suffix, open_lines
+from zoo.data.formats.opening import first_lines, inner_suffix, lines_of
+from zoo.data.formats.verdicts import is_left_out, note, verdict_column
 
 _LOOKED_AT = 200  # lines
 _LONGEST = 1 << 24  # characters of a field: past it a quote was not closed
@@ -32,7 +33,7 @@ class Csv(Format):
         if not any(line.strip() for _, line in lines):
             raise ValueError(f"{files[0]} is empty; expected one example a line.")
         options, first_wrong = [], None
-        said = _SAYS.fullmatch(first_lines(files[0], request.encoding, 1)[0][1])
+        said = _SAYS.fullmatch(first_lines(files[0], request, 1)[0][1])
         for order, delimiter in enumerate(said[1] if said else self.delimiters):
             quoted = self._quoted(files[0], request, delimiter)
             rows, wrong = _sample(files[0], lines, delimiter, quoted)
@@ -43,7 +44,7 @@ class Csv(Format):
             raise first_wrong
         _, _, delimiter, quoted, rows = max(options)
         found = find_columns(files[0], _regular(rows), request)
-        return _layout(rows[0], found, request, delimiter, quoted)
+        return _layout(_regular(rows), found, request, delimiter, quoted)
 
     def rows(self, files, request, layout, problems):
         rows = _rows(files[0], request, layout, problems)
@@ -61,7 +62,7 @@ class Tsv(Csv):
     def claims(self, files, request):
         if inner_suffix(files[0]) != ".txt":
             return True
-        lines = [line for _, line in first_lines(files[0], request.encoding, _LOOKED_AT) if line.strip()]
+        lines = [line for _, line in first_lines(files[0], request, _LOOKED_AT) if line.strip()]
         return request.kind != "running" and bool(lines) and all("\t" in line for line in lines)
 
     def _quoted(self, path, request, delimiter):
@@ -81,6 +82,7 @@ def _rows(path, request: Request, layout: Layout, problems: Problems) -> Iterato
     at, width = layout.details["at"], layout.details["width"]
     delimiter, header = layout.details["delimiter"], layout.details["header"]
     places = [at[role] for role in (*request.roles, *(role for role in at if role not in request.roles))]
+    verdict, judged = layout.details["verdict"] or (None, 0)
     records = _records(path, _lines(path, request), delimiter, layout.details["quoted"])
     for number, (line, fields) in enumerate(records):
         if header and not number:
@@ -91,12 +93,15 @@ def _rows(path, request: Request, layout: Layout, problems: Problems) -> Iterato
         if len(fields) != width:
             problems.add(path, line, _wrong_width(fields, width, delimiter))
             continue
+        if verdict and is_left_out(said := {verdict: fields[judged]}, verdict):
+            problems.leave_out(note(said, verdict), path, line)
+            continue
         yield line, tuple(fields[place] for place in places)
 
 
 def _lines(path, request):
     """The lines of a file without the one that names the delimiter."""
-    numbered = open_lines(path, request.encoding)
+    numbered = lines_of(path, request)
     return (each for each in numbered if each[0] > 1 or not _SAYS.fullmatch(each[1]))
 
 
@@ -180,7 +185,8 @@ def _regular(rows):
     return [fields for fields in rows if len(fields) == len(rows[0])]
 
 
-def _layout(first, found: Found, request, delimiter, quoted):
+def _layout(rows, found: Found, request, delimiter, quoted):
+    first, *others = [[plain(name) for name in rows[0]], *rows[1:]]
     named = found.header and [name if first.count(name) == 1 else "" for name in first]  # two of a name have numbers
     order = [*(role for role in request.roles if role in found.at), *found.at]
     columns = {role: (named and named[found.at[role]]) or found.at[role] + 1 for role in dict.fromkeys(order)}
@@ -188,6 +194,10 @@ def _layout(first, found: Found, request, delimiter, quoted):
     if found.header:
         why += f": {listed(first)}"
     details = {"delimiter": delimiter, "header": found.header, "quoted": quoted, "at": found.at, "width": len(first)}
+    taken = [first[at] for at in found.at.values()]
+    records = [dict(zip(map(str.lower, first), fields, strict=True)) for fields in others]
+    verdict = verdict_column(records, [*map(str.lower, taken)]) if found.header else None
+    details["verdict"] = verdict and (verdict, [*map(str.lower, first)].index(verdict))
     return Layout(columns, why, details)
 
 

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from zoo.data.formats.base import Problems, Wrong, counted, place, shown
+from zoo.data.formats.base import Lacking, Problems, Wrong, counted, place, shown
 
 _SHIFT = 40  # a place is (index of the file << 40) | line
 _NO_BREAK = "\u00a0"
@@ -67,7 +67,8 @@ def make_example(kind: str, values: tuple, problems: Problems) -> tuple:
     """(input, answer) of the values of one example, in the order of the kind's roles.
 
     Raises:
-        Wrong: a value is empty, or is no text where one is expected.
+        Lacking: a text or a label is empty or missing.
+        Wrong: a value is no text where one is expected.
     """
     return _MAKERS[kind](*values, problems)
 
@@ -93,6 +94,9 @@ def _running(text, problems):
 def _tagged(words, tags, problems):
     listed = _python_list(tags)  # brackets alone are words, too: only where the tags are a list the words may be one
     words, tags = (listed and _python_list(words)) or _items("words", words), listed or _items("tags", tags)
+    for role, items in (("words", words), ("tags", tags)):
+        if not items:
+            raise Lacking(role, f"a sentence without {role}. Fill them in, or delete it.")
     if len(words) != len(tags):
         raise Wrong(
             f"{counted(len(words), 'word')} and {counted(len(tags), 'tag')} in "
@@ -131,12 +135,15 @@ def text_of(role: str, value) -> str:
     """A text that is not blank.
 
     Raises:
-        Wrong: it is blank, no string, or has half a surrogate pair.
+        Lacking: it is blank or missing.
+        Wrong: it is no string, or has half a surrogate pair.
     """
+    if _is_missing(value):
+        raise Lacking(f"a {role}", f"the {role} is missing (null); expected text. Fill it in, or delete the example.")
     if not isinstance(value, str):
         raise Wrong(_no_text(role, value))
     if not value.strip():
-        raise Wrong(f"the {role} is empty; expected text. Fill it in, or delete the example.")
+        raise Lacking(f"a {role}", f"the {role} is empty; expected text. Fill it in, or delete the example.")
     _check_unicode(role, value)
     return value
 
@@ -145,14 +152,16 @@ def label_of(value) -> str:
     """A label as a string: 1 is "1" and true is "true"; white space around it does not count.
 
     Raises:
-        Wrong: it is empty, missing, or several.
+        Lacking: it is empty or missing.
+        Wrong: it is several.
     """
     if isinstance(value, list | tuple | dict):
         raise Wrong(f"the label is {shown(value)}; expected one label, a string or a number. Name another column.")
     if isinstance(value, bool):
         return str(value).lower()
-    if value is None or isinstance(value, float) and math.isnan(value) or not str(value).strip():
-        raise Wrong("the label is empty; expected a label for every example. Fill it in, or delete the example.")
+    if _is_missing(value) or not str(value).strip():
+        said = "the label is empty; expected a label for every example. Fill it in, or delete the example."
+        raise Lacking("a label", said)
     _check_unicode("label", str(value))
     return str(value).strip()
 
@@ -178,9 +187,11 @@ def _items(role, value):
     raise Wrong(f"the {role} are {shown(value)}; expected a list of strings, or a string with spaces between them.")
 
 
+def _is_missing(value):
+    return value is None or isinstance(value, float) and math.isnan(value)
+
+
 def _no_text(role, value):
-    if value is None or isinstance(value, float) and math.isnan(value):
-        return f"the {role} is missing (null); expected text. Fill it in, or delete the example."
     mend = "Name the column that holds text"
     if isinstance(value, dict) and value:
         mend += f'; of an object inside an object it is "outer.{next(iter(value))}"'

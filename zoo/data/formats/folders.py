@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from zoo.data.formats.base import Format, Layout, no_columns
-from zoo.data.formats.opening import open_lines
+from zoo.data.formats.opening import lines_of
 
 _SPLITS = {"train", "valid", "validation", "val", "dev", "test", "unsup"}
 
@@ -61,11 +61,10 @@ class Folders(OfAFolder):
                     + "; expected text files alone. Move the files right into it, or delete it.",
                 )
             for path in texts:
-                text = whole(path, request.encoding)
-                if text.strip():
-                    yield str(path), (text, folder.name)
+                if request.omits(path):
+                    problems.leave_out("files that data.encodings leaves out", str(path), None)
                 else:
-                    problems.add(str(path), None, "the file is empty; expected a text. Delete it.")
+                    yield str(path), (whole(path, request), folder.name)
         if beside:
             problems.note("files beside the folders of the labels, left out", beside)
 
@@ -86,16 +85,17 @@ class TextFolder(OfAFolder):
 
     def rows(self, files, request, layout, problems):
         for path in _texts(Path(files[0])):
-            text = whole(path, request.encoding)
+            text = "" if request.omits(path) else whole(path, request)
             if text.strip():
                 yield str(path), (text,)
             else:
-                problems.note("empty files, left out")
+                what = "files that data.encodings leaves out" if request.omits(path) else "empty files, left out"
+                problems.leave_out(what, str(path), None)
 
 
-def whole(path: Path, encoding: str) -> str:
+def whole(path: Path, request) -> str:
     """The text of a file, without the newlines at its end."""
-    return "\n".join(text for _, text in open_lines(str(path), encoding)).rstrip("\n")
+    return "\n".join(text for _, text in lines_of(str(path), request)).rstrip("\n")
 
 
 def _texts(root):

@@ -5,13 +5,15 @@ of a `ClassLabel` become its names.
 """
 
 import re
+from itertools import islice
 from pathlib import Path
 
 from zoo.data.formats.base import Format, Layout, shown
 from zoo.data.formats.jsonl import keyed_layout, value_of
 from zoo.data.formats.opening import inner_suffix
+from zoo.data.formats.verdicts import is_left_out, note, verdict_column
 
-_SCHEME = "hf://"
+_SCHEME, _LOOKED_AT = "hf://", 100
 _ADDRESS = re.compile(r"(?P<name>[\w.-]+(?:/[\w.-]+)?)(?:/(?P<config>[\w.+-]+))?(?::(?P<split>[^:/]+))?")
 _SAVED, _SAVED_SPLITS = "state.json", "dataset_dict.json"
 
@@ -31,20 +33,26 @@ class HuggingFace(Format):
         if first is None:
             raise ValueError(f"{files[0]} is empty; expected at least one example.")
         layout = keyed_layout(files[0], 1, first, request)
-        return Layout(layout.columns, f"a dataset of {len(rows)} rows; {layout.why}", {**layout.details, "rows": rows})
+        verdict = verdict_column(list(islice(iter(rows), _LOOKED_AT)), layout.details["keys"])
+        details = {**layout.details, "rows": rows, "verdict": verdict}
+        return Layout(layout.columns, f"a dataset of {len(rows)} rows; {layout.why}", details)
 
     def rows(self, files, request, layout, problems):
-        rows, keys = layout.details["rows"], layout.details["keys"]
+        rows, keys, verdict = (layout.details[key] for key in ("rows", "keys", "verdict"))
         names = {key: _class_names(rows.features, key) for key in keys}
         for number, row in enumerate(rows, 1):
+            if is_left_out(row, verdict):
+                problems.leave_out(note(row, verdict), files[0], number)
+                continue
             values = [value_of(row, key) for key in keys]
             unlabelled = [key for key, value in zip(keys, values, strict=True) if names[key] and value in (-1, None)]
             if unlabelled:
-                problems.add(
-                    files[0],
-                    number,
+                problems.lack(
+                    "a label",
                     f"{unlabelled[0]!r} is {value_of(row, unlabelled[0])}, which stands for no label, as in test parts "
                     "whose labels are kept secret; expected one. Name another split.",
+                    files[0],
+                    number,
                 )
                 continue
             yield number, tuple(_named(value, names[key]) for key, value in zip(keys, values, strict=True))

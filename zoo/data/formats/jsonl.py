@@ -2,11 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from itertools import islice
 
 from zoo.data.formats.base import Format, Layout, Problems, say_columns, shown
 from zoo.data.formats.columns import missing_column
 from zoo.data.formats.names import by_names
-from zoo.data.formats.opening import first_lines, open_lines
+from zoo.data.formats.opening import first_lines, lines_of
+from zoo.data.formats.verdicts import is_left_out, note, verdict_column
 
 _LOOKED_AT = 100
 _ABSENT = object()
@@ -22,28 +24,32 @@ class Jsonl(Format):
 
     def layout(self, files, request):
         path = files[0]
-        line, first = next(objects(path, iter(first_lines(path, request.encoding, _LOOKED_AT)), Problems()), (0, None))
-        if first is None:
-            whole = next(objects(path, open_lines(path, request.encoding), Problems()), None)
-            if whole is None:
-                list(objects(path, open_lines(path, request.encoding), problems := Problems()))
+        found, wrong = list(objects(path, iter(first_lines(path, request, _LOOKED_AT)), Problems())), None
+        if not found:
+            found = list(islice(objects(path, lines_of(path, request), problems := Problems()), 1))
+            if not found:
                 problems.check()
                 raise ValueError(f"{path} is empty; expected one JSON object a line.")
-            line, first = whole
-        return keyed_layout(path, line, first, request)
+        for line, record in found:
+            try:
+                layout = keyed_layout(path, line, record, request)
+                layout.details["verdict"] = verdict_column([each for _, each in found], layout.details["keys"])
+                return layout
+            except ValueError as error:  # this one may lack what others have
+                wrong = wrong or error
+        raise wrong
 
     def rows(self, files, request, layout, problems):
-        path, keys = files[0], layout.details["keys"]
-        for line, record in objects(path, open_lines(path, request.encoding), problems):
+        path, keys, verdict = files[0], layout.details["keys"], layout.details["verdict"]
+        for line, record in objects(path, lines_of(path, request), problems):
+            if is_left_out(record, verdict):
+                problems.leave_out(note(record, verdict), path, line)
+                continue
             values = tuple(value_of(record, key) for key in keys)
             if _ABSENT in values:
                 absent = keys[values.index(_ABSENT)]
-                problems.add(
-                    path,
-                    line,
-                    f"the object has no {absent!r}, only {shown(', '.join(map(str, record)))}; expected it in every "
-                    "line. Add it, or delete the line.",
-                )
+                said = f"the object has no {absent!r}, only {shown(', '.join(map(str, record)))}; expected it in every "
+                problems.lack(repr(absent), f"{said}line. Add it, or delete the line.", path, line)
                 continue
             yield line, values
 

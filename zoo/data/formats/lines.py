@@ -1,9 +1,9 @@
 """Files whose lines belong together (line i of one to line i of another), and running text."""
 
 from zoo.data.formats.base import Format, Layout, no_columns
-from zoo.data.formats.opening import inner_suffix, open_lines
+from zoo.data.formats.opening import inner_suffix, lines_of
 
-_TABLES = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".tmx", ".parquet", ".conll", ".conllu")
+TABLES = (".dict", ".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".tmx", ".parquet", ".conll", ".conllu")
 _END = object()
 
 
@@ -13,7 +13,7 @@ class Lines(Format):
     name, kinds = "lines", ("pairs", "labelled", "compared", "tagged")
 
     def claims(self, files, request):
-        return len(files) == len(request.roles) and not any(inner_suffix(path) in _TABLES for path in files)
+        return len(files) == len(request.roles) and not any(inner_suffix(path) in TABLES for path in files)
 
     def groups(self, files):
         return [files]
@@ -35,7 +35,7 @@ class Lines(Format):
 
     def rows(self, files, request, layout, problems):
         files = [files[layout.columns[role] - 1] for role in request.roles]
-        streams = [open_lines(path, request.encoding) for path in files]
+        streams = [lines_of(path, request) for path in files]
         line = 0
         while True:
             found = [next(stream, _END) for stream in streams]
@@ -43,16 +43,13 @@ class Lines(Format):
                 break
             line += 1
             values = [text for _, text in found]
-            blank = [at for at, text in enumerate(values) if not text.strip()]
-            if blank:
-                problems.add(
-                    files[blank[0]],
-                    line,
-                    f"the {request.roles[blank[0]]} line is empty; expected text. Remove the line from all files, so "
-                    "that they stay aligned.",
-                )
-                continue
-            yield line, tuple(values)
+            blank = next((at for at, text in enumerate(values) if not text.strip()), None)
+            if blank is None:
+                yield line, tuple(values)
+            else:
+                what = f"a {request.roles[blank]}"
+                said = f"the {request.roles[blank]} line is empty; expected text. Remove the line from all files, so "
+                problems.lack(what, f"{said}that they stay aligned.", files[blank], line)
         counts = [
             line + (last is not _END) + sum(1 for _ in stream) for last, stream in zip(found, streams, strict=True)
         ]
@@ -71,15 +68,15 @@ class Text(Format):
     name, kinds = "text", ("running",)
 
     def claims(self, files, request):
-        return inner_suffix(files[0]) not in _TABLES
+        return inner_suffix(files[0]) not in TABLES
 
     def layout(self, files, request):
         no_columns(files[0], self.name, request)
-        for _ in open_lines(files[0], request.encoding):
+        for _ in lines_of(files[0], request):
             break
         return Layout({}, "running text, the whole file", {})
 
     def rows(self, files, request, layout, problems):
-        lines = [text for _, text in open_lines(files[0], request.encoding)]
+        lines = [text for _, text in lines_of(files[0], request)]
         if any(line.strip() for line in lines):
             yield 1, ("\n".join(lines) + "\n",)

@@ -6,9 +6,10 @@ import gzip
 import lzma
 import zlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
-from zoo.data.formats.base import say_encoding
+from zoo.data.formats.base import Request, say_encoding, say_encodings
 
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 COMPRESSED = ("", *_OPENERS)  # what may follow the name of a file, in the order in which files are looked for
@@ -27,8 +28,12 @@ _MAGIC = {  # how files begin that are no text -> what they are, and what to do 
     b"%PDF": "is a PDF: save its text as a .txt file",
     b"\x80\x04\x95": "is a Python pickle, which is not read because it can run code: write it as CSV or JSONL",
 }
-_WIDE = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+WIDE = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _UTF8 = ("utf-8", "utf-8-sig")
+
+
+class Undecodable(ValueError):
+    """A file has bytes that are not of the encoding in which it was to be read; `encodings.advice` says what to do."""
 
 
 def inner_suffix(path: str) -> str:
@@ -61,6 +66,45 @@ def open_lines(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
         ) from error
 
 
+def lines_of(path: str, request: Request) -> Iterator[tuple[int, str]]:
+    """The lines of a file, see `open_lines`, in the encoding that was asked for.
+
+    Raises:
+        ValueError: as `open_lines`; or a file that is UTF-8 was to be read in an encoding of one byte a character, in
+            which any bytes are some text, and nobody named that encoding for this file.
+    """
+    own = request.own_encoding(path)
+    found = open_lines(path, own or request.encoding)
+    yield from found if own or not _is_any_bytes(request.encoding) else _unless_utf8(path, found, request.encoding)
+
+
+def _is_any_bytes(encoding):
+    """Whether an encoding makes a character of each byte, so that reading in it never fails where it is wrong."""
+    try:
+        return len(bytes(range(160, 256)).decode(encoding, "ignore")) > 80  # a few bytes have no character in some
+    except (LookupError, UnicodeError):
+        return False
+
+
+def _unless_utf8(path, lines, encoding):
+    """The lines; ValueError behind the last one if all that is beyond ASCII in them is UTF-8, read wrongly."""
+    example, both = None, False
+    for number, line in lines:
+        if not line.isascii():
+            try:
+                read = line.encode(encoding).decode("utf-8")
+                example = example or (number, line, read)
+            except UnicodeError:
+                both = True
+        yield number, line
+    if example and not both:
+        number, line, read = example
+        raise ValueError(
+            f"{path}:{number}: the file is UTF-8, and in {encoding} {read.strip()[:30]!r} is {line.strip()[:30]!r}. "
+            f"Name the encoding of the files alone that have it: {say_encodings({'FILE': encoding})}."
+        )
+
+
 def open_bytes(path: str):
     """An open stream of the file's bytes, decompressed. Reading may raise one of `BROKEN`; see `not_whole`."""
     _check_exists(path)
@@ -76,14 +120,9 @@ def not_whole(path: str, error: Exception) -> ValueError:
     )
 
 
-def first_lines(path: str, encoding: str, count: int) -> list[tuple[int, str]]:
+def first_lines(path: str, request: Request, count: int) -> list[tuple[int, str]]:
     """At most so many (number, line) of the file's beginning."""
-    found = []
-    for numbered in open_lines(path, encoding):
-        found.append(numbered)
-        if len(found) == count:
-            break
-    return found
+    return list(islice(lines_of(path, request), count))
 
 
 def _narrow(path, stream, codec):
@@ -96,7 +135,7 @@ def _narrow(path, stream, codec):
         try:
             line = raw.decode(codec)
         except UnicodeDecodeError as error:
-            raise ValueError(_undecodable(path, number, raw, start - len(raw), error)) from error
+            raise Undecodable(_undecodable(path, number, raw, start - len(raw), error)) from error
         if "\0" in line:
             at = raw.index(b"\0")
             raise ValueError(
@@ -120,17 +159,14 @@ def _wide(path, stream, codec):
         if pending:
             yield number + 1, pending.removeprefix("\ufeff") if not number else pending
     except UnicodeError as error:
-        raise ValueError(
-            f"{path}:{number + 1}: no {codec} from here on ({error}). Name the encoding that the file has."
-        ) from error
+        raise Undecodable(f"{path}:{number + 1}: no {codec} from here on ({error}).") from error
 
 
 def _checked_beginning(path, raw, codec):
-    for mark, name in _WIDE.items():
+    for mark, name in WIDE.items():
         if raw.startswith(mark):
-            raise ValueError(
-                f"{path}:1: the file begins with the mark of UTF-16, and was to be read as {codec}. Say "
-                f"{say_encoding(name)}; or save it as UTF-8."
+            raise Undecodable(
+                f"{path}:1: the file begins with the mark of {name.upper()}, and was to be read as {codec}."
             )
     for magic, words in _MAGIC.items():
         if raw.startswith(magic):
@@ -140,13 +176,7 @@ def _checked_beginning(path, raw, codec):
 
 def _undecodable(path, number, raw, start, error):
     found = f"{path}:{number}: byte {error.start} of the line (byte {start + error.start} of the text) is "
-    found += f"0x{raw[error.start]:02x}, which is not {error.encoding} here ({error.reason})."
-    guess = raw.decode("cp1252", errors="replace").strip()
-    around = guess[max(0, error.start - 20) : error.start + 20]
-    return (
-        f"{found} If the file is Western European of Windows or Excel, this reads {around!r}: then say "
-        f"{say_encoding('cp1252')}; otherwise convert the file to UTF-8, for example with iconv."
-    )
+    return f"{found}0x{raw[error.start]:02x}, which is not {error.encoding} here ({error.reason})."
 
 
 def _codec(encoding):

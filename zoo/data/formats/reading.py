@@ -5,9 +5,11 @@ import re
 from dataclasses import dataclass
 from itertools import islice
 
-from zoo.data.formats.base import ROLES, Layout, Problems, Request, Wrong, counted
+from zoo.data.formats.base import OMIT, REFUSE, ROLES, Lacking, Layout, Problems, Request, Wrong, counted
 from zoo.data.formats.columns import check_roles
+from zoo.data.formats.encodings import advice
 from zoo.data.formats.examples import Examples, Places, make_example
+from zoo.data.formats.opening import Undecodable
 from zoo.data.formats.table import choose
 
 _SAMPLES = 3
@@ -41,6 +43,8 @@ def read(
     format: str | None = None,
     columns: dict | None = None,
     encoding: str = "utf-8",
+    encodings: dict | None = None,
+    empty: str = OMIT,
     fewest_labels: int = 2,
 ) -> Examples:
     """Reads the examples of one split.
@@ -55,65 +59,87 @@ def read(
             roles that are left out the names of the header tell, or the content. `header` = true or false says
             whether the first line holds names.
         encoding: of the files; a byte order mark is dropped.
+        encodings: of single files, by the end of their paths or a pattern of it, such as {"neg/30.txt": "cp1252"};
+            "omit" leaves a file out.
+        empty: "omit" leaves out, counts and notes examples without a text or a label; "refuse" refuses them.
         fewest_labels: so many different labels or tags are expected; 1 for a part that is only evaluated.
 
     Raises:
         ValueError: something cannot be read; the message names the file and the line, what was found, what was expected
             and how to mend it, of the first few places.
     """
-    files, request = _paths(files), _request(kind, columns, encoding)
-    form = choose(files, request, format)
-    problems, places, inputs, answers = Problems(), Places(files), [], []
-    for group in form.groups(files):
-        before, counted = len(inputs), problems.count
-        for at, values in form.rows(group, request, form.layout(group, request), problems):
-            try:
-                example = make_example(kind, values, problems)
-            except Wrong as wrong:
-                problems.add(*_place(group, at), str(wrong))
-                continue
-            inputs.append(example[0])
-            answers.append(example[1])
-            places.add(*_place(group, at))
-        if len(inputs) == before and problems.count == counted:
-            problems.add(" and ".join(group), None, "no examples: the file is empty, or holds a header alone.")
+    files, request = _request(files, kind, columns, encoding, encodings)
+    problems, places, inputs, answers = _problems(empty), Places(files), [], []
+    try:
+        form = choose(files, request, format)
+        for group in form.groups(files):
+            before, counted = len(inputs), problems.count
+            for example, at in _made(form, group, request, form.layout(group, request), problems):
+                inputs.append(example[0])
+                answers.append(example[1])
+                places.add(*at)
+            if len(inputs) == before and problems.count == counted:
+                _none(group, problems)
+    except Undecodable as error:
+        raise ValueError(advice(str(error), files, request)) from error
     problems.check()
     if kind == "running":
         inputs, answers = [_joined(inputs)], [""]
     _check_labels(kind, files, answers, fewest_labels)
-    notes = tuple(f"{message}: {count}" for message, count in problems.notes.items())
-    return Examples(kind, inputs, answers, tuple(places.files), places.found[: len(inputs)], notes)
+    return Examples(kind, inputs, answers, tuple(places.files), places.found[: len(inputs)], problems.notes)
 
 
 def detect(
-    files: Files, kind: str, *, format: str | None = None, columns: dict | None = None, encoding: str = "utf-8"
+    files: Files,
+    kind: str,
+    *,
+    format: str | None = None,
+    columns: dict | None = None,
+    encoding: str = "utf-8",
+    encodings: dict | None = None,
+    empty: str = OMIT,
 ) -> Detected:
     """Looks at the beginning of the files and says how `read` would read them, with the same arguments.
 
     Raises:
         ValueError: as `read`, as far as it looks.
     """
-    files, request = _paths(files), _request(kind, columns, encoding)
-    form = choose(files, request, format)
-    group = form.groups(files)[0]
-    layout: Layout = form.layout(group, request)
-    problems = Problems()
-    rows = list(islice(form.rows(group, request, layout, problems), _SAMPLES))
-    if not rows:
-        problems.check()
-        raise ValueError(f"{' and '.join(group)}: no examples: the file is empty, or holds a header alone.")
-    samples = Examples(kind, [], [])
-    for at, values in rows:
-        try:
-            text, answer = make_example(kind, values, problems)
-        except Wrong as wrong:
-            problems.add(*_place(group, at), str(wrong))
-            continue
-        samples.inputs.append(text)
-        samples.answers.append(answer)
+    files, request = _request(files, kind, columns, encoding, encodings)
+    problems, samples = _problems(empty), Examples(kind, [], [])
+    try:
+        form = choose(files, request, format)
+        group = form.groups(files)[0]
+        layout: Layout = form.layout(group, request)
+        for (text, answer), _ in islice(_made(form, group, request, layout, problems), _SAMPLES):
+            samples.inputs.append(text)
+            samples.answers.append(answer)
+    except Undecodable as error:
+        raise ValueError(advice(str(error), files, request)) from error
     problems.check()
+    if not len(samples):
+        _none([path for group in form.groups(files)[:1] for path in group], problems)
+        problems.check()
     details = {name: value for name, value in layout.details.items() if isinstance(value, str | bool | int)}
     return Detected(form.name, layout.columns, samples, layout.why, details)
+
+
+def _made(form, group, request, layout, problems):
+    """((input, answer), its place) of every example that is whole; what the others are is told or counted."""
+    for at, values in form.rows(group, request, layout, problems):
+        place = _place(group, at)
+        try:
+            yield make_example(request.kind, values, problems), place
+        except Lacking as lacking:
+            problems.lack(lacking.what, str(lacking), *place)
+        except Wrong as wrong:
+            problems.add(*place, str(wrong))
+
+
+def _none(group, problems):
+    """Say that no example is left."""
+    all_out = f"all are left out: {'; '.join((*problems.notes, problems.left_out)).removesuffix('.')}"
+    why = all_out if problems.left_out else "the file is empty, or holds a header alone"
+    problems.add(" and ".join(group), None, f"no examples: {why}.")
 
 
 def _place(group, at):
@@ -129,8 +155,20 @@ def _paths(files):
     return [re.sub(r"^hf:/(?!/)", "hf://", os.fspath(path)) for path in files]
 
 
-def _request(kind, columns, encoding):
-    return Request(kind, check_roles(kind, dict(columns or {})), encoding)
+def _request(files, kind, columns, encoding, encodings):
+    """The paths of the files that are read, and what was asked for."""
+    request = Request(kind, check_roles(kind, dict(columns or {})), encoding, dict(encodings or {}))
+    paths = _paths(files)
+    kept = [path for path in paths if not request.omits(path)]
+    if not kept:
+        raise ValueError(f"{', '.join(paths)}: encodings leaves every file out; expected one to read.")
+    return kept, request
+
+
+def _problems(empty):
+    if empty not in (OMIT, REFUSE):
+        raise ValueError(f"empty must be {OMIT!r} or {REFUSE!r}; received {empty!r}.")
+    return Problems(empty)
 
 
 def _joined(texts):

@@ -6,12 +6,13 @@ Offsets count characters, the end is not included. Words are the given `tokens`,
 """
 
 import re
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from zoo.data.formats.base import Format, Layout, Problems, Wrong, shown
 from zoo.data.formats.columns import missing_column
 from zoo.data.formats.jsonl import decoded
-from zoo.data.formats.opening import first_lines, open_lines
+from zoo.data.formats.opening import first_lines, lines_of
+from zoo.data.formats.verdicts import is_left_out, note, verdict_column
 
 _LOOKED_AT = 100
 _SPANS = ("entities", "spans", "ents", "label", "labels")
@@ -29,7 +30,7 @@ class Spans(Format):
     def claims(self, files, request):
         if {"words", "tags"} & request.columns.keys():
             return False
-        lines = iter(first_lines(files[0], request.encoding, _LOOKED_AT))
+        lines = iter(first_lines(files[0], request, _LOOKED_AT))
         first = next((_record(value) for _, value in decoded(files[0], lines, Problems())), None)
         return (
             first is not None
@@ -39,12 +40,13 @@ class Spans(Format):
 
     def layout(self, files, request):
         problems = Problems()
-        for _, value in decoded(files[0], open_lines(files[0], request.encoding), problems):
-            first = _record(value)
-            break
-        else:
+        found = [
+            _record(value) for _, value in islice(decoded(files[0], lines_of(files[0], request), problems), _LOOKED_AT)
+        ]
+        if not found:
             problems.check()
             raise ValueError(f"{files[0]} is empty; expected one JSON object a line.")
+        first, records = found[0], [each for each in found if each]
         names = list(first or ())
         defaults = {
             "text": "data" if "text" not in names and "data" in names else "text",
@@ -54,12 +56,16 @@ class Spans(Format):
         for role, name in columns.items():
             if name not in names:
                 raise missing_column(files[0], role, name, names)
-        return Layout(columns, f"texts in {columns['text']!r} with spans in {columns['entities']!r}", {"keys": columns})
+        details = {"keys": columns, "verdict": verdict_column(records, columns.values())}
+        return Layout(columns, f"texts in {columns['text']!r} with spans in {columns['entities']!r}", details)
 
     def rows(self, files, request, layout, problems):
-        keys = layout.details["keys"]
-        for line, value in decoded(files[0], open_lines(files[0], request.encoding), problems):
+        keys, verdict = layout.details["keys"], layout.details["verdict"]
+        for line, value in decoded(files[0], lines_of(files[0], request), problems):
             record = _record(value)
+            if record and is_left_out(record, verdict):
+                problems.leave_out(note(record, verdict), files[0], line)
+                continue
             try:
                 if record is None:
                     raise Wrong(f"{shown(value)}; expected an object with {', '.join(keys.values())}.")
@@ -73,7 +79,7 @@ class Spans(Format):
             if words:
                 yield line, tuple(map(list, zip(*words, strict=True)))
             else:
-                problems.add(files[0], line, "the text is empty; expected words. Delete the line.")
+                problems.lack("a text", "the text is empty; expected words. Delete the line.", files[0], line)
 
 
 def tag_words(text: str, spans: list, tokens: list | None = None) -> tuple[list[tuple[str, str]], int]:

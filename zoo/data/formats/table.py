@@ -4,6 +4,7 @@ import difflib
 from pathlib import Path
 
 from zoo.data.formats.base import KINDS, Format, Request
+from zoo.data.formats.cmudict import CmuDict
 from zoo.data.formats.conll import Conll
 from zoo.data.formats.delimited import Csv, Tsv
 from zoo.data.formats.folders import Folders, TextFolder
@@ -18,6 +19,7 @@ FORMATS: tuple[Format, ...] = (  # of several that a file may be, the first that
     HuggingFace(),
     Folders(),
     TextFolder(),
+    CmuDict(),
     Lines(),
     Conll(),
     Spans(),
@@ -65,7 +67,7 @@ def _taking(form, request):
 
 def _unknown(files, suffix, request, fitting):
     if not Path(files[0]).is_dir():
-        first_lines(files[0], request.encoding, 1)  # raises where there is no such file, or no text
+        first_lines(files[0], request, 1)  # raises where there is no such file, or no text
     known = ", ".join(
         f"{each.name} ({' '.join(each.suffixes)})" if each.suffixes else each.name for each in fitting.values()
     )

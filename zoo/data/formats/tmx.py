@@ -4,6 +4,8 @@ Read with expat, unit by unit. A document that declares entities is refused, bec
 nothing outside of the file is fetched.
 """
 
+from collections import Counter
+from itertools import combinations, islice
 from xml.parsers import expat
 
 from zoo.data.formats.base import Format, Layout, say_columns
@@ -12,6 +14,7 @@ from zoo.data.formats.opening import BROKEN, not_whole, open_bytes
 _CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # the inline elements that hold no text of the language
 _CHUNK = 1 << 16
 _LOOKED_AT = 1000  # units
+_ABSENT = object()
 
 
 class Tmx(Format):
@@ -20,13 +23,12 @@ class Tmx(Format):
     name, suffixes, kinds = "tmx", (".tmx",), ("pairs",)
 
     def layout(self, files, request):
-        path, seen, source = files[0], {}, None
-        for number, (_, header, unit) in enumerate(units(path)):
+        path, seen, pairs, source = files[0], {}, Counter(), None
+        for _, header, unit in islice(units(path), _LOOKED_AT):
             source = source or header
-            for language, _ in unit:
-                seen[language] = seen.get(language, 0) + 1
-            if number == _LOOKED_AT:
-                break
+            seen |= dict.fromkeys(language for language, _ in unit)
+            there = {language for language, _ in unit}
+            pairs.update(combinations([each for each in seen if each in there], 2))
         if not seen:
             raise ValueError(f"{path} has no translation units; expected <tu> elements with a <tuv> for each language.")
         wanted = {role: column for role, column in request.columns.items() if role in request.roles}
@@ -36,24 +38,30 @@ class Tmx(Format):
                     f"{path}: no language {language!r} for {role}; the file has {', '.join(seen)}. Say one of them; "
                     "de stands for de-DE and de-AT, too."
                 )
-        return Layout(*_languages(path, wanted, list(seen), source), {})
+        return Layout(*_languages(path, wanted, list(seen), pairs, source), {})
 
     def rows(self, files, request, layout, problems):
         source, target = layout.columns["source"], layout.columns["target"]
         for line, _, unit in units(files[0]):
-            found = [
-                next((text for each, text in unit if _matches(each, str(wanted))), None) for wanted in (source, target)
-            ]
-            if None in found:
-                problems.note(f"units without {source} or {target}, left out")
-            elif not all(text.strip() for text in found):
-                problems.note("units with an empty segment, left out")
+            found = {
+                wanted: next((text for each, text in unit if _matches(each, str(wanted))), _ABSENT)
+                for wanted in (source, target)
+            }
+            lacking = next(
+                (wanted for wanted, text in found.items() if text is _ABSENT or not (text or "").strip()), None
+            )
+            if lacking is None:
+                yield line, tuple(text.strip() for text in found.values())
+            elif found[lacking] is _ABSENT:
+                problems.leave_out(f"units without {source} or {target}, left out", files[0], line)
             else:
-                yield line, tuple(text.strip() for text in found)
+                what = "no <seg>" if found[lacking] is None else "an empty <seg>"
+                said = f"the unit at line {line} has {what} in {lacking}; expected text. Add it, or delete the unit."
+                problems.lack("a segment", said, files[0], line)
 
 
 def units(path: str):
-    """(line, source language of the header, [(language, text), ...]) of every unit.
+    """(line, source language of the header, [(language, text), ...]) of every unit; None where there is no segment.
 
     Raises:
         ValueError: no XML, no TMX, or a document that declares entities; names the file and the line.
@@ -91,7 +99,7 @@ class _Reader:
         self.parser.EntityDeclHandler = self._entity
         self.parser.SkippedEntityHandler = self._skipped
         self._units, self._source, self._root, self._encoding = [], None, None, None
-        self._unit, self._language, self._text, self._codes, self._line = None, None, None, 0, 0
+        self._unit, self._language, self._segment, self._text, self._codes, self._line = None, None, None, None, 0, 0
 
     def parse(self, path, chunk):
         """Reads on; an empty chunk is the end."""
@@ -120,7 +128,7 @@ class _Reader:
         elif name == "tu":
             self._unit, self._line = [], self.parser.CurrentLineNumber
         elif name == "tuv":
-            self._language = attributes.get("xml:lang", attributes.get("lang"))
+            self._language, self._segment = attributes.get("xml:lang", attributes.get("lang")), None
             if self._language is None:
                 raise _Refused("a <tuv> without xml:lang; expected the language of every variant.")
         elif name == "seg":
@@ -130,8 +138,9 @@ class _Reader:
 
     def _end(self, name):
         if name == "seg" and self._unit is not None:
-            self._unit.append((self._language, "".join(self._text)))
-            self._text = None
+            self._segment, self._text = "".join(self._text), None
+        elif name == "tuv" and self._unit is not None:
+            self._unit.append((self._language, self._segment))
         elif name == "tu":
             self._units.append((self._line, self._source, self._unit))
             self._unit = None
@@ -158,20 +167,44 @@ def _matches(language, wanted):
     return language == wanted or language.startswith(wanted + "-")
 
 
-def _languages(path, wanted, seen, source):
+def _languages(path, wanted, seen, pairs, source):
     """(columns, why): the languages that were asked for, else the header's source language and the only other one."""
     if len(wanted) == 2:
         return wanted, "the languages were given"
-    if not wanted and source and any(_matches(each, source) for each in seen):
-        wanted = {"source": source}
-    bases = list(dict.fromkeys(each for each in seen if not any(_matches(each, str(one)) for one in wanted.values())))
-    missing = [role for role in ("source", "target") if role not in wanted]
     if len(seen) == 1:
         raise ValueError(f"{path}: the file has the language {seen[0]} alone; expected a source and a target.")
-    if len(bases) != len(missing):
+    if not pairs:
         raise ValueError(
-            f"{path}: which languages are source and target? The file has {', '.join(seen)}. Say "
-            f"{say_columns({'source': seen[0], 'target': seen[-1]})}."
+            f"{path}: no unit has two languages; the file has {', '.join(seen)}, each in units of its own. Expected a "
+            "<tuv> for each language in the same <tu>."
         )
-    why = "the source language of the header and the other one" if len(missing) == 1 else "the languages in their order"
-    return {"source": None, "target": None} | wanted | dict(zip(missing, bases, strict=True)), why
+    if not wanted and source and any(_matches(each, source) for each in seen):
+        wanted = {"source": source}
+    if not wanted:
+        others = list(pairs)
+        found = dict(zip(("source", "target"), others[0], strict=True))
+    else:
+        own = str(next(iter(wanted.values())))
+        others = _one_of_regions([_partner(pair, own) for pair in pairs if _partner(pair, own)])
+        found = {role: wanted.get(role, others[0] if others else None) for role in ("source", "target")}
+    if len(others) != 1:
+        counted = ", ".join(f"{one} with {other} in {count:,}" for (one, other), count in pairs.most_common(3))
+        proposed = found if others and wanted else dict(zip(found, pairs.most_common(1)[0][0], strict=True))
+        raise ValueError(
+            f"{path}: which languages are source and target? The file has {', '.join(seen)}; of the first units "
+            f"{counted}. Say {say_columns(proposed)}."
+        )
+    return found, "the source language of the header and the other one" if wanted else "the languages in their order"
+
+
+def _partner(pair, language):
+    """The other language of a pair, if one of them is this."""
+    one, other = pair
+    return None if _matches(one, language) is _matches(other, language) else other if _matches(one, language) else one
+
+
+def _one_of_regions(languages):
+    """Different languages; de stands for de-DE and de-AT, where nothing else is among them."""
+    found = list(dict.fromkeys(languages))
+    bases = {each.replace("_", "-").partition("-")[0].lower() for each in found}
+    return list(bases) if len(found) > 1 and len(bases) == 1 else found

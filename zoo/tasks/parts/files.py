@@ -102,7 +102,7 @@ def _has(table, split, place):
 
 def _own(table, kind, split, place):
     if isinstance(place, dict):
-        return hold(kind, split, place[split])
+        return hold(kind, split, place[split], "omit" if table.windows else table.empty)
     return _read(table, kind, _named(table, split, place), fewest_labels=2 if split == "train" else 1)
 
 
@@ -110,6 +110,7 @@ def _read(table, kind, files, fewest_labels=2):
     from zoo.data import formats
 
     options = {"format": table.format or None, "columns": table.columns or None, "encoding": table.encoding}
+    options |= {"encodings": table.encodings} | ({} if table.windows else {"empty": table.empty})
     return formats.read(files, kind, **options, fewest_labels=fewest_labels)
 
 

@@ -1,6 +1,6 @@
 """Examples that are given as Python values instead of files, such as `[("Who is it?", "person"), ...]`."""
 
-from zoo.data.formats.base import KINDS, Problems, Wrong
+from zoo.data.formats.base import KINDS, OMIT, Lacking, Problems, Wrong
 from zoo.data.formats.examples import Examples, make_example
 
 SHAPES = {  # of an example, as a message shows it
@@ -12,13 +12,14 @@ SHAPES = {  # of an example, as a message shows it
 }
 
 
-def hold(kind, split, given):
+def hold(kind, split, given, empty=OMIT):
     """The `Examples` of (input, answer) pairs; running text is one string.
 
     Args:
         kind: of the examples, see `zoo.data.formats`.
         split: its name, for messages.
         given: `Examples`, a list, or any iterable of pairs. Words and tags may be lists, or strings with spaces.
+        empty: "omit" leaves out examples without a text or a label, "refuse" refuses them.
 
     Raises:
         ValueError: there are none, or some are not as they should be; the message names the first five.
@@ -28,21 +29,25 @@ def hold(kind, split, given):
             raise ValueError(f"{split}: expected {KINDS[kind]}; received examples of the kind {given.kind!r}.")
         return given
     rows = [given] if isinstance(given, str) else list(given)
-    inputs, answers, problems = [], [], Problems()
+    inputs, answers, problems = [], [], Problems(empty)
     for number, row in enumerate(rows, 1):
         try:
             one, answer = make_example(kind, _values(kind, row), problems)
+        except Lacking as lacking:
+            problems.lack(lacking.what, str(lacking), f"{split}, example", number)
+            continue
         except Wrong as wrong:
             problems.add(f"{split}, example", number, str(wrong))
             continue
         inputs.append(one)
         answers.append(answer)
     problems.check()
-    if not rows:
-        raise ValueError(f"{split} has no examples; expected {KINDS[kind]}, each {SHAPES[kind]}.")
+    if not inputs:
+        left_out = f" All are left out: {'; '.join(problems.notes)}." if rows else ""
+        raise ValueError(f"{split} has no examples; expected {KINDS[kind]}, each {SHAPES[kind]}.{left_out}")
     if kind == "running":
         inputs, answers = ["\n".join(inputs)], [""]
-    return Examples(kind, inputs, answers, notes=tuple(f"{said}: {count}" for said, count in problems.notes.items()))
+    return Examples(kind, inputs, answers, notes=problems.notes)
 
 
 def _values(kind, row):

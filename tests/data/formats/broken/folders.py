@@ -17,7 +17,7 @@ FOLDERS = [
         at="a",
     ),
     Broken("labelled", {"a/pos/1": "x", "a/neg/b/1": "x"}, None, "holds a folder", "Move the files", ["a"], at="a/neg"),
-    Broken("labelled", {"a/pos/1": "x", "a/neg/1": " \n"}, None, "the file is empty", "Delete it", ["a"], at="a/neg/1"),
+    Broken("labelled", {"a/pos/1": "x", "a/neg/1": " \n"}, None, "the text is empty", "delete", ["a"], at="a/neg/1"),
     Broken("labelled", {"a/pos/1": "x", "a/neg/1": b"\xff"}, 1, "0xff", "iconv", ["a"], at="a/neg/1"),
     Broken("running", {"a": None}, None, "holds no files", "expected text files", ["a"], at="a"),
     Broken(

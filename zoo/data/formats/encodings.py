@@ -1,0 +1,117 @@
+"""What to do about bytes that are not of the encoding that was asked for: advice that fits all of the files.
+
+An encoding for all files is advised only where it reads every one of them. A file is looked at as bytes: it is ASCII,
+which all encodings read alike, UTF-8, or neither; of the third kind some have lines of UTF-8, too, and no encoding
+reads those.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from zoo.data.formats.base import OMIT, Request, counted, say_encoding, say_encodings
+from zoo.data.formats.opening import BROKEN, WIDE, open_bytes
+
+_FEW = 5
+_GUESS = "cp1252"  # of Windows and Excel in Western Europe
+
+
+@dataclass
+class _Looked:
+    """What the bytes of a file are: `utf8` and `other` number the lines of each kind that go beyond ASCII."""
+
+    path: str
+    guess: str
+    utf8: list[int]
+    other: list[int]
+    sample: str = ""
+
+
+def advice(found: str, files: list[str], request: Request) -> str:
+    """The message about undecodable bytes, `found`, with what the files are and what can be done about it."""
+    looked = [_look(path) for path in _text_files(files, request)]
+    unread = [each for each in looked if each.other]
+    if not unread:  # it is the encoding that was asked for that is wrong
+        return f"{found} The file is UTF-8: read it so{_so(request)}."
+    mixed = [each for each in unread if each.utf8 and each.guess == _GUESS]
+    if mixed:
+        one = mixed[0]
+        few = ", ".join(map(str, one.other[:_FEW])) + (", ..." if len(one.other) > _FEW else "")
+        return (
+            f"{found} {_lines(one.utf8)} beyond ASCII in {one.path} {_are(one.utf8)} UTF-8 and {len(one.other):,} "
+            f"{_are(one.other)} not, so that no encoding reads the file: convert what is not (line {few}) to UTF-8."
+        )
+    first, sample = unread[0], f"{unread[0].sample!r}"
+    beyond = [each for each in looked if each.utf8 or each.other]
+    if len(unread) == len(beyond) and all(each.guess == first.guess for each in unread):
+        others = f" (for this file alone {say_encodings({_shortly(first.path, looked): first.guess})})"
+        return (
+            f"{found} {_western(first.guess)}, this reads {sample}: then say {say_encoding(first.guess)}"
+            f"{others if len(looked) == 1 else ''}; otherwise convert the file to UTF-8, for example with iconv."
+        )
+    names = ", ".join(each.path for each in unread[:_FEW]) + (", ..." if len(unread) > _FEW else "")
+    own, rest = {_shortly(each.path, looked): each.guess for each in unread[:_FEW]}, looked[len(unread) :]
+    return (
+        f"{found} Of {counted(len(looked), 'file')} {len(unread):,} {_are(unread)} not UTF-8: {names}; the other "
+        f"{len(rest):,} {_are(rest)}, and another encoding for all would damage those. {_western(first.guess)}, "
+        f"{first.path} reads {sample}: then say {say_encodings(own)}. To leave a file out, say "
+        f'"{OMIT}" instead of its encoding; otherwise convert it to UTF-8, for example with iconv.'
+    )
+
+
+def _western(guess):
+    said = "If the text is Western European of Windows or Excel"
+    return said if guess == _GUESS else f"As its first bytes say, which are the mark of {guess}"
+
+
+def _so(request):
+    return "" if request.encoding.lower().startswith("utf") else f", and name {request.encoding} for other files alone"
+
+
+def _lines(numbers):
+    return counted(len(numbers), "line")
+
+
+def _are(some):
+    return "is" if len(some) == 1 else "are"
+
+
+def _shortly(path, looked):
+    """The end of a path that names no other of the files."""
+    parts = Path(path).parts
+    ends = ("/".join(parts[-count:]) for count in range(1, len(parts)))
+    return next((end for end in ends if sum(Path(each.path).match(end) for each in looked) == 1), path)
+
+
+def _text_files(files, request):
+    """The files that are read: those of folders, too, without hidden ones and those that are left out."""
+    for path in map(Path, files):
+        inner = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+        for each in inner:
+            if not (path.is_dir() and any(part[0] == "." for part in each.relative_to(path).parts)):
+                if not request.own_encoding(each):
+                    yield str(each)
+
+
+def _look(path):
+    looked = _Looked(path, _GUESS, [], [])
+    try:
+        with open_bytes(path) as stream:
+            for number, raw in enumerate(stream, 1):
+                mark = next((name for mark, name in WIDE.items() if number == 1 and raw.startswith(mark)), None)
+                if mark:
+                    return _Looked(path, mark, [], [1], (raw[: len(raw) & ~1]).decode(mark, "replace").strip()[:40])
+                if not raw.isascii():
+                    _count(looked, number, raw)
+    except (OSError, ValueError, *BROKEN):
+        pass
+    return looked
+
+
+def _count(looked, number, raw):
+    try:
+        raw.decode("utf-8")
+        looked.utf8.append(number)
+    except UnicodeDecodeError as error:
+        looked.other.append(number)
+        start = max(0, error.start - 20)
+        looked.sample = looked.sample or raw.decode(_GUESS, "replace")[start : error.start + 20].strip()
