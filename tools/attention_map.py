@@ -62,5 +62,6 @@ def draw(attention, path):
 
 
 def _labels(pieces):
-    """The pieces with escaped dollar signs, with which matplotlib would begin a formula."""
-    return [piece.replace("$", r"\$") for piece in pieces]
+    from zoo.core.escaping import in_figure
+
+    return list(map(in_figure, pieces))

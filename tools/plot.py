@@ -5,9 +5,11 @@ import json
 from pathlib import Path
 
 from serving.runtime.percent import percent
+from zoo.core.escaping import in_figure
 
 from .figures import SUFFIXES, check, save
 
+TITLE = 100  # characters
 FEWEST = 10  # a length with fewer sentences is not drawn
 
 
@@ -43,7 +45,7 @@ def lines(draw, runs, title):
     FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.grid(alpha=0.3)
-    axes.set_title(title)
+    axes.set_title(in_figure(title, TITLE))
     draw(axes, runs)  # raises an error for a run without such values
     axes.legend()
     return figure
@@ -70,7 +72,8 @@ def by_length(axes, runs):
                 "only runs of one metric in a figure."
             )
         middles = [(row["from"] + row["to"]) / 2 for row in rows]
-        axes.plot(middles, [row[metric] for row in rows], marker="o", label=f"{run.name} ({percent(scores[metric])})")
+        label = f"{in_figure(run.name)} ({percent(scores[metric])})"
+        axes.plot(middles, [row[metric] for row in rows], marker="o", label=label)
         counts.add(", ".join(f"{row['from']}-{row['to']}: {row['sentences']}" for row in rows))
     axes.set_xlabel("source length" + (f"\n(sentences: {counts.pop()})" if len(counts) == 1 else ""))
     axes.set_ylabel({"bleu": "BLEU", "exact_match": "exact match, %"}[metric])
@@ -87,7 +90,8 @@ def training(axes, runs):
                 f"{run} has no validation yet: {run / 'metrics.csv'} holds none to draw. Continue the training until "
                 f"the first one with `seqzoo train --resume`, or set validate_every to fewer steps."
             )
-        axes.plot([int(row["step"]) for row in rows], [float(row["valid_nll"]) for row in rows], label=run.name)
+        steps, losses = ([float(row[name]) for row in rows] for name in ("step", "valid_nll"))
+        axes.plot(steps, losses, label=in_figure(run.name))
     axes.set_xlabel("step")
     axes.set_ylabel("validation loss, nats per token")
 
@@ -106,7 +110,7 @@ def confusion(runs, args):
     sides = found["outputs"], found["references"]
     if found["task"] == "tag":
         sides = ([tag for tags in side for tag in tags.split(" ")] for side in sides)
-    return plots.draw_confusion(*sides, title=args.title or f"{run.name}, {found['split']}")
+    return plots.draw_confusion(*sides, title=in_figure(args.title or f"{run.name}, {found['split']}", TITLE))
 
 
 def scores(runs, args):
@@ -121,7 +125,7 @@ def scores(runs, args):
     names = distinct(runs)
     count = f"{split}, {found[0]['count']:,} examples, 95 % intervals"
     reports = {name: own["scores"] for name, own in zip(names, found, strict=True)}
-    return plots.draw_scores(reports, args.score, title=args.title or count)
+    return plots.draw_scores(reports, args.score, title=in_figure(args.title or count, TITLE))
 
 
 def distinct(runs):

@@ -106,14 +106,16 @@ def test_figures_show_texts_and_no_formulas():
 
     figure = Figure(figsize=(12, 24), layout="constrained")
     axes = figure.add_subplot()
+    axes.plot([0, 1], [0, len(HOSTILE)], label=in_figure("_hidden"))
     axes.set_yticks(range(len(HOSTILE)), list(map(in_figure, HOSTILE)))
+    assert [each.get_text().strip() for each in axes.legend().get_texts()] == ["_hidden"]
     held = io.BytesIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font")
         figure.savefig(held, format="svg")
     tree = ElementTree.XML(held.getvalue(), ElementTree.XMLParser(target=ElementTree.TreeBuilder(insert_comments=True)))
     names = {each.tag.rpartition("}")[2] for each in tree.iter() if isinstance(each.tag, str)}
-    comments = [each.text.strip() for each in tree.iter() if each.tag is ElementTree.Comment]
+    comments = [each.text.strip().replace("\\$", "$") for each in tree.iter() if each.tag is ElementTree.Comment]
     assert not names & {"script", "image", "a", "foreignObject"} and "5 $" in comments and "$x^$" in str(comments)
 
 

@@ -62,7 +62,7 @@ def in_markdown_code(text):
 
 
 def in_figure(text, longest=LONGEST):
-    r"""A text in a figure of matplotlib: cut where it is long, and a dollar sign begins no formula.
+    r"""A text in a figure of matplotlib: cut where it is long, a dollar sign begins no formula, and a legend shows it.
 
     >>> from zoo.core.escaping import in_figure
     >>> in_figure("$5 or $x^$")
@@ -70,7 +70,7 @@ def in_figure(text, longest=LONGEST):
     """
     line = shown(text)
     line = line if len(line) <= longest else f"{line[: longest - 3]}..."
-    return line.replace("$", r"\$")
+    return " " * line.startswith("_") + line.replace("$", r"\$")  # a legend leaves out what begins with _
 
 
 @runtime_checkable

@@ -7,6 +7,7 @@
 import math
 from dataclasses import dataclass
 
+from zoo.core.escaping import in_figure
 from zoo.scores.placing import place_names
 from zoo.scores.plots import BETTER, ERRORS, INK, UNCLEAR, UNITS, score_name
 
@@ -175,6 +176,6 @@ def _names(figure, axes, points, best):
             ends = back.transform([[scale * value for value in end] for end in leader])
             axes.plot(*zip(*ends, strict=True), color=INK, linewidth=0.6, alpha=0.7, zorder=3.5)
         x, y = back.transform((scale * (box[0] + box[2]) / 2, scale * (box[1] + box[3]) / 2))
-        text = axes.text(x, y, each.name, ha="center", va="center", fontsize=LETTERS, color=INK, zorder=6)
+        text = axes.text(x, y, in_figure(each.name), ha="center", va="center", fontsize=LETTERS, color=INK, zorder=6)
         text.set_path_effects([withStroke(linewidth=2, foreground="white")])  # where it covers a bar
     return True

@@ -5,6 +5,7 @@ Each function returns a matplotlib `Figure`, whose size fits what it shows: save
 
 import numpy as np
 
+from zoo.core.escaping import in_figure
 from zoo.scores.labels import confusion
 
 MATRIX = 20  # labels that a matrix shows; of more, the pairs that are confused most
@@ -48,6 +49,7 @@ def draw_confusion(outputs, references, labels=None, title=""):
         title: of the figure.
     """
     names, counts = confusion(outputs, references, labels)
+    names = list(map(in_figure, names))
     draw = _matrix if len(names) <= MATRIX else _confused_pairs
     figure, axes = draw(names, counts)
     axes.set_title(title)
@@ -122,13 +124,14 @@ def draw_differences(rows, score, names=("a", "b"), title=""):
         axes.plot([low, high], [place, place], color=color, linewidth=2, solid_capstyle="butt")
         axes.plot(row["difference"], place, "o", color=color, markersize=6)
     axes.axvline(0, color=INK, linewidth=1)
-    axes.set_yticks(range(len(shown)), [f"{row['group']}  ({row['count']:,})" for row in shown])
+    axes.set_yticks(range(len(shown)), [f"{in_figure(row['group'])}  ({row['count']:,})" for row in shown])
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_xlabel(f"difference in {score_name(score)}")
     left_out = f"; the {len(shown)} of {len(rows)} groups that differ most" if len(shown) < len(rows) else ""
     axes.set_title(title)
     _plain(axes)
-    texts = {BETTER: f"{names[1]} is better", WORSE: f"{names[0]} is better", UNCLEAR: "may be chance"}
+    one, other = map(in_figure, names)
+    texts = {BETTER: f"{other} is better", WORSE: f"{one} is better", UNCLEAR: "may be chance"}
     _legend(figure, texts, f"lines: 95 % intervals; in brackets: number of examples{left_out}")
     return figure
 
@@ -158,8 +161,9 @@ def draw_scores(reports, scores=None, title=""):
             f"Expected scores that all systems have: {', '.join(shared) or 'they share none'}; "
             f"received {', '.join(chosen) or 'no system'}."
         )
-    names = 0.09 * max(map(len, reports))
-    figure, first = _figure(1.4 + names + 2.4 * len(chosen), 1.6 + 0.4 * len(reports), len(chosen))
+    names = list(map(in_figure, reports))
+    width = 1.4 + 0.09 * max(map(len, names)) + 2.4 * len(chosen)
+    figure, first = _figure(width, 1.6 + 0.4 * len(reports), len(chosen))
     for axes, name in zip(np.atleast_1d(first), chosen, strict=True):
         for place, report in enumerate(reports.values()):
             low, high = report[f"{name}_interval"]
@@ -169,7 +173,7 @@ def draw_scores(reports, scores=None, title=""):
                           ha="center", fontsize=8, color=INK)  # fmt: skip
         axes.set_ylim(len(reports) - 0.5, -0.7)
         axes.margins(x=0.15)
-        axes.set_yticks(range(len(reports)), list(reports))
+        axes.set_yticks(range(len(reports)), names)
         axes.label_outer()
         axes.set_xlabel(score_name(name) + "\n(less is better)" * (name in ERRORS))
         _plain(axes)
