@@ -55,7 +55,6 @@ MAY_IMPORT_TENSORFLOW = {
     "zoo/check/gradients.py",
     "zoo/check/laws.py",
     "zoo/text/graph.py",
-    "zoo/training/steps/graph_products.py",
     "zoo/training/steps/tensorflow.py",
 }
 # `Runtime("dates")` has to ask where the files of that name are. `zoo.hub` is made of the standard library and two

@@ -39,16 +39,17 @@ def _param(value):
     return pytest.param(*value) if isinstance(value, tuple) else pytest.param(value)
 
 
-def once_more_on_jax(path, leave_out=""):
+def once_more_on_jax(path, leave_out="", with_releases=False):
     """Run a test file in a process of its own whose backend is JAX, but for its tests for a release and those on JAX.
 
     Args:
         path: of the file.
         leave_out: what else is left out, as of pytest's `-k`.
+        with_releases: run its tests for a release, too.
     """
     chosen = f"not on_jax{f' and not ({leave_out})' if leave_out else ''}"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", os.path.relpath(path, ROOT)]
-    command += ["-k", chosen, "-m", "not release"]
+    command += ["-k", chosen, *([] if with_releases else ["-m", "not release"])]
     environment = os.environ | {"KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stdout[-5000:]

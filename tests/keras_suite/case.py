@@ -21,7 +21,6 @@ class Suite:
         own_training: why Keras' training check cannot be asked. It hands inputs over as the one positional argument of
             the layer and leaves `call_kwargs` out. `run` then trains the layer itself, with names and `call_kwargs`.
         untrained: why no step of training is taken at all.
-        bfloat16_on_jax: why mixed precision is bfloat16 on JAX, where Keras' check would take float16.
         uncalled: why the layer is not called at all, so that its config alone is tested.
     """
 
@@ -37,7 +36,6 @@ class Suite:
     dtypes: object = None
     own_training: str = ""
     untrained: str = ""
-    bfloat16_on_jax: str = ""
     uncalled: str = ""
 
 

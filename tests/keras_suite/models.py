@@ -3,7 +3,6 @@
 from tests.keras_suite.case import Suite, by_policy
 from tests.keras_suite.sizes import additive, block, dense, norm, recurrent
 from tests.keras_suite.slots import NAMED, B, D, F, H, S, T, V
-from tests.keras_suite.stacks import COMPILED
 from tests.keras_suite.wrapped import Comparing, Labelling, Translating
 from zoo.depth import FixedExit, make_depth_adaptive_stack, make_stack
 from zoo.models import (
@@ -29,7 +28,7 @@ TEXTS = {
 PAIR = {"source_ids_shape": (B, S), "source_lengths_shape": (B,), "target_ids_shape": (B, T)}
 
 
-def model(name, around, make, shapes, output, trainable, weights, bfloat16_on_jax=""):
+def model(name, around, make, shapes, output, trainable, weights):
     return Suite(
         name,
         by_policy(lambda: around(make())),
@@ -40,7 +39,6 @@ def model(name, around, make, shapes, output, trainable, weights, bfloat16_on_ja
         settings={"expected_output_dtype": "float32"},
         dtypes=dict.fromkeys(shapes, "int32"),
         own_training=NAMED,
-        bfloat16_on_jax=bfloat16_on_jax,
     )
 
 
@@ -96,7 +94,6 @@ CASES = [
         (B, T, W),
         V * D + W * D + ENCODER + 2 * DECODER + 2 * W * D,
         2 + 18 + 2 * 28 + 2,
-        bfloat16_on_jax=COMPILED,
     ),
     # https://arxiv.org/abs/1409.0473: `s_0 = tanh(W h)`, the cell reads `[y; c]`, `t = tanh(W [s; c; y])`, and a bias.
     model(

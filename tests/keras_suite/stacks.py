@@ -31,10 +31,6 @@ from zoo.recurrent import (
 )
 
 N = 2  # blocks of a stack
-COMPILED = (
-    "JAX's attention multiplies float16 into float32, which XLA cannot compile for a CPU inside a loop or a condition: "
-    "keras.layers.MultiHeadAttention in a keras.ops.cond fails alike. So JAX is asked for bfloat16 instead."
-)
 MEMORY = {"x_shape": X, "memory_shape": (B, S, D)}
 
 
@@ -128,7 +124,6 @@ STACKS = [
         block(D, F) + dense(D, 1),
         18,
         settings={**MASKS, "expected_num_losses": 0},
-        bfloat16_on_jax=COMPILED,
     ),
     Suite(
         "universal-decoder",
@@ -139,7 +134,6 @@ STACKS = [
         30,
         settings=CAUSAL,
         own_training=NAMED,
-        bfloat16_on_jax=COMPILED,
     ),
     # https://openreview.net/forum?id=SJg7KhVKPH: a norm for each depth, and the rule of exit.
     Suite(
@@ -151,7 +145,6 @@ STACKS = [
         N * 26 + N * 2 + 2,
         settings=CAUSAL,
         own_training=NAMED,
-        bfloat16_on_jax=COMPILED,
     ),
     Suite(
         "depth-adaptive-sequence",
@@ -162,7 +155,6 @@ STACKS = [
         N * 26 + 2,
         settings=CAUSAL,
         own_training=NAMED,
-        bfloat16_on_jax=COMPILED,
     ),
     Suite(
         "star-stack",

@@ -106,12 +106,8 @@ def test_callbacks_of_keras_and_a_backup(tmp_path):
     assert found[0] == pytest.approx(found[1], rel=1e-6)
 
 
-# Attention asks JAX for products of 16 bit floats that are summed in 32 bits; XLA has none for float16 on a CPU.
-POLICIES = ["mixed_bfloat16"] if keras.backend.backend() == "jax" else ["mixed_bfloat16", "mixed_float16"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision(policy):
     inputs, labels, sample_weights = data("language_model")
     keras.config.set_dtype_policy(policy)

@@ -7,6 +7,7 @@ from keras import layers, ops
 from zoo.attention.base import combined_mask, sees_any
 from zoo.attention.cache import append
 from zoo.attention.heads import Heads
+from zoo.core.devices import backend, on_a_processor
 from zoo.core.dropout import Dropout
 from zoo.core.masks import ImplicitMasks, masked_softmax
 from zoo.core.protocols import Attention
@@ -14,12 +15,18 @@ from zoo.core.registry import register
 from zoo.core.seeds import shifted
 
 
+def has_kernel(dtype):
+    """Whether Keras' attention can be compiled: JAX asks for float16 products that XLA does not have for processors."""
+    return dtype != "float16" or backend() != "jax" or not on_a_processor()
+
+
 @register
 class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
     """`y = [head_1; ...; head_h] W_O`, `head_i = softmax(Q_i K_i^T / sqrt(d)) V_i`, `d = units / num_heads`.
 
     `Q = x W_Q`, `K = z W_K`, `V = z W_V`; head `i` has columns `i d .. (i + 1) d` of each. A fused kernel is used where
-    there is one (`keras.ops.dot_product_attention`); dropout on the weights needs the explicit form.
+    there is one (`keras.ops.dot_product_attention`); dropout on the weights needs the explicit form, and so does
+    float16 on JAX on a processor.
 
     Call arguments:
         query: `(batch, time, query_units)`.
@@ -94,7 +101,7 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         if value is None:
             value, value_mask = query, query_mask if value_mask is None else value_mask
         projected = self.query_projection(query), self.key_projection(value), self.value_projection(value)
-        if self.dropout and training:
+        if (self.dropout and training) or not has_kernel(self.compute_dtype):
             mixed = self._mix_with_dropout(*projected, value_mask, causal, training)
         else:
             mixed = self.mix_all(*projected, value_mask, causal)

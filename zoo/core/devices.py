@@ -79,6 +79,13 @@ def backend():
     return "tensorflow"
 
 
+def on_a_processor():
+    """Whether Keras' backend computes on a processor, for want of an accelerator."""
+    import keras
+
+    return all(name.lower().startswith("cpu") for name in keras.distribution.list_devices())
+
+
 def check(devices, batch_size, parts=1):
     """Refuse what cannot be trained on many devices, before anything is read.
 

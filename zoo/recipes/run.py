@@ -91,6 +91,8 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     spread = many.start(devices, recipe.training)
     if spread:
         log(spread)
+    if recipe.training.precision == "mixed_bfloat16" and many.backend() == "tensorflow" and many.on_a_processor():
+        log("mixed_bfloat16 is no faster than float32 on TensorFlow and a processor; on JAX it is (KERAS_BACKEND=jax)")
     takeover = prepared(recipe, initial)
     kept = takeover and takeover.kept(recipe)
     log("reading the data" if kept else "reading the data and learning the vocabularies")

@@ -10,7 +10,7 @@ from zoo.training.metrics import token_sums
 from zoo.training.steps.inputs import call_settings, model_inputs, shape_of
 from zoo.training.steps.memory import held, most_held, of_jaxpr
 from zoo.training.steps.parts import of_part, place_of_scale, rows_by_part, share_of
-from zoo.training.steps.products import summed_in_float32
+from zoo.training.steps.products import Compiled
 from zoo.training.steps.rows import RowAdam, row_gradients
 
 
@@ -83,14 +83,14 @@ class JaxSteps:
             logits, _ = model.stateless_call(trainable, fixed, model_inputs(batch), training=False)
             return token_sums(batch["labels"], logits, batch["weights"])
 
-        if jax.default_backend() == "cpu" and model.compute_dtype == "bfloat16":
-            train, evaluate = map(summed_in_float32, (train, evaluate))
+        wide = jax.default_backend() == "cpu" and model.compute_dtype == "bfloat16"
         self._place = Placement(keras.distribution.distribution())
         self.reload()
         # Without them the second step would be compiled again: for where the compiler left the state of the first.
         pinned = self._place.where(self._state)
-        self._train = jax.jit(train, donate_argnums=0, out_shardings=pinned and (pinned, self._place.everywhere))
-        self._evaluate = jax.jit(evaluate, out_shardings=self._place.everywhere)
+        placed = pinned and (pinned, self._place.everywhere)
+        self._train = Compiled(train, wide, donate_argnums=0, out_shardings=placed)
+        self._evaluate = Compiled(evaluate, wide, out_shardings=self._place.everywhere)
 
     def train(self, batch):
         if self._synced:
@@ -106,17 +106,17 @@ class JaxSteps:
 
     def expected_memory(self, batch):
         """See `make_steps`. This traces the step, which a training step of this batch does anyway."""
-        found = most_held(of_jaxpr(self._train.trace(self._state, self._place(batch)).jaxpr.jaxpr))
+        found = most_held(of_jaxpr(self._train.as_written.trace(self._state, self._place(batch)).jaxpr.jaxpr))
         own = held(self.model, self.optimizer)
         # Weights and optimizer count twice: the state on the device is a copy of the variables.
         return {name: 2 * size for name, size in own.items()} | {"activations and gradients": found}
 
     def programs(self, batch):
-        """{"training": (the compiled function, its arguments), "validation": ..}, for whoever looks into them."""
+        """{"training": (the step as it was written, its arguments), "validation": ..}, for whoever looks into them."""
         batch, (trainable, fixed, _) = self._place(batch), self._state
         return {
-            "training": (self._train, (self._state, batch)),
-            "validation": (self._evaluate, (trainable, fixed, batch)),
+            "training": (self._train.as_written, (self._state, batch)),
+            "validation": (self._evaluate.as_written, (trainable, fixed, batch)),
         }
 
     def program_key(self, batch):
@@ -144,7 +144,7 @@ class JaxSteps:
 
     @property
     def num_programs(self):
-        return self._train._cache_size()
+        return self._train.num_programs
 
 
 class Placement:

@@ -9,16 +9,62 @@ float32 again, as logits and the gradients of weights are, it is not rounded at 
 JAX gives the gradient of a matrix as a transposed product, `(dy^T x)^T`. XLA takes that for `x^T dy` if nothing is in
 between; where the rounding is, it would read the product column by column, in each pass of the optimizer. So such a
 product is written with its factors swapped.
+
+XLA refuses some of these products, and says so when they are computed: then `Compiled` takes the step as written.
 """
 
 import functools
+import warnings
 
 import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-OF_A_MESH = ("shard_map",)  # a body whose axes have names: it is left as it is
+from zoo.training.steps.inputs import shape_of
+
+# Programs inside of operations that are rewritten, by the operation's parameter. What any other operation holds is left
+# as it is: a solver, a body whose axes have names, and what may first be computed when nothing can be tried again, such
+# as a branch of a condition or the body of a loop of unknown length.
+PROGRAMS = {"scan": "jaxpr", "jit": "jaxpr", "pjit": "jaxpr", "checkpoint": "jaxpr", "remat2": "jaxpr"}
+WITH_RULES = ("custom_jvp_call", "custom_vjp_call")  # a program whose derivatives are not needed any more
 WIDE = {"preferred_element_type": jnp.dtype("float32")}
+
+
+class Compiled:
+    """A step whose products are summed in float32; for batches whose products XLA refuses, the step as it was written.
+
+    Args:
+        step: a function of a state, if it is donated, and of a dict of arrays, the batch, which comes last.
+        wide: whether products are summed in float32 at all.
+        options: of `jax.jit`. The first call with batches of a shape donates copies, so that nothing is lost.
+    """
+
+    def __init__(self, step, wide, **options):
+        self.as_written, self._donates = jax.jit(step, **options), "donate_argnums" in options
+        self._wide = jax.jit(summed_in_float32(self.as_written), **options) if wide else None
+        self._chosen = {}  # by the shapes of batches
+
+    def __call__(self, *args):
+        shapes = shape_of(args[-1])
+        if self._wide is None or shapes in self._chosen:
+            return self._chosen.get(shapes, self.as_written)(*args)
+        state = jax.tree.map(jnp.copy, args[:-1]) if self._donates else args[:-1]
+        try:
+            found = jax.block_until_ready(self._wide(*state, args[-1]))
+            self._chosen[shapes] = self._wide
+        except Exception as error:
+            found = self.as_written(*args)  # which raises what is wrong with the step itself
+            self._chosen[shapes] = self.as_written
+            warnings.warn(
+                "XLA refuses a bfloat16 product of this step that is summed in float32. The step is computed as it was "
+                f"written, which is slower, for batches of {shapes}. XLA said: {str(error)[:200]}",
+                stacklevel=2,
+            )
+        return found
+
+    @property
+    def num_programs(self):
+        return sum(each._cache_size() for each in (self.as_written, self._wide) if each)
 
 
 def summed_in_float32(function):
@@ -26,13 +72,17 @@ def summed_in_float32(function):
 
     Shapes and dtypes stay as they are: each result is rounded to bfloat16, except for uses that widen it. Everything
     else is computed as before. The new function is for `jax.jit`; it is not meant to be differentiated.
+
+    Args:
+        function: one of `jax.jit` is not traced again if it was before.
     """
+    compiled = function if isinstance(function, jax.stages.Wrapped) else jax.jit(function)
 
     @functools.wraps(function)
     def rewritten(*args):
-        program, shapes = jax.make_jaxpr(function, return_shape=True)(*args)
-        found = _run(program, *jax.tree.leaves(args))
-        return jax.tree.unflatten(jax.tree.structure(shapes), found)
+        traced = compiled.trace(*args)
+        found = _run(traced.jaxpr, *jax.tree.leaves(args))
+        return jax.tree.unflatten(jax.tree.structure(traced.out_info), found)
 
     return rewritten
 
@@ -57,11 +107,11 @@ def _run(program, *args):
             wide[out] = _sum_of_rows(*inputs)
         elif _widens(equation, wide):
             values[out] = wide[equation.invars[0]]
+        elif equation.primitive.name in WITH_RULES:
+            values.update(zip(equation.outvars, _run(equation.params["call_jaxpr"], *inputs), strict=True))
         else:
-            inside = equation.primitive.name not in OF_A_MESH
-            params = {name: _inside(value) if inside else value for name, value in equation.params.items()}
             with equation.ctx.manager:
-                found = equation.primitive.bind(*inputs, **equation.primitive.get_bind_params(params))
+                found = equation.primitive.bind(*inputs, **equation.primitive.get_bind_params(_rewritten(equation)))
             values.update(zip(equation.outvars, found if equation.primitive.multiple_results else [found], strict=True))
         if out in wide:
             values[out] = wide[out].astype(jnp.bfloat16)
@@ -139,12 +189,17 @@ def _sum_of_rows(x):
     return jax.lax.dot_general(ones, x, ((axes, axes), ((), ())), **WIDE)
 
 
-def _inside(value):
-    """A parameter of an operation; a program, such as the body of a loop, is rewritten, and so are several of them."""
-    if isinstance(value, tuple):
-        return tuple(map(_inside, value)) if any(isinstance(each, ClosedJaxpr) for each in value) else value
-    if isinstance(value, Jaxpr):
-        return _inside(ClosedJaxpr(value, ())).jaxpr
-    if not isinstance(value, ClosedJaxpr):
-        return value
-    return jax.make_jaxpr(functools.partial(_run, value))(*value.in_avals)
+def _rewritten(equation):
+    """The parameters of an operation, with the program inside of it rewritten, if that is one of those that may be."""
+    name = PROGRAMS.get(equation.primitive.name)
+    program = equation.params.get(name)
+    if isinstance(program, Jaxpr):
+        return equation.params | {name: _inside(ClosedJaxpr(program, ())).jaxpr}
+    return equation.params | {name: _inside(program)} if isinstance(program, ClosedJaxpr) else equation.params
+
+
+def _inside(program):
+    """The program rewritten; as it was where its arguments or results would not be quite the same."""
+    found = jax.make_jaxpr(functools.partial(_run, program))(*program.in_avals)
+    same = (found.in_avals, found.out_avals) == (program.in_avals, program.out_avals)
+    return found if same else program

@@ -1,12 +1,9 @@
 """The compiled steps on TensorFlow: two `tf.function`s under XLA, whose state is in the variables."""
 
-import warnings
-
 import tensorflow as tf
 
 from zoo.core.protocols import Weight
 from zoo.training.metrics import token_sums
-from zoo.training.steps.graph_products import summed_in_float32
 from zoo.training.steps.inputs import call_settings, model_inputs, shape_of
 from zoo.training.steps.memory import held, most_held, of_graph
 from zoo.training.steps.parts import of_part, place_of_scale, rows_by_part, share_of
@@ -72,15 +69,15 @@ class TensorFlowSteps:
             logits = model(model_inputs(batch), training=False)
             return token_sums(batch["labels"], logits, batch["weights"])
 
-        wide = model.compute_dtype == "bfloat16" and not tf.config.list_physical_devices("GPU")
-        self.train, self.evaluate = Compiled(train, wide), Compiled(evaluate, wide)
+        self.train = tf.function(train, jit_compile=True, autograph=False)
+        self.evaluate = tf.function(evaluate, jit_compile=True, autograph=False)
 
     def learning_rate(self):
         return float(self.optimizer.learning_rate)
 
     def expected_memory(self, batch):
         """See `make_steps`. This traces the step, which a training step of this batch does anyway."""
-        graph = self.train.graph(batch)
+        graph = self.train.get_concrete_function(batch).graph
         longest = max(length for array in batch.values() for length in array.shape[1:])
         found = most_held(of_graph(graph, trips=longest))
         return held(self.model, self.optimizer) | {"activations and gradients": found}
@@ -96,46 +93,4 @@ class TensorFlowSteps:
 
     @property
     def num_programs(self):
-        return self.train.num_programs
-
-
-class Compiled:
-    """A step under XLA.
-
-    Args:
-        step: a function of a batch.
-        wide: whether its bfloat16 products are summed in float32. If XLA refuses one of them, batches of that shape run
-            the step as it was written; XLA says so before anything is updated.
-    """
-
-    def __init__(self, step, wide):
-        self._plain = tf.function(step, jit_compile=True, autograph=False)
-        self._wide = tf.function(summed_in_float32(step), jit_compile=True, autograph=False) if wide else None
-        self._refused = set()  # shapes of batches
-
-    def __call__(self, batch):
-        if self._is_plain(batch):
-            return self._plain(batch)
-        try:
-            return self._wide(batch)
-        except tf.errors.UnimplementedError as error:
-            self._refused.add(shape_of(batch))
-            warnings.warn(
-                "XLA refuses a bfloat16 product of this step that is summed in float32. The step is computed as it was "
-                f"written, which is slower, for batches of {shape_of(batch)}. XLA said: {error.message[:200]}",
-                stacklevel=2,
-            )
-            return self._plain(batch)
-
-    def graph(self, batch):
-        """Of the step as it was written."""
-        if self._is_plain(batch):
-            return self._plain.get_concrete_function(batch).graph
-        return self._wide.get_concrete_function(batch).graph.as_written
-
-    def _is_plain(self, batch):
-        return self._wide is None or shape_of(batch) in self._refused
-
-    @property
-    def num_programs(self):
-        return sum(each.experimental_get_tracing_count() for each in (self._plain, self._wide) if each)
+        return self.train.experimental_get_tracing_count()
