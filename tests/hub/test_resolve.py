@@ -9,6 +9,7 @@ import pytest
 
 from tests.hub import tiny
 from tests.hub.server import serving
+from tools import cli
 from zoo import hub
 from zoo.hub import cache, places
 
@@ -274,3 +275,19 @@ def test_progress(tmp_path, hubs, capsys, monkeypatch):
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     held("a")
     assert capsys.readouterr().err.endswith("\ra@1 manifest.json [########################] 0.0 of 0.0 MB\n")
+
+
+def test_without_a_home_folder_it_is_told_where_models_can_be_kept(tmp_path, hubs, monkeypatch, capsys):
+    """As in a container that runs under a number which is no user's: a hub that lies in a folder is read there."""
+    for name in ("SEQZOO_CACHE", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 2**30 + 7)
+    home = write(tmp_path / "far", "a", [1])
+    with serving(home) as server:
+        hubs(server.address)
+        assert cli.main(["hub", "fetch", "a"]) == 1
+        told = capsys.readouterr().err
+        assert "has no home folder (HOME). Set SEQZOO_CACHE to a folder" in told and told.count("\n") == 1
+        assert cli.main(["list", "--json"]) == 0
+    hubs("~/hub")
+    assert cli.main(["hub", "fetch", "a"]) == 1

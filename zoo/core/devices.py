@@ -74,7 +74,7 @@ def backend():
     if os.environ.get("KERAS_BACKEND"):
         return os.environ["KERAS_BACKEND"]
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        path = Path(os.environ.get("KERAS_HOME", Path.home() / ".keras")) / "keras.json"
+        path = Path(os.environ.get("KERAS_HOME", os.path.expanduser("~/.keras"))) / "keras.json"
         return json.loads(path.read_text(encoding="utf-8")).get("backend", "tensorflow")
     return "tensorflow"
 

@@ -31,8 +31,19 @@ MOST_BYTES = 2**25  # of a JSON file of the cache
 
 
 def root():
-    """The folder of the cache: SEQZOO_CACHE, or that of the operating system for this user."""
-    return Path(os.environ.get("SEQZOO_CACHE") or platformdirs.user_cache_dir("seqzoo", appauthor=False)).absolute()
+    """The folder of the cache: SEQZOO_CACHE, or that of the operating system for this user.
+
+    Raises:
+        HubError: this user has no home folder, as in a container that runs under a bare number.
+    """
+    try:
+        found = os.environ.get("SEQZOO_CACHE") or platformdirs.user_cache_dir("seqzoo", appauthor=False)
+    except RuntimeError as error:
+        raise HubError(
+            "there is no folder to keep models in: this user has no home folder (HOME). Set SEQZOO_CACHE to a folder "
+            "that this process may write, or name the folder of an artefact instead of a model."
+        ) from error
+    return Path(found).absolute()
 
 
 def key(entry):

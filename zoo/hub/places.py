@@ -31,7 +31,7 @@ def place(address):
     """
     kind, mark, rest = address.partition("://")
     if not mark:
-        return Folder(Path(address).expanduser())
+        return Folder(Path(os.path.expanduser(address)))  # without a home folder ~ stays ~, and is not there
     if kind in ("http", "https") and rest.strip("/"):
         from zoo.hub.web import Web  # the modules of the network are imported where there is one to use
 

@@ -31,7 +31,7 @@ MEND = "Do not use this hub until you know why; ask its owner."
 def keys():
     """The files of the public keys that are trusted; with none of them no index needs a signature."""
     given = (each.strip() for each in os.environ.get(KEYS, "").split(","))
-    return [Path(each).expanduser() for each in given if each]
+    return [Path(os.path.expanduser(each)) for each in given if each]  # without a home folder ~ stays ~
 
 
 def content(index):
