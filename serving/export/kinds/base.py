@@ -143,6 +143,13 @@ class Kind(ABC):
         bound = self.bound
         return ["", " \u3000\u2028 ", "a " * bound.max_input, "a" * (bound.max_characters + 1)]
 
+    def gap(self, inputs, outputs, otherwise):
+        """By how much the model's log-probabilities of the two tokens differ where one row is answered `Otherwise`.
+
+        None where the answer is not made of tokens, one behind the other. See `serving.export.parity.ties`.
+        """
+        return None
+
     def facts(self):
         """The entries of the manifest that only this kind has."""
         return {"max_input": self.bound.max_input, "overlong": self.bound.overlong}

@@ -14,11 +14,9 @@ from serving.export.signatures import generation, sampling, scoring, text_scorin
 from serving.runtime.reading import DEFAULT, is_answered
 from zoo.core.protocols import Depth
 from zoo.models import Ensemble
-from zoo.text.special import BOS
+from zoo.text.special import BOS, EOS
 
 TARGET_TIME = 5
-AGAIN = 5  # times that samples are drawn again if none of them is sure
-EDGE = 1e-5  # a random number this near to the border between two tokens may select either, by rounding
 
 
 def writers(model):
@@ -126,7 +124,17 @@ class Generate(Kind):
                 for name in ("tokens", *self._more_beams()):
                     yield name, source
             if number % 4 == 1:
-                yield "sample", self._settled(source, rng)
+                shape = batch, 1, self.settings.max_length
+                yield (
+                    "sample",
+                    {
+                        **source,
+                        "uniforms": rng.random(shape, "float32"),
+                        "temperature": rng.choice([0.5, 1.0, 1.5], batch).astype("float32"),
+                        "top_k": rng.choice([0, 3, 10], batch).astype("int32"),
+                        "top_p": rng.choice([0.5, 0.9, 1.0], batch).astype("float32"),
+                    },
+                )
             if number == 1 and self.settings.xla:
                 yield "tokens_xla", source
 
@@ -169,27 +177,14 @@ class Generate(Kind):
             self._teacher = function.get_concrete_function(**specs)
         return {"logits": self._teacher(**{name: tf.constant(value) for name, value in inputs.items()}).numpy()}
 
-    def _settled(self, source, rng):
-        """Inputs of "sample", only rows whose tokens do not depend on the fifth digit of a random number.
-
-        Where thousands of tokens are about as likely, every long output has one that does: then the tokens are drawn
-        again, from the likeliest few.
-        """
-        batch, shape = len(source["lengths"]), (len(source["lengths"]), 1, self.settings.max_length)
-        for most_likely in ([0, 3, 10], *[[3, 10]] * AGAIN):
-            inputs = {
-                **source,
-                "uniforms": rng.uniform(2 * EDGE, 1 - 2 * EDGE, shape).astype("float32"),
-                "temperature": rng.choice([0.5, 1.0, 1.5], batch).astype("float32"),
-                "top_k": rng.choice(most_likely, batch).astype("int32"),
-                "top_p": rng.choice([0.5, 0.9, 1.0], batch).astype("float32"),
-            }
-            near = [inputs["uniforms"] + edge for edge in (-EDGE, EDGE)]
-            less, more = (self.ask("sample", **{**inputs, "uniforms": uniforms})["output_ids"] for uniforms in near)
-            same = (less == more).all(axis=(1, 2))
-            if same.any():
-                return {name: value[same] for name, value in inputs.items()}
-        return inputs
+    def gap(self, inputs, outputs, otherwise):
+        if otherwise.output != "output_ids" or "token_ids" not in inputs:
+            return None
+        beam, place = otherwise.place
+        source = {name: inputs[name] for name in ("token_ids", "lengths")}
+        logits = self.expected_logits(**source, target_ids=outputs["output_ids"][:, beam, :place])["logits"][0, -1]
+        expected, received = (logits[token or EOS] for token in (otherwise.expected, otherwise.received))
+        return abs(float(expected - received))
 
     def facts(self):
         settings, step = self.settings, self.functions["step"].signature

@@ -29,23 +29,30 @@ TOLERANCE = 1e-4
 # itself differs by when its weights are rounded otherwise, if that is more than the tolerance, and LIMIT at most.
 TIMES = 4
 LIMIT = 1e-2
+OTHERWISE = "otherwise.npz"  # beside the report: what is not as expected, see `Report`
 FORBIDDEN_OPS = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
 ONNX_TYPES = {"tensor(int32)": "int32", "tensor(float)": "float32", "tensor(bool)": "bool"}
 
 
 class Report:
-    """Collects the largest difference of each quantity, and a message about each failure."""
+    """Collects the largest difference of each quantity, and a message about each failure.
+
+    `otherwise` has the tokens, labels and texts of which some are not as expected, `{number/name/engine/output:
+    array}`; `serving.export.parity.ties` finds out where rounding decides between the two.
+    """
 
     def __init__(self):
         self.largest, self.failures, self.only_numbers = {}, [], True
-        self.tolerance = TOLERANCE
+        self.tolerance, self.otherwise = TOLERANCE, {}
 
-    def compare(self, what, where, expected, received, spread=0.0):
+    def compare(self, what, where, expected, received, spread=0.0, case=""):
         """Check that numbers are close and that all else is equal. The tolerance is absolute for numbers up to 1 and
-        relative for larger ones, such as the score of 60 tokens."""
+        relative for larger ones, such as the score of 60 tokens. `case` is the key in `otherwise`."""
         received = np.char.decode(received.astype("S"), "utf-8") if received.dtype == object else received
-        if expected.dtype.kind != "f" or expected.shape != received.shape:
+        if expected.shape != received.shape:
             return self.same(f"{what} in {where}", expected, received)
+        if expected.dtype.kind != "f":
+            return self._equal(what, where, expected, received, case)
         differences = np.abs(expected.astype("float64") - received.astype("float64"))
         largest = float(differences.max(initial=0.0))
         self.largest[what] = max(self.largest.get(what, 0.0), largest)
@@ -58,10 +65,27 @@ class Report:
         if not np.array_equal(expected, received):
             self.fail(f"{what}: expected {_short(expected)}, received {_short(received)}.")
 
+    def _equal(self, what, where, expected, received, case):
+        unlike = np.argwhere(expected != received)
+        if unlike.size:
+            first = tuple(unlike[0].tolist())
+            rows = f"{len(np.unique(unlike[:, 0]))} of {len(expected)} rows differ, the first "
+            self.fail(
+                f"{what} in {where}: {rows if expected.ndim else ''}at {place_of(first)}: "
+                f"expected {expected[first].item()!r}, received {received[first].item()!r}."
+            )
+            self.otherwise[case] = received
+
     def fail(self, message):
         """Note a failure that no tolerance could excuse."""
         self.only_numbers = False
         self.failures.append(message)
+
+
+def place_of(index):
+    """What a message calls a place in an array of `(rows,)`, `(rows, places)` or `(rows, beams, places)`."""
+    names = {1: ("row",), 2: ("row", "place"), 3: ("row", "beam", "place")}.get(len(index), ())
+    return ", ".join(f"{name} {number}" for name, number in zip(names, index, strict=False)) or str(index)
 
 
 def _short(value):
@@ -93,12 +117,13 @@ def check(opened, arrays):
     report = Report()
     _check_signatures(report, opened.manifest, opened.loaded, opened.sessions)
     _check_operations(report, saved_model_folder(opened.directory, opened.manifest["files"]))
-    for name, inputs, outputs, spread in _cases(arrays):
+    for number, name, inputs, outputs, spread in cases(arrays):
         where = ", ".join(f"{key} {list(value.shape)}" for key, value in inputs.items())
         for engine, answer in _answers(name, inputs, opened.loaded, opened.sessions):
             report.same(f"outputs of {engine} {name}", sorted(outputs), sorted(answer))
             for key in outputs.keys() & answer.keys():
-                report.compare(f"{engine} {name} {key}", where, outputs[key], answer[key], spread.get(key, 0.0))
+                what, case = f"{engine} {name} {key}", f"{number}/{name}/{engine}/{key}"
+                report.compare(what, where, outputs[key], answer[key], spread.get(key, 0.0), case)
     return report
 
 
@@ -108,14 +133,14 @@ def _session(path):
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
-def _cases(arrays):
-    """`(name, inputs, outputs, spread)`, see `serving.export.parity.reference` and `sensitivity`."""
-    cases = {}
+def cases(arrays):
+    """`(number, name, inputs, outputs, spread)`, see `serving.export.parity.reference` and `sensitivity`."""
+    found = {}
     for path, value in arrays.items():
         number, name, side, key = path.split("/")
-        cases.setdefault((number, name), {"in": {}, "out": {}, "spread": {}})[side][key] = value
-    for (_, name), sides in cases.items():
-        yield name, sides["in"], sides["out"], sides["spread"]
+        found.setdefault((number, name), {"in": {}, "out": {}, "spread": {}})[side][key] = value
+    for (number, name), sides in found.items():
+        yield number, name, sides["in"], sides["out"], sides["spread"]
 
 
 def _answers(name, inputs, loaded, sessions):
@@ -199,6 +224,8 @@ def main(path):
         "only_numbers": report.only_numbers,
         "versions": {"tensorflow": tf.__version__, "onnxruntime": onnxruntime.__version__},
     }
+    if report.otherwise:
+        np.savez(Path(path).with_name(OTHERWISE), **report.otherwise)
     Path(path).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     return 0 if result["passed"] else 1
 

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from serving.export.parity.reference import expectation
+from serving.export.parity import ties
+from serving.export.parity.check import OTHERWISE
+from serving.export.parity.reference import expectation, without
 from serving.export.parity.sensitivity import sensitivity
 from serving.runtime import own
 from serving.runtime.artefact import read_manifest
@@ -31,28 +33,46 @@ class Checker:
     def compare(self, kind, tokenizers, directory, texts):
         """The report of `serving.export.parity.check` on the artefact at `directory`, a dict. Call this once.
 
-        If only numbers differ by more than the tolerance, the sensitivity of the model to the rounding of its weights
-        is measured, and a second process checks with it; the report then has it as `sensitivity`.
+        If rows are answered otherwise whose answers hang on rounding (`serving.export.parity.ties`), a second process
+        checks without them; the report then has their number as `near_ties`. If only numbers differ by more than the
+        tolerance, the sensitivity of the model to the rounding of its weights is measured, and another process checks
+        with it; the report then has it as `sensitivity`.
 
         Raises:
             ParityError: numbers differ by more than the tolerance, tokens or names differ, or the check did not finish.
         """
         self._tell(directory)
         bounded = "max_input" in read_manifest(directory)
-        expected = expectation(kind, tokenizers, texts, bounded)
+        asked = kind, tokenizers, texts, bounded
+        expected, near, unexplained = expectation(*asked), {}, []
         report = self._asked(directory, expected)
+        rows = ties.rows_otherwise(expected, self._otherwise())
+        if rows:
+            near = ties.undecided(*asked, expected, rows)
+            unexplained = ties.unexplained(kind, expected, rows, near)
+        if near and not unexplained:
+            expected = without(expected, near)
+            report = self._again(directory, expected)
         if not report["passed"] and report["only_numbers"]:
-            spread = sensitivity(expected, kind, tokenizers, texts, bounded)
-            with checker() as again:
-                again._tell(directory)
-                report = again._asked(directory, expected | spread)
+            spread = sensitivity(expected, *asked, near)
+            report = self._again(directory, expected | spread)
             report["sensitivity"] = float(max(spread.values()))
         if not report["passed"]:
-            listed = "\n  ".join(report["failures"][:8])
-            raise ParityError(
-                f"{len(report['failures'])} parity checks of {directory} failed; the first of them:\n  {listed}"
-            )
-        return report
+            raise ParityError(_explained(directory, report["failures"], unexplained))
+        return report | ({"near_ties": sum(map(len, near.values()))} if near else {})
+
+    def _otherwise(self):
+        path = self.work / OTHERWISE
+        if not path.is_file():
+            return {}
+        with np.load(path) as arrays:
+            return dict(arrays)
+
+    @staticmethod
+    def _again(directory, expected):
+        with checker() as again:
+            again._tell(directory)
+            return again._asked(directory, expected)
 
     def _asked(self, directory, expected):
         """The report on the directory that the process was told, passed or not."""
@@ -70,6 +90,17 @@ class Checker:
         with contextlib.suppress(BrokenPipeError):  # it has ended, and has said why
             self.process.stdin.write(json.dumps(str(Path(path).absolute())) + "\n")
             self.process.stdin.flush()
+
+
+def _explained(directory, failures, unexplained):
+    """The message about checks that failed, with the rows that rounding does not explain."""
+    lines = [f"{len(failures)} parity checks of {directory} failed; the first of them:", *failures[:8]]
+    if unexplained:
+        lines += ["Rounding does not explain these rows:", *unexplained[:8]]
+    return "\n  ".join(lines) + (
+        "\nA form that computes something else must not be served. If the model has layers of your own, `python -m "
+        "zoo.check` finds most causes; if it has none, this is a fault of the export: please report it with this text."
+    )
 
 
 @contextlib.contextmanager

@@ -28,12 +28,17 @@ def expectation(kind, tokenizers, texts, bounded=True):
     for name, inputs in kind.cases([tokenizer.vocab_size for tokenizer in tokenizers]):
         enter(name, inputs, kind.expected_logits(**inputs) if name == "drive" else kind.ask(name, **inputs))
     # Texts are answered one at a time here, because in a batch the answers must be the same.
-    for batch in filter(None, (texts, kind.extremes() if bounded else ())):
+    for batch in batches(kind, texts, bounded):
         answers = [kind.answer(tokenizers, text) for text in batch]
         names = answers[0] if bounded else answers[0].keys() - {spec.name for spec in REMARKS}
         outputs = {key: stacked([answer[key] for answer in answers]) for key in names}
         enter("serving_default", kind.asked(batch), outputs)
     return arrays
+
+
+def batches(kind, texts, bounded=True):
+    """The lists of texts that the text signature is asked, in order."""
+    return list(filter(None, (list(texts), list(kind.extremes()) if bounded else [])))
 
 
 def stacked(values):
@@ -44,3 +49,13 @@ def stacked(values):
     for index, value in enumerate(values):
         rows[(index, *map(slice, value.shape))] = value
     return rows
+
+
+def without(expected, rows):
+    """`expected` without these rows of its cases, `{(number, name): rows}`."""
+    kept = {}
+    for path, value in expected.items():
+        number, name, *_ = path.split("/")
+        gone = rows.get((number, name))
+        kept[path] = np.delete(value, list(gone), axis=0) if gone else value
+    return kept

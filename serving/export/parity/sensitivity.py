@@ -11,28 +11,31 @@ import contextlib
 
 import numpy as np
 
-from serving.export.parity.reference import expectation
+from serving.export.parity.reference import expectation, without
 
 DRAWS = 3
 
 
 @contextlib.contextmanager
-def nudged(model, seed):
-    """A context in which each float32 weight is the next larger or the next smaller float32, by a seeded coin."""
+def nudged(model, seed, steps=1):
+    """A context in which each float32 weight is so many float32 larger or smaller, by a seeded coin."""
     rng = np.random.default_rng(seed)
     before = model.get_weights()
-    model.set_weights([_next(values, rng) if values.dtype == "float32" else values for values in before])
+    model.set_weights([_moved(values, rng, steps) if values.dtype == "float32" else values for values in before])
     try:
         yield model
     finally:
         model.set_weights(before)
 
 
-def _next(values, rng):
-    return np.nextafter(values, np.where(rng.integers(0, 2, values.shape), np.inf, -np.inf), dtype="float32")
+def _moved(values, rng, steps):
+    goal = np.where(rng.integers(0, 2, values.shape), np.inf, -np.inf)
+    for _ in range(steps):
+        values = np.nextafter(values, goal, dtype="float32")
+    return values
 
 
-def sensitivity(expected, kind, tokenizers, texts, bounded=True):
+def sensitivity(expected, kind, tokenizers, texts, bounded=True, left_out=None):
     """`{number/name/spread/output: the largest change}` of the numbers in `expected`, over `DRAWS` of `nudged`.
 
     A change is absolute for numbers up to 1 and relative for larger ones. A draw does not count for a case whose inputs
@@ -41,11 +44,12 @@ def sensitivity(expected, kind, tokenizers, texts, bounded=True):
     Args:
         expected: the result of `serving.export.parity.reference.expectation`.
         kind, tokenizers, texts, bounded: what it was called with.
+        left_out: the rows that `expected` was made `without`.
     """
     found = {path.replace("/out/", "/spread/"): 0.0 for path, value in expected.items() if _is_number(path, value)}
     for seed in range(DRAWS):
         with nudged(kind.model, seed):
-            moved = expectation(kind, tokenizers, texts, bounded)
+            moved = without(expectation(kind, tokenizers, texts, bounded), left_out or {})
         others = {_case(path) for path, value in expected.items() if not _is_number(path, value)}
         others -= {_case(path) for path, value in expected.items() if _differs(path, value, moved)}
         for path, value in expected.items():

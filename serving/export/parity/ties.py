@@ -1,0 +1,107 @@
+"""Near ties: rows whose answer hangs on rounding, so that two correct programs may give different ones.
+
+Where two tokens have probabilities that differ by 2e-8, or a random number lies at the border between two tokens, the
+order in which float32 numbers are added decides which of them is chosen, and all that follows. The answer of such a row
+tells nothing about an exported form. Whether a row is one is asked of the Keras model itself: its weights are moved by
+a few float32 steps, as `serving.export.parity.sensitivity` moves them, and so are the random numbers and the borders of
+a sample. A row whose answer changes does not count; a row that the model always answers alike must be answered so by
+every form.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from serving.export.parity.check import TIMES, cases, place_of
+from serving.export.parity.reference import batches, stacked
+from serving.export.parity.sensitivity import nudged
+
+DRAWS = 8
+EDGE = 1e-5  # how far rounding may move a cumulated probability against a random number, or against `top_p`
+MOST_SHARE = 0.5  # of the rows of a signature: if more of them do not count, the others tell too little
+
+
+@dataclass(frozen=True)
+class Otherwise:
+    """A row that an exported form answers otherwise: where the first difference is, and the two answers there."""
+
+    name: str
+    engine: str
+    output: str
+    row: int
+    place: tuple
+    expected: object
+    received: object
+
+    def __str__(self):
+        where = f"{self.engine} {self.name} {self.output}, {place_of((self.row, *self.place))}"
+        return f"{where}: expected {self.expected!r}, received {self.received!r}"
+
+
+def rows_otherwise(expected, otherwise):
+    """`{(number, name): {row: Otherwise}}` of what `serving.export.parity.check` received and did not expect."""
+    rows = {}
+    for path, received in otherwise.items():
+        number, name, engine, key = path.split("/")
+        wanted = expected[f"{number}/{name}/out/{key}"]
+        for row in np.unique(np.argwhere(wanted != received)[:, 0]).tolist():
+            place = tuple(np.argwhere(wanted[row] != received[row])[0].tolist()) if wanted.ndim > 1 else ()
+            one, other = wanted[row][place].item(), received[row][place].item()
+            found = rows.setdefault((number, name), {})
+            found.setdefault(row, Otherwise(name, engine, key, row, place, one, other))
+    return rows
+
+
+def undecided(kind, tokenizers, texts, bounded, expected, rows):
+    """`{(number, name): rows}`: those of `rows` whose answer by the Keras model changes with rounding."""
+    known = {(number, name): (inputs, outputs) for number, name, inputs, outputs, _ in cases(expected)}
+    of_texts = [case for case in known if case[1] == "serving_default"]
+    asked = dict(zip(of_texts, batches(kind, texts, bounded), strict=True))
+    changed = {case: set() for case in rows}
+    for seed in range(DRAWS):
+        with nudged(kind.model, seed, TIMES):
+            for case, among in rows.items():
+                inputs, outputs = known[case]
+                for row in set(among) - changed[case]:
+                    if case in asked:
+                        answer = kind.answer(tokenizers, asked[case][row])
+                    else:
+                        found = kind.ask(case[1], **_row_beside(inputs, row, seed))
+                        answer = {key: value[0] for key, value in found.items()}
+                    if not _alike({key: value[row] for key, value in outputs.items()}, answer):
+                        changed[case].add(row)
+    return {case: sorted(among) for case, among in changed.items() if among}
+
+
+def _row_beside(inputs, row, seed):
+    """One row of the inputs, whose numbers are moved by EDGE to one side or to the other."""
+    rng = np.random.default_rng(seed)
+    one = {key: value[row : row + 1] for key, value in inputs.items()}
+    for key, value in one.items():
+        if value.dtype.kind == "f":
+            moved = np.maximum(value + rng.choice([-EDGE, EDGE], value.shape), 0).astype("float32")
+            one[key] = np.where(value < 1, np.minimum(moved, np.nextafter(np.float32(1), np.float32(0))), moved)
+    return one
+
+
+def _alike(outputs, answer):
+    """Whether two answers have the same tokens, labels or texts; numbers do not count."""
+    pairs = (stacked([value, answer[key]]) for key, value in outputs.items() if value.dtype.kind != "f")
+    return all(np.array_equal(*pair) for pair in pairs)
+
+
+def unexplained(kind, expected, rows, near):
+    """Sentences about the rows that are answered otherwise and not `near` a tie, and about cases with too many ties."""
+    known = {(number, name): (inputs, outputs) for number, name, inputs, outputs, _ in cases(expected)}
+    lines = []
+    for case, found in rows.items():
+        for row in sorted(set(found) - set(near.get(case, ()))):
+            one = [{key: value[row : row + 1] for key, value in side.items()} for side in known[case]]
+            gap = kind.gap(*one, found[row])
+            lines.append(str(found[row]) + ("" if gap is None else f"; their log-probabilities differ by {gap:.2g}"))
+    for name in sorted({name for _, name in near}):
+        sizes = {case: len(next(iter(inputs.values()))) for case, (inputs, _) in known.items() if case[1] == name}
+        gone, there = sum(len(near.get(case, ())) for case in sizes), sum(sizes.values())
+        if gone > MOST_SHARE * there:
+            lines.append(f"{name}: the answers of {gone} of {there} rows hang on near ties, so it cannot be compared")
+    return lines

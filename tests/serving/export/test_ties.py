@@ -1,0 +1,137 @@
+"""Rows whose answers hang on rounding do not count, and all others do."""
+
+import types
+
+import keras
+import numpy as np
+import pytest
+
+from serving.export.parity import compare, ties
+from serving.export.parity.check import Report
+from serving.runtime.errors import ParityError
+from tests.serving import fake_artefact
+
+SCORES = np.float32([[0.7, 0.7 + 6e-8], [0.7, 0.6], [0.7, 0.7 + 3e-5]])  # of two tokens in three rows: one near tie
+
+
+class Chooser:
+    """A kind whose answer is the likelier of two tokens; a sample takes the second token from `border` on."""
+
+    def __init__(self, border=0.5):
+        self.model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, use_bias=False)])
+        self.model.set_weights([SCORES])
+        self.border = border
+
+    def ask(self, name, token_ids, uniforms=None):
+        rows = self.model.get_weights()[0][token_ids[:, 0]]
+        chosen = rows.argmax(axis=-1) if uniforms is None else (uniforms >= self.border).astype(int)
+        return {"output_ids": np.int32(chosen + 5)[:, None, None], "scores": rows.max(axis=-1)[:, None]}
+
+    def answer(self, tokenizers, text):
+        (ids,) = self.ask("greedy", np.array([[int(text)]]))["output_ids"][:, 0, 0]
+        return {"tags": np.array(["ab"[ids - 5]] * (int(text) + 1))}
+
+    def extremes(self):
+        return ()
+
+    def cases(self, vocabularies):
+        yield "greedy", {"token_ids": np.array([[0], [1], [2]])}
+
+    def gap(self, inputs, outputs, otherwise):
+        scores = SCORES[inputs["token_ids"][0, 0]]
+        return abs(float(scores[1] - scores[0]))
+
+
+def arrays(kind, name, **inputs):
+    sides = {"in": inputs, "out": kind.ask(name, **inputs)}
+    return {f"0/{name}/{side}/{key}": value for side, values in sides.items() for key, value in values.items()}
+
+
+def hanging(kind, expected, rows):
+    rows = {("0", name): dict.fromkeys(among) for name, among in rows.items()}
+    texts = ["0", "1", "2"] if ("0", "serving_default") in rows else []
+    return ties.undecided(kind, (), texts, True, expected, rows)
+
+
+def test_only_a_row_whose_answer_changes_with_rounding_is_a_near_tie():
+    kind = Chooser()
+    expected = arrays(kind, "greedy", token_ids=np.array([[0], [1], [2]]))
+    assert hanging(kind, expected, {"greedy": (0, 1, 2)}) == {("0", "greedy"): [0]}
+    assert hanging(kind, expected, {"greedy": (1, 2)}) == {}
+    np.testing.assert_array_equal(kind.model.get_weights()[0], SCORES)
+
+
+def test_a_random_number_at_a_border_is_a_near_tie():
+    kind, uniforms = Chooser(), np.float32([0.5 + 1e-6, 0.5 - 1e-6, 0.5 + 1e-3])
+    expected = arrays(kind, "sample", token_ids=np.array([[1], [1], [1]]), uniforms=uniforms)
+    assert hanging(kind, expected, {"sample": (0, 1, 2)}) == {("0", "sample"): [0, 1]}
+
+
+def test_numbers_that_are_given_stay_in_their_range():
+    moved = [
+        ties._row_beside({"uniforms": np.float32([[[0.0, 1 - 2**-24]]]), "top_k": np.int32([3])}, 0, seed)
+        for seed in range(8)
+    ]
+    values = np.stack([each["uniforms"] for each in moved])
+    assert values.dtype == "float32" and values.min() >= 0 and values.max() < 1 and len(np.unique(values)) > 2
+    assert all(each["top_k"] == 3 for each in moved)
+
+
+def test_texts_of_which_a_tag_hangs_on_rounding():
+    kind = Chooser()
+    tags = np.array([["b", "", ""], ["a", "a", ""], ["b", "b", "b"]])
+    expected = {"0/serving_default/in/text": np.array(["0", "1", "2"]), "0/serving_default/out/tags": tags}
+    assert hanging(kind, expected, {"serving_default": (0, 1, 2)}) == {("0", "serving_default"): [0]}
+
+
+def asked(monkeypatch, received):
+    """`Checker.compare` on a process that received these token ids at first, and later compares what it is told."""
+    kind = Chooser()
+    calls = []
+
+    def _asked(self, directory, expected):
+        calls.append(expected)
+        report, wanted = Report(), expected["0/greedy/out/output_ids"]
+        now = received if len(wanted) == len(received) else np.delete(received, 0, axis=0)
+        report.compare("ONNX greedy output_ids", "here", wanted, now, case="0/greedy/ONNX/output_ids")
+        if report.otherwise:
+            np.savez(self.work / compare.OTHERWISE, **report.otherwise)
+        passed = not report.failures
+        return {"passed": passed, "failures": report.failures, "only_numbers": report.only_numbers}
+
+    monkeypatch.setattr(compare.Checker, "_asked", _asked)
+    monkeypatch.setattr(compare.own, "command", lambda *_: ["sleep", "60"])
+    expected = arrays(kind, "greedy", token_ids=np.array([[0], [1], [2]]))
+    monkeypatch.setattr(compare, "expectation", lambda *_: expected)
+    return kind, calls
+
+
+def test_a_form_that_differs_at_a_near_tie_alone_passes(monkeypatch, tmp_path):
+    kind, calls = asked(monkeypatch, np.int32([5, 5, 6])[:, None, None])
+    with compare.checker() as parity:
+        report = parity.compare(kind, (), fake_artefact.write(tmp_path, "generate"), [])
+    assert report["passed"] and report["near_ties"] == 1 and len(calls) == 2
+    assert calls[1]["0/greedy/in/token_ids"].tolist() == [[1], [2]]
+    assert calls[1]["0/greedy/out/scores"].shape == (2, 1)
+
+
+def test_a_form_that_differs_elsewhere_does_not_pass_and_the_message_says_where(monkeypatch, tmp_path):
+    kind, _ = asked(monkeypatch, np.int32([5, 6, 6])[:, None, None])
+    with compare.checker() as parity, pytest.raises(ParityError) as caught:
+        parity.compare(kind, (), fake_artefact.write(tmp_path, "generate"), [])
+    message = str(caught.value)
+    assert "2 of 3 rows differ" in message and "please report it" in message
+    assert "ONNX greedy output_ids, row 1, beam 0, place 0: expected 5, received 6; " in message
+    assert (
+        "log-probabilities differ by 0.1" in message
+        and "row 0, beam 0, place 0: expected 6, received 5;" not in message
+    )
+
+
+def test_a_signature_of_which_most_rows_are_near_ties_does_not_pass():
+    kind = types.SimpleNamespace()
+    expected = {"0/greedy/in/token_ids": np.zeros((3, 1)), "1/greedy/in/token_ids": np.zeros((2, 1))}
+    few, most = {("0", "greedy"): [0, 1]}, {("0", "greedy"): [0, 1, 2]}
+    assert ties.unexplained(kind, expected, {}, few) == []
+    (line,) = ties.unexplained(kind, expected, {}, most)
+    assert "greedy: the answers of 3 of 5 rows hang on near ties" in line
