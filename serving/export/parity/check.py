@@ -117,13 +117,16 @@ def check(opened, arrays):
     report = Report()
     _check_signatures(report, opened.manifest, opened.loaded, opened.sessions)
     _check_operations(report, saved_model_folder(opened.directory, opened.manifest["files"]))
-    for number, name, inputs, outputs, spread in cases(arrays):
+    for number, name, inputs, outputs, spread, left_out in cases(arrays):
         where = ", ".join(f"{key} {list(value.shape)}" for key, value in inputs.items())
         for engine, answer in _answers(name, inputs, opened.loaded, opened.sessions):
             report.same(f"outputs of {engine} {name}", sorted(outputs), sorted(answer))
             for key in outputs.keys() & answer.keys():
                 what, case = f"{engine} {name} {key}", f"{number}/{name}/{engine}/{key}"
-                report.compare(what, where, outputs[key], answer[key], spread.get(key, 0.0), case)
+                pair = [value[key] for value in (outputs, answer)]
+                if len(left_out):
+                    pair = [np.delete(value, left_out, axis=0) for value in pair]
+                report.compare(what, where, *pair, spread.get(key, 0.0), case)
     return report
 
 
@@ -134,13 +137,13 @@ def _session(path):
 
 
 def cases(arrays):
-    """`(number, name, inputs, outputs, spread)`, see `serving.export.parity.reference` and `sensitivity`."""
+    """`(number, name, inputs, outputs, spread, rows left out)`, see `reference`, `sensitivity` and `ties`."""
     found = {}
     for path, value in arrays.items():
         number, name, side, key = path.split("/")
-        found.setdefault((number, name), {"in": {}, "out": {}, "spread": {}})[side][key] = value
+        found.setdefault((number, name), {"in": {}, "out": {}, "spread": {}, "left": {}})[side][key] = value
     for (number, name), sides in found.items():
-        yield number, name, sides["in"], sides["out"], sides["spread"]
+        yield number, name, sides["in"], sides["out"], sides["spread"], sides["left"].get("out", [])
 
 
 def _answers(name, inputs, loaded, sessions):

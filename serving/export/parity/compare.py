@@ -44,18 +44,18 @@ class Checker:
         self._tell(directory)
         bounded = "max_input" in read_manifest(directory)
         asked = kind, tokenizers, texts, bounded
-        expected, near, unexplained = expectation(*asked), {}, []
+        expected, near, left_out, unexplained = expectation(*asked), {}, {}, []
         report = self._asked(directory, expected)
         rows = ties.rows_otherwise(expected, self._otherwise())
         if rows:
             near = ties.undecided(*asked, expected, rows)
             unexplained = ties.unexplained(kind, expected, rows, near)
         if near and not unexplained:
-            expected = without(expected, near)
-            report = self._again(directory, expected)
+            left_out = {f"{number}/{name}/left/out": np.array(gone) for (number, name), gone in near.items()}
+            report = self._again(directory, expected | left_out)
         if not report["passed"] and report["only_numbers"]:
-            spread = sensitivity(expected, *asked, near)
-            report = self._again(directory, expected | spread)
+            spread = sensitivity(without(expected, near), *asked, near)
+            report = self._again(directory, expected | left_out | spread)
             report["sensitivity"] = float(max(spread.values()))
         if not report["passed"]:
             raise ParityError(_explained(directory, report["failures"], unexplained))

@@ -18,7 +18,6 @@ from serving.export.parity.sensitivity import nudged
 
 DRAWS = 8
 EDGE = 1e-5  # how far rounding may move a cumulated probability against a random number, or against `top_p`
-MOST_SHARE = 0.5  # of the rows of a signature: if more of them do not count, the others tell too little
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ def rows_otherwise(expected, otherwise):
 
 def undecided(kind, tokenizers, texts, bounded, expected, rows):
     """`{(number, name): rows}`: those of `rows` whose answer by the Keras model changes with rounding."""
-    known = {(number, name): (inputs, outputs) for number, name, inputs, outputs, _ in cases(expected)}
+    known = {(number, name): (inputs, outputs) for number, name, inputs, outputs, *_ in cases(expected)}
     of_texts = [case for case in known if case[1] == "serving_default"]
     asked = dict(zip(of_texts, batches(kind, texts, bounded), strict=True))
     changed = {case: set() for case in rows}
@@ -91,8 +90,8 @@ def _alike(outputs, answer):
 
 
 def unexplained(kind, expected, rows, near):
-    """Sentences about the rows that are answered otherwise and not `near` a tie, and about cases with too many ties."""
-    known = {(number, name): (inputs, outputs) for number, name, inputs, outputs, _ in cases(expected)}
+    """Sentences about the rows that are answered otherwise and not `near` a tie, and about signatures of ties alone."""
+    known = {(number, name): (inputs, outputs) for number, name, inputs, outputs, *_ in cases(expected)}
     lines = []
     for case, found in rows.items():
         for row in sorted(set(found) - set(near.get(case, ()))):
@@ -102,6 +101,6 @@ def unexplained(kind, expected, rows, near):
     for name in sorted({name for _, name in near}):
         sizes = {case: len(next(iter(inputs.values()))) for case, (inputs, _) in known.items() if case[1] == name}
         gone, there = sum(len(near.get(case, ())) for case in sizes), sum(sizes.values())
-        if gone > MOST_SHARE * there:
-            lines.append(f"{name}: the answers of {gone} of {there} rows hang on near ties, so it cannot be compared")
+        if gone == there:
+            lines.append(f"{name}: the answers of all {there} rows hang on near ties, so it cannot be compared")
     return lines
