@@ -19,3 +19,7 @@ class DamagedError(ServingError):
 
 class UnsupportedError(ServingError):
     """The artefact is intact, but this installation is too old to run it."""
+
+
+class StoppedError(ServingError):
+    """Somebody has ended the run of a graph (`serving.runtime.stops`)."""

@@ -1,14 +1,17 @@
 """An opened artefact: its manifest, graphs and tokenizers; and running a graph on batches of sequences."""
 
+import contextlib
+
 import numpy as np
 from sentencepiece import SentencePieceProcessor
 
 from serving.runtime import bounds
 from serving.runtime.artefact import damaged
-from serving.runtime.errors import DamagedError, ServingError, UnsupportedError
+from serving.runtime.errors import DamagedError, ServingError, StoppedError, UnsupportedError
 from serving.runtime.named import opened
 from serving.runtime.reading import DEFAULT, Bound, listed
 from serving.runtime.sessions import Graphs
+from serving.runtime.stops import current
 
 MAX_SEQUENCES = 32  # sequences in one batch
 MAX_BEAMS = 128  # beams in one batch, of all its sequences
@@ -152,6 +155,7 @@ class Loaded:
         Raises:
             ValueError: the batch is empty, an id is not in the vocabulary, or a length is not within the time axis.
             DamagedError: the graph has an input that is not in `inputs`.
+            StoppedError: it was ended by a `serving.runtime.stops.Stop`.
             ServingError: ONNX Runtime reports an error.
         """
         session = self.graphs.open(graph, precision)
@@ -166,10 +170,15 @@ class Loaded:
         signature = "step" if graph == self.manifest["graphs"].get("step") else "other"
         bounds.check(self.manifest["kind"], signature, inputs, self.manifest["vocabulary"])
         names = [node.name for node in session.get_outputs()]
+        stop = current()
+        if stop and stop.asked:
+            raise StoppedError("the run was ended before it began.")
         try:
-            with self.graphs.turns:
-                found = session.run(names, {name: inputs[name] for name in wanted})
+            with contextlib.nullcontext() if stop else self.graphs.turns:
+                found = session.run(names, {name: inputs[name] for name in wanted}, stop and stop.options)
         except Exception as error:  # the only common base class of ONNX Runtime's errors
+            if stop and stop.asked:
+                raise StoppedError("the run was ended.") from None
             raise ServingError(f"{self.directory / graph} could not answer: ONNX Runtime says: {error}") from error
         return Outputs(zip(names, found, strict=True), self.directory / graph)
 

@@ -25,7 +25,7 @@ class Asking:
     """
 
     def __init__(self, service):
-        self.service = service
+        self.service, self.do = service, service.desk.do
 
     async def __call__(self, scope, receive, send):
         """Answer a request; returns whether its path is one of those."""
@@ -37,8 +37,11 @@ class Asking:
         headers, name = dict(scope["headers"]), second or first
         body = Body(self.service.limits, headers, receive)
         try:
-            with self.service.counted(protocol, name) as count, self.service.holding() as hold:
-                status, more, content = await ask(count, headers, receive, await body.read(hold), name, at or before)
+            caller = scope["client"][0] if scope.get("client") else None
+            with self.service.counted(protocol, name, caller) as count, self.service.holding() as hold:
+                content = await body.read(hold)
+                count.size = len(content)
+                status, more, content = await ask(count, headers, receive, content, name, at or before)
         except Fault as fault:
             status, more, content = refusal(fault)
         fields = {"content-type": JSON, "content-length": str(len(content))} | more
@@ -52,23 +55,23 @@ class Asking:
 
     async def _infer(self, count, headers, receive, body, name, version):
         size = headers.get(v2.HEADER.encode())
-        asked = v2.Request(body, size and text_of(size))
+        asked = await self.do(count, v2.Request, body, size and text_of(size))
 
         def wanted(found):
             return asked.signature, asked.tensors, asked.parameters, asked.outputs
 
         answer = await self._unless_gone(receive, count, name, version, wanted, _seconds(headers))
-        content, size = v2.response(asked, answer)
+        content, size = await self.do(count, v2.response, asked, answer)
         return 200, {} if size is None else {"content-type": BINARY, v2.HEADER: str(size)}, content
 
     async def _predict(self, count, headers, receive, body, name, version):
-        asked = tf_rest.Request(body)
+        asked = await self.do(count, tf_rest.Request, body)
 
         def wanted(found):
             return asked.signature, asked.tensors(found), asked.parameters, ()
 
         answer = await self._unless_gone(receive, count, name, version, wanted, _seconds(headers))
-        return 200, {}, tf_rest.response(asked, answer)
+        return 200, {}, await self.do(count, tf_rest.response, asked, answer)
 
     async def _unless_gone(self, receive, *request):
         """The answer of the service, unless the caller leaves before it is there: then it is given up."""

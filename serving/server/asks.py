@@ -16,6 +16,8 @@ class Ask:
         rows: what is computed, one for each row.
         costs: the tokens of each row.
         width: what the signature needs to know to put the answer together.
+        long: whether rows may take so long that nobody is to wait for them who asks less.
+        written: the most tokens that are written, if they are long.
     """
 
     signature: object
@@ -23,6 +25,8 @@ class Ask:
     rows: list
     costs: list
     width: object = None
+    long: bool = False
+    written: int = 0
 
 
 def spec(name, datatype, *shape):

@@ -1,8 +1,9 @@
 """The queue of one model, and which of its rows make the next batch: a data structure with a clock and nothing else.
 
 A row is one text, or one row of token ids. Rows of one batch must have the same key: the same signature with the same
-options. The oldest row is in every batch that is taken, so none waits for ever; beside it are the rows of its key that
-are the nearest to it in length, as long as
+options. The first row in turn is in every batch that is taken (`serving.server.shares`: callers take turns, and so do
+the requests of each), so none waits for ever; beside it are the rows of its key that are the nearest to it in length,
+as long as
 
     number of rows <= texts        and        number of rows * tokens of the longest <= tokens
 
@@ -14,72 +15,19 @@ for their answers come again when they have them. A caller who is alone waits fo
 """
 
 import time
-from dataclasses import dataclass
 from itertools import islice
 
-import numpy as np
+from serving.server.pace import Pace
+from serving.server.shares import Row, Shares
 
 TOGETHER = 1.25  # so much more time than divided may be taken by a few rows at once: nobody of them waits twice then
 MIXED = 64  # rows, at least, that are divided into batches at once
 WINDOW = 8  # as many batches of the queue are looked through for rows of similar length
+MOST, SMALL = 0.75, 8  # the part of the queue that one caller may fill; of what is left, so small a part may be taken
 
 
 class FullError(Exception):
     """There is no room in the queue."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Row:
-    """A row that waits.
-
-    Args:
-        owner: the request that it belongs to.
-        place: its number in this request.
-        key: what rows of one batch have in common.
-        cost: the number of its tokens, at least 1.
-        payload: what is computed.
-        arrived: when it came.
-    """
-
-    owner: object
-    place: int
-    key: tuple
-    cost: int
-    payload: object
-    arrived: float
-
-
-class Pace:
-    """What a batch of n rows costs whose longest has L tokens: `seconds = a + b L + c (n - 1) L`.
-
-    By least squares over the last batches, of which each counts `FADE` times as much as the one after it. As long as
-    all had one row, c is 0: that is how larger batches come to be tried.
-    """
-
-    FADE, RIDGE = 0.97, 1e-4
-
-    def __init__(self):
-        self.known = np.zeros(3)  # a, b, c
-        self._products, self._sums = np.zeros((3, 3)), np.zeros(3)
-
-    def learn(self, count, longest, seconds):
-        """A batch took so long."""
-        x = np.array([1.0, longest, (count - 1) * longest])
-        self._products = self.FADE * self._products + np.outer(x, x)
-        self._sums = self.FADE * self._sums + seconds * x
-        size = np.sqrt(np.diag(self._products)) + 1e-9
-        scaled = self._products / np.outer(size, size) + self.RIDGE * np.eye(3)
-        self.known = np.maximum(0.0, np.linalg.solve(scaled, self._sums / size) / size)
-
-    @property
-    def mixes(self):
-        """Whether it is known what more rows cost."""
-        return self.known[2] > 0
-
-    def of(self, longest, most):
-        """Seconds of batches of 1 to `most` rows, a list; the start counts twice."""
-        start, each, more = self.known
-        return (2 * start + longest * (each + more * np.arange(most))).tolist()
 
 
 class Batcher:
@@ -93,54 +41,53 @@ class Batcher:
 
     def __init__(self, rules, capacity, clock=time.monotonic):
         self.rules, self.capacity, self.clock = rules, capacity, clock
-        self._queue = {}  # serial number -> row, in the order of arrival
-        self._groups = {}  # key -> the same rows of this key
-        self._tokens = {}  # key -> the sum of their costs
-        self._owned = {}  # owner -> the serial numbers of its rows that wait
+        self._shares = Shares()
         self._paces = {}  # name of a signature, the first part of a key -> its Pace
-        self._serial = 0
         self._computed = 0  # rows that were taken, and are not done
         self._most = 0  # how many rows were here at once since the last batch was taken, waiting or computed
         self._expected = None  # the same before that batch; None before the first
 
     def __len__(self):
-        return len(self._queue)
+        return len(self._shares)
 
-    def add(self, owner, key, payloads, costs):
+    def add(self, owner, key, payloads, costs, caller=None):
         """Append the rows of a request.
+
+        Args:
+            owner: the request, which has no rows here yet.
+            key: what rows of one batch have in common.
+            payloads, costs: of each row what is computed, and the number of its tokens.
+            caller: who asks; callers have equal shares.
 
         Raises:
             FullError: there is no room for all of them; none was appended.
         """
-        if self._queue and len(self._queue) + len(payloads) > self.capacity:
+        room, count = self.capacity - len(self), len(payloads)
+        mine = self._shares.waiting(caller) + count
+        if len(self) and (count > room or mine > MOST * self.capacity and count > max(1, room // SMALL)):
             raise FullError
-        now, serials = self.clock(), []
-        group = self._groups.setdefault(key, {})
-        for place, (payload, cost) in enumerate(zip(payloads, costs, strict=True)):
-            self._serial += 1
-            serials.append(self._serial)
-            group[self._serial] = self._queue[self._serial] = Row(owner, place, key, max(1, cost), payload, now)
-        self._tokens[key] = self._tokens.get(key, 0) + sum(max(1, cost) for cost in costs)
-        self._owned[owner] = set(serials)
+        now = self.clock()
+        rows = [
+            Row(owner, place, key, max(1, cost), payload, now)
+            for place, (payload, cost) in enumerate(zip(payloads, costs, strict=True))
+        ]
+        self._shares.add(caller, owner, key, rows)
         self._most = max(self._most, self._present)
 
     @property
     def _present(self):
-        return len(self._queue) + self._computed
+        return len(self) + self._computed
 
     def drop(self, owner):
         """Remove the rows of a request that still wait; returns how many there were."""
-        serials = self._owned.pop(owner, ())
-        for serial in serials:
-            self._remove(serial)
-        return len(serials)
+        return self._shares.drop(owner)
 
     def due(self):
         """Seconds until a batch should be taken: 0 if it is time, None if nothing waits."""
-        if not self._queue:
+        if not len(self):
             return None
-        oldest = next(iter(self._queue.values()))
-        if len(self._groups[oldest.key]) >= self.rules.texts or self._tokens[oldest.key] >= self.rules.tokens:
+        oldest = self._shares.oldest()
+        if self._shares.count(oldest.key) >= self.rules.texts or self._shares.tokens(oldest.key) >= self.rules.tokens:
             return 0
         if self._expected is not None and self._present >= self._expected:
             return 0
@@ -151,25 +98,21 @@ class Batcher:
 
         Whoever takes a batch says when it is `done`.
         """
-        if not self._queue:
+        if not len(self):
             return []
-        oldest_serial, oldest = next(iter(self._queue.items()))
-        pace = self._paces.setdefault(oldest.key[0], Pace())
-        window = islice(self._groups[oldest.key].items(), WINDOW * self.rules.texts)
-        nearest = sorted(window, key=lambda item: (abs(item[1].cost - oldest.cost), item[0]))
-        chosen = self._beside(oldest_serial, nearest, pace)
-        for serial, row in chosen.items():
-            self._remove(serial)
-            owned = self._owned[row.owner]
-            owned.discard(serial)
-            if not owned:
-                del self._owned[row.owner]
+        first = self._shares.first()
+        pace = self._paces.setdefault(first.key[0], Pace())
+        window = [first, *islice(self._shares.ranked(first.key), WINDOW * self.rules.texts)]
+        nearest = sorted(dict.fromkeys(window), key=lambda row: (row is not first, abs(row.cost - first.cost)))
+        taken = set(self._beside(first, nearest, pace))
+        chosen = [row for row in dict.fromkeys(window) if row in taken]
+        self._shares.take(first, chosen)
         self._computed += len(chosen)
         self._expected, self._most = self._most, self._present
-        return [chosen[serial] for serial in sorted(chosen)]
+        return chosen
 
-    def _beside(self, oldest, nearest, pace):
-        """`{serial number: row}` of the batch with the oldest row, of rows that are sorted by their distance to it.
+    def _beside(self, first, nearest, pace):
+        """The batch with the first row, of rows that are sorted by their distance to it.
 
         The rows are computed in the least time together if those of similar lengths go together: sorted by length,
         `least[n] = min over m of least[m] + the time of a batch of rows m to n`. The start of a batch counts twice,
@@ -177,25 +120,26 @@ class Batcher:
         large as it may be.
         """
         if not pace.mixes:
-            chosen, longest = {}, 0
-            for serial, row in sorted(nearest, key=lambda item: item[0] != oldest):
+            chosen, longest = [], 0
+            for row in nearest:
                 widest = max(longest, row.cost)
                 if not chosen or len(chosen) < self.rules.texts and (len(chosen) + 1) * widest <= self.rules.tokens:
-                    chosen[serial], longest = row, widest
+                    chosen.append(row)
+                    longest = widest
             return chosen
-        rows = sorted(nearest[: max(MIXED, self.rules.texts)], key=lambda item: item[1].cost)
+        rows = sorted(nearest[: max(MIXED, self.rules.texts)], key=lambda row: row.cost)
         least, begins = [0.0], [0]
-        for end, (_, row) in enumerate(rows, start=1):
+        for end, row in enumerate(rows, start=1):
             most = max(1, min(self.rules.texts, end, self.rules.tokens // row.cost))
             paces = pace.of(row.cost, most)
             times = [before + own for before, own in zip(least[end - most : end][::-1], paces, strict=True)]
             least.append(min(times))
             begins.append(end - 1 - times.index(least[-1]))
         end = len(rows)
-        if 2 * end <= self.rules.texts and end * rows[-1][1].cost <= self.rules.tokens:
-            if pace.of(rows[-1][1].cost, end)[-1] <= TOGETHER * least[-1]:
-                return dict(rows)
-        while oldest not in (chosen := dict(rows[begins[end] : end])):
+        if 2 * end <= self.rules.texts and end * rows[-1].cost <= self.rules.tokens:
+            if pace.of(rows[-1].cost, end)[-1] <= TOGETHER * least[-1]:
+                return rows
+        while first not in (chosen := rows[begins[end] : end]):
             end = begins[end]
         return chosen
 
@@ -204,11 +148,3 @@ class Batcher:
         self._computed -= len(batch)
         if seconds is not None:
             self._paces[batch[0].key[0]].learn(len(batch), max(row.cost for row in batch), seconds)
-
-    def _remove(self, serial):
-        row = self._queue.pop(serial)
-        group = self._groups[row.key]
-        del group[serial]
-        self._tokens[row.key] -= row.cost
-        if not group:
-            del self._groups[row.key], self._tokens[row.key]

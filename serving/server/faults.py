@@ -42,3 +42,10 @@ class Fault(Exception):
 def invalid(sentence):
     """The fault of a request that will never be answered as it is."""
     return Fault("invalid", sentence)
+
+
+def late(seconds):
+    """The fault of a request whose answer is not ready in time."""
+    return Fault(
+        "late", f"the answer was not ready within {seconds:.3g} seconds. Send fewer texts, or allow more time."
+    )

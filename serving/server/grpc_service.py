@@ -5,6 +5,7 @@ Messages are parsed here and not by grpc, which would answer a malformed one wit
 
 import asyncio
 import functools
+from urllib.parse import unquote
 
 import grpc
 from grpc import aio
@@ -73,9 +74,11 @@ class Calls:
         return messages.metadata(v2.metadata(request.name, found))
 
     async def infer(self, content, context):
-        with self.service.counted("v2-grpc") as count, self.service.holding() as hold:
+        do = self.service.desk.do
+        with self.service.counted("v2-grpc", caller=address(context)) as count, self.service.holding() as hold:
             hold(len(content))
-            request = messages.message(pb.ModelInferRequest, content)
+            count.size = len(content)
+            request = await do(count, messages.message, pb.ModelInferRequest, content)
             v2.checked_id(request.id)
 
             def asked(found):
@@ -87,7 +90,13 @@ class Calls:
 
             within = context.time_remaining()
             answer = await self.service.infer(count, request.model_name, request.model_version, asked, within)
-            return messages.response(request, answer)
+            return await do(count, messages.response, request, answer)
+
+
+def address(context):
+    """The address of a caller, without its port, such as "127.0.0.1"."""
+    kind, _, rest = unquote(context.peer()).partition(":")
+    return rest.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else rest
 
 
 async def _answered(call, kind, content, context):

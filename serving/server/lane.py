@@ -1,27 +1,17 @@
-"""The lane of one version of one model: requests wait in its queue, and batches of them are computed by threads."""
+"""The lane of one version of one model: requests wait in its queue, and batches of them are computed by threads.
+
+A request that nobody waits for any more leaves the queue, and a batch all of whose requests were left is ended.
+"""
 
 import asyncio
 import contextlib
 import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
-from serving.runtime.errors import ServingError
+from serving.runtime.errors import ServingError, StoppedError
+from serving.runtime.stops import Stop
 from serving.server.batcher import Batcher, FullError
-from serving.server.faults import Fault
-
-
-class Slots:
-    """The threads that all lanes share, as many as runs of graphs may go on at once. Lanes take turns.
-
-    Args:
-        count: the number of threads.
-    """
-
-    def __init__(self, count):
-        self.count = count
-        self.threads = ThreadPoolExecutor(count, thread_name_prefix="model")
-        self.free = asyncio.Semaphore(count)  # first come, first served, so no model keeps another from its turn
+from serving.server.faults import Fault, late
 
 
 class Waiting:
@@ -32,15 +22,38 @@ class Waiting:
         self.results = [None] * self.left
         self.answer = asyncio.get_running_loop().create_future()
 
+    @property
+    def live(self):
+        """Whether somebody waits for it."""
+        return not self.answer.done()
+
     def settle(self, place, result):
         self.results[place] = result
         self.left -= 1
-        if not self.left and not self.answer.done():
+        if not self.left and self.live:
             self.answer.set_result(self.results)
 
     def fail(self, error):
-        if not self.answer.done():
+        if self.live:
             self.answer.set_exception(error)
+
+
+class Run:
+    """A batch that is computed, and how it is ended."""
+
+    def __init__(self, batch):
+        self.owners = {row.owner for row in batch}
+        self.stop = Stop(shrink=batch[0].owner.ask.long)
+
+    def end_if_left(self):
+        """End it if nobody waits for one of its rows."""
+        if not any(owner.live for owner in self.owners):
+            self.stop.ask()
+
+    def compute(self, signature, key, payloads):
+        """The results of the rows; in a thread."""
+        with self.stop.over():
+            return signature.run(key, payloads)
 
 
 class Lane:
@@ -50,7 +63,7 @@ class Lane:
         signatures: the signatures of this version by name (`serving.server.texts`, `serving.server.rows`).
         batching: `serving.server.limits.Batching`.
         queue: the most rows that wait.
-        slots: `Slots`.
+        slots: `serving.server.slots.Slots`.
         meter: `serving.server.metrics.Meter` of this version.
         log: a function `(event, **fields)`.
     """
@@ -58,11 +71,12 @@ class Lane:
     def __init__(self, signatures, batching, queue, slots, meter, log):
         self.signatures, self.slots, self.meter, self.log = signatures, slots, meter, log
         self.batcher = Batcher(batching, queue)
-        self.wake, self.closing, self.running = asyncio.Event(), False, set()
+        self.wake, self.closing = asyncio.Event(), False
+        self.here, self.running = set(), {}  # requests; tasks and what each computes
         self.rate = 0.0  # rows a second, lately
         self.loop = asyncio.create_task(self._take_batches())
 
-    async def answer(self, ask, within):
+    async def answer(self, ask, within, caller=None):
         """The results of an ask, in the order of its rows.
 
         If the caller leaves (the task is cancelled), or the time is over, rows that still wait are not computed.
@@ -70,6 +84,7 @@ class Lane:
         Args:
             ask: what a signature's `ask` has returned.
             within: seconds.
+            caller: who asks; callers have equal shares.
 
         Raises:
             Fault: the queue is full, or the time is over.
@@ -78,27 +93,35 @@ class Lane:
             return []
         waiting = Waiting(ask)
         try:
-            self.batcher.add(waiting, ask.key, ask.rows, ask.costs)
+            self.batcher.add(waiting, ask.key, ask.rows, ask.costs, caller)
         except FullError:
             raise Fault("busy", *self._full()) from None
         self.wake.set()
-        self.meter.queue(len(self.batcher))
+        self.here.add(waiting)
+        self.meter.queue(len(ask.rows))
         try:
             async with asyncio.timeout(within):
                 return await waiting.answer
         except TimeoutError:
-            raise Fault(
-                "late", f"the answer was not ready within {within:g} seconds. Send fewer texts, or allow more time."
-            ) from None
+            raise late(within) from None
         finally:
+            self.here.discard(waiting)
             dropped = self.batcher.drop(waiting)
             if dropped:
                 self.meter.dropped(dropped)
-                self.meter.queue(len(self.batcher))
+                self.meter.queue(-dropped)
+            for run in self.running.values():
+                if waiting in run.owners:
+                    run.end_if_left()
 
     def _full(self):
         seconds = min(60, max(1, round(len(self.batcher) / self.rate))) if self.rate else 1
         return f"{len(self.batcher)} texts wait already. Try again in {seconds} second{'s' * (seconds > 1)}.", seconds
+
+    def end(self, fault):
+        """Answer a fault to every request that is here, and end what is computed for them."""
+        for waiting in self.here:
+            waiting.fail(fault)
 
     async def close(self):
         """Finish what waits and what is computed; nothing new may be asked."""
@@ -119,34 +142,36 @@ class Lane:
                     async with asyncio.timeout(due):
                         await self.wake.wait()
                 continue
-            await self.slots.free.acquire()
+            await self.slots.acquire(self)
             batch = self.batcher.take()  # now, because more rows may have come while there was no slot
             if not batch:
-                self.slots.free.release()
+                self.slots.release(self)
                 continue
-            self.meter.queue(len(self.batcher))
+            self.meter.queue(-len(batch))
             task = asyncio.create_task(self._compute(batch))
-            self.running.add(task)
+            self.running[task] = Run(batch)
             task.add_done_callback(partial(self._done, batch))
 
     def _done(self, batch, task):
-        self.running.discard(task)
+        self.running.pop(task)
         self.batcher.done(batch, None if task.cancelled() or task.exception() else task.result())
         if not task.cancelled() and task.exception():
             self.log("failed", level="error", model=self.meter.model, error=task.exception())
 
     async def _compute(self, batch):
         """The seconds that the batch has taken; None if it failed as a whole."""
-        loop = asyncio.get_running_loop()
+        loop, run = asyncio.get_running_loop(), self.running[asyncio.current_task()]
         signature, started = batch[0].owner.ask.signature, time.perf_counter()
         try:
-            payloads = [row.payload for row in batch]
+            asked = signature, batch[0].key, [row.payload for row in batch]
             try:
-                found = await loop.run_in_executor(self.slots.threads, signature.run, batch[0].key, payloads)
+                found = await loop.run_in_executor(self.slots.threads, run.compute, *asked)
             finally:
-                self.slots.free.release()
+                self.slots.release(self)
             if len(found) != len(batch):
                 raise ServingError(f"expected {len(batch)} answers, received {len(found)}")
+        except StoppedError:
+            return None
         except Exception as error:
             await self._compute_apart(batch, error)
             return
@@ -166,6 +191,8 @@ class Lane:
             sentence = f"the model could not answer: {type(error).__name__}. The server's log has more."
             batch[0].owner.fail(Fault("broken", sentence))
             return
-        for owner in owners.values():
-            await self.slots.free.acquire()
-            await self._compute([row for row in batch if row.owner is owner])
+        for owner in filter(lambda owner: owner.live, owners.values()):
+            await self.slots.acquire(self)
+            alone = [row for row in batch if row.owner is owner]
+            self.running[asyncio.current_task()] = Run(alone)
+            await self._compute(alone)

@@ -36,11 +36,12 @@ class Limits:
     Args:
         queue: the most texts of one model that wait; a request beyond them is refused and may be sent again.
         texts: the most texts of one request.
-        bytes: the most bytes of one request.
+        bytes: the most bytes of one request, unpacked.
         deadline: seconds after which a request is given up unless it says a shorter time itself.
         reading: seconds in which a caller must have sent a request that it has begun.
         drain: seconds in which what is queued is finished when the server is told to stop.
         connections: the most connections over HTTP, and the most simultaneous calls over gRPC.
+        written: the most tokens that one request writes, if it asks for more than one run of a graph writes.
     """
 
     queue: int = 4096
@@ -50,6 +51,7 @@ class Limits:
     reading: float = 30.0
     drain: float = 20.0
     connections: int = 900
+    written: int = 1 << 15
 
     @property
     def together(self):

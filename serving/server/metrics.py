@@ -39,6 +39,7 @@ class Metrics:
         self.computing = make(Histogram, "batch_seconds", "Computing a batch.", MODEL, buckets=SECONDS)
         self.queue = make(Gauge, "queue_texts", "Texts that wait.", MODEL)
         self.loaded = make(Gauge, "model_loaded", "1 for the version that answers.", MODEL)
+        self.open = make(Gauge, "open_requests", "Requests that were taken on and are not answered.", ())
         self.failures = make(Counter, "load_failures", "Versions that could not be loaded.", ("model",))
 
     def meter(self, model, version):
@@ -69,8 +70,9 @@ class Meter:
         self._batches, self._computing = metrics.batches.labels(*labels), metrics.computing.labels(*labels)
         self._loaded.set(1)
 
-    def queue(self, length):
-        self._queue.set(length)
+    def queue(self, more):
+        """So many texts more wait, or fewer."""
+        self._queue.inc(more)
 
     def dropped(self, count):
         self._dropped.inc(count)

@@ -76,7 +76,7 @@ def signatures_of(runtime):
 
 
 class Version:
-    """One version that answers: its number, its runtime's manifest and its lane."""
+    """One version that answers: its number, its runtime's manifest and its lanes."""
 
     def __init__(self, number, runtime, lane):
         self.number, self.manifest, self.lane = number, runtime.manifest, lane
@@ -88,7 +88,7 @@ class Models:
 
     Args:
         opening: `Opening`.
-        make_lane: a function `(name, number, signatures) -> Lane`.
+        make_lane: a function `(name, number, signatures) -> Lanes`.
         metrics: `serving.server.metrics.Metrics`.
         log: a function `(event, **fields)`.
     """
@@ -96,7 +96,7 @@ class Models:
     def __init__(self, opening, make_lane, metrics, log):
         self.opening, self.make_lane, self.metrics, self.log = opening, make_lane, metrics, log
         self.current, self.places = {}, {}
-        self._told, self._closing = {}, set()
+        self._told, self._closing = {}, {}  # tasks, and the lanes that they close
         self.abandoned = False  # whether a thread may still open an artefact for which nobody waits
 
     def find(self, name, version=None):
@@ -190,13 +190,18 @@ class Models:
         self.log("serving", model=name, version=number, kind=runtime.kind, before=before and before.number)
         if before:  # what it has taken on it finishes
             task = asyncio.create_task(self._retire(before.lane))
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+            self._closing[task] = before.lane
+            task.add_done_callback(self._closing.pop)
 
     @staticmethod
     async def _retire(lane):
         await lane.close()
         lane.meter.close()
+
+    def end(self, long):
+        """Send requests away, and end what is computed for them: the long ones, or all."""
+        for lane in (*(version.lane for version in self.current.values()), *self._closing.values()):
+            lane.end(long)
 
     async def close(self):
         """Finish what waits in every lane."""

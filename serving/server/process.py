@@ -17,14 +17,17 @@ from serving.runtime.sessions import turns
 from serving.server.connections import Connection
 from serving.server.grpc_service import make_server
 from serving.server.http import application
-from serving.server.lane import Lane, Slots
+from serving.server.lanes import Lanes
 from serving.server.limits import Batching, Limits
 from serving.server.logs import Log, capture
 from serving.server.metrics import Metrics
 from serving.server.models import Models, Opening
 from serving.server.service import Service
+from serving.server.slots import Slots
 
 BACKLOG = 2048  # connections that wait to be accepted
+ENDING = 2.0  # seconds for runs that are ended: they are asked between two operators
+SWITCH = 1e-3  # seconds after which a thread that computes in Python lets the event loop go on
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,7 @@ def run(given, settings):
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    sys.setswitchinterval(SWITCH)
     server = Server(settings)
     loop = uvicorn.Config("", loop="auto").get_loop_factory()  # uvloop, if it is there
     with asyncio.Runner(loop_factory=loop) as runner:
@@ -99,7 +103,8 @@ class Server:
         self.stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._signalled)
-        self.slots = Slots(turns(settings.opening.threads))
+        count = turns(settings.opening.threads)
+        self.slots = Slots(count), Slots(max(1, count - 1), own=False)  # long runs leave a core
         models = Models(settings.opening, self._lane, self.metrics, self.log)
         self.service = Service(models, settings.limits, self.metrics, self.log, settings.log_requests)
         http, rpc = await self._open_ports()
@@ -120,7 +125,8 @@ class Server:
 
     def _lane(self, name, number, signatures):
         meter = self.metrics.meter(name, number)
-        return Lane(signatures, self.settings.batching, self.settings.limits.queue, self.slots, meter, self.log)
+        rules = self.settings.batching, self.settings.limits.queue
+        return Lanes(*self.slots, signatures, *rules, meter, self.log)
 
     async def _until_stopped(self, work):
         """Whether the work was done before a signal came."""
@@ -143,17 +149,25 @@ class Server:
         self.stop.set()
 
     async def _drain(self, models):
-        """Finish what was taken on; returns the exit status."""
+        """Finish what was taken on, except for what takes long, which is ended; returns the exit status."""
+        models.end(long=True)
+        if await self._finished(models, self.settings.limits.drain):
+            self.log("stopped", open=0)
+            return 0
+        self.log("stopped", level="error", open=self.service.open)
+        models.end(long=False)
+        self.abandoned = self.abandoned or not await self._finished(models, ENDING)
+        return 1
+
+    async def _finished(self, models, seconds):
+        """Whether all that is here was finished within so many seconds."""
         try:
-            async with asyncio.timeout(self.settings.limits.drain):
+            async with asyncio.timeout(seconds):
                 await self.service.idle.wait()
                 await models.close()
         except TimeoutError:
-            self.log("stopped", level="error", open=self.service.open)
-            self.abandoned = True
-            return 1
-        self.log("stopped", open=0)
-        return 0
+            return False
+        return True
 
     async def _open_ports(self):
         """The two servers, listening; or none, if one of the ports cannot be had.

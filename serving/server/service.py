@@ -6,7 +6,8 @@ import time
 from dataclasses import dataclass, field
 
 from serving.server.asks import known
-from serving.server.faults import Fault
+from serving.server.desk import Desk
+from serving.server.faults import Fault, late
 from serving.server.tensors import quoted
 from serving.server.texts import NAME
 
@@ -22,9 +23,11 @@ class Answer:
 
 @dataclass
 class Count:
-    """What is counted of a request: whom it asks, by which protocol, how many texts, and since when."""
+    """What is counted of a request: who asks whom, by which protocol, how many bytes and texts, and since when."""
 
     protocol: str
+    caller: object = None
+    size: int = 0
     model: str = ""
     version: object = ""
     texts: int = 0
@@ -44,7 +47,7 @@ class Service:
 
     def __init__(self, models, limits, metrics, log, log_requests=False):
         self.models, self.limits, self.metrics, self.log = models, limits, metrics, log
-        self.log_requests = log_requests
+        self.log_requests, self.desk = log_requests, Desk()
         self.state, self.open = "starting", 0
         self.held = 0  # bytes of all requests that are here
         self.idle = asyncio.Event()
@@ -73,26 +76,42 @@ class Service:
                 raise Fault("not_ready", f"the server is {self.state}.")
             found = self.models.find(name, version)
             count.model, count.version = name, found.number
-            signature, tensors, parameters, outputs = asked(found)
-            chosen = found.signatures.get(signature or NAME)
-            if chosen is None:
-                held = ", ".join(found.signatures)
-                raise Fault("invalid", f"{name} has no signature {quoted(signature)}; it has {held}.")
-            known(outputs, chosen.outputs)
-            rows = max((tensor.shape[0] for tensor in tensors if tensor.shape), default=0)
-            if rows > self.limits.texts:
-                raise Fault(
-                    "too_large", f"a request may have {self.limits.texts} texts; received {rows}. Send them in parts."
-                )
-            ask = chosen.ask(tensors, parameters)
-            count.texts = len(ask.rows)
             limit = self.limits.deadline if within is None else min(within, self.limits.deadline)
-            results = await found.lane.answer(ask, limit)
+            try:
+                async with asyncio.timeout(limit):
+                    chosen, ask = await self.desk.do(count, self._read, found, name, asked)
+            except TimeoutError:
+                raise late(limit) from None
+            count.texts = len(ask.rows)
+            left = limit + count.started - time.perf_counter()
+            results = await found.lane.answer(ask, max(left, 1e-3), count.caller)
             found.lane.meter.refused(chosen.refused(results))
-            return Answer(name, str(found.number), chosen.tensors(ask, results))
+            return Answer(name, str(found.number), await self.desk.do(count, chosen.tensors, ask, results))
+
+    def _read(self, found, name, asked):
+        """`(signature, Ask)` of what is asked of a version; it may run in a thread."""
+        signature, tensors, parameters, outputs = asked(found)
+        chosen = found.signatures.get(signature or NAME)
+        if chosen is None:
+            held = ", ".join(found.signatures)
+            raise Fault("invalid", f"{name} has no signature {quoted(signature)}; it has {held}.")
+        known(outputs, chosen.outputs)
+        rows = max((tensor.shape[0] for tensor in tensors if tensor.shape), default=0)
+        if rows > self.limits.texts:
+            raise Fault(
+                "too_large", f"a request may have {self.limits.texts} texts; received {rows}. Send them in parts."
+            )
+        ask = chosen.ask(tensors, parameters)
+        if ask.long and ask.written > self.limits.written:
+            raise Fault(
+                "too_large",
+                f"requests may have {self.limits.written:,} tokens written by several runs of the model; this one asks "
+                f"for {ask.written:,}. Send fewer texts at once, or ask for shorter outputs or fewer of them.",
+            )
+        return chosen, ask
 
     @contextlib.contextmanager
-    def counted(self, protocol, name=None):
+    def counted(self, protocol, name=None, caller=None):
         """Count a request, from its first byte to its answer, and what becomes of it.
 
         It gives a `Count`. Whatever is no `Fault` becomes one.
@@ -100,8 +119,9 @@ class Service:
         Args:
             protocol: the word under which it is counted, such as "v2-http".
             name: the model, if it is known already; one that is not here is counted as none.
+            caller: who asks.
         """
-        count, outcome = Count(protocol), "broken"
+        count, outcome = Count(protocol, caller), "broken"
         if found := self.models.current.get(name):
             count.model, count.version = name, found.number
         try:
@@ -147,10 +167,12 @@ class Service:
     def _opened(self):
         """A request that is taken on: the server does not end before it is answered."""
         self.open += 1
+        self.metrics.open.inc()
         self.idle.clear()
         try:
             yield
         finally:
             self.open -= 1
+            self.metrics.open.dec()
             if not self.open:
                 self.idle.set()

@@ -6,6 +6,7 @@ label besides.
 
 import numpy as np
 
+from serving.runtime.loaded import MAX_SEQUENCES
 from serving.runtime.pairs import pair
 from serving.runtime.predictors.results import Sampling
 from serving.server.asks import Ask, Parameters, named, spec
@@ -15,6 +16,7 @@ from serving.server.tensors import Tensor
 NAME = "serving_default"
 EMPTY = -1e9  # the score of a place without a hypothesis, as in the signatures of ids
 MOST_OUTPUTS, MOST_TOKENS = 128, 4096  # of one text: samples, and tokens that are written
+PART = 1 << 15  # characters that are tokenised at once
 REMARKS = spec("errors", "BYTES", -1), spec("warnings", "BYTES", -1)
 WRITTEN = spec("output_text", "BYTES", -1), spec("scores", "FP32", -1), *REMARKS
 LABELLED = spec("label", "BYTES", -1), spec("scores", "FP32", -1), spec("probabilities", "FP32", -1, -1), *REMARKS
@@ -63,14 +65,22 @@ class Texts:
                     f"the two texts of each pair: received {len(columns[0])} first and {len(columns[1])} second."
                 )
             texts = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
-        costs = self.runtime.lengths(texts)
-        rows = [(text, None) for text in texts]
+        costs = [cost for part in parted(texts) for cost in self.runtime.lengths(part)]
+        rows, outputs = [(text, None) for text in texts], options.get("n_best", 1)
+        key = NAME, tuple(sorted(options.items())), sampling is not None
         if sampling is not None:
             first = sampling.pop("first", 0)  # of a list that comes in several requests
             rows = [(text, Sampling(**sampling, first=first + number)) for number, text in enumerate(texts)]
-            costs = [cost * options.get("n_best", 1) for cost in costs]
-        key = NAME, tuple(sorted(options.items())), sampling is not None
-        return Ask(self, key, rows, costs, options.get("n_best", 1))
+        several, long, written = self._written_by(options, outputs if sampling is not None else 1)
+        if several:  # each output is written by itself
+            costs = [(cost + written) * outputs for cost in costs]
+        return Ask(self, key, rows, costs, outputs, long, len(rows) * outputs * written)
+
+    def _written_by(self, options, samples):
+        """`(whether outputs are computed one by one, whether that is long, tokens of each)` for one text."""
+        once = self.runtime.manifest.get("max_length", 0)  # tokens that a run of the graph writes at most
+        length = options.get("length", 0)
+        return samples > 1 or length > once, length > once or samples > MAX_SEQUENCES, max(length, once)
 
     def _options(self, given):
         """`(options of Runtime.run, settings of Sampling or None)`."""
@@ -166,6 +176,19 @@ class Texts:
             ),
             Tensor("word_counts", "INT32", (batch,), counts),
         ]
+
+
+def parted(texts):
+    """The texts in parts of a few milliseconds: SentencePiece lets no other thread run while it reads a list."""
+    part, size = [], 0
+    for text in texts:
+        part.append(text)
+        size += sum(map(len, text)) if isinstance(text, tuple) else len(text)
+        if size > PART:
+            yield part
+            part, size = [], 0
+    if part:
+        yield part
 
 
 def _column(tensor):

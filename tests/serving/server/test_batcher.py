@@ -4,8 +4,9 @@ import random
 
 import pytest
 
-from serving.server.batcher import Batcher, FullError, Pace
+from serving.server.batcher import Batcher, FullError
 from serving.server.limits import Batching
+from serving.server.pace import Pace
 
 
 class Clock:
@@ -105,7 +106,7 @@ def test_a_full_batch_does_not_wait(rules):
     add(batcher, "a", 4, 4)
     assert batcher.due() == 0.5
     add(batcher, "b", 4, 4)
-    assert batcher.due() == 0 and payloads(batcher.take()) == ["a0", "a1", "b0"]
+    assert batcher.due() == 0 and payloads(batcher.take()) == ["a0", "b0", "a1"]
     assert len(batcher) == 1
 
 
@@ -211,15 +212,16 @@ def test_keys_do_not_mix():
     add(batcher, "a", 1, 1, key="greedy")
     add(batcher, "b", 1, key="beam")
     add(batcher, "c", 1, key="greedy")
-    assert payloads(batcher.take()) == ["a0", "a1", "c0"] and payloads(batcher.take()) == ["b0"]
+    assert payloads(batcher.take()) == ["a0", "c0", "a1"] and payloads(batcher.take()) == ["b0"]
 
 
 def test_a_dropped_request_is_not_computed():
     batcher, _ = made(texts=2)
     add(batcher, "a", 1, 1, 1)
     add(batcher, "b", 1)
-    assert payloads(batcher.take()) == ["a0", "a1"]  # these are under way
-    assert batcher.drop("a") == 1 and payloads(batcher.take()) == ["b0"]
+    assert payloads(batcher.take()) == ["a0", "b0"]  # these are under way
+    add(batcher, "c", 1)
+    assert batcher.drop("a") == 2 and payloads(batcher.take()) == ["c0"]
     assert len(batcher) == 0 and batcher.due() is None and batcher.drop("a") == 0
 
 
@@ -229,7 +231,7 @@ def test_the_queue_is_bounded_for_whole_requests():
     with pytest.raises(FullError):
         add(batcher, "b", 1, 1)
     add(batcher, "c", 1)
-    assert payloads(batcher.take()) == ["a0", "a1", "c0"]  # nothing of b
+    assert payloads(batcher.take()) == ["a0", "c0", "a1"]  # nothing of b
     add(batcher, "d", *[1] * 9)  # larger than the queue: it is taken if nothing else waits
     assert len(batcher) == 9
 
@@ -247,18 +249,16 @@ def test_every_row_comes_once_or_is_dropped(seed):
             owner += 1
             costs = [rng.randrange(0, 30) for _ in range(rng.randrange(1, 8))]
             try:
-                batcher.add(owner, rng.choice("xy"), list(range(len(costs))), costs)
+                batcher.add(owner, rng.choice("xy"), list(range(len(costs))), costs, rng.choice("abc"))
                 waiting[owner] = set(range(len(costs)))
             except FullError:
-                assert sum(map(len, waiting.values())) + len(costs) > 50
+                assert sum(map(len, waiting.values())) + len(costs) > 0.75 * 50 / 3
         elif what < 0.6 and waiting:
             gone = rng.choice(sorted(waiting))
             assert batcher.drop(gone) == len(waiting.pop(gone))
         else:
-            oldest = min(waiting, default=None)
             batch = batcher.take()
-            assert bool(batch) == (oldest is not None)
-            assert not batch or batch[0].owner == oldest and len({row.key for row in batch}) == 1
+            assert bool(batch) == bool(waiting) and len({row.key for row in batch}) <= 1
             assert len(batch) <= 1 or len(batch) <= 5 and len(batch) * max(row.cost for row in batch) <= 40
             for row in batch:
                 waiting[row.owner].remove(row.place)  # KeyError: it came twice

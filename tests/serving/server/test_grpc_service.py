@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from serving.server import limits
+from serving.server import grpc_service, limits
 from serving.server.faults import Fault
 from serving.server.grpc_service import Calls
 from serving.server.limits import Limits
@@ -25,6 +25,9 @@ class Models:
 class Context:
     def time_remaining(self):
         return None
+
+    def peer(self):
+        return "ipv6:%5B::1%5D:4000"
 
 
 @pytest.mark.parametrize(
@@ -47,3 +50,18 @@ def test_messages_are_held_and_counted(monkeypatch, content, bodies, outcome):
     labels = {"model": "", "version": "", "protocol": "v2-grpc", "outcome": outcome}
     assert metrics.registry.get_sample_value("seqzoo_requests_total", labels) == 1
     assert models.held == (40 if outcome == "not_found" else None)
+
+
+@pytest.mark.parametrize(
+    ("peer", "expected"),
+    [
+        ("ipv4:127.0.0.1:4000", "127.0.0.1"),
+        ("ipv6:%5B::1%5D:4000", "::1"),
+        ("ipv6:[2001:db8::7]:4000", "2001:db8::7"),
+        ("unix:", ""),
+    ],
+)
+def test_the_address_of_a_caller(peer, expected):
+    context = Context()
+    context.peer = lambda: peer
+    assert grpc_service.address(context) == expected

@@ -2,14 +2,19 @@
 
 import asyncio
 import threading
+import time
 
 import pytest
 
+from serving.runtime.errors import StoppedError
+from serving.runtime.stops import current
 from serving.server.asks import Ask
 from serving.server.faults import Fault
-from serving.server.lane import Lane, Slots
+from serving.server.lane import Lane
+from serving.server.lanes import Lanes
 from serving.server.limits import Batching
 from serving.server.metrics import Metrics
+from serving.server.slots import Slots
 
 
 class Doubles:
@@ -183,21 +188,77 @@ def test_a_lane_that_closes_finishes_what_waits():
     lived(story)
 
 
-def test_lanes_take_turns():
-    """A model with a long queue does not keep another from the only thread."""
+class Endless:
+    """Signatures whose runs end when they are ended, and not before."""
+
+    def __init__(self):
+        self.begun, self.ended = threading.Event(), threading.Event()
+
+    def run(self, key, payloads):
+        self.begun.set()
+        while not current().asked:
+            time.sleep(0.001)
+        self.ended.set()
+        raise StoppedError("ended")
+
+    async def until_begun(self):
+        await asyncio.to_thread(self.begun.wait, 10)
+
+
+def lanes(log=print, count=1):
+    rules = Batching(0.05, texts=4), 100
+    return Lanes(Slots(count), Slots(1, own=False), {}, *rules, Metrics().meter("m", 1), log)
+
+
+def asking(made, signature, *numbers, within=30, **kwargs):
+    ask = Ask(signature, ("key",), list(numbers), [1] * len(numbers), **kwargs)
+    return asyncio.ensure_future(made.answer(ask, within))
+
+
+@pytest.mark.parametrize("how", ["leaves", "is late"])
+def test_a_run_for_which_nobody_waits_is_ended(how):
+    async def live():
+        endless, logged = Endless(), []
+        made = lanes(lambda event, **fields: logged.append(event))
+        asked = asking(made, endless, 1, 2, within=0.3 if how == "is late" else 30)
+        await endless.until_begun()
+        if how == "leaves":
+            asked.cancel()
+        await asyncio.wait([asked])
+        assert await asyncio.to_thread(endless.ended.wait, 10)
+        assert await asking(made, Doubles(), 4) == [8]  # its turn is free again
+        await made.close()
+        assert logged == []
+
+    asyncio.run(live())
+
+
+def test_a_run_goes_on_as_long_as_one_waits_for_it():
+    async def live():
+        endless, made = Endless(), lanes()
+        asked = [asking(made, endless, number) for number in range(2)]
+        await endless.until_begun()
+        asked[0].cancel()
+        await asyncio.sleep(0.05)
+        assert not endless.ended.is_set()
+        asked[1].cancel()
+        assert await asyncio.to_thread(endless.ended.wait, 10)
+        await made.close()
+
+    asyncio.run(live())
+
+
+def test_what_takes_long_keeps_nobody_waiting():
+    """Neither callers of the same model, nor those of another; and it is ended when the server stops."""
 
     async def live():
-        slots, metrics, order = Slots(1), Metrics(), []
-        lanes, asked = [], []
-        for name in "ab":
-            doubles = Doubles()
-            doubles.run = lambda key, payloads, name=name: order.append(name) or payloads
-            lane = Lane({}, Batching(0, texts=1), 100, slots, metrics.meter(name, 1), print)
-            lanes.append(lane)
-            asked.append(lane.answer(Ask(doubles, ("key",), list(range(8)), [1] * 8), 10))
-        await asyncio.gather(*asked)
-        await asyncio.gather(*(lane.close() for lane in lanes))
-        return "".join(order)
+        endless, made = Endless(), lanes()
+        slow = [asking(made, endless, number, long=True) for number in range(20)]
+        await endless.until_begun()
+        assert await asking(made, Doubles(), 4) == [8]
+        made.end()
+        found = await asyncio.gather(*slow, return_exceptions=True)
+        assert {(type(each), each.kind) for each in found} == {(Fault, "not_ready")}
+        await made.close()
 
-    order = asyncio.run(live())
-    assert order.count("a") == order.count("b") == 8 and "aaa" not in order and "bbb" not in order
+    asyncio.run(live())

@@ -39,6 +39,14 @@ def test_wrong_parameters(server, model, parameters, message):
     assert status == 400 and message in value["error"]
 
 
+@pytest.mark.parametrize("parameters", [{"length": 4096}, {"sample": True, "n_best": 128, "length": 80}])
+def test_what_would_be_written_for_long_is_bounded(server, parameters):
+    inputs = [{"name": "text", "datatype": "BYTES", "shape": [9], "data": ["a"] * 9}]
+    body = {"inputs": inputs, "parameters": parameters}
+    status, _, value = server.ask("POST", "/v2/models/continue/infer", body)
+    assert status == 413 and "32,768 tokens written by several runs" in value["error"]
+
+
 @pytest.mark.parametrize(
     ("path", "body", "status", "message"),
     [

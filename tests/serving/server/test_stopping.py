@@ -1,0 +1,84 @@
+"""Runs that would not end: another model answers beside them, and they end when nobody waits for them any more."""
+
+import contextlib
+import json
+import socket
+import threading
+import time
+
+import pytest
+
+from tests.serving.runtime import test_stops
+from tests.serving.server import echo
+
+PATH = "/v1/models/endless:predict"
+BODY = json.dumps({"instances": ["abc defg abc abc"]}).encode()
+HEAD = f"POST {PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    home = tmp_path_factory.mktemp("stopping")
+    endless = test_stops.write(home / "endless")
+    path = endless / "manifest.json"
+    path.write_text(path.read_text().replace('"echo"', '"endless"', 1))
+    return endless, echo.write(home / "echo")
+
+
+@pytest.fixture(scope="module")
+def running(folders):
+    with echo.serving(*folders, "--drain", 1) as made:
+        yield made
+
+
+def begun(running, count):
+    """Wait until so many texts are taken out of the queue of the model whose runs do not end."""
+    until = time.monotonic() + 30
+    while running.metric('seqzoo_queue_texts{model="endless"') or running.metric("seqzoo_open_requests") < count:
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+@contextlib.contextmanager
+def asked(running, count):
+    """Callers who wait for what does not end, and leave."""
+    callers = [socket.create_connection(("127.0.0.1", running.http), 30) for _ in range(count)]
+    for caller in callers:
+        caller.sendall(HEAD + BODY)
+    begun(running, count)
+    try:
+        yield
+    finally:
+        for caller in callers:
+            caller.close()
+
+
+def test_another_model_answers_and_who_leaves_is_not_computed_on(running):
+    for _ in range(2):
+        with asked(running, 8):
+            assert running.infer("echo", "abc")["output_text"] == ["abc"]
+            assert running.ask("GET", "/v2/health/ready")[0] == 200
+        assert running.ask("POST", PATH, {"instances": ["abc"]})[0] == 200  # turns are free again
+
+
+def test_a_deadline_ends_the_run(running):
+    found = []
+
+    def ask():
+        found.append(running.ask("POST", PATH, BODY, {"Request-Timeout": "0.5"})[0])
+
+    callers = [threading.Thread(target=ask) for _ in range(6)]
+    for caller in callers:
+        caller.start()
+    for caller in callers:
+        caller.join()
+    assert found == [504] * 6
+    assert running.ask("POST", PATH, {"instances": ["abc"]})[0] == 200
+    assert not [event for event in running.events if event["event"] in ("failed", "text")]
+
+
+@pytest.mark.slow
+def test_what_does_not_end_is_ended_when_the_server_stops(folders):
+    with echo.serving(*folders, "--drain", 0.5) as running, asked(running, 3):
+        assert running.end(seconds=30) == 1
+        assert running.event("stopped")["open"] == 3
