@@ -9,9 +9,19 @@ from serving.runtime.percent import percent
 
 from . import own_modules
 from .counts import positive
+from .screen import shown
 
 RECORD = "scores.json"
-COUNTS = ("count", "labels", "out_of_scope", "cut", "characters", "bytes", "tokens")  # those that are shown
+COUNTS = (
+    "count",
+    "labels",
+    "several_answers",
+    "out_of_scope",
+    "cut",
+    "characters",
+    "bytes",
+    "tokens",
+)  # those that are shown
 
 
 def add_arguments(parser):
@@ -62,7 +72,7 @@ def main(args):
 
     start = time.monotonic()
     options = {"beams": args.beam, "limit": args.limit, "progress": _progress(sys.stderr, recipe.job.kind)}
-    found = recipes.evaluation(run, split, args.data, **options)
+    found = recipes.evaluation(run, split, args.data, **options, log=_log)
     seconds = round(time.monotonic() - start, 1)
     scores = {
         "task": recipe.task,
@@ -85,6 +95,10 @@ def main(args):
         _record(recipe, scores, directory)
     print(json_text(scores) if args.json else _table(recipe.name, scores))
     return 0
+
+
+def _log(line):
+    print(shown(line), file=sys.stderr, flush=True)
 
 
 def _other(args, recipe):
@@ -138,7 +152,21 @@ def _table(name, scores):
     widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
     lines = [f"{name}, {scores['split']}{beam}", f"{'':{sum(widths) + 6}}95 % interval"]
     lines += [f"  {what:<{widths[0]}}  {value:>{widths[1]}}  {between}".rstrip() for what, value, between in rows]
-    return "\n".join([*lines, *_by_length(scores)])
+    return "\n".join([*lines, *_by_length(scores), *_remarks(scores)])
+
+
+def _remarks(scores):
+    """What there is to say of scores that are not there, of entities, and of labels that the model cannot answer."""
+    from zoo.data.formats.unknown import say_unknown
+    from zoo.scores.plots import score_name
+
+    found = [f"no {score_name(name).partition(',')[0]}: {why}" for name, why in scores.get("missing", {}).items()]
+    if scores.get("entity_rules") == "runs":
+        found.append("no tag has a prefix such as B- or I-, so entities are runs of one tag")
+    if unknown := scores.get("unknown_labels"):
+        count = sum(each["count"] for each in unknown)
+        found.append(f"labels that the model cannot answer, {count:,} in all: {say_unknown(unknown, [])}")
+    return ["", *found] if found else []
 
 
 def _interval(key, scores, written):
@@ -153,6 +181,6 @@ def _by_length(scores):
     head = "".join(f"{key.replace('_', ' '):>14}" for key in shown)
     lines = ["", f"{'length':>10}{'n':>7}{head}"]
     for row in scores["by_length"]:
-        values = "".join(f"{percent(row[key], 2):>14}" for key in shown)
+        values = "".join(f"{percent(row[key], 2) if key in row else '-':>14}" for key in shown)
         lines.append(f"{row['from']}-{row['to']}".rjust(10) + f"{row['sentences']:7,}{values}")
     return lines

@@ -178,7 +178,7 @@ def _failures(answers, recipe):
         lines.append(f"- {score_name(name)} {written(name, value)}, example {row + 1:,}")
         lines.append(f"    - input: {_shown(one_line(one))}")
         if reference:
-            lines.append(f"    - expected: {_shown(reference)}")
+            lines.append(f"    - expected: {_shown(' or '.join(_answers(reference)))}")
         if isinstance(output, str):
             lines.append(f"    - answer: {_shown(output)}")
     return "\n".join(lines)
@@ -188,7 +188,7 @@ def worst(answers, recipe, most=WORST):
     """[(the number of the example, its score, the name of the score)] of the worst answers that are not right."""
     inputs, references, outputs = answers
     found = recipe.job.assess(recipe, inputs, outputs, references)
-    right = [one == other for one, other in zip(found.outputs, found.references, strict=False)]
+    right = [one in _answers(other) for one, other in zip(found.outputs, found.references, strict=False)]
     score = _score(recipe, found)
     values = score.value(score.statistics[score.rows])
     sign = -1 if score.higher_is_better else 1
@@ -206,6 +206,11 @@ def _score(recipe, evaluation):
         name, options = "classification", {}
     found = scoring.TASKS[name](evaluation.outputs, evaluation.references, **options)
     return next((each for each in found if each.name in TELLING), found[0])
+
+
+def _answers(reference):
+    """The right answers: the only one, or several."""
+    return reference if isinstance(reference, list) else [reference]
 
 
 def _shown(text):

@@ -1,6 +1,7 @@
 """The answers of a published model to its test set: `outputs.jsonl.gz`, beside its files.
 
-A line is {"input", "reference", "output"}; the order is that of the test set. The same answers give the same bytes.
+A line is {"input", "reference", "output"}; a reference may be a list of right answers. The order is that of the
+test set. The same answers give the same bytes.
 """
 
 import gzip
@@ -53,7 +54,7 @@ def _rows(text):
 
 def _row(line):
     one, reference, output = (line[key] for key in KEYS)
-    if not _is_text(one) or not isinstance(reference, str) or not _is_answer(output):
+    if not _is_text(one) or not _is_text(reference) or not _is_answer(output):
         raise ValueError(f"a line is not of the form {', '.join(KEYS)}: {line!r:.80}")
     return one, reference, output
 

@@ -1,5 +1,7 @@
 """Entity F1 against seqeval's numbers, recorded, and against the schemes' definitions as regular expressions."""
 
+import itertools
+import random
 import re
 
 import pytest
@@ -103,7 +105,7 @@ def test_tags_that_spell_no_entity_have_accuracy_alone():
 
 
 def test_other_rules_and_tags_are_refused():
-    with pytest.raises(ValueError, match="rules among conlleval, iob2, bioes; received 'iob1'"):
+    with pytest.raises(ValueError, match="rules among conlleval, iob2, bioes, runs; received 'iob1'"):
         find_entities(["O"], "iob1")
     with pytest.raises(ValueError, match="read the tags O and B-TYPE, I-TYPE; received 'S-PER'"):
         tagging(["S-PER"], ["S-PER"], "iob2")
@@ -114,3 +116,46 @@ def test_tags_without_a_partner_are_refused():
         tagging(["X", "X"], ["X", "X Y"])
     with pytest.raises(ValueError, match="as many outputs as references"):
         tagging([], [])
+
+
+def runs(tags):
+    """The oracle of plain tags: itertools' groups."""
+    found, at = [], 0
+    for tag, group in itertools.groupby(tags):
+        size = len(list(group))
+        found += [(tag, at, at + size - 1)] if tag != "O" else []
+        at += size
+    return found
+
+
+def test_plain_tags_are_runs_of_one_tag():
+    draw = random.Random(3)
+    sentences = [draw.choices(["O", "PER", "LOC", "ORG"], [6, 2, 2, 1], k=draw.randint(1, 12)) for _ in range(60)]
+    answers = [[tag if draw.random() < 0.8 else draw.choice(["O", "PER"]) for tag in tags] for tags in sentences]
+    assert [find_entities(tags, "runs") for tags in sentences] == list(map(runs, sentences))
+    found = tagging(*([" ".join(tags) for tags in side] for side in (answers, sentences)))
+    pairs = [(set(runs(one)), set(runs(other))) for one, other in zip(answers, sentences, strict=True)]
+    both, ours, theirs = (sum(map(len, side)) for side in zip(*((a & b, a, b) for a, b in pairs), strict=True))
+    assert found["entity_f1"] == pytest.approx(200 * both / (ours + theirs)) and found["entity_rules"] == "runs"
+    assert {row["type"] for row in found["by_type"]} == {"PER", "LOC", "ORG"} and "missing" not in found
+
+
+@pytest.mark.parametrize("stray", ["-", "X", "PER", "B_PER", "*"])
+@pytest.mark.parametrize("side", ["references", "outputs"])
+def test_a_tag_of_no_scheme_is_named(stray, side):
+    tags = ["O O B-PER", "O B-LOC I-LOC"]
+    strayed = [tags[0], f"O {stray} O"]
+    outputs, references = (strayed, tags) if side == "outputs" else (tags, strayed)
+    found = tagging(outputs, references)
+    why = found["missing"]["entity_f1"]
+    assert "entity_f1" not in found and f"the tag {stray!r} of the {side} is of no scheme (first in sentence 2)" in why
+
+
+def test_what_names_no_entity():
+    assert tagging(["O O"], ["O O"])["missing"] == {"entity_f1": "no tag names an entity: all of them are O"}
+    speech = tagging(["NOUN VERB O", "NOUN VERB"], ["NOUN VERB O", "NOUN NOUN"])  # O for a pronoun, as on Twitter
+    assert not {"missing", "entity_f1"} & speech.keys()
+    plain = tagging(["O O PER", "O O O"], ["O O PER", "O - O"])
+    assert "the tag '-' of the references" in plain["missing"]["entity_f1"] and "entity_f1" not in plain
+    unread = tagging(["O PER _", "O O O"], ["O PER PER", "O O LOC"])  # a word that was not read
+    assert unread["entity_rules"] == "runs" and {row["type"] for row in unread["by_type"]} == {"PER", "LOC"}

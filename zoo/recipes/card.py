@@ -1,6 +1,7 @@
 """What a run was trained on, in numbers: the data card in its folder, and what of it is told at once."""
 
 from zoo.data import formats
+from zoo.data.formats.unknown import say_unknown, unknown_labels
 
 FEW = 3  # places that are told
 
@@ -22,3 +23,29 @@ def notes(splits):
         for note in part.notes:
             found.setdefault(note, []).append(name)
     return [f"{', '.join(names)}: {note}" for note, names in found.items()]
+
+
+def untaught(task, recipe, splits):
+    """What the other splits have as labels that the training does not teach, in words.
+
+    Raises:
+        ValueError: the training teaches no label of the validation.
+    """
+    if not task.labelled:
+        return []
+    known, found = task.labels(recipe, splits["train"].answers), []
+    for name, part in splits.items():
+        labels = [label for answer in part.answers for label in task.split(answer) if label != _out_of_scope(recipe)]
+        unknown = unknown_labels(known, labels)
+        if not unknown:
+            continue
+        said = f"{name}: labels that the training does not have: {say_unknown(unknown, known, 'the training')}"
+        if name == "valid" and not set(known) & set(labels):
+            raise ValueError(f"{said}. It has none of the validation's: write them alike, or name the right columns.")
+        found.append(said)
+    return found
+
+
+def _out_of_scope(recipe):
+    """The label of texts that are out of scope, which need not be taught."""
+    return recipe.scope.label if recipe.job.scope else None

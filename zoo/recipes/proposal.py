@@ -7,7 +7,7 @@ from pathlib import Path
 from zoo.data.formats.base import counted
 from zoo.data.formats.names import normal
 from zoo.recipes import languages
-from zoo.recipes.card import notes as left_out
+from zoo.recipes.card import notes as left_out, untaught
 from zoo.recipes.files import overridden, settled
 from zoo.recipes.recipe import TEXTS, allowed, make
 from zoo.recipes.toml import comment, line, toml
@@ -72,7 +72,7 @@ def propose(task, files, name, given=()):
     parts = _parts(settings, train)
     settings = settled([settings, _scope(job, parts) | _context(settings, parts), given])
     notes = [f"{found.format}: {found.why}" if found.why else found.format, *_columns(found), *_counted(job, train)]
-    notes += left_out(parts)
+    notes += left_out(parts) + untaught(job, make(settings), parts)
     if label := settings.get("scope", {}).get("label"):
         notes.append(f"{label!r} is the label of texts that are out of scope; see [scope]")
     return settings, notes + languages.notes(settings["data"].get("target_language"))

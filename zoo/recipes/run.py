@@ -12,7 +12,7 @@ from zoo.core.escaping import shown
 from zoo.core.storage import write_json, write_text
 from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
-from zoo.recipes.card import describe
+from zoo.recipes.card import describe, untaught
 from zoo.recipes.files import dumps
 from zoo.recipes.folder import LABELS, SCOPE, has_threshold, read_labels, read_threshold, tokenizer_names
 from zoo.recipes.initial import RECORD
@@ -69,8 +69,7 @@ def make_parts(recipe, directory=None, tokenizers=None):
     valid = task.batches(recipe, tokenizers, labels, others)
     splits |= _test(recipe, directory, whole)
     card, notes = describe(splits, recipe.data.licence)
-    if unseen := sorted(set(labels) - set(task.labels(recipe, texts[1]))):
-        notes.append(f"the training has no example of {len(unseen)} labels of the validation: {', '.join(unseen[:5])}")
+    notes += untaught(task, recipe, splits)
     return Parts(tokenizers, labels, train, valid, others, corpora.digest(*texts), card, tuple(notes))
 
 

@@ -91,7 +91,7 @@ def evaluate(run, split, directory=None, **options):
     return evaluation(run, split, directory, **options)[:2]
 
 
-def evaluation(run, split, directory=None, *, beams=None, limit=None, progress=None):
+def evaluation(run, split, directory=None, *, beams=None, limit=None, progress=None, log=None):
     """What a run answers to a split, and how good that is.
 
     Args:
@@ -101,10 +101,14 @@ def evaluation(run, split, directory=None, *, beams=None, limit=None, progress=N
         beams: width of the search of a model that writes; the recipe's by default.
         limit: only the first so many examples; of a running text, characters.
         progress: called with the number of examples done and their total.
+        log: called with a line for each kind of examples that were left out, or read otherwise than they were written.
 
     Returns:
         A `zoo.tasks.parts.task.Evaluation`: scores, and what they are of.
     """
-    inputs, answers = read(run.recipe, split, directory)
+    job, found = run.recipe.job, run.recipe.job.examples(run.recipe, split, directory)
+    for note in found.notes if log else ():
+        log(f"{split}: {note}")
+    inputs, answers = job.asked(found)
     examples = ([inputs[0][:limit]], answers) if run.recipe.data.windows else (inputs[:limit], answers[:limit])
-    return run.recipe.job.evaluate(run, examples, beams=beams, progress=progress)
+    return job.evaluate(run, examples, beams=beams, progress=progress)

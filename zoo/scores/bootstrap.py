@@ -28,6 +28,7 @@ class Score:
         kind_of: (examples,) integers, the row of `statistics` of each example; by default each has its own.
         higher_is_better: False for errors.
         signature: what else was chosen, in the form of the library that defines it.
+        undefined: what is so where the score is nan, in words.
 
     Example:
         >>> import numpy as np
@@ -43,6 +44,7 @@ class Score:
     kind_of: np.ndarray | None = None
     higher_is_better: bool = True
     signature: str = ""
+    undefined: str = "there is nothing to divide by"
 
     def __post_init__(self):
         object.__setattr__(self, "statistics", np.asarray(self.statistics, "float64"))
@@ -120,22 +122,28 @@ def _frequencies(drawn, kinds):
     return np.bincount(flat.ravel(), minlength=rows * kinds).reshape(rows, kinds).astype("float64")
 
 
-def interval(values):
-    """[low, high]: between them lie the middle 95 % of the values; those that are nan are left out."""
-    tail = (1 - COVERED) / 2
-    if np.isnan(values).all():
-        return [float("nan"), float("nan")]
-    return [float(bound) for bound in np.nanquantile(values, [tail, 1 - tail])]
+def interval(values, total=None):
+    """[low, high]: between them lie the middle 95 % of the values that are finite; `total` twice if none is."""
+    tail, finite = (1 - COVERED) / 2, values[np.isfinite(values)]
+    bounds = np.quantile(finite, [tail, 1 - tail]) if finite.size else [np.nan if total is None else total] * 2
+    return [float(bound) for bound in bounds]
 
 
 def report(scores, resamples=RESAMPLES, seed=0):
-    """{NAME: score, NAME_interval: [low, high], NAME_signature: ...} of scores of the same examples."""
-    found = {}
+    """{NAME: score, NAME_interval: [low, high], NAME_signature: ...} of scores of the same examples.
+
+    A score that is no finite number is left out, and `missing` says why: {NAME: reason}. All numbers are finite.
+    """
+    found, missing = {}, {}
     for score, values in zip(scores, resampled(scores, resamples, seed), strict=True):
-        found |= {score.name: float(score.total), f"{score.name}_interval": interval(values)}
+        total = float(score.total)
+        if not np.isfinite(total):
+            missing[score.name] = score.undefined if np.isnan(total) else "it is infinite"
+            continue
+        found |= {score.name: total, f"{score.name}_interval": interval(values, total)}
         if score.signature:
             found[f"{score.name}_signature"] = score.signature
-    return found
+    return found | ({"missing": missing} if missing else {})
 
 
 def paired(first, second, resamples=RESAMPLES, seed=0):
@@ -159,15 +167,14 @@ def paired_each(pairs, resamples=RESAMPLES, seed=0):
 
 def _verdict(first, second, one, other):
     a, b = float(first.total), float(second.total)
-    differences = other - one
-    differences = differences[~np.isnan(differences)]
+    differences = (other - one)[np.isfinite(other) & np.isfinite(one)]
     # A resample's sums are exact, its score is rounded: an equal difference must not count as a smaller one.
     as_far = np.abs(differences - (b - a)) >= abs(b - a) * (1 - 1e-9)
     return {
         "a": a,
         "b": b,
         "difference": b - a,
-        "difference_interval": interval(differences) if differences.size else [float("nan")] * 2,
+        "difference_interval": interval(differences, b - a),
         "p_value": float((1 + as_far.sum()) / (1 + len(differences))),
         "better": "" if a == b else "b" if (b > a) is first.higher_is_better else "a",
     }
@@ -186,7 +193,7 @@ def influences(first, second):
     moved = second.statistics[second.rows] - first.statistics[first.rows]
     gained = first.value(first.sums + moved) - first.total
     lost = second.total - second.value(second.sums - moved)
-    return np.nan_to_num((gained + lost) / 2)
+    return np.nan_to_num((gained + lost) / 2, posinf=0.0, neginf=0.0)
 
 
 def check_pairs(outputs, references):

@@ -10,6 +10,7 @@ import numpy as np
 
 from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, ratio, report
 
+SILENT = "the references have no symbols"
 AT_ONCE = 512  # pairs whose distances are computed together
 
 
@@ -77,7 +78,7 @@ def transduction_scores(outputs, references, separator=" "):
     wrong = edits > 0
     return [
         Score("wer", np.stack([wrong, ones], axis=1), ratio(100), higher_is_better=False),
-        Score("per", np.stack([edits, lengths[nearest]], axis=1), ratio(100), higher_is_better=False),
+        Score("per", np.stack([edits, lengths[nearest]], axis=1), ratio(100), higher_is_better=False, undefined=SILENT),
         Score("exact_match", np.stack([~wrong, ones], axis=1), ratio(100)),
     ]
 
@@ -98,7 +99,8 @@ def transduction(outputs, references, separator=" ", *, resamples=RESAMPLES, see
 
     Returns:
         A dict with `count` (also as `sentences`) and the percentages `wer` and `per` (errors: less is better, and `per`
-        may pass 100) and `exact_match`, which is 100 - `wer`, with their intervals at 95 %.
+        may pass 100) and `exact_match`, which is 100 - `wer`, with their intervals at 95 %. `missing` says why there is
+        no `per`, where the references have no symbols.
 
     Example:
         >>> from zoo.scores import transduction

@@ -3,10 +3,12 @@
 An entity is right if its first word, its last word and its type are right: F1 is 2 tp / (found + true), over all
 entities of all types (micro-averaged), as CoNLL's `conlleval` counts (Tjong Kim Sang and De Meulder (2003),
 "Introduction to the CoNLL-2003 Shared Task"). Which tags spell an entity is decided by the rules of seqeval: those of
-`conlleval`, which read IOB1, IOB2 and BIOES alike and forgive a wrong prefix, or the strict ones of a scheme.
+`conlleval`, which read IOB1, IOB2 and BIOES alike and forgive a wrong prefix, or the strict ones of a scheme. Plain
+tags, such as PER, LOC and O, spell entities as runs of one tag. Tags of no scheme spell none, and it is said which.
 """
 
 import re
+from collections import Counter
 
 import numpy as np
 
@@ -14,8 +16,10 @@ from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, ratio, report
 from zoo.scores.labels import rows_of_f1
 
 TAG = re.compile(r"O|[BIESLUM](-.+)?")  # outside; begin, inside, end, single; last and unit of BILOU; middle of BMES
+TYPED = re.compile(r"[BIESLUM]-.+")
 SAME = {"L": "E", "U": "S", "M": "I"}
-RULES = {"conlleval": "BIES", "iob2": "BI", "bioes": "BIES"}  # the prefixes that each knows
+RUNS = "runs"
+RULES = {"conlleval": "BIES", "iob2": "BI", "bioes": "BIES", RUNS: ""}  # the prefixes that each knows
 UNREAD = "_"  # the tag of a word behind the longest input: it belongs to no entity
 
 
@@ -25,7 +29,8 @@ def find_entities(tags, rules="conlleval"):
     Args:
         tags: list of strings, such as "O" and "B-PER".
         rules: "conlleval", by which an entity also begins at an I or E that continues none of its type; "iob2", by
-            which it is B I*; or "bioes", by which it is S or B I* E. These two leave out what spells no entity.
+            which it is B I*; or "bioes", by which it is S or B I* E. These two leave out what spells no entity. "runs"
+            is for plain tags: each run of one tag but O is an entity.
 
     Returns:
         A list of (type, first word, last word).
@@ -39,6 +44,8 @@ def find_entities(tags, rules="conlleval"):
     """
     if rules not in RULES:
         raise ValueError(f"Expected rules among {', '.join(RULES)}; received {rules!r}.")
+    if rules == RUNS:
+        return _runs(tags)
     entities, first = [], None  # the first word of the entity that is open
     opening = "BIES" if rules == "conlleval" else "BS"
     before, kind_before = "O", None
@@ -50,6 +57,12 @@ def find_entities(tags, rules="conlleval"):
             first = word if prefix in opening else None
         before, kind_before = prefix, kind
     return entities
+
+
+def _runs(tags):
+    starts = [at for at, tag in enumerate(tags) if not at or tag != tags[at - 1]]
+    ends = [at - 1 for at in [*starts[1:], len(tags)]]
+    return [(tags[one], one, last) for one, last in zip(starts, ends, strict=True) if tags[one] not in ("O", UNREAD)]
 
 
 def _parts(tag, rules):
@@ -66,9 +79,43 @@ def _parts(tag, rules):
     return prefix, kind or "_"
 
 
-def spell_entities(tags):
-    """Whether the tags, a set of strings, are those of a scheme such as IOB2, and some name an entity."""
-    return bool(tags - {"O", UNREAD}) and all(tag == UNREAD or TAG.fullmatch(tag) for tag in tags)
+def choose_rules(outputs, references, rules="conlleval"):
+    """(the rules by which tags spell entities, why there are none): one of the two, or neither for parts of speech.
+
+    Tags of a scheme are read by `rules`. Plain tags are read as runs if O is the commonest of the references, as it is
+    where words outside of entities have it; a tag for a part of speech may be called O, too.
+
+    Args:
+        outputs: a list of lists of tags.
+        references: likewise, of as many tags.
+        rules: for tags of a scheme.
+    """
+    sides = [Counter(tag for tags in side for tag in tags if tag != UNREAD) for side in (references, outputs)]
+    tags, own = sides[0] | sides[1], sides[0]
+    typed = [tag for tag in tags if TYPED.fullmatch(tag)]
+    strays = sorted(tag for tag in tags if not TAG.fullmatch(tag))
+    if typed and strays:
+        return None, _said(strays[0], len(strays), references, outputs)
+    if typed or tags.keys() - {"O"} and not strays:
+        return rules, None
+    if not own or own["O"] < max(own.values()):
+        return None, None
+    nameless = [tag for tag in strays if not any(map(str.isalnum, tag))]
+    if nameless:
+        return None, _said(nameless[0], len(nameless), references, outputs)
+    return (RUNS, None) if strays else (None, "no tag names an entity: all of them are O")
+
+
+def _said(stray, count, references, outputs):
+    """Why a tag of no scheme leaves no entities, and where it stands."""
+    for side, words in ((references, "the references"), (outputs, "the outputs")):
+        at = next((number for number, tags in enumerate(side, 1) if stray in tags), None)
+        if at is not None:
+            more = f", one of {count} such tags," if count > 1 else ""
+            return (
+                f"the tag {stray!r} of {words}{more} is of no scheme (first in sentence {at}); expected tags such as "
+                "B-TYPE and I-TYPE, or plain types, and O where a word is of no entity"
+            )
 
 
 def tagging_scores(outputs, references, rules="conlleval"):
@@ -76,7 +123,8 @@ def tagging_scores(outputs, references, rules="conlleval"):
     pairs = _words(outputs, references)
     right = [[sum(one == other for one, other in zip(*pair, strict=True)), len(pair[1])] for pair in pairs]
     accuracy = Score("accuracy", right, ratio(100))
-    if not spell_entities({tag for pair in pairs for side in pair for tag in side}):
+    rules, _ = choose_rules(*zip(*pairs, strict=True), rules)
+    if not rules:
         return [accuracy]
     sums = [[len(found & true), len(found), len(true)] for found, true in _entities(pairs, rules)]
     return [Score("entity_f1", sums, _f1), Score("entity_precision", np.array(sums)[:, :2], _share),
@@ -105,9 +153,10 @@ def tagging(outputs, references, rules="conlleval", *, resamples=RESAMPLES, seed
 
     Returns:
         A dict with `count` (also as `sentences`), `labels`, the number of tags, and the percentage `accuracy` of right
-        tags with its interval at 95 %. Where the tags are O and B-TYPE, I-TYPE and so on, also `entity_f1`,
-        `entity_precision` and `entity_recall` with their intervals, `entity_rules`, and `by_type`, a list of {"type",
-        "count", "precision", "recall", "f1"}. The tag "_" of a word that was not read belongs to no entity.
+        tags with its interval at 95 %. Where the tags are O and B-TYPE, I-TYPE and so on, or plain ones beside O, also
+        `entity_f1`, `entity_precision` and `entity_recall` with their intervals, `entity_rules` ("runs" for plain
+        tags), and `by_type`, a list of {"type", "count", "precision", "recall", "f1"}. Where tags of no scheme leave no
+        entities, `missing` says so. The tag "_" of a word that was not read belongs to no entity.
 
     Raises:
         ValueError: another number of outputs than of references, or of tags in one of them.
@@ -121,9 +170,11 @@ def tagging(outputs, references, rules="conlleval", *, resamples=RESAMPLES, seed
     scores = tagging_scores(outputs, references, rules)
     words = int(scores[-1].sums[0, 1])
     found = {"count": len(references), "sentences": len(references), "labels": words, **report(scores, resamples, seed)}
-    if len(scores) > 1:
-        found |= {"entity_rules": rules, "by_type": _by_type(_entities(_words(outputs, references), rules))}
-    return found
+    pairs = _words(outputs, references)
+    rules, why = choose_rules(*zip(*pairs, strict=True), rules)
+    if rules:
+        found |= {"entity_rules": rules, "by_type": _by_type(_entities(pairs, rules))}
+    return found | ({"missing": {"entity_f1": why}} if why else {})
 
 
 def _words(outputs, references):

@@ -31,7 +31,8 @@ def out_of_scope_scores(outputs, references, label=LABEL):
         "out_of_scope_precision": (found & true, found),
         "accuracy": (right, ones),
     }
-    return [Score(name, np.stack(part, axis=1), ratio(100)) for name, part in parts.items()]
+    none = "no output is out of scope"
+    return [Score(name, np.stack(part, axis=1), ratio(100), undefined=none) for name, part in parts.items()]
 
 
 def out_of_scope(outputs, references, confidences=None, threshold=None, label=LABEL, *, resamples=RESAMPLES, seed=0):
@@ -50,7 +51,7 @@ def out_of_scope(outputs, references, confidences=None, threshold=None, label=LA
     Returns:
         A dict with `count` (also as `sentences`), `out_of_scope` (how many references are), `threshold` if there is
         one, and the percentages `out_of_scope_recall`, `in_scope_accuracy` (a text in scope that counts as out of scope
-        is wrong), `out_of_scope_precision` (left out if no output is out of scope) and `accuracy` over all texts, with
+        is wrong), `out_of_scope_precision` (`missing` if no output is out of scope) and `accuracy` over all texts, with
         their intervals at 95 %.
 
     Example:
@@ -62,7 +63,7 @@ def out_of_scope(outputs, references, confidences=None, threshold=None, label=LA
     if threshold is not None:
         outputs = with_threshold(outputs, confidences, threshold, label)
     scores, count = out_of_scope_scores(outputs, references, label), len(references)
-    found = report([score for score in scores if np.isfinite(score.total)], resamples, seed)
+    found = report(scores, resamples, seed)
     sizes = {"count": count, "sentences": count, "out_of_scope": sum(one == label for one in references)}
     return sizes | ({} if threshold is None else {"threshold": float(threshold)}) | found
 

@@ -80,6 +80,11 @@ class Classify(Labelling):
             examples = [inputs[row] for row in kept], [answers[row] for row in kept]
         return super().batches(recipe, tokenizers, labels, examples, training)
 
+    def answerable(self, run):
+        """The labels of the training, and the one of texts out of scope."""
+        own = run.recipe.scope.label
+        return super().answerable(run) | ({own} if own else set())
+
     def threshold(self, run, examples):
         """The probability that gives the highest accuracy on the validation texts, out of scope or not."""
         own, (inputs, answers) = run.recipe.scope, examples

@@ -1,7 +1,7 @@
 """Symbols to symbols: letters to phones, spellings to spellings, one string form to another."""
 
 from zoo.settings.data import Dates, Files, Parallel, Reversal
-from zoo.tasks.parts.vocabularies import decomposed, longest
+from zoo.tasks.parts.vocabularies import decomposed, longest, right_answers
 from zoo.tasks.translate import Translate
 
 
@@ -34,6 +34,21 @@ class Transduce(Translate):
             },
             "search": {"beam": 4, "max_output_length": 2 * most + 4},
         }
+
+    def asked(self, examples):
+        """(inputs, answers). What has several right answers is asked once, and its answer is their list."""
+        inputs, answers = examples.inputs, examples.answers
+        right, asked = right_answers(inputs, answers), {}
+        for number, one in enumerate(inputs):
+            asked.setdefault(one if len(right[one]) > 1 else number, (one, answers[number]))
+        several = [(one, list(right[one]) if len(right[one]) > 1 else answer) for one, answer in asked.values()]
+        return [one for one, _ in several], [answer for _, answer in several]
+
+    def assess(self, recipe, inputs, outputs, references):
+        """The scores of outputs; of several right answers the nearest counts, and how many inputs have such is told."""
+        found = super().assess(recipe, inputs, outputs, references)
+        several = sum(isinstance(each, list) for each in references)
+        return found._replace(scores=found.scores | {"several_answers": several}) if several else found
 
     def scored_by(self, recipe, references):
         """WER, and PER over the symbols of the target: what spaces set apart, or characters."""

@@ -193,9 +193,10 @@ _READERS = {
 
 
 def digest(inputs, answers):
-    """sha256 of a corpus as "input TAB answer LF" lines in UTF-8; two texts of one input are joined by a TAB."""
+    """sha256 of a corpus as "input TAB answer LF" lines in UTF-8; a TAB joins two texts, or several answers."""
     total = hashlib.sha256()
     for one, other in zip(inputs, answers, strict=True):
         text = "\t".join(one) if isinstance(one, tuple) else one
-        total.update(f"{text}\t{other}\n".encode())
+        answer = "\t".join(other) if isinstance(other, list) else other
+        total.update(f"{text}\t{answer}\n".encode())
     return total.hexdigest()

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 
+from zoo.data.formats.unknown import say_unknown, unknown_labels
 from zoo.settings.text import Labelled
 from zoo.tasks.parts.task import Evaluation, Task
 from zoo.tasks.parts.vocabularies import bucket_plan, encode_words, learn, noise, tell_embedding
@@ -60,9 +61,9 @@ class Labelling(Task):
         """
         inputs, answers = examples
         numbers = {name: number for number, name in enumerate(labels)}
-        unknown = sorted({label for answer in answers for label in self.split(answer)} - numbers.keys())
+        unknown = unknown_labels(labels, [label for answer in answers for label in self.split(answer)])
         if unknown:
-            raise ValueError(f"The label {unknown[0]!r} is not among those of the training split: {', '.join(labels)}.")
+            raise ValueError(f"Labels that the training does not have: {say_unknown(unknown, labels, 'the training')}.")
         words, cut = self.encode(recipe, tokenizers[0], inputs)
         ids = [[numbers[label] for label in self.split(answer)] for answer in answers]
         extra = self.changes(recipe, tokenizers[0], inputs) if training else {}
@@ -115,8 +116,29 @@ class Labelling(Task):
                 progress(len(outputs))
         return [outputs[row] for row in range(len(texts))], confidences, cut
 
+    def answerable(self, run):
+        """The labels that a run can answer."""
+        return set(run.labels)
+
     def evaluate(self, run, examples, *, beams=None, progress=None):
-        """The scores of the likeliest labels."""
+        """The scores of the likeliest labels; `unknown_labels` are those of the examples that the run cannot answer.
+
+        Raises:
+            ValueError: it can answer none of their labels.
+        """
         inputs, answers = examples
+        unknown = self._unknown(run, answers)
         outputs, cut = self.predict(run, inputs, progress and (lambda done: progress(done, len(inputs))))
-        return Evaluation(self.score(run.recipe, outputs, answers) | {"cut": cut}, outputs, inputs, answers)
+        scores = self.score(run.recipe, outputs, answers) | {"cut": cut}
+        return Evaluation(scores | ({"unknown_labels": unknown} if unknown else {}), outputs, inputs, answers)
+
+    def _unknown(self, run, answers):
+        known = self.answerable(run)
+        labels = [label for answer in answers for label in self.split(answer)]
+        unknown = unknown_labels(sorted(known), labels)
+        if unknown and not known & set(labels):
+            raise ValueError(
+                f"the model cannot answer any label of the {len(answers):,} examples: "
+                f"{say_unknown(unknown, sorted(known))}. Write them as in the training, or name the right column."
+            )
+        return unknown

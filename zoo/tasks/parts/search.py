@@ -4,6 +4,7 @@ import keras
 
 from zoo.data import pad
 from zoo.decoding import beam_search, greedy
+from zoo.tasks.parts.vocabularies import right_answers
 from zoo.text.special import EOS
 
 MULTIPLE = 8  # source lengths are padded to multiples of this, so that few programs are compiled
@@ -33,16 +34,17 @@ class Searcher(keras.Model):
 def greedy_errors(model, tokenizers, examples, max_length):
     """A function without arguments: {"wer"}, the share of wrong outputs of a greedy search, in per cent.
 
+    An output is right if it is one of the answers to its input.
     It searches with the weights that the model has when it is called, and compiles its programs only once.
     """
     searcher = Searcher(model, 1, 0.0, max_length)
     searcher.compile(jit_compile=True)
-    inputs, answers = examples
+    inputs, right = examples[0], right_answers(*examples)
 
     def errors():
         outputs = _searched(searcher, tokenizers, inputs)
-        wrong = sum(one != other for one, other in zip(outputs, answers, strict=True))
-        return {"wer": 100 * wrong / len(answers)}
+        wrong = sum(output not in right[one] for one, output in zip(inputs, outputs, strict=True))
+        return {"wer": 100 * wrong / len(inputs)}
 
     return errors
 

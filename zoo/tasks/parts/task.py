@@ -109,8 +109,11 @@ class Task(ABC):
 
     def read(self, recipe, split, directory=None):
         """(inputs, answers) of a split: two lists, item i of the second answering item i of the first."""
-        found = self.examples(recipe, split, directory)
-        return found.inputs, found.answers
+        return self.asked(self.examples(recipe, split, directory))
+
+    def asked(self, examples):
+        """(inputs, answers) of `zoo.data.formats.Examples`, as they are asked and scored."""
+        return examples.inputs, examples.answers
 
     @abstractmethod
     def starter(self, examples):

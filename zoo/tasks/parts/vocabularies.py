@@ -105,8 +105,21 @@ def encode_verbatim(tokenizer, text):
 
 
 def joined(texts, joiner):
-    """Texts without the joiners of their pieces: "viel@@ er" is "vieler"."""
-    return [f"{text} ".replace(joiner, "").removesuffix(" ") for text in texts] if joiner else texts
+    """Texts without the joiners of their pieces: "viel@@ er" is "vieler"; of several right answers each."""
+    if not joiner:
+        return texts
+    return [
+        joined(text, joiner) if isinstance(text, list) else f"{text} ".replace(joiner, "").removesuffix(" ")
+        for text in texts
+    ]
+
+
+def right_answers(inputs, answers):
+    """`{input: its answers}`, each of them once, in their order."""
+    found = {}
+    for one, answer in zip(inputs, answers, strict=True):
+        found.setdefault(one, {})[answer] = True
+    return found
 
 
 def decomposed(text):

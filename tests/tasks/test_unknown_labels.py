@@ -1,0 +1,139 @@
+"""Labels that a model cannot answer are named with the likely cause, and all of them are an error."""
+
+import json
+
+import pytest
+
+from tests.tasks import runs
+from tools import cli, evaluate
+from zoo import recipes
+from zoo.data.formats import Examples
+from zoo.data.formats.unknown import say_unknown, unknown_labels
+from zoo.recipes.card import untaught
+from zoo.recipes.proposal import propose
+from zoo.tasks import TASKS
+from zoo.tasks.parts.task import Run
+
+CAUSES = [
+    ("1", "1.0", "the same number"),
+    ("1,50", "1.5", "the same number"),
+    ("\uff11", "1", "the same number"),
+    ("True", "true", "capitals"),
+    ("not good", "not_good", "spaces, _ or -"),
+    ("pos\u00a0", "pos", "spaces, _ or -"),
+    ("\ufeffpos", "pos", "a mark that nobody sees"),
+    ("po\u200bs", "pos", "a mark that nobody sees"),
+    ("\uff50\uff4f\uff53", "pos", "the width or form"),
+    ("'pos'", "pos", "quotation marks"),
+    ("\u201cNot Good\u201d", "not-good", "spaces, capitals or marks"),
+    ("yes", "true", "another word for yes or no"),
+    ("1", "True", "another word for yes or no"),
+    ("S-PER", "B-PER", "another scheme of tags"),
+    ("sport", "sports", "much alike"),
+    ("water", "fire", ""),
+]
+
+
+@pytest.mark.parametrize(("label", "known", "cause"), CAUSES)
+def test_the_likely_cause(label, known, cause):
+    (found,) = unknown_labels([known, "other", "O"], [label, "other", label])
+    assert (found["label"], found["count"], found["nearest"]) == (label, 2, known if cause else "")
+    assert cause in found["cause"] and bool(found["cause"]) is bool(cause)
+    said = say_unknown([found], [known, "other", "O"])
+    assert said.startswith(f"{label!r} (2 times") and f"the model has {known!r}" in said
+
+
+def test_known_labels_are_none_and_many_are_counted():
+    assert unknown_labels(["a", "b"], ["a", "b", "a"]) == []
+    many = unknown_labels(["a"], [f"label {at}" for at in range(9) for _ in range(at + 1)])
+    assert [each["count"] for each in many] == list(range(9, 0, -1))
+    assert "and 4 more; the model has 'a'" in say_unknown(many, ["a"])
+
+
+def answered(task, labels, answers, outputs, monkeypatch, **changes):
+    """The scores of a run that answers `outputs`, whatever it is asked."""
+    job = TASKS[task]
+    settings = {"name": "own", "task": task, **runs.SETTINGS[task], "data": {"corpus": "files", "train": "a.tsv"}}
+    monkeypatch.setattr(type(job), "predict", lambda self, run, texts, progress=None: (outputs, 0))
+    run = Run(recipes.make(settings | changes), None, (), tuple(labels))
+    return job.evaluate(run, ([f"text {at}" for at in range(len(answers))], answers)).scores
+
+
+@pytest.mark.parametrize("task", ["classify", "compare"])
+def test_labels_that_are_all_unknown_are_an_error(task, monkeypatch):
+    with pytest.raises(ValueError) as refused:
+        answered(task, ["0.0", "1.0"], ["1", "0", "1"], ["1.0"] * 3, monkeypatch)
+    assert "cannot answer any label of the 3 examples: '1' (2 times; the model has '1.0', the same number)" in str(
+        refused.value
+    )
+
+
+def test_labels_that_are_known_in_part_are_counted_and_said(monkeypatch):
+    found = answered("classify", ["0.0", "1.0"], ["1", "0.0", "1.0"], ["1.0", "0.0", "1.0"], monkeypatch)
+    assert found["unknown_labels"] == [{"label": "1", "count": 1, "nearest": "1.0", "cause": "the same number"}]
+    json.dumps(found, allow_nan=False)
+    said = evaluate._table("own", found | {"split": "test"})
+    assert "labels that the model cannot answer, 1 in all: '1' (1 time; the model has '1.0', the same number)" in said
+    assert "unknown_labels" not in answered("classify", ["a", "b"], ["a", "b"], ["a", "a"], monkeypatch)
+
+
+def test_the_label_of_texts_out_of_scope_can_be_answered(monkeypatch):
+    scope = {"label": "oos", "threshold": True, "trained": False}
+    found = answered("classify", ["a", "b"], ["a", "oos"], ["a", "oos"], monkeypatch, scope=scope)
+    assert "unknown_labels" not in found and found["accuracy"] == 100
+
+
+def test_tags(monkeypatch):
+    found = answered("tag", ["B-PER", "I-PER", "O"], ["S-PER O", "- O"], ["B-PER O", "O O"], monkeypatch)
+    assert [(each["label"], each["nearest"]) for each in found["unknown_labels"]] == [("-", ""), ("S-PER", "B-PER")]
+    said = evaluate._table("own", found | {"split": "test"})
+    assert "no entity F1: the tag '-' of the references is of no scheme (first in sentence 2)" in said
+    assert "labels that the model cannot answer, 2 in all" in said
+    plain = answered("tag", ["PER", "O"], ["PER PER O", "O O O"], ["PER PER O", "O PER O"], monkeypatch)
+    assert "entities are runs of one tag" in evaluate._table("own", plain | {"split": "test"})
+
+
+def examples(answers):
+    return Examples("labelled", [f"text {at}" for at in range(len(answers))], answers)
+
+
+def test_training_is_told_before_it_begins():
+    job = TASKS["classify"]
+    recipe = recipes.make({"name": "own", "task": "classify", **runs.SETTINGS["classify"], "data": {"corpus": "files"}})
+    train, other = examples(["1.0", "0.0"]), examples(["1", "0"])
+    assert untaught(job, recipe, {"train": train, "valid": train, "test": train}) == []
+    (said,) = untaught(job, recipe, {"train": train, "valid": train, "test": other})
+    assert said.startswith(
+        "test: labels that the training does not have: '0' (1 time; the training has '0.0', the same"
+    )
+    with pytest.raises(ValueError, match="valid: labels .*It has none of the validation's"):
+        untaught(job, recipe, {"train": train, "valid": other})
+    (said,) = untaught(job, recipe, {"train": train, "valid": examples(["1.0", "rare"])})
+    assert said.startswith("valid: labels that the training does not have: 'rare' (1 time")
+
+
+def test_new_says_it_too(tmp_path, capsys):
+    for name, labels in {"train": ("1.0", "0.0"), "valid": ("1.0", "0.0"), "test": ("1", "0")}.items():
+        rows = "".join(
+            f"{word} {at},{label}\n" for at in range(20) for word, label in zip(("good", "bad"), labels, strict=True)
+        )
+        (tmp_path / f"{name}.csv").write_text("text,label\n" + rows)
+    files = [str(tmp_path / f"{name}.csv") for name in ("train", "valid", "test")]
+    assert any("test: labels that the training does not have" in note for note in propose("classify", files, "own")[1])
+    assert cli.main(["new", "classify", *files[:1], files[2], "--out", str(tmp_path / "own.toml")]) == 0
+    assert "the training has '1.0', the same number" in capsys.readouterr().err
+
+
+def test_variants_are_asked_once_and_the_nearest_counts(tmp_path):
+    """Through the recipe: the training reads every pronunciation, the test has both of them as right."""
+    (tmp_path / "own.dict").write_text(
+        "tomato T AH0 M EY1\ntomato(2) T AH0 M AA1\nable EY1 B AH0 L\nable EY1 B AH0 L\n"
+    )
+    own = {"corpus": "files", "train": str(tmp_path / "own.dict"), "test": str(tmp_path / "own.dict")}
+    recipe = recipes.make({"name": "own", "task": "transduce", **runs.WRITER, "data": own})
+    inputs, answers = recipes.read(recipe, "test")
+    assert inputs == ["tomato", "able", "able"]
+    assert answers == [["T AH0 M EY1", "T AH0 M AA1"], "EY1 B AH0 L", "EY1 B AH0 L"]
+    assert len(recipe.job.examples(recipe, "train", whole=recipe.job.examples(recipe, "test"))) > 0
+    found = recipe.job.assess(recipe, inputs, ["T AH0 M AA1", "EY1 B AH0 L", "EY1"], answers).scores
+    assert (found["count"], found["several_answers"]) == (3, 1) and found["exact_match"] == pytest.approx(200 / 3)

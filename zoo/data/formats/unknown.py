@@ -1,0 +1,113 @@
+"""Labels that a model was not trained on, and the likely cause: the same label, written otherwise."""
+
+import difflib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from zoo.data.formats.base import counted, shown
+
+FEW = 5
+_YES, _NO = {"true", "yes", "y", "t", "1"}, {"false", "no", "n", "f", "0"}
+_SCHEME = re.compile(r"[BIESLUM]-(.+)")
+
+
+def unknown_labels(known: Iterable[str], labels: Iterable[str]) -> list[dict]:
+    """[{"label", "count", "nearest", "cause"}] of the labels that are not known, the commonest first.
+
+    `nearest` is the known label that is likely meant, "" if none is, and `cause` says how the two differ.
+
+    Example:
+        >>> from zoo.data.formats.unknown import unknown_labels
+        >>> unknown_labels(["0.0", "1.0"], ["1", "1", "0.0"])
+        [{'label': '1', 'count': 2, 'nearest': '1.0', 'cause': 'the same number'}]
+    """
+    known = list(known)
+    counts = Counter(labels)
+    for label in known:
+        counts.pop(label, None)
+    return [
+        {"label": label, "count": count, **dict(zip(("nearest", "cause"), _nearest(label, known), strict=True))}
+        for label, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    ]
+
+
+def say_unknown(unknown: list[dict], known: Iterable[str], who: str = "the model") -> str:
+    """The labels, how often each comes, and what is likely the cause, in words."""
+    told = [
+        f"{shown(each['label'])} ({counted(each['count'], 'time')}"
+        + (f"; {who} has {shown(each['nearest'])}, {each['cause']}" if each["nearest"] else "")
+        + ")"
+        for each in unknown[:FEW]
+    ]
+    more = f" and {len(unknown) - FEW:,} more" if len(unknown) > FEW else ""
+    known = list(known)
+    others = "" if not known or all(each["nearest"] for each in unknown) else f"; {who} has {_listed(known)}"
+    return f"{', '.join(told)}{more}{others}"
+
+
+def _listed(known):
+    return ", ".join(map(shown, known[:FEW])) + (f" and {len(known) - FEW:,} more" if len(known) > FEW else "")
+
+
+def _nearest(label, known):
+    for cause, form in _FORMS.items():
+        own = form(label)
+        for other in known if own is not None else ():
+            if form(other) == own:
+                return other, cause
+    near = difflib.get_close_matches(label, known, 1, 0.8)
+    return (near[0], "which is written much alike") if near else ("", "")
+
+
+def _number(label):
+    try:
+        found = float(_plain(label).replace(",", "."))
+    except ValueError:
+        return None
+    return found if found == found else None
+
+
+def _visible(label):
+    """Without marks that have no width, such as a byte order mark or a zero width space."""
+    return "".join(one for one in label if unicodedata.category(one) not in ("Cf", "Cc") or one in "\t\n")
+
+
+def _spaced(label):
+    return re.sub(r"[\s_-]+", " ", label).strip()
+
+
+def _width(label):
+    return unicodedata.normalize("NFKC", label)
+
+
+def _unquoted(label):
+    return label.strip(" \"'`\u2018\u2019\u201c\u201d")
+
+
+def _plain(label):
+    return _unquoted(_spaced(_width(_visible(label)))).casefold()
+
+
+def _truth(label):
+    word = _plain(label).removesuffix(".0")
+    return "yes" if word in _YES else "no" if word in _NO else None
+
+
+def _kind(label):
+    found = _SCHEME.fullmatch(label)
+    return found and found[1]
+
+
+_FORMS: dict[str, Callable] = {  # how two labels differ that have one form, the likelier first
+    "the same number": _number,
+    "which differs by a mark that nobody sees": _visible,
+    "which differs by spaces, _ or -": _spaced,
+    "which differs by capitals": str.casefold,
+    "which differs by the width or form of its letters": _width,
+    "which differs by quotation marks": _unquoted,
+    "which differs by spaces, capitals or marks": _plain,
+    "another word for yes or no": _truth,
+    "the same kind in another scheme of tags": _kind,
+}
