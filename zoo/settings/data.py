@@ -54,6 +54,11 @@ Encodings = Annotated[
 ]
 
 
+Empty = Annotated[
+    Literal["omit", "refuse"], Doc("what becomes of examples without a text or a label; omitted ones are counted")
+]
+
+
 def _check_encodings(own):
     _check_encoding(own.encoding)
     for name in own.encodings.values():
@@ -70,9 +75,7 @@ class Files(Data, tag="files"):
     format: Annotated[str, Doc("format of the files; without it their names and first lines tell")] = ""
     encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
     encodings: Encodings = {}
-    empty: Annotated[
-        Literal["omit", "refuse"], Doc("what becomes of examples without a text or a label; omitted ones are counted")
-    ] = "omit"
+    empty: Empty = "omit"
     columns: Annotated[
         dict[str, str | int | bool],
         Doc('which column holds what, by name or number, as {text = "review", label = 2}'),
@@ -170,6 +173,7 @@ class Parallel(Data, tag="parallel"):
     train_split: Split = "train"
     valid_split: Split = "valid"
     test_split: Split = "test"
+    empty: Empty = "omit"
 
     @property
     def example(self):

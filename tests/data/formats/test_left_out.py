@@ -55,6 +55,15 @@ def test_blank_lines_of_parallel_text(tmp_path):
         read([source, target], "pairs", empty="drop")
 
 
+def test_blank_lines_behind_the_end_of_the_other_file(tmp_path):
+    source, target = write(tmp_path / "a.en", "one\ntwo\n\n \n"), write(tmp_path / "a.de", "eins\nzwei\n")
+    found = read([source, target], "pairs")
+    assert found.answers == ["eins", "zwei"]
+    assert found.notes == (f"blank lines behind the last line of the other file, left out: 2 (in {source})",)
+    with pytest.raises(ValueError, match="a.de:3: the files are not aligned: .*a.en has 4 lines, .*a.de has 2 lines"):
+        read([write(tmp_path / "a.en", "one\ntwo\n\nfour\n"), target], "pairs")
+
+
 def test_blank_files_of_a_folder(tmp_path):
     for name, text in {"pos/1": "good", "pos/2": " \n", "neg/1": "bad"}.items():
         write(tmp_path / "a" / name, text)
@@ -93,6 +102,19 @@ def test_examples_that_an_annotator_rejected(tmp_path, column, kept, others):
         for verdict in (others[0], kept, others[1])
     ]
     assert len(read(write(tmp_path / "b.jsonl", json_lines(spans)), "tagged")) == 1
+
+
+def test_labels_as_annotation_tools_write_them(tmp_path):
+    """doccano has a list of one label, or none; Prodigy's choices stand under `accept`."""
+    doccano = [{"id": at, "text": f"t {at}", "label": label} for at, label in enumerate([["a"], ["b"], []])]
+    found = read(write(tmp_path / "a.jsonl", json_lines(doccano)), "labelled")
+    assert found.answers == ["a", "b"] and found.notes[0].startswith("examples without a label, left out: 1")
+    choices = [("a", "accept"), ("b", "accept"), ("b", "reject"), ("", "ignore")]
+    prodigy = [{"text": "t", "options": [], "accept": [own] if own else [], "answer": said} for own, said in choices]
+    found = read(write(tmp_path / "b.jsonl", json_lines(prodigy)), "labelled")
+    assert found.answers == ["a", "b"] and len(found.notes) == 2
+    first = [{"text": "Bob", "answer": "reject"}, {"text": "Ann", "spans": [[0, 3, "PER"]], "answer": "accept"}]
+    assert read(write(tmp_path / "c.jsonl", json_lines(first)), "tagged", fewest_labels=1).answers == ["B-PER"]
 
 
 def test_a_column_of_that_name_may_hold_something_else(tmp_path):

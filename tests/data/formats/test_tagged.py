@@ -222,6 +222,16 @@ def test_a_column_that_counts_is_no_word(tmp_path, name):
     assert ("a second layer" in told.why) is (name in ("germeval.tsv", "spaces.conll", "empty.conll"))
 
 
+def test_a_row_that_counts_sentences_has_several_words(tmp_path):
+    path = write(tmp_path / "a.tsv", "1\tDogs bark\tNOUN VERB\n2\tCats sleep\tNOUN VERB\n3\tHi\tINTJ\n")
+    assert read(path, "tagged").inputs == ["Dogs bark", "Cats sleep", "Hi"] and detect(path, "tagged").format == "tsv"
+
+
+def test_a_comment_inside_a_sentence(tmp_path):
+    path = write(tmp_path / "a.conll", "EU NNP B-ORG\n# a comment in the middle\nrejects VBZ O\n")
+    assert read(path, "tagged").inputs == ["EU rejects"]
+
+
 def test_plain_tags_of_two_layers(tmp_path):
     path = write(
         tmp_path / "a.conll", "1\tNew\tORG\tLOC\n2\tYork\tORG\tLOC\n3\tTimes\tORG\tO\n4\tin\tO\tO\n5\tLyon\tLOC\tO\n"

@@ -44,7 +44,8 @@ class Conll(Format):
         if not rows or "sentence" in by_names(rows[0], "tagged", ("sentence",), (is_name,)):
             return False
         tabs = any("\t" in text for text in inside)
-        several = any(len(cells[0].split()) > 1 for cells in rows)
+        words = 1 if min(map(len, rows)) > 2 and _counts(rows, 0) else 0
+        several = any(len(cells[words].split()) > 1 for cells in rows)
         return not several and ("" in inside or len(rows) > 1 and tabs)
 
     def layout(self, files, request):
@@ -91,7 +92,7 @@ class Conll(Format):
                 continue
             cells = _cells(text, tabs)
             if text.startswith("#") and (
-                comments or not words and len(cells) != width or text.startswith("# ") and tabs
+                comments or len(cells) != width and (not words or text[1:2] == " ") or text.startswith("# ") and tabs
             ):
                 continue
             if header:

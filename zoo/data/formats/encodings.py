@@ -43,10 +43,12 @@ def advice(found: str, files: list[str], request: Request) -> str:
     first, sample = unread[0], f"{unread[0].sample!r}"
     beyond = [each for each in looked if each.utf8 or each.other]
     if len(unread) == len(beyond) and all(each.guess == first.guess for each in unread):
-        others = f" (for this file alone {say_encodings({_shortly(first.path, looked): first.guess})})"
+        said = f"{say_encoding(first.guess)}, if all of your files are so"
+        if len(looked) == 1:
+            said = f"{say_encodings({_shortly(first.path, looked): first.guess})} for this file alone, or {said}"
         return (
-            f"{found} {_western(first.guess)}, this reads {sample}: then say {say_encoding(first.guess)}"
-            f"{others if len(looked) == 1 else ''}; otherwise convert the file to UTF-8, for example with iconv."
+            f"{found} {_western(first.guess)}, this reads {sample}: then say {said}; otherwise convert "
+            f"{'the file' if len(looked) == 1 else 'the files'} to UTF-8, for example with iconv."
         )
     names = ", ".join(each.path for each in unread[:_FEW]) + (", ..." if len(unread) > _FEW else "")
     own, rest = {_shortly(each.path, looked): each.guess for each in unread[:_FEW]}, looked[len(unread) :]

@@ -155,6 +155,8 @@ def label_of(value) -> str:
         Lacking: it is empty or missing.
         Wrong: it is several.
     """
+    if isinstance(value, list | tuple) and len(value) < 2:  # as doccano and Prodigy write one label, or none
+        value = value[0] if value else None
     if isinstance(value, list | tuple | dict):
         raise Wrong(f"the label is {shown(value)}; expected one label, a string or a number. Name another column.")
     if isinstance(value, bool):

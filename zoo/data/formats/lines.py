@@ -50,16 +50,18 @@ class Lines(Format):
                 what = f"a {request.roles[blank]}"
                 said = f"the {request.roles[blank]} line is empty; expected text. Remove the line from all files, so "
                 problems.lack(what, f"{said}that they stay aligned.", files[blank], line)
-        counts = [
-            line + (last is not _END) + sum(1 for _ in stream) for last, stream in zip(found, streams, strict=True)
-        ]
-        if len(set(counts)) > 1:
+        behind = [[] if last is _END else [last, *stream] for last, stream in zip(found, streams, strict=True)]
+        if any(text.strip() for rest in behind for _, text in rest):
+            counts = [line + len(rest) for rest in behind]
             told = ", ".join(f"{path} has {count} lines" for path, count in zip(files, counts, strict=True))
             problems.add(
                 files[counts.index(min(counts))],
                 min(counts) + 1,
                 f"the files are not aligned: {told}. Line i of one must belong to line i of the other.",
             )
+        for path, rest in zip(files, behind, strict=True):
+            if rest:
+                problems.note("blank lines behind the last line of the other file, left out", len(rest), f"in {path}")
 
 
 class Text(Format):

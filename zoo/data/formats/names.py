@@ -13,7 +13,7 @@ ALIASES = {  # kind -> role -> names, the likelier first
         "text": "text sentence review content document comment tweet message sms body utterance question query "
         "description input title headline abstract article post",
         "label": "label labels class category target sentiment intent polarity topic rating stars score emotion "
-        "language y output tag",
+        "language y output tag accept",
     },
     "compared": {
         "first": "first sentence1 text1 premise question1 text_a sentence_a question query anchor left",

@@ -31,12 +31,10 @@ class Spans(Format):
         if {"words", "tags"} & request.columns.keys():
             return False
         lines = iter(first_lines(files[0], request, _LOOKED_AT))
-        first = next((_record(value) for _, value in decoded(files[0], lines, Problems())), None)
-        return (
-            first is not None
-            and isinstance(first.get("text", first.get("data")), str)
-            and ("entities" in request.columns or any(_are_spans(first.get(name)) for name in _SPANS))
-        )
+        records = [_record(value) for _, value in decoded(files[0], lines, Problems())]
+        named = records[0] if records and "entities" in request.columns else None
+        first = next((each for each in records if _has_spans(each, request)), named)  # a rejected one may have none
+        return first is not None and isinstance(first.get("text", first.get("data")), str)
 
     def layout(self, files, request):
         problems = Problems()
@@ -46,7 +44,8 @@ class Spans(Format):
         if not found:
             problems.check()
             raise ValueError(f"{files[0]} is empty; expected one JSON object a line.")
-        first, records = found[0], [each for each in found if each]
+        records = [each for each in found if each]
+        first = next((each for each in records if _has_spans(each, request)), found[0])
         names = list(first or ())
         defaults = {
             "text": "data" if "text" not in names and "data" in names else "text",
@@ -175,6 +174,12 @@ def _record(value):
 def _are_spans(value):
     """Whether a value is a list of spans, perhaps an empty one."""
     return isinstance(value, list) and all(isinstance(each, dict | list) for each in value)
+
+
+def _has_spans(record, request):
+    """Whether a record has spans, under a name that is known or was given."""
+    names = [request.columns["entities"]] if "entities" in request.columns else _SPANS
+    return record is not None and any(name in record and _are_spans(record[name]) for name in names)
 
 
 def _list(role, value):

@@ -12,7 +12,7 @@ from zoo.data import (
     dates,
     duplication,
     find_parallel,
-    read_parallel,
+    formats,
     reversal,
     running_text,
     sst,
@@ -55,6 +55,9 @@ def examples(recipe, kind, split, directory=None, whole=None):
     check_data(recipe, kind, (split,), directory)
     if isinstance(recipe.data, FILES):
         return files.examples(recipe.data, kind, split, directory, whole)
+    if isinstance(recipe.data, data.Parallel):
+        pair = [str(path) for path in _find_parallel(recipe.data, split, directory)]
+        return formats.read(pair, kind, format="lines", empty=recipe.data.empty)
     inputs, answers = _READERS[recipe.data.corpus](recipe, split, directory)
     return Examples(kind, list(inputs), list(answers))
 
@@ -182,7 +185,6 @@ _READERS = {
     "date_pairs": _date_pairs,
     "reversal": _reversal,
     "duplication": _duplication,
-    "parallel": lambda recipe, split, directory: read_parallel(*_find_parallel(recipe.data, split, directory)),
     "text": lambda recipe, split, directory: ([running_text(directory, split)], [""]),
     "trec": lambda recipe, split, directory: trec(directory, split),
     "babi": lambda recipe, split, directory: babi(directory, split, recipe.data.number),
