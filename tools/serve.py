@@ -58,6 +58,13 @@ def add_arguments(parser):
     bounds.add_argument(
         "--max-bytes", type=positive, default=8 << 20, metavar="N", help="of a request (default: 8 MiB)"
     )
+    bounds.add_argument(
+        "--max-connections-of-one",
+        type=positive,
+        default=256,
+        metavar="N",
+        help="over HTTP, of one address (default: 256; of all together 900)",
+    )
     bounds.add_argument("--deadline", type=float, default=60.0, metavar="SECONDS", help="of a request (default: 60)")
     bounds.add_argument(
         "--drain", type=float, default=20.0, metavar="SECONDS", help="for what is queued when it stops (default: 20)"
@@ -93,7 +100,11 @@ def main(args):
     if not 0 <= args.version_poll < math.inf:
         raise ValueError(f"--version-poll must be a number of seconds, 0 or more; received {args.version_poll}.")
     batching = Batching(args.max_delay / 1e3, args.max_batch_tokens, args.max_batch_texts)
-    limits = Limits(args.queue, args.max_texts, args.max_bytes, args.deadline, drain=args.drain)
+    limits = Limits(
+        *(args.queue, args.max_texts, args.max_bytes, args.deadline),
+        drain=args.drain,
+        connections_of_one=args.max_connections_of_one,
+    )
     hub_options.apply(args)
     for model in args.models:
         opened(located(model), verify=not args.no_verify)

@@ -1,10 +1,13 @@
 """A connection of HTTP that is closed if its caller does not send a whole request head, or take an answer, in time."""
 
 from serving.server.heads import Bounded
+from serving.server.visitors import OPEN, RAW, Visitors, full
 
 HEAD_SECONDS = 15  # until the end of the head of a request, from its first byte or from the beginning of the connection
 TAKING_SECONDS = 60  # in which a caller takes TAKEN bytes of an answer that waits for it, or all that is left
 TAKEN = 1 << 20
+PROBES = 0.5, 0.1, 2.0  # seconds until it is tried whether a caller who sends no more still reads, and tried again
+CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"  # which every caller of HTTP/1.1 must expect, and leave out
 
 
 class Connection(Bounded):
@@ -13,19 +16,35 @@ class Connection(Bounded):
     One is for the head of each request, and for whatever else comes after an answer: uvicorn stops its clock at every
     byte, and starts it only at an answer, so that half a head, an empty line, or a part of a body that nobody reads
     would keep the connection for ever. The other is for answers that nobody takes: until they are taken, closing waits.
+
+    A caller who has sent its requests and closes its half of the connection has its answers. One who has left looks the
+    same until something is sent to it.
+
+    Args:
+        visitors: `Visitors`, in which it is counted.
     """
 
-    head_timer = taking_timer = None
+    head_timer = taking_timer = probe_timer = None
+    excess = half_closed = False  # whether there is no room for it; whether its caller sends nothing more
+
+    def __init__(self, *args, visitors=None, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.visitors = visitors or Visitors()
 
     def connection_made(self, transport):
         super().connection_made(transport)
         self._start()
+        self.excess = self.visitors.enter(self, self.client[0] if self.client else "")
+        if self.excess is None:
+            self.linger(RAW)
 
     def parse(self):
         super().parse()
         answered = self.cycle is None or self.cycle.response_complete
         if answered and self.timeout_keep_alive_task is None and not self.transport.is_closing():
             self._start()
+        if self.half_closed and not self.answering:
+            self.transport.close()
 
     def on_message_begin(self):
         super().on_message_begin()
@@ -33,11 +52,39 @@ class Connection(Bounded):
 
     def on_headers_complete(self):
         self._stop()
+        self.excess = self.excess and self.visitors.beyond(self)
+        known = self.url.partition(b"?")[0].decode("ascii", "replace") in OPEN
+        self.app = full if self.excess and not known else self.config.loaded_app
         super().on_headers_complete()
+        if self.excess:
+            self.cycle.keep_alive = False
+
+    def on_message_complete(self):
+        super().on_message_complete()
+        if self.answering:
+            self.visitors.work(self)
 
     def on_response_complete(self):
+        self.visitors.wait(self)
         super().on_response_complete()
+        if self.half_closed and not self.unread:
+            self.transport.close()
         self._closing()
+
+    def eof_received(self):
+        """Keep the connection open as long as a request is to be answered."""
+        self.half_closed = True
+        if self.refused or not self.answering:
+            return False
+        self.probe_timer = self.loop.call_later(PROBES[0], self._probe, *PROBES[1:])
+        return True
+
+    def _probe(self, soon, later):
+        """Send what makes the system of a caller who has left say so, at the latest when something is sent again."""
+        if not self.transport.is_closing() and self.answering and not self.cycle.response_started:
+            if self.cycle.scope["http_version"] == "1.1":
+                self.transport.write(CONTINUE)
+            self.probe_timer = self.loop.call_later(soon, self._probe, later, later)
 
     def send_400_response(self, msg):
         super().send_400_response(msg)
@@ -57,6 +104,9 @@ class Connection(Bounded):
             self._stop_waiting()
 
     def connection_lost(self, exc):
+        self.visitors.leave(self)
+        if self.probe_timer is not None:
+            self.probe_timer.cancel()
         self._stop()
         self._stop_waiting()
         super().connection_lost(exc)

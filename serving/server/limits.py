@@ -41,6 +41,7 @@ class Limits:
         reading: seconds in which a caller must have sent a request that it has begun.
         drain: seconds in which what is queued is finished when the server is told to stop.
         connections: the most connections over HTTP, and the most simultaneous calls over gRPC.
+        connections_of_one: the most connections over HTTP of one address.
         written: the most tokens that one request writes, if it asks for more than one run of a graph writes.
     """
 
@@ -51,6 +52,7 @@ class Limits:
     reading: float = 30.0
     drain: float = 20.0
     connections: int = 900
+    connections_of_one: int = 256
     written: int = 1 << 15
 
     @property

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 import uvicorn
@@ -24,6 +25,7 @@ from serving.server.metrics import Metrics
 from serving.server.models import Models, Opening
 from serving.server.service import Service
 from serving.server.slots import Slots
+from serving.server.visitors import Visitors
 
 BACKLOG = 2048  # connections that wait to be accepted
 ENDING = 2.0  # seconds for runs that are ended: they are asked between two operators
@@ -200,18 +202,17 @@ class Server:
 
     def _http(self, bound, release):
         """The server of HTTP on a socket, listening."""
-        self.http_port = bound.getsockname()[1]
+        self.http_port, limits = bound.getsockname()[1], self.settings.limits
         made = Quiet(
             uvicorn.Config(
                 application(self.service, release),
-                http=Connection,
+                http=partial(Connection, visitors=Visitors(limits.connections, limits.connections_of_one)),
                 backlog=BACKLOG,
                 log_config=None,
                 access_log=False,
                 proxy_headers=False,
                 lifespan="off",
                 ws="none",
-                limit_concurrency=self.settings.limits.connections,
                 timeout_graceful_shutdown=5,
                 server_header=False,
             )

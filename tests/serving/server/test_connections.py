@@ -16,10 +16,10 @@ POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n"
 SHORT = 0.1  # seconds in the place of each of the bounds
 
 
-def served(call, content=b"ok", loop="auto", app=None, seconds=6):
+def served(call, content=b"ok", loop="auto", app=None, seconds=6, visitors=None):
     """What `call(port)`, in a thread, returns, while a server answers `content` to everything and reads no body.
 
-    `app` may answer in its place; within `seconds` all connections are to be closed.
+    `app` may answer in its place, and `visitors` count who is there; within `seconds` all connections are to be closed.
     """
 
     async def answering(scope, receive, send):
@@ -30,11 +30,11 @@ def served(call, content=b"ok", loop="auto", app=None, seconds=6):
     async def live():
         config = uvicorn.Config(app or answering, log_config=None, lifespan="off", ws="none", timeout_keep_alive=SHORT)
         state, running = ServerState(), asyncio.get_running_loop()
-        made = await running.create_server(lambda: Connection(config, state, {}), "127.0.0.1", 0)
+        made = await running.create_server(lambda: Connection(config, state, {}, visitors=visitors), "127.0.0.1", 0)
         try:
             async with asyncio.timeout(seconds):
                 found = await asyncio.to_thread(call, made.sockets[0].getsockname()[1])
-                while state.connections:
+                while state.connections or state.tasks:
                     await asyncio.sleep(0.01)
             return found
         finally:

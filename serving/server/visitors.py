@@ -1,0 +1,115 @@
+"""Who is connected over HTTP: bounds for all together and for each address, and room for health and metrics beyond.
+
+A caller who is at its bound takes the place of its own connection that has waited longest for a whole request: who
+opens connections and sends nothing, or halves of requests, keeps nobody out, not even others at the same address.
+"""
+
+import ipaddress
+from collections import Counter
+
+import orjson
+
+OPEN = ("/v2/health/live", "/v2/health/ready", "/metrics")  # what is answered beyond the bounds
+RESERVE = 64  # connections beyond the bounds, so that one of these can be asked
+FULL = orjson.dumps({"error": "as many connections are open as this server takes. Try again in a second."})
+FIELDS = {"content-type": "application/json", "content-length": len(FULL), "retry-after": 1, "connection": "close"}
+RAW = b"HTTP/1.1 503 Service Unavailable\r\n%s\r\n%s" % (
+    "".join(f"{name}: {value}\r\n" for name, value in FIELDS.items()).encode(),
+    FULL,
+)
+
+
+async def full(scope, receive, send):
+    """The application that answers who is beyond the bounds."""
+    pairs = [(name.encode(), str(value).encode()) for name, value in FIELDS.items()]
+    await send({"type": "http.response.start", "status": 503, "headers": pairs})
+    await send({"type": "http.response.body", "body": FULL})
+
+
+def neighbourhood(host):
+    """What counts as one address: that of IPv4, and the first half of that of IPv6, which one caller has as a whole.
+
+    >>> from serving.server.visitors import neighbourhood
+    >>> neighbourhood("192.0.2.7"), neighbourhood("2001:db8::7"), neighbourhood("::ffff:192.0.2.7")
+    ('192.0.2.7', '2001:db8::/64', '192.0.2.7')
+    """
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host
+    if address.version == 4:
+        return str(address)
+    if address.ipv4_mapped:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))
+
+
+class Visitors:
+    """The connections that are open.
+
+    Args:
+        most: of all addresses together.
+        of_one: of one address.
+        proxies: addresses that have no bound of their own, because many callers come from them.
+    """
+
+    def __init__(self, most=900, of_one=256, proxies=()):
+        self.most, self.of_one, self.proxies = most, of_one, {*map(neighbourhood, proxies)}
+        self._homes = {}  # connection -> address
+        self._counts = Counter()  # address -> connections
+        self._idle = {}  # address -> {connection: None} of those without a whole request, the longest idle first
+
+    def enter(self, connection, host):
+        """A connection is there. Returns whether it is beyond the bounds, or None if it is beyond the reserve, too."""
+        home = self._homes[connection] = neighbourhood(host)
+        self._counts[home] += 1
+        if self._is_full(home):
+            self._make_room(home)
+        self.wait(connection)
+        return self.beyond(connection)
+
+    def beyond(self, connection):
+        """Whether the bounds are exceeded where a connection comes from; None if the reserve is, too."""
+        home = self._homes.get(connection)
+        return None if self._is_full(home, RESERVE) else self._is_full(home)
+
+    def leave(self, connection):
+        """A connection is closed, or is going to be."""
+        home = self._homes.pop(connection, None)
+        if home is None:
+            return
+        self._remove(home, connection)
+        self._counts[home] -= 1
+        if not self._counts[home]:
+            del self._counts[home]
+
+    def wait(self, connection):
+        """A connection waits for a request."""
+        if connection in self._homes:
+            self._idle.setdefault(self._homes[connection], {})[connection] = None
+
+    def work(self, connection):
+        """A whole request has come."""
+        self._remove(self._homes.get(connection), connection)
+
+    def _remove(self, home, connection):
+        idle = self._idle.get(home, {})
+        idle.pop(connection, None)
+        if not idle:
+            self._idle.pop(home, None)
+
+    def _is_full(self, home, reserve=0):
+        mine = 0 if home in self.proxies else self._counts[home]
+        return mine > self.of_one + reserve or self._counts.total() > self.most + reserve
+
+    def _make_room(self, home):
+        """Close the connection that was idle for the longest, of this address, or of the one that has most."""
+        if self._counts.total() > self.most:
+            home = max(self._idle, key=lambda each: self._counts[each], default=home)
+        idle = self._idle.get(home, {})
+        oldest = next(
+            (each for each in idle if each.cycle is None), next(iter(idle), None)
+        )  # who has never asked first
+        if oldest is not None:
+            self.leave(oldest)
+            oldest.transport.abort()
