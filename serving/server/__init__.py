@@ -4,7 +4,7 @@
 
 | file | what it knows |
 |---|---|
-| `heads`, `connections`, `visitors` | a connection of HTTP: what it may send before it is read, how long it may take; how many |
+| `heads`, `connections`, `visitors` | a connection of HTTP: what it may send before it is read, how long, how many |
 | `http`, `asking`, `grpc_service` | the two ports: bytes, deadlines, callers who leave |
 | `v2`, `tf_rest` | the two protocols: tensors from JSON and back |
 | `tensors` | a tensor, checked: type, shape, number of values |
