@@ -50,7 +50,7 @@ GRPC = {
     "UNKNOWN": FailedError,
     "DATA_LOSS": FailedError,
     "ABORTED": FailedError,
-    "CANCELLED": FailedError,
+    "CANCELLED": UnavailableError,  # by the server: gRPC's own bound of calls says no more than this
 }
 FULL = "Concurrent RPC limit"  # what gRPC's server for Python says, with RESOURCE_EXHAUSTED, when it has no room
 MOST_SECONDS = 3600.0

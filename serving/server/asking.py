@@ -55,7 +55,7 @@ class Asking:
 
     async def _infer(self, count, headers, receive, body, name, version):
         size = headers.get(v2.HEADER.encode())
-        asked = await self.do(count, v2.Request, body, size and text_of(size))
+        asked = await self.do(count, v2.Request, body, size and text_of(size), self.service.limits.texts)
 
         def wanted(found):
             return asked.signature, asked.tensors, asked.parameters, asked.outputs

@@ -2,11 +2,15 @@
 
 import json
 import math
+import re
 
 import orjson
 
-from serving.server.faults import invalid
+from serving.server.faults import Fault, invalid
 from serving.server.tensors import said
+
+MOST_LISTS, MOST_VALUES = 1 << 16, 1 << 20  # of a body; a list costs so much more than a number
+STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
 def parse(body):
@@ -16,8 +20,10 @@ def parse(body):
     lone surrogates kept as such; the numbers NaN and Infinity, which JSON has not, stay refused.
 
     Raises:
-        Fault: it is no JSON, or no object.
+        Fault: it is no JSON, no object, or has so many values that making them takes longer than others may wait.
     """
+    if len(body) > MOST_LISTS:
+        _count(bytes(body))
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -29,6 +35,29 @@ def parse(body):
     if not isinstance(found, dict):
         raise invalid(f"the body must be a JSON object; received {said(found)}.")
     return found
+
+
+def _count(body):
+    """Raises:
+    Fault: there are too many lists and objects, or values of lists.
+    """
+    if not _too_many(body):
+        return
+    lists = values = place = 0  # texts may have such characters, too: count what is outside of them
+    for found in STRING.finditer(body + b'""'):
+        between = body[place : found.start()]
+        lists, values = lists + between.count(b"[") + between.count(b"{"), values + between.count(b",")
+        if lists > MOST_LISTS or values > MOST_VALUES:
+            raise Fault(
+                "too_large",
+                f"the body has more than {MOST_LISTS:,} lists or {MOST_VALUES:,} values. Send fewer texts at once, or "
+                "numbers as binary tensors.",
+            )
+        place = found.end()
+
+
+def _too_many(part):
+    return part.count(b"[") + part.count(b"{") > MOST_LISTS or part.count(b",") > MOST_VALUES
 
 
 def _finite(digits):

@@ -1,20 +1,25 @@
 """The gRPC port: `inference.GRPCInferenceService` of the Open Inference Protocol v2.
 
-Messages are parsed here and not by grpc, which would answer a malformed one with INTERNAL and no sentence.
+Messages are parsed here and not by grpc, which would answer a malformed one with INTERNAL and no sentence. That of
+ModelInfer is also read here, when there is room for its call: grpc's own bounds end calls beyond them with CANCELLED.
 """
 
 import asyncio
+import contextlib
 import functools
+from collections import Counter
 from urllib.parse import unquote
 
 import grpc
 from grpc import aio
 
 from serving.server import messages, v2
-from serving.server.faults import AGAIN, Fault
+from serving.server.faults import AGAIN, Fault, invalid
 from serving.server.messages import pb
 
 SERVICE = "inference.GRPCInferenceService"
+MOST = 0.75  # the part of all calls that one caller may have
+PENDING = 1 << 16  # calls that have come, and are told a moment later whether there is room for them
 FRAME = 1 << 16  # bytes beside the texts of a request
 
 
@@ -22,8 +27,9 @@ def make_server(service, version):
     """An `aio.Server` that has no port yet."""
     limits = service.limits
     made = aio.server(
-        maximum_concurrent_rpcs=limits.connections,
         options=[
+            ("grpc.server.max_pending_requests", PENDING),  # grpc cancels calls beyond it, without a word
+            ("grpc.server.max_pending_requests_hard_limit", PENDING),
             ("grpc.max_receive_message_length", limits.bytes + FRAME),
             ("grpc.max_send_message_length", -1),
             ("grpc.so_reuseport", 0),  # a port that is taken is an error
@@ -31,16 +37,17 @@ def make_server(service, version):
     )
     calls = Calls(service, version)
     methods = {
-        name: grpc.unary_unary_rpc_method_handler(functools.partial(_answered, call, kind))  # None: it reads the bytes
+        name: grpc.unary_unary_rpc_method_handler(functools.partial(_answered, call, kind))
         for name, call, kind in (
             ("ServerLive", calls.live, pb.ServerLiveRequest),
             ("ServerReady", calls.ready, pb.ServerReadyRequest),
             ("ModelReady", calls.model_ready, pb.ModelReadyRequest),
             ("ServerMetadata", calls.server, pb.ServerMetadataRequest),
             ("ModelMetadata", calls.model, pb.ModelMetadataRequest),
-            ("ModelInfer", calls.infer, None),
         )
     }
+    infer = functools.partial(_answered, calls.read_and_infer, None)
+    methods["ModelInfer"] = grpc.stream_unary_rpc_method_handler(infer)
     made.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
     return made
 
@@ -55,6 +62,7 @@ class Calls:
 
     def __init__(self, service, version):
         self.service, self.version = service, version
+        self.open = Counter()  # caller -> its calls for answers
 
     async def live(self, request, context):
         return pb.ServerLiveResponse(live=True)
@@ -73,6 +81,26 @@ class Calls:
         found = self.service.models.find(request.name, request.version)
         return messages.metadata(v2.metadata(request.name, found))
 
+    async def read_and_infer(self, stream, context):
+        """Answer the one message of a call, which is read if there is room for it."""
+        with self._room(address(context)):
+            async for content in stream:
+                return await self.infer(content, context)
+        raise invalid("the call has no message.")
+
+    @contextlib.contextmanager
+    def _room(self, caller):
+        most = self.service.limits.connections
+        if self.open.total() >= most or self.open[caller] >= MOST * most:
+            raise Fault("busy", "as many calls are under way as this server takes. Try again in a second.")
+        self.open[caller] += 1
+        try:
+            yield
+        finally:
+            self.open[caller] -= 1
+            if not self.open[caller]:
+                del self.open[caller]
+
     async def infer(self, content, context):
         do = self.service.desk.do
         with self.service.counted("v2-grpc", caller=address(context)) as count, self.service.holding() as hold:
@@ -86,7 +114,8 @@ class Calls:
                 signature = parameters.pop("signature", None)
                 if signature is not None and not isinstance(signature, str):
                     raise Fault("invalid", "the parameter signature must be a string.")
-                return signature, messages.tensors(request), parameters, [each.name for each in request.outputs]
+                tensors = messages.tensors(request, self.service.limits.texts)
+                return signature, tensors, parameters, [each.name for each in request.outputs]
 
             within = context.time_remaining()
             answer = await self.service.infer(count, request.model_name, request.model_version, asked, within)

@@ -1,12 +1,16 @@
 """The messages of the Open Inference Protocol, which kserve brings, and tensors from them and into them."""
 
+import contextlib
 import importlib.util
 from pathlib import Path
 
-from serving.server.faults import invalid
+from serving.server.faults import Fault, invalid
 from serving.server.tensors import described, from_raw, from_values, quoted, raw_bytes, text_of
 from serving.server.v2 import chosen
 
+MOST_FIELDS = (
+    1 << 14
+)  # of a message, of its inputs and of their contents: each text is one, each number if it is not packed
 MESSAGES = "protocol/grpc/grpc_predict_v2_pb2.py"
 
 
@@ -24,6 +28,10 @@ def _messages():
 
 
 pb = _messages()
+NESTED = (
+    pb.ModelInferRequest.DESCRIPTOR.fields_by_name["inputs"].number,
+    pb.ModelInferRequest.InferInputTensor.DESCRIPTOR.fields_by_name["contents"].number,
+)
 CONTENTS = {
     "BOOL": "bool_contents",
     "INT8": "int_contents",
@@ -44,16 +52,49 @@ def message(kind, content):
     """A message from its bytes.
 
     Raises:
-        Fault: they are none.
+        Fault: they are none, or have too many values.
     """
+    if len(content) > MOST_FIELDS:
+        with contextlib.suppress(IndexError):  # it is cut short, which protobuf says better
+            _count(memoryview(content), NESTED, MOST_FIELDS)
     try:
         return kind.FromString(content)
     except Exception:  # protobuf's DecodeError, or a string that is not UTF-8
         raise invalid(f"the message is not a {kind.DESCRIPTOR.name} of the Open Inference Protocol.") from None
 
 
-def tensors(request):
+def _count(content, nested, left):
+    """How many of `left` fields are left after those of a message, and of the messages in its field `nested[0]`."""
+    place = 0
+    while place < len(content):
+        left -= 1
+        if left < 0:
+            raise Fault("too_large", f"the message has more than {MOST_FIELDS} values. Send numbers raw, or packed.")
+        key, place = _varint(content, place)
+        size = {1: 8, 5: 4}.get(key & 7, 0)
+        if key & 7 in (0, 2):
+            size, place = _varint(content, place)
+            size = size if key & 7 == 2 else 0
+        if key & 7 == 2 and nested and key >> 3 == nested[0]:
+            left = _count(content[place : place + size], nested[1:], left)
+        place += size
+    return left
+
+
+def _varint(content, place):
+    value = shift = 0
+    while True:
+        value |= (content[place] & 127) << shift
+        shift, place = shift + 7, place + 1
+        if content[place - 1] < 128:
+            return value, place
+
+
+def tensors(request, most):
     """The inputs of a `ModelInferRequest`.
+
+    Args:
+        most: the most texts of an input.
 
     Raises:
         Fault: one is malformed.
@@ -70,7 +111,7 @@ def tensors(request):
             raise invalid(f"the input {quoted(each.name)} has contents beside raw_input_contents: give one of them.")
         shape = list(each.shape)
         if raws:
-            found.append(from_raw(each.name, each.datatype, shape, raws[number]))
+            found.append(from_raw(each.name, each.datatype, shape, raws[number], most))
             continue
         datatype, _ = described(each.name, each.datatype, shape)
         if datatype not in CONTENTS:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from serving.server.asks import known
 from serving.server.desk import Desk
 from serving.server.faults import Fault, late
-from serving.server.tensors import quoted
+from serving.server.tensors import quoted, too_many
 from serving.server.texts import NAME
 
 
@@ -98,9 +98,7 @@ class Service:
         known(outputs, chosen.outputs)
         rows = max((tensor.shape[0] for tensor in tensors if tensor.shape), default=0)
         if rows > self.limits.texts:
-            raise Fault(
-                "too_large", f"a request may have {self.limits.texts} texts; received {rows}. Send them in parts."
-            )
+            raise too_many(self.limits.texts, rows)
         ask = chosen.ask(tensors, parameters)
         if ask.long and ask.written > self.limits.written:
             raise Fault(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from serving.server.faults import invalid
+from serving.server.faults import Fault, invalid
 
 NUMBERS = {
     "BOOL": "bool",
@@ -29,6 +29,7 @@ NUMBERS = {
 DATATYPES = ("BYTES", *NUMBERS)
 OF_DTYPE = {"string": "BYTES"} | {dtype: datatype for datatype, dtype in NUMBERS.items()}  # the manifest's words
 MOST_AXES = 8
+MOST_TEXTS = 1 << 20  # of a tensor, where nobody says how many
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,15 +88,20 @@ def from_values(name, datatype, shape, values):
     return Tensor(name, datatype, shape, _array(name, datatype, flat).reshape(shape))
 
 
-def from_raw(name, datatype, shape, raw):
+def from_raw(name, datatype, shape, raw, most=MOST_TEXTS):
     """A tensor from bytes as they lie in memory, little-endian; of BYTES each text behind its length, four bytes.
 
+    Args:
+        most: the most texts, which are counted before one is made.
+
     Raises:
-        Fault: there are more or fewer bytes than the shape has places for.
+        Fault: there are more or fewer bytes than the shape has places for, or too many texts.
     """
     datatype, shape = described(name, datatype, shape)
     if datatype == "BYTES":
-        texts = _split(name, raw)
+        if math.prod(shape) > most:
+            raise too_many(most, math.prod(shape))
+        texts = _split(name, shape, raw)
         _check_count(name, shape, len(texts))
         return Tensor(name, datatype, shape, texts)
     dtype = np.dtype(NUMBERS[datatype]).newbyteorder("<")
@@ -166,9 +172,16 @@ def _array(name, datatype, flat):
         raise invalid(f"the data of {quoted(name)} has a number that {datatype} cannot hold.") from None
 
 
-def _split(name, raw):
-    texts, place = [], 0
+def too_many(most, count):
+    """The fault of a request with so many texts."""
+    return Fault("too_large", f"a request may have {most} texts; received {count}. Send them in parts.")
+
+
+def _split(name, shape, raw):
+    texts, place, most = [], 0, math.prod(shape)
     while place < len(raw):
+        if len(texts) == most:
+            _check_count(name, shape, f"more, in {len(raw)} bytes")
         end = place + 4 + int.from_bytes(raw[place : place + 4], "little")
         if place + 4 > len(raw) or end > len(raw):
             raise invalid(

@@ -8,7 +8,7 @@ import orjson
 
 from serving.server.bodies import member, parse
 from serving.server.faults import invalid
-from serving.server.tensors import from_raw, from_values, quoted, raw_bytes, said
+from serving.server.tensors import MOST_TEXTS, from_raw, from_values, quoted, raw_bytes, said
 from serving.server.texts import NAME
 
 EXTENSIONS = ["binary_tensor_data"]
@@ -22,13 +22,14 @@ class Request:
     Args:
         body: the bytes.
         header: the value of the header `Inference-Header-Content-Length`: how many of them are JSON; None if all are.
+        most: the most texts.
 
     Raises:
         Fault: it is malformed.
     """
 
-    def __init__(self, body, header=None):
-        size = _size(header, len(body))
+    def __init__(self, body, header=None, most=MOST_TEXTS):
+        self.most, size = most, _size(header, len(body))
         found, rest = parse(body[:size]), memoryview(body)[size:]
         self.id = checked_id(member(found, "id", str))
         self.parameters = dict(member(found, "parameters", dict, {}))
@@ -66,7 +67,7 @@ class Request:
                 f"the input {quoted(name)} says that {size} bytes of the body are its data: {len(rest)} are left"
                 f"{', and it has data in JSON as well' if 'data' in each else ''}."
             )
-        self.tensors.append(from_raw(name, datatype, shape, rest[:size]))
+        self.tensors.append(from_raw(name, datatype, shape, rest[:size], self.most))
         return rest[size:]
 
     @staticmethod

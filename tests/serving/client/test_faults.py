@@ -40,6 +40,13 @@ def test_a_busy_server_is_asked_again(fake, servers, scheme):
     assert len(fake.script) == 1
 
 
+def test_calls_that_a_server_cancels_are_asked_again(fake, servers):
+    """grpc's own bound of calls that wait ends them so."""
+    for scheme in ("grpc", "tfs+grpc"):
+        fake.script[:] = ["CANCELLED"] * 2
+        assert Client(servers.url(scheme), "generate").run(["abc"])[0].text == "abc" and not fake.script
+
+
 def test_too_many_calls_at_once_are_asked_again():
     """A server of gRPC that is bounded answers them so itself, before it knows what is asked."""
     entered, free = threading.Event(), threading.Event()

@@ -1,15 +1,22 @@
 """Messages of gRPC share the memory that the bodies of HTTP have, and each is counted."""
 
 import asyncio
+import collections
+import contextlib
+import tempfile
+from pathlib import Path
 
+import grpc
 import pytest
 
 from serving.server import grpc_service, limits
 from serving.server.faults import Fault
 from serving.server.grpc_service import Calls
 from serving.server.limits import Limits
+from serving.server.messages import pb
 from serving.server.metrics import Metrics
 from serving.server.service import Service
+from tests.serving.server import echo
 
 
 class Models:
@@ -65,3 +72,37 @@ def test_the_address_of_a_caller(peer, expected):
     context = Context()
     context.peer = lambda: peer
     assert grpc_service.address(context) == expected
+
+
+def test_calls_at_once_are_answered_or_told_to_come_again():
+    """grpc itself ends calls beyond a thousand that wait with CANCELLED, without a word."""
+    codes, count = collections.Counter(), 2500
+    with tempfile.TemporaryDirectory() as home, echo.serving(echo.write(Path(home) / "1")) as running:
+        request = pb.ModelInferRequest(model_name="echo")
+        request.inputs.add(name="text", datatype="BYTES", shape=[1]).contents.bytes_contents.append(b"abc")
+        with grpc.insecure_channel(f"127.0.0.1:{running.grpc}") as channel:
+            ask = channel.unary_unary("/inference.GRPCInferenceService/ModelInfer")
+            for future in [ask.future(request.SerializeToString(), timeout=60) for _ in range(count)]:
+                try:
+                    future.result()
+                    codes["OK"] += 1
+                except grpc.RpcError as error:
+                    assert error.details() == "as many calls are under way as this server takes. Try again in a second."
+                    assert dict(error.trailing_metadata())["retry-after"] == "1"
+                    codes[error.code().name] += 1
+    assert codes.keys() <= {"OK", "UNAVAILABLE"} and codes["OK"] > 100
+
+
+def test_one_caller_has_a_part_of_the_calls():
+    service = Service(Models(), Limits(connections=8), Metrics(), print)
+    calls = Calls(service, "0")
+    with contextlib.ExitStack() as stack:
+        for _ in range(6):
+            stack.enter_context(calls._room("a"))
+        with pytest.raises(Fault, match="as many calls"):
+            stack.enter_context(calls._room("a"))
+        for _ in range(2):
+            stack.enter_context(calls._room("b"))
+        with pytest.raises(Fault, match="as many calls"):
+            stack.enter_context(calls._room("c"))
+    assert not calls.open
