@@ -26,6 +26,7 @@ from timing import compared, measure, write
 
 from serving.export.onnx.convert import convert, load
 from serving.export.onnx.quantize import quantize
+from serving.export.onnx.ranges import observed
 from serving.export.signatures import find, generation
 from zoo.decoding.loop import EOS
 from zoo.models import Seq2Seq
@@ -53,7 +54,9 @@ def engines(model, beams, size, folder):
     tf.saved_model.save(module, folder, signatures={"tokens": module.tokens})
     loaded = tf.saved_model.load(folder).signatures["tokens"]
     graph = convert(function, signature.fix(beams=beams, output_time=size["steps"]))
-    sessions = {"onnx": load(graph), "onnx_int8": load(quantize(graph))}
+    ids = np.random.default_rng(1).integers(4, size["vocabulary"], (8, size["source"])).astype("int32")
+    seen = observed(graph, [{"token_ids": ids, "lengths": np.full(8, size["source"], "int32")}])
+    sessions = {"onnx": load(graph), "onnx_int8": load(quantize(graph, seen))}
 
     def saved(token_ids, lengths):
         return loaded(token_ids=tf.constant(token_ids), lengths=tf.constant(lengths))["output_ids"].numpy()

@@ -2,9 +2,12 @@
 
     python benchmarks/hub_models.py --data CORPORA --runs RUNS                  # all of them
     python benchmarks/hub_models.py --data CORPORA --runs RUNS --only dates babi-1 --until train
+    python benchmarks/hub_models.py --data CORPORA --runs RUNS --anew           # published weights, exported again
 
 CORPORA holds a folder for each source. RUNS keeps what was trained and exported, so that a run that was broken off goes
-on from its last checkpoint. Training is on JAX and one thread, unless KERAS_BACKEND and the like are set.
+on from its last checkpoint. Training is on JAX and one thread, unless KERAS_BACKEND and the like are set. With --anew
+nothing is trained: the weights of each newest version are exported by this seqzoo, published as the next version, and
+the versions before it leave the hub. Two such commands, each with other models, may run at the same time.
 """
 
 import argparse
@@ -34,6 +37,7 @@ def main():
     parser.add_argument("--runs", type=Path, required=True, help="where runs and artefacts are kept")
     parser.add_argument("--only", nargs="+", metavar="NAME", default=list(table["models"]), choices=table["models"])
     parser.add_argument("--until", choices=STAGES, default="publish", help="the last thing to do for each model")
+    parser.add_argument("--anew", action="store_true", help="export what is published again, as the next version")
     arguments = parser.parse_args()
     arguments.runs.mkdir(parents=True, exist_ok=True)
     runs = arguments.runs.resolve()
@@ -42,11 +46,16 @@ def main():
         model = table["models"][name]
         source = table["sources"][model["source"]]
         folder = prepared(model["source"], source, arguments.data.resolve(), runs)
-        run = train(name, model, source, folder, runs)
+        run, version = runs / name, newest(name) + arguments.anew or 1
+        if arguments.anew:
+            restored(name, run)
+        else:
+            train(name, model, source, folder, runs)
         if "export" in stages:
-            export(run, model, folder)
-        if "publish" in stages:
-            publish(name, model, source, run, folder)
+            export(run, model, source, folder)
+        if "publish" in stages and version > newest(name):
+            publish(name, version, model, source, run, folder)
+            remove(name, version)
 
 
 def recipe(name, model, source):
@@ -61,9 +70,18 @@ def recipe(name, model, source):
     return toml({key: value for key, value in own.items() if value})
 
 
-def restored(name, version, run, clock):
-    """Make the run of a model from a version of it that is published, as far as an export reads one."""
-    home, partial = HUB / name / str(version), run.with_name(f"{run.name}.partial")
+def newest(name):
+    """The newest version of a model in the hub, 0 where there is none."""
+    index = HUB / "index.json"
+    there = json.loads(index.read_text("utf-8"))["models"] if index.exists() else []
+    return max((each["version"] for each in there if each["name"] == name), default=0)
+
+
+def restored(name, run):
+    """Make the run of a model from its newest published version, as far as an export reads one."""
+    home, partial = HUB / name / str(newest(name)), run.with_name(f"{run.name}.partial")
+    if run.exists():
+        return
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
     for path in (home / "model.keras", home / "recipe.toml", *home.glob("*.spm")):
@@ -74,15 +92,13 @@ def restored(name, version, run, clock):
     for key in ("labels", "scope"):
         if key in manifest:
             (partial / f"{key}.json").write_text(json.dumps(manifest[key]), "utf-8")
+    run.with_name(f"{run.name}.seconds").write_text(f"{3600 * said['core_hours']:.0f}\n")
     partial.rename(run)
-    clock.write_text(f"{3600 * said['core_hours']:.0f}\n")
 
 
 def train(name, model, source, folder, runs):
-    """The run's folder; it is trained, or goes on, unless it was trained to the end or only its storage is new."""
+    """Train the model, or go on, unless it was trained to the end."""
     run, clock = runs / name, runs / f"{name}.seconds"
-    if not clock.exists() and (HUB / name / str(model.get("stored_anew"))).is_dir():
-        restored(name, model["stored_anew"], run, clock)
     if not clock.exists():
         path = runs / f"{name}.toml"
         path.write_text(recipe(name, model, source), "utf-8")
@@ -92,25 +108,20 @@ def train(name, model, source, folder, runs):
         seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
         clock.write_text(f"{seconds:.0f}\n")
         print(f"{name}: trained in {seconds:.0f} s of one core", flush=True)
-    return run
 
 
-def export(run, model, folder):
+def export(run, model, source, folder):
     """The artefact, whose weights are stored in 16 bits, or as its table says, where its forms agree as they must."""
     home = run.with_name(f"{run.name}-artefact")
+    given = ["--data", folder, "--split", "valid"] if "folder" in source and "files" not in model else []
     for storage in (model.get("storage", "float16"), "float32"):
         if not list(home.glob("*/*/manifest.json")):
             own = {"folder": folder, "environment": {"KERAS_BACKEND": "tensorflow"}, "must": storage == "float32"}
-            seqzoo("export", run, "--out", home, "--name", run.name, "--storage", storage, **own)
-    return home
+            seqzoo("export", run, "--out", home, "--name", run.name, "--storage", storage, *given, **own)
 
 
-def publish(name, model, source, run, folder):
-    """The model in the hub, unless this version of it is there."""
-    index, version = HUB / "index.json", model.get("version", 1)
-    there = json.loads(index.read_text("utf-8"))["models"] if index.exists() else []
-    if any((each["name"], each["version"]) == (name, version) for each in there):
-        return
+def publish(name, version, model, source, run, folder):
+    """The model in the hub."""
     said = {"--run": run, "--hub": HUB, "--version": version, "--licence": source["licence"], "--data": source["data"]}
     said |= {"--data-licence": source["data_licence"], "--attribution": source["attribution"]}
     said |= {"--core-hours": f"{float((run.with_name(f'{name}.seconds')).read_text()) / 3600:.4g}"}
@@ -120,6 +131,18 @@ def publish(name, model, source, run, folder):
         arguments += ["--language", language]
     (artefact,) = run.with_name(f"{name}-artefact").glob("*/[0-9]*/")
     seqzoo("hub", "publish", artefact, *arguments, folder=folder, environment={"KERAS_BACKEND": "tensorflow"})
+
+
+def remove(name, version):
+    """Take the versions of a model before this one out of the hub."""
+    from serving.hub import shelf
+
+    with shelf.locked(HUB):
+        entries = shelf.read_index(HUB)["models"]
+        shelf.write_index(HUB, [each for each in entries if each["name"] != name or each["version"] >= version])
+    for folder in (HUB / name).glob("[0-9]*"):
+        if int(folder.name) < version:
+            shutil.rmtree(folder)
 
 
 def seqzoo(*arguments, folder, environment=None, must=True):

@@ -29,7 +29,6 @@ from timing import compared, seconds, write
 
 from serving.export.onnx.convert import convert, load
 from serving.export.onnx.graphs import walk
-from serving.export.onnx.quantize import quantize
 from zoo.core.signatures import Signature, TensorSpec
 
 KINDS = {"GRU": layers.GRU, "LSTM": layers.LSTM}
@@ -70,8 +69,6 @@ def exported(kind, masked, units, folder):
     signature = Signature("encoder", tuple(specs), (output,))
     ours = convert(lambda **inputs: {"outputs": model(**inputs)}, signature)
     models = {"stock": stock, "ours": ours}
-    if kind == "LSTM":
-        models["int8"] = quantize(ours)
     loop = any(node.op_type == "Loop" for graph in walk(stock.graph) for node in graph.node)
     return models, loop
 

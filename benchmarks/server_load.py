@@ -10,7 +10,7 @@ alone, and counted as
 
 - lost: no answer, or an error; doubled: bytes that nobody has asked for;
 - mixed up: the answer to a text that somebody else has sent, or with the id of another request;
-- different: another answer than alone. An int8 graph rounds by the largest value of its batch, so it may happen there.
+- different: another answer than alone.
 
 Latencies are in milliseconds; `CPU ms` is the time that the server's process has spent on its cores for each answer,
 which other work on the machine changes little; memory is that of the server's process in MB, ten seconds after the

@@ -31,13 +31,16 @@ def jittered(content, seed):
 
     def walk(graph):
         shapes.update((each.name, each.dims) for each in graph.initializer)
-        changed = []
+        changed, widths = [], {}
+        for node in graph.node:
+            if node.op_type == "MatMulIntegerToFloat" and node.input[1] in shapes:
+                widths[node.input[0]] = shapes[node.input[1]][0]
         for number, node in enumerate(graph.node):
             for each in node.attribute:
                 if each.HasField("g"):
                     walk(each.g)
-            if node.op_type == "DynamicQuantizeMatMul" and node.input[1] in shapes:
-                name, inputs = f"{graph.name}/jitter/{number}", shapes[node.input[1]][0]
+            if node.op_type == "QuantizeLinear" and node.output[0] in widths:
+                name, inputs = f"{graph.name}/jitter/{number}", widths[node.output[0]]
                 factors = 1 + random.choice([-1, 0, 1], inputs) * 2.0**-23
                 graph.initializer.append(numpy_helper.from_array(factors.astype("float32"), f"{name}/factors"))
                 changed.append(helper.make_node("Mul", [node.input[0], f"{name}/factors"], [name]))

@@ -77,13 +77,13 @@ def export_again(
     sides = sorted(manifest["tokenizer"])  # "source" before "target"
     tokenizers = [Tokenizer.load(directory / manifest["tokenizer"][side]) for side in sides]
     if data or split or isinstance(changes.get("shortlist"), int):
-        from serving.export.runs import trial
+        from serving.export.runs import calibration, trial
         from zoo.recipes.files import read_stored
 
         recipe = read_stored(directory / RECIPE)
         changes |= chosen(changes, recipe, tokenizers, data)
         if data or split:
-            changes = {"trial": trial(recipe, split, data)} | changes
+            changes = {"trial": trial(recipe, split, data), "calibration": calibration(recipe, data)} | changes
     changes = {"shortlist": of_artefact(directory, manifest)} | changes
     settings = dataclasses.replace(Settings.of(manifest), **changes)
     model = keras.models.load_model(directory / MODEL, compile=False)

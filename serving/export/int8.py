@@ -1,4 +1,4 @@
-"""The effects of int8 quantisation: on size, speed, answers and scores, and the influence of a batch on its answers."""
+"""The effects of int8 quantisation on size, speed, answers and scores."""
 
 import statistics
 import time
@@ -15,8 +15,7 @@ def report(directory, texts, trial=None):
     """`{"texts", "modes": [..], "scores": {mode: {name: pair}}}`; a pair is the number for float32 and for int8.
 
     Each mode is a dict: `mode` is its name; `megabytes` is a pair; `milliseconds` has a pair for each batch size;
-    `identical` is the share of answers that are the same in int8 (for a tagger, of tags); `batch_mates` is the share of
-    int8 answers that differ between a text alone and the same text in a batch.
+    `identical` is the share of answers that are the same in int8 (for a tagger, of tags).
 
     Args:
         directory: the artefact.
@@ -29,9 +28,7 @@ def report(directory, texts, trial=None):
     some = [texts[index % len(texts)] for index in range(BATCH)]
     found, scores = [], {}
     for mode in runtimes["float32"].modes:
-        pair = [_answers(runtimes[name], texts, mode) for name in PRECISIONS]
-        alone = [_answers(runtimes["int8"], [text], mode, number)[0] for number, text in enumerate(texts[:BATCH])]
-        together = _answers(runtimes["int8"], some, mode)[: len(alone)]
+        pair = [[result.answer for result in runtimes[name].run(texts, **mode.options)] for name in PRECISIONS]
         sizes = [(directory / graph_file(mode.graph, name)).stat().st_size for name in PRECISIONS]
         found.append(
             {
@@ -42,7 +39,6 @@ def report(directory, texts, trial=None):
                     for batch in (1, BATCH)
                 },
                 "identical": _same(*pair),
-                "batch_mates": round(1 - _same(alone, together), 6),
             }
         )
         if trial and trial.score:
@@ -63,10 +59,6 @@ def medians(runtimes, texts, mode, rounds=ROUNDS):
             if number:  # the first round warms up
                 taken[name].append(time.perf_counter() - start)
     return {name: statistics.median(times) for name, times in taken.items()}
-
-
-def _answers(runtime, texts, mode, first=0):
-    return [result.answer for result in runtime.run(texts, **mode.at(first))]
 
 
 def _nats(scored):

@@ -38,6 +38,7 @@ def write_manifest(kind, directory, version, parity=None, int8=None):
         "onnx": {name: requirements(onnx.load(path)) for name, path in files.items() if path.suffix == ".onnx"},
         "tokenizer": {side: f"{side}.spm" for side in kind.sides},
         "texts": list(settings.texts),
+        "ranges": settings.ranges,
         "scores": settings.scores,
         "parity": parity,
         "int8": int8,
@@ -129,7 +130,7 @@ def _int8(report):
     rows = [
         f"| {row['mode']} | {row['megabytes'][0]} / {row['megabytes'][1]} | "
         + " | ".join(f"{one} / {other}" for one, other in row["milliseconds"].values())
-        + f" | {percent(100 * row['identical'])}% | {row['batch_mates']:.1%} |"
+        + f" | {percent(100 * row['identical'])}% |"
         for row in report["modes"]
     ]
     batches = list(report["modes"][0]["milliseconds"])
@@ -140,11 +141,10 @@ def _int8(report):
         for name, (one, other) in pairs.items()
     )
     return f"""## int8
-float32 / int8, on {report["texts"]} texts and one thread; *identical*: answers that are the same in int8; *batch*: int8
-answers that differ between a text alone and the same text in a batch, because one int8 scale holds for the whole batch.
+float32 / int8, on {report["texts"]} texts and one thread; *identical*: answers that are the same in int8.
 
-| | MB | {heads} | identical | batch |
-|---|---|{"---|" * (len(batches) + 2)}
+| | MB | {heads} | identical |
+|---|---|{"---|" * (len(batches) + 1)}
 {chr(10).join(rows)}
 
 {scores}

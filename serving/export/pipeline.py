@@ -1,6 +1,7 @@
 """Writes a trained model as an artefact directory, under a temporary name until it has passed all checks."""
 
 import contextlib
+import dataclasses
 import shutil
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -10,6 +11,7 @@ from typing import Any
 import keras
 
 from serving.export import saved_model, servers, storage
+from serving.export.calibration import Calibration
 from serving.export.int8 import report
 from serving.export.kinds import kind_of
 from serving.export.manifest import write_card, write_manifest
@@ -126,12 +128,16 @@ def _write_files(kind, tokenizers, directory, log):
     (directory / "recipe.toml").write_text(kind.settings.recipe, encoding="utf-8")
     if kind.settings.shortlist is not None:
         kind.settings.shortlist.save(directory / FILE)
+    calibration = Calibration(kind, tokenizers, log)
     for function in {function.graph: function for function in kind.functions.values() if function.graph}.values():
         log(f"writing {function.graph}")
         graph = onnx_convert.convert(function.function, function.signature)
         _write_graph(kind, graph, directory / function.graph)
         if kind.settings.int8 and function.int8:
-            _write_graph(kind, quantize(graph), directory / graph_file(function.graph, "int8"))
+            calibration.complete(function.name, graph)
+            quantized = quantize(graph, calibration.ranges)
+            _write_graph(kind, quantized, directory / graph_file(function.graph, "int8"))
+    kind.settings = dataclasses.replace(kind.settings, ranges=calibration.ranges)
 
 
 def _write_graph(kind, graph, path):

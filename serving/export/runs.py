@@ -6,6 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from serving.export.calibration import MOST
 from serving.export.pipeline import export
 from serving.export.settings import Settings, Trial
 from serving.export.shortlist import chosen
@@ -40,7 +41,8 @@ def export_run(
         out: the folder of all artefacts.
         version: a positive integer; None is one more than the newest version.
         data: the directory of the corpus, or a file of examples, on which int8 is scored; without it, int8 is compared
-            on a few texts.
+            on a few texts. The texts that validate give the ranges of int8 where they are found; else a few examples
+            and random ids do.
         split: the part of the data to score it on; the test, or "valid" where there is none, by default.
         log: a function that is called with a line about each stage.
         **changes: settings of `serving.export.Settings` to choose instead, such as `name`, `beams`, `max_input`,
@@ -54,6 +56,7 @@ def export_run(
 
     run = zoo.open(run)
     changes |= chosen(changes, run.recipe, run.tokenizers, data)
+    changes = {"calibration": calibration(run.recipe, data)} | changes
     settings = settings_of(run, changes, trial(run.recipe, split, data) if data or split else None)
     return export(run.model, run.tokenizers, out, settings, version, log=log)
 
@@ -107,9 +110,7 @@ def trial(recipe, split, directory):
 
     texts, answers = read(recipe, split or last_split(recipe, directory), directory)
     if recipe.task == "continue":
-        size, whole = max(1, recipe.model.context // 2), texts[0]
-        starts = range(0, min(len(whole), 100 * size), size)
-        return Trial(tuple(whole[start : start + size] for start in starts))
+        return Trial(_prompts(recipe, texts[0]))
 
     def scored(found, references):
         found = [" ".join(answer) if isinstance(answer, list) else answer for answer in found]
@@ -117,3 +118,20 @@ def trial(recipe, split, directory):
         return {name: scores[name] for name in SCORED if name in scores}
 
     return Trial(tuple(map(_line, texts)), tuple(answers), scored)
+
+
+def calibration(recipe, directory=None):
+    """The first texts that validate, for the ranges of int8; none where they are not found."""
+    from zoo.recipes import read
+
+    try:
+        texts, _ = read(recipe, "valid", directory)
+    except ValueError:
+        return ()
+    return _prompts(recipe, texts[0]) if recipe.task == "continue" else tuple(map(_line, texts[:MOST]))
+
+
+def _prompts(recipe, whole):
+    """Parts of a running text."""
+    size = max(1, recipe.model.context // 2)
+    return tuple(whole[start : start + size] for start in range(0, min(len(whole), 100 * size), size))

@@ -61,6 +61,9 @@ class Settings:
         scores: measured scores, for the manifest and the card.
         texts: examples with which the text signature is checked.
         int8: also write the quantised graphs.
+        calibration: texts that are run to find the ranges of the numbers that int8 rounds, such as those that validate;
+            without any, `ranges` hold, and what they lack is found with `texts`.
+        ranges: what was found before, as the manifest has it.
         xla: also write the signature `tokens_xla`, compiled with XLA and with static caches. The GPU image of
             TensorFlow Serving cannot run it.
         trial: the `Trial` on which the scores of int8 are measured, or None.
@@ -85,6 +88,8 @@ class Settings:
     scores: dict[str, Any] = field(default_factory=dict)
     texts: tuple[str, ...] = ()
     int8: bool = True
+    calibration: tuple[Any, ...] = ()
+    ranges: dict[str, Any] = field(default_factory=dict)
     xla: bool = False
     trial: Trial | None = None
     storage: str = "float32"
@@ -120,6 +125,7 @@ class Settings:
             scope=manifest.get("scope", {}),
             scores=manifest["scores"],
             texts=tuple(manifest["texts"]),
+            ranges=manifest.get("ranges", {}),
             int8=any(file.endswith(".int8.onnx") for file in files),
             xla=any(table["name"] == "tokens_xla" for table in manifest["signatures"]),
             storage=manifest["storage"],

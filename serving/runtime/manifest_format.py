@@ -67,6 +67,7 @@ OPTIONAL = {
     "vocabulary": Map(SIDE, Integer(1)),
     "signatures": List(TABLE),
     "texts": List(Text()),
+    "ranges": Map(Text("a key of a product"), List(Number(), least=2)),
     "scores": Map(Text(), Anything()),
     "parity": Nullable(Map(Text(), Anything())),
     "int8": Nullable(Map(Text(), Anything())),

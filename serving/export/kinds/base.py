@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from serving.export import gate
 from serving.export.signatures import find
-from serving.runtime.reading import DEFAULT, Bound
+from serving.runtime.reading import DEFAULT, Bound, is_answered
 from zoo.core.protocols import Attention, Positions, declaring
 from zoo.core.signatures import Signature
 from zoo.models.signatures import batched
@@ -116,6 +116,11 @@ class Kind(ABC):
     def answer(self, tokenizers, text):
         """The expected answer of `serving_default` to one text, in Python: a dict of arrays without a batch axis."""
 
+    def fed(self, tokenizers, text):
+        """The inputs of a graph that reads one text, or None if it has a blank answer and is not read."""
+        reading = self.read(tokenizers[0], text)
+        return row(reading.ids) if is_answered(reading) else None
+
     @abstractmethod
     def cases(self, vocabularies):
         """`(name, inputs)` for the parity check: a function, or "drive", which steps through `target_ids`."""
@@ -162,6 +167,11 @@ class Kind(ABC):
     def signatures(self):
         """The signatures of the exported functions."""
         return [function.signature for function in self.functions.values()]
+
+
+def row(ids):
+    """The inputs of a graph for one row of ids."""
+    return {"token_ids": np.array([ids], "int32").reshape(1, -1), "lengths": np.array([len(ids)], "int32")}
 
 
 def with_remarks(table):

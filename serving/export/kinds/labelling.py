@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from serving.export import gate
-from serving.export.kinds.base import ExportedFunction, Kind, remarks
+from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
 from serving.export.parity.grid import grid
 from serving.export.signatures import pair_probabilities, probabilities
 from serving.runtime.pairs import PLACES, pair
@@ -63,8 +63,7 @@ class Classify(Kind):
         return {"label": np.array(label), "probabilities": found}
 
     def _probabilities(self, ids):
-        found = self.ask(self.name, token_ids=np.array([ids], "int32"), lengths=np.array([len(ids)], "int32"))
-        return found["probabilities"][0]
+        return self.ask(self.name, **row(ids))["probabilities"][0]
 
     def cases(self, vocabularies):
         return ((self.name, source) for source in grid(vocabularies[0], most=self.max_ids))
@@ -97,11 +96,12 @@ class Compare(Classify):
         notes = {name: _either([remarks(each)[name] for each in readings], np.where) for name in ("errors", "warnings")}
         if notes["errors"] or not any(map(is_answered, readings)):
             return self._label(None) | notes
-        sides = [
-            {"token_ids": np.array([each.ids], "int32"), "lengths": np.array([len(each.ids)], "int32")}
-            for each in readings
-        ]
-        return self._label(self.ask(self.name, **_pair_inputs(*sides))["probabilities"][0]) | notes
+        inputs = _pair_inputs(*(row(each.ids) for each in readings))
+        return self._label(self.ask(self.name, **inputs)["probabilities"][0]) | notes
+
+    def fed(self, tokenizers, text):
+        readings = [self.read(tokenizers[0], side) for side in pair(text)]
+        return _pair_inputs(*(row(each.ids) for each in readings)) if all(map(is_answered, readings)) else None
 
     def extremes(self):
         """A blank pair, a pair with one blank text, and long texts as the first and as the second of a pair."""
@@ -152,8 +152,12 @@ class Tag(Classify):
             "warnings": gated.warnings,
         }
 
+    def fed(self, tokenizers, text):
+        reading = self._reading(tokenizers, text)
+        return row(reading.ids) if reading.places else None
+
     def answer(self, tokenizers, text):
-        (reading,) = self.bound.read_words([text], tokenizers[0].encode_words, [EOS])
+        reading = self._reading(tokenizers, text)
         chosen = np.zeros((0, len(self.settings.labels)), "float32")
         if reading.places:
             chosen = self._probabilities(reading.ids)[np.array(reading.first)]
@@ -166,3 +170,8 @@ class Tag(Classify):
             "word_counts": np.array(len(reading.places), "int32"),
             **remarks(reading),
         }
+
+    def _reading(self, tokenizers, text):
+        """The `Reading` of one text and of its words."""
+        (reading,) = self.bound.read_words([text], tokenizers[0].encode_words, [EOS])
+        return reading

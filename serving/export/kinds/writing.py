@@ -7,7 +7,7 @@ import tensorflow as tf
 
 from serving.export import gate
 from serving.export.driver import driver
-from serving.export.kinds.base import ExportedFunction, Kind, remarks
+from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
 from serving.export.kinds.narrowed import facts, narrowed, signature_of
 from serving.export.parity.grid import FIRST_WORD, grid
 from serving.export.signatures import generation, sampling, scoring, text_scoring
@@ -101,8 +101,7 @@ class Generate(Kind):
 
     def _best(self, ids):
         """The results of the function "tokens" for `ids`, and the ids of its best output."""
-        token_ids = np.array([ids], "int32").reshape(1, -1)
-        found = self.ask("tokens", token_ids=token_ids, lengths=np.array([len(ids)], "int32"))
+        found = self.ask("tokens", **row(ids))
         return found, found["output_ids"][0, 0, : found["output_lengths"][0, 0]].tolist()
 
     def cases(self, vocabularies):
@@ -240,6 +239,10 @@ class Continue(Generate):
         best, length = found["output_ids"][:, 0], found["output_lengths"][:, 0]
         output = tokenizer.decode_after(token_ids, lengths, best, length)
         return self._written(output, found, tf.equal(gated.errors, ""), gated)
+
+    def fed(self, tokenizers, text):
+        reading = self.read(tokenizers[0], text, ends=0)
+        return row(reading.ids) if reading.ids else None
 
     def answer(self, tokenizers, text):
         (tokenizer,) = tokenizers

@@ -3,11 +3,14 @@
 import onnx
 import pytest
 
+from serving.export.calibration import Calibration
 from serving.export.int8 import report
-from serving.export.settings import Trial
+from serving.export.kinds import kind_of
+from serving.export.onnx.convert import convert
+from serving.export.settings import Settings, Trial
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_manifest
-from tests.serving.conftest import TEXTS
+from tests.serving.conftest import TEXTS, settings_of
 
 
 @pytest.mark.parametrize(
@@ -29,17 +32,42 @@ def test_every_mode_is_measured(artefacts, kind, modes):
         assert all(size > 0 for size in row["megabytes"])
 
 
-@pytest.mark.parametrize("kind", ["continue", "tag"])
-def test_answers_hang_on_batch_mates_no_more_than_it_says(artefacts, kind):
-    """Every text alone, and with every other: of the example texts, int8 changes no more answers than reported."""
+@pytest.mark.parametrize("kind", ["generate", "continue", "classify", "tag"])
+def test_an_answer_does_not_hang_on_its_batch_mates(artefacts, kind):
+    """Every text alone, with every other, and in another order; the untrained models are near many ties."""
     runtime = Runtime(artefacts(kind), precision="int8", threads=1)
-    row = read_manifest(artefacts(kind))["int8"]["modes"][0]
-    alone = [runtime.run([text])[0].answer for text in TEXTS]
-    together = [result.answer for result in runtime.run([text for text in TEXTS] * 11)][: len(TEXTS)]
-    if kind == "tag":
-        alone, together = (sum(answers, []) for answers in (alone, together))
-    changed = sum(one != other for one, other in zip(alone, together, strict=True)) / len(alone)
-    assert changed <= row["batch_mates"] + 1e-6
+    texts = [f"{one} {other}" for one in TEXTS for other in ("a cat", "the mat sat on the mat", "cat " * 9)]
+    for mode in runtime.modes:
+        if "sampling" not in mode.options:  # of which each text has its own numbers
+            alone = [runtime.run([text], **mode.options)[0].answer for text in texts]
+            assert [result.answer for result in runtime.run(texts, **mode.options)] == alone
+            assert [result.answer for result in runtime.run(texts[::-1], **mode.options)][::-1] == alone
+
+
+def test_the_ranges_are_those_of_the_texts_that_are_given(models, tokenizers):
+    """They are in the manifest, and hold again where no text is given."""
+    kind = kind_of(models["classify"], settings_of("classify", calibration=TEXTS[:1]))
+    few = ranges(kind, tokenizers)
+    more = ranges(kind_of(models["classify"], settings_of("classify", calibration=TEXTS)), tokenizers)
+    assert few.keys() == more.keys() and all(
+        more[key][0] <= low <= 0 <= high <= more[key][1] for key, (low, high) in few.items()
+    )
+    assert few != more
+    again = kind_of(models["classify"], settings_of("classify", ranges=few))
+    assert ranges(again, tokenizers) == few
+
+
+def ranges(kind, tokenizers):
+    calibration = Calibration(kind, tokenizers[:1], lambda line: None)
+    function = kind.functions["classify"]
+    calibration.complete(function.name, convert(function.function, function.signature))
+    return calibration.ranges
+
+
+def test_a_light_artefact_makes_the_same_int8_graph_again(artefacts):
+    manifest = read_manifest(artefacts("classify"))
+    assert manifest["ranges"] and all(low <= 0 <= high for low, high in manifest["ranges"].values())
+    assert dict(Settings.of(manifest).ranges) == manifest["ranges"]
 
 
 def test_a_trial_without_texts_is_refused():

@@ -73,7 +73,7 @@ def test_the_manifest_lists_what_each_graph_needs(artefacts, kind):
         assert facts["opset"] == next(each.version for each in model.opset_import if each.domain == "")
         assert set(facts["operators"]) == custom_operators(model)
         assert facts["onnxruntime"] == ("1.21" if ATTENTION in facts["operators"] else "1.20")
-        assert any("DynamicQuantize" in operator for operator in facts["operators"]) == (".int8." in name)
+        assert any("MatMulIntegerToFloat" in operator for operator in facts["operators"]) == (".int8." in name)
     (ids, lengths) = next(table for table in manifest["signatures"] if table["name"] != "serving_default")["inputs"][:2]
     assert (ids["minimum"], ids["maximum"]) == (0, manifest["vocabulary"]["source"] - 1)
     assert (lengths["minimum"], lengths["maximum"]) == (0 if kind == "continue" else 1, "time")

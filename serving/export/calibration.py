@@ -1,0 +1,43 @@
+"""The texts that give the ranges of int8, and the runs of float32 graphs with them (`serving.export.onnx.ranges`)."""
+
+from serving.export.onnx.ranges import keys_of, observed
+
+MOST = 200  # texts that are run
+
+
+class Calibration:
+    """The ranges of the products of a model, which all of its graphs share.
+
+    They are those of the settings, such as of an artefact that is made again, unless the settings name texts for them.
+    What has no range is observed with these texts, or else with the examples of the settings and the random ids of the
+    parity check.
+
+    Args:
+        kind: of `serving.export.kinds`.
+        tokenizers: one for each of its sides.
+        log: a function that is called with a line about each stage.
+    """
+
+    def __init__(self, kind, tokenizers, log):
+        self.kind, self.tokenizers, self.log = kind, tokenizers, log
+        settings = kind.settings
+        self.ranges = {} if settings.calibration else dict(settings.ranges)
+
+    def complete(self, name, graph):
+        """Add what the graph, a float32 `ModelProto` of the exported function `name`, has and `ranges` do not."""
+        missing = keys_of(graph) - self.ranges.keys()
+        feeds = self._feeds(name) if missing else []
+        if feeds and {value.name for value in graph.graph.input} <= feeds[0].keys():
+            kind = "validation texts" if self.kind.settings.calibration else "example texts and random ids"
+            self.log(f"finding the ranges of int8 with {len(feeds)} {kind}")
+            self.ranges = observed(graph, feeds) | self.ranges
+
+    def _feeds(self, name):
+        """Inputs of the exported function."""
+        settings = self.kind.settings
+        texts = (settings.calibration or settings.texts)[:MOST]
+        feeds = [fed for fed in (self.kind.fed(self.tokenizers, text) for text in texts) if fed]
+        if not settings.calibration or not feeds:
+            cases = self.kind.cases([tokenizer.vocab_size for tokenizer in self.tokenizers])
+            feeds += [inputs for case, inputs in cases if case == name]
+        return feeds

@@ -1,0 +1,138 @@
+"""The products of a graph with constant weights, and the int8 versions of these weights."""
+
+import hashlib
+
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+SMALLEST = 16  # a matrix with a side shorter than this stays float32
+STEPS = 64  # to each side of zero: 2 * 255 * 64 < 2^15
+ROW_STEPS = 127  # the same for weights that are not multiplied as integers
+
+
+class Constants:
+    """The constants that a graph can read, its own and those of the graphs around it, and their int8 versions."""
+
+    def __init__(self, homes=None, done=None, columns=None):
+        self.homes = homes or {}  # name -> (graph, tensor)
+        self.done = {} if done is None else done  # (name, kind) -> int8 names
+        self.columns = columns or {}  # name of a matrix of gathered columns -> name of the matrix of its rows
+
+    def within(self, graph):
+        """Those that a graph inside this one can read."""
+        own = {tensor.name: (graph, tensor) for tensor in graph.initializer}
+        found = Constants(self.homes | own, self.done)
+        gathered = {turned.output[0]: rows.input[0] for turned, rows in gathered_columns(graph, found)}
+        return Constants(found.homes, self.done, self.columns | gathered)
+
+    def shape(self, name):
+        """The shape of a float constant; () for any other name."""
+        _, tensor = self.homes.get(name, (None, TensorProto()))
+        return tuple(tensor.dims) if tensor.data_type == TensorProto.FLOAT else ()
+
+    def key(self, node):
+        """A name for the weight of a product, the same in every graph of a model; None if the node is no product.
+
+        It is a digest of the numbers, which do not depend on how the graph holds them: transposed, or as gathered rows.
+        """
+        if node.op_type == "MatMul" and not node.domain and node.input[1] in self.columns:
+            return self._digest(self.columns[node.input[1]], True)
+        return self._digest(node.input[1], is_turned(node)) if is_product(node, self) else None
+
+    def int8(self, name, transposed=False, steps=STEPS):
+        """The names of the int8 weight (..., inputs, outputs) and of its scales (..., outputs)."""
+        key = name, transposed, steps
+        if key not in self.done:  # a shared weight is quantised once, in the graph that holds it
+            rounded, scale = to_int8(self._weight(name, transposed), steps)
+            base = f"{name}/int8_{steps}" + ("_transposed" if transposed else "")
+            self.done[key] = self._kept(name, base, rounded, scale)
+        return self.done[key]
+
+    def int8_rows(self, name):
+        """The names of the int8 weight `(rows, units)` and of the scale `(rows,)` of each row."""
+        key = name, "rows"
+        if key not in self.done:
+            rounded, scale = to_int8(self._weight(name, transposed=True))
+            self.done[key] = self._kept(name, f"{name}/int8_rows", np.ascontiguousarray(rounded.T), scale)
+        return self.done[key]
+
+    def int8_lists(self, name):
+        """The names of an int8 weight as it is, and of the scales, for each index of the last axis but one, `(..., 1)`.
+
+        They are the weight again if they are multiplied.
+        """
+        key = name, "lists"
+        if key not in self.done:
+            rounded, scale = to_int8(self._weight(name, transposed=True), ROW_STEPS)
+            lists = np.ascontiguousarray(np.swapaxes(rounded, -1, -2))
+            self.done[key] = self._kept(name, f"{name}/int8_lists", lists, scale[..., None])
+        return self.done[key]
+
+    def _digest(self, name, transposed):
+        weight = np.ascontiguousarray(self._weight(name, transposed))
+        return hashlib.sha256(repr(weight.shape).encode() + weight.tobytes()).hexdigest()[:16]
+
+    def _weight(self, name, transposed):
+        weight = numpy_helper.to_array(self.homes[name][1])
+        return np.swapaxes(weight, -1, -2) if transposed else weight
+
+    def _kept(self, name, base, rounded, scale):
+        """The names of initializers, beside the weight, of what was rounded and of its scales."""
+        names = [base, f"{base}_scale"]
+        self.homes[name][0].initializer.extend(map(numpy_helper.from_array, (rounded, scale), names))
+        return names
+
+
+def to_int8(weight, steps=STEPS):
+    """`(int8, scale)` with `weight = int8 * scale`: shapes (..., inputs, outputs) and (..., outputs)."""
+    largest = np.abs(weight).max(axis=-2)
+    scale = np.maximum(largest, np.finfo(np.float32).tiny) / np.float32(steps)
+    rounded = np.clip(np.rint(weight / scale[..., None, :]), -steps, steps).astype(np.int8)
+    return np.ascontiguousarray(rounded), scale
+
+
+def attributes(node):
+    """`{name: value}` of a node."""
+    return {a.name: helper.get_attribute_value(a) for a in node.attribute}
+
+
+def is_turned(node):
+    """Whether a Gemm multiplies with the transpose of its weight."""
+    return bool(attributes(node).get("transB"))
+
+
+def is_product(node, constants):
+    """Whether the node is x W, x W + b or x W^T + b, with constant W and b and with a W that is large enough."""
+    if node.op_type not in ("MatMul", "Gemm") or node.domain:
+        return False
+    shape, given = constants.shape(node.input[1]), attributes(node)
+    return (
+        len(shape) == 2
+        and min(shape) >= SMALLEST
+        and not given.get("transA")
+        and all(given.get(name, 1) == 1 for name in ("alpha", "beta"))
+        and all(constants.shape(b) == width(node, constants) for b in node.input[2:])
+    )
+
+
+def width(node, constants):
+    """The shape of a bias of a product."""
+    shape = constants.shape(node.input[1])
+    return shape[:1] if is_turned(node) else shape[1:]
+
+
+def is_look_up(node, constants):
+    """Whether the node looks up rows of a matrix that is large enough."""
+    shape = constants.shape(node.input[0]) if node.op_type == "Gather" else ()
+    return len(shape) == 2 and min(shape) >= SMALLEST and not attributes(node).get("axis")
+
+
+def gathered_columns(graph, constants):
+    """`[(transpose, gather)]`: the nodes of matrices `Transpose(Gather(W, ids))`, with constant rows W."""
+    made = {node.output[0]: node for node in graph.node}
+    pairs = [(node, made.get(node.input[0])) for node in graph.node if node.op_type == "Transpose"]
+    return [
+        (turned, rows)
+        for turned, rows in pairs
+        if rows is not None and is_look_up(rows, constants) and list(attributes(turned).get("perm", [])) == [1, 0]
+    ]

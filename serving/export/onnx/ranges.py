@@ -1,0 +1,110 @@
+"""The ranges of the numbers that the products of a graph are given, as they are seen while it runs.
+
+An int8 graph rounds these numbers to 255 steps between the two ends of a range. If the range were that of a batch, as
+in `DynamicQuantizeMatMul`, an answer would depend on the other rows of its batch. Here it is found once, before the
+graph is quantised, by running texts through the float32 graph, and holds for all runs.
+"""
+
+import itertools
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+from serving.export.onnx.convert import load
+from serving.export.onnx.fold import fold_constants
+from serving.export.onnx.graphs import bodies, opset_of, replace_nodes
+from serving.export.onnx.products import Constants
+
+ENDS = "ReduceMin", "ReduceMax"
+ZERO, FLAT = "ranges/zero", "ranges/flat"  # initializers: a zero, which belongs to every range, and the shape of a list
+
+
+def observed(model, feeds):
+    """`{key: (low, high)}` of the products of a float32 `ModelProto`, over runs with each of `feeds`.
+
+    A key is `Constants.key`. Each range has zero in it, and is (0, 0) for a product that no run came to.
+
+    Args:
+        model: from `convert`; it is not changed.
+        feeds: dicts of arrays by input name.
+    """
+    watched = foldable(model)
+    names = _watch(watched.graph, Constants(), itertools.count())
+    if not names:
+        return {}
+    constants = {ZERO: np.zeros(1, "float32"), FLAT: np.array([-1])}
+    watched.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items())
+    del watched.graph.output[:]
+    watched.graph.output.extend(_output(name) for pair in names.values() for name in pair)
+    session, inputs = load(watched), [value.name for value in watched.graph.input]
+    ranges = dict.fromkeys(names, (0.0, 0.0))
+    for feed in feeds:
+        found = np.ravel(session.run(None, {name: feed[name] for name in inputs})).reshape(-1, 2).tolist()
+        for key, (low, high) in zip(names, found, strict=True):
+            ranges[key] = min(low, ranges[key][0]), max(high, ranges[key][1])
+    return {key: tuple(float(f"{end:.6g}") for end in ends) for key, ends in ranges.items()}
+
+
+def keys_of(model):
+    """The keys of the products of a float32 `ModelProto`."""
+    return set(_watch(foldable(model).graph, Constants(), itertools.count()))
+
+
+def foldable(model):
+    """A copy of the model in which every weight that is only transposed is an initializer."""
+    model = onnx.ModelProto.FromString(model.SerializeToString())
+    fold_constants(model.graph, opset_of(model), whatever_it_costs=("Transpose",))
+    return model
+
+
+def _watch(graph, constants, numbers):
+    """`{key: (low, high)}`: the names of what the graph, which is changed, computes of the inputs of its products."""
+    constants = constants.within(graph)
+    sources, nodes = {}, []
+    for node in graph.node:
+        key = constants.key(node)
+        if key:
+            sources.setdefault(key, []).append((node.input[0], node.input[0]))
+        inner = [_watch(body, constants, numbers) for body in bodies(node)]
+        for key in dict.fromkeys(key for found in inner for key in found):
+            sources.setdefault(key, []).append(_handed_out(node, [found.get(key) for found in inner], numbers))
+        nodes.append(node)
+    names = {}
+    for key, pairs in sources.items():
+        names[key] = tuple(
+            _reduced(nodes, kind, each, numbers) for kind, each in zip(ENDS, zip(*pairs, strict=True), strict=True)
+        )
+    replace_nodes(graph, nodes)
+    return names
+
+
+def _handed_out(node, pairs, numbers):
+    """The names of new outputs of a Loop, one value for each iteration, or of an If; `pairs` are those of its bodies.
+
+    A branch without the product, whose pair is None, gives zero.
+    """
+    names = tuple(f"ranges/{next(numbers)}" for _ in ENDS)
+    first = 1 if node.op_type == "Loop" else 0  # the condition of a loop is no output of the node
+    for body, pair in zip(bodies(node), pairs, strict=True):
+        node.output.extend(f"ranges/{next(numbers)}" for _ in range(len(body.output) - first - len(node.output)))
+        for end in pair or (ZERO, ZERO):
+            name = f"ranges/{next(numbers)}"
+            body.node.append(helper.make_node("Identity", [end], [name]))
+            body.output.append(_output(name))
+    node.output.extend(names)
+    return names
+
+
+def _reduced(nodes, kind, sources, numbers):
+    """The name of a list of one number, the smallest or largest of all that `sources` hold, and of zero."""
+    flat = [f"ranges/{next(numbers)}" for _ in sources]
+    joined, name = (f"ranges/{next(numbers)}" for _ in range(2))
+    nodes += [helper.make_node("Reshape", [source, FLAT], [each]) for source, each in zip(sources, flat, strict=True)]
+    nodes.append(helper.make_node("Concat", [*flat, ZERO], [joined], axis=0))
+    nodes.append(helper.make_node(kind, [joined], [name]))
+    return name
+
+
+def _output(name):
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, [1])
