@@ -56,8 +56,7 @@ def main(args):
     RUN/SPLIT.hypotheses.txt has the answers alone, line by line.
     """
     from zoo import recipes
-    from zoo.core.storage import json_text, write_json, write_text
-    from zoo.recipes import kept
+    from zoo.core.storage import one_writer
 
     own_modules.apply(args)
     recipe = recipes.check_run(args.run)
@@ -67,6 +66,15 @@ def main(args):
         raise ValueError(f"--record is for scores of the recipe's own whole test set; received {said}. Leave one out.")
     split = args.split or recipes.last_split(recipe, args.data)
     recipes.check_data(recipe, (split,), args.data)
+    with one_writer(args.run, reading=bool(args.ensemble)):
+        return _evaluated(args, recipe, split, other)
+
+
+def _evaluated(args, recipe, split, other):
+    from zoo import recipes
+    from zoo.core.storage import json_text, write_json, write_text
+    from zoo.recipes import kept
+
     run = recipes.open_run(args.run, *args.ensemble)
     import keras
 

@@ -1,5 +1,6 @@
 """`seqzoo export`: writes a finished run, or the model of an artefact or of a hub, as an artefact directory."""
 
+import contextlib
 import functools
 import json
 import os
@@ -165,9 +166,13 @@ def _run(args, directory):
 
     def export(**given):
         from serving.export import export_run
+        from zoo.core.storage import one_writer
         from zoo.recipes import open_run
 
-        return export_run(open_run(directory, *args.ensemble), **given)
+        with contextlib.ExitStack() as held:
+            for run in (directory, *args.ensemble):
+                held.enter_context(one_writer(run, reading=True))
+            return export_run(open_run(directory, *args.ensemble), **given)
 
     return export, recipe.name, lambda: recipe
 

@@ -4,11 +4,14 @@ import errno
 import json
 import math
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
 
-from zoo.core.storage import finite, json_text, write_atomically, write_json, write_text
+from tests.house_rules import ROOT
+from zoo.core.storage import LOCK, BusyError, finite, json_text, one_writer, write_atomically, write_json, write_text
 
 
 def strict(text):
@@ -100,3 +103,57 @@ def test_two_writers_of_one_file_take_turns(tmp_path):
     assert len(seen) == 2 and set(seen) <= {"first, whole", "second"}
     assert (tmp_path / "a.txt").read_text() == "second"
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+
+
+HOLDS = """
+import sys
+from zoo.core.storage import one_writer
+with one_writer(sys.argv[1], reading=sys.argv[2] == "reading"):
+    print("in", flush=True)
+    sys.stdin.readline()
+"""
+
+
+def holder(folder, how):
+    """Another process in the folder, until a line is written to it."""
+    command = [sys.executable, "-c", HOLDS, str(folder), how]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "in\n"
+    return process
+
+
+@pytest.mark.parametrize(("there", "here"), [("writing", False), ("writing", True), ("reading", False)])
+def test_a_folder_has_one_writer(tmp_path, there, here):
+    folder = tmp_path / "runs" / "run"
+    folder.mkdir(parents=True)
+    with holder(folder, there) as process:
+        with pytest.raises(BusyError, match="another process is working in .*nothing was changed"):
+            with one_writer(folder, reading=here):
+                pass
+        process.kill()
+        process.wait()
+        with one_writer(folder):  # what a killed one has left blocks nobody
+            pass
+    assert not (folder / LOCK).exists()
+
+
+def test_readers_share_a_folder_and_leave_nothing(tmp_path):
+    with holder(tmp_path, "reading") as process:
+        with one_writer(tmp_path, reading=True):
+            pass
+        with pytest.raises(BusyError, match="another process"), one_writer(tmp_path):
+            pass
+        process.communicate("\n")
+    assert not list(tmp_path.iterdir())
+    with one_writer(tmp_path / "none", reading=True):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_that_stays_empty_is_not_left(tmp_path):
+    with pytest.raises(KeyError), one_writer(tmp_path / "runs" / "run"):
+        raise KeyError
+    assert not list(tmp_path.iterdir())
+    with one_writer(tmp_path / "runs" / "run"):
+        write_text(tmp_path / "runs" / "run" / "a", "b")
+    assert [each.name for each in (tmp_path / "runs" / "run").iterdir()] == ["a"]

@@ -82,16 +82,16 @@ def test_what_does_not_fit_is_named(tmp_path):
     with pytest.raises(ValueError, match="does not fit the model: expected 2 variables, received"):
         checkpoints.restore(tmp_path / "c.npz", other, optimizer)
     (tmp_path / "text.npz").write_text("not a zip file")
-    with pytest.raises(ValueError, match="is not a checkpoint of the zoo"):
+    with pytest.raises(checkpoints.DamagedError, match="not a checkpoint of the zoo"):
         checkpoints.restore(tmp_path / "text.npz", model, optimizer)
     whole = (tmp_path / "c.npz").read_bytes()
     flipped = bytes(byte ^ (100 < place < 200) for place, byte in enumerate(whole))
     for damaged in (whole[: len(whole) // 2], flipped, b""):
         (tmp_path / "damaged.npz").write_bytes(damaged)
-        with pytest.raises(ValueError, match="damaged.npz is not a checkpoint of the zoo"):
+        with pytest.raises(checkpoints.DamagedError, match="damaged.npz is damaged"):
             checkpoints.restore(tmp_path / "damaged.npz", model, optimizer)
     (tmp_path / "damaged.npz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(ValueError, match="damaged.npz is not a checkpoint of the zoo"):
+    with pytest.raises(checkpoints.DamagedError, match="damaged.npz is damaged"):
         checkpoints.read_state(tmp_path / "damaged.npz")
     with pytest.raises(FileNotFoundError):
         checkpoints.restore(tmp_path / "none.npz", model, optimizer)

@@ -53,7 +53,7 @@ def contents(path):
 def same(one, other):
     assert one.keys() == other.keys()
     for name, value in one.items():
-        if name != "state.json":  # which holds seconds
+        if name not in ("state.json", "sha256"):  # which holds seconds
             np.testing.assert_array_equal(value, other[name], err_msg=name)
 
 
@@ -65,11 +65,11 @@ def test_the_training_goes_on_during_a_write_that_holds_the_step_it_began_with(m
         slow.go.set()
 
     fit(steps, Data(at=3, act=look), Data(), PLAN, tmp_path)
-    written = [arrays["model/00000"].item() for name, arrays in slow.files if name == "state.npz"]
+    written = [arrays["model/00000"].item() for name, arrays in slow.files if name == "next.npz"]
     assert written == [2, 4, 6, 7]
     names = [name.removesuffix(".npz") for name, _ in slow.files]
-    assert names == ["state", "state", "step-00000006", "state", "step-00000007", "state"]
-    assert saved_step(tmp_path) == 7 and best_path(tmp_path, 7).is_file() and not best_path(tmp_path, 6).exists()
+    assert names == ["next", "next", "step-00000006", "next", "step-00000007", "next"]
+    assert saved_step(tmp_path) == 7 and best_path(tmp_path, 7).is_file() and best_path(tmp_path, 6).is_file()
 
 
 @pytest.mark.parametrize("held", [False, True], ids=["written at once", "written late"])
@@ -102,7 +102,7 @@ def test_a_full_disk_ends_the_training_at_the_next_checkpoint(monkeypatch, tmp_p
 
     with pytest.raises(OSError, match="No space left on device") as raised:
         fit(steps, Data(at=3, act=fill), Data(), PLAN, tmp_path)
-    assert steps.updates == 6 and raised.value.filename == str(checkpoint_path(tmp_path))
+    assert steps.updates == 6 and raised.value.filename == str(checkpoint_path(tmp_path).with_name("next.npz"))
     monkeypatch.setattr(np, "savez", savez)
     assert saved_step(tmp_path) == 2 and [path.name for path in (tmp_path / "checkpoint").iterdir()] == ["state.npz"]
     assert fit(FakeSteps(), Data(), Data(), PLAN, tmp_path, resume=True).step == 7
@@ -172,10 +172,10 @@ def test_a_run_that_is_killed_while_it_writes_resumes_to_the_same_bits(tmp_path,
     died = run("die-writing")
     assert died.returncode == -signal.SIGKILL, died.stderr
     folder = tmp_path / "parts" / "checkpoint"
-    assert sorted(path.name for path in folder.iterdir()) == [".state.npz.partial", "state.npz"]
-    assert 0 < (folder / ".state.npz.partial").stat().st_size < (folder / "state.npz").stat().st_size
+    assert sorted(path.name for path in folder.iterdir()) == [".next.npz.partial", "before.npz", "state.npz"]
+    assert 0 < (folder / ".next.npz.partial").stat().st_size < (folder / "state.npz").stat().st_size
     assert saved_step(tmp_path / "parts") == 5  # the file that was being written is that of step 6
     resumed = run("resume")
     assert resumed.returncode == 0, resumed.stderr
     same(contents(tmp_path / "whole.npz"), contents(tmp_path / "parts.npz"))
-    assert [path.name for path in folder.iterdir()] == ["state.npz"]
+    assert sorted(path.name for path in folder.iterdir()) == ["before.npz", "state.npz"]

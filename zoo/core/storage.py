@@ -1,5 +1,7 @@
-"""Files that are written whole or not at all, and values as JSON; imports no framework."""
+"""Files that are written whole or not at all, folders with one writer, and values as JSON; imports no framework."""
 
+import contextlib
+import errno
 import fcntl
 import json
 import math
@@ -7,6 +9,13 @@ import os
 from pathlib import Path
 
 from zoo.core.escaping import shown
+
+LOCK = ".lock"
+UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+class BusyError(OSError):
+    """Another process writes where this one wants to."""
 
 
 def write_atomically(path, write):
@@ -48,6 +57,73 @@ def _locked(beside):
         except FileNotFoundError:
             pass
         file.close()  # the other writer has renamed or removed it meanwhile
+
+
+@contextlib.contextmanager
+def one_writer(folder, reading=False):
+    """A context in which no other process writes in a folder; made where it is missing, and removed if it stays empty.
+
+    The system frees the lock when a process ends, in whatever way, so a file that a killed one has left blocks nobody.
+
+    Args:
+        folder: of a run, which any number of processes may read together.
+        reading: nothing is written in this context; other readers may be in it, too, and nothing is made.
+
+    Raises:
+        BusyError: another process is in it.
+    """
+    folder = Path(folder)
+    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    if reading and missing:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as held:
+        held.callback(_remove_empty, missing)
+        try:
+            file = _locked_at_once(folder / LOCK, fcntl.LOCK_SH if reading else fcntl.LOCK_EX)
+        except BlockingIOError:
+            raise BusyError(
+                f"another process is working in {folder}: it trains, evaluates or exports the run there. Wait for its "
+                "end, or end it, and try again; nothing was changed."
+            ) from None
+        except OSError as error:
+            if not reading or error.errno not in UNWRITABLE:
+                raise
+        else:
+            held.enter_context(file)
+            held.callback(_remove_unused, file, folder / LOCK)
+        yield
+
+
+def _remove_unused(file, path):
+    """Remove a locked file, unless others read beside this one."""
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        path.unlink(missing_ok=True)
+
+
+def _remove_empty(folders):
+    with contextlib.suppress(OSError):
+        for each in folders:
+            each.rmdir()
+
+
+def _locked_at_once(path, kind):
+    """The file, opened and locked until it is closed.
+
+    Raises:
+        BlockingIOError: another process holds it.
+    """
+    while True:
+        file = open(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        with contextlib.ExitStack() as failed:
+            failed.callback(file.close)
+            fcntl.flock(file, kind | fcntl.LOCK_NB)
+            with contextlib.suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
+                    failed.pop_all()
+                    return file  # else the other process has ended and removed it meanwhile
 
 
 def write_text(path, text):

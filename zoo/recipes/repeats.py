@@ -17,7 +17,7 @@ from pathlib import Path
 
 from msgspec import structs
 
-from zoo.core.storage import write_atomically, write_json
+from zoo.core.storage import LOCK, one_writer, write_atomically, write_json
 from zoo.recipes import start
 from zoo.recipes.files import load, parse, read_stored
 from zoo.recipes.folder import claim
@@ -202,8 +202,11 @@ def repeat(recipe, count, out, data=None, resume=False, log=None):
     if (out / "recipe.toml").is_file():
         raise ValueError(f"{out} holds a run. Choose another --out for the {count} runs of a series.")
     check(trials, out, data, resume)
-    rows = train_all(trials, out, data, resume, log)
-    return _write(out, {"recipe": recipe.name, "runs": rows, "valid": spread([row for row in rows if "valid" in row])})
+    with one_writer(out):
+        rows = train_all(trials, out, data, resume, log)
+        return _write(
+            out, {"recipe": recipe.name, "runs": rows, "valid": spread([row for row in rows if "valid" in row])}
+        )
 
 
 def spread(rows):
@@ -234,7 +237,12 @@ def search(trials, out, data=None, resume=False, log=None):
     check(trials, out / TRIED, data, resume)
     if own.training.monitor == "nll" and any(trial.recipe.text != own.text for trial in trials):
         (log or _print)("the vocabularies differ, and nll counts their tokens: it does not compare them")
-    rows = train_all(trials, out / TRIED, data, resume, log)
+    with one_writer(out):
+        return _searched(trials, out, data, resume, log)
+
+
+def _searched(trials, out, data, resume, log):
+    own, rows = trials[0].recipe, train_all(trials, out / TRIED, data, resume, log)
     from zoo.training import MONITORS
 
     def loss(row):
@@ -253,7 +261,7 @@ def _copy(run, out):
     for each in run.iterdir():
         if each.is_dir():
             shutil.rmtree(out / each.name, ignore_errors=True)
-    shutil.copytree(run, out, dirs_exist_ok=True, ignore=lambda folder, names: {MODEL} & set(names))
+    shutil.copytree(run, out, dirs_exist_ok=True, ignore=lambda folder, names: {MODEL, LOCK} & set(names))
     content = (run / MODEL).read_bytes()
     write_atomically(out / MODEL, lambda file: file.write(content))
 

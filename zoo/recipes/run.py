@@ -26,6 +26,7 @@ from zoo.training import (
     MONITORS,
     average,
     best_path,
+    checkpoints,
     fit,
     freeze,
     load_weights,
@@ -121,7 +122,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
 
     # A count of wrong outputs is too coarse to tell an average from one of its parts: the loss tells them apart.
     finer = MONITORS["nll" if plan.monitor == "wer" else plan.monitor]
-    scores = _choose(steps, measure, directory, state, finer)
+    scores = _choose(steps, measure, _readable(directory, state, log), state, finer)
     thaw(model, frozen)
     if spread or recipe.training.precision != "float32":
         weights = [many.whole(weight.value) for weight in model.weights]
@@ -218,18 +219,33 @@ def _print(line):
     print(shown(line), file=sys.stderr, flush=True)
 
 
-def _choose(steps, measure, directory, state, loss):
+def _readable(directory, state, log):
+    """`{step: file}` of the best weights, without the files that are damaged, which is told."""
+    found = {}
+    for path, step in ((best_path(directory, step), step) for _, step in state.best):
+        try:
+            checkpoints.check(path)
+            found[step] = path
+        except (checkpoints.DamagedError, FileNotFoundError) as error:
+            log(f"the weights of step {step:,} are left out: {error}")
+    return found
+
+
+def _choose(steps, measure, paths, state, loss):
     """Give the model its final weights, the average of the best or the best; returns their validation scores.
 
-    `measure()` gives the scores of the weights that the model has.
+    `measure()` gives the scores of the weights that the model has, `paths` the best weights by their steps; if there
+    are none, those of the last step stay.
     """
-    paths = [best_path(directory, step) for _, step in state.best]
-    average(paths, steps.model)
+    if not paths:
+        return measure() | {"averaged": 0}
+    average(paths.values(), steps.model)
     steps.reload()
     scores = measure() | {"averaged": len(paths)}
-    best = next(row for row in state.history if row["step"] == state.best[0][1])
+    first = next(iter(paths))
+    best = next(row for row in state.history if row["step"] == first)
     if loss(best) < loss(scores):
-        load_weights(paths[0], steps.model)
+        load_weights(paths[first], steps.model)
         return {key: value for key, value in best.items() if key != "step"} | {"averaged": 1}
     return scores
 

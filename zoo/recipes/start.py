@@ -1,9 +1,11 @@
 """How a training begins and how a run is opened: what is wrong is told first, and then Keras is imported."""
 
+import contextlib
 import dataclasses
 from pathlib import Path
 
 from zoo.core import devices as many
+from zoo.core.storage import one_writer
 from zoo.recipes.folder import check_ensemble, check_run, claim
 from zoo.recipes.initial import adopted, check_unchanged
 from zoo.tasks.parts import corpora
@@ -31,6 +33,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
         The content of training.json.
 
     Raises:
+        BusyError: another process trains, evaluates or exports in the directory.
         ValueError: the directory holds a run already, or one of another recipe; files of the corpus, or a library that
             its scores need, are missing; what `training.init`, `freeze` or `rates` say does not fit.
     """
@@ -42,9 +45,12 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
         claim(recipe, directory, resume)
     check_unchanged(initial, directory)
     check_data(recipe, ("train", "valid"), data)
-    from zoo.recipes import run
+    with one_writer(directory) if many.leads() else contextlib.nullcontext():
+        if many.leads():
+            claim(recipe, directory, resume)  # once more: another training may have begun, and ended, meanwhile
+        from zoo.recipes import run
 
-    return run.train(recipe, directory, data, resume, callbacks, log, initial, devices)
+        return run.train(recipe, directory, data, resume, callbacks, log, initial, devices)
 
 
 def check_data(recipe, splits, directory=None):

@@ -3,22 +3,27 @@
 A checkpoint is an `.npz` file with every variable of the model (including non-trainable variables and the seed
 generators of dropout) and of the optimizer, and with the state of the loop as JSON. A file is written under another
 name, flushed to the disk and renamed, so a reader finds either the old file or the new one, never a part of one.
-Nothing is pickled. A training on one backend can be continued on the other.
+Nothing is pickled, and the file holds the SHA-256 of its content. A training on one backend can be continued on the
+other.
 
 The values are copied first (`snapshot`, `weights_of`), so that a thread can write them while the training goes on.
 Weights that are split among devices are put together, so a file says nothing of devices.
 """
 
 import contextlib
+import hashlib
 import json
-import zipfile
 
 import numpy as np
 
 from zoo.core import devices
 from zoo.core.storage import write_atomically
 
-_STATE = "state.json"
+_STATE, _SHA256 = "state.json", "sha256"
+
+
+class DamagedError(OSError):
+    """A file is no checkpoint, or its content is not what was written."""
 
 
 def _arrays(prefix, variables):
@@ -52,13 +57,30 @@ def _opened(path):
         # The file is opened here because np.load leaves it open if it is damaged.
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
             yield arrays
-    except (ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path} is not a checkpoint of the zoo: {error}") from error
+    except OSError:
+        raise
+    except Exception as error:  # a wrong bit may be anything: a length, a method of compression, a type
+        raise DamagedError(f"{path} is damaged, or not a checkpoint of the zoo: {error}") from error
 
 
 def _read(path):
-    with _opened(path) as arrays:
-        return dict(arrays)
+    """The arrays of a checkpoint file by name, which are those that were written."""
+    with _opened(path) as opened:
+        arrays = dict(opened)
+        digest = str(arrays.pop(_SHA256))
+        if digest != _digest(arrays):
+            raise ValueError("its content has not the SHA-256 that it was written with.")
+        return arrays
+
+
+def _digest(arrays):
+    """SHA-256 of names, types, shapes and values."""
+    total = hashlib.sha256()
+    for name in sorted(arrays):
+        values = np.ascontiguousarray(arrays[name])
+        total.update(f"{name} {values.dtype.str} {values.shape}\n".encode())
+        total.update(values.reshape(-1).view("uint8"))
+    return total.hexdigest()
 
 
 def snapshot(model, optimizer, state):
@@ -74,7 +96,8 @@ def weights_of(model):
 
 def save(path, arrays):
     """Write a `snapshot`, or `weights_of` a model, to the file `path`."""
-    write_atomically(path, lambda file: np.savez(file, **arrays))
+    digest = np.array(_digest(arrays))
+    write_atomically(path, lambda file: np.savez(file, **arrays, **{_SHA256: digest}))
 
 
 def restore(path, model, optimizer):
@@ -82,11 +105,12 @@ def restore(path, model, optimizer):
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: the file is not a checkpoint or is damaged, or its variables do not fit.
+        DamagedError: the file is not a checkpoint, or is damaged.
+        ValueError: its variables do not fit.
     """
     arrays = _read(path)
     if _STATE not in arrays:
-        raise ValueError(f"{path} is not a checkpoint of the zoo: it lacks {_STATE}.")
+        raise DamagedError(f"{path} is not a checkpoint of the zoo: it lacks {_STATE}.")
     _assign("model", model.variables, arrays, path)
     _assign("optimizer", optimizer.variables, arrays, path)
     return json.loads(str(arrays[_STATE]))
@@ -96,10 +120,19 @@ def read_state(path):
     """Only the `state` of a checkpoint.
 
     Raises:
-        ValueError: the file is not a checkpoint or is damaged.
+        DamagedError: the file is not a checkpoint, or is damaged.
     """
     with _opened(path) as arrays:
         return json.loads(str(arrays[_STATE]))
+
+
+def check(path):
+    """Refuse a file whose content is not what was written.
+
+    Raises:
+        DamagedError: likewise.
+    """
+    _read(path)
 
 
 def save_weights(path, model):

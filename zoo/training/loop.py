@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import functools
 import math
+import os
 import time
 from pathlib import Path
 
@@ -22,8 +23,14 @@ from zoo.training.writer import Writer
 
 
 def checkpoint_path(directory):
-    """The file with the full state of the run in `directory`."""
+    """The file with the full state of the run in `directory`; beside it is the one before, for when it is damaged."""
     return Path(directory) / "checkpoint" / "state.npz"
+
+
+def _checkpoints(directory):
+    """The files with states of the run in `directory`, the newest first."""
+    paths = (checkpoint_path(directory).with_name(f"{name}.npz") for name in ("next", "state", "before"))
+    return [path for path in paths if path.is_file()]
 
 
 def best_path(directory, step):
@@ -32,9 +39,11 @@ def best_path(directory, step):
 
 
 def saved_step(directory):
-    """The step from which the run in `directory` can be continued; 0 if it has no checkpoint."""
-    path = checkpoint_path(directory)
-    return checkpoints.read_state(path)["step"] if path.is_file() else 0
+    """The step from which the run in `directory` can be continued; 0 if it has no checkpoint, or none that is whole."""
+    for path in _checkpoints(directory):
+        with contextlib.suppress(checkpoints.DamagedError):
+            return checkpoints.read_state(path)["step"]
+    return 0
 
 
 def validate(evaluate, batches):
@@ -60,8 +69,8 @@ def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=
         valid: an iterable of such batches that can be iterated over any number of times.
         plan: the `TrainingPlan`.
         directory: the run directory; see `checkpoint_path`, `best_path`, `zoo.training.reports`.
-        resume: continue from the directory's checkpoint, if there is one. The resulting weights are those of an
-            uninterrupted run, bit for bit on the same CPU backend.
+        resume: continue from the directory's checkpoint, if there is one; if it is damaged, from the one before, which
+            is told. The resulting weights are those of an uninterrupted run, bit for bit on the same CPU backend.
         callbacks: `keras.callbacks.Callback`s. Each validation ends an epoch (`zoo.training.callbacks`). The state of
             the callbacks is not part of the checkpoint.
         score: called after each validation, when the model has its current weights; returns more scores, as a dict of
@@ -74,17 +83,17 @@ def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=
         FloatingPointError: the loss is not finite; no step since the last report was saved.
         Interrupted: Ctrl-C was pressed.
         OSError: a checkpoint could not be written; it is raised when the next one is due, or at the end.
+        DamagedError: both checkpoints are damaged.
+        ValueError: they do not fit the model.
     """
-    state, path = TrainingState(), checkpoint_path(directory)
-    if resume and path.is_file():
-        state = TrainingState(**checkpoints.restore(path, steps.model, steps.optimizer))
-        steps.reload()
+    state, damaged = _restored(steps, directory) if resume else (TrainingState(), [])
     Path(directory).mkdir(parents=True, exist_ok=True)
     opened = open_reports(directory, plan.steps) if devices.leads() else contextlib.nullcontext(())
     with devices.explained(), opened as reports, lent(steps) as model, interruptible() as asked:
         each = Callbacks([*reports, *callbacks], model, plan)
         try:
-            _Loop(steps, state, plan, Path(directory), each, asked).run(train, valid, score)
+            loop = _Loop(steps, state, plan, Path(directory), each, asked)
+            loop.run(train, valid, score, damaged)
         except Interrupted:
             raise
         except KeyboardInterrupt:  # the second Ctrl-C: this step was not saved, only an earlier one
@@ -94,6 +103,30 @@ def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=
     return state
 
 
+def _restored(steps, directory):
+    """(the `TrainingState` of the newest checkpoint that is whole, what is to be told of others)."""
+    damaged = {}
+    for path in _checkpoints(directory):
+        try:
+            state = TrainingState(**checkpoints.restore(path, steps.model, steps.optimizer))
+        except checkpoints.DamagedError as error:
+            damaged[path] = f"{error} The training goes on from the checkpoint before it, and this one is removed."
+            continue
+        steps.reload()
+        if damaged:
+            devices.together("every process has read the checkpoint")
+            for path in damaged if devices.leads() else ():
+                path.unlink()
+        return state, damaged.values()
+    if damaged:
+        names = " and ".join(map(str, damaged))
+        raise checkpoints.DamagedError(
+            f"the run in {directory} cannot be continued, because {names} cannot be read. Bring one of them back as it "
+            "was written, or choose another --out and begin anew."
+        )
+    return TrainingState(), []
+
+
 class _Loop:
     """One call of `fit`."""
 
@@ -101,12 +134,12 @@ class _Loop:
         self.steps, self.state, self.plan, self.directory = steps, state, plan, directory
         self.callbacks, self._asked = callbacks, asked
         self._window, self._logs, self._epoch, self._saved = _Window(), {}, None, None
-        self._writer, self._best = Writer(), None
+        self._writer, self._best, self._kept = Writer(), None, self._best_paths()
 
-    def run(self, train, valid, score):
+    def run(self, train, valid, score, notes=()):
         state, plan = self.state, self.plan
         shapes = Shapes(self.steps, train)
-        self.callbacks.on_train_begin({"step": state.step, "message": shapes.describe()})
+        self.callbacks.on_train_begin({"step": state.step, "message": "\n".join([*notes, shapes.describe()])})
         with prefetched(train, plan.prefetch, plan.steps) as batches, self._writer:
             while True:
                 stopping = self.steps.model.stop_training and state.step and not state.validated
@@ -186,11 +219,15 @@ class _Loop:
         # Every process takes them, because each may hold a part of a weight.
         arrays = checkpoints.snapshot(self.steps.model, self.steps.optimizer, dataclasses.asdict(self.state))
         if devices.leads():
-            kept = {best_path(self.directory, step) for _, step in self.state.best}
-            self._writer.begin(functools.partial(_write, self.directory, arrays, self._best, kept))
+            kept = self._best_paths()
+            self._writer.begin(functools.partial(_write, self.directory, arrays, self._best, kept | self._kept))
+            self._kept = kept
         self._best = None
         self._saved = self.state.step, len(self.state.history)
         self._window = _Window()
+
+    def _best_paths(self):
+        return {best_path(self.directory, step) for _, step in self.state.best}
 
     def _stop_if_asked(self):
         """After Ctrl-C, save this step and end. If a validation is due, `resume` begins with it."""
@@ -226,10 +263,18 @@ class _Window:
 
 
 def _write(directory, arrays, best, kept):
-    """Write the weights of a validation, if they are among the best, and the checkpoint; then remove other weights."""
+    """Write the weights of a validation, if they are among the best, and the checkpoint; then remove other weights.
+
+    At any time there are two checkpoints that are whole, if there were two, and `kept` has the best weights of both.
+    """
     if best:
         checkpoints.save(*best)
-    checkpoints.save(checkpoint_path(directory), arrays)
+    path = checkpoint_path(directory)
+    upcoming = path.with_name("next.npz")
+    checkpoints.save(upcoming, arrays)
+    if path.is_file():
+        os.replace(path, path.with_name("before.npz"))
+    os.replace(upcoming, path)
     for path in (Path(directory) / "best").glob("step-*.npz"):
         if path not in kept:
             path.unlink()
