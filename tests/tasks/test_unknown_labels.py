@@ -29,6 +29,8 @@ CAUSES = [
     ("yes", "true", "another word for yes or no"),
     ("1", "True", "another word for yes or no"),
     ("S-PER", "B-PER", "another scheme of tags"),
+    ("B-PER", "PER", "another scheme of tags"),
+    ("PER", "I-PER", "another scheme of tags"),
     ("sport", "sports", "much alike"),
     ("water", "fire", ""),
 ]

@@ -97,7 +97,7 @@ def _truth(label):
 
 def _kind(label):
     found = _SCHEME.fullmatch(label)
-    return found and found[1]
+    return found[1] if found else label
 
 
 _FORMS: dict[str, Callable] = {  # how two labels differ that have one form, the likelier first
