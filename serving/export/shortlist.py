@@ -11,6 +11,7 @@ from serving.export.lexicon import likeliest, links, model_1
 from zoo.core.storage import write_atomically
 from zoo.text.special import EOS
 
+MOST_BYTES = 2**28  # of the arrays, which a stranger's zip could make many of few
 FILE = "shortlist.npz"  # in an artefact, so that it can be exported again without the texts of the training
 WIDTH, FREQUENT = 100, 100  # as Marian has them by default
 
@@ -60,8 +61,10 @@ class Shortlist:
         """
         try:
             with np.load(content, allow_pickle=False) as arrays:
+                if sum(each.file_size for each in arrays.zip.infolist()) > MOST_BYTES:
+                    raise ValueError(f"more than {MOST_BYTES:,} bytes")
                 return cls(arrays["table"].astype("int32"), arrays["always"].astype("int32"))
-        except (KeyError, OSError, ValueError, zipfile.BadZipFile) as error:
+        except (KeyError, OSError, ValueError, MemoryError, AttributeError, zipfile.BadZipFile) as error:
             raise ValueError(f"No shortlist: expected {FILE} with `table` and `always`, received {error}.") from error
 
     def save(self, path):

@@ -1,7 +1,8 @@
 """The answers of a published model to its test set: `outputs.jsonl.gz`, beside its files.
 
 A line is {"input", "reference", "output"}; a reference may be a list of right answers. The order is that of the
-test set. The same answers give the same bytes.
+test set. The same answers give the same bytes. The file may be a stranger's, and a few bytes of gzip become many: rows
+and bytes are counted before a line is parsed, so that reading takes seconds and megabytes at most.
 """
 
 import gzip
@@ -12,24 +13,40 @@ import zlib
 from serving.runtime.errors import DamagedError
 
 FILE = "outputs.jsonl.gz"
-MOST_BYTES = 2**28  # of the lines
+MOST_BYTES, MOST_ROWS = 2**25, 200_000  # of all lines; of the published models the largest has 6 MB and 19,000 rows
+MOST_OF_ROW = 2**16  # bytes of one line
+MOST_PARTS = 100  # texts of an input, or numbers of an output
 KEYS = ("input", "reference", "output")
 
 
 def pack(inputs, references, outputs):
-    """The bytes of the file."""
+    """The bytes of the file.
+
+    Raises:
+        ValueError: they would be more than `unpack` takes.
+    """
+    rows = zip(inputs, references, outputs, strict=True)
+    lines = [json.dumps(dict(zip(KEYS, row, strict=True)), ensure_ascii=False).encode() + b"\n" for row in rows]
+    _check_bounds(len(lines), max(map(len, lines), default=0), sum(map(len, lines)))
     held = io.BytesIO()
     with gzip.GzipFile(filename="", mode="wb", fileobj=held, compresslevel=9, mtime=0) as file:
-        for row in zip(inputs, references, outputs, strict=True):
-            file.write((json.dumps(dict(zip(KEYS, row, strict=True)), ensure_ascii=False) + "\n").encode())
+        file.writelines(lines)
     return held.getvalue()
+
+
+def _check_bounds(rows, longest, size):
+    if rows > MOST_ROWS or longest > MOST_OF_ROW or size > MOST_BYTES:
+        raise ValueError(
+            f"the answers to a test set are at most {MOST_ROWS:,} rows of {MOST_OF_ROW:,} bytes and {MOST_BYTES:,} "
+            f"bytes together, as JSON; received {rows:,} rows of up to {longest:,} bytes, {size:,} together"
+        )
 
 
 def unpack(content, where=FILE):
     """(inputs, references, outputs) of the bytes; a pair of texts is a tuple.
 
     Raises:
-        DamagedError: they are no such file, or would be larger than `MOST_BYTES`.
+        DamagedError: they are no such file, or there are more of them than `MOST_ROWS`, `MOST_BYTES` and so on.
     """
     try:
         opened = zlib.decompressobj(wbits=31)
@@ -46,9 +63,12 @@ def unpack(content, where=FILE):
 
 
 def _rows(text):
-    lines = text.decode().split("\n")  # not `splitlines`: a text may hold other characters that break lines
+    if text.count(b"\n") > MOST_ROWS:  # before they become as many strings
+        raise ValueError(f"expected at most {MOST_ROWS:,} rows")
+    lines = text.split(b"\n")  # not `splitlines`: a text may hold other characters that break lines
     if lines.pop():
         raise ValueError("its last line has no end")
+    _check_bounds(len(lines), max(map(len, lines), default=0), len(text))
     return [_row(json.loads(line)) for line in lines]
 
 
@@ -60,9 +80,12 @@ def _row(line):
 
 
 def _is_text(value):
-    return isinstance(value, str) or isinstance(value, list) and all(isinstance(each, str) for each in value)
+    if isinstance(value, list):
+        return len(value) <= MOST_PARTS and all(isinstance(each, str) for each in value)
+    return isinstance(value, str)
 
 
 def _is_answer(value):
-    numbers = isinstance(value, dict) and all(type(each) in (int, float) for each in value.values())
-    return isinstance(value, str) or numbers
+    if isinstance(value, dict):
+        return len(value) <= MOST_PARTS and all(type(each) in (int, float) for each in value.values())
+    return isinstance(value, str)

@@ -6,6 +6,7 @@ the zoo's, or of a package whose layers this process has registered already; a `
 nothing else, in no other place and no other size.
 """
 
+import io
 import json
 import os
 import stat
@@ -64,6 +65,8 @@ def check_keras(path, modules=None):
             with archive.open("model.weights.h5") as weights:
                 if weights.read(len(HDF5)) != HDF5:
                     raise UnsafeError("model.weights.h5 is no HDF5 file")
+                weights.seek(0)
+                _check_arrays(weights, found.st_size)
         _check_config(config, (*TOP, *(registered() if modules is None else modules)))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:  # what zipfile raises: the
         # second is a compression that it does not know, the third a password
@@ -104,6 +107,27 @@ def _check_members(members, size):
         if each.file_size > min(MEMBERS[each.filename], RATIO * each.compress_size + 2**16):
             many = f"{each.compress_size:,} bytes become {each.file_size:,}"
             raise UnsafeError(f"{each.filename} says that its {many}, which is too many")
+
+
+def _check_arrays(weights, size):
+    """Refuse arrays that are much larger than their file: HDF5 has a compression of its own, and empty arrays."""
+    try:
+        import h5py
+    except ImportError:  # then there is no Keras either, which would load them
+        return
+    total = 0
+
+    def add(_, item):
+        nonlocal total
+        total += item.size * item.dtype.itemsize if isinstance(item, h5py.Dataset) and item.size else 0
+
+    try:
+        with h5py.File(io.BytesIO(weights.read())) as file:
+            file.visititems(add)
+    except (OSError, RuntimeError, ValueError, TypeError):  # h5py cannot read it, and so Keras will say what it is
+        return
+    if total > RATIO * size + 2**16:
+        raise UnsafeError(f"model.weights.h5 says that its {size:,} bytes become {total:,}, which is too many")
 
 
 def _read(archive, name):

@@ -7,10 +7,11 @@ import shutil
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from serving.hub.card import worst
-from serving.hub.checking import PARTS, check, told
+from serving.hub.checking import PARTS, Published, check, told
 from serving.hub.outputs import FILE, pack, unpack
 from serving.runtime.artefact import MANIFEST
 from tests.house_rules import ROOT
@@ -248,3 +249,32 @@ def test_two_published_models_are_compared_on_their_answers(hub, monkeypatch, ca
 def test_the_answers_are_compressed_well(whole):
     content = (whole / "echo" / "1" / FILE).read_bytes()
     assert len(content) < len(gzip.decompress(content))
+
+
+def parity_of(monkeypatch, published, report):
+    monkeypatch.setattr("serving.export.verify.verify", lambda folder, log: report)
+    monkeypatch.setattr("serving.hub.checking.Published._keras", lambda self: None)
+    folder, entry = published
+    return Published(folder, entry).parity()
+
+
+@pytest.mark.parametrize(
+    ("same", "count", "holds"), [(36, 36, True), (35, 36, True), (34, 36, False), (297, 300, True)]
+)
+def test_of_int8_one_answer_in_a_hundred_may_be_another(hub, monkeypatch, same, count, holds):
+    """As the page says, and how many are the same is told; of fewer than 100 it is one."""
+    report = {"max_abs_diff": 0.0, "passed": True, "made_again": {"model.int8.onnx": (same, count)}}
+    row = parity_of(monkeypatch, (hub / "echo" / "1", entry_of(hub)), report)[1]
+    assert (row.stated, row.measured, row.equal) == (count, same, holds)
+    assert row.what == "model.int8.onnx, made again: same answers"
+
+
+def test_answers_of_int8_are_counted_by_rows():
+    """A batch is as long as its longest answer: where one row is another, the others are still the same."""
+    from serving.export.verify import _near, _rows
+
+    one = [np.array([[1, 2, 0], [3, 0, 0]], "int32"), np.array([0.5, 2.0], "float32")]
+    other = [np.array([[1, 2], [4, 0]], "int32"), np.array([0.505, 2.1], "float32")]
+    near = [list(map(_near, *rows)) for rows in zip(_rows(one), _rows(other), strict=True)]
+    assert near == [[True, True], [False, False]]
+    assert len(_rows([np.zeros(()), np.zeros((2, 1))])) == len(_rows([np.zeros((3,)), np.zeros((2,))])) == 1
