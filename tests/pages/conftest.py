@@ -3,6 +3,7 @@
 The models of the pages are stand-ins: a hub has `dates`, whose graphs say a text again, and an untrained Keras model.
 """
 
+import json
 import sys
 
 import pytest
@@ -18,6 +19,8 @@ def stand_ins(tmp_path_factory):
 
     home = tmp_path_factory.mktemp("hub")
     folder = fake_artefact.write(home / "dates" / "1")
+    manifest = folder / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"name": "dates"}), encoding="utf-8")
     keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]).save(folder / "model.keras")
     tiny.write_index(home, tiny.entry("dates", 1, folder))
     return home

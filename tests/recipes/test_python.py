@@ -49,7 +49,7 @@ def test_a_dict_extends_files_of_the_working_folder(tmp_path, monkeypatch):
         ("zoo.train('trec-star', settings=['training.steps=3', 'training.warmup=4'])", "needs more steps than those"),
         ("zoo.train('trec-star', 'nowhere')", "there is no directory nowhere"),
         ("zoo.train('trec-star', [('a', 'b')])", "recipe trec-star has a corpus of its own, 'trec'"),
-        ("zoo.train({'name': 'x', 'task': 'classify'}, [('a', None)])", "train, example:1: the label is empty"),
+        ("zoo.train({'name': 'x', 'task': 'classify'}, [('a', None)])", "All are left out: examples without a label"),
         ("zoo.evaluate('nowhere')", "nowhere is not a finished run: there is no such folder"),
         ("zoo.open('nowhere')", "nowhere is not a finished run"),
     ],
