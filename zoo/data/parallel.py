@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from zoo.data.formats.base import place
-from zoo.data.formats.opening import COMPRESSED, open_lines
+from zoo.data.formats.opening import COMPRESSED, Undecodable, open_lines
 
 SPLITS = {  # names under which corpora store each split, tried in this order
     "train": ("train",),
@@ -46,7 +46,10 @@ def read_lines(path: str | os.PathLike) -> list[str]:
         ValueError: if there is no such file, it has no line, is a broken gzip or xz file or is not UTF-8 (the message
             names the line and the byte).
     """
-    lines = [line for _, line in open_lines(str(path))]
+    try:
+        lines = [line for _, line in open_lines(str(path))]
+    except Undecodable as error:
+        raise ValueError(f"{error} Convert the file to UTF-8, for example with iconv.") from error
     if not lines:
         raise ValueError(f"{path} is empty; expected at least one line.")
     return lines

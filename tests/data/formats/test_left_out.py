@@ -179,6 +179,34 @@ def test_a_wide_file_beside_others(tmp_path, encoding):
         read([plain, wide], "labelled", encodings={"*": "omit"})
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_wide_file_among_many(tmp_path, encoding):
+    """The encoding of one file is not advised for all: files of UTF-8 would be read as other text, without an error."""
+    root = folder(tmp_path / "a", neg_1=UTF8, neg_2="It broke.\n".encode(encoding), pos_1=UTF8, pos_2=b"plain\n")
+    with pytest.raises(ValueError) as refused:
+        read(root, "labelled")
+    said = str(refused.value)
+    assert f"{root}/neg/2.txt:1" in said and "Of 4 files 1 is not UTF-8" in said and "data.encoding=" not in said
+    advised = json.loads(said.partition("encodings=")[2].partition("}")[0].replace("'", '"') + "}")
+    assert advised == {"neg/2.txt": encoding}
+    assert "It broke." in read(root, "labelled", encodings=advised).inputs
+    with pytest.raises(ValueError, match=f"neg/1.txt:1: the file is UTF-8, .* was to be read as {encoding}. Name the"):
+        read(root, "labelled", encoding=encoding)
+    only = folder(tmp_path / "b", neg_1="Schlecht\n".encode(encoding), pos_1="你好\n".encode(encoding))
+    with pytest.raises(ValueError, match=f"data.encoding={encoding}"):
+        read(only, "labelled")
+    assert read(only, "labelled", encoding=encoding).inputs == ["Schlecht", "你好"]
+
+
+def test_a_file_that_is_not_of_the_encoding_that_was_named(tmp_path):
+    path = write(tmp_path / "a.csv", b"text,label\ngood \x81\xff,a\nbad,b\n")
+    with pytest.raises(ValueError, match="which is not cp1252 here .*Name the encoding that the file has"):
+        read(path, "labelled", encoding="cp1252")
+    path = write(tmp_path / "a.csv", "text,label\nÁ,a\nbad,b\n".encode())
+    with pytest.raises(ValueError, match="The file is UTF-8: read it so, and name cp1252 for other files alone"):
+        read(path, "labelled", encoding="cp1252")
+
+
 def test_a_file_of_two_encodings_is_not_read_in_one(tmp_path):
     path = write(tmp_path / "a.csv", b"text,label\n" + UTF8.strip() + b",a\n" + WESTERN.strip() + b",b\n")
     with pytest.raises(ValueError) as refused:

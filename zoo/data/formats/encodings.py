@@ -12,6 +12,7 @@ from zoo.data.formats.base import OMIT, Request, counted, say_encoding, say_enco
 from zoo.data.formats.opening import BROKEN, WIDE, open_bytes
 
 _FEW = 5
+_BEGINNING = 1 << 16  # bytes
 _GUESS = "cp1252"  # of Windows and Excel in Western Europe
 
 
@@ -41,7 +42,9 @@ def advice(found: str, files: list[str], request: Request) -> str:
             f"{_are(one.other)} not, so that no encoding reads the file: convert what is not (line {few}) to UTF-8."
         )
     first, sample = unread[0], f"{unread[0].sample!r}"
-    beyond = [each for each in looked if each.utf8 or each.other]
+    if first.guess == request.encoding.lower():
+        return f"{found} Name the encoding that the file has, or convert it to UTF-8."
+    beyond = [each for each in looked if each.utf8 or each.other or first.guess != _GUESS]  # ASCII is no UTF-16
     if len(unread) == len(beyond) and all(each.guess == first.guess for each in unread):
         said = f"{say_encoding(first.guess)}, if all of your files are so"
         if len(looked) == 1:
@@ -52,17 +55,21 @@ def advice(found: str, files: list[str], request: Request) -> str:
         )
     names = ", ".join(each.path for each in unread[:_FEW]) + (", ..." if len(unread) > _FEW else "")
     own, rest = {_shortly(each.path, looked): each.guess for each in unread[:_FEW]}, looked[len(unread) :]
+    others = f"; the other {len(rest):,} {_are(rest)}, and another encoding for all would damage those" if rest else ""
     return (
-        f"{found} Of {counted(len(looked), 'file')} {len(unread):,} {_are(unread)} not UTF-8: {names}; the other "
-        f"{len(rest):,} {_are(rest)}, and another encoding for all would damage those. {_western(first.guess)}, "
+        f"{found} Of {counted(len(looked), 'file')} {len(unread):,} {_are(unread)} not UTF-8: {names}{others}. "
+        f"{_western(first.guess)}, "
         f"{first.path} reads {sample}: then say {say_encodings(own)}. To leave a file out, say "
         f'"{OMIT}" instead of its encoding; otherwise convert it to UTF-8, for example with iconv.'
     )
 
 
 def _western(guess):
-    said = "If the text is Western European of Windows or Excel"
-    return said if guess == _GUESS else f"As its first bytes say, which are the mark of {guess}"
+    if guess == _GUESS:
+        return "If the text is Western European of Windows or Excel"
+    if guess.endswith("e"):
+        return "A file with NUL bytes is binary, or UTF-16 without a mark. In the latter case"
+    return f"As its first bytes say, which are the mark of {guess}"
 
 
 def _so(request):
@@ -98,15 +105,25 @@ def _look(path):
     looked = _Looked(path, _GUESS, [], [])
     try:
         with open_bytes(path) as stream:
+            start = stream.read(_BEGINNING)
+        if guess := _wide(start):
+            sample = start[: len(start) & ~1].decode(guess, "replace").strip()[:40]
+            return _Looked(path, guess, [], [1], sample)
+        with open_bytes(path) as stream:
             for number, raw in enumerate(stream, 1):
-                mark = next((name for mark, name in WIDE.items() if number == 1 and raw.startswith(mark)), None)
-                if mark:
-                    return _Looked(path, mark, [], [1], (raw[: len(raw) & ~1]).decode(mark, "replace").strip()[:40])
                 if not raw.isascii():
                     _count(looked, number, raw)
     except (OSError, ValueError, *BROKEN):
         pass
     return looked
+
+
+def _wide(start):
+    """The kind of UTF-16 that a file begins with, by its mark or by where bytes are 0; None of others."""
+    mark = next((name for mark, name in WIDE.items() if start.startswith(mark)), None)
+    if mark or b"\0" not in start:
+        return mark
+    return "utf-16-le" if start[1::2].count(0) >= start[::2].count(0) else "utf-16-be"
 
 
 def _count(looked, number, raw):

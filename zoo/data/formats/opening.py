@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from zoo.data.formats.base import Request, say_encoding, say_encodings
+from zoo.data.formats.base import Request, say_encodings
 
 _OPENERS = {".gz": gzip.open, ".xz": lzma.open}
 COMPRESSED = ("", *_OPENERS)  # what may follow the name of a file, in the order in which files are looked for
@@ -30,6 +30,7 @@ _MAGIC = {  # how files begin that are no text -> what they are, and what to do 
 }
 WIDE = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _UTF8 = ("utf-8", "utf-8-sig")
+_LOOKED_AT = 1 << 16  # bytes
 
 
 class Undecodable(ValueError):
@@ -75,7 +76,29 @@ def lines_of(path: str, request: Request) -> Iterator[tuple[int, str]]:
     """
     own = request.own_encoding(path)
     found = open_lines(path, own or request.encoding)
+    if not own and _codec(request.encoding).startswith(("utf-16", "utf-32")):
+        _check_wide(path, request.encoding)
     yield from found if own or not _is_any_bytes(request.encoding) else _unless_utf8(path, found, request.encoding)
+
+
+def _check_wide(path, encoding):
+    """Refuse a file of UTF-8 that was to be read as UTF-16, in which nearly any bytes are some text, too."""
+    with open_bytes(path) as stream:
+        start = stream.read(_LOOKED_AT)
+    if start and b"\0" not in start and _is_utf8(start):
+        raise ValueError(
+            f"{path}:1: the file is UTF-8, for no byte of its beginning is 0, and was to be read as {encoding}. Name "
+            f"the encoding of the files alone that have it: {say_encodings({'FILE': encoding})}."
+        )
+
+
+def _is_utf8(start):
+    """Whether bytes are UTF-8, of which the last character may be cut."""
+    try:
+        codecs.getincrementaldecoder("utf-8")().decode(start)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _is_any_bytes(encoding):
@@ -135,13 +158,10 @@ def _narrow(path, stream, codec):
         try:
             line = raw.decode(codec)
         except UnicodeDecodeError as error:
-            raise Undecodable(_undecodable(path, number, raw, start - len(raw), error)) from error
+            raise Undecodable(_undecodable(path, number, raw, start - len(raw), codec, error)) from error
         if "\0" in line:
             at = raw.index(b"\0")
-            raise ValueError(
-                f"{path}:{number}: byte {at} of the line is NUL (0x00); expected text. A file with NUL bytes is "
-                f"binary, or UTF-16 without a mark: for the latter say {say_encoding('utf-16-le')}."
-            )
+            raise Undecodable(f"{path}:{number}: byte {at} of the line is NUL (0x00); expected text.")
         yield number, line.removesuffix("\n").removesuffix("\r")
 
 
@@ -174,9 +194,9 @@ def _checked_beginning(path, raw, codec):
     return raw.removeprefix(codecs.BOM_UTF8) if codec in _UTF8 else raw
 
 
-def _undecodable(path, number, raw, start, error):
+def _undecodable(path, number, raw, start, codec, error):
     found = f"{path}:{number}: byte {error.start} of the line (byte {start + error.start} of the text) is "
-    return f"{found}0x{raw[error.start]:02x}, which is not {error.encoding} here ({error.reason})."
+    return f"{found}0x{raw[error.start]:02x}, which is not {codec} here ({error.reason})."
 
 
 def _codec(encoding):
