@@ -1,20 +1,15 @@
 """What annotators said of an example in the files of their tools: one that was rejected or passed over is no example.
 
-Prodigy writes `answer` (accept, reject, ignore), Argilla `status` (submitted or validated, discarded, draft), Label
-Studio `was_cancelled`, others a flag. A column counts as one of these where the first records say so in these words,
-and where it was not taken for the text or the label.
+Prodigy writes `answer` (accept, reject, ignore; only what is accepted is one), Label Studio `was_cancelled`, Argilla
+`status`, of which "discarded" is such a verdict. A column counts as one of these where the first records say so in
+these words, and where it was not taken for the text or the label.
 """
 
+_FLAG = ({"false", "0"}, {"true", "1"})
 _SAID = {  # column -> (what is said of examples, what of others)
     "answer": ({"accept", "accepted"}, {"reject", "rejected", "ignore", "ignored", "skip"}),
-    "status": (
-        {"submitted", "validated", "completed"},
-        {"discarded", "draft", "pending", "default", "rejected", "skipped"},
-    ),
-    "was_cancelled": ({"false", "0"}, {"true", "1"}),
-    "discarded": ({"false", "0"}, {"true", "1"}),
-    "rejected": ({"false", "0"}, {"true", "1"}),
-    "skipped": ({"false", "0"}, {"true", "1"}),
+    "status": ({"submitted", "validated", "completed", "draft", "pending", "default"}, {"discarded"}),
+    "was_cancelled": _FLAG,
 }
 
 
@@ -29,12 +24,16 @@ def verdict_column(records: list[dict], taken) -> str | None:
 
 def is_left_out(record: dict, column: str | None) -> bool:
     """Whether the annotator rejected this example, or passed it over."""
-    return column is not None and _word(record.get(column)) in _SAID[column][1]
+    if column is None:
+        return False
+    kept, left_out = _SAID[column]
+    said = _word(record.get(column))
+    return said in left_out or column == "answer" and said not in kept
 
 
 def note(record: dict, column: str) -> str:
     """What is counted of an example that is left out."""
-    return f"examples with {column} = {_word(record[column])}, left out"
+    return f"examples with {column} = {_word(record.get(column))[:20]}, left out"
 
 
 def _word(value):
