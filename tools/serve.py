@@ -52,6 +52,19 @@ def add_arguments(parser):
     batches.add_argument(
         "--max-batch-texts", type=positive, default=32, metavar="N", help="default: 32; 1 answers texts one by one"
     )
+    network = parser.add_argument_group("on a network")
+    network.add_argument(
+        "--keys",
+        metavar="FILE",
+        help="a name and a key in each line: who has none of them is not answered (Authorization)",
+    )
+    network.add_argument(
+        "--proxy",
+        action="append",
+        default=[],
+        metavar="ADDRESS",
+        help="of a proxy, or its network, whose X-Forwarded-For names the caller (may be repeated)",
+    )
     bounds = parser.add_argument_group("bounds")
     bounds.add_argument("--queue", type=positive, default=4096, metavar="N", help="texts that may wait (default: 4096)")
     bounds.add_argument("--max-texts", type=positive, default=1024, metavar="N", help="of a request (default: 1024)")
@@ -108,9 +121,10 @@ def main(args):
     hub_options.apply(args)
     for model in args.models:
         opened(located(model), verify=not args.no_verify)
-    from serving.server import models, process  # what is wrong was told before this, which takes seconds
+    from serving.server import door, models, process  # what is wrong was told before this, which takes seconds
 
     opening = models.Opening(args.threads, args.precision, not args.no_verify, args.overlong, args.shortlist)
     ports = args.host, args.http_port, args.grpc_port
-    settings = process.Settings(*ports, batching, limits, opening, args.version_poll, args.log_requests)
+    who = door.Door(door.read_keys(args.keys) if args.keys else (), args.proxy)
+    settings = process.Settings(*ports, batching, limits, opening, who, args.version_poll, args.log_requests)
     return process.run(args.models, settings)

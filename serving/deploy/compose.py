@@ -1,4 +1,4 @@
-"""A Compose file: the text server, TensorFlow Serving beside it where the models have a SavedModel, and Prometheus.
+"""A Compose file: the text server, a proxy with TLS, TensorFlow Serving where the models have a SavedModel, Prometheus.
 
 The folder of the deployment is mounted, and not its files one by one: a file that is mounted alone is the old one for
 ever, because a new one is written beside it and renamed.
@@ -6,7 +6,7 @@ ever, because a new one is written beside it and renamed.
 
 import yaml
 
-from serving.deploy import container, tf_serving
+from serving.deploy import container, proxy, tf_serving
 from serving.deploy.files import heading
 from serving.deploy.options import own_version
 from serving.deploy.served import has_saved_model
@@ -30,6 +30,10 @@ def render(plan):
         rendered = tf_serving.render(plan)
         found |= {name: rendered[name] for name in (tf_serving.BATCHING, tf_serving.MONITORING)}
         scraped["tensorflow-serving"] = "tensorflow-serving:8501"
+    services["seqzoo"]["command"] += ["--proxy", "127.0.0.1"]
+    services["seqzoo"]["ports"] += _ports(plan, {proxy.PORT: proxy.PORT})
+    services["proxy"] = proxy.service(CONFIG, "tls")
+    found[proxy.FILE] = heading("#") + proxy.nginx()
     services["prometheus"] = _prometheus(plan)
     found["prometheus.yml"] = heading("#") + _yaml(_scrapes(scraped))
     found["compose.yaml"] = heading("#") + _yaml({"name": "seqzoo", "services": _literal(services)})

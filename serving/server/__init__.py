@@ -6,6 +6,7 @@
 |---|---|
 | `heads`, `connections`, `visitors` | a connection of HTTP: what it may send before it is read, how long, how many |
 | `http`, `asking`, `grpc_service` | the two ports: bytes, deadlines, callers who leave |
+| `door`, `health` | who is let in, and what everybody may ask |
 | `v2`, `tf_rest` | the two protocols: tensors from JSON and back |
 | `tensors` | a tensor, checked: type, shape, number of values |
 | `service`, `desk` | a request from its admission to its answer, counted |

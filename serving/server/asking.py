@@ -37,9 +37,13 @@ class Asking:
         headers, name = dict(scope["headers"]), second or first
         body = Body(self.service.limits, headers, receive)
         try:
-            caller = scope["client"][0] if scope.get("client") else None
-            with self.service.counted(protocol, name, caller) as count, self.service.holding() as hold:
+            with self.service.counted(protocol, name) as count, self.service.holding() as hold:
+                count.caller = caller(self.service.door, scope, headers)
                 content = await body.read(hold)
+                if body.packed:
+                    count.size = self.service.limits.bytes
+                    content = await self.do(count, body.unpacked, content)
+                    hold(len(content))
                 count.size = len(content)
                 status, more, content = await ask(count, headers, receive, content, name, at or before)
         except Fault as fault:
@@ -95,11 +99,24 @@ class Asking:
             watching.cancel()
 
 
+def caller(door, scope, headers):
+    """Who asks.
+
+    Raises:
+        Fault: a key is wanted.
+    """
+    host = scope["client"][0] if scope.get("client") else ""
+    told = (text_of(headers.get(name, b"")) for name in (b"authorization", b"x-forwarded-for"))
+    return door.caller(host, *told)
+
+
 def refusal(fault):
     """`(status, headers, content)` of a request that is not answered."""
-    headers = {"retry-after": str(fault.wait)} if fault.kind in AGAIN else {}
+    headers = {"unknown": {"www-authenticate": "Bearer"}, "encoded": {"accept-encoding": "gzip"}}.get(fault.kind, {})
+    if fault.kind in AGAIN:
+        headers = {"retry-after": str(fault.wait)}
     if fault.kind in ("too_large", "slow"):  # the rest of the body may be long
-        headers["connection"] = "close"
+        headers = {"connection": "close"}
     return fault.http, headers, orjson.dumps({"error": fault.sentence})
 
 

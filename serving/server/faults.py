@@ -2,6 +2,7 @@
 
 STATUS = {  # kind -> status of HTTP, status of gRPC
     "invalid": (400, "INVALID_ARGUMENT"),
+    "unknown": (401, "UNAUTHENTICATED"),  # the caller has no key
     "not_found": (404, "NOT_FOUND"),
     "wrong_method": (405, "UNIMPLEMENTED"),
     "slow": (408, "DEADLINE_EXCEEDED"),  # the caller did not send its whole request in time

@@ -15,6 +15,7 @@ from grpc import aio
 
 from serving.server import messages, v2
 from serving.server.faults import AGAIN, Fault, invalid
+from serving.server.health import Health
 from serving.server.messages import pb
 
 SERVICE = "inference.GRPCInferenceService"
@@ -35,9 +36,9 @@ def make_server(service, version):
             ("grpc.so_reuseport", 0),  # a port that is taken is an error
         ],
     )
-    calls = Calls(service, version)
+    calls, health = Calls(service, version), Health(service, ("", SERVICE))
     methods = {
-        name: grpc.unary_unary_rpc_method_handler(functools.partial(_answered, call, kind))
+        name: _handler(call, kind)
         for name, call, kind in (
             ("ServerLive", calls.live, pb.ServerLiveRequest),
             ("ServerReady", calls.ready, pb.ServerReadyRequest),
@@ -48,8 +49,12 @@ def make_server(service, version):
     }
     infer = functools.partial(_answered, calls.read_and_infer, None)
     methods["ModelInfer"] = grpc.stream_unary_rpc_method_handler(infer)
-    made.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
+    made.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods), health.handlers(_handler)))
     return made
+
+
+def _handler(call, kind):
+    return grpc.unary_unary_rpc_method_handler(functools.partial(_answered, call, kind))
 
 
 class Calls:
@@ -71,22 +76,34 @@ class Calls:
         return pb.ServerReadyResponse(ready=self.service.ready)
 
     async def model_ready(self, request, context):
+        self.caller(context)
         self.service.models.find(request.name, request.version)
         return pb.ModelReadyResponse(ready=self.service.ready)
 
     async def server(self, request, context):
+        self.caller(context)
         return pb.ServerMetadataResponse(name="seqzoo", version=self.version, extensions=[])
 
     async def model(self, request, context):
+        self.caller(context)
         found = self.service.models.find(request.name, request.version)
         return messages.metadata(v2.metadata(request.name, found))
 
     async def read_and_infer(self, stream, context):
         """Answer the one message of a call, which is read if there is room for it."""
-        with self._room(address(context)):
+        with self._room(self.caller(context)):
             async for content in stream:
                 return await self.infer(content, context)
         raise invalid("the call has no message.")
+
+    def caller(self, context):
+        """Who asks.
+
+        Raises:
+            Fault: a key is wanted.
+        """
+        told = dict(context.invocation_metadata() or ())
+        return self.service.door.caller(address(context), *map(told.get, ("authorization", "x-forwarded-for")))
 
     @contextlib.contextmanager
     def _room(self, caller):
@@ -103,7 +120,8 @@ class Calls:
 
     async def infer(self, content, context):
         do = self.service.desk.do
-        with self.service.counted("v2-grpc", caller=address(context)) as count, self.service.holding() as hold:
+        with self.service.counted("v2-grpc") as count, self.service.holding() as hold:
+            count.caller = self.caller(context)
             hold(len(content))
             count.size = len(content)
             request = await do(count, messages.message, pb.ModelInferRequest, content)

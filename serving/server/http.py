@@ -12,9 +12,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from serving.server import tf_rest, v2
-from serving.server.asking import JSON, Asking, refusal
+from serving.server.asking import JSON, Asking, caller, refusal
 from serving.server.faults import Fault
 from serving.server.tensors import said
+
+HEALTH = ("/v2/health/live", "/v2/health/ready")  # which nobody needs a key for
 
 
 def application(service, version):
@@ -23,9 +25,15 @@ def application(service, version):
     rest = Starlette(routes=pages.routes(), exception_handlers={Fault: _fault, HTTPException: _not_here})
 
     async def app(scope, receive, send):
-        answered = scope["type"] == "http" and scope["method"] == "POST" and await asking(scope, receive, send)
-        if not answered:
-            await rest(scope, receive, send)
+        if scope["method"] == "POST" and await asking(scope, receive, send):
+            return
+        page = rest
+        if scope["path"] not in HEALTH:
+            try:
+                caller(service.door, scope, dict(scope["headers"]))
+            except Fault as fault:
+                page = await _fault(None, fault)
+        await page(scope, receive, send)
 
     return app
 

@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import zlib
 
-from serving.server.faults import Fault
+from serving.server.faults import Fault, invalid
+from serving.server.tensors import said, text_of
 
 
 class Body:
@@ -19,6 +21,32 @@ class Body:
         self.limits, self.headers, self.receive = limits, headers, receive
         self.ended, self.until = False, asyncio.get_running_loop().time() + limits.reading
 
+    @property
+    def encoding(self):
+        return self.headers.get(b"content-encoding", b"").strip().lower()
+
+    @property
+    def packed(self):
+        """Whether it is packed with gzip."""
+        return self.encoding in (b"gzip", b"x-gzip")
+
+    def unpacked(self, content):
+        """The bytes that were packed. Never more than one beyond the bound is made of them.
+
+        Raises:
+            Fault: they are not of gzip, or too many.
+        """
+        unpacker, most = zlib.decompressobj(16 + zlib.MAX_WBITS), self.limits.bytes
+        try:
+            found = unpacker.decompress(content, most + 1)
+        except zlib.error as error:
+            raise invalid(f"the body is not packed with gzip, as its content-encoding says: {error}.") from None
+        if len(found) > most:
+            raise _too_large(most)
+        if not unpacker.eof or unpacker.unused_data:
+            raise invalid("the body must be one whole member of gzip; it ends early, or something follows it.")
+        return found
+
     async def read(self, hold):
         """The bytes of the body.
 
@@ -26,10 +54,14 @@ class Body:
             hold: a function that counts bytes among those of all requests, `serving.server.service.Service.holding`.
 
         Raises:
-            Fault: the body is compressed, too large or too slow, there is no memory for it, or the caller has left.
+            Fault: it is packed otherwise, too large or too slow, there is no memory for it, or the caller has left.
         """
-        if self.headers.get(b"content-encoding", b"identity") != b"identity":
-            raise Fault("encoded", "the body must not be compressed; send it as it is.")
+        if not self.packed and self.encoding not in (b"", b"identity"):
+            raise Fault(
+                "encoded",
+                "the body may come as it is, or packed with gzip; received the content-encoding "
+                f"{said(text_of(self.encoding))}.",
+            )
         most, length = self.limits.bytes, self.headers.get(b"content-length", b"")
         if length.isdigit() and int(length[:20]) > most:
             raise _too_large(most)

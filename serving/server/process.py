@@ -16,6 +16,7 @@ import uvicorn
 from serving.runtime.errors import ServingError
 from serving.runtime.sessions import turns
 from serving.server.connections import Connection
+from serving.server.door import Door
 from serving.server.grpc_service import make_server
 from serving.server.http import application
 from serving.server.lanes import Lanes
@@ -40,6 +41,7 @@ class Settings:
         host: the address that both ports listen on.
         http_port, grpc_port: 0 takes a free one; None is no port.
         batching, limits, opening: see their classes.
+        door: who is let in.
         poll: seconds between two looks for new versions; 0 never looks.
         log_requests: whether every request is logged.
     """
@@ -50,6 +52,7 @@ class Settings:
     batching: Batching = field(default_factory=Batching)
     limits: Limits = field(default_factory=Limits)
     opening: Opening = field(default_factory=Opening)
+    door: Door = field(default_factory=Door)
     poll: float = 5.0
     log_requests: bool = False
 
@@ -108,7 +111,7 @@ class Server:
         count = turns(settings.opening.threads)
         self.slots = Slots(count), Slots(max(1, count - 1), own=False)  # long runs leave a core
         models = Models(settings.opening, self._lane, self.metrics, self.log)
-        self.service = Service(models, settings.limits, self.metrics, self.log, settings.log_requests)
+        self.service = Service(models, settings.limits, self.metrics, self.log, settings.log_requests, settings.door)
         http, rpc = await self._open_ports()
         try:
             if not await self._until_stopped(models.load(given)):
@@ -203,10 +206,11 @@ class Server:
     def _http(self, bound, release):
         """The server of HTTP on a socket, listening."""
         self.http_port, limits = bound.getsockname()[1], self.settings.limits
+        visitors = Visitors(limits.connections, limits.connections_of_one, self.settings.door.is_proxy)
         made = Quiet(
             uvicorn.Config(
                 application(self.service, release),
-                http=partial(Connection, visitors=Visitors(limits.connections, limits.connections_of_one)),
+                http=partial(Connection, visitors=visitors),
                 backlog=BACKLOG,
                 log_config=None,
                 access_log=False,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from serving.server.asks import known
 from serving.server.desk import Desk
+from serving.server.door import Door
 from serving.server.faults import Fault, late
 from serving.server.tensors import quoted, too_many
 from serving.server.texts import NAME
@@ -43,11 +44,12 @@ class Service:
         metrics: `serving.server.metrics.Metrics`.
         log: a function `(event, **fields)`.
         log_requests: whether every request is logged; those that break the server always are.
+        door: `serving.server.door.Door`; without one everybody is let in.
     """
 
-    def __init__(self, models, limits, metrics, log, log_requests=False):
+    def __init__(self, models, limits, metrics, log, log_requests=False, door=None):
         self.models, self.limits, self.metrics, self.log = models, limits, metrics, log
-        self.log_requests, self.desk = log_requests, Desk()
+        self.log_requests, self.desk, self.door = log_requests, Desk(), door or Door()
         self.state, self.open = "starting", 0
         self.held = 0  # bytes of all requests that are here
         self.idle = asyncio.Event()
@@ -109,7 +111,7 @@ class Service:
         return chosen, ask
 
     @contextlib.contextmanager
-    def counted(self, protocol, name=None, caller=None):
+    def counted(self, protocol, name=None):
         """Count a request, from its first byte to its answer, and what becomes of it.
 
         It gives a `Count`. Whatever is no `Fault` becomes one.
@@ -117,9 +119,8 @@ class Service:
         Args:
             protocol: the word under which it is counted, such as "v2-http".
             name: the model, if it is known already; one that is not here is counted as none.
-            caller: who asks.
         """
-        count, outcome = Count(protocol, caller), "broken"
+        count, outcome = Count(protocol), "broken"
         if found := self.models.current.get(name):
             count.model, count.version = name, found.number
         try:

@@ -50,18 +50,18 @@ class Visitors:
     Args:
         most: of all addresses together.
         of_one: of one address.
-        proxies: addresses that have no bound of their own, because many callers come from them.
+        is_proxy: a function that says of an address whether it has no bound, because many callers come from it.
     """
 
-    def __init__(self, most=900, of_one=256, proxies=()):
-        self.most, self.of_one, self.proxies = most, of_one, {*map(neighbourhood, proxies)}
+    def __init__(self, most=900, of_one=256, is_proxy=lambda host: False):
+        self.most, self.of_one, self.is_proxy = most, of_one, is_proxy
         self._homes = {}  # connection -> address
         self._counts = Counter()  # address -> connections
         self._idle = {}  # address -> {connection: None} of those without a whole request, the longest idle first
 
     def enter(self, connection, host):
         """A connection is there. Returns whether it is beyond the bounds, or None if it is beyond the reserve, too."""
-        home = self._homes[connection] = neighbourhood(host)
+        home = self._homes[connection] = "proxies" if self.is_proxy(host) else neighbourhood(host)
         self._counts[home] += 1
         if self._is_full(home):
             self._make_room(home)
@@ -99,7 +99,7 @@ class Visitors:
             self._idle.pop(home, None)
 
     def _is_full(self, home, reserve=0):
-        mine = 0 if home in self.proxies else self._counts[home]
+        mine = 0 if home == "proxies" else self._counts[home]
         return mine > self.of_one + reserve or self._counts.total() > self.most + reserve
 
     def _make_room(self, home):

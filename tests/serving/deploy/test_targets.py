@@ -137,8 +137,8 @@ def test_compose_reads_its_file(home, tmp_path, saved):
     both, text = (yaml.safe_load((tmp_path / name / "compose.yaml").read_text()) for name in ("both", "text"))
     for each in (both, text):
         schemas.check("compose-spec", each)
-    assert both["services"].keys() == {"seqzoo", "seqzoo-canary", "tensorflow-serving", "prometheus"}
-    assert text["services"].keys() == {"seqzoo", "prometheus"}
+    assert both["services"].keys() == {"seqzoo", "seqzoo-canary", "proxy", "tensorflow-serving", "prometheus"}
+    assert text["services"].keys() == {"seqzoo", "proxy", "prometheus"}
     assert served_by(both["services"]["seqzoo"]) == ["/models/echo/1"]
     assert served_by(both["services"]["seqzoo-canary"]) == ["/models/echo/2"]
     assert served_by(text["services"]["seqzoo"]) == ["/models/echo/2", "/models/light/1"]
@@ -159,8 +159,8 @@ def test_compose_publishes_on_this_machine_alone_unless_told(home, tmp_path, cap
     def addresses():
         services = yaml.safe_load((out / "compose.yaml").read_text())
         schemas.check("compose-spec", services)
-        ports = [port for service in services["services"].values() for port in service["ports"]]
-        assert len(ports) == 7
+        ports = [port for service in services["services"].values() for port in service.get("ports", [])]
+        assert len(ports) == 8
         return {port.rsplit(":", 2)[0] for port in ports}
 
     assert deploy(home / "1", "--target", "compose", "--out", out, "--canary", 2) == 0

@@ -1,12 +1,16 @@
 """Bodies of requests: too large, too slow, too many at once, and callers who leave while they send."""
 
 import asyncio
+import gzip
 import json
+import tracemalloc
 
 import pytest
 
 from serving.server import asking, limits
 from serving.server.asking import Asking
+from serving.server.faults import Fault
+from serving.server.incoming import Body
 from serving.server.limits import Limits
 from serving.server.metrics import Metrics
 from serving.server.service import Service
@@ -74,13 +78,38 @@ def asked(house, parts, headers=(), stall=False):
         ([b"x" * 60, b"x" * 60, b"x" * 60], [], 413, "too_large", "more than 100 bytes"),
         ([b"{}"], [(b"content-length", b"101")], 413, "too_large", "more than 100 bytes"),
         ([b"{}"], [(b"content-length", b"9" * 500)], 413, "too_large", "more than 100 bytes"),
-        ([b"{}"], [(b"content-encoding", b"gzip")], 415, "encoded", "must not be compressed"),
+        (
+            [b"{}"],
+            [(b"content-encoding", b"br")],
+            415,
+            "encoded",
+            "packed with gzip; received the content-encoding 'br'",
+        ),
+        ([b"{}"], [(b"content-encoding", b"gzip")], 400, "invalid", "is not packed with gzip"),
+        ([gzip.compress(b"nonsense")], [(b"content-encoding", b"GZip")], 400, "invalid", "a JSON object"),
+        ([gzip.compress(bytes(101))], [(b"content-encoding", b"gzip")], 413, "too_large", "more than 100 bytes"),
+        ([gzip.compress(bytes(60))[:-3]], [(b"content-encoding", b"gzip")], 400, "invalid", "ends early"),
+        ([gzip.compress(b"{}") * 2], [(b"content-encoding", b"gzip")], 400, "invalid", "one whole member"),
         ([b"{", {"type": "http.disconnect"}], [], 499, "gone", "the caller left"),
         ([b"nonsense"], [], 400, "invalid", "a JSON object"),
         ([b'{"instances": []}'], [], 400, "invalid", "at least one row; received an empty list"),
         ([b'{"instances": ["a"]}'], [], 500, "broken", "RuntimeError"),
     ],
-    ids=["sent", "said", "said absurdly", "compressed", "left", "no JSON", "no rows", "broken"],
+    ids=[
+        "sent",
+        "said",
+        "said absurdly",
+        "compressed",
+        "no gzip",
+        "packed",
+        "a bomb",
+        "cut",
+        "two",
+        "left",
+        "no JSON",
+        "no rows",
+        "broken",
+    ],
 )
 def test_bodies_are_bounded(parts, headers, status, outcome, sentence):
     """Each is counted, and what is not read before the answer is read after it: then a caller sees the answer."""
@@ -138,3 +167,16 @@ def test_a_defect_is_logged_without_what_it_says():
 def test_paths(path, groups):
     found = asking.PATH.fullmatch(path)
     assert (found and found.groups()) == groups
+
+
+def test_no_more_is_made_of_a_packed_body_than_the_bound():
+    """A bomb: 8 kB that would be 8 MB."""
+    body, content = object.__new__(Body), gzip.compress(bytes(8 << 20))
+    body.limits = Limits(bytes=100_000)
+    tracemalloc.start()
+    try:
+        with pytest.raises(Fault, match="more than 100000 bytes"):
+            body.unpacked(content)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

@@ -33,6 +33,9 @@ class Context:
     def time_remaining(self):
         return None
 
+    def invocation_metadata(self):
+        return ()
+
     def peer(self):
         return "ipv6:%5B::1%5D:4000"
 
