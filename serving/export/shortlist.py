@@ -64,7 +64,7 @@ class Shortlist:
                 if sum(each.file_size for each in arrays.zip.infolist()) > MOST_BYTES:
                     raise ValueError(f"more than {MOST_BYTES:,} bytes")
                 return cls(arrays["table"].astype("int32"), arrays["always"].astype("int32"))
-        except (KeyError, OSError, ValueError, MemoryError, AttributeError, zipfile.BadZipFile) as error:
+        except (KeyError, OSError, ValueError, EOFError, MemoryError, AttributeError, zipfile.BadZipFile) as error:
             raise ValueError(f"No shortlist: expected {FILE} with `table` and `always`, received {error}.") from error
 
     def save(self, path):

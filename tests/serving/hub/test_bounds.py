@@ -81,4 +81,4 @@ def test_a_shortlist_that_becomes_much_is_not_read(monkeypatch):
     assert Shortlist.load(io.BytesIO(held.getvalue())).width == 100
     monkeypatch.setattr("serving.export.shortlist.MOST_BYTES", 40_000)
     with pytest.raises(ValueError, match="No shortlist: .* more than 40,000 bytes"):
-        Shortlist.load(held)
+        Shortlist.load(io.BytesIO(held.getvalue()))
