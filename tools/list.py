@@ -77,6 +77,8 @@ def main(args):
     if models:
         print('Trained models: seqzoo run NAME "text"')
         _print(list_models.table(models, _brief))
+    if elsewhere := list_models.elsewhere(models):
+        print(elsewhere)
     if models and recipes:
         print("\nRecipes: seqzoo train NAME")
     if recipes:

@@ -37,6 +37,19 @@ def models():
     return list(found.values())
 
 
+def elsewhere(records):
+    """A sentence about the models of this package's own hub that cannot be had, because nobody says where it is."""
+    from zoo.hub.places import unplaced
+
+    names = [name for name in unplaced() if name not in {each["name"] for each in records}]
+    if not names:
+        return ""
+    return (
+        f"{len(names)} more, such as {', '.join(names[-3:])}, are in seqzoo's own hub, whose address is not known "
+        "here: set SEQZOO_HUB to its folder or address."
+    )
+
+
 def fits(record, task=None, language=None, licence=None, max_size=None):
     """Whether a recipe or a model is what is asked for. A recipe has no files and no licence of weights."""
     if task and task != record["task"]:

@@ -1,5 +1,6 @@
 """Beside a user's own packages of the same names, the command line uses the ones that were installed with it."""
 
+import json
 import os
 import re
 import subprocess
@@ -95,11 +96,27 @@ def installed(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_wheel_knows_the_hub_of_its_checkout(installed):
+def test_a_wheel_has_what_every_machine_can_have(installed, tmp_path):
+    """The models that it carries, the names of the others, and no folder of who built it."""
     (room,) = installed.parents[1].glob("lib/python*/site-packages/zoo/hub")
-    index = ROOT / "hub" / "index.json"
-    assert (room / "address.txt").read_text().strip() == (index.parent.as_uri() if index.is_file() else "")
-    assert (room / "index.schema.json").is_file() and (room / "snapshot.json").is_file() == index.is_file()
+    assert (room / "address.txt").read_text() == "" and (room / "index.schema.json").is_file()
+    assert (room / "snapshot.json").read_bytes() == (ROOT / "hub" / "index.json").read_bytes()
+    for path in room.parents[1].rglob("*"):
+        if path.is_file() and path.suffix not in (".pth", ".pyc") and path.parent.suffix != ".dist-info":
+            assert bytes(ROOT) + b"/" not in path.read_bytes(), path
+
+    def run(*words, code=0):
+        clean = {"PATH": os.environ["PATH"], "SEQZOO_CACHE": str(tmp_path / "cache")}
+        done = subprocess.run([installed, *words], cwd=tmp_path, env=clean, capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
+
+    names = {each["name"] for each in json.loads((room / "snapshot.json").read_text())["models"]}
+    assert [each["name"] for each in json.loads(run("list", "--json"))["models"]] == ["dates"]
+    assert f"{len(names) - 1} more, such as " in (told := run("list")) and "set SEQZOO_HUB to its folder" in told
+    assert run("run", "dates", "3. März 2021", "--offline") == "2021-03-03\n"
+    said = run("run", "pos-en", "a", code=2)
+    assert "it is in seqzoo's own hub, whose address is not known here: set SEQZOO_HUB" in said
 
 
 @pytest.mark.slow

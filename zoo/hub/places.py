@@ -20,6 +20,7 @@ from zoo.hub.index import INDEX, MOST_BYTES, checked, parse
 from zoo.hub.packaged import packaged
 
 log = logging.getLogger("seqzoo.hub")
+SNAPSHOT = Path(__file__).parent / "snapshot.json"  # the index of the hub beside which a wheel was built
 FRESH = 600  # seconds for which the index of a hub on the network is not asked for again
 
 
@@ -73,6 +74,14 @@ def places():
 def recorded():
     """The address that was recorded when this package was built; "" in a checkout."""
     return resources.files("zoo.hub").joinpath("address.txt").read_text(encoding="utf-8").strip()
+
+
+def unplaced():
+    """The names of the models of the hub beside which this package was built, where nobody says where that hub is."""
+    given = [address for address in os.environ.get("SEQZOO_HUB", "").split(",") if address.strip()]
+    if given or recorded() or not SNAPSHOT.is_file():
+        return []
+    return sorted({each["name"] for each in parse(SNAPSHOT.read_bytes())["models"] if each["withdrawn"] is None})
 
 
 def is_offline(offline=None):
@@ -155,12 +164,11 @@ def _kept(hub):
 def _packaged(hub):
     """`(index, seconds since 1970)` of what came with this package: the hub's index on the day of the build, so it is
     never fresh; `(None, 0)` where there is none."""
-    path = Path(__file__).parent / "snapshot.json"
-    if not path.is_file():
+    if not SNAPSHOT.is_file():
         return None, 0.0
-    index = parse(path.read_bytes())
+    index = parse(SNAPSHOT.read_bytes())
     try:
         trust.check(hub, index)
     except Untrusted:
         return None, 0.0
-    return index, path.stat().st_mtime - FRESH
+    return index, SNAPSHOT.stat().st_mtime - FRESH

@@ -14,7 +14,7 @@ from zoo.hub.errors import HubError, Unreachable
 from zoo.hub.index import MANIFEST, Entry, choose, nearest, run_files, split, title
 from zoo.hub.keras_file import check_keras
 from zoo.hub.manifest import check_title, read as read_manifest
-from zoo.hub.places import is_offline, places, read_index
+from zoo.hub.places import is_offline, places, read_index, unplaced
 from zoo.hub.progress import Progress
 
 log = logging.getLogger("seqzoo.hub")
@@ -114,6 +114,8 @@ def _unknown(name, version, known, looked, failed):
     near = nearest(name, [each["name"] for each in known])
     if versions:
         hint = f"it has the version{'s' if len(versions) > 1 else ''} {', '.join(map(str, versions))}"
+    elif name in unplaced():
+        hint = "it is in seqzoo's own hub, whose address is not known here: set SEQZOO_HUB to its folder or address"
     elif near:
         hint = f"did you mean {' or '.join(map(repr, near))}?"
     else:
