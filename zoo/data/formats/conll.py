@@ -141,11 +141,15 @@ def _defaults(path, names, rows, wanted):
         words = 1 if width > 2 else 0
         told += ["column 1 counts the words, which are column 2"] if words and "words" not in wanted else []
     filled = [at for at in range(words + 1, width) if {row[at] for row in rows} not in _EMPTY] or [width - 1]
-    tags = filled.pop()
+    tags = last = filled.pop()
     while filled and _is_layer(_kinds(rows, filled[-1]), _kinds(rows, tags)):
         tags = filled.pop()
     if tags < width - 1 and "tags" not in wanted:
-        told.append(f"the tags are column {tags + 1}, behind which is a second layer of them, or nothing")
+        layer, nothing = (
+            f", for column {last + 1} is a second layer of them",
+            f", behind which is {rows[0][-1]!r} alone",
+        )
+        told.append(f"the tags are column {tags + 1}{layer if tags < last else nothing}")
     return {"words": words, "tags": tags}, told
 
 
