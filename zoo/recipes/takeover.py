@@ -7,6 +7,7 @@ import numpy as np
 from keras import ops
 
 from zoo.core.layouts import check_patterns
+from zoo.recipes.differences import differences
 from zoo.recipes.initial import Initial
 from zoo.settings import table
 from zoo.tasks.parts.building import built
@@ -29,12 +30,14 @@ class Takeover:
         tokenizers: `{side: Tokenizer}`.
         axes: `{path: (axis, what its length counts)}` of the weights of the new model that depend on a vocabulary (the
             name of its side) or on the labels.
+        differences: what the weights compute otherwise than there, see `zoo.recipes.differences`.
     """
 
     initial: Initial
     weights: dict
     tokenizers: dict
     axes: dict
+    differences: list
 
     def kept(self, recipe):
         """The tokenizers of a recipe that keeps them; None where it learns its own."""
@@ -62,7 +65,7 @@ class Takeover:
         for side, tokenizer in zip(recipe.job.sides, tokenizers, strict=True):
             count, both = tokenizer.vocab_size, rows.get(side, ((), ()))
             known[side] = {"pieces": count, "taken": count if both is ALL else len(both[0])}
-        origin = {"from": str(self.initial.directory), "sha256": self.initial.digest()}
+        origin = {"from": str(self.initial.directory), "sha256": self.initial.digest(), "differences": self.differences}
         return origin | {"taken": taken, "new": new, "vocabularies": known}
 
     def _rows(self, recipe, tokenizers):
@@ -93,7 +96,8 @@ def prepared(recipe, initial):
 
     Raises:
         ValueError: a pattern of `training.freeze`, `training.rates` or `training.layout` means no weight, a weight
-            cannot be split as they say, or the sizes of the initial model are others.
+            cannot be split as they say, the sizes of the initial model are others, or its weights would compute
+            something else.
     """
     own = recipe.training
     if not (initial or own.freeze or own.rates or own.model_parallel > 1):
@@ -109,20 +113,32 @@ def prepared(recipe, initial):
         return None
     old = keras.models.load_model(initial.model, compile=False)
     weights = {path: ops.convert_to_numpy(weight) for path, weight in named_weights(old).items()}
-    axes = _axes(recipe, sizes, shapes)
+    larger, counted = _larger(recipe, sizes)
+    axes = _axes(shapes, larger, counted)
     old_shapes = {path: array.shape for path, array in weights.items()}
     common = _common(recipe, initial, _fixed(shapes, axes), _fixed(old_shapes, axes))
+    tops = {path.partition("/")[0] for path in shapes} - {path.partition("/")[0] for path in common}
+    differ = differences(old, model, larger, tops)
+    if differ and own.init_differences == "refuse":
+        raise ValueError(
+            f"training.init: the weights of {initial.directory} would compute something else here: {_said(differ)}. "
+            'Give both the same settings, or take them all the same with training.init_differences = "allow".'
+        )
     tokenizers = {side: Tokenizer.load(path) for side, path in initial.tokenizers.items()}
-    return Takeover(initial, {path: weights[path] for path in common}, tokenizers, axes)
+    return Takeover(initial, {path: weights[path] for path in common}, tokenizers, axes, differ)
 
 
-def _axes(recipe, sizes, shapes):
-    """`{path: (axis, what its length counts)}`, told by a second model whose sizes differ, each by its own number."""
+def _larger(recipe, sizes):
+    """(a second model whose sizes differ, each by its own number; `{number: what it counts}`)."""
     names = [*recipe.job.sides, *([LABELS] if recipe.job.labelled else [])]
     shared = len(recipe.job.sides) == 2 and recipe.text.shared
     steps = [1] * len(sizes) if shared else range(1, 1 + len(sizes))
     larger = built(recipe.job, recipe, *(size + step for size, step in zip(sizes, steps, strict=True)))
-    counted = dict(zip(steps, [names[0]] * len(names) if shared else names, strict=True))
+    return larger, dict(zip(steps, [names[0]] * len(names) if shared else names, strict=True))
+
+
+def _axes(shapes, larger, counted):
+    """`{path: (axis, what its length counts)}`."""
     found = {}
     for path, weight in named_weights(larger).items():
         for axis, (one, other) in enumerate(zip(shapes[path], weight.shape, strict=True)):
@@ -174,6 +190,10 @@ def _common(recipe, initial, here, there):
     )
 
 
+def _said(differ):
+    return "; ".join(f"{place} is {there} there and {here} here" for place, there, here in differ)
+
+
 def _some(names):
     """The first few of a list, and how many more there are."""
     return ", ".join(names[:FEW]) + (f" and {len(names) - FEW} more" if len(names) > FEW else "")
@@ -184,6 +204,7 @@ def told(record, kept):
     taken, new = record["taken"], record["new"]
     line = f"{record['from']}: took {len(taken)} of {len(taken) + len(new)} weights"
     line += f"; new are {_some(new)}" if new else ""
+    line += f"; they compute something else: {_said(record['differences'])}" if record["differences"] else ""
     for side, each in record["vocabularies"].items() if not kept else ():
         line += f"; {each['taken']:,} of {each['pieces']:,} {side} pieces are known"
     return line

@@ -91,6 +91,10 @@ class Training(Table):
     vocabulary: Annotated[
         Literal["keep", "map"], Doc("keep those vocabularies, or learn others and keep what is known of each piece")
     ] = "keep"
+    init_differences: Annotated[
+        Literal["refuse", "allow"],
+        Doc("what happens where settings differ that decide what the weights of init compute, such as an activation"),
+    ] = "refuse"
     freeze: Annotated[list[str], Doc('weights that stay as they are, as ["embedding", "encoder/blocks/0/*"]')] = []
     rates: Annotated[
         dict[str, AboveZero], Doc('factors of the learning rate, as {"encoder/*" = 0.1}; the last that fits counts')
@@ -99,7 +103,8 @@ class Training(Table):
     @classmethod
     def unread(cls, value_of):
         """What becomes of the vocabularies of a run, where there is none; and a layout of weights that are whole."""
-        found = {} if value_of("init") else {"vocabulary": "it is read where init names a run"}
+        names = () if value_of("init") else ("vocabulary", "init_differences")
+        found = dict.fromkeys(names, "it is read where init names a run")
         split = value_of("model_parallel") > 1
         return found | ({} if split else {"layout": "it is read where model_parallel is above 1"})
 
