@@ -8,7 +8,6 @@ import yaml
 
 from serving.deploy import container, proxy, tf_serving
 from serving.deploy.files import heading
-from serving.deploy.options import own_version
 from serving.deploy.served import has_saved_model
 
 PLACE, CONFIG = "/models", "/deployment"
@@ -22,7 +21,7 @@ def render(plan):
     services = {"seqzoo": _text_server(plan, manifests, "stable", container.HTTP, container.GRPC)}
     if any(labels.canary for _, labels in plan.models.values()):
         services["seqzoo-canary"] = _text_server(plan, manifests, "canary", container.HTTP + 10, container.GRPC + 10)
-    found = {"Dockerfile": heading("#") + container.dockerfile(own_version())}
+    found = container.image()
     scraped = {name: f"{name}:{container.HTTP}" for name in services}
     if all(has_saved_model(manifest) for manifest in manifests.values()):
         services["tensorflow-serving"] = _tensorflow_serving(plan)

@@ -2,6 +2,9 @@
 
 import math
 
+from serving.deploy.files import heading
+from serving.deploy.own_wheel import own_wheel
+
 HTTP, GRPC = 8080, 8081
 READY, LIVE, METRICS = "/v2/health/ready", "/v2/health/live", "/metrics"
 MEGA = 2**20
@@ -22,10 +25,17 @@ def megabytes(manifests):
     return 256 * math.ceil((BASE + PER_BYTE * graphs) / MEGA / 256)
 
 
-def dockerfile(version):
-    """A recipe of the image; a build argument chooses another seqzoo, such as a wheel of your own."""
+def image():
+    """`{file: content}` of what an image is built from: its recipe, and the wheel of this seqzoo beside it."""
+    name, content = own_wheel()
+    return {"Dockerfile": heading("#") + dockerfile(name), name: content}
+
+
+def dockerfile(wheel):
+    """A recipe of the image; a build argument chooses another seqzoo, such as one of an index of packages."""
     return f"""FROM python:3.11-slim
-ARG SEQZOO="seqzoo[serve]=={version}"
+COPY {wheel} /wheels/
+ARG SEQZOO="seqzoo[serve] @ file:///wheels/{wheel}"
 RUN pip install --no-cache-dir "$SEQZOO"
 ENV PYTHONDONTWRITEBYTECODE=1
 USER 65532:65532

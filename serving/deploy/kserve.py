@@ -10,7 +10,6 @@ import yaml
 
 from serving.deploy import container
 from serving.deploy.files import heading
-from serving.deploy.options import own_version
 
 PLACE = "/mnt/models"  # where KServe puts what STORAGE_URI names
 SHARE = 0.25  # of the cores that a container may use, those that it asks for
@@ -22,7 +21,7 @@ def render(plan):
     Raises:
         ValueError: two models have the same name in a cluster, or a name has no letter that a cluster allows.
     """
-    found = {"Dockerfile": heading("#") + container.dockerfile(own_version())}
+    found = container.image()
     manifests = {(model.name, version): manifest for model, version, manifest in plan.loaded()}
     for name, (_, labels) in plan.models.items():
         file = f"{cluster_name(name)}.yaml"

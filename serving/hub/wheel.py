@@ -4,19 +4,17 @@ The wheel holds data alone: a hub of one model in the folder of a package, which
 names. The same files give the same bytes.
 """
 
-import base64
 import hashlib
 import json
 import re
-import zipfile
 from pathlib import Path
 
+from serving.export.wheel_file import packed
 from serving.runtime.artefact import read_inside
 from zoo.core.storage import write_atomically
 from zoo.hub import index as hub_index
 
 GROUP = "seqzoo_models"
-TIME = (1980, 1, 1, 0, 0, 0)  # of every member
 
 
 def package(folder, entry, out):
@@ -42,20 +40,11 @@ def package(folder, entry, out):
     for name in sorted(entry["files"]):
         members[f"{home}/{entry['name']}/{version}/{name}"] = _read(folder, name, entry)
     members[f"{info}/METADATA"] = _metadata(entry, project).encode()
-    members[f"{info}/WHEEL"] = b"Wheel-Version: 1.0\nGenerator: seqzoo\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
     members[f"{info}/entry_points.txt"] = f"[{GROUP}]\n{entry['name']} = {module}\n".encode()
-    members[f"{info}/RECORD"] = _record(members, f"{info}/RECORD")
     path = Path(out) / f"{project}-{version}-py3-none-any.whl"
-    write_atomically(path, lambda file: _zip(file, members))
+    content = packed(info, members)
+    write_atomically(path, lambda file: file.write(content))
     return path
-
-
-def _zip(file, members):
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in members.items():
-            member = zipfile.ZipInfo(name, TIME)
-            member.external_attr, member.compress_type = 0o100644 << 16, zipfile.ZIP_DEFLATED
-            archive.writestr(member, content)
 
 
 def _read(folder, name, entry):
@@ -89,11 +78,3 @@ def _metadata(entry, project):
         f"Weights: {entry['licence']}. Data: {entry['data']}, {licences}. {entry['attribution']}".strip(),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _record(members, own):
-    rows = []
-    for name, content in members.items():
-        digest = base64.urlsafe_b64encode(hashlib.sha256(content).digest()).decode().rstrip("=")
-        rows.append(f"{name},sha256={digest},{len(content)}")
-    return "\n".join([*rows, f"{own},,"]).encode() + b"\n"
