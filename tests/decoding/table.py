@@ -75,14 +75,18 @@ def everything(table, row, max_length, alpha):
     return [one for part in (ended, cut) for one in sorted(part, key=lambda item: -item[1])]
 
 
-def search(table, row, max_length, beams, alpha):
-    """Beam search in plain Python, which always goes on to `max_length`: leaving early may change nothing."""
+def search(table, row, max_length, beams, alpha, changed=lambda tokens, gains: gains):
+    """Beam search in plain Python, which always goes on to `max_length`: leaving early may change nothing.
+
+    `changed(tokens, log_probs)` is what rules make of the log-probabilities behind `tokens`; -inf is never taken.
+    """
     alive, ended = [((), 0.0)], []
     for _ in range(max_length):
         grown = [
             ((*tokens, token), total + gain)
             for tokens, total in alive
-            for token, gain in enumerate(table.log_probs(row, tokens))
+            for token, gain in enumerate(changed(tokens, table.log_probs(row, tokens)))
+            if gain > -math.inf
         ]
         grown = sorted(grown, key=lambda item: -item[1])[: 2 * beams]
         ended += [(tokens[:-1], total / penalty(len(tokens), alpha)) for tokens, total in grown if tokens[-1] == EOS]

@@ -4,6 +4,7 @@ from keras import ops
 
 from zoo.core.beams import gather_beams
 from zoo.decoding.loop import EOS, IMPOSSIBLE, PAD, decode, write
+from zoo.decoding.rules import BARRED
 
 
 def length_penalty(length, alpha):
@@ -31,8 +32,8 @@ class Beam:
     the lower beam, then to the lower id.
     """
 
-    def __init__(self, beams, max_length, alpha):
-        self.beams, self.max_length, self.alpha = beams, max_length, alpha
+    def __init__(self, beams, max_length, alpha, rules=None):
+        self.beams, self.max_length, self.alpha, self.rules = beams, max_length, alpha, rules
 
     def begin(self, batch):
         first = ops.arange(self.beams, dtype="int32")[None, :] == 0
@@ -54,7 +55,10 @@ class Beam:
 
     def advance(self, position, logits, hypotheses):
         vocabulary = ops.shape(logits)[-1]  # a number, or a tensor where a shortlist decides it
-        totals = ops.log_softmax(logits, axis=-1) + hypotheses["log_probs"][:, :, None]
+        log_probs, before = ops.log_softmax(logits, axis=-1), hypotheses["log_probs"][:, :, None]
+        if self.rules:
+            before = before + self.rules(position, log_probs, hypotheses["tokens"])
+        totals = log_probs + before
         totals = ops.reshape(totals, (-1, self.beams * vocabulary))
         totals, flat = ops.top_k(totals, self.beams if logits.shape[-1] == 1 else 2 * self.beams)
         flat = ops.cast(flat, "int32")
@@ -66,12 +70,12 @@ class Beam:
         real = ops.logical_and(ends, totals > IMPOSSIBLE / 2)
         new = {
             "tokens": prefixes,
-            "lengths": ops.zeros_like(token) + position,
+            "lengths": ops.where(real, position, 0),
             "scores": ops.where(real, score, IMPOSSIBLE),
         }
         pool = join(hypotheses["ended"], new)
 
-        open_, which = ops.top_k(ops.where(ends, IMPOSSIBLE, totals), self.beams)
+        open_, which = ops.top_k(ops.where(ends, BARRED, totals), self.beams)
         which = ops.cast(which, "int32")
         kept = gather_beams({"parents": parents, "token": token, "tokens": prefixes}, which)
         return (
@@ -94,20 +98,23 @@ class Beam:
             "lengths": ops.where(real, self.max_length, 0),
             "scores": ops.where(real, score, IMPOSSIBLE),
         }
-        behind = ops.where(real, score + IMPOSSIBLE / 2, IMPOSSIBLE)
-        ranks = ops.concatenate([ended["scores"], behind], axis=1)
-        found = best(join(ended, cut), ranks, self.beams)
+        # Both are in order already. Places are whole numbers, so that their order is exact.
+        place = ops.arange(2 * self.beams, dtype="float32")[None, :]
+        empty = ops.concatenate([ended["scores"], cut["scores"]], axis=1) <= IMPOSSIBLE
+        found = best(join(ended, cut), -ops.where(empty, place + 2 * self.beams, place), self.beams)
         inside = ops.arange(self.max_length, dtype="int32") < found["lengths"][:, :, None]
         return ops.where(inside, found["tokens"], PAD), found["lengths"], found["scores"]
 
 
-def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False):
+def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False, rules=None):
     """Beam search over the step protocol, best hypothesis first.
 
     `score(Y) = log p(Y | x) / ((5 + |Y|) / 6)^alpha`, |Y| counting EOS. `alpha = 0` compares log-probabilities.
+    `rules`, a `zoo.decoding.rules.Rules`, change log p, token by token.
 
     Returns: `token_ids (batch, beams, max_length)` int32 without EOS and PAD after the end, `lengths (batch, beams)`
-    int32, `scores (batch, beams)` float32; a place without a hypothesis has length 0 and score -1e9.
+    int32, `scores (batch, beams)` float32; a place without a hypothesis has length 0 and score -1e9. Hypotheses that
+    `max_length` cut off come behind all that have ended.
 
     Raises:
         ValueError: `alpha` is negative (an open hypothesis could then not be bounded).
@@ -116,4 +123,4 @@ def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False):
     """
     if alpha < 0:
         raise ValueError(f"The length penalty's alpha must be >= 0. Received: {alpha!r}.")
-    return decode(model, memory, Beam(beams, max_length, alpha), beams, max_length, growing)
+    return decode(model, memory, Beam(beams, max_length, alpha, rules), beams, max_length, growing)

@@ -11,8 +11,8 @@ class Greedy:
     Rows are `(batch, width)` and independent of each other; a subclass with another `choose` is another strategy.
     """
 
-    def __init__(self, max_length, width=1):
-        self.max_length, self.width = max_length, width
+    def __init__(self, max_length, width=1, rules=None):
+        self.max_length, self.width, self.rules = max_length, width, rules
 
     def choose(self, position, logits):
         """`(log_probs, token_ids)` `(batch, width)` of float32 logits `(batch, width, vocabulary)`."""
@@ -31,6 +31,8 @@ class Greedy:
         return ops.all(hypotheses["finished"], axis=1)
 
     def advance(self, position, logits, hypotheses):
+        if self.rules:
+            logits = logits + self.rules(position, logits, hypotheses["tokens"])
         gain, token = self.choose(position, logits)
         running = ops.logical_not(hypotheses["finished"])
         grows = ops.logical_and(running, token != EOS)
@@ -50,10 +52,10 @@ class Greedy:
         return hypotheses["tokens"], hypotheses["lengths"], hypotheses["scores"]
 
 
-def greedy(model, memory, max_length, growing=False):
-    """Greedy decoding over the step protocol.
+def greedy(model, memory, max_length, growing=False, rules=None):
+    """Greedy decoding over the step protocol; `rules`, a `zoo.decoding.rules.Rules`, change the logits.
 
     Returns: `token_ids (batch, 1, max_length)` int32 without EOS and PAD after the end, `lengths (batch, 1)` int32, and
     `scores (batch, 1)`: the log-probability of the tokens, EOS included if it was reached.
     """
-    return decode(model, memory, Greedy(max_length), 1, max_length, growing)
+    return decode(model, memory, Greedy(max_length, rules=rules), 1, max_length, growing)

@@ -36,8 +36,8 @@ class Sample(Greedy):
     log-probabilities.
     """
 
-    def __init__(self, uniforms, temperature, top_k, top_p):
-        super().__init__(uniforms.shape[2], uniforms.shape[1])
+    def __init__(self, uniforms, temperature, top_k, top_p, rules=None):
+        super().__init__(uniforms.shape[2], uniforms.shape[1], rules)
         self.uniforms = ops.convert_to_tensor(uniforms)
         self.temperature = ops.maximum(column(temperature, "float32"), COLDEST)
         self.top_k, self.top_p = column(top_k, "int32"), column(top_p, "float32")

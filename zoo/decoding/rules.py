@@ -1,0 +1,220 @@
+"""Rules of a search: what may not be written, or costs more, given what is written already.
+
+Each rule changes the scores of the next token, as the logits processors of transformers do, whose names they have.
+"""
+
+from keras import ops
+
+from zoo.decoding.loop import EOS
+
+BARRED = -1e30  # added to the score of a token that may not be written
+MOST_NGRAM = 16  # the longest n-gram where n is a tensor
+ENDLESS = 1 << 30
+OFF = {
+    "no_repeat_ngram_size": 0,
+    "repetition_penalty": 1.0,
+    "min_length": 0,
+    "max_length": 0,
+    "length_ratio": 0.0,
+    "length_extra": 0,
+    "forced_ids": -1,
+    "bad_words_ids": -1,
+}
+DTYPES = {name: "float32" if isinstance(value, float) else "int32" for name, value in OFF.items()}
+
+
+class Rules:
+    """What changes the scores of the next token: each rule is a number, or a tensor with a value for each row, or one.
+
+    - `no_repeat_ngram_size`: no n-gram of this size is written twice; 0 allows it.
+    - `repetition_penalty`: the score s of a token that is there already is `s * p` if it is negative, else `s / p` (CTRL,
+      https://arxiv.org/abs/1909.05858); 1 does nothing. In a beam search scores are log-probabilities, which are not
+      normalised again; greedy decoding and sampling change logits, which are.
+    - `min_length`: EOS cannot be written before this many tokens.
+    - `max_length`, and `length_ratio * source + length_extra` where `length_ratio` is not 0: behind this many tokens
+      nothing but EOS can be written. The source counts all of its ids, and the result is rounded down. At least one
+      token, and `min_length` of them, may always be written.
+    - `forced_ids (batch or 1, places)`: at the first places these tokens must be written, whatever other rules say; -1
+      is no rule.
+    - `bad_words_ids (batch or 1, words, pieces)`: sequences of tokens that may not be written; -1 fills on the left.
+
+    Args:
+        source_lengths: `(batch,)`, for `length_ratio`.
+        before: `(token_ids, lengths)` of prompts, whose tokens count as written; None where there are none.
+        conditional: spend nothing on the rules in a run in which all are off. It is for graphs of TensorFlow and ONNX,
+            not for XLA.
+        **given: rules by name.
+
+    Raises:
+        ValueError: there is no such rule, or an n-gram is longer than 16.
+    """
+
+    def __init__(self, source_lengths=None, before=None, conditional=False, **given):
+        wrong = sorted(given.keys() - OFF.keys())
+        if wrong:
+            raise ValueError(f"A search has no rule {', '.join(wrong)}: expected some of {', '.join(OFF)}.")
+        n = given.get("no_repeat_ngram_size", 0)
+        if isinstance(n, int) and not 0 <= n <= MOST_NGRAM:
+            raise ValueError(f"no_repeat_ngram_size must lie between 0 and {MOST_NGRAM}. Received: {n}.")
+        on = {name: value for name, value in given.items() if not isinstance(value, int | float) or value != OFF[name]}
+        self.on = {name: ops.convert_to_tensor(value, DTYPES[name]) for name, value in on.items()}
+        self.most_ngram = n if isinstance(n, int) else MOST_NGRAM
+        self.source_lengths, self.before = source_lengths, before
+        self.asked = self._asked() if conditional and self.on else None
+
+    def _asked(self):
+        """Whether any rule of any row is on: a scalar."""
+        each = [ops.any(value != OFF[name]) for name, value in self.on.items() if name != "length_extra"]
+        return ops.any(ops.stack(each))
+
+    def among(self, candidates):
+        """The same rules where tokens are places in `candidates`, ascending ids; see `zoo.decoding.shortlist`."""
+        found = Rules.__new__(Rules)
+        vars(found).update(vars(self))
+        named = {name: places_of(self.on[name], candidates) for name in ("forced_ids", "bad_words_ids") if name in self.on}
+        found.on = self.on | named
+        return found
+
+    def __call__(self, position, scores, tokens):
+        """What is added to the scores of the next token.
+
+        Args:
+            position: how many tokens are written.
+            scores: `(batch, beams, vocabulary)` float32.
+            tokens: `(batch, beams, max_length)`, the first `position` of them written.
+
+        Returns: `(batch, beams, vocabulary)`, or `(1, 1, 1)` where nothing changes.
+        """
+        if not self.on:
+            return ops.zeros((1, 1, 1))
+        if self.asked is None:
+            return self._added(position, scores, tokens)
+        return ops.cond(self.asked, lambda: self._added(position, scores, tokens), lambda: ops.zeros((1, 1, 1)))
+
+    def _added(self, position, scores, tokens):
+        scores = ops.maximum(scores, BARRED)  # a difference of two infinities is no number
+        vocabulary = ops.shape(scores)[-1]
+        ids = ops.arange(vocabulary, dtype="int32")[None, None]
+        found, written = scores, Written(position, tokens, self.before)
+        if "repetition_penalty" in self.on:
+            penalty = self._rows("repetition_penalty")
+            dearer = ops.where(found < 0, found * penalty, found / penalty)
+            found = ops.where(marked(written.ids(vocabulary), vocabulary), dearer, found)
+        barred = self._barred(written, vocabulary)
+        if barred:
+            found = ops.where(marked(ops.concatenate(barred, axis=2), vocabulary), BARRED, found)
+        if "min_length" in self.on:
+            early = ops.logical_and(ids == EOS, position < self._rows("min_length"))
+            found = ops.where(early, BARRED, found)
+        only = self._only(position)
+        if only is not None:
+            free = only < 0
+            found = ops.where(free, found, ops.where(ids == only, scores, BARRED))
+        return found - scores
+
+    def _rows(self, name):
+        """A rule against `(batch, beams, vocabulary)`."""
+        return ops.reshape(self.on[name], (-1, 1, 1))
+
+    def _barred(self, written, vocabulary):
+        """Lists `(batch, beams, n)` of ids that may not be written; the number `vocabulary` stands for none."""
+        found = []
+        if "no_repeat_ngram_size" in self.on:
+            again = written.repeating(self._rows("no_repeat_ngram_size"), self.most_ngram)
+            found.append(ops.where(again, written.tokens, vocabulary))
+        if "bad_words_ids" in self.on:
+            words = self.on["bad_words_ids"]
+            begun = written.ends_with(words[:, None, :, :-1])
+            last = words[:, None, :, -1]
+            found.append(ops.where(ops.logical_and(begun, last >= 0), last, vocabulary))
+        return found
+
+    def _only(self, position):
+        """The one token that may be written, `(batch or 1, 1, 1)`, or -1 where there are more; None if no rule says."""
+        only = None
+        if self.on.keys() & {"max_length", "length_ratio"}:
+            only = ops.where(position >= self._longest(), EOS, -1)
+        if "forced_ids" in self.on:
+            forced = self.on["forced_ids"]
+            places = ops.shape(forced)[1]
+            here = ops.take(forced, ops.minimum(position, places - 1), axis=1)
+            here = ops.reshape(ops.where(position < places, here, -1), (-1, 1, 1))
+            only = here if only is None else ops.where(here >= 0, here, only)
+        return only
+
+    def _longest(self):
+        most = ops.full((1, 1, 1), ENDLESS, dtype="int32")
+        if "max_length" in self.on:
+            most = ops.where(self._rows("max_length") > 0, self._rows("max_length"), most)
+        if "length_ratio" in self.on:
+            ratio = self._rows("length_ratio")
+            source = ops.cast(ops.reshape(self.source_lengths, (-1, 1, 1)), "float32")
+            extra = ops.cast(self._rows("length_extra"), "float32") if "length_extra" in self.on else 0.0
+            follows = ops.cast(ops.floor(ratio * source + extra), "int32")
+            most = ops.where(ratio > 0, ops.minimum(follows, most), most)
+        least = self._rows("min_length") if "min_length" in self.on else 1
+        return ops.maximum(most, ops.maximum(least, 1))
+
+
+class Written:
+    """What is written already, prompts included: `tokens (batch, beams, time)`, the first `at` of them; -1 is none."""
+
+    def __init__(self, position, tokens, before):
+        self.at, self.tokens = position, tokens
+        if before is not None:
+            prompts = right_aligned(*before)[:, None, :]
+            time = ops.shape(prompts)[2]
+            prompts = ops.broadcast_to(prompts, (ops.shape(tokens)[0], tokens.shape[1], time))
+            self.at, self.tokens = position + time, ops.concatenate([prompts, tokens], axis=2)
+        self.places = ops.arange(ops.shape(self.tokens)[2], dtype="int32")
+        self.there = ops.logical_and(self.places < self.at, self.tokens >= 0)
+
+    def ids(self, nothing):
+        """The tokens, and `nothing` where none is written."""
+        return ops.where(self.there, self.tokens, nothing)
+
+    def repeating(self, n, most):
+        """`(batch, beams, time)`: whether a token, written again now, would end an n-gram a second time.
+
+        That is: whether the n - 1 tokens before it are the last n - 1 of all.
+        """
+        back = ops.arange(1, most, dtype="int32")[:, None]
+        earlier = self.places[None, :] - back
+        same = self._at(earlier) == self._at(self.at - back)
+        same = ops.logical_and(same, earlier >= 0)
+        same = ops.logical_or(same, back >= n[:, :, None])  # that far back it does not matter
+        return ops.logical_and(ops.logical_and(ops.all(same, axis=2), n > 0), self.there)
+
+    def ends_with(self, pieces):
+        """Whether the last tokens are `pieces (batch or 1, 1, words, n)`, of which -1 is anything: `(..., words)`."""
+        n = ops.shape(pieces)[3]
+        last = self.at - n + ops.arange(n, dtype="int32")
+        tail = ops.where(last >= 0, ops.take(self.tokens, ops.maximum(last, 0), axis=2), -2)[:, :, None, :]
+        return ops.all(ops.logical_or(pieces < 0, pieces == tail), axis=3)
+
+    def _at(self, places):
+        return ops.take(self.tokens, ops.maximum(places, 0), axis=2)
+
+
+def right_aligned(token_ids, lengths):
+    """Rows that are padded on the right, `(batch, time)`, so that all end at the same place; -1 fills the left."""
+    time = ops.shape(token_ids)[1]
+    places = ops.arange(time, dtype="int32")[None, :] - (time - lengths[:, None])
+    return ops.where(places >= 0, ops.take_along_axis(token_ids, ops.maximum(places, 0), axis=1), -1)
+
+
+def marked(ids, vocabulary):
+    """`(batch, beams, vocabulary)` bool: which ids stand in `(batch, beams, n)`. The number `vocabulary` is none."""
+    batch, beams, n = ops.shape(ids)
+    rows = ops.arange(batch * beams, dtype="int32")[:, None] * (vocabulary + 1)
+    places = ops.reshape(rows + ops.reshape(ids, (-1, n)), (-1, 1))
+    found = ops.zeros((batch * beams * (vocabulary + 1),), dtype="float32")
+    found = ops.scatter_update(found, places, ops.ones_like(places[:, 0], dtype="float32"))
+    return ops.reshape(found, (-1, beams, vocabulary + 1))[:, :, :-1] > 0
+
+
+def places_of(ids, candidates):
+    """The place of each id in ascending `candidates`; -1 stays, and an id that is not there becomes -2."""
+    place = ops.sum(ops.cast(candidates < ids[..., None], "int32"), axis=-1)
+    there = ops.any(candidates == ids[..., None], axis=-1)
+    return ops.where(there, place, ops.minimum(ids, 0) - ops.cast(ids >= 0, "int32") * 2)
