@@ -1,5 +1,6 @@
 """The texts that give the ranges of int8, and the runs of float32 graphs with them (`serving.export.onnx.ranges`)."""
 
+from serving.export.onnx.graphs import required
 from serving.export.onnx.ranges import keys_of, observed
 
 MOST = 200  # texts that are run
@@ -27,7 +28,7 @@ class Calibration:
         """Add what the graph, a float32 `ModelProto` of the exported function `name`, has and `ranges` do not."""
         missing = keys_of(graph) - self.ranges.keys()
         feeds = self._feeds(name) if missing else []
-        if feeds and {value.name for value in graph.graph.input} <= feeds[0].keys():
+        if feeds and set(required(graph.graph)) <= feeds[0].keys():
             kind = "validation texts" if self.kind.settings.calibration else "example texts and random ids"
             self.log(f"finding the ranges of int8 with {len(feeds)} {kind}")
             self.ranges = observed(graph, feeds) | self.ranges

@@ -20,6 +20,7 @@ from serving.export.onnx.narrow import narrow
 from serving.export.onnx.quantize import quantize
 from serving.export.parity.compare import checker
 from serving.export.partial import explained, reserved
+from serving.export.rules import with_defaults
 from serving.export.settings import Settings
 from serving.export.shortlist import FILE
 from serving.runtime.sessions import graph_file
@@ -129,9 +130,11 @@ def _write_files(kind, tokenizers, directory, log):
     if kind.settings.shortlist is not None:
         kind.settings.shortlist.save(directory / FILE)
     calibration = Calibration(kind, tokenizers, log)
-    for function in {function.graph: function for function in kind.functions.values() if function.graph}.values():
+    # Of two signatures that share a graph, the first says what is there if nothing more is given.
+    first = {function.graph: function for function in reversed(kind.functions.values()) if function.graph}
+    for function in reversed(first.values()):
         log(f"writing {function.graph}")
-        graph = onnx_convert.convert(function.function, function.signature)
+        graph = with_defaults(onnx_convert.convert(function.function, function.signature), function.signature)
         _write_graph(kind, graph, directory / function.graph)
         if kind.settings.int8 and function.int8:
             calibration.complete(function.name, graph)

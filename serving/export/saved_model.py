@@ -34,7 +34,7 @@ def write(kind, tokenizers, directory):
 
 def bounded(exported, kind):
     """The graph of an exported function, with a check that ids have no more columns than the model reads."""
-    ids = [spec for spec in exported.signature.inputs if spec.dtype == "int32" and len(spec.shape) == 2]
+    ids = [spec for spec in exported.signature.required if spec.dtype == "int32" and len(spec.shape) == 2]
 
     most = {spec.name: kind.most_columns(exported.name, spec.name) for spec in ids}
 
@@ -48,5 +48,5 @@ def bounded(exported, kind):
         with tf.control_dependencies(checks):
             return exported.traced(**{name: tf.identity(value) for name, value in inputs.items()})
 
-    specs = {spec.name: tf.TensorSpec(spec.static_shape, spec.dtype, spec.name) for spec in exported.signature.inputs}
+    specs = {spec.name: tf.TensorSpec(spec.static_shape, spec.dtype, spec.name) for spec in exported.signature.required}
     return tf.function(function, autograph=False).get_concrete_function(**specs)

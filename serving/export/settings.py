@@ -50,6 +50,8 @@ class Settings:
         beams: the beam widths for which graphs are written, besides greedy decoding; the first is the default.
         max_length: the longest output in tokens.
         alpha: exponent of the length penalty.
+        rules: rules of the search by name (`serving.runtime.rules`) where a caller gives none, such as
+            {"no_repeat_ngram_size": 3}.
         max_input: the largest number of tokens of a text that are read, including the end of sentence; None is the
             number of positions of the model, or 1,024 if it has no bound.
         overlong: "refuse" gives an error instead of an answer to a longer text; "truncate" reads a part of it and adds
@@ -80,6 +82,7 @@ class Settings:
     beams: tuple[int, ...] = (4,)
     max_length: int = 64
     alpha: float = 0.6
+    rules: dict[str, Any] = field(default_factory=dict)
     max_input: int | None = None
     overlong: str | None = None
     labels: tuple[str, ...] = ()
@@ -119,6 +122,7 @@ class Settings:
             beams=(default, *(beams for beams in others if beams not in (1, default))),
             max_length=manifest.get("max_length", cls.max_length),
             alpha=manifest.get("alpha", cls.alpha),
+            rules=manifest.get("rules", {}),
             max_input=manifest.get("max_input"),
             overlong=manifest.get("overlong"),
             labels=tuple(manifest.get("labels", ())),

@@ -5,44 +5,72 @@ With `growing`, caches grow in each step, which suits TensorFlow graphs and ONNX
 
 from keras import ops
 
-from zoo.decoding import beam_search, greedy, sample
-from zoo.decoding.loop import BOS, EOS
+from zoo.decoding import beam_search, greedy
+from zoo.decoding.loop import BOS, EOS, decode
+from zoo.decoding.rules import Rules
+from zoo.decoding.sampling import Sample
 from zoo.decoding.shortlist import Shortlisted, search
 
 FOUND = ("output_ids", "output_lengths", "scores")
 
 
-def generation(model, beams, max_length, alpha, growing=True):
-    """`(token_ids, lengths) -> {output_ids, output_lengths, scores}`; `beams = 1` is greedy decoding."""
+def ruled(defaults, prompts=False):
+    """`(token_ids, lengths, given) -> Rules`: those that are given, which may all be off, or else the defaults.
 
-    def tokens(token_ids, lengths):
-        memory = model.encode(token_ids, lengths)
+    Args:
+        defaults: rules by name, numbers or values of one row.
+        prompts: whether the ids are what the model goes on from, and not a source.
+    """
+
+    def rules(token_ids, lengths, given):
+        before = (token_ids, lengths) if prompts else None
+        return Rules(lengths, before, conditional=bool(given), **(given or defaults))
+
+    return rules
+
+
+NONE = ruled({})
+
+
+def generation(model, beams, max_length, alpha, growing=True, rules=NONE):
+    """`(token_ids, lengths, **rules) -> {output_ids, output_lengths, scores}`; `beams = 1` is greedy decoding.
+
+    `rules` is a function of `ruled`.
+    """
+
+    def tokens(token_ids, lengths, **given):
+        memory, own = model.encode(token_ids, lengths), rules(token_ids, lengths, given)
         if beams == 1:
-            return dict(zip(FOUND, greedy(model, memory, max_length, growing=growing), strict=True))
-        return dict(zip(FOUND, beam_search(model, memory, max_length, beams, alpha, growing=growing), strict=True))
+            found = greedy(model, memory, max_length, growing, own)
+        else:
+            found = beam_search(model, memory, max_length, beams, alpha, growing, own)
+        return dict(zip(FOUND, found, strict=True))
 
     return tokens
 
 
-def shortlisted(model, shortlist, beams, max_length, alpha):
+def shortlisted(model, shortlist, beams, max_length, alpha, rules=NONE):
     """As `generation`, over the ids that a `serving.export.shortlist.Shortlist` allows for each source."""
     narrowed = Shortlisted(model, shortlist.table, shortlist.always)
 
-    def tokens(token_ids, lengths):
-        return dict(zip(FOUND, search(narrowed, token_ids, lengths, max_length, beams, alpha, True), strict=True))
+    def tokens(token_ids, lengths, **given):
+        own = rules(token_ids, lengths, given)
+        found = search(narrowed, token_ids, lengths, max_length, beams, alpha, True, own)
+        return dict(zip(FOUND, found, strict=True))
 
     return tokens
 
 
-def sampling(model, max_length):
-    """`(token_ids, lengths, uniforms, temperature, top_k, top_p) -> {output_ids, output_lengths, scores}`."""
+def sampling(model, max_length, rules=NONE):
+    """`(token_ids, lengths, uniforms, temperature, top_k, top_p, **rules) -> {output_ids, output_lengths, scores}`."""
 
-    def sample_(token_ids, lengths, uniforms, temperature, top_k, top_p):
-        memory = model.encode(token_ids, lengths)
-        found = sample(model, memory, max_length, uniforms, temperature, top_k, top_p, growing=True)
+    def sample(token_ids, lengths, uniforms, temperature, top_k, top_p, **given):
+        memory, own = model.encode(token_ids, lengths), rules(token_ids, lengths, given)
+        strategy = Sample(uniforms, temperature, top_k, top_p, own)
+        found = decode(model, memory, strategy, strategy.width, max_length, growing=True)
         return dict(zip(FOUND, found, strict=True))
 
-    return sample_
+    return sample
 
 
 def scoring(model):

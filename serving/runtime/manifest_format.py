@@ -37,7 +37,7 @@ LENGTH = Integer(1, 10**6)
 
 AXIS = Either("the size or the name of an axis", (Integer(), Text(pattern=r"[A-Za-z_]\w*")))
 BOUND = Either("a whole number or the name of an axis", (Integer(-(2**31)), Text(pattern=r"[A-Za-z_]\w*")))
-TENSOR = Record({"name": NAME, "dtype": NAME, "shape": List(AXIS)}, {"minimum": BOUND, "maximum": BOUND})
+TENSOR = Record({"name": NAME, "dtype": NAME, "shape": List(AXIS)}, {"minimum": BOUND, "maximum": BOUND, "default": Anything()})
 TABLE = Record({"name": NAME, "inputs": List(TENSOR), "outputs": List(TENSOR)})
 GRAPH = Record({"opset": Integer(1, 1000), "operators": List(NAME, unique=True), "onnxruntime": VERSION})
 
@@ -61,6 +61,7 @@ OPTIONAL = {
     "overlong": Nullable(Text("'refuse' or 'truncate'", "refuse|truncate")),
     "longest_text": Nullable(Integer(0, 10**6)),
     "alpha": Number(),
+    "rules": Map(NAME, Number()),
     "storage": Text("'float32', 'float16' or 'int8'", "float32|float16|int8"),
     "shortlist": Record({"width": Integer(1), "always": Integer(), "generation": Map(BEAM, FILE, least=1)}),
     "step": Record({"inputs": List(NAME), "outputs": List(NAME)}),

@@ -23,8 +23,8 @@ EACH = {
     "min_length": (3, 0, 5, 1),
     "max_length": (2, 0, 4, 1),
     "length_ratio": (1.5, 0.5, 0.0, 1.0),
-    "forced_ids": ((4, -1), (5, 5), (-1, -1), (-1, EOS)),
-    "bad_words_ids": (((-1, 4), (-1, 5)), ((4, 4), (5, 4)), ((-1, -1), (5, 5)), ((-1, 1), (0, 0))),
+    "forced_tokens": ((4, -1), (5, 5), (-1, -1), (-1, EOS)),
+    "bad_words": (((-1, 4), (-1, 5)), ((4, 4), (5, 4)), ((-1, -1), (5, 5)), ((-1, 1), (0, 0))),
 }
 ALONE = [{name: values} for name, values in EACH.items()]
 TOGETHER = [
@@ -48,14 +48,14 @@ def oracle(rules, row, before=()):
         for token in set(whole):
             found[token] = found[token] * penalty if found[token] < 0 else found[token] / penalty
         ngrams = {whole[start : start + n] for start in range(len(whole) - n + 1)} if n else ()
-        words = [[piece for piece in word if piece >= 0] for word in own.get("bad_words_ids", ())]
+        words = [[piece for piece in word if piece >= 0] for word in own.get("bad_words", ())]
         for token in range(len(found)):
             grown = (*whole, token)
             again = n and grown[len(grown) - n :] in ngrams and len(grown) >= n
             bad = any(word and list(grown[-len(word) :]) == word for word in words)
             if again or bad or token == EOS and len(tokens) < least or token != EOS and len(tokens) >= most:
                 found[token] = -math.inf
-        forced = dict(enumerate(own.get("forced_ids", ()))).get(len(tokens), -1)
+        forced = dict(enumerate(own.get("forced_tokens", ()))).get(len(tokens), -1)
         if len(tokens) >= most:
             forced = EOS if forced < 0 else forced
         if forced >= 0:
@@ -124,11 +124,11 @@ def test_numbers_are_for_all_rows_and_xla_takes_them():
 def test_off_is_the_search_itself_to_the_last_bit(search_):
     """Also where the graph could have applied them: values that are off, and a condition."""
     memory = TABLE.random(batch=4, seed=5)
-    plain = search_(TABLE, memory, LONGEST, rules=None)
+    plain = tf.function(lambda: search_(TABLE, memory, LONGEST, rules=None))()
 
     @tf.function
     def graph(n, penalty):
-        rules = Rules(conditional=True, no_repeat_ngram_size=n, repetition_penalty=penalty, max_length=[0], forced_ids=[[-1]])
+        rules = Rules(conditional=True, no_repeat_ngram_size=n, repetition_penalty=penalty, max_length=[0], forced_tokens=[[-1]])
         return search_(TABLE, memory, LONGEST, rules=rules)
 
     for one, other in zip(graph(tf.constant([0]), tf.constant([1.0])), plain, strict=True):

@@ -1,6 +1,6 @@
 """Typed tables of what enters and leaves a model: names, dtypes and shapes are API, so they are written down."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 DTYPES = ("bool", "int32", "int64", "float32", "string")
 
@@ -9,12 +9,15 @@ DTYPES = ("bool", "int32", "int64", "float32", "string")
 class TensorSpec:
     """One tensor: `name`, `dtype` and `shape`, where a string in `shape` names a dynamic axis.
 
+    An input with a `default`, the values of one row, need not be given.
+
     Example: `TensorSpec("token_ids", "int32", ("batch", "time"))`.
     """
 
     name: str
     dtype: str
     shape: tuple
+    default: object = None
 
     def __post_init__(self):
         if self.dtype not in DTYPES:
@@ -28,7 +31,12 @@ class TensorSpec:
         return tuple(axis if isinstance(axis, int) else None for axis in self.shape)
 
     def to_dict(self):
-        return {"name": self.name, "dtype": self.dtype, "shape": list(self.shape)}
+        found = {"name": self.name, "dtype": self.dtype, "shape": list(self.shape)}
+        return found if self.default is None else found | {"default": self.default}
+
+    def fix(self, **sizes):
+        """The same tensor with the named axes at these sizes."""
+        return replace(self, shape=tuple(sizes.get(axis, axis) for axis in self.shape))
 
 
 @dataclass(frozen=True)
@@ -50,12 +58,13 @@ class Signature:
     def fix(self, **sizes):
         """The same signature with the named axes at these sizes: `signature.fix(beams=4)`."""
 
-        def fixed(specs):
-            return tuple(
-                TensorSpec(spec.name, spec.dtype, tuple(sizes.get(axis, axis) for axis in spec.shape)) for spec in specs
-            )
+        inputs, outputs = (tuple(spec.fix(**sizes) for spec in side) for side in (self.inputs, self.outputs))
+        return Signature(self.name, inputs, outputs)
 
-        return Signature(self.name, fixed(self.inputs), fixed(self.outputs))
+    @property
+    def required(self):
+        """The inputs that must be given."""
+        return tuple(spec for spec in self.inputs if spec.default is None)
 
     def to_dict(self):
         return {

@@ -17,9 +17,10 @@ OFF = {
     "max_length": 0,
     "length_ratio": 0.0,
     "length_extra": 0,
-    "forced_ids": -1,
-    "bad_words_ids": -1,
+    "forced_tokens": -1,
+    "bad_words": -1,
 }
+LOOK_BACK = "no_repeat_ngram_size", "repetition_penalty", "bad_words"  # at what is written
 DTYPES = {name: "float32" if isinstance(value, float) else "int32" for name, value in OFF.items()}
 
 
@@ -34,9 +35,9 @@ class Rules:
     - `max_length`, and `length_ratio * source + length_extra` where `length_ratio` is not 0: behind this many tokens
       nothing but EOS can be written. The source counts all of its ids, and the result is rounded down. At least one
       token, and `min_length` of them, may always be written.
-    - `forced_ids (batch or 1, places)`: at the first places these tokens must be written, whatever other rules say; -1
+    - `forced_tokens (batch or 1, places)`: at the first places these tokens must be written, whatever other rules say; -1
       is no rule.
-    - `bad_words_ids (batch or 1, words, pieces)`: sequences of tokens that may not be written; -1 fills on the left.
+    - `bad_words (batch or 1, words, pieces)`: sequences of tokens that may not be written; -1 fills on the left.
 
     Args:
         source_lengths: `(batch,)`, for `length_ratio`.
@@ -60,19 +61,23 @@ class Rules:
         self.on = {name: ops.convert_to_tensor(value, DTYPES[name]) for name, value in on.items()}
         self.most_ngram = n if isinstance(n, int) else MOST_NGRAM
         self.source_lengths, self.before = source_lengths, before
-        self.asked = self._asked() if conditional and self.on else None
+        self.conditional = conditional
+        self.asked, self.looks_back = (self._asked(names) for names in (OFF.keys() - {"length_extra"}, LOOK_BACK))
 
-    def _asked(self):
-        """Whether any rule of any row is on: a scalar."""
-        each = [ops.any(value != OFF[name]) for name, value in self.on.items() if name != "length_extra"]
-        return ops.any(ops.stack(each))
+    def _asked(self, names):
+        """Whether any of these rules is on in any row: a scalar."""
+        each = [ops.any(self.on[name] != OFF[name]) for name in names if name in self.on]
+        return ops.any(ops.stack(each)) if each else ops.convert_to_tensor(False)
+
+    def __bool__(self):
+        return bool(self.on)
 
     def among(self, candidates):
         """The same rules where tokens are places in `candidates`, ascending ids; see `zoo.decoding.shortlist`."""
         found = Rules.__new__(Rules)
         vars(found).update(vars(self))
-        named = {name: places_of(self.on[name], candidates) for name in ("forced_ids", "bad_words_ids") if name in self.on}
-        found.on = self.on | named
+        named = self.on.keys() & {"forced_tokens", "bad_words"}
+        found.on = self.on | {name: places_of(self.on[name], candidates) for name in named}
         return found
 
     def __call__(self, position, scores, tokens):
@@ -83,59 +88,69 @@ class Rules:
             scores: `(batch, beams, vocabulary)` float32.
             tokens: `(batch, beams, max_length)`, the first `position` of them written.
 
-        Returns: `(batch, beams, vocabulary)`, or `(1, 1, 1)` where nothing changes.
+        Returns: what has the shape of `scores` when it is added to them.
         """
-        if not self.on:
-            return ops.zeros((1, 1, 1))
-        if self.asked is None:
-            return self._added(position, scores, tokens)
-        return ops.cond(self.asked, lambda: self._added(position, scores, tokens), lambda: ops.zeros((1, 1, 1)))
+        nothing = ops.zeros((1, 1, 1))
 
-    def _added(self, position, scores, tokens):
-        scores = ops.maximum(scores, BARRED)  # a difference of two infinities is no number
-        vocabulary = ops.shape(scores)[-1]
-        ids = ops.arange(vocabulary, dtype="int32")[None, None]
-        found, written = scores, Written(position, tokens, self.before)
+        def history():
+            return self._by_history(position, scores, tokens)
+
+        def whole():
+            backwards = self.on.keys() & set(LOOK_BACK)
+            return self._by_place(position, scores, self._where(self.looks_back, history, nothing) if backwards else nothing)
+
+        return self._where(self.asked, whole, nothing)
+
+    def _where(self, asked, compute, nothing):
+        """What is computed where a rule asks for it."""
+        return ops.cond(asked, compute, lambda: nothing) if self.conditional else compute()
+
+    def _by_history(self, position, scores, tokens):
+        """The changes that depend on what is written: zeros, with changes scattered into them."""
+        batch, beams, vocabulary = ops.shape(scores)
+        written = Written(position, tokens, self.before)
+        nowhere, rows = batch * beams * vocabulary, ops.arange(batch * beams, dtype="int32") * vocabulary
+        rows = ops.reshape(rows, (batch, beams, 1))
+        found = ops.zeros((nowhere + 1,), dtype="float32")
         if "repetition_penalty" in self.on:
-            penalty = self._rows("repetition_penalty")
-            dearer = ops.where(found < 0, found * penalty, found / penalty)
-            found = ops.where(marked(written.ids(vocabulary), vocabulary), dearer, found)
-        barred = self._barred(written, vocabulary)
-        if barred:
-            found = ops.where(marked(ops.concatenate(barred, axis=2), vocabulary), BARRED, found)
+            ids = ops.where(written.there, written.tokens, 0)
+            own, penalty = ops.maximum(ops.take_along_axis(scores, ids, axis=2), BARRED), self._rows("repetition_penalty")
+            change = ops.where(own < 0, own * penalty, own / penalty) - own
+            found = scattered(found, ops.where(written.there, rows + ids, nowhere), change)
+        if "no_repeat_ngram_size" in self.on:
+            again = written.repeating(self._rows("no_repeat_ngram_size"), self.most_ngram)
+            places = ops.where(again, rows + written.tokens, nowhere)
+            found = scattered(found, places, ops.full_like(places, BARRED, dtype="float32"))
+        if "bad_words" in self.on:
+            words = self.on["bad_words"]
+            end = words[:, None, :, -1]
+            whole = ops.logical_and(written.ends_with(words[:, None, :, :-1]), end >= 0)
+            places = ops.where(whole, rows + end, nowhere)
+            found = scattered(found, places, ops.full_like(places, BARRED, dtype="float32"))
+        return ops.reshape(found[:-1], (batch, beams, vocabulary))
+
+    def _by_place(self, position, scores, changes):
+        """The changes, and those of the rules that depend on how many tokens are written."""
+        ids = ops.arange(ops.shape(scores)[-1], dtype="int32")[None, None]
         if "min_length" in self.on:
             early = ops.logical_and(ids == EOS, position < self._rows("min_length"))
-            found = ops.where(early, BARRED, found)
+            changes = changes + ops.where(early, BARRED, 0.0)
         only = self._only(position)
-        if only is not None:
-            free = only < 0
-            found = ops.where(free, found, ops.where(ids == only, scores, BARRED))
-        return found - scores
+        if only is None:
+            return changes
+        return ops.where(only < 0, changes, ops.where(ids == only, 0.0, BARRED))
 
     def _rows(self, name):
         """A rule against `(batch, beams, vocabulary)`."""
         return ops.reshape(self.on[name], (-1, 1, 1))
-
-    def _barred(self, written, vocabulary):
-        """Lists `(batch, beams, n)` of ids that may not be written; the number `vocabulary` stands for none."""
-        found = []
-        if "no_repeat_ngram_size" in self.on:
-            again = written.repeating(self._rows("no_repeat_ngram_size"), self.most_ngram)
-            found.append(ops.where(again, written.tokens, vocabulary))
-        if "bad_words_ids" in self.on:
-            words = self.on["bad_words_ids"]
-            begun = written.ends_with(words[:, None, :, :-1])
-            last = words[:, None, :, -1]
-            found.append(ops.where(ops.logical_and(begun, last >= 0), last, vocabulary))
-        return found
 
     def _only(self, position):
         """The one token that may be written, `(batch or 1, 1, 1)`, or -1 where there are more; None if no rule says."""
         only = None
         if self.on.keys() & {"max_length", "length_ratio"}:
             only = ops.where(position >= self._longest(), EOS, -1)
-        if "forced_ids" in self.on:
-            forced = self.on["forced_ids"]
+        if "forced_tokens" in self.on:
+            forced = self.on["forced_tokens"]
             places = ops.shape(forced)[1]
             here = ops.take(forced, ops.minimum(position, places - 1), axis=1)
             here = ops.reshape(ops.where(position < places, here, -1), (-1, 1, 1))
@@ -169,10 +184,6 @@ class Written:
         self.places = ops.arange(ops.shape(self.tokens)[2], dtype="int32")
         self.there = ops.logical_and(self.places < self.at, self.tokens >= 0)
 
-    def ids(self, nothing):
-        """The tokens, and `nothing` where none is written."""
-        return ops.where(self.there, self.tokens, nothing)
-
     def repeating(self, n, most):
         """`(batch, beams, time)`: whether a token, written again now, would end an n-gram a second time.
 
@@ -203,14 +214,9 @@ def right_aligned(token_ids, lengths):
     return ops.where(places >= 0, ops.take_along_axis(token_ids, ops.maximum(places, 0), axis=1), -1)
 
 
-def marked(ids, vocabulary):
-    """`(batch, beams, vocabulary)` bool: which ids stand in `(batch, beams, n)`. The number `vocabulary` is none."""
-    batch, beams, n = ops.shape(ids)
-    rows = ops.arange(batch * beams, dtype="int32")[:, None] * (vocabulary + 1)
-    places = ops.reshape(rows + ops.reshape(ids, (-1, n)), (-1, 1))
-    found = ops.zeros((batch * beams * (vocabulary + 1),), dtype="float32")
-    found = ops.scatter_update(found, places, ops.ones_like(places[:, 0], dtype="float32"))
-    return ops.reshape(found, (-1, beams, vocabulary + 1))[:, :, :-1] > 0
+def scattered(flat, places, values):
+    """`(n,)` numbers with `values` written to `places`, arrays of one shape. Values for one place are the same."""
+    return ops.scatter_update(flat, ops.reshape(places, (-1, 1)), ops.reshape(values, (-1,)))
 
 
 def places_of(ids, candidates):

@@ -112,9 +112,15 @@ class Shortlisted:
         self.model, self.table, self.always = model, table, np.zeros(sizes[1], "float32")
         self.always[np.concatenate([np.arange(SPECIAL), always])] = 1
 
-    def encode(self, source_ids, source_lengths):
-        """The memory of the model, with `ids (candidates,)`, `barred (batch, 1, candidates)` and the output's rows."""
+    def encode(self, source_ids, source_lengths, forced=None):
+        """The memory of the model, with `ids (candidates,)`, `barred (batch, 1, candidates)` and the output's rows.
+
+        The ids `forced (batch or 1, places)`, of which -1 is none, may be written, too.
+        """
         may = allowed(self.table, self.always, source_ids, source_lengths)
+        if forced is not None:
+            named = forced[:, :, None] == ops.arange(len(self.always), dtype="int32")
+            may = ops.maximum(may, ops.cast(ops.any(named, axis=1), "float32"))
         ids = ops.cast(ops.nonzero(ops.max(may, axis=0))[0], "int32")
         barred = (1.0 - ops.take(may, ids, axis=1)) * IMPOSSIBLE
         return {
@@ -139,11 +145,12 @@ class Shortlisted:
         return self.model.reorder(state, parents)
 
 
-def search(shortlisted, source_ids, source_lengths, max_length, beams=4, alpha=0.6, growing=False):
+def search(shortlisted, source_ids, source_lengths, max_length, beams=4, alpha=0.6, growing=False, rules=None):
     """`beam_search`, or `greedy` with one beam, over a shortlist; ids, lengths and scores as these return them."""
-    memory = shortlisted.encode(source_ids, source_lengths)
+    memory = shortlisted.encode(source_ids, source_lengths, rules and rules.on.get("forced_tokens"))
+    rules = rules and rules.among(memory["ids"])
     if beams == 1:
-        places, *found = greedy(shortlisted, memory, max_length, growing=growing)
+        places, *found = greedy(shortlisted, memory, max_length, growing, rules)
     else:
-        places, *found = beam_search(shortlisted, memory, max_length, beams, alpha, growing=growing)
+        places, *found = beam_search(shortlisted, memory, max_length, beams, alpha, growing, rules)
     return ops.take(memory["ids"], places, axis=0), *found

@@ -46,8 +46,13 @@ class ExportedFunction:
     @cached_property
     def traced(self):
         """The function as one TensorFlow graph for all shapes. It is saved, and parity compares with its results."""
-        specs = [tf.TensorSpec(spec.static_shape, spec.dtype, spec.name) for spec in self.signature.inputs]
-        function = tf.function(self.function, input_signature=specs, autograph=False, jit_compile=self.xla or None)
+        specs = [tf.TensorSpec(spec.static_shape, spec.dtype, spec.name) for spec in self.signature.required]
+        names = [spec.name for spec in specs]
+
+        def call(*tensors):
+            return self.function(**dict(zip(names, tensors, strict=True)))
+
+        function = tf.function(call, input_signature=specs, autograph=False, jit_compile=self.xla or None)
         return function.get_concrete_function()
 
 

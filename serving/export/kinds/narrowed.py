@@ -17,7 +17,7 @@ def signature_of(name):
     return f"{name}_shortlist"
 
 
-def narrowed(model, settings, searches):
+def narrowed(model, settings, rules, searches):
     """Of each of `searches` that has an ONNX graph, the same over `settings.shortlist`; only its ONNX graph is written.
 
     Raises:
@@ -25,13 +25,14 @@ def narrowed(model, settings, searches):
     """
     if settings.shortlist is None:
         return []
-    return [_narrowed(model, settings, each) for each in searches if each.graph]
+    own = {each.graph: each for each in reversed(searches) if each.graph}
+    return [_narrowed(model, settings, rules, each) for each in reversed(own.values())]
 
 
-def _narrowed(model, settings, search):
+def _narrowed(model, settings, rules, search):
     beams = search.signature.outputs[0].shape[1]
     table = dataclasses.replace(search.signature, name=signature_of(search.name))
-    function = shortlisted(model, settings.shortlist, beams, settings.max_length, settings.alpha)
+    function = shortlisted(model, settings.shortlist, beams, settings.max_length, settings.alpha, rules)
     return ExportedFunction(table, function, shortlist_name(search.graph), saved=False, int8=True)
 
 

@@ -10,12 +10,14 @@ from serving.export.driver import driver
 from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
 from serving.export.kinds.narrowed import facts, narrowed, signature_of
 from serving.export.parity.grid import FIRST_WORD, grid
-from serving.export.signatures import generation, sampling, scoring, text_scoring
+from serving.export.rules import rule_inputs
+from serving.export.signatures import generation, ruled, sampling, scoring, text_scoring
 from serving.runtime.reading import DEFAULT, is_answered
 from zoo.core.protocols import Depth
 from zoo.models import Ensemble
 from zoo.text.special import BOS, EOS
 
+RULED = "tokens_rules"  # the search of "tokens", whose rules are given row by row
 TARGET_TIME = 5
 
 
@@ -44,11 +46,13 @@ class Generate(Kind):
         model, settings = self.model, self.settings
         most, alpha = settings.max_length, settings.alpha
         model.start(model.encode(np.zeros((1, 1), "int32"), np.ones(1, "int32")), 1, most)  # refuses a long max_length
-        sizes = {"output_time": most}
+        sizes, rules = {"output_time": most}, ruled(settings.rules, prompts=not self.remembers)
 
         def search(name, beams, **kwargs):
             table = self.table("greedy" if beams == 1 else "tokens").fix(beams=beams, **sizes)
-            function = generation(model, beams, most, alpha, growing=not kwargs.get("xla"))
+            function = generation(model, beams, most, alpha, growing=not kwargs.get("xla"), rules=rules)
+            if kwargs.get("graph"):
+                table = self._with_rules(table)
             return ExportedFunction(dataclasses.replace(table, name=name), function, **kwargs)
 
         searches = [
@@ -57,16 +61,24 @@ class Generate(Kind):
         ]
         if settings.xla:
             searches.append(search("tokens_xla", settings.beams[0], xla=True))
-        sample = self.table("sample").fix(samples=1, **sizes)
+        default = searches[1]
+        given = tuple(dataclasses.replace(spec, default=None) for spec in default.signature.inputs)
+        asked = dataclasses.replace(default.signature, name=RULED, inputs=given)
+        searches.append(dataclasses.replace(default, signature=asked, saved=True))
+        sample = self._with_rules(self.table("sample").fix(samples=1, **sizes))
         pair = driver(model, self.remembers)
         return [
             *searches,
-            *narrowed(model, settings, searches),
-            ExportedFunction(sample, sampling(model, most), "sample.onnx", int8=True),
+            *narrowed(model, settings, rules, searches),
+            ExportedFunction(sample, sampling(model, most, rules), "sample.onnx", int8=True),
             ExportedFunction(self.table("score"), self.scoring(model), self.score_graph, int8=True),
             ExportedFunction(*pair["encode"], "encoder.onnx", saved=False),
             ExportedFunction(*pair["step"], "step.onnx", saved=False),
         ]
+
+    def _with_rules(self, table):
+        """The table with the rules of a search as inputs that need not be given."""
+        return dataclasses.replace(table, inputs=(*table.inputs, *rule_inputs(self.settings.rules, not self.remembers)))
 
     def _more_beams(self):
         return {f"tokens_beam{beams}": beams for beams in self.settings.beams[1:] if beams > 1}
@@ -193,6 +205,7 @@ class Generate(Kind):
             "default_beam": settings.beams[0],
             "max_length": settings.max_length,
             "alpha": settings.alpha,
+            "rules": settings.rules,
             "step": {side: [spec.name for spec in getattr(step, side)] for side in ("inputs", "outputs")},
         }
         return super().facts() | facts(settings.shortlist, generation) | own

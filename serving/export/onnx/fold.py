@@ -24,7 +24,8 @@ def fold_constants(graph, opset, whatever_it_costs=()):
         whatever_it_costs: operator types that are folded even if the file becomes larger, such as the transpose of an
             embedding which is also read without the transpose.
     """
-    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+    inputs = {value.name for value in graph.input}  # one with an initializer may be given another value
+    constants = {each.name: numpy_helper.to_array(each) for each in graph.initializer if each.name not in inputs}
     outputs = {value.name for value in graph.output}
     readers = Counter(name for node in graph.node for name in reads(node))
     kept = []

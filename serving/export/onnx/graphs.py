@@ -43,6 +43,12 @@ def reads(node):
     return set(node.input).union(*(captured(body) for body in bodies(node))) - {""}
 
 
+def required(graph):
+    """The names of the inputs that must be fed: those that no initializer gives a value."""
+    given = {tensor.name for tensor in graph.initializer}
+    return [value.name for value in graph.input if value.name not in given]
+
+
 def captured(graph):
     """The names that a body reads from the graphs around it."""
     used = {output.name for output in graph.output}.union(*(reads(node) for node in graph.node))

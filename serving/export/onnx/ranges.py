@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from serving.export.onnx.convert import load
 from serving.export.onnx.fold import fold_constants
-from serving.export.onnx.graphs import bodies, opset_of, replace_nodes
+from serving.export.onnx.graphs import bodies, opset_of, replace_nodes, required
 from serving.export.onnx.products import Constants
 
 ENDS = "ReduceMin", "ReduceMax"
@@ -37,7 +37,7 @@ def observed(model, feeds):
     watched.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items())
     del watched.graph.output[:]
     watched.graph.output.extend(_output(name) for pair in names.values() for name in pair)
-    session, inputs = load(watched), [value.name for value in watched.graph.input]
+    session, inputs = load(watched), required(watched.graph)
     ranges = dict.fromkeys(names, (0.0, 0.0))
     for feed in feeds:
         found = np.ravel(session.run(None, {name: feed[name] for name in inputs})).reshape(-1, 2).tolist()

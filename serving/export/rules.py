@@ -1,0 +1,40 @@
+"""Rules of a search as inputs of a graph that need not be given."""
+
+from onnx import helper
+
+from serving.export.onnx.convert import DTYPES as ONNX_TYPES
+from serving.runtime.rules import INPUTS, names
+from zoo.core.signatures import TensorSpec
+from zoo.decoding.rules import DTYPES, OFF
+
+AXES = {"forced_tokens": ("places",), "bad_words": ("words", "pieces")}
+
+
+def rule_inputs(defaults, prompts):
+    """The `TensorSpec` of every rule that a model takes, each with the value that holds where none is given.
+
+    A rule has one row, or as many as there are ids. Axes have names of their own: ONNX Runtime takes those of one name
+    for equal.
+
+    Args:
+        defaults: rules by name, of a search for which nobody gives any.
+        prompts: whether the model continues prompts.
+    """
+    found = []
+    for name in (INPUTS.get(name, name) for name in names(prompts)):
+        axes, default = AXES.get(name, ()), [defaults.get(name, OFF[name])]
+        for _ in axes:
+            default = [default]
+        found.append(TensorSpec(name, DTYPES[name], (f"{name}_rows", *axes), default))
+    return tuple(found)
+
+
+def with_defaults(model, signature):
+    """Give the inputs of an ONNX `ModelProto` that have a default this value, in place: an initializer of one row."""
+    for spec in signature.inputs:
+        if spec.default is not None:
+            shape, values = [], spec.default
+            while isinstance(values, list):
+                shape, values = [*shape, len(values)], values[0]
+            model.graph.initializer.append(helper.make_tensor(spec.name, ONNX_TYPES[spec.dtype], shape, [values]))
+    return model

@@ -1,0 +1,108 @@
+"""The rules of a search that a caller may give: their names, what they mean, and the inputs that graphs have for them.
+
+The command line, the parameters of both protocols, the settings of an export and the checks are made of this table;
+`zoo.decoding.rules` says what each rule computes. It needs only the standard library.
+"""
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+
+MOST = 1_000_000
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One rule.
+
+    Args:
+        says: what it does.
+        kind: of its value: int, float, str, or list for several strings.
+        off: the value of a search without it.
+        least, most: the range of a number.
+        input: the input of the graph, if it has another name.
+        prompts: whether a model that continues a prompt takes it, too.
+    """
+
+    says: str
+    kind: type
+    off: object
+    least: float = 0
+    most: float = MOST
+    prompts: bool = True
+
+    def check(self, name, value):
+        """The value as its kind.
+
+        Raises:
+            ValueError: it has another type, or is out of its range.
+        """
+        if self.kind in (str, list):
+            texts = [value] if self.kind is str else value
+            if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+                raise ValueError(f"{name} must be {'a string' if self.kind is str else 'a list of strings'}; received {value!r}.")
+            return value if self.kind is str else list(texts)
+        whole = self.kind is int
+        right = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+        if not right or not self.least <= value <= self.most:
+            raise ValueError(
+                f"{name} must be {'a whole number' if whole else 'a number'} from {self.least:,} to {self.most:,}; "
+                f"received {value!r}."
+            )
+        return self.kind(value)
+
+
+RULES = {
+    "no_repeat_ngram_size": Rule("no N pieces in a row are written a second time; 0 allows it", int, 0, most=16),
+    "repetition_penalty": Rule(
+        "a piece that is there already costs P times as much, by its log-probability; 1 is none", float, 1.0, 0.01, 100
+    ),
+    "min_length": Rule("the least number of pieces of an answer", int, 0),
+    "max_length": Rule("the largest number of pieces of an answer; 0 leaves it to the model", int, 0, prompts=False),
+    "length_ratio": Rule(
+        "an answer has at most this many times the pieces of the text, its end counted; 0 leaves it to the model",
+        float,
+        0.0,
+        prompts=False,
+    ),
+    "length_extra": Rule("with length_ratio, so many pieces more", int, 0, prompts=False),
+    "prefix": Rule("every answer begins with this text", str, "", prompts=False),
+    "bad_words": Rule("words that no answer holds, piece by piece as the tokenizer cuts them", list, ()),
+}
+INPUTS = {"prefix": "forced_tokens"}  # what a graph calls a rule, where it has another name
+
+
+def checked(rules):
+    """Rules by name, checked; those that are None are left out.
+
+    Raises:
+        ValueError: a value is wrong.
+    """
+    return {name: RULES[name].check(name, value) for name, value in rules.items() if value is not None}
+
+
+def names(prompts):
+    """The names of the rules, of those only that a model takes that continues prompts, if it does."""
+    return [name for name, rule in RULES.items() if rule.prompts or not prompts]
+
+
+def inputs(rules, encode):
+    """The inputs of a graph for checked rules, arrays for one row.
+
+    Args:
+        rules: values by name.
+        encode: a function from a text to its pieces.
+    """
+    import numpy as np
+
+    found = {}
+    for name, value in rules.items():
+        if RULES[name].kind is str:
+            values = [encode(value) or [-1]]
+        elif RULES[name].kind is list:
+            words = [pieces for word in value if (pieces := encode(word))] or [[-1]]
+            most = max(map(len, words))
+            values = [[[-1] * (most - len(pieces)) + pieces for pieces in words]]
+        else:
+            values = [value]
+        found[INPUTS.get(name, name)] = np.array(values, "float32" if RULES[name].kind is float else "int32")
+    return found
