@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 import tensorflow as tf
 
+from serving.export.doubt import filled, joined, unknown
 from serving.runtime.words import SPACES
 from zoo.text.special import EOS, PAD
 
@@ -34,7 +35,7 @@ def clip(bound, text):
         long &= ~is_blank(text)
     errors = tf.where(valid, "", "not UTF-8")
     refused = long & (bound.overlong == "refuse")
-    errors = tf.where(refused, _filled(lambda count: bound.too_many(count, "characters"), counts), errors)
+    errors = tf.where(refused, filled(lambda count: bound.too_many(count, "characters"), counts), errors)
     first = counts - most if bound.side == "last" else tf.zeros_like(counts)
     part = tf.strings.substr(text, tf.maximum(first, 0), tf.fill(tf.shape(counts), most), unit="UTF8_CHAR")
     text = tf.where(counts > most, part, text)
@@ -51,15 +52,21 @@ def limit(bound, gated, token_ids, lengths, ends=1):
         lengths: (batch,), including EOS.
         ends: 1 if the model reads the EOS, too, or 0.
     """
+    ids, read, limited = _limit(bound, gated, token_ids, lengths, ends)
+    return ids, read, replace(limited, warnings=joined(limited.warnings, unknown(ids, read, ends)))
+
+
+def _limit(bound, gated, token_ids, lengths, ends):
+    """The same without a look at the pieces."""
     lengths = lengths + ends - 1
     most, over = bound.max_input, lengths > bound.max_input
     found = tf.where(gated.cut, gated.counts, lengths)
     refused = over & (bound.overlong == "refuse")
-    errors = tf.where(refused, _filled(lambda count: bound.too_many(count, "tokens"), lengths), gated.errors)
+    errors = tf.where(refused, filled(lambda count: bound.too_many(count, "tokens"), lengths), gated.errors)
     read = tf.where(tf.equal(errors, ""), tf.minimum(lengths, most), ends)
     warned = tf.equal(errors, "") & (over | gated.cut)
     unit = tf.where(gated.cut, "characters", "tokens")
-    warnings = tf.where(warned, _filled(bound.only, read, found, unit), "")
+    warnings = tf.where(warned, filled(bound.only, read, found, unit), "")
     first = tf.where(over & warned, lengths - most, 0) if bound.side == "last" else tf.zeros_like(lengths)
     time = tf.maximum(tf.reduce_max(tf.concat([read, [1]], 0)), 1)
     position = tf.range(time)[None, :]
@@ -80,7 +87,7 @@ def limit_words(bound, gated, token_ids, lengths, found):
         found: the words, a dict from `GraphTokenizer.encode_words`. The last result is this dict for the words that
             are read.
     """
-    _, _, limited = limit(bound, gated, token_ids, lengths)
+    _, _, limited = _limit(bound, gated, token_ids, lengths, ends=1)
     counts = found["word_counts"]
     number = tf.range(tf.shape(found["first"])[1])[None, :]
     following = tf.pad(found["first"][:, 1:], [[0, 0], [0, 1]])[:, : tf.shape(found["first"])[1]]
@@ -90,11 +97,12 @@ def limit_words(bound, gated, token_ids, lengths, found):
     counts = tf.reduce_sum(tf.cast(kept, tf.int32), axis=1)
     warned = tf.not_equal(limited.warnings, "")
     unit, whole = tf.where(gated.cut, "characters", "tokens"), tf.where(gated.cut, gated.counts, lengths)
-    warnings = tf.where(warned, _filled(bound.only, read, whole, unit), "")
+    warnings = tf.where(warned, filled(bound.only, read, whole, unit), "")
     time = tf.reduce_max(tf.concat([read, [1]], 0))
     position = tf.range(time)[None, :]
     ids = tf.where(position < read[:, None] - 1, token_ids[:, :time], PAD)
     ids = tf.where(tf.equal(position, read[:, None] - 1), EOS, ids)
+    warnings = joined(warnings, unknown(ids, read, 1))
     width = tf.reduce_max(tf.concat([counts, [0]], 0))
     kept = tf.sequence_mask(counts, width)
     words = {name: tf.where(kept, found[name][:, :width], 0) for name in ("starts", "ends", "first")}
@@ -104,10 +112,3 @@ def limit_words(bound, gated, token_ids, lengths, found):
 def is_blank(text):
     """Whether each text is empty or consists of white space."""
     return tf.strings.regex_full_match(text, f"[{SPACES}]*")
-
-
-def _filled(sentence, *parts):
-    """A sentence of `Bound` as a tensor of strings, with the tensors `parts` as its arguments."""
-    values = [part if part.dtype == tf.string else tf.strings.as_string(part) for part in parts]
-    pieces = sentence(*(f"\0{number}\0" for number in range(len(parts)))).split("\0")
-    return tf.strings.join([values[int(piece)] if place % 2 else piece for place, piece in enumerate(pieces)])

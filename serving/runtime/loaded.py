@@ -1,11 +1,12 @@
 """An opened artefact: its manifest, graphs and tokenizers; and running a graph on batches of sequences."""
 
 import contextlib
+from dataclasses import replace
 
 import numpy as np
 from sentencepiece import SentencePieceProcessor
 
-from serving.runtime import bounds
+from serving.runtime import bounds, rules
 from serving.runtime.artefact import damaged
 from serving.runtime.errors import DamagedError, ServingError, StoppedError, UnsupportedError
 from serving.runtime.named import opened
@@ -75,7 +76,7 @@ class Loaded:
         self.source = tokenizers["source"]
         self.target = tokenizers.get("target", self.source)
         self.end = [self.source.eos_id()]  # the ids that end a source text
-        self.bound = bound(self.manifest, overlong)
+        self.bound = replace(bound(self.manifest, overlong), unknown=self.source.unk_id())
         self.narrowed = shortlist
         self.generation = self._narrowed() if shortlist else self.manifest.get("generation", {})
 
@@ -160,6 +161,14 @@ class Loaded:
         """
         session = self.graphs.open(graph, precision)
         wanted = [node.name for node in session.get_inputs()]
+        more = sorted(inputs.keys() & rules.graph_inputs())
+        held = [node.name for node in session.get_overridable_initializers()]
+        if not set(more) <= {*held, *wanted}:
+            raise UnsupportedError(
+                f"{self.artefact.origin} was exported by an older seqzoo, and its search takes no rules; received "
+                f"{', '.join(more)}. Write an artefact that takes them with `{self.artefact.exporting()}`."
+            )
+        wanted += [name for name in more if name in held]
         missing = sorted(set(wanted) - inputs.keys())
         if missing:
             raise DamagedError(

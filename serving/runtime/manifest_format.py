@@ -37,7 +37,9 @@ LENGTH = Integer(1, 10**6)
 
 AXIS = Either("the size or the name of an axis", (Integer(), Text(pattern=r"[A-Za-z_]\w*")))
 BOUND = Either("a whole number or the name of an axis", (Integer(-(2**31)), Text(pattern=r"[A-Za-z_]\w*")))
-TENSOR = Record({"name": NAME, "dtype": NAME, "shape": List(AXIS)}, {"minimum": BOUND, "maximum": BOUND, "default": Anything()})
+TENSOR = Record(
+    {"name": NAME, "dtype": NAME, "shape": List(AXIS)}, {"minimum": BOUND, "maximum": BOUND, "default": Anything()}
+)
 TABLE = Record({"name": NAME, "inputs": List(TENSOR), "outputs": List(TENSOR)})
 GRAPH = Record({"opset": Integer(1, 1000), "operators": List(NAME, unique=True), "onnxruntime": VERSION})
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from serving.runtime import doubt
 from serving.runtime.words import SPACES, without_nul, words
 
 DEFAULT = 1024  # tokens, where neither the model nor the artefact says how many it reads
@@ -24,7 +25,7 @@ class Reading:
         ids: its token ids, including the end of sentence.
         count: the number of characters of the whole text, if it was cut before it was tokenised.
         error: why there is no answer to the text, or None.
-        warning: a message that only a part of the text is read, or None.
+        warning: messages that only a part of the text is read, and that pieces of it are unknown; or None.
         places: `(start, end)` of each word, if the text is read by words.
         first: the index in `ids` of the first piece of each word.
     """
@@ -46,6 +47,7 @@ class Bound:
         max_input: this number, at least 2.
         overlong: "refuse" gives no answer to a longer text, "truncate" reads a part of it.
         side: the part that is read, "first" or "last".
+        unknown: the id of a piece that the tokenizer does not know.
 
     Raises:
         ValueError: `max_input` or `overlong` has another value.
@@ -54,6 +56,7 @@ class Bound:
     max_input: int = DEFAULT
     overlong: str = "refuse"
     side: str = "first"
+    unknown: int = 1
 
     def __post_init__(self):
         if type(self.max_input) is not int or self.max_input < 2:
@@ -87,7 +90,7 @@ class Bound:
         """
         clipped = [self.clip(text) for text in texts]
         return [
-            self.limit(part, [*ids, *end], end)
+            self._doubted(self.limit(part, [*ids, *end], end), end)
             for part, ids in zip(clipped, encode([part.text for part in clipped]), strict=True)
         ]
 
@@ -100,9 +103,17 @@ class Bound:
         ]
         pieces = iter(encode(word_texts))
         return [
-            self._limit_words(part, found, [next(pieces) for _ in found], end)
+            self._doubted(self._limit_words(part, found, [next(pieces) for _ in found], end), end)
             for part, found in zip(clipped, places, strict=True)
         ]
+
+    def _doubted(self, reading, end):
+        """The reading, with a warning if the tokenizer does not know some of its pieces."""
+        count = reading.ids.count(self.unknown)
+        if not count:
+            return reading
+        said = doubt.unknown(count, len(reading.ids) - len(end))
+        return replace(reading, warning=doubt.joined(reading.warning, said))
 
     def _limit_words(self, part, places, pieces, end):
         if part.error or not places:

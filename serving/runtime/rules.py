@@ -39,7 +39,9 @@ class Rule:
         if self.kind in (str, list):
             texts = [value] if self.kind is str else value
             if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-                raise ValueError(f"{name} must be {'a string' if self.kind is str else 'a list of strings'}; received {value!r}.")
+                raise ValueError(
+                    f"{name} must be {'a string' if self.kind is str else 'a list of strings'}; received {value!r}."
+                )
             return value if self.kind is str else list(texts)
         whole = self.kind is int
         right = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
@@ -80,9 +82,31 @@ def checked(rules):
     return {name: RULES[name].check(name, value) for name, value in rules.items() if value is not None}
 
 
+def graph_inputs():
+    """The names of all rules as a graph has them."""
+    return {INPUTS.get(name, name) for name in RULES}
+
+
 def names(prompts):
     """The names of the rules, of those only that a model takes that continues prompts, if it does."""
     return [name for name, rule in RULES.items() if rule.prompts or not prompts]
+
+
+def longest(rules, most, source):
+    """The largest number of pieces of an answer, in float32 as a graph computes it.
+
+    Args:
+        rules: values by name.
+        most: what a run of the graph writes at most.
+        source: the number of ids of the text, its end included.
+    """
+    import numpy as np
+
+    found = rules.get("max_length") or most
+    if rules.get("length_ratio"):
+        ratio, extra = np.float32(rules["length_ratio"]), np.float32(rules.get("length_extra", 0))
+        found = min(found, int(np.floor(ratio * np.float32(source) + extra)))
+    return min(most, max(found, rules.get("min_length", 0), 1))
 
 
 def inputs(rules, encode):

@@ -129,6 +129,17 @@ def test_what_max_length_cuts_off_comes_after_what_ended():
     assert received[1][1] > received[0][1] + 5
 
 
+def test_cut_off_ones_are_in_the_order_of_their_scores():
+    """Scores of -3.2 and -3.3 are one number in float32 if a large one is taken from both."""
+    memory = LONG.random(batch=40, seed=2, scale=0.4)
+    memory["logits"][:, :, EOS] -= 9.0
+    for row, received in zip(memory["logits"], rows_of(beam_search(LONG, memory, 5, beams=6, alpha=0.6)), strict=True):
+        assert_same(received, search(LONG, row, 5, 6, 0.6))
+        cut = [score for tokens, score in received if len(tokens) == 5]
+        assert len(cut) > 3 and cut == sorted(cut, reverse=True)
+        assert np.ptp(np.float32(cut) - np.float32(5e8)) == 0
+
+
 def test_nothing_ended_leaves_the_cut_off_ones():
     memory = SMALL.random(batch=1, seed=4)
     memory["logits"][:, :, EOS] = -np.inf

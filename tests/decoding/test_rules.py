@@ -67,7 +67,9 @@ def oracle(rules, row, before=()):
 
 def made(rules, before=False, **more):
     prompts = (ops.convert_to_tensor(PROMPTS), ops.convert_to_tensor(PROMPT_LENGTHS)) if before else None
-    values = {name: np.array(values, "float32" if isinstance(values[0], float) else "int32") for name, values in rules.items()}
+    values = {
+        name: np.array(values, "float32" if isinstance(values[0], float) else "int32") for name, values in rules.items()
+    }
     return Rules(ops.convert_to_tensor(SOURCES), prompts, **values, **more)
 
 
@@ -120,7 +122,9 @@ def test_numbers_are_for_all_rows_and_xla_takes_them():
             assert_same(one, other)
 
 
-@pytest.mark.parametrize("search_", [greedy, lambda *given, rules: beam_search(*given, 3, rules=rules)], ids=["greedy", "beam"])
+@pytest.mark.parametrize(
+    "search_", [greedy, lambda *given, rules: beam_search(*given, 3, rules=rules)], ids=["greedy", "beam"]
+)
 def test_off_is_the_search_itself_to_the_last_bit(search_):
     """Also where the graph could have applied them: values that are off, and a condition."""
     memory = TABLE.random(batch=4, seed=5)
@@ -128,7 +132,9 @@ def test_off_is_the_search_itself_to_the_last_bit(search_):
 
     @tf.function
     def graph(n, penalty):
-        rules = Rules(conditional=True, no_repeat_ngram_size=n, repetition_penalty=penalty, max_length=[0], forced_tokens=[[-1]])
+        rules = Rules(
+            conditional=True, no_repeat_ngram_size=n, repetition_penalty=penalty, max_length=[0], forced_tokens=[[-1]]
+        )
         return search_(TABLE, memory, LONGEST, rules=rules)
 
     for one, other in zip(graph(tf.constant([0]), tf.constant([1.0])), plain, strict=True):

@@ -28,15 +28,15 @@ class Rules:
     """What changes the scores of the next token: each rule is a number, or a tensor with a value for each row, or one.
 
     - `no_repeat_ngram_size`: no n-gram of this size is written twice; 0 allows it.
-    - `repetition_penalty`: the score s of a token that is there already is `s * p` if it is negative, else `s / p` (CTRL,
-      https://arxiv.org/abs/1909.05858); 1 does nothing. In a beam search scores are log-probabilities, which are not
-      normalised again; greedy decoding and sampling change logits, which are.
+    - `repetition_penalty`: the score s of a token that is there already is `s * p` if it is negative, else `s / p`
+      (CTRL, https://arxiv.org/abs/1909.05858); 1 does nothing. In a beam search scores are log-probabilities, which are
+      not normalised again; greedy decoding and sampling change logits, which are.
     - `min_length`: EOS cannot be written before this many tokens.
     - `max_length`, and `length_ratio * source + length_extra` where `length_ratio` is not 0: behind this many tokens
       nothing but EOS can be written. The source counts all of its ids, and the result is rounded down. At least one
       token, and `min_length` of them, may always be written.
-    - `forced_tokens (batch or 1, places)`: at the first places these tokens must be written, whatever other rules say; -1
-      is no rule.
+    - `forced_tokens (batch or 1, places)`: at the first places these tokens must be written, whatever other rules say;
+      -1 is no rule.
     - `bad_words (batch or 1, words, pieces)`: sequences of tokens that may not be written; -1 fills on the left.
 
     Args:
@@ -97,7 +97,9 @@ class Rules:
 
         def whole():
             backwards = self.on.keys() & set(LOOK_BACK)
-            return self._by_place(position, scores, self._where(self.looks_back, history, nothing) if backwards else nothing)
+            return self._by_place(
+                position, scores, self._where(self.looks_back, history, nothing) if backwards else nothing
+            )
 
         return self._where(self.asked, whole, nothing)
 
@@ -114,7 +116,10 @@ class Rules:
         found = ops.zeros((nowhere + 1,), dtype="float32")
         if "repetition_penalty" in self.on:
             ids = ops.where(written.there, written.tokens, 0)
-            own, penalty = ops.maximum(ops.take_along_axis(scores, ids, axis=2), BARRED), self._rows("repetition_penalty")
+            own, penalty = (
+                ops.maximum(ops.take_along_axis(scores, ids, axis=2), BARRED),
+                self._rows("repetition_penalty"),
+            )
             change = ops.where(own < 0, own * penalty, own / penalty) - own
             found = scattered(found, ops.where(written.there, rows + ids, nowhere), change)
         if "no_repeat_ngram_size" in self.on:

@@ -1,7 +1,8 @@
 """The kinds of models that can be exported, with all that differs between them in an export."""
 
+from serving.export.kinds.continuing import Continue
 from serving.export.kinds.labelling import Classify, Compare, Tag
-from serving.export.kinds.writing import Continue, Generate
+from serving.export.kinds.writing import Generate
 
 KINDS = {kind.name: kind for kind in (Generate, Continue, Classify, Compare, Tag)}
 

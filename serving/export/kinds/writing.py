@@ -1,19 +1,22 @@
-"""Models that write text: an output for a source (`Generate`) or the continuation of a prompt (`Continue`)."""
+"""Models that write an output for a source."""
 
 import dataclasses
 
 import numpy as np
 import tensorflow as tf
 
-from serving.export import gate
+from serving.export import doubt
 from serving.export.driver import driver
 from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
 from serving.export.kinds.narrowed import facts, narrowed, signature_of
 from serving.export.parity.grid import FIRST_WORD, grid
 from serving.export.rules import rule_inputs
-from serving.export.signatures import generation, ruled, sampling, scoring, text_scoring
-from serving.runtime.reading import DEFAULT, is_answered
+from serving.export.signatures import generation, ruled, sampling, scoring
+from serving.runtime.doubt import doubted
+from serving.runtime.reading import is_answered
+from serving.runtime.rules import longest
 from zoo.core.protocols import Depth
+from zoo.decoding.rules import DTYPES
 from zoo.models import Ensemble
 from zoo.text.special import BOS, EOS
 
@@ -88,15 +91,21 @@ class Generate(Kind):
         token_ids, lengths, gated, answered = self.gated(source, text)
         found = self.functions["tokens"].traced(token_ids, lengths)
         output = target.decode(found["output_ids"][:, 0], found["output_lengths"][:, 0])
-        return self._written(output, found, answered, gated)
+        cut = doubt.bounded(found["output_lengths"][:, 0], self._longest(lengths))
+        return self._written(output, found, answered, gated, cut)
 
-    def _written(self, output, found, answered, gated):
+    def _longest(self, lengths):
+        return doubt.longest(self.settings.rules, self.settings.max_length, lengths)
+
+    def _written(self, output, found, answered, gated, *remarks):
         """The answers in TensorFlow; a text that is not `answered`, because it is blank or refused, has a blank one."""
+        circles = doubt.circles(found["output_ids"][:, 0], found["output_lengths"][:, 0])
+        doubts = tf.where(answered, doubt.joined(circles, *remarks), "")
         return {
             "output_text": tf.where(answered, output, ""),
             "scores": tf.where(answered, found["scores"][:, 0], 0.0),
             "errors": gated.errors,
-            "warnings": gated.warnings,
+            "warnings": doubt.joined(gated.warnings, doubts),
         }
 
     def answer(self, tokenizers, text):
@@ -105,6 +114,8 @@ class Generate(Kind):
         if not is_answered(reading):
             return self._outputs("", np.float32(0), reading)
         found, written = self._best(reading.ids)
+        most = longest(self.settings.rules, self.settings.max_length, len(reading.ids))
+        reading = doubted(reading, written, most)
         return self._outputs(target.decode([written])[0], found["scores"][0, 0], reading)
 
     @staticmethod
@@ -146,8 +157,24 @@ class Generate(Kind):
                         "top_p": rng.choice([0.5, 0.9, 1.0], batch).astype("float32"),
                     },
                 )
+                yield RULED, {**source, **self._drawn_rules(batch, rng, vocabularies[-1])}
             if number == 1 and self.settings.xla:
                 yield "tokens_xla", source
+
+    def _drawn_rules(self, batch, rng, size):
+        """Rules of its own for each row."""
+        drawn = {
+            "no_repeat_ngram_size": rng.integers(0, 4, batch),
+            "repetition_penalty": rng.uniform(1, 1.5, batch).astype("float32"),
+            "min_length": rng.integers(0, 5, batch),
+            "max_length": rng.integers(0, 9, batch),
+            "length_ratio": rng.integers(0, 3, batch).astype("float32"),
+            "length_extra": rng.integers(0, 4, batch),
+            "forced_tokens": rng.integers(FIRST_WORD, size, (batch, 1)),
+            "bad_words": rng.integers(FIRST_WORD, size, (batch, 3, 1)),
+        }
+        taken = [spec.name for spec in self.functions[RULED].signature.inputs if spec.name in drawn]
+        return {name: drawn[name].astype(DTYPES[name]) for name in taken}
 
     def scored(self, source, target_ids, target_lengths):
         return {
@@ -209,80 +236,6 @@ class Generate(Kind):
             "step": {side: [spec.name for spec in getattr(step, side)] for side in ("inputs", "outputs")},
         }
         return super().facts() | facts(settings.shortlist, generation) | own
-
-
-class Continue(Generate):
-    """A model that continues a prompt. The prompt has no EOS; the model puts BOS in front of it."""
-
-    name = "continue"
-    sides = ("source",)
-    remembers = False
-    scoring = staticmethod(text_scoring)
-    score_graph = "score.onnx"  # the probability of a text is how a language model is evaluated
-    side, overlong = "last", "truncate"  # the model continues from the end of its prompt
-
-    def longest_input(self):
-        return self.model.longest_prompt
-
-    @property
-    def max_ids(self):
-        return max(DEFAULT, self.bound.max_input, self.longest_text or 0)
-
-    @property
-    def longest_text(self):
-        """The largest number of tokens of a text behind BOS, prompt and all, or None if there is no bound."""
-        return self.model.longest_text and self.model.longest_text - 1
-
-    @property
-    def target_time(self):
-        """Behind the longest prompt there are positions for no more."""
-        room = self.longest_text and self.longest_text - self.model.longest_prompt
-        return min(super().target_time, room or super().target_time)
-
-    def most_columns(self, function, name):
-        """A text that is scored is read as a whole, unlike a prompt, of which the end is enough."""
-        bounded = function == "score" and self.longest_text
-        return self.longest_text if bounded else super().most_columns(function, name)
-
-    def strings(self, tokenizers, text):
-        (tokenizer,) = tokenizers
-        clipped = gate.clip(self.bound, text)
-        token_ids, lengths, gated = gate.limit(self.bound, clipped, *tokenizer.encode(clipped.text), ends=0)
-        found = self.functions["tokens"].traced(token_ids, lengths)
-        best, length = found["output_ids"][:, 0], found["output_lengths"][:, 0]
-        output = tokenizer.decode_after(token_ids, lengths, best, length)
-        return self._written(output, found, tf.equal(gated.errors, ""), gated)
-
-    def fed(self, tokenizers, text):
-        reading = self.read(tokenizers[0], text, ends=0)
-        return row(reading.ids) if reading.ids else None
-
-    def answer(self, tokenizers, text):
-        (tokenizer,) = tokenizers
-        reading = self.read(tokenizer, text, ends=0)
-        if reading.error:
-            return self._outputs("", np.float32(0), reading)
-        found, written = self._best(reading.ids)
-        prompt, whole = tokenizer.decode([reading.ids, [*reading.ids, *written]])
-        return self._outputs(whole[len(prompt) :], found["scores"][0, 0], reading)
-
-    def scored(self, source, target_ids, target_lengths):
-        token_ids = source["token_ids"][:, : self.most_columns("score", "token_ids")]
-        return {"token_ids": token_ids, "lengths": np.minimum(source["lengths"], token_ids.shape[1])}
-
-    def facts(self):
-        return super().facts() | {"longest_text": self.longest_text}
-
-    def forced(self, token_ids, lengths, target_ids):
-        """The logits in one pass, in which the target of each row follows its own prompt directly."""
-        most = self.model.longest_prompt
-        ends = np.minimum(lengths, most or lengths)
-        texts = np.zeros((len(ends), ends.max() + target_ids.shape[1]), "int32")
-        for text, prompt, length, end, target in zip(texts, token_ids, lengths, ends, target_ids, strict=True):
-            text[: end + len(target)] = [*prompt[length - end : length], *target]
-        found = self._teach(token_ids=with_bos(texts))["logits"]
-        steps = np.arange(target_ids.shape[1] + 1)
-        return {"logits": found[np.arange(len(ends))[:, None], ends[:, None] + steps]}
 
 
 def with_bos(token_ids):

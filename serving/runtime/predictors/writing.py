@@ -2,6 +2,10 @@
 
 import math
 
+import numpy as np
+
+from serving.runtime import rules
+from serving.runtime.doubt import doubted
 from serving.runtime.predictors.results import Hypothesis, Mode, Result, Sampling
 from serving.runtime.reading import Bound, is_answered, listed
 
@@ -11,11 +15,12 @@ EMPTY = -1e9  # the score of a slot without a hypothesis, as the decoding graphs
 class Generate:
     """Writes an output for each source. A blank source has a blank output with score 0."""
 
-    options = ("beam", "n_best", "sampling")
+    prompts = False  # whether a text is what the answer goes on from
 
     def __init__(self, loaded):
         self.loaded = loaded
         manifest = loaded.manifest
+        self.options = ("beam", "n_best", "sampling", *rules.names(self.prompts))
         self.graphs = {int(beams): graph for beams, graph in loaded.generation.items()}
         self.beams, self.default_beam = tuple(sorted(self.graphs)), manifest["default_beam"]
         self.max_length = manifest["max_length"]
@@ -24,13 +29,16 @@ class Generate:
     def modes(self):
         return [Mode(f"beam {beam}", self.graphs[beam], {"beam": beam}) for beam in self.beams]
 
-    def run(self, texts, beam=None, n_best=1, sampling=None):
+    def run(self, texts, beam=None, n_best=1, sampling=None, **given):
         self.check(beam, n_best, sampling)
-        readings = self.loaded.read(texts)
+        given = rules.checked(given)
+        readings, held = self.loaded.read(texts), self.loaded.manifest.get("rules", {}) | given
         sequences = {number: reading.ids for number, reading in enumerate(readings) if is_answered(reading)}
         found = {number: [("", 0.0)] for number in range(len(readings))}
-        for number, pairs in self.write(sequences, beam, n_best, sampling).items():
+        for number, pairs in self.write(sequences, beam, n_best, sampling, given).items():
             outputs = self.loaded.decode([ids for ids, _ in pairs])
+            most = rules.longest(held, self.max_length, len(sequences[number]))
+            readings[number] = doubted(readings[number], pairs[0][0], most)
             found[number] = [(text, score) for text, (_, score) in zip(outputs, pairs, strict=True)]
         return [self.result(found[number], reading) for number, reading in enumerate(readings)]
 
@@ -39,24 +47,31 @@ class Generate:
         hypotheses = tuple(Hypothesis(*pair) for pair in pairs)
         return Result(*pairs[0], hypotheses, error=reading.error, warning=reading.warning)
 
-    def write(self, sequences, beam, n_best, sampling):
+    def write(self, sequences, beam, n_best, sampling, given):
         """Up to `n_best` pairs `(ids, score)` for each of `sequences`; both are dicts by the number of the text."""
         if sampling is None:
-            return dict(zip(sequences, self.search(list(sequences.values()), beam, n_best), strict=True))
+            return dict(zip(sequences, self.search(list(sequences.values()), beam, n_best, given), strict=True))
         keys = [(number, sample) for number in sequences for sample in range(n_best)]
-        drawn = self.draw([sequences[number] for number, _ in keys], keys, sampling)
+        drawn = self.draw([sequences[number] for number, _ in keys], keys, sampling, given)
         groups = (drawn[first : first + n_best] for first in range(0, len(drawn), n_best))
         return dict(zip(sequences, groups, strict=True))
 
-    def search(self, sequences, beam, n_best):
+    def search(self, sequences, beam, n_best, given=()):
         beam = self.default_beam if beam is None else beam
-        return [_hypotheses(row)[:n_best] for row in self.loaded.run_all(self.graphs[beam], sequences, beam)]
+        inputs = self._inputs(given, len(sequences))
+        rows = self.loaded.run_all(self.graphs[beam], sequences, beam, **inputs)
+        return [_hypotheses(row)[:n_best] for row in rows]
 
-    def draw(self, sequences, keys, sampling, start=0):
+    def _inputs(self, given, rows):
+        """The inputs of a graph for checked rules, the same for each of so many rows."""
+        one = rules.inputs(dict(given), self.loaded.target.encode)
+        return {name: np.repeat(values, rows, axis=0) for name, values in one.items()}
+
+    def draw(self, sequences, keys, sampling, given=(), start=0):
         """One sample for each sequence; its first token has the number `start`, see `Sampling.inputs`."""
         if not sequences:
             return []
-        inputs = sampling.inputs(keys, start, self.max_length)
+        inputs = sampling.inputs(keys, start, self.max_length) | self._inputs(given, len(sequences))
         return [_hypotheses(row)[0] for row in self.loaded.run_all(self.sampler, sequences, **inputs)]
 
     @property
@@ -97,35 +112,48 @@ class Continue(Generate):
     in the order of their numbers.
     """
 
-    options = (*Generate.options, "length")
+    prompts = True
+
+    def __init__(self, loaded):
+        super().__init__(loaded)
+        self.options = (*self.options, "length")
 
     @property
     def modes(self):
         return [*super().modes, Mode("sample", self.sampler, {"sampling": Sampling()})]
 
-    def run(self, texts, beam=None, n_best=1, sampling=None, length=None):
+    def run(self, texts, beam=None, n_best=1, sampling=None, length=None, **given):
         self.check(beam, n_best, sampling)
+        given = rules.checked(given)
         if length is not None and length < 1:
             raise ValueError(f"length must be at least 1 token; received {length}.")
         readings, most = self.loaded.read(texts, end=False), self.loaded.bound.max_input
         prompts = {number: list(reading.ids) for number, reading in enumerate(readings) if not reading.error}
-        found = self.write(prompts, beam, n_best, sampling)
+        found = self.write(prompts, beam, n_best, sampling, given)
         tracks = {(number, rank): pair for number, pairs in found.items() for rank, pair in enumerate(pairs)}
         for start in range(self.max_length, length or 0, self.max_length):
             keys = [key for key, (ids, _) in tracks.items() if len(ids) == start]  # the others ended with EOS
             sequences = [(prompts[key[0]] + tracks[key][0])[-most:] for key in keys]
+            if "min_length" in given:
+                given = given | {"min_length": max(0, given["min_length"] - self.max_length)}
             if sampling is None:
-                more = [pairs[0] for pairs in self.search(sequences, beam, 1)]
+                more = [pairs[0] for pairs in self.search(sequences, beam, 1, given)]
             else:
-                more = self.draw(sequences, keys, sampling, start)
+                more = self.draw(sequences, keys, sampling, given, start)
             for key, (ids, score) in zip(keys, more, strict=True):
                 tracks[key] = tracks[key][0] + ids, tracks[key][1] + score
+        if sampling is None:  # later runs may have changed which one is the best; what was cut comes behind
+            most = -(-(length or 1) // self.max_length) * self.max_length
+            for number, pairs in found.items():
+                own = [tracks[number, rank] for rank in range(len(pairs))]
+                own.sort(key=lambda track: (len(track[0]) >= most, -track[1]))
+                tracks |= {(number, rank): track for rank, track in enumerate(own)}
         written = {
             number: [self._read(prompts[number], *tracks[number, rank], length) for rank in range(len(pairs))]
             for number, pairs in found.items()
         }
-        if sampling is None:  # later runs may have changed which one is the best
-            written = {number: sorted(pairs, key=lambda pair: -pair[1]) for number, pairs in written.items()}
+        for number in written:
+            readings[number] = doubted(readings[number], tracks[number, 0][0][:length])
         return [self.result(written.get(number, [("", 0.0)]), reading) for number, reading in enumerate(readings)]
 
     def score(self, texts):

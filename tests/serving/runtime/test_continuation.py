@@ -2,17 +2,25 @@
 
 from types import SimpleNamespace
 
+import pytest
+
 from serving.runtime.predictors.writing import Continue
+from serving.runtime.reading import Reading
 
 RUNS = [  # ids and scores of two beams in each run of a graph that writes 4 ids at most
     [([1, 1, 1, 1], -1.0), ([2, 2, 2, 2], -2.0)],
     [([1, 1], -9.0), ([2, 2], -3.0)],
 ]
+ENDED = [[([1, 1], -5.0), ([2, 2, 2, 2], -2.0)], [([3, 3, 3, 3], -1.0)]]  # the second is cut at the end
 
 
-def test_the_best_of_all_runs_comes_first():
-    """The second beam is worse after one run, and better after two."""
-    reading = SimpleNamespace(ids=[7], error=None, warning=None)
+@pytest.mark.parametrize(
+    ("runs", "best"),
+    [(RUNS, [("222222", -5.0), ("111111", -10.0)]), (ENDED, [("11", -5.0), ("22223333", -3.0)])],
+)
+def test_the_best_of_all_runs_comes_first(runs, best):
+    """The second beam is worse after one run, and better after two; what ends comes before what is cut off."""
+    reading = Reading(ids=(7,))
     loaded = SimpleNamespace(
         name="stub",
         manifest={"generation": {"2": "beam.onnx"}, "default_beam": 2, "max_length": 4},
@@ -21,13 +29,13 @@ def test_the_best_of_all_runs_comes_first():
         read=lambda texts, end: [reading],
         decode=lambda rows: ["".join(map(str, row)) for row in rows],
     )
-    predictor, runs = Continue(loaded), iter(RUNS)
+    predictor, runs = Continue(loaded), iter(runs)
 
-    def search(sequences, beam, n_best):
+    def search(sequences, beam, n_best, given):
         found = next(runs)
-        return [found] if len(sequences) == 1 else [[pair] for pair in found]
+        return [found] if n_best == 2 else [[pair] for pair in found]
 
     predictor.search = search
     (result,) = predictor.run(["a"], n_best=2, length=8)
-    assert [(each.text, each.score) for each in result.hypotheses] == [("222222", -5.0), ("111111", -10.0)]
-    assert (result.text, result.score) == ("222222", -5.0)
+    assert [(each.text, each.score) for each in result.hypotheses] == best
+    assert (result.text, result.score) == best[0]

@@ -1,0 +1,65 @@
+"""`serving.runtime.doubt` in TensorFlow operations, for the texts that a SavedModel reads and writes."""
+
+import tensorflow as tf
+
+from serving.runtime import doubt
+from zoo.text.special import UNK
+
+
+def joined(*warnings):
+    """Several warnings about each text as one; each is `(batch,)`, and "" is none."""
+    found, *more = warnings
+    for each in more:
+        both = (tf.strings.length(found) > 0) & (tf.strings.length(each) > 0)
+        found = tf.strings.join([found, tf.where(both, doubt.SEPARATOR, ""), each])
+    return found
+
+
+def unknown(token_ids, lengths, ends):
+    """The warning about pieces that the tokenizer does not know; the last `ends` ids of a text are no pieces."""
+    inside = tf.sequence_mask(lengths, tf.shape(token_ids)[1])
+    count = tf.reduce_sum(tf.cast(tf.equal(token_ids, UNK) & inside, tf.int32), axis=1)
+    return tf.where(count > 0, filled(doubt.unknown, count, lengths - ends), "")
+
+
+def circles(ids, lengths):
+    """The warning about answers that go in circles."""
+    size = _circle(ids, lengths)
+    return tf.where(size > 0, filled(doubt.circles, size), "")
+
+
+def bounded(lengths, longest):
+    """The warning about answers that are as long as they may be."""
+    return tf.where(lengths >= longest, filled(doubt.bounded, longest), "")
+
+
+def longest(rules, most, lengths):
+    """`serving.runtime.rules.longest` of each text, by the number of its ids."""
+    found = tf.fill(tf.shape(lengths), rules.get("max_length") or most)
+    if rules.get("length_ratio"):
+        follows = rules["length_ratio"] * tf.cast(lengths, tf.float32) + rules.get("length_extra", 0)
+        found = tf.minimum(found, tf.cast(tf.floor(follows), tf.int32))
+    return tf.minimum(most, tf.maximum(found, max(1, rules.get("min_length", 0))))
+
+
+def _circle(ids, lengths):
+    """`serving.runtime.doubt.circle` of each row, and 0 for None: `(batch,)`."""
+    time = tf.shape(ids)[1]
+    sizes, places = tf.range(1, time // doubt.TIMES + 1)[:, None], tf.range(time)[None, :]
+    needed = tf.maximum(doubt.TIMES * sizes, doubt.LEAST) - sizes
+    same = tf.equal(ids[:, None, :], tf.gather(ids, tf.maximum(places - sizes, 0), axis=1))
+    same &= (places >= sizes) & (places < lengths[:, None, None])
+    before = tf.pad(tf.cumsum(tf.cast(same, tf.int32), axis=2), [[0, 0], [0, 0], [1, 0]])
+    begins = tf.broadcast_to(tf.maximum(places + 1 - needed, 0)[None], tf.shape(same))
+    runs = before[:, :, 1:] - tf.gather(before, begins, batch_dims=2)
+    circling = tf.reduce_any(tf.equal(runs, needed), axis=2)
+    never = time + 1
+    found = tf.reduce_min(tf.where(circling, sizes[:, 0], never), axis=1)
+    return tf.where(found < never, found, 0)
+
+
+def filled(sentence, *parts):
+    """A sentence of the runtime as a tensor of strings, with the tensors `parts` as its arguments."""
+    values = [part if part.dtype == tf.string else tf.strings.as_string(part) for part in parts]
+    pieces = sentence(*(f"\0{number}\0" for number in range(len(parts)))).split("\0")
+    return tf.strings.join([values[int(piece)] if place % 2 else piece for place, piece in enumerate(pieces)])

@@ -1,0 +1,86 @@
+"""Models that continue a prompt."""
+
+import numpy as np
+import tensorflow as tf
+
+from serving.export import gate
+from serving.export.kinds.base import row
+from serving.export.kinds.writing import Generate, with_bos
+from serving.export.signatures import text_scoring
+from serving.runtime.doubt import doubted
+from serving.runtime.reading import DEFAULT
+
+
+class Continue(Generate):
+    """A model that continues a prompt. The prompt has no EOS; the model puts BOS in front of it."""
+
+    name = "continue"
+    sides = ("source",)
+    remembers = False
+    scoring = staticmethod(text_scoring)
+    score_graph = "score.onnx"  # the probability of a text is how a language model is evaluated
+    side, overlong = "last", "truncate"  # the model continues from the end of its prompt
+
+    def longest_input(self):
+        return self.model.longest_prompt
+
+    @property
+    def max_ids(self):
+        return max(DEFAULT, self.bound.max_input, self.longest_text or 0)
+
+    @property
+    def longest_text(self):
+        """The largest number of tokens of a text behind BOS, prompt and all, or None if there is no bound."""
+        return self.model.longest_text and self.model.longest_text - 1
+
+    @property
+    def target_time(self):
+        """Behind the longest prompt there are positions for no more."""
+        room = self.longest_text and self.longest_text - self.model.longest_prompt
+        return min(super().target_time, room or super().target_time)
+
+    def most_columns(self, function, name):
+        """A text that is scored is read as a whole, unlike a prompt, of which the end is enough."""
+        bounded = function == "score" and self.longest_text
+        return self.longest_text if bounded else super().most_columns(function, name)
+
+    def strings(self, tokenizers, text):
+        (tokenizer,) = tokenizers
+        clipped = gate.clip(self.bound, text)
+        token_ids, lengths, gated = gate.limit(self.bound, clipped, *tokenizer.encode(clipped.text), ends=0)
+        found = self.functions["tokens"].traced(token_ids, lengths)
+        best, length = found["output_ids"][:, 0], found["output_lengths"][:, 0]
+        output = tokenizer.decode_after(token_ids, lengths, best, length)
+        return self._written(output, found, tf.equal(gated.errors, ""), gated)
+
+    def fed(self, tokenizers, text):
+        reading = self.read(tokenizers[0], text, ends=0)
+        return row(reading.ids) if reading.ids else None
+
+    def answer(self, tokenizers, text):
+        (tokenizer,) = tokenizers
+        reading = self.read(tokenizer, text, ends=0)
+        if reading.error:
+            return self._outputs("", np.float32(0), reading)
+        found, written = self._best(reading.ids)
+        reading = doubted(reading, written)
+        prompt, whole = tokenizer.decode([reading.ids, [*reading.ids, *written]])
+        return self._outputs(whole[len(prompt) :], found["scores"][0, 0], reading)
+
+    def scored(self, source, target_ids, target_lengths):
+        token_ids = source["token_ids"][:, : self.most_columns("score", "token_ids")]
+        return {"token_ids": token_ids, "lengths": np.minimum(source["lengths"], token_ids.shape[1])}
+
+    def facts(self):
+        return super().facts() | {"longest_text": self.longest_text}
+
+    def forced(self, token_ids, lengths, target_ids):
+        """The logits in one pass, in which the target of each row follows its own prompt directly."""
+        most = self.model.longest_prompt
+        ends = np.minimum(lengths, most or lengths)
+        texts = np.zeros((len(ends), ends.max() + target_ids.shape[1]), "int32")
+        for text, prompt, length, end, target in zip(texts, token_ids, lengths, ends, target_ids, strict=True):
+            text[: end + len(target)] = [*prompt[length - end : length], *target]
+        found = self._teach(token_ids=with_bos(texts))["logits"]
+        steps = np.arange(target_ids.shape[1] + 1)
+        return {"logits": found[np.arange(len(ends))[:, None], ends[:, None] + steps]}

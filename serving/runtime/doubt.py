@@ -1,0 +1,59 @@
+"""What makes an answer doubtful, said as a warning: pieces that no tokenizer knows, circles, and an end at the bound.
+
+It needs only the standard library. A TensorFlow graph has the same rules in `serving.export.doubt`, and a browser in
+`serving/gallery/page/engine/doubt.js`.
+"""
+
+from dataclasses import replace
+
+TIMES, LEAST = 3, 8  # a circle is a sequence of pieces at least 3 times in a row, 8 pieces or more together
+SEPARATOR = "; "  # between the warnings about one text
+
+
+def unknown(count, pieces):
+    """The warning about a text of which the tokenizer does not know `count` of the pieces."""
+    return f"{count} of {pieces} pieces of the text are unknown to the model"
+
+
+def circles(size):
+    """The warning about an answer in which the same pieces, so many of them, follow each other again and again."""
+    return f"the answer goes in circles: its pieces repeat with a period of {size}"
+
+
+def bounded(most):
+    """The warning about an answer that is as long as it may be."""
+    return f"the answer ends at the bound of {most} pieces"
+
+
+def joined(*warnings):
+    """Several warnings as one; None if there is none."""
+    return SEPARATOR.join(filter(None, warnings)) or None
+
+
+def doubted(reading, written, most=None):
+    """The reading of a text with the warnings about its answer: the ids `written`, `most` of them at most.
+
+    A model that continues a prompt has no `most`: that it goes on to the end is what it is asked for.
+    """
+    size = circle(written)
+    cut = most is not None and len(written) >= most
+    said = joined(reading.warning, size and circles(size), bounded(most) if cut else None)
+    return replace(reading, warning=said)
+
+
+def circle(ids):
+    """The smallest number of pieces that follow each other again and again somewhere in `ids`, or None.
+
+    Pieces go in circles of n where a sequence of n stands at least three times in a row, and these are eight pieces or
+    more: three times n pieces, or eight, each equal to the piece n places before it, but for the first n.
+
+    >>> circle([5, 7, 8, 7, 8, 7, 8, 7, 8]), circle([7, 8, 7, 8, 7, 8])
+    (2, None)
+    """
+    for size in range(1, len(ids) // TIMES + 1):
+        run, needed = 0, max(TIMES * size, LEAST) - size
+        for place in range(size, len(ids)):
+            run = run + 1 if ids[place] == ids[place - size] else 0
+            if run == needed:
+                return size
+    return None
