@@ -20,7 +20,6 @@ OFF = {
     "forced_tokens": -1,
     "bad_words": -1,
 }
-LOOK_BACK = "no_repeat_ngram_size", "repetition_penalty", "bad_words"  # at what is written
 DTYPES = {name: "float32" if isinstance(value, float) else "int32" for name, value in OFF.items()}
 
 
@@ -59,15 +58,11 @@ class Rules:
             raise ValueError(f"no_repeat_ngram_size must lie between 0 and {MOST_NGRAM}. Received: {n}.")
         on = {name: value for name, value in given.items() if not isinstance(value, int | float) or value != OFF[name]}
         self.on = {name: ops.convert_to_tensor(value, DTYPES[name]) for name, value in on.items()}
+        self.source_lengths, self.before, self.conditional = source_lengths, before, conditional
         self.most_ngram = n if isinstance(n, int) else MOST_NGRAM
-        self.source_lengths, self.before = source_lengths, before
-        self.conditional = conditional
-        self.asked, self.looks_back = (self._asked(names) for names in (OFF.keys() - {"length_extra"}, LOOK_BACK))
-
-    def _asked(self, names):
-        """Whether any of these rules is on in any row: a scalar."""
-        each = [ops.any(self.on[name] != OFF[name]) for name in names if name in self.on]
-        return ops.any(ops.stack(each)) if each else ops.convert_to_tensor(False)
+        if conditional and "no_repeat_ngram_size" in self.on:
+            self.most_ngram = ops.maximum(ops.max(self.on["no_repeat_ngram_size"]), 2)
+        self.asked = {name: ops.any(value != OFF[name]) for name, value in self.on.items() if conditional}
 
     def __bool__(self):
         return bool(self.on)
@@ -90,49 +85,42 @@ class Rules:
 
         Returns: what has the shape of `scores` when it is added to them.
         """
-        nothing = ops.zeros((1, 1, 1))
+        asked = [value for name, value in self.asked.items() if name != "length_extra"]
+        anything = ops.any(ops.stack(asked)) if asked else None
+        return self._where(anything, lambda: self._added(position, scores, tokens))
 
-        def history():
-            return self._by_history(position, scores, tokens)
+    def _where(self, asked, compute):
+        """What is computed, in a graph only where `asked` is true: a scalar, which is hoisted out of the loop."""
+        return ops.cond(asked, compute, lambda: ops.zeros((1, 1, 1))) if self.conditional else compute()
 
-        def whole():
-            backwards = self.on.keys() & set(LOOK_BACK)
-            return self._by_place(
-                position, scores, self._where(self.looks_back, history, nothing) if backwards else nothing
-            )
+    def _added(self, position, scores, tokens):
+        written, changes = Written(position, tokens, self.before), ops.zeros((1, 1, 1))
+        for name, change in (
+            ("repetition_penalty", self._penalties),
+            ("no_repeat_ngram_size", self._ngrams),
+            ("bad_words", self._words),
+        ):
+            if name in self.on:
+                one = self._where(self.asked.get(name), lambda change=change: change(written, scores))
+                changes = changes + one
+        return self._by_place(position, scores, changes)
 
-        return self._where(self.asked, whole, nothing)
+    def _penalties(self, written, scores):
+        ids = ops.where(written.there, written.tokens, 0)
+        own, penalty = ops.take_along_axis(scores, ids, axis=2), self._rows("repetition_penalty")
+        own = ops.maximum(own, BARRED)  # a difference of two infinities is no number
+        change = ops.where(own < 0, own * penalty, own / penalty) - own
+        return scattered(scores, written.there, ids, change)
 
-    def _where(self, asked, compute, nothing):
-        """What is computed where a rule asks for it."""
-        return ops.cond(asked, compute, lambda: nothing) if self.conditional else compute()
+    def _ngrams(self, written, scores):
+        again = written.repeating(self._rows("no_repeat_ngram_size"), self.most_ngram)
+        return self._where(ops.any(again), lambda: barred(scores, again, written.tokens))
 
-    def _by_history(self, position, scores, tokens):
-        """The changes that depend on what is written: zeros, with changes scattered into them."""
-        batch, beams, vocabulary = ops.shape(scores)
-        written = Written(position, tokens, self.before)
-        nowhere, rows = batch * beams * vocabulary, ops.arange(batch * beams, dtype="int32") * vocabulary
-        rows = ops.reshape(rows, (batch, beams, 1))
-        found = ops.zeros((nowhere + 1,), dtype="float32")
-        if "repetition_penalty" in self.on:
-            ids = ops.where(written.there, written.tokens, 0)
-            own, penalty = (
-                ops.maximum(ops.take_along_axis(scores, ids, axis=2), BARRED),
-                self._rows("repetition_penalty"),
-            )
-            change = ops.where(own < 0, own * penalty, own / penalty) - own
-            found = scattered(found, ops.where(written.there, rows + ids, nowhere), change)
-        if "no_repeat_ngram_size" in self.on:
-            again = written.repeating(self._rows("no_repeat_ngram_size"), self.most_ngram)
-            places = ops.where(again, rows + written.tokens, nowhere)
-            found = scattered(found, places, ops.full_like(places, BARRED, dtype="float32"))
-        if "bad_words" in self.on:
-            words = self.on["bad_words"]
-            end = words[:, None, :, -1]
-            whole = ops.logical_and(written.ends_with(words[:, None, :, :-1]), end >= 0)
-            places = ops.where(whole, rows + end, nowhere)
-            found = scattered(found, places, ops.full_like(places, BARRED, dtype="float32"))
-        return ops.reshape(found[:-1], (batch, beams, vocabulary))
+    def _words(self, written, scores):
+        words = self.on["bad_words"]
+        end = words[:, None, :, -1]
+        whole = ops.logical_and(written.ends_with(words[:, None, :, :-1]), end >= 0)
+        return barred(scores, whole, ops.broadcast_to(end, ops.shape(whole)))
 
     def _by_place(self, position, scores, changes):
         """The changes, and those of the rules that depend on how many tokens are written."""
@@ -219,9 +207,19 @@ def right_aligned(token_ids, lengths):
     return ops.where(places >= 0, ops.take_along_axis(token_ids, ops.maximum(places, 0), axis=1), -1)
 
 
-def scattered(flat, places, values):
-    """`(n,)` numbers with `values` written to `places`, arrays of one shape. Values for one place are the same."""
-    return ops.scatter_update(flat, ops.reshape(places, (-1, 1)), ops.reshape(values, (-1,)))
+def barred(scores, there, ids):
+    """Of each of the `ids (batch, beams, n)` that is `there`, BARRED at its place in zeros like `scores`."""
+    return scattered(scores, there, ids, ops.full_like(ids, BARRED, dtype="float32"))
+
+
+def scattered(scores, there, ids, values):
+    """Zeros like `scores (batch, beams, vocabulary)` with `values` where the `ids` are; values of one id are equal."""
+    batch, beams, vocabulary = ops.shape(scores)
+    nowhere = batch * beams * vocabulary
+    rows = ops.reshape(ops.arange(batch * beams, dtype="int32") * vocabulary, (batch, beams, 1))
+    places = ops.reshape(ops.where(there, rows + ids, nowhere), (-1, 1))
+    flat = ops.scatter_update(ops.zeros((nowhere + 1,), dtype="float32"), places, ops.reshape(values, (-1,)))
+    return ops.reshape(flat[:-1], (batch, beams, vocabulary))
 
 
 def places_of(ids, candidates):
