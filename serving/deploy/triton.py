@@ -86,7 +86,7 @@ def config(title, table, version, options):
         "name": title,
         "backend": "onnxruntime",
         "max_batch_size": options.max_batch if batched else 0,
-        "input": [_tensor(spec, batched) for spec in table["inputs"]],
+        "input": [_tensor(spec, batched) for spec in table["inputs"] if "default" not in spec],
         "output": [_tensor(spec, batched) for spec in table["outputs"]],
         "version_policy": {"specific": {"versions": [version]}},
         "instance_group": [{"kind": Word("KIND_CPU"), "count": options.threads}],

@@ -104,9 +104,9 @@ def inputs(manifest, table, size):
     rows = [text.split("\t") for text in manifest["texts"] if len(text.split("\t")) >= len(strings)] or [["a"] * 2]
     found = {name: np.array([rows[row % len(rows)][side] for row in range(size)]) for side, name in enumerate(strings)}
     for spec in table["inputs"]:
-        if spec["name"] in found:
+        if spec["name"] in found or "default" in spec:
             continue
-        shape = [size if axis == "batch" else axis if type(axis) is int else time for axis in spec["shape"]]
+        shape = [size if axis == "batch" or str(axis).endswith("_rows") else axis if type(axis) is int else time for axis in spec["shape"]]
         if spec["dtype"].startswith("float"):
             value = 0.5
         elif spec.get("maximum") == "time":

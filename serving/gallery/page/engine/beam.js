@@ -1,23 +1,21 @@
-// The beam search that a graph has run, replayed from the probabilities of its steps: zoo/decoding/beam.py once more.
+// The beam search that a graph has run, replayed from the totals of its steps: zoo/decoding/beam.py once more.
 
 import { ranked } from "./predictors.js";
 
 const IMPOSSIBLE = -1e9; // the score of a place that holds no hypothesis
-const { fround } = Math;
 
 /**
  * The tree of the hypotheses that were open or ended: each node is {id, logProb, total, depth, beam, children, ended}.
  *
- * `logProbs` has the shape (steps, 1, beams, vocabulary). `beam` is the place of a node among the open hypotheses after
+ * `logProbs` and `totals`, what the search has compared, have the shape (steps, 1, beams, vocabulary). `beam` is the place of a node among the open hypotheses after
  * its step, or null if none was left for it; `ended` says that the token is the end of the text.
  */
-export function replay({ dims, data }, end) {
+export function replay({ dims, data }, compared, end) {
   const [steps, , beams, vocabulary] = dims;
   const root = { id: null, logProb: 0, total: 0, depth: 0, beam: 0, children: [], ended: false };
   let open = [root, ...Array(beams - 1).fill(null)];
   for (let step = 0; step < steps; step += 1) {
-    const row = data.subarray(step * beams * vocabulary, (step + 1) * beams * vocabulary);
-    const totals = row.map((value, place) => value + fround(open[Math.floor(place / vocabulary)]?.total ?? IMPOSSIBLE));
+    const [row, totals] = [data, compared.data].map((all) => all.subarray(step * beams * vocabulary, (step + 1) * beams * vocabulary));
     const looked = ranked(totals).slice(0, 2 * beams).filter((place) => totals[place] > IMPOSSIBLE / 2);
     const made = looked.map((place) => {
       const parent = open[Math.floor(place / vocabulary)], id = place % vocabulary;

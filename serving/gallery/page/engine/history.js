@@ -16,6 +16,7 @@ const KEYS = 1, PAST = 6, SCORES = 3; // inputs of MultiHeadAttention, and the o
  * output. Each has a leading axis of steps. `of` says what it is:
  *
  * - "LogSoftmax": of a search, the logarithms of the probabilities of all tokens;
+ * - "totals": of a beam search, these and those of what is written already, with what its rules add;
  * - "Softmax": the weights of attention, of a search in which sizes stay the same;
  * - "scores": the scores of the keys that a fused attention over the source gives its softmax, of the block `block`;
  * - "running": which hypotheses go on to the block `block`, where blocks are run under a condition;
@@ -58,9 +59,16 @@ function chosen(body, count, name) {
   if (!searches(body)) return [];
   const nodes = many(body, NODE), named = BESIDE.slice(0, carried.some(grows) ? 1 : 2);
   const made = nodes.filter((node) => named.includes(operator(node))).map((node) => [string(node, RESULT), operator(node)]);
-  const conditions = nodes.filter((node) => operator(node) === "If").map((node) => asked(string(node, INPUT), nodes));
-  return [...made, ...conditions.map((value, place) => [value, "running", place + 1])];
+  const logarithms = new Set(made.filter(([, what]) => what === "LogSoftmax").map(([value]) => value));
+  const totals = nodes.filter((node) => operator(node) === "Add" && strings(node, INPUT).some((value) => logarithms.has(value)));
+  const inside = new Set(nodes.flatMap((node) => strings(node, RESULT)));
+  const conditions = nodes.filter((node) => blockwise(node, inside)).map((node) => asked(string(node, INPUT), nodes));
+  const running = conditions.map((value, place) => [value, "running", place + 1]);
+  return [...made, ...totals.map((node) => [string(node, RESULT), "totals"]), ...running];
 }
+
+/** Whether a node runs a block under a condition; that of the rules of a search is known before the loop. */
+const blockwise = (node, inside) => operator(node) === "If" && inside.has(string(node, INPUT));
 
 /** The value of which a condition asks whether any of it is true. */
 function asked(value, nodes) {
@@ -87,7 +95,7 @@ function looking(body, told) {
       block += 1;
       return telling(node, next());
     }
-    if (operator(node) !== "If") return node;
+    if (!blockwise(node, inside)) return node;
     block += 1;
     return told.length > first ? eitherWay(node, inside, next, told[first].name) : node;
   });

@@ -22,14 +22,14 @@ async function remembered(artefact, signature, inputs) {
   const found = await graph.run(inputs);
   const of = (what) => told.filter((each) => each.of === what).map(({ name }) => found[name]);
   const scores = told.filter((each) => each.of === "scores").map(({ name, block }) => ({ ...found[name], block }));
-  return { probabilities: of("LogSoftmax")[0], attention: of("Softmax"), carried: of("carried"), running: of("running"), scores };
+  return { probabilities: of("LogSoftmax")[0], totals: of("totals")[0], attention: of("Softmax"), carried: of("carried"), running: of("running"), scores };
 }
 
 async function search(artefact, { source, hypotheses }) {
   const { source: reader, target } = artefact;
   const found = await remembered(artefact, "search", padded([source], reader.pieces.length));
-  if (!found.probabilities) return {};
-  const root = replay(found.probabilities, target.eos);
+  if (!found.totals) return {};
+  const root = replay(found.probabilities, found.totals, target.eos);
   const most = artefact.manifest.max_length;
   const ended = hypotheses.map(({ ids }) => path(root, ids.length < most ? [...ids, target.eos] : ids));
   if (ended.some((nodes) => !nodes)) return {}; // two totals that differ in their last digit changed places
