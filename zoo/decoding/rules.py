@@ -20,6 +20,7 @@ OFF = {
     "forced_tokens": -1,
     "bad_words": -1,
 }
+LISTS = "forced_tokens", "bad_words"
 DTYPES = {name: "float32" if isinstance(value, float) else "int32" for name, value in OFF.items()}
 
 
@@ -62,7 +63,11 @@ class Rules:
         self.most_ngram = n if isinstance(n, int) else MOST_NGRAM
         if conditional and "no_repeat_ngram_size" in self.on:
             self.most_ngram = ops.maximum(ops.max(self.on["no_repeat_ngram_size"]), 2)
-        self.asked = {name: ops.any(value != OFF[name]) for name, value in self.on.items() if conditional}
+        self.rows = {name: ops.reshape(value, (-1, 1, 1)) for name, value in self.on.items() if name not in LISTS}
+        self.only_at = self._longest() if self.on.keys() & {"max_length", "length_ratio"} else None
+        asked = {name: ops.any(value != OFF[name]) for name, value in self.on.items() if name != "length_extra"}
+        self.asked = _any(asked.values())
+        self.asked_more = _any(value for name, value in asked.items() if name != "no_repeat_ngram_size")
 
     def __bool__(self):
         return bool(self.on)
@@ -71,7 +76,7 @@ class Rules:
         """The same rules where tokens are places in `candidates`, ascending ids; see `zoo.decoding.shortlist`."""
         found = Rules.__new__(Rules)
         vars(found).update(vars(self))
-        named = self.on.keys() & {"forced_tokens", "bad_words"}
+        named = self.on.keys() & set(LISTS)
         found.on = self.on | {name: places_of(self.on[name], candidates) for name in named}
         return found
 
@@ -85,35 +90,35 @@ class Rules:
 
         Returns: what has the shape of `scores` when it is added to them.
         """
-        asked = [value for name, value in self.asked.items() if name != "length_extra"]
-        anything = ops.any(ops.stack(asked)) if asked else None
-        return self._where(anything, lambda: self._added(position, scores, tokens))
+        return self._where(self.asked, lambda: self._added(position, scores, tokens))
 
-    def _where(self, asked, compute):
-        """What is computed, in a graph only where `asked` is true: a scalar, which is hoisted out of the loop."""
-        return ops.cond(asked, compute, lambda: ops.zeros((1, 1, 1))) if self.conditional else compute()
+    def _where(self, asked, compute, otherwise=0.0):
+        """What is computed, in a graph only where `asked` is true."""
+        if not self.conditional:
+            return compute()
+        nothing = ops.zeros((1, 1, 1)) + otherwise
+        return nothing if asked is None else ops.cond(asked, compute, lambda: nothing)
 
     def _added(self, position, scores, tokens):
-        written, changes = Written(position, tokens, self.before), ops.zeros((1, 1, 1))
-        for name, change in (
-            ("repetition_penalty", self._penalties),
-            ("no_repeat_ngram_size", self._ngrams),
-            ("bad_words", self._words),
-        ):
+        written = Written(position, tokens, self.before)
+        ngrams = self._ngrams(written, scores) if "no_repeat_ngram_size" in self.on else 0.0
+        return self._where(self.asked_more, lambda: self._more(written, position, scores, ngrams), ngrams)
+
+    def _more(self, written, position, scores, changes):
+        for name, change in (("repetition_penalty", self._penalties), ("bad_words", self._words)):
             if name in self.on:
-                one = self._where(self.asked.get(name), lambda change=change: change(written, scores))
-                changes = changes + one
+                changes = changes + change(written, scores)
         return self._by_place(position, scores, changes)
 
     def _penalties(self, written, scores):
         ids = ops.where(written.there, written.tokens, 0)
-        own, penalty = ops.take_along_axis(scores, ids, axis=2), self._rows("repetition_penalty")
+        own, penalty = ops.take_along_axis(scores, ids, axis=2), self.rows["repetition_penalty"]
         own = ops.maximum(own, BARRED)  # a difference of two infinities is no number
         change = ops.where(own < 0, own * penalty, own / penalty) - own
         return scattered(scores, written.there, ids, change)
 
     def _ngrams(self, written, scores):
-        again = written.repeating(self._rows("no_repeat_ngram_size"), self.most_ngram)
+        again = written.repeating(self.rows["no_repeat_ngram_size"], self.most_ngram)
         return self._where(ops.any(again), lambda: barred(scores, again, written.tokens))
 
     def _words(self, written, scores):
@@ -126,22 +131,18 @@ class Rules:
         """The changes, and those of the rules that depend on how many tokens are written."""
         ids = ops.arange(ops.shape(scores)[-1], dtype="int32")[None, None]
         if "min_length" in self.on:
-            early = ops.logical_and(ids == EOS, position < self._rows("min_length"))
+            early = ops.logical_and(ids == EOS, position < self.rows["min_length"])
             changes = changes + ops.where(early, BARRED, 0.0)
         only = self._only(position)
         if only is None:
             return changes
         return ops.where(only < 0, changes, ops.where(ids == only, 0.0, BARRED))
 
-    def _rows(self, name):
-        """A rule against `(batch, beams, vocabulary)`."""
-        return ops.reshape(self.on[name], (-1, 1, 1))
-
     def _only(self, position):
         """The one token that may be written, `(batch or 1, 1, 1)`, or -1 where there are more; None if no rule says."""
         only = None
-        if self.on.keys() & {"max_length", "length_ratio"}:
-            only = ops.where(position >= self._longest(), EOS, -1)
+        if self.only_at is not None:
+            only = ops.where(position >= self.only_at, EOS, -1)
         if "forced_tokens" in self.on:
             forced = self.on["forced_tokens"]
             places = ops.shape(forced)[1]
@@ -153,15 +154,21 @@ class Rules:
     def _longest(self):
         most = ops.full((1, 1, 1), ENDLESS, dtype="int32")
         if "max_length" in self.on:
-            most = ops.where(self._rows("max_length") > 0, self._rows("max_length"), most)
+            most = ops.where(self.rows["max_length"] > 0, self.rows["max_length"], most)
         if "length_ratio" in self.on:
-            ratio = self._rows("length_ratio")
+            ratio = self.rows["length_ratio"]
             source = ops.cast(ops.reshape(self.source_lengths, (-1, 1, 1)), "float32")
-            extra = ops.cast(self._rows("length_extra"), "float32") if "length_extra" in self.on else 0.0
+            extra = ops.cast(self.rows["length_extra"], "float32") if "length_extra" in self.on else 0.0
             follows = ops.cast(ops.floor(ratio * source + extra), "int32")
             most = ops.where(ratio > 0, ops.minimum(follows, most), most)
-        least = self._rows("min_length") if "min_length" in self.on else 1
+        least = self.rows["min_length"] if "min_length" in self.on else 1
         return ops.maximum(most, ops.maximum(least, 1))
+
+
+def _any(asked):
+    """Whether one of several scalars is true; None if there is none."""
+    asked = list(asked)
+    return ops.any(ops.stack(asked)) if asked else None
 
 
 class Written:
