@@ -11,7 +11,7 @@ from serving.export.settings import STORAGES
 from serving.runtime.artefact import MANIFEST, read_manifest, resolve
 from serving.runtime.reading import OVERLONG
 
-from . import hub_options, own_modules
+from . import hub_options, own_modules, rule_options
 from .counts import positive
 
 
@@ -81,6 +81,7 @@ def add_arguments(parser):
         "target pieces of each source piece, such as 100, estimated from the training's pairs (in --data, unless the "
         "recipe names or makes them); `seqzoo run --shortlist` uses them",
     )
+    rule_options.add_arguments(parser, rule_options.NUMBERS)
     parser.add_argument("--data", metavar="DIR", help="score int8 on this data (default: compare it on a few texts)")
     parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
     parser.add_argument("--json", action="store_true", help="print path, parity and int8's report as one JSON object")
@@ -201,7 +202,7 @@ def changes(args):
     """The settings of the export that the command line gives."""
     given = {"name": args.name, "beams": tuple(args.beam or ()), "max_input": args.max_input, "overlong": args.overlong}
     given |= {"storage": args.storage, "xla": args.xla, "serving_version": args.serving_version}
-    given |= {"shortlist": args.shortlist}
+    given |= {"shortlist": args.shortlist, "rules": rule_options.given(args, rule_options.NUMBERS)}
     return {key: value for key, value in given.items() if value} | ({"int8": False} if args.no_int8 else {})
 
 

@@ -11,7 +11,7 @@ from serving.runtime.named import located
 from serving.runtime.reading import OVERLONG
 from serving.runtime.sessions import PRECISIONS
 
-from . import answers, attention_map, figures, hub_options, run_corpus, run_server
+from . import answers, attention_map, figures, hub_options, rule_options, run_corpus, run_server
 
 CHUNK = 256  # lines that are read before they are answered, unless they come from a terminal
 CHUNK_BYTES = 1 << 20  # a chunk also ends with the first line beyond this size
@@ -22,6 +22,7 @@ EPILOG = """examples:
   seqzoo run build/demo/dates-gru-additive/1 "3. März 2021"
   seqzoo run MODEL --beam 1 < source.txt > output.txt
   seqzoo run MODEL "ein Haus" --n-best 4 --json
+  seqzoo run MODEL "ein Haus" --no-repeat-ngram-size 3 --prefix "The" --bad-words house
   seqzoo run MODEL "ein Haus" --plot-attention map.png
   seqzoo run MODEL "ROMEO:" --sample --temperature 0.8 --top-k 20 --top-p 0.95 --seed 1 --length 300
   seqzoo run CLASSIFIER "Who wrote Hamlet ?"
@@ -82,6 +83,7 @@ def add_arguments(parser):
     )
     writing.add_argument("--length", type=int, metavar="N", help="number of tokens to write (language models)")
     writing.add_argument("--plot-attention", metavar="PNG", help="draw the attention map of the one text into a file")
+    rule_options.add_arguments(parser)
     drawing = parser.add_argument_group("sampling")
     drawing.add_argument("--sample", action="store_true", help="draw tokens at random instead of searching")
     drawing.add_argument("--temperature", type=float, metavar="T", help="divides the logits (default: 1)")
@@ -140,7 +142,7 @@ def _options(args):
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in drawn)
         raise ValueError(f"{flags} is about sampling: give --sample, too, or leave it out.")
     options = {name: value for name in ("beam", "n_best", "length") if (value := getattr(args, name)) is not None}
-    return options | ({"sampling": Sampling(**drawn)} if args.sample else {})
+    return options | rule_options.given(args) | ({"sampling": Sampling(**drawn)} if args.sample else {})
 
 
 def _answer_all(runtime, args, options):

@@ -16,6 +16,7 @@ from serving.client.tensors import Model, fitting
 from serving.client.tf_serving import TfsGrpc, TfsHttp
 from serving.runtime.pairs import PLACES, pair
 from serving.runtime.reading import is_blank, listed, not_unicode
+from serving.runtime.rules import RULES, checked
 
 MOST_CHARACTERS = 1 << 20  # of the texts of a request: 6 MiB at most, where `seqzoo serve` takes 8
 MOST_SECONDS = 1_000_000  # what every operating system can wait for
@@ -109,7 +110,7 @@ class Client:
     def options(self) -> Sequence[str]:
         """The names of the options that `run` takes."""
         writes = self.kind == "generate" and self._protocol.takes_parameters
-        return OPTIONS if writes else ()
+        return (*OPTIONS, *RULES) if writes else ()
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -130,7 +131,8 @@ class Client:
 
         Args:
             texts: a list of strings. For a model that compares, each is "first TAB second".
-            **options: over the Open Inference Protocol `beam`, `n_best`, `sampling` and `length`, as of `Runtime.run`.
+            **options: over the Open Inference Protocol `beam`, `n_best`, `sampling`, `length` and the rules of a
+                search, as of `Runtime.run`.
 
         Raises:
             TypeError: `texts` is a single string, or holds a value that is not a string.
@@ -261,7 +263,10 @@ def _columns(kind, texts):
 
 def _parameters(options, first):
     """The parameters of a request whose first text has this number."""
-    found = {name: value for name, value in options.items() if name != "sampling" and value is not None}
+    found = {name: value for name, value in options.items() if name != "sampling" and name not in RULES}
+    found = {name: value for name, value in found.items() if value is not None}
+    for name, value in checked({name: value for name, value in options.items() if name in RULES}).items():
+        found[name] = "\n".join(value) if RULES[name].kind is list else value
     sampling = options.get("sampling")
     if sampling is None:
         return found

@@ -106,7 +106,10 @@ def inputs(manifest, table, size):
     for spec in table["inputs"]:
         if spec["name"] in found or "default" in spec:
             continue
-        shape = [size if axis == "batch" or str(axis).endswith("_rows") else axis if type(axis) is int else time for axis in spec["shape"]]
+        shape = [
+            size if axis == "batch" or str(axis).endswith("_rows") else axis if type(axis) is int else time
+            for axis in spec["shape"]
+        ]
         if spec["dtype"].startswith("float"):
             value = 0.5
         elif spec.get("maximum") == "time":

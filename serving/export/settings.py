@@ -7,6 +7,7 @@ from typing import Any
 
 from serving.export.servers import check_version
 from serving.export.shortlist import Shortlist
+from serving.runtime.rules import RULES, checked
 
 STORAGES = ("float32", "float16", "int8")
 
@@ -102,6 +103,11 @@ class Settings:
     def __post_init__(self):
         if not self.beams or min(self.beams) < 1:
             raise ValueError(f"Beam widths must be at least 1, and there must be one. Received: {list(self.beams)}.")
+        texts = [name for name in checked(self.rules) if RULES[name].kind not in (int, float)]
+        if texts:
+            raise ValueError(
+                f"An artefact has rules that are numbers; received {', '.join(texts)}. Give it when it runs."
+            )
         if self.storage not in STORAGES:
             raise ValueError(f"Unknown storage: expected one of {STORAGES}, received {self.storage!r}.")
         if self.serving_version is not None:

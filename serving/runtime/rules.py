@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 MOST = 1_000_000
+MOST_CHARACTERS = 10_000  # of all texts of a rule
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,9 @@ class Rule:
                 raise ValueError(
                     f"{name} must be {'a string' if self.kind is str else 'a list of strings'}; received {value!r}."
                 )
-            return value if self.kind is str else list(texts)
+            if sum(map(len, texts)) > MOST_CHARACTERS:
+                raise ValueError(f"{name} may have {MOST_CHARACTERS:,} characters; received {sum(map(len, texts)):,}.")
+            return value if self.kind is str else tuple(texts)
         whole = self.kind is int
         right = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
         if not right or not self.least <= value <= self.most:
@@ -77,8 +80,11 @@ def checked(rules):
     """Rules by name, checked; those that are None are left out.
 
     Raises:
-        ValueError: a value is wrong.
+        ValueError: there is no such rule, or a value is wrong.
     """
+    wrong = sorted(rules.keys() - RULES.keys())
+    if wrong:
+        raise ValueError(f"a search has no rule {', '.join(wrong)}; it has {', '.join(RULES)}.")
     return {name: RULES[name].check(name, value) for name, value in rules.items() if value is not None}
 
 

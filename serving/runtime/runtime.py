@@ -99,13 +99,16 @@ class Runtime:
         holds the continuation of the text), a `Label` for "classify" and "compare" (there a text is "first TAB
         second"), `Tags` for "tag". A blank text has a blank result, except that "continue" begins a text from a blank
         prompt. A text that is too long, or that UTF-8 cannot encode, has a blank result with an `error`; it does not
-        change the results of the other texts. A text of which only a part is read has a `warning`.
+        change the results of the other texts. A text of which only a part is read, or pieces are unknown, and an answer
+        that goes in circles or ends at the bound of its length, have a `warning`.
 
         Args:
             texts: a list of strings; of "compare" also of pairs of strings, `(first, second)`.
             **options: "generate" and "continue" take `beam`, a width from `beams`; `n_best`, the number of hypotheses
                 or samples in a result; `sampling`, a `Sampling`, to sample instead of searching, or a list with one for
-                each text. "continue" also takes `length`, the number of tokens to write.
+                each text; and rules of the search, such as `no_repeat_ngram_size` or `bad_words`
+                (`serving.runtime.rules`), which go before those that the artefact was exported with. "continue" also
+                takes `length`, the number of tokens to write.
 
         Raises:
             TypeError: `texts` is a single string, or holds a value that is not a string.

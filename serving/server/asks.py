@@ -75,20 +75,22 @@ class Parameters:
         self.given = dict(given or {})
 
     def take(self, name, kind):
-        """The value of a parameter as a bool, int or float; None if it is not given.
+        """The value of a parameter as a bool, int, float or str, or of a list its lines; None if it is not given.
 
         Raises:
             Fault: it has another type.
         """
         value = self.given.pop(name, None)
+        if kind is list and isinstance(value, str):
+            return tuple(value.split("\n"))
         if value is None or type(value) is kind:
             return value
-        if isinstance(value, str) or kind is float and type(value) is int:
+        if isinstance(value, str) and kind is not list or kind is float and type(value) is int:
             try:
                 return {"true": True, "false": False}[value.lower()] if kind is bool else kind(value)
             except (KeyError, ValueError, OverflowError):
                 pass
-        words = {bool: "true or false", int: "a whole number", float: "a number"}[kind]
+        words = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "a string")
         raise invalid(f"the parameter {name} must be {words}; received {said(value)}.")
 
     def nothing_left(self, known):

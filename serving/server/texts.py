@@ -9,6 +9,7 @@ import numpy as np
 from serving.runtime.loaded import MAX_SEQUENCES
 from serving.runtime.pairs import pair
 from serving.runtime.predictors.results import Sampling
+from serving.runtime.rules import RULES
 from serving.server.asks import Ask, Parameters, named, spec
 from serving.server.faults import invalid
 from serving.server.tensors import Tensor
@@ -84,10 +85,13 @@ class Texts:
 
     def _options(self, given):
         """`(options of Runtime.run, settings of Sampling or None)`."""
-        known = [name for name in CHOSEN if name in self.runtime.options]
+        known = [name for name in (*CHOSEN, *RULES) if name in self.runtime.options]
         if "sampling" in self.runtime.options:
             known += ["sample", *DRAWN]
-        options = {name: value for name in known if name in CHOSEN and (value := given.take(name, int)) is not None}
+        kinds = CHOSEN | {name: rule.kind for name, rule in RULES.items()}
+        options = {
+            name: value for name in known if name in kinds and (value := given.take(name, kinds[name])) is not None
+        }
         sample = given.take("sample", bool) if "sample" in known else None
         drawn = {name: given.take(name, kind) for name, kind in DRAWN.items()} if "sample" in known else {}
         drawn = {name: value for name, value in drawn.items() if value is not None}
