@@ -114,6 +114,8 @@ def export(run, model, source, folder):
     """The artefact, whose weights are stored in 16 bits, or as its table says, where its forms agree as they must."""
     home = run.with_name(f"{run.name}-artefact")
     given = ["--data", folder, "--split", "valid"] if "folder" in source and "files" not in model else []
+    for name, value in model.get("rules", {}).items():
+        given += [f"--{name.replace('_', '-')}", value]
     for storage in (model.get("storage", "float16"), "float32"):
         if not list(home.glob("*/*/manifest.json")):
             own = {"folder": folder, "environment": {"KERAS_BACKEND": "tensorflow"}, "must": storage == "float32"}
