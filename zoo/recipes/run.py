@@ -18,7 +18,7 @@ from zoo.recipes.folder import LABELS, SCOPE, has_threshold, read_labels, read_t
 from zoo.recipes.initial import RECORD
 from zoo.recipes.optimisation import make_plan, make_training_steps
 from zoo.recipes.takeover import prepared, told
-from zoo.tasks.parts import corpora
+from zoo.tasks.parts import corpora, lengths
 from zoo.tasks.parts.building import built
 from zoo.tasks.parts.task import Run
 from zoo.text import Tokenizer
@@ -105,6 +105,10 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     if record:
         log(told(record, kept))
     recipe.job.prepare(recipe, model, parts.tokenizers)
+    lengths.check(recipe, model, {"training": parts.train, "validation": parts.valid})
+    lengths.check_written(recipe, model)
+    for note in lengths.notes(recipe, model):
+        log(note)
     frozen = freeze(model, recipe.training.freeze, "training.freeze") if recipe.training.freeze else []
     if frozen:
         log(f"{len(frozen)} of {len(model.weights)} weights are frozen")

@@ -57,6 +57,7 @@ class ContinueText(Task):
         """Mean negative log-likelihood of a text, cut into windows that each begin anew, or of answers to prompts."""
         import numpy as np
 
+        from zoo.tasks.parts import lengths
         from zoo.tasks.parts.compiled import Compiled
         from zoo.training.metrics import row_sums
         from zoo.training.steps import model_inputs
@@ -67,6 +68,7 @@ class ContinueText(Task):
             return row_sums(batch["labels"], model(model_inputs(batch)), batch["weights"])
 
         compiled, batches = Compiled(model, sums_of), self.batches(run.recipe, run.tokenizers, (), examples)
+        lengths.check(run.recipe, model, {"data": batches})
         found = []  # (place in the corpus, its sums, the ids that count) of each window or prompt
         for step, batch in enumerate(batches):
             sums = np.asarray(compiled.predict_on_batch(batch), "float64")

@@ -11,9 +11,9 @@ import tensorflow as tf
 from serving.export import gate
 from serving.export.signatures import find
 from serving.runtime.reading import DEFAULT, Bound, is_answered
-from zoo.core.protocols import Attention, Positions, declaring
 from zoo.core.signatures import Signature
 from zoo.models.signatures import batched
+from zoo.tasks.parts import lengths
 from zoo.text.special import EOS
 
 REMARKS = batched("errors", "string"), batched("warnings", "string")  # outputs of every signature that takes strings
@@ -93,8 +93,7 @@ class Kind(ABC):
 
     def longest_input(self):
         """The largest number of tokens of a text for which the model has positions, or None if it has no bound."""
-        bounds = (layer.traits.longest for layer in declaring(self.model, Attention, Positions))
-        return min((bound for bound in bounds if bound), default=None)
+        return lengths.bound(self.model)
 
     @property
     def max_ids(self):

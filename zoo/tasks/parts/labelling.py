@@ -93,12 +93,14 @@ class Labelling(Task):
         import keras
         import numpy as np
 
+        from zoo.tasks.parts import lengths
         from zoo.tasks.parts.compiled import Compiled
         from zoo.training.steps import model_inputs
 
         model = run.model
         words, cut = self.encode(run.recipe, run.tokenizers[0], texts)
         batches = self.batches_of(words, [[0] * len(each) for each in words], batch_size=BATCH_SIZE, shuffle=False)
+        lengths.check(run.recipe, model, {"data": batches})
 
         def best_of(batch):
             probabilities = keras.ops.softmax(model(model_inputs(batch)), axis=-1)

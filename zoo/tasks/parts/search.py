@@ -1,9 +1,12 @@
 """Whole sentences through a trained model, in compiled batches of similar lengths."""
 
+import math
+
 import keras
 
 from zoo.data import pad
 from zoo.decoding import beam_search, greedy
+from zoo.tasks.parts.lengths import bound
 from zoo.tasks.parts.vocabularies import right_answers
 from zoo.text.special import EOS
 
@@ -80,12 +83,17 @@ def _searched(searcher, tokenizers, sentences, batch_size=32, progress=None):
     source_tokenizer, target_tokenizer = tokenizers
     sources = [ids + [EOS] for ids in source_tokenizer.encode(sentences)]
     order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
-    outputs = {}
+    outputs, most = {}, bound(searcher.model)
+    if most and order and len(sources[order[-1]]) > most:
+        raise ValueError(
+            f"a text has {len(sources[order[-1]])} tokens, and the model has positions for {most}. Leave out longer "
+            f"texts, or train a model with more positions. The text: {sentences[order[-1]][:60]!r}"
+        )
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         fill = [[EOS]] * (batch_size - len(rows))
         chosen = [sources[row] for row in rows]
-        length = -(-len(chosen[-1]) // MULTIPLE) * MULTIPLE
+        length = min(-(-len(chosen[-1]) // MULTIPLE) * MULTIPLE, most or math.inf)
         token_ids, lengths, _ = searcher.predict_on_batch(pad(chosen + fill, length))
         cut = [ids[:n] for ids, n in zip(token_ids, lengths, strict=True)]
         outputs.update(zip(rows, target_tokenizer.decode(cut[: len(rows)]), strict=True))
