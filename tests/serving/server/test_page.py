@@ -25,7 +25,7 @@ def test_what_the_page_asks_is_answered(tmp_path, monkeypatch):
     tiny.write_index(tmp_path, tiny.entry("dates", 1, folder))
     monkeypatch.setenv("SEQZOO_HUB", str(tmp_path))
     monkeypatch.setenv("SEQZOO_CACHE", str(tmp_path / "cache"))
-    assert len(CURLS) == 5
+    assert len(CURLS) == 6
     with echo.serving("dates") as running:
         said = []
         for command in CURLS:
@@ -38,3 +38,4 @@ def test_what_the_page_asks_is_answered(tmp_path, monkeypatch):
     assert len(json.loads(said[1])["outputs"]["output_text"][0]) == 2
     assert json.loads(said[2])["outputs"][0]["data"] == [rows[0]["output_text"]]
     assert json.loads(said[3])["name"] == "dates" and "seqzoo_texts_total" in said[4]
+    assert said[5] == said[3]
