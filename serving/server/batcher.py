@@ -23,6 +23,7 @@ from serving.server.shares import Row, Shares
 TOGETHER = 1.25  # so much more time than divided may be taken by a few rows at once: nobody of them waits twice then
 MIXED = 64  # rows, at least, that are divided into batches at once
 WINDOW = 8  # as many batches of the queue are looked through for rows of similar length
+FEW = 4  # a request that fills no more than so small a part of a batch shares it with no larger one, and is done sooner
 MOST, SMALL = 0.75, 8  # the part of the queue that one caller may fill; of what is left, so small a part may be taken
 
 
@@ -102,7 +103,9 @@ class Batcher:
             return []
         first = self._shares.first()
         pace = self._paces.setdefault(first.key[0], Pace())
-        window = [first, *islice(self._shares.ranked(first.key), WINDOW * self.rules.texts)]
+        few = max(1, self.rules.texts // FEW)
+        most = few if self._shares.size(first) <= few else None
+        window = [first, *islice(self._shares.ranked(first.key, most), WINDOW * self.rules.texts)]
         nearest = sorted(dict.fromkeys(window), key=lambda row: (row is not first, abs(row.cost - first.cost)))
         taken = set(self._beside(first, nearest, pace))
         chosen = [row for row in dict.fromkeys(window) if row in taken]

@@ -110,9 +110,18 @@ class Shares:
         """The row whose turn it is."""
         return min(self._requests.values(), key=lambda each: (each.caller.clock, each.head.tag)).head
 
-    def ranked(self, key):
-        """The rows of a key, in the order in which their callers, side by side, would have their turns."""
-        lines = (request.rows.values() for request in self._groups[key].values())
+    def size(self, row):
+        """How many rows of a row's request wait."""
+        return len(self._requests[row.owner].rows)
+
+    def ranked(self, key, most=None):
+        """The rows of a key, in the order in which their callers, side by side, would have their turns.
+
+        Args:
+            most: leave out requests of which more rows wait.
+        """
+        found = self._groups[key].values()
+        lines = (request.rows.values() for request in found if most is None or len(request.rows) <= most)
         return heapq.merge(*lines, key=lambda row: row.tag - self._requests[row.owner].caller.reached)
 
     def take(self, first, rows):

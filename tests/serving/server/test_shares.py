@@ -21,6 +21,17 @@ def test_one_text_is_next_however_many_wait_before_it(own):
     assert batcher.take()[0].payload == "mine"
 
 
+def test_a_small_request_does_not_wait_for_the_rows_of_large_ones():
+    """Its batch has other small ones alone."""
+    batcher, _ = made(capacity=5000, texts=8)
+    batcher.add(0, "key", ["large"] * 100, [5] * 100, caller="a")
+    for number in range(3):
+        batcher.add(1 + number, "key", ["small"], [5], caller=number)
+    assert [sorted(payloads(batcher.take())) for _ in range(2)] == [["large"] * 5 + ["small"] * 3, ["large"] * 8]
+    batcher.add(9, "key", ["small"], [5], caller="b")
+    assert payloads(batcher.take()) == ["small"] and payloads(batcher.take()) == ["large"] * 8
+
+
 @pytest.mark.parametrize("key", ["key", "another"])
 def test_callers_have_equal_shares_whatever_they_ask(key):
     """One sends three long requests with long texts, one many short ones; tokens are shared, not texts."""
