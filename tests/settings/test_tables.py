@@ -120,6 +120,7 @@ NEEDED = {  # what a setting needs beside it to have an effect
     "scope.threshold": {"scope": {"label": "none", "trained": True}},
     "scope.trained": {"scope": {"label": "none"}},
     "training.vocabulary": {"training": {"init": "runs/first"}},
+    "training.init_differences": {"training": {"init": "runs/first"}},
     "training.layout": {"training": {"model_parallel": 2}},
     "depth.threshold": {"depth": {"halting": "accumulated"}},
     "depth.ponder": {"depth": {"halting": "accumulated"}},

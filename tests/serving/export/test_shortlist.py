@@ -12,6 +12,7 @@ from serving.export.onnx.convert import convert, load
 from serving.export.onnx.graphs import walk
 from serving.export.onnx.quantize import quantize
 from serving.export.onnx.ranges import observed
+from serving.export.rules import with_defaults
 from serving.export.shortlist import FILE, Shortlist, chosen, estimate, of_artefact
 from serving.export.verify import verify
 from serving.hub.light import kept_files, rewritten
@@ -39,7 +40,7 @@ def everything(tokenizers):
 
 def graph_of(model, shortlist, name):
     function = kind_of(model, settings_of("generate", shortlist=shortlist)).functions[name]
-    return convert(function.function, function.signature)
+    return with_defaults(convert(function.function, function.signature), function.signature)
 
 
 def asked(graph):

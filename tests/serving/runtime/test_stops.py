@@ -116,7 +116,8 @@ def test_other_errors_are_no_end(runtime, monkeypatch):
         raise RuntimeError("something else")
 
     monkeypatch.setattr(runtime._loaded.graphs, "open", lambda *_: type("Session", (), {
-        "get_inputs": lambda self: [], "get_outputs": lambda self: [], "run": fail
+        "get_inputs": lambda self: [], "get_outputs": lambda self: [],
+        "get_overridable_initializers": lambda self: [], "run": fail
     })())  # fmt: skip
     with Stop().over(), pytest.raises(ServingError, match="something else") as caught:
         runtime.run(["abc"])
