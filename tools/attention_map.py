@@ -1,8 +1,5 @@
 """Draws attention maps: columns are source pieces, rows are output pieces, and darker cells have more weight."""
 
-import sys
-import warnings
-
 from .figures import save
 
 # Fonts with Chinese, Japanese and Korean characters; the first one that is installed is added to the default font.
@@ -25,8 +22,6 @@ CJK_FONTS = (
 def draw(attention, path):
     """Write the map of a `serving.runtime.Attention` to `path` (.png, .svg or .pdf).
 
-    A character that no installed font has is drawn as an empty box; a note on standard error says so.
-
     Raises: as of `tools.figures.save`.
     """
     import matplotlib
@@ -37,11 +32,7 @@ def draw(attention, path):
     held = {font.name for font in font_manager.fontManager.ttflist}
     family = ["DejaVu Sans", *[name for name in CJK_FONTS if name in held][:1]]
     rows, columns = attention.weights.shape
-    with (
-        matplotlib.rc_context({"font.family": family}),
-        warnings.catch_warnings(record=True) as caught,
-    ):
-        warnings.simplefilter("always")
+    with matplotlib.rc_context({"font.family": family}):
         figure = Figure(figsize=(2 + 0.35 * columns, 2 + 0.3 * rows), dpi=120, layout="constrained")
         FigureCanvasAgg(figure)
         axes = figure.add_subplot()
@@ -53,12 +44,6 @@ def draw(attention, path):
         axes.set(xlabel="source", ylabel="output")
         figure.colorbar(image, ax=axes, label="attention weight")
         save(figure, path)
-    if any("missing from font" in str(warning.message) for warning in caught):
-        print(
-            "note: no font on this machine has some of the characters, which are drawn as boxes; "
-            "install a font such as Noto Sans CJK",
-            file=sys.stderr,
-        )
 
 
 def _labels(pieces):

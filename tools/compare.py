@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from .figures import SUFFIXES, check, save
-from .plot import distinct
+from .plot import TITLE, distinct
+from .screen import shown
 
 SHOWN = 5  # examples that differ most, in the table
 WIDTH = 100  # characters of a text in the table
@@ -66,10 +67,11 @@ def _compare(first, second, split):
 
 
 def _draw(found, out):
+    from zoo.core.escaping import in_figure
     from zoo.scores import plots
 
     names = distinct(found["runs"])
-    title = f"{names[1]} against {names[0]}, {found['split']}, by {found['grouped_by']}"
+    title = in_figure(f"{names[1]} against {names[0]}, {found['split']}, by {found['grouped_by']}", TITLE)
     save(plots.draw_differences(found["by_group"], found["leading"], names, title), out)
 
 
@@ -119,5 +121,5 @@ def _examples(found, score):
 
 def _line(value):
     text = "\t".join(value) if isinstance(value, list) else f"{value:.4g}" if isinstance(value, float) else str(value)
-    text = " ".join(text.split(" ")).replace("\n", "\\n").replace("\t", "  |  ")
+    text = shown(text.replace("\t", "  |  "))
     return text if len(text) <= WIDTH else f"{text[: WIDTH - 3]}..."

@@ -12,6 +12,7 @@ from .counts import positive
 from .screen import shown
 
 RECORD = "scores.json"
+TAB = "\t"  # which stays in a line of answers
 COUNTS = (
     "count",
     "labels",
@@ -96,7 +97,7 @@ def _evaluated(args, recipe, split, other):
     directory = Path(args.run)
     kept.write(directory, recipe, split, found)
     if found.outputs:
-        text = "".join(f"{output}\n" for output in found.outputs)
+        text = "".join(f"{shown(output, TAB)}\n" for output in found.outputs)
         write_text(directory / f"{split}.hypotheses.txt", text)
     write_json(directory / RECORD, scores)
     if args.record:

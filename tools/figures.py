@@ -1,6 +1,8 @@
 """Files of figures: which there can be, and how they are written."""
 
 import io
+import sys
+import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,6 +30,8 @@ def check(path):
 def save(figure, path):
     """Write a figure of matplotlib; a failure leaves the old file, or none.
 
+    A character that no installed font has is drawn as an empty box; a note on standard error says so.
+
     Raises:
         ValueError: as of `check`.
         OSError: the file cannot be written; the error names it.
@@ -36,5 +40,13 @@ def save(figure, path):
 
     path, held = Path(path), io.BytesIO()
     check(path)
-    figure.savefig(held, format=path.suffix[1:].lower())
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        figure.savefig(held, format=path.suffix[1:].lower())
+    if any("missing from font" in str(warning.message) for warning in caught):
+        print(
+            "note: no font on this machine has some of the characters, which are drawn as boxes; "
+            "install a font such as Noto Sans CJK",
+            file=sys.stderr,
+        )
     write_atomically(path, lambda file: file.write(held.getvalue()))

@@ -3,6 +3,7 @@
 import json
 
 from . import hub_options
+from .screen import shown
 
 
 def add_arguments(parser):
@@ -24,8 +25,8 @@ def main(args):
             wrong = f"wrong: {len(hub['wrong'])}" if hub["wrong"] else "nothing is wrong"
             print(f"{hub['address']}: {hub['checked']}; {wrong}")
             for line in hub["wrong"]:
-                print(f"  {line}")
+                print(f"  {shown(line)}")
         for model in models:
             state = "; ".join(model["problems"]) or "runs here"
-            print(f"{model['name']}@{model['version']} in the cache: {state}")
+            print(f"{model['name']}@{model['version']} in the cache: {shown(state)}")
     return 1 if any(hub["wrong"] for hub in hubs) else 0

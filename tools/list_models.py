@@ -2,7 +2,8 @@
 
 import logging
 
-from .sizes import shown
+from . import sizes
+from .screen import shown
 
 log = logging.getLogger("seqzoo.hub")
 FIRST = (  # the keys of a record that everybody may rely on; the others of the index follow
@@ -84,8 +85,8 @@ def table(records, brief):
     rows = [("NAME", "VERSION", "SYSTEM", "TASK", "SIZE", "LICENCE", "SCORES")]
     for each in records:
         task = " ".join([each["task"], "-".join(each["languages"]) if len(each["languages"]) < 4 else ""]).strip()
-        row = (each["name"], str(each["version"]), each["system"], task, shown(each["run_bytes"]), each["licence"])
-        rows.append((*row, brief(each["scores"])))
+        size, scores = sizes.shown(each["run_bytes"]), brief(each["scores"])
+        rows.append((each["name"], str(each["version"]), each["system"], task, size, each["licence"], scores))
     return rows
 
 
@@ -99,6 +100,6 @@ def described(entry, hub):
             continue
         if isinstance(value, dict):
             value = ", ".join(f"{name} {item}" for name, item in value.items())
-        yield f"{key:<14}  {', '.join(map(str, value)) if isinstance(value, list) else value}"
+        yield f"{key:<14}  {shown(', '.join(map(str, value)) if isinstance(value, list) else str(value))}"
     for name, count in sorted(entry["bytes"].items()):
         yield f"{'file':<14}  {name}, {count:,} bytes"

@@ -132,8 +132,8 @@ def _speed(entry, manifest):
     lines = ["## Speed and size", ""]
     if speed:
         lines.append(
-            f"{speed['milliseconds']} ms for one text of the test set (median; {speed['precision']}, one thread, "
-            f"{in_markdown(speed['processor'])}). `seqzoo bench` measures it on yours."
+            f"{speed['milliseconds']} ms for one text of the test set (median; {in_markdown(speed['precision'])}, "
+            f"one thread, {in_markdown(speed['processor'])}). `seqzoo bench` measures it on yours."
         )
     names = sorted(sizes.keys() - {CARD, MANIFEST})
     rows = [f"| {in_markdown(name)} | {sizes[name]:,} |" for name in names]

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from serving.export.wheel_file import packed
 from serving.runtime.artefact import read_inside
+from zoo.core.escaping import in_markdown, shown
 from zoo.core.storage import write_atomically
 from zoo.hub import index as hub_index
 
@@ -67,7 +68,7 @@ def _metadata(entry, project):
         "Metadata-Version: 2.4",
         f"Name: {project.replace('_', '-')}",
         f"Version: {entry['version']}",
-        f"Summary: {' '.join(entry['description'].split())}",
+        f"Summary: {shown(' '.join(entry['description'].split()))}",
         f"License-Expression: {entry['licence']}",
         "Requires-Python: >=3.11",
         f"Requires-Dist: seqzoo{own_version()}",
@@ -75,6 +76,6 @@ def _metadata(entry, project):
         "",
         f"The model {hub_index.title(entry)} of seqzoo. After installation `seqzoo run {entry['name']} TEXT` answers.",
         "",
-        f"Weights: {entry['licence']}. Data: {entry['data']}, {licences}. {entry['attribution']}".strip(),
+        in_markdown(f"Weights: {entry['licence']}. Data: {entry['data']}, {licences}. {entry['attribution']}"),
     ]
     return "\n".join(lines) + "\n"
