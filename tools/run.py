@@ -40,8 +40,8 @@ probabilities, offsets and scores.
 A blank line has a blank answer (a language model begins a new text). A line that is not UTF-8, or is longer than the
 model reads, has an empty answer: standard error gives its number and the reason, all other lines are answered, and the
 exit status is 1. Line breaks inside an answer are written as \\n, so that each answer is one line; they are kept if
-there is only one text, given as an argument. Control characters are written as \\u001b is; --json has every text as it is.
-A text that begins with a hyphen goes after --.
+there is only one text, given as an argument. Control characters are written as \\u001b is; --json has every text as it
+is. A text that begins with a hyphen goes after --.
 
 A corpus: with --out, the answers to --file are written block by block, and what is done survives the end of the
 process: the same command with --resume goes on there, and ends with the bytes of an undisturbed run. --shard 2/4 is the
