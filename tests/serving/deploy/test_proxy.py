@@ -34,26 +34,33 @@ def free_port():
         return made.getsockname()[1]
 
 
+def started(folder, running):
+    """`(process, port)` of nginx before a server; another port if somebody took it meanwhile."""
+    for _ in range(5):
+        port = free_port()
+        config = proxy.nginx(folder, port, f"127.0.0.1:{running.http}", f"127.0.0.1:{running.grpc}")
+        (folder / "nginx.conf").write_text(config.replace("/tmp/nginx", f"{folder}/nginx"))
+        words = ["nginx", "-e", folder / "error.log", "-p", folder, "-c", folder / "nginx.conf", "-g", "daemon off;"]
+        process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
+        until = time.monotonic() + 30
+        while process.poll() is None and time.monotonic() < until:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):
+                return process, port
+            time.sleep(0.05)
+        process.kill()
+        process.wait()
+    raise AssertionError((folder / "error.log").read_text())
+
+
 @contextlib.contextmanager
 def proxied(folder, running):
     """The port of nginx before a server."""
-    port = free_port()
-    config = proxy.nginx(folder, port, f"127.0.0.1:{running.http}", f"127.0.0.1:{running.grpc}")
-    (folder / "nginx.conf").write_text(config.replace("/tmp/nginx", f"{folder}/nginx"))
-    words = ["nginx", "-e", folder / "error.log", "-p", folder, "-c", folder / "nginx.conf", "-g", "daemon off;"]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE)
+    process, port = started(folder, running)
     try:
-        until = time.monotonic() + 20
-        while True:
-            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 5):
-                break
-            assert process.poll() is None and time.monotonic() < until, process.stderr.read()
-            time.sleep(0.05)
         yield port
     finally:
         process.terminate()
         process.wait(20)
-        process.stderr.close()
 
 
 @pytest.fixture(scope="module")
