@@ -13,12 +13,12 @@ from tests.embeddings import cases as embeddings
 from tests.feedforward import cases as feedforward
 from tests.models import cases as models
 from tests.recurrent import cases as recurrent
-from zoo.check import elsewhere, implicit_masks, laws
+from zoo.check import elsewhere, implicit_masks, laws, quantized
 from zoo.core.arrival import ROOMS
 
 CASES = [case for room in (attention, feedforward, embeddings, blocks, depth, recurrent, models) for case in room.CASES]
 
-LAWS = {**laws.LAWS, "implicit_masks": implicit_masks.check}
+LAWS = {**laws.LAWS, "implicit_masks": implicit_masks.check, "quantized": quantized.check}
 
 
 # Each differs from another case in a setting alone, and its whole battery is asked in the slow run.

@@ -135,7 +135,7 @@ def test_every_slot_has_cases_that_the_zoo_stands(cls, slot, settings):
 
 HOLDING = {
     name: report.Finding(name, "", HOLDS)
-    for name in "causal generation memory reversible xla jax bfloat16 onnx".split()
+    for name in "causal generation memory reversible xla jax bfloat16 quantized onnx".split()
 }
 
 
@@ -174,7 +174,7 @@ def test_a_sound_layer_of_somebody_else():
     assert done.returncode == 0, done.stderr[-3000:]
     found = json.loads(done.stdout)
     assert found["holds"] and {each["result"] for each in found["laws"]} == {HOLDS}, done.stdout
-    assert all(each["allowed"] for each in found["uses"]) and len(found["uses"]) == 10
+    assert all(each["allowed"] for each in found["uses"]) and len(found["uses"]) == 11
 
 
 @pytest.mark.slow

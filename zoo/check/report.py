@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 import keras
 
-from zoo.check import implicit_masks, laws, uses
+from zoo.check import implicit_masks, laws, quantized, uses
 from zoo.check.onnx import check_onnx
 from zoo.check.slots import cases
 from zoo.check.uses import NotApplicable
@@ -24,8 +24,9 @@ OF_THE_SLOT = {
 OF_PRECISION = {
     "xla": "compiled by XLA it computes the same",
     "bfloat16": "in mixed bfloat16 it is within 5 % of float32",
+    "quantized": "quantized by Keras to int8, int4 or float8, a file of it answers alike",
 }
-BATTERY = {**laws.LAWS, "implicit_masks": implicit_masks.check}
+BATTERY = {**laws.LAWS, "implicit_masks": implicit_masks.check, "quantized": quantized.check}
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,7 @@ def _uses(subject, findings):
         ("training on TensorFlow, which compiles with XLA", [], ["xla"]),
         ("training on JAX", [], ["jax"]),
         ("mixed bfloat16", [], ["bfloat16"]),
+        ("Keras' quantize, saved and loaded", [], ["quantized"]),
         ("export to ONNX", [], ["onnx"]),
     ]
     found = []

@@ -2,6 +2,8 @@
 
 import keras
 
+from zoo.core.quantized import keeps_quantized
+
 PACKAGE = "zoo"
 
 
@@ -16,6 +18,7 @@ def register(cls):
 
 def register_as(package, cls):
     """The same as `package>ClassName`; a class that Keras knows by a name of its own keeps that."""
+    keeps_quantized(cls)
     if keras.saving.get_registered_object(keras.saving.get_registered_name(cls)) is cls:
         return cls
     name = f"{package}>{cls.__name__}"

@@ -136,9 +136,8 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
 
     def output_rows(self, ids):
         """What `step` needs to give logits of the ids `(n,)` alone."""
-        matrix = ops.cast(self.target_embedding.embeddings, self.compute_dtype)
         bias = ops.take(ops.cast(self.bias, "float32"), ids, axis=0)
-        return {"columns": ops.transpose(ops.take(matrix, ids, axis=0)), "bias": bias}
+        return {"columns": ops.transpose(self.target_embedding(ids)), "bias": bias}
 
     def encode(self, source_ids, source_lengths, training=None):
         """`(batch, time)` ids and `(batch,)` lengths -> memory, a dict of tensors with the batch axis first."""
