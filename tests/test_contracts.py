@@ -41,7 +41,9 @@ def cost(case, law):
 
 
 def asked(case, law):
-    """Models take ids and lengths, to which Keras attaches no mask."""
+    """Models take ids and lengths, to which Keras attaches no mask; what is in no file elsewhere is in none here."""
+    if law == "quantized" and "elsewhere" in case.without:
+        return False
     return law not in case.without and not (law == "implicit_masks" and case in models.CASES)
 
 
