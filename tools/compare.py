@@ -78,7 +78,7 @@ def _draw(found, out):
 def _table(found):
     from zoo.scores.plots import score_name, written
 
-    first, second = distinct(found["runs"])
+    first, second = map(shown, distinct(found["runs"]))
     lines = [f"a: {first}", f"b: {second}", f"{found['split']}, {found['count']:,} examples, the same for both", ""]
     rows = [("", "a", "b", "b - a", "95 % interval", "p", "")]
     for name, each in found["scores"].items():

@@ -1,5 +1,6 @@
 """Recipes as they were written before tables: 71 settings side by side, read as what they are called today."""
 
+import re
 import tomllib
 
 from zoo.recipes.toml import toml
@@ -208,7 +209,7 @@ def rewritten(text):
     settings = tomllib.loads(text)
     if not (is_flat(settings) or is_loose(settings)):
         raise ValueError("the recipe is written in tables already, so there is nothing to rewrite.")
-    lines = text.splitlines(keepends=True)
+    lines = re.findall(r".*\n?", text)  # a line of TOML ends with a line feed alone
     comments = lines[: next((at for at, line in enumerate(lines) if line.strip()[:1] not in ("#", "")), len(lines))]
     tables = nested(settings, whole="extends" not in settings)
     return "".join(comments) + toml(_in_order(tables))
