@@ -1,5 +1,8 @@
 """`seqzoo run --server URL NAME`: the model is one that a server has."""
 
+import os
+
+KEY = "SEQZOO_SERVER_KEY"  # a variable of the environment, because anybody on the machine may read a command line
 LOCAL = ("precision", "overlong", "threads", "no_verify", "plot_attention", "shortlist")  # what the server has decided
 
 
@@ -9,7 +12,8 @@ def add_arguments(parser):
         "--server",
         metavar="URL",
         help="ask MODEL of a server: http://HOST:PORT or grpc://HOST:PORT of `seqzoo serve`, KServe or Triton; "
-        "tfs+http://HOST:PORT or tfs+grpc://HOST:PORT of TensorFlow Serving",
+        "tfs+http://HOST:PORT or tfs+grpc://HOST:PORT of TensorFlow Serving; a key it wants is taken from the "
+        f"environment, {KEY}",
     )
     group.add_argument(
         "--timeout", type=float, metavar="SECONDS", help="for each request, all of its tries together (default: 60)"
@@ -37,7 +41,10 @@ def opened(args):
     """
     from serving.client import Client
 
-    client = Client(args.server, args.directory, **({} if args.timeout is None else {"timeout": args.timeout}))
+    settings = {} if args.timeout is None else {"timeout": args.timeout}
+    if key := os.environ.get(KEY, "").strip():
+        settings["headers"] = {"Authorization": f"Bearer {key}"}
+    client = Client(args.server, args.directory, **settings)
     if args.out:  # the answers of one file are those of one version
         client.pin()
     return client

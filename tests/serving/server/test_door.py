@@ -13,6 +13,7 @@ from serving.server.door import Door, read_keys
 from serving.server.faults import Fault
 from serving.server.messages import pb
 from tests.serving.server import echo
+from tools import cli
 
 KEYS = {"alice": "a" * 32, "bob": "b-secret-of-bob-0123"}
 SERVICE = "/inference.GRPCInferenceService/"
@@ -133,3 +134,11 @@ def test_who_a_caller_is():
         keyed.caller("127.0.0.1", "alice")
     with pytest.raises(ValueError, match="nonsense"):
         Door(proxies=["nonsense"])
+
+
+def test_the_command_line_takes_its_key_from_the_environment(running, monkeypatch, capsys):
+    words = ["run", "--server", f"http://127.0.0.1:{running.http}", "echo", "abc"]
+    monkeypatch.delenv("SEQZOO_SERVER_KEY", raising=False)
+    assert cli.main(words) != 0 and "wants a key" in capsys.readouterr().err
+    monkeypatch.setenv("SEQZOO_SERVER_KEY", KEYS["alice"])
+    assert cli.main(words) == 0 and capsys.readouterr().out == "abc\n"
