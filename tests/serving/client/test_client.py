@@ -13,6 +13,7 @@ from serving.client.client import MOST_CHARACTERS
 from serving.client.errors import seconds
 from serving.client.tensors import nested
 from serving.runtime import Sampling
+from serving.runtime.rules import RULES
 from tests.serving import fake_artefact
 
 TEXTS = ["abc", "", "a1 b22 c333", "   ", "h", "äß 日本", "\udcff", "0123456789" * 7, "a" * 20000, "b c"] * 3
@@ -76,7 +77,7 @@ def test_options(fake, servers, scheme):
         {"sampling": Sampling(top_p=0.25, first=5), "n_best": 2},
     ):
         same(client.run(TEXTS, **options), runtime.run(TEXTS, **options))
-    assert Client(servers.url(scheme), "generate").options == ("beam", "n_best", "sampling", "length")
+    assert Client(servers.url(scheme), "generate").options == ("beam", "n_best", "sampling", "length", *RULES)
 
 
 @pytest.mark.parametrize(("scheme", "model"), [("tfs+http", "generate"), ("tfs+grpc", "generate"), ("http", "tag")])
