@@ -204,6 +204,7 @@ def _entry(model, contents):
         "folder": model.folder,
         "manifest": _sha256(contents[MANIFEST]),
         "graphs": model.graphs,
+        "rules": manifest.get("rules"),
         "needed": [[name, manifest["files"][name]] for name in _first(model)],
         "bytes": {name: len(content) for name, content in contents.items()},
     }

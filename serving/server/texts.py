@@ -85,9 +85,10 @@ class Texts:
 
     def _options(self, given):
         """`(options of Runtime.run, settings of Sampling or None)`."""
-        known = [name for name in (*CHOSEN, *RULES) if name in self.runtime.options]
+        known = [name for name in CHOSEN if name in self.runtime.options]
         if "sampling" in self.runtime.options:
             known += ["sample", *DRAWN]
+        known += [name for name in RULES if name in self.runtime.options]
         kinds = CHOSEN | {name: rule.kind for name, rule in RULES.items()}
         options = {
             name: value for name in known if name in kinds and (value := given.take(name, kinds[name])) is not None

@@ -82,7 +82,7 @@ def native():
 def load(model):
     """An onnxruntime session for a `ModelProto`, one thread, CPU."""
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
+    options.intra_op_num_threads, options.log_severity_level = 1, 3
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 

@@ -3,6 +3,7 @@
 import { Graph } from "./graphs.js";
 import { withHistory } from "./history.js";
 import { PREDICTORS } from "./predictors.js";
+import { withoutDefaults } from "./rules.js";
 import { spansOf } from "./spans.js";
 import { Tokenizer } from "./tokenizer.js";
 
@@ -42,30 +43,35 @@ export class Artefact {
     return signature in this.entry.graphs;
   }
 
-  /** The graph of a signature; "search" is the one that answers texts by default. */
-  graph(signature) {
-    if (!this.opened.has(signature)) {
+  /** The graph of a signature; "search" is the one that answers texts by default. With `rules` they must be given. */
+  graph(signature, rules) {
+    const key = rules ? `${signature} with rules` : signature;
+    if (!this.opened.has(key)) {
       if (!this.has(signature)) throw new Error(`${this.entry.name} has no graph for ${signature}.`);
       const name = this.entry.graphs[signature];
-      this.opened.set(signature, this.read(name).then((bytes) => Graph.of(bytes, name)));
+      this.opened.set(key, this.bytes(name, rules).then((bytes) => Graph.of(bytes, name)));
     }
-    return this.opened.get(signature);
-  }
-
-  /** The graph that answers, given the options of `run`. */
-  graphOf({ sampling } = {}) {
-    return this.graph(sampling ? "sample" : this.has("search") ? "search" : this.manifest.kind);
-  }
-
-  /** The same graph once more, whose loops tell what they do: `{graph, told}` of `withHistory`. */
-  remembering(signature) {
-    const key = `${signature} with history`;
-    if (!this.opened.has(key)) this.opened.set(key, this.opening(this.entry.graphs[signature]));
     return this.opened.get(key);
   }
 
-  async opening(name) {
-    const { bytes, told } = withHistory(await this.read(name));
+  async bytes(name, rules) {
+    return rules ? withoutDefaults(await this.read(name), this.manifest) : this.read(name);
+  }
+
+  /** The graph that answers, given the options of `run`. */
+  graphOf({ sampling, rules } = {}) {
+    return this.graph(sampling ? "sample" : this.has("search") ? "search" : this.manifest.kind, rules);
+  }
+
+  /** The same graph once more, whose loops tell what they do: `{graph, told}` of `withHistory`. */
+  remembering(signature, rules) {
+    const key = `${signature} with history${rules ? " and rules" : ""}`;
+    if (!this.opened.has(key)) this.opened.set(key, this.opening(this.entry.graphs[signature], rules));
+    return this.opened.get(key);
+  }
+
+  async opening(name, rules) {
+    const { bytes, told } = withHistory(await this.bytes(name, rules));
     return { graph: told.length ? await Graph.of(bytes, name) : null, told };
   }
 

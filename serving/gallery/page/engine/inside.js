@@ -16,8 +16,8 @@ export async function inside(artefact, result) {
 }
 
 /** The outputs of a graph and, by what they are of, what its loops told. */
-async function remembered(artefact, signature, inputs) {
-  const { graph, told } = await artefact.remembering(signature);
+async function remembered(artefact, signature, inputs, { rules } = {}) {
+  const { graph, told } = await artefact.remembering(signature, rules);
   if (!told.length) return {};
   const found = await graph.run(inputs);
   const of = (what) => told.filter((each) => each.of === what).map(({ name }) => found[name]);
@@ -25,9 +25,10 @@ async function remembered(artefact, signature, inputs) {
   return { probabilities: of("LogSoftmax")[0], totals: of("totals")[0], attention: of("Softmax"), carried: of("carried"), running: of("running"), scores };
 }
 
-async function search(artefact, { source, hypotheses }) {
+async function search(artefact, { source, hypotheses, options }) {
   const { source: reader, target } = artefact;
-  const found = await remembered(artefact, "search", padded([source], reader.pieces.length));
+  const inputs = { ...padded([source], reader.pieces.length), ...artefact.predictor.ruled(options) };
+  const found = await remembered(artefact, "search", inputs, options);
   if (!found.totals) return {};
   const root = replay(found.probabilities, found.totals, target.eos);
   const most = artefact.manifest.max_length;
@@ -99,8 +100,8 @@ async function tokens(artefact, result) {
 
 async function written(artefact, { source, ids, options = {} }) {
   const { source: reader, manifest, predictor } = artefact;
-  const inputs = { ...padded([source.slice(-predictor.bound.maxInput)], reader.pieces.length, 0), ...predictor.drawn(options) };
-  const { probabilities } = await remembered(artefact, options.sampling ? "sample" : "search", inputs);
+  const inputs = { ...padded([source.slice(-predictor.bound.maxInput)], reader.pieces.length, 0), ...predictor.drawn(options), ...predictor.ruled(options) };
+  const { probabilities } = await remembered(artefact, options.sampling ? "sample" : "search", inputs, options);
   if (!probabilities || probabilities.dims[2] !== 1) return {};
   const size = probabilities.dims[3];
   const found = ids.slice(0, manifest.max_length).map((id, step) => {

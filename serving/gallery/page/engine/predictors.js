@@ -2,10 +2,11 @@
 // {ids, text, source, error, warning}, and of what is particular to the kind. `text` is the answer of `seqzoo run`;
 // `ids` are what it was made of: the ids that were written, the index of the label, or the index of each word's tag.
 
+import { doubted } from "./doubt.js";
 import { padded } from "./graphs.js";
 import { uniforms } from "./random.js";
 import { boundOf, either, isAnswered, pair } from "./reading.js";
-
+import { inputsOf, longest } from "./rules.js";
 import { characters, count, isBlank, quoted } from "./text.js";
 
 const EMPTY = -1e9; // the score of a place without a hypothesis, as the decoding graphs write it
@@ -14,7 +15,7 @@ class Predictor {
   /** `artefact` has the manifest, the tokenizers `source` and `target`, and `graph(signature)`, a promise. */
   constructor(artefact) {
     const { manifest, source, target } = artefact;
-    Object.assign(this, { artefact, manifest, source, target, bound: boundOf(manifest) });
+    Object.assign(this, { artefact, manifest, source, target, bound: boundOf(manifest, source.unknown) });
   }
 
   read(text, end = [this.source.eos]) {
@@ -26,16 +27,23 @@ class Predictor {
   }
 }
 
-/** Writes an output for each source. A blank source has a blank output with the score 0. */
+/**
+ * Writes an output for each source. A blank source has a blank output with the score 0.
+ *
+ * Options: `rules` of the search by name, as `seqzoo run` has them.
+ */
 export class Generate extends Predictor {
-  async run(text) {
-    const reading = this.read(text);
-    let found = [{ ids: [], score: 0 }];
-    if (isAnswered(reading)) found = await this.search(reading.ids);
+  async run(text, options = {}) {
+    let reading = this.read(text), found = [{ ids: [], score: 0 }];
+    if (isAnswered(reading)) {
+      found = await this.search(reading.ids, options);
+      const { rules, max_length: most } = this.manifest;
+      reading = doubted(reading, found[0].ids, longest({ ...rules, ...options.rules }, most, reading.ids.length));
+    }
     const hypotheses = found.map((each) => ({ ...each, text: this.target.decode(each.ids), pieces: this.pieces(each.ids) }));
     const { ids, text: best, score } = hypotheses[0];
     const sourcePieces = reading.ids.map((id) => this.source.pieces[id]);
-    return { ids, text: best, score, hypotheses, sourcePieces, ...this.remarks(reading) };
+    return { ids, text: best, score, hypotheses, sourcePieces, options, ...this.remarks(reading) };
   }
 
   pieces(ids) {
@@ -43,9 +51,14 @@ export class Generate extends Predictor {
   }
 
   /** `{ids, score}` of the hypotheses of the default search, the best first. */
-  async search(ids, least = 1) {
-    const graph = await this.artefact.graph("search");
-    return hypotheses(await graph.run(padded([ids], this.source.pieces.length, least)));
+  async search(ids, options, least = 1) {
+    const graph = await this.artefact.graph("search", options.rules);
+    return hypotheses(await graph.run({ ...padded([ids], this.source.pieces.length, least), ...this.ruled(options) }));
+  }
+
+  /** The inputs of a graph for its rules, where some are given. */
+  ruled({ rules }) {
+    return rules ? inputsOf(rules, this.manifest, (text) => this.target.encode(text)) : {};
   }
 }
 
@@ -53,7 +66,7 @@ export class Generate extends Predictor {
  * Continues a prompt; a blank prompt begins a new text.
  *
  * Options: `length`, the number of tokens to write; `sampling`, {temperature, topK, topP, seed}, to draw tokens with the
- * random numbers of `seqzoo run --sample` instead of searching.
+ * random numbers of `seqzoo run --sample` instead of searching; `rules`.
  */
 export class Continue extends Generate {
   async run(text, options = {}) {
@@ -67,14 +80,14 @@ export class Continue extends Generate {
       [written, score] = [[...written, ...more.ids], score + more.score];
     }
     const ids = length === null ? written : written.slice(0, length);
-    return { ids, text: this.after(reading.ids, ids), score, options, ...this.remarks(reading) };
+    return { ids, text: this.after(reading.ids, ids), score, options, ...this.remarks(doubted(reading, ids)) };
   }
 
   async write(prompt, options, start) {
-    if (!options.sampling) return (await this.search(prompt, 0))[0];
-    const graph = await this.artefact.graph("sample");
+    if (!options.sampling) return (await this.search(prompt, options, 0))[0];
+    const graph = await this.artefact.graph("sample", options.rules);
     const inputs = padded([prompt], this.source.pieces.length, 0);
-    return hypotheses(await graph.run({ ...inputs, ...this.drawn(options, start) }))[0];
+    return hypotheses(await graph.run({ ...inputs, ...this.drawn(options, start), ...this.ruled(options) }))[0];
   }
 
   /** The inputs of the graph that samples, for the tokens from number `start` on. */

@@ -38,10 +38,11 @@ export function one(bytes, number) {
   return undefined;
 }
 
-/** A message in which `change(value)` stands for the values of the fields of one number. */
+/** A message in which `change(value)` stands for the values of the fields of one number; null leaves a field out. */
 export function edited(bytes, number, change) {
   const parts = Array.from(fields(bytes), (each) => {
     const value = each.number === number ? change(each.value) : each.value;
+    if (value === null && each.value !== null) return new Uint8Array();
     return value === each.value ? bytes.subarray(each.start, each.end) : field(each.number, value);
   });
   return joined(parts);

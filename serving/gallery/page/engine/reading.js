@@ -1,6 +1,7 @@
 // How much of a text a model reads, and what is said about texts that it does not read as a whole.
 // The same rules, word for word, as serving/runtime/reading.py.
 
+import { joined, unknown } from "./doubt.js";
 import { characters, isBlank, notUnicode, withoutNul, words } from "./text.js";
 
 export const DEFAULT = 1024; // tokens, where the artefact does not say how many it reads
@@ -10,9 +11,12 @@ const CHARACTERS = 16; // for each token: a text with more of them is not tokeni
 const reading = (more) => ({ text: "", ids: [], count: null, error: null, warning: null, places: [], first: [], ...more });
 
 export class Bound {
-  /** At most `maxInput` ids of a text; a longer one is refused, or its `side` ("first" or "last") is read. */
-  constructor(maxInput = DEFAULT, overlong = "refuse", side = "first") {
-    Object.assign(this, { maxInput, overlong, side });
+  /**
+   * At most `maxInput` ids of a text; a longer one is refused, or its `side` ("first" or "last") is read. `unknown` is the
+   * id of a piece that the tokenizer does not know.
+   */
+  constructor(maxInput = DEFAULT, overlong = "refuse", side = "first", unknown = 1) {
+    Object.assign(this, { maxInput, overlong, side, unknown });
     this.maxCharacters = CHARACTERS * maxInput;
   }
 
@@ -27,7 +31,7 @@ export class Bound {
   /** The reading of a text; `end` are ids behind it. */
   read(text, encode, end = []) {
     const part = this.clip(text);
-    return part.error ? part : this.limit(part, [...encode(part.text), ...end], end);
+    return part.error ? part : this.doubted(this.limit(part, [...encode(part.text), ...end], end), end);
   }
 
   /** As `read`, but each word is encoded separately, and is read as a whole or not at all. */
@@ -44,7 +48,13 @@ export class Bound {
     const ids = [...whole.slice(0, first[kept]), ...end];
     const [found, unit] = part.count === null ? [whole.length, "tokens"] : [part.count, "characters"];
     const warning = limited.warning && this.only(ids.length, found, unit);
-    return { ...limited, ids, places: places.slice(0, kept), first: first.slice(0, kept), warning };
+    return this.doubted({ ...limited, ids, places: places.slice(0, kept), first: first.slice(0, kept), warning }, end);
+  }
+
+  /** The reading, with a warning if the tokenizer does not know some of its pieces. */
+  doubted(read, end) {
+    const count = read.ids.filter((id) => id === this.unknown).length;
+    return count ? { ...read, warning: joined(read.warning, unknown(count, read.ids.length - end.length)) } : read;
   }
 
   /** The part of a text that is tokenised: characters far beyond the bound are cut off first, to save work. */
@@ -75,10 +85,10 @@ export class Bound {
 }
 
 /** The bound of an artefact, by its manifest. */
-export function boundOf(manifest) {
+export function boundOf(manifest, unknown) {
   const goesOn = manifest.kind === "continue"; // a language model reads the end of its prompt
   const overlong = manifest.overlong || (goesOn ? "truncate" : "refuse");
-  return new Bound(manifest.max_input || DEFAULT, overlong, goesOn ? "last" : "first");
+  return new Bound(manifest.max_input || DEFAULT, overlong, goesOn ? "last" : "first", unknown);
 }
 
 /** Whether a text is to be answered: it is neither blank nor refused. */

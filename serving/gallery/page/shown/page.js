@@ -40,6 +40,8 @@ function chosen(keepText) {
   asked += 1; // an answer that is still on its way belongs to another choice
   const model = entry(at("model").value);
   at("about").textContent = model.description || `${model.name}, a model of the kind “${model.kind}”.`;
+  at("ruling").hidden = !model.rules;
+  at("prefix").parentElement.hidden = model.kind === "continue";
   at("drawing").hidden = model.kind !== "continue" || !("sample" in model.graphs);
   at("examples").replaceChildren(...model.examples.map((text) =>
     make("button", { type: "button", class: "plain", dir: "auto", onclick: () => { at("text").value = text; ask(); } }, text)));
@@ -54,7 +56,23 @@ function chosen(keepText) {
 
 /** The options of a run; those that are about writing only where the model writes on. */
 function wanted(model) {
-  if (model.kind !== "continue") return {};
+  const rules = ruled(model);
+  const found = Object.keys(rules).length ? { rules } : {};
+  return model.kind === "continue" ? { ...found, ...drawn(model) } : found;
+}
+
+/** The rules of the search that are given, of a model that takes any. */
+function ruled(model) {
+  if (!model.rules) return {};
+  const numbers = ["no_repeat_ngram_size", "repetition_penalty", "min_length"].map((name) => [name, at(name)]);
+  const given = numbers.filter(([, input]) => input.value !== "" && input.validity.valid);
+  const found = Object.fromEntries(given.map(([name, input]) => [name, input.valueAsNumber]));
+  const words = at("bad_words").value.split(/\s+/).filter(Boolean), prefix = at("prefix").value.trim();
+  if (words.length) found.bad_words = words;
+  return prefix && model.kind !== "continue" ? { ...found, prefix } : found;
+}
+
+function drawn(model) {
   const length = Math.min(600, Math.max(1, at("length").valueAsNumber || 60));
   const draws = at("sample").checked && "sample" in model.graphs;
   const temperature = Math.max(0, at("temperature").valueAsNumber || 0), seed = Math.max(0, Math.floor(at("seed").valueAsNumber || 0));

@@ -1,0 +1,28 @@
+// What makes an answer doubtful, said as a warning. The same rules, word for word, as serving/runtime/doubt.py.
+
+const TIMES = 3, LEAST = 8; // a circle is a sequence of pieces at least 3 times in a row, 8 pieces or more together
+
+export const unknown = (count, pieces) => `${count} of ${pieces} pieces of the text are unknown to the model`;
+
+/** Several warnings as one; null if there is none. */
+export const joined = (...warnings) => warnings.filter(Boolean).join("; ") || null;
+
+/** The reading with the warnings about its answer: the ids `written`, `most` of them at most, or null. */
+export function doubted(reading, written, most = null) {
+  const size = circle(written);
+  const circles = size && `the answer goes in circles: its pieces repeat with a period of ${size}`;
+  const bounded = most !== null && written.length >= most && `the answer ends at the bound of ${most} pieces`;
+  return { ...reading, warning: joined(reading.warning, circles, bounded) };
+}
+
+/** The smallest number of pieces that follow each other again and again somewhere in `ids`, or null. */
+function circle(ids) {
+  for (let size = 1; size <= Math.floor(ids.length / TIMES); size += 1) {
+    const needed = Math.max(TIMES * size, LEAST) - size;
+    for (let place = size, run = 0; place < ids.length; place += 1) {
+      run = ids[place] === ids[place - size] ? run + 1 : 0;
+      if (run === needed) return size;
+    }
+  }
+  return null;
+}
