@@ -86,9 +86,8 @@ def load(recipe, overrides=(), imports=()):
     given = merged({"imports": list(imports)} if imports else {}, overridden(overrides))
     told = _told(recipe)
     occupants.bring(imports)
-    if not isinstance(recipe, Recipe):
-        for each in told:
-            occupants.bring_named(modules(each))
+    for each in [given] if isinstance(recipe, Recipe) else [*told, given]:
+        occupants.bring_named(modules(each))
     return make(settled([*told, given]))
 
 
