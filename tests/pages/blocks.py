@@ -42,7 +42,7 @@ class Block:
 
 
 def blocks(page, kind=None):
-    """The fenced and the indented blocks of a page, in their order."""
+    """The fenced and the indented blocks of a page, in their order, but for what it quotes, as the text of an issue."""
     tokens = MarkdownIt().parse(page.read_text(encoding="utf-8"))
     found = [
         Block(page, token.map[0] + 1, KINDS.get(token.info, token.info) or _kind(token.content), token.content)
@@ -53,9 +53,12 @@ def blocks(page, kind=None):
 
 
 def _flat(tokens):
+    quotes = 0
     for token in tokens:
-        yield token
-        yield from _flat(token.children or ())
+        quotes += token.nesting if token.type.startswith("blockquote") else 0
+        if not quotes:
+            yield token
+            yield from _flat(token.children or ())
 
 
 def _kind(text):
