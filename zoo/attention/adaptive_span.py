@@ -12,6 +12,7 @@ from zoo.attention.heads import Heads
 from zoo.core.masks import ImplicitMasks
 from zoo.core.protocols import Attention
 from zoo.core.registry import register
+from zoo.gradients.means import mean_over
 
 
 @register
@@ -176,10 +177,9 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
 
     def _mean_span(self, spans, mask):
         """Over the heads; and over the positions that count, if dynamic."""
-        if not self.dynamic or mask is None:
+        if not self.dynamic:
             return ops.mean(spans)
-        kept = ops.cast(mask, spans.dtype)
-        return ops.sum(ops.mean(spans, axis=-1) * kept) / ops.maximum(ops.sum(kept), 1.0)
+        return mean_over(ops.mean(spans, axis=-1), mask)
 
     def _look_back(self, query, held, spans, mask):
         """`(batch, time, units)`: all heads side by side, by chunks as long as the window."""

@@ -5,6 +5,7 @@ from typing import Any
 from keras import KerasTensor, initializers, layers, ops
 
 from zoo.core.registry import register
+from zoo.gradients.means import mean_over
 
 RULES = ("accumulated", "interpolated")
 
@@ -101,10 +102,7 @@ class Halting(layers.Layer):
 
     def cost(self, state, mask=None):
         """`ponder * mean(N + R)` over the positions that the mask keeps."""
-        each = state["updates"] + state["remainders"]
-        if mask is None:
-            return self.ponder * ops.mean(each)
-        return self.ponder * ops.sum(each) / ops.maximum(ops.sum(ops.cast(mask, "float32")), 1.0)
+        return self.ponder * mean_over(state["updates"] + state["remainders"], mask)
 
     def compute_output_shape(self, h_shape):
         return tuple(h_shape[:-1])

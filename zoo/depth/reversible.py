@@ -10,6 +10,7 @@ from zoo.core.precision import wide
 from zoo.core.protocols import Block
 from zoo.core.registry import register
 from zoo.depth.stack import Stack
+from zoo.gradients.means import is_counting
 from zoo.gradients.recall import recording, replaying
 from zoo.gradients.recompute import Piece, after, checkpoint, each_output, vjp
 
@@ -67,11 +68,11 @@ class ReversibleStack(Stack):
         pieces = self._pieces(mask, memory_mask, causal, memory is not None, training)
         sides = () if memory is None else (wide(memory),)  # its gradient is a sum over the blocks
         streams = self._enter(x)
-        losses = []
-        if training and self.activations == "reversible":
+        losses, twice = [], training and not is_counting()
+        if twice and self.activations == "reversible":
             *streams, loss = reversible(pieces, streams, sides)
             losses = [loss] if any(piece.adds_losses for piece in pieces) else []
-        elif training and self.activations == "checkpoint":
+        elif twice and self.activations == "checkpoint":
             for piece in pieces:
                 change, loss = checkpoint(piece, streams[1], *sides)
                 streams = half_step(streams, change)

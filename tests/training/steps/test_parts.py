@@ -7,7 +7,7 @@ from keras import ops
 
 from tests.shared import once_more_on_jax
 from tests.training import tiny
-from zoo.depth import make_stack
+from zoo.depth import make_stack, make_star_stack
 from zoo.feedforward import ProductKeyMemory
 from zoo.models import LanguageModel, Tagger
 from zoo.training import ChunkedCrossEntropy, RowAdam, SmoothedCrossEntropy, make_steps
@@ -60,6 +60,16 @@ def test_parts_train_as_the_whole_batch(parts):
     whole, found = trained(1), trained(parts)
     same(found[0], whole[0])
     np.testing.assert_allclose(found[1], whole[1], rtol=1e-5)
+
+
+def test_a_weight_without_a_gradient_stays_as_it_is():
+    """The last relay of a star that tags: nothing reads it."""
+
+    def star():
+        return Tagger(11, 5, make_star_stack(2, 8, 2), dropout=0.0)
+
+    whole, found = trained(1, steps=1, model=star), trained(2, steps=1, model=star)
+    same(found[0], whole[0])
 
 
 def test_a_part_of_padding_alone_adds_nothing():

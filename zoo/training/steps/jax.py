@@ -5,11 +5,12 @@ import jax.numpy as jnp
 import keras
 
 from zoo.core.protocols import Weight
+from zoo.gradients.means import dividing
 from zoo.gradients.rows import Taps, tapping
 from zoo.training.metrics import token_sums
 from zoo.training.steps.inputs import call_settings, model_inputs, shape_of
 from zoo.training.steps.memory import held, most_held, of_jaxpr
-from zoo.training.steps.parts import of_part, place_of_scale, rows_by_part, share_of
+from zoo.training.steps.parts import of_part, place_of_scale, positions_of, rows_by_part, share_of
 from zoo.training.steps.products import Compiled
 from zoo.training.steps.rows import RowAdam, row_gradients
 
@@ -35,9 +36,9 @@ class JaxSteps:
         by_rows = bool(tables) and isinstance(optimizer, RowAdam) and parts == 1
         scale_of = place_of_scale(optimizer)
 
-        def compute_loss(trainable, zeros, fixed, batch, scale, share):
+        def compute_loss(trainable, zeros, fixed, batch, scale, share, counts=None):
             taps = Taps(zeros)
-            with tapping(taps if by_rows else None):
+            with tapping(taps if by_rows else None), dividing(counts, parts):
                 outputs, fixed, extra = model.stateless_call(
                     trainable, fixed, model_inputs(batch), return_losses=True, **call_settings(loss)
                 )
@@ -61,11 +62,13 @@ class JaxSteps:
 
         def in_parts(trainable, fixed, batch, scale):
             split = {name: rows_by_part(array, parts) for name, array in batch.items()}
+            counts = jax.lax.map(lambda part: positions_of(model, part, (trainable, fixed), loss), split)
+            counts = [jnp.sum(each) for each in counts]
 
             def add(sums, part):
                 fixed, *sums = sums
                 share = share_of(part["weights"], batch["weights"])
-                (_, (value, fixed, *_)), (gradients, _) = gradient(trainable, None, fixed, part, scale, share)
+                (_, (value, fixed, *_)), (gradients, _) = gradient(trainable, None, fixed, part, scale, share, counts)
                 return (fixed, *jax.tree.map(jnp.add, sums, [value, gradients])), None
 
             nothing = fixed, jnp.zeros(()), jax.tree.map(jnp.zeros_like, trainable)

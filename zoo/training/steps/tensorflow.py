@@ -3,10 +3,11 @@
 import tensorflow as tf
 
 from zoo.core.protocols import Weight
+from zoo.gradients.means import dividing
 from zoo.training.metrics import token_sums
 from zoo.training.steps.inputs import call_settings, model_inputs, shape_of
 from zoo.training.steps.memory import held, most_held, of_graph
-from zoo.training.steps.parts import of_part, place_of_scale, rows_by_part, share_of
+from zoo.training.steps.parts import of_part, place_of_scale, positions_of, rows_by_part, share_of
 from zoo.training.steps.rows import RowAdam
 
 
@@ -31,26 +32,41 @@ class TensorFlowSteps:
         self.model, self.optimizer = model, optimizer
         variables, scaling = model.trainable_variables, place_of_scale(optimizer) is not None
 
-        def differentiate(batch, share=None, **unconnected):
-            with tf.GradientTape() as tape:
+        def differentiate(batch, share=None, counts=None):
+            with tf.GradientTape() as tape, dividing(counts, parts):
                 outputs = model(model_inputs(batch), **call_settings(loss))
                 value = loss(batch["labels"], outputs, sample_weight=batch["weights"])
                 value = of_part(value, sum(model.losses), share, parts)
                 scaled = optimizer.scale_loss(value) if scaling else value
-            gradients = tape.gradient(scaled, variables, **unconnected)
-            return value, [whole(*pair, optimizer) for pair in zip(gradients, variables, strict=True)]
+            gradients = tape.gradient(scaled, variables)
+            pairs = zip(gradients, zeros(), variables, strict=True)  # what the loss does not depend on has none
+            return value, [whole(zero if each is None else each, of, optimizer) for each, zero, of in pairs]
+
+        def zeros():
+            return [tf.zeros(variable.shape, variable.dtype) for variable in variables]
+
+        def count(split):
+            """The positions of each mean, of all parts together."""
+            weights = [[each.value for each in group] for group in (variables, model.non_trainable_variables)]
+            one = tf.function(lambda part: positions_of(model, part, weights, loss), autograph=False)
+            one = one.get_concrete_function(
+                {name: tf.TensorSpec(array.shape[1:], array.dtype) for name, array in split.items()}
+            )
+            found = [tf.float32] * len(one.structured_outputs)
+            return [tf.reduce_sum(each) for each in tf.map_fn(one, split, fn_output_signature=found)] if found else []
 
         def in_parts(batch):
             split = {name: rows_by_part(array, parts) for name, array in batch.items()}
+            counts = count(split)
 
             def add(number, *sums):
                 part = {name: array[number] for name, array in split.items()}
                 share = share_of(part["weights"], batch["weights"])
-                value, gradients = differentiate(part, share, unconnected_gradients=tf.UnconnectedGradients.ZERO)
+                value, gradients = differentiate(part, share, counts)
                 found = [value, *map(tf.convert_to_tensor, gradients)]
                 return number + 1, *(one + other for one, other in zip(sums, found, strict=True))
 
-            nothing = [tf.zeros(())] + [tf.zeros(variable.shape, variable.dtype) for variable in variables]
+            nothing = [tf.zeros(()), *zeros()]
             _, value, *gradients = tf.while_loop(
                 lambda number, *sums: number < parts,
                 add,
