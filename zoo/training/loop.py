@@ -110,7 +110,8 @@ def _restored(steps, directory):
         try:
             state = TrainingState(**checkpoints.restore(path, steps.model, steps.optimizer))
         except checkpoints.DamagedError as error:
-            damaged[path] = f"{error} The training goes on from the checkpoint before it, and this one is removed."
+            said = str(error).rstrip(".")
+            damaged[path] = f"{said}. The training goes on from the checkpoint before it, and this one is removed."
             continue
         steps.reload()
         if damaged:
