@@ -6,7 +6,7 @@ It needs only the standard library. A TensorFlow graph has the same rules in `se
 
 from dataclasses import replace
 
-TIMES, LEAST = 3, 8  # a circle is a sequence of pieces at least 3 times in a row, 8 pieces or more together
+TIMES, LEAST = 3, 5  # a circle is a sequence of pieces at least 3 times in a row, 5 pieces or more together
 SEPARATOR = "; "  # between the warnings about one text
 
 
@@ -44,10 +44,10 @@ def doubted(reading, written, most=None):
 def circle(ids):
     """The smallest number of pieces that follow each other again and again somewhere in `ids`, or None.
 
-    Pieces go in circles of n where a sequence of n stands at least three times in a row, and these are eight pieces or
-    more: three times n pieces, or eight, each equal to the piece n places before it, but for the first n.
+    Pieces go in circles of n where a sequence of n stands at least three times in a row, and these are five pieces or
+    more: three times n pieces, or five, each equal to the piece n places before it, but for the first n.
 
-    >>> circle([5, 7, 8, 7, 8, 7, 8, 7, 8]), circle([7, 8, 7, 8, 7, 8])
+    >>> circle([5, 7, 8, 7, 8, 7, 8]), circle([7, 7, 7, 7])
     (2, None)
     """
     for size in range(1, len(ids) // TIMES + 1):

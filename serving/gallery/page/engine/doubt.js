@@ -1,6 +1,6 @@
 // What makes an answer doubtful, said as a warning. The same rules, word for word, as serving/runtime/doubt.py.
 
-const TIMES = 3, LEAST = 8; // a circle is a sequence of pieces at least 3 times in a row, 8 pieces or more together
+const TIMES = 3, LEAST = 5; // a circle is a sequence of pieces at least 3 times in a row, 5 pieces or more together
 
 export const unknown = (count, pieces) => `${count} of ${pieces} pieces of the text are unknown to the model`;
 
