@@ -32,7 +32,8 @@ class Greedy:
 
     def advance(self, position, logits, hypotheses):
         if self.rules:
-            logits = logits + self.rules(position, logits, hypotheses["tokens"])
+            changed = logits + self.rules(position, logits, hypotheses["tokens"])
+            logits = ops.reshape(changed, (-1, self.width, ops.shape(logits)[-1]))  # a condition hides the sizes
         gain, token = self.choose(position, logits)
         running = ops.logical_not(hypotheses["finished"])
         grows = ops.logical_and(running, token != EOS)

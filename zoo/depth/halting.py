@@ -87,7 +87,8 @@ class Halting(layers.Layer):
         return KerasTensor(self.compute_output_shape(h.shape), "float32")  # whatever the dtype of h
 
     def call(self, h):
-        return ops.sigmoid(ops.cast(self.dense(h)[..., 0], "float32"))
+        scores = ops.reshape(self.dense(h), ops.shape(h)[:-1])  # a slice needs a rank, which a graph may not know
+        return ops.sigmoid(ops.cast(scores, "float32"))
 
     def advance(self, state, h, final):
         """`(weight, state)`: see `advance`; `final` says whether no step follows."""
@@ -96,7 +97,8 @@ class Halting(layers.Layer):
 
     def merge(self, outputs, made, weight):
         """The outputs, float32, after a step whose result is `made`."""
-        weight, made = weight[..., None], ops.cast(made, "float32")
+        weight = ops.reshape(weight, (*ops.shape(made)[:-1], 1))
+        made = ops.cast(made, "float32")
         kept = outputs if self.rule == "accumulated" else outputs * (1.0 - weight)
         return kept + weight * made
 

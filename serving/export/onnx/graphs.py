@@ -4,6 +4,7 @@ from graphlib import TopologicalSorter
 
 from onnx import AttributeProto, helper
 
+SHORT = 16  # characters of a name inside a body
 RANDOM = {
     "Bernoulli",
     "Multinomial",
@@ -85,15 +86,17 @@ def keep_outputs(graph, names):
 def unique_names(graph, scope=None, taken=None):
     """Make the name of every value unique in the whole model, so that nodes can move from one graph to another.
 
-    The names in the outermost graph, including its inputs and outputs, do not change.
+    The names in the outermost graph, including its inputs and outputs, do not change. In graphs inside it they become
+    short: those that tf2onnx gives grow with the depth, and were a tenth of a file.
     """
-    taken = set() if taken is None else taken
+    inside, taken = taken is not None, set() if taken is None else taken
     scope = dict(scope or {})
     for name in sorted(defined(graph)):
-        fresh, count = name, 0
+        fresh = short = name[-SHORT:] if inside else name
+        count = 0
         while fresh in taken:
             count += 1
-            fresh = f"{name}__{count}"
+            fresh = f"{short}__{count}"
         scope[name] = fresh
         taken.add(fresh)
     for value in (*graph.input, *graph.initializer, *graph.output):
@@ -101,6 +104,7 @@ def unique_names(graph, scope=None, taken=None):
     for node in graph.node:
         node.input[:] = [scope.get(name, name) for name in node.input]
         node.output[:] = [scope.get(name, name) for name in node.output]
+        node.name = "" if inside else node.name  # no two may be equal, and nobody reads them
         for body in bodies(node):
             unique_names(body, scope, taken)
 
