@@ -58,7 +58,7 @@ EXAMPLES = {
         "seqzoo reproduce reformer --json",
     ),
     "bench": ("seqzoo bench dates", "seqzoo bench artefacts/reviews --file texts.txt --batch 1 --batch 64 --threads 2"),
-    "hub fetch": ("seqzoo hub fetch dates", "seqzoo hub fetch dates@1 --files model.keras recipe.toml"),
+    "hub fetch": ("seqzoo hub fetch dates", "seqzoo hub fetch dates@2 --files model.keras recipe.toml"),
     "hub validate": ("seqzoo hub validate", "seqzoo hub validate ./hub", "seqzoo hub validate https://example.org/hub"),
     "hub publish": (
         "seqzoo hub publish artefacts/reviews --run runs/reviews --licence CC-BY-4.0 --data 'My reviews, 2026' "
@@ -67,9 +67,9 @@ EXAMPLES = {
     "hub card": ("seqzoo hub card dates", "seqzoo hub card dates --check --only scores"),
     "hub sign": (
         "seqzoo hub sign --key key.pem --hub hub",
-        "seqzoo hub sign dates@1 --key key.pem --hub hub --days 30",
+        "seqzoo hub sign dates@2 --key key.pem --hub hub --days 30",
     ),
-    "hub withdraw": ("seqzoo hub withdraw dates@1 --reason 'Two labels were exchanged.'",),
+    "hub withdraw": ("seqzoo hub withdraw dates@2 --reason 'Two labels were exchanged.'",),
     "hub gallery": ("seqzoo hub gallery --out site", "seqzoo hub gallery --out site dates pos-en-star"),
     "hub package": ("seqzoo hub package dates --out wheels",),
 }

@@ -22,11 +22,13 @@ class Calibration:
     def __init__(self, kind, tokenizers, log):
         self.kind, self.tokenizers, self.log = kind, tokenizers, log
         settings = kind.settings
-        self.ranges = {} if settings.calibration else dict(settings.ranges)
+        self.ranges, self.known = {}, {} if settings.calibration else settings.ranges
 
     def complete(self, name, graph):
         """Add what the graph, a float32 `ModelProto` of the exported function `name`, has and `ranges` do not."""
-        missing = keys_of(graph) - self.ranges.keys()
+        keys = keys_of(graph)
+        self.ranges |= {key: self.known[key] for key in sorted(keys & self.known.keys())}
+        missing = keys - self.ranges.keys()
         feeds = self._feeds(name) if missing else []
         if feeds and set(required(graph.graph)) <= feeds[0].keys():
             kind = "validation texts" if self.kind.settings.calibration else "example texts and random ids"

@@ -16,6 +16,7 @@ from serving.export.int8 import report
 from serving.export.kinds import kind_of
 from serving.export.manifest import write_card, write_manifest
 from serving.export.onnx import convert as onnx_convert
+from serving.export.onnx.names import compact
 from serving.export.onnx.narrow import narrow
 from serving.export.onnx.quantize import quantize
 from serving.export.parity.compare import checker
@@ -145,7 +146,7 @@ def _write_files(kind, tokenizers, directory, log):
 
 def _write_graph(kind, graph, path):
     stored = kind.settings.storage
-    onnx_convert.write(graph if stored == "float32" else narrow(graph, stored), path)
+    onnx_convert.write(compact(graph if stored == "float32" else narrow(graph, stored)), path)
 
 
 def _check(kind, tokenizers, directory, version, log, parity):

@@ -86,7 +86,7 @@ def measure(directory, recipe, examples, log=lambda line: None):
         log(f"asking the artefact {len(inputs):,} questions of the test set, in {precision}")
         outputs[precision] = task.respond(recipe, each, inputs, references)
         found[precision] = task.assess(recipe, inputs, outputs[precision], references)
-    lost = _loses(recipe, *found.values()) if len(found) > 1 else None
+    lost = _loses(recipe, log, *found.values()) if len(found) > 1 else None
     best = "float32" if lost is None or lost else "int8"
     compared = {}
     if lost is not None:
@@ -112,7 +112,7 @@ def _has_int8(manifest):
     return all(int8_name(graph) in manifest["files"] for graph in graphs.values())
 
 
-def _loses(recipe, float32, int8):
+def _loses(recipe, log, float32, int8):
     """Whether int8 scores less than float32: beyond the interval, or by a difference that is not chance."""
     from zoo.recipes import kept
     from zoo.recipes.comparison import compare_kept
@@ -120,6 +120,11 @@ def _loses(recipe, float32, int8):
     sides = [kept.record(recipe, "test", each) for each in (float32, int8)]
     found = compare_kept("float32", "int8", *sides)
     leading = found["scores"][found["leading"]]
+    least, most = leading["difference_interval"]
+    log(
+        f"int8 moves {found['leading']} from {leading['a']:.5g} to {leading['b']:.5g}: {least:+.2g} to {most:+.2g} "
+        f"at 95 % (paired bootstrap, p = {leading['p_value']:.2g})"
+    )
     low, high = float32.scores[f"{found['leading']}_interval"]
     worse = leading["better"] == "a"
     return worse and (leading["p_value"] < CLEAR or not low <= leading["b"] <= high)

@@ -206,7 +206,7 @@ def test_without_a_network(gallery, opened):
         answer = page.run("seqzoo.run('dates', '3. März 2021')")  # before there is a service worker
         page.until("navigator.serviceWorker.controller !== null")
         copied = json.dumps(
-            [f"models/dates/1/{name}" for name in ("manifest.json", "model.int8.onnx", "source.spm", "target.spm")]
+            [f"models/dates/2/{name}" for name in ("manifest.json", "model.int8.onnx", "source.spm", "target.spm")]
         )
         page.until(f"Promise.all({copied}.map((file) => caches.match(file))).then((found) => found.every(Boolean))")
     page.open(f"{address}/?again")

@@ -18,11 +18,12 @@ def stand_ins(tmp_path_factory):
     import keras
 
     home = tmp_path_factory.mktemp("hub")
-    folder = fake_artefact.write(home / "dates" / "1")
+    folder = fake_artefact.write(home / "dates" / "2")
     manifest = folder / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"name": "dates"}), encoding="utf-8")
+    own = {"name": "dates", "version": 2}
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | own), encoding="utf-8")
     keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]).save(folder / "model.keras")
-    tiny.write_index(home, tiny.entry("dates", 1, folder))
+    tiny.write_index(home, tiny.entry("dates", 2, folder))
     return home
 
 

@@ -171,7 +171,7 @@ def test_from_a_corpus_to_a_server(tmp_path):
 def test_the_page_of_hubs(tmp_path):
     (block,) = blocks(ROOT / "docs" / "hub.md", "shell")
     out = paste(block.text, tmp_path)
-    assert "dates, version 1, of " in out and "dates@1 in the cache: runs here" in out
+    assert "dates, version 2, of " in out and "dates@2 in the cache: runs here" in out
     assert len(re.findall("^3.*2021$", out, re.M)) == 2
 
 

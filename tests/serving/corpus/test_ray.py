@@ -40,5 +40,6 @@ def test_a_killed_driver_loses_and_doubles_nothing():
 
 def test_another_model_is_not_mixed_in(tmp_path):
     (tmp_path / "out.run.json").write_text(json.dumps({"model": {"name": "other"}}))
-    done = call(ROOT / "examples/ray_batch.py", ROOT / "hub/dates/1", "in.parquet", "out", cwd=tmp_path)
+    (dates,) = (ROOT / "hub" / "dates").glob("[0-9]*")
+    done = call(ROOT / "examples/ray_batch.py", dates, "in.parquet", "out", cwd=tmp_path)
     assert done.returncode == 1 and 'model.name was "other" and is "dates"' in done.stderr
