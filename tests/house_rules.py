@@ -52,7 +52,9 @@ EXPORTED = (
     "decoding",
 )
 MAY_IMPORT_TENSORFLOW = {
+    "zoo/check/differences.py",
     "zoo/check/gradients.py",
+    "zoo/check/in_training.py",
     "zoo/check/laws.py",
     "zoo/text/graph.py",
     "zoo/training/steps/tensorflow.py",

@@ -13,12 +13,14 @@ from tests.embeddings import cases as embeddings
 from tests.feedforward import cases as feedforward
 from tests.models import cases as models
 from tests.recurrent import cases as recurrent
-from zoo.check import elsewhere, implicit_masks, laws, quantized
+from zoo.check import differences, elsewhere, implicit_masks, in_training, laws, quantized, sizes
 from zoo.core.arrival import ROOMS
 
 CASES = [case for room in (attention, feedforward, embeddings, blocks, depth, recurrent, models) for case in room.CASES]
 
 LAWS = {**laws.LAWS, "implicit_masks": implicit_masks.check, "quantized": quantized.check}
+OF_LAYERS = {"static": sizes.check_static, "training": in_training.check, "differences": differences.check}
+LAWS |= OF_LAYERS
 
 
 # Each differs from another case in a setting alone, and its whole battery is asked in the slow run.
@@ -36,12 +38,18 @@ recurrent-tagger recurrent-pair-classifier
 
 
 def cost(case, law):
+    if law == "differences" and case not in (*attention.CASES, *feedforward.CASES, *embeddings.CASES):
+        return (pytest.mark.slow, pytest.mark.release)  # two passes for each weight
+    if law in OF_LAYERS:
+        return (pytest.mark.slow,)
     cheap = law in ("padding", "gradients") or (case in attention.CASES and law == "implicit_masks")
     return () if case.core or (cheap and case.name not in VARIATIONS) else (pytest.mark.slow,)
 
 
 def asked(case, law):
     """Models take ids and lengths, to which Keras attaches no mask; what is in no file elsewhere is in none here."""
+    if law in OF_LAYERS and (case in models.CASES or (law == "static" and "symbolic" in case.without)):
+        return False
     if law == "quantized" and "elsewhere" in case.without:
         return False
     return law not in case.without and not (law == "implicit_masks" and case in models.CASES)

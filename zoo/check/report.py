@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 import keras
 
-from zoo.check import implicit_masks, laws, quantized, uses
+from zoo.check import differences, implicit_masks, in_training, laws, quantized, sizes, uses
 from zoo.check.onnx import check_onnx
 from zoo.check.slots import cases
 from zoo.check.uses import NotApplicable
@@ -19,6 +19,9 @@ OF_THE_SLOT = {
     "empty_row": "a row that is all padding gives finite values and gradients",
     "symbolic": "shapes and dtypes without values are those with values",
     "graph": "one graph for all sizes of batch and time computes the same",
+    "static": "shapes where batch and time are numbers are those with values",
+    "training": "in training masks are obeyed, rows stay apart, and numbers are drawn from seeds",
+    "differences": "gradients are the slopes that finite differences find",
     "implicit_masks": "masks that Keras attaches to a tensor are obeyed and handed on",
 }
 OF_PRECISION = {
@@ -26,7 +29,14 @@ OF_PRECISION = {
     "bfloat16": "in mixed bfloat16 it is within 5 % of float32",
     "quantized": "quantized by Keras to int8, int4 or float8, a file of it answers alike",
 }
-BATTERY = {**laws.LAWS, "implicit_masks": implicit_masks.check, "quantized": quantized.check}
+BATTERY = {
+    **laws.LAWS,
+    "implicit_masks": implicit_masks.check,
+    "quantized": quantized.check,
+    "static": sizes.check_static,
+    "training": in_training.check,
+    "differences": differences.check,
+}
 
 
 @dataclass(frozen=True)
@@ -73,8 +83,14 @@ def examine(subject, log=lambda finding: None):
     )
     ask("protocol", "it has what its slot and its traits ask for", lambda: uses.check_protocol(subject))
     ask("names", "no name of Keras means something else in it", lambda: uses.check_names(subject))
+    ask("settings", "each setting is kept, whatever its value", lambda: uses.check_settings(subject))
     for name, meaning in OF_THE_SLOT.items():
         ask_each(name, meaning)
+    ask(
+        "long",
+        "in long texts, too, padding and what is later change nothing",
+        lambda: uses.check_long(subject, _built(subject, built)),
+    )
     whole = lambda backend: uses.check_elsewhere(subject, _built(subject, built), backend)  # noqa: E731
     ask("file", "a .keras file of it loads in a fresh process and answers alike", lambda: whole("tensorflow"))
     ask("causal", "with causal=True no position sees a later one", lambda: uses.check_causal(subject))

@@ -17,7 +17,7 @@ FILLED = {
     "seed": 1,
     "hidden_units": 8,
     "activation": "relu",
-    "context": 32,
+    "context": 96,
     "num_layers": 2,
     "vocab_size": VOCABULARY,
 }
@@ -121,7 +121,7 @@ def _ids_by_place(layer, arguments):
 
 def _with_mask(layer, arguments):
     token_ids, mask = arguments.values()
-    return layer(token_ids, mask=mask)
+    return layer(token_ids, mask=mask)[0]  # and not the mask of its vectors, whose time is another one
 
 
 CASES = {

@@ -7,7 +7,7 @@ import numpy as np
 
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
-from zoo.check import elsewhere, laws
+from zoo.check import elsewhere, laws, sizes
 from zoo.check.names import hidden_names, hiding_attributes
 from zoo.check.slots import HEADS, UNITS, VOCABULARY, causally
 from zoo.check.steps import check_steps
@@ -38,6 +38,51 @@ def check_arguments(subject):
     for name, given in subject.settings.items():
         found = vars(layer)[name] if name in vars(layer) else given
         assert found == given, f"given was {name}={given!r}, and the attribute is {found!r}"
+
+
+OTHERS = {"units": 12, "num_heads": 3, "dropout": 0.25, "seed": 5, "hidden_units": 12, "activation": "gelu"}
+
+
+def check_settings(subject):
+    """Each setting, given another value, is kept: by the attribute, in the config, and by a copy."""
+    before = subject.make()
+    for name, parameter in arguments(subject.cls).items():
+        for value in _other_values(name, subject.settings.get(name, parameter.default)):
+            try:
+                layer = subject.make(**{name: value})
+            except Exception:  # noqa: BLE001, S112  a value that the layer does not take
+                continue
+            found, was = layer.get_config().get(name), before.get_config().get(name)
+            assert found != was, f"made with {name}={value!r}, its get_config still says {name}={found!r}"
+            copy = type(layer).from_config(layer.get_config())
+            assert vars(copy).get(name, found) == vars(layer).get(name, found), (
+                f"a copy of a layer with {name}={value!r} has {name}={vars(copy).get(name)!r}"
+            )
+            break
+
+
+def _other_values(name, default):
+    """Values that a setting may have beside its default, the likeliest first."""
+    if name in OTHERS:
+        return [OTHERS[name]]
+    if isinstance(default, bool):
+        return [not default]
+    if isinstance(default, int):
+        return [default + 1, default + 2, 2 * default, default - 1]
+    if isinstance(default, float):
+        return [default / 2 + 0.1, default / 2, 2 * default, default + 1.0]
+    return {"relu": ["gelu"], "gelu": ["relu"]}.get(default, []) if isinstance(default, str) else []
+
+
+def check_long(subject, built):
+    """Texts longer than any window: padding, and where the traits say so what is later."""
+    for each in built:
+        causal = None
+        if each.case.name == "causal":
+            name = "query" if subject.slot == "attention" else "x"
+            layer = each.layer
+            causal = name, lambda x, layer=layer, name=name: np.asarray(causally(layer, {name: x}))
+        sizes.check_long(each, subject.traits(), causal)
 
 
 def check_protocol(subject):

@@ -42,6 +42,7 @@ TAKEN = {
 # The constructor's arguments that a recipe, or the layer around, fills by itself; all others are settings of its own.
 SHARED = "units num_heads dropout seed hidden_units activation context num_layers".split()
 PARTS = "vocab_size attention feedforward cross_attention blocks".split()
+OF_KERAS = "activity_regularizer trainable dtype autocast name".split()
 # What is always given to `call` by name, and what only where the traits say so.
 CALLED_WITH = {
     "attention": (("value_mask", "causal", "training"), {"crosses": ("value",), "steps": ("cache",)}),
@@ -128,9 +129,10 @@ def traits_of(slot, cls):
 
 
 def arguments(cls):
-    """`{name: parameter}` of a constructor, without `*args` and `**kwargs`."""
+    """`{name: parameter}` of a constructor, without `*args` and `**kwargs`, and without what is Keras' own."""
     parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
-    return {each.name: each for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)}
+    starred = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return {each.name: each for each in parameters if each.kind not in starred and each.name not in OF_KERAS}
 
 
 def problems(slot, cls):
