@@ -191,7 +191,8 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         parts = self.split_heads(self.query_projection(query)) * self.head_dim**-0.5, held["keys"], held["values"]
         query, keys, values = (chunked(ops.pad(part, room), length) for part in parts)
         keys, values = with_previous(keys), with_previous(values)
-        near = ops.cast(self.positions[:length], query.dtype)[::-1]  # column y: the distance length - y
+        backwards = length - 1 - ops.arange(length, dtype="int32")  # torch has no slice with a negative step
+        near = ops.cast(ops.take(self.positions, backwards, axis=0), query.dtype)  # column y: the distance length - y
         scores = straighten(ops.matmul(query, ops.swapaxes(keys, -1, -2))) + ops.matmul(query, ops.transpose(near))
         distance = length - ops.arange(length, dtype="int32")
         seen = self._seen(mask, ops.shape(held["keys"])[0], time, length, extra)
