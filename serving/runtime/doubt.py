@@ -47,6 +47,7 @@ def circle(ids):
     Pieces go in circles of n where a sequence of n stands at least three times in a row, and these are five pieces or
     more: three times n pieces, or five, each equal to the piece n places before it, but for the first n.
 
+    >>> from serving.runtime.doubt import circle
     >>> circle([5, 7, 8, 7, 8, 7, 8]), circle([7, 7, 7, 7])
     (2, None)
     """
