@@ -48,12 +48,14 @@ def test_bad_texts_cost_themselves_alone(artefacts, kind):
     assert most == read_manifest(path)["max_input"] == (MAX_LENGTH if kind == "continue" else 1024)
     errors, warnings = ([text.decode() for text in saved[name]] for name in ("errors", "warnings"))
     assert errors[3] == "not UTF-8" and results[3].error == "not UTF-8: the byte 0xff at character 2"
-    assert errors[:3] == ["", "", ""] == errors[6:] + [""] and not any(warnings[1:4])
+    assert errors[:3] == ["", "", ""] == errors[6:] + [""]
     assert warnings == [result.warning or "" for result in results]
+    cut = ["; ".join(said for said in each.split("; ") if said.endswith(("tokens", "characters"))) for each in warnings]
+    assert not any(cut[1:4])  # that an untrained model goes in circles is another matter
     assert errors[4:] == [result.error or "" for result in results[4:]]
     if kind == "continue":  # which reads the end of its prompt, and begins a text where there is none
-        assert warnings[4] == f"only the last {most} tokens are read, of 4000 characters"
-        assert warnings[5] == "only the last 2 tokens are read, of 1000003 characters", "a space, and unknown signs"
+        assert cut[4] == f"only the last {most} tokens are read, of 4000 characters"
+        assert cut[5] == "only the last 2 tokens are read, of 1000003 characters", "a space, and unknown signs"
         assert answer(saved, 1) == runtime.run([""])[0].text
     else:
         assert errors[4].endswith("tokens, at most 1024") and errors[5] == "1000003 characters, at most 16384"
