@@ -42,6 +42,8 @@ def cost(case, law):
         return (pytest.mark.slow, pytest.mark.release)  # two passes for each weight
     if law in OF_LAYERS:
         return (pytest.mark.slow,)
+    if law == "quantized" and case not in (*attention.CASES, *feedforward.CASES, *embeddings.CASES):
+        return (pytest.mark.slow,) if case.core else (pytest.mark.slow, pytest.mark.release)  # each is traced anew
     cheap = law in ("padding", "gradients") or (case in attention.CASES and law == "implicit_masks")
     return () if case.core or (cheap and case.name not in VARIATIONS) else (pytest.mark.slow,)
 
