@@ -1,7 +1,7 @@
 """Every model of the hub on Keras' torch backend: what it answers on TensorFlow, the order of cut answers included.
 
 The test extra has no torch, which is large and which nothing else needs, so this runs where somebody has installed it:
-`pip install torch --index-url https://download.pytorch.org/whl/cpu`.
+`pip install torch==2.13.0`, whose build for CPUs is enough.
 """
 
 import importlib.util
@@ -17,7 +17,7 @@ from tests.house_rules import ROOT
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed"),
+    pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="no torch: pip install torch==2.13.0"),
 ]
 ASK = """
 import json, pathlib, sys
