@@ -232,5 +232,5 @@ def test_a_label_that_the_validation_alone_has_is_told(tmp_path, capsys):
     assert new("classify", tmp_path / "train.csv", tmp_path / "valid.csv", "--out", out) == 0
     sizes = [word for key, value in list(TINY.items())[:6] for word in ("--set", f"{key}={value}")]
     assert cli.main(["train", str(out), "--out", str(tmp_path / "run"), *sizes]) == 0
-    assert "no example of 1 labels of the validation: c" in capsys.readouterr().err
+    assert "valid: labels that the training does not have: 'c' (4 times)" in capsys.readouterr().err
     assert json.loads((tmp_path / "run" / "labels.json").read_text()) == ["a", "b", "c"]

@@ -147,7 +147,8 @@ class Shortlisted:
 
 def search(shortlisted, source_ids, source_lengths, max_length, beams=4, alpha=0.6, growing=False, rules=None):
     """`beam_search`, or `greedy` with one beam, over a shortlist; ids, lengths and scores as these return them."""
-    memory = shortlisted.encode(source_ids, source_lengths, rules and rules.on.get("forced_tokens"))
+    forced = rules.on.get("forced_tokens") if rules else None  # rules that are all off are false, and no tensor
+    memory = shortlisted.encode(source_ids, source_lengths, forced)
     rules = rules and rules.among(memory["ids"])
     if beams == 1:
         places, *found = greedy(shortlisted, memory, max_length, growing, rules)

@@ -72,9 +72,8 @@ class AxialPositions(Positions):
         positions = ops.minimum(positions, self.max_positions - 1)
         rows, columns = (ops.cast(matrix, self.compute_dtype) for matrix in (self.rows, self.columns))
         row = positions // self.shape[1]
-        return ops.concatenate(
-            [ops.take(rows, row, axis=0), ops.take(columns, positions - row * self.shape[1], axis=0)], axis=-1
-        )
+        halves = ops.take(rows, row, axis=0), ops.take(columns, positions - row * self.shape[1], axis=0)
+        return ops.concatenate(halves, axis=len(row.shape))  # -1 needs a rank, which an ONNX graph may not know
 
     def get_config(self):
         return {**super().get_config(), "shape": self.shape}

@@ -39,7 +39,7 @@ def test_a_task_is_published_and_checked(task, tmp_path):
     rows = check(home, entry)
     assert {row.part for row in rows} == {"files", "scores", "answers", "parameters", "parity", "card"}
     assert [row for row in rows if row.equal is not True] == []
-    again = {row.what for row in rows if row.what.endswith(", made again")}
-    assert again == {f"{name}, made again" for name in held if ".int8." in name}
+    again = {row.what for row in rows if row.what.endswith(", made again: same answers")}
+    assert again == {f"{name}, made again: same answers" for name in held if ".int8." in name}
     assert len(Runtime(home).run(["undo"] if task != "compare" else ["undo\tdo"])) == 1
     assert len(outputs) == entry["scores"]["count"] == manifest["test"]["count"]
