@@ -24,8 +24,11 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -m "slow and not release" $(PYTEST_ARGS)
 
+## The rest of those families, and what takes minutes; `tests/release.txt` says when they passed last.
 test-release: $(STAMP)
 	$(BIN)/python -m pytest -m "release" $(PYTEST_ARGS)
+	echo "The release tier passed at $$(date -u '+%Y-%m-%d %H:%M') UTC, on commit $$(git rev-parse --short HEAD)." \
+		| tee tests/release.txt
 
 ## What each test takes on this machine, for `tests/tiers.py`; keep everything else quiet.
 test-seconds: $(STAMP)

@@ -69,6 +69,14 @@ def test_examples_without_a_text_or_a_label_are_left_out_or_refused():
         recipes.read(recipes.load(OWN, ["data.empty=refuse"]), "train", given)
 
 
+def test_a_training_refuses_them_as_the_recipe_says(tmp_path):
+    from zoo import train
+
+    given = {"train": [*LABELLED, ("red", None)], "valid": LABELLED}
+    with pytest.raises(ValueError, match="train, example:41: the label is empty"):
+        train(OWN, given, tmp_path / "run", settings=["data.empty=refuse"])
+
+
 def test_a_corpus_of_the_zoo_is_not_given_other_examples():
     for name in ("trec-star", "dates-gru-additive"):
         with pytest.raises(ValueError, match="has a corpus of its own"):

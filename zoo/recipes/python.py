@@ -66,7 +66,8 @@ def _held(recipe, data, split):
     data = {split: data} if isinstance(data, list | tuple | Examples) else data
     if not isinstance(data, dict):
         return data
-    return {name: hold(recipe.job.kind, name, each) for name, each in data.items()}
+    empty = getattr(recipe.data, "empty", "omit")  # corpora of the zoo have no such setting
+    return {name: hold(recipe.job.kind, name, each, empty) for name, each in data.items()}
 
 
 def evaluate(
