@@ -9,6 +9,8 @@ from pathlib import Path
 
 import sentencepiece
 
+from zoo.text.protobuf import field, fields
+
 NAMES = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "nfd", "identity")
 FOLDER = Path(__file__).with_name("charsmaps")
 _NORMALIZER = 3  # the field of SentencePiece's ModelProto; of its NormalizerSpec:
@@ -20,9 +22,9 @@ class Normalization:
 
     def __init__(self, name):
         self.name, self._charsmap = name, lzma.decompress((FOLDER / f"{name}.xz").read_bytes())
-        own = _field(_NAME, name.encode()) + _field(_CHARSMAP, self._charsmap)
+        own = field(_NAME, name.encode()) + field(_CHARSMAP, self._charsmap)
         self._normalizer = sentencepiece.SentencePieceNormalizer(
-            model_proto=_field(_NORMALIZER, own),
+            model_proto=field(_NORMALIZER, own),
             add_dummy_prefix=False,
             escape_whitespaces=False,
             remove_extra_whitespaces=False,
@@ -35,55 +37,15 @@ class Normalization:
     def within(self, model_bytes):
         """A SentencePiece model with this normalisation instead of the one that it has."""
         parts = []
-        for number, whole, body in _fields(model_bytes):
+        for number, whole, body in fields(model_bytes):
             if number == _NORMALIZER:
-                others = (one for field, one, _ in _fields(body) if field not in (_NAME, _CHARSMAP))
-                own = _field(_NAME, self.name.encode()) + _field(_CHARSMAP, self._charsmap)
-                whole = _field(_NORMALIZER, own + b"".join(others))
+                others = (one for number, one, _ in fields(body) if number not in (_NAME, _CHARSMAP))
+                own = field(_NAME, self.name.encode()) + field(_CHARSMAP, self._charsmap)
+                whole = field(_NORMALIZER, own + b"".join(others))
             parts.append(whole)
         return b"".join(parts)
 
 
 def charsmap_of(spec):
     """The table of a serialised NormalizerSpec."""
-    return next(body for number, _, body in _fields(spec) if number == _CHARSMAP)
-
-
-def _fields(message):
-    """(number, the whole field, its content) of each field of a message in protobuf's wire format."""
-    at = 0
-    while at < len(message):
-        start = at
-        tag, at = _read_varint(message, at)
-        kind = tag & 7
-        if kind == 2:
-            size, at = _read_varint(message, at)
-        elif kind == 0:
-            size = _read_varint(message, at)[1] - at
-        else:
-            size = {1: 8, 5: 4}[kind]
-        yield tag >> 3, message[start : at + size], message[at : at + size]
-        at += size
-
-
-def _field(number, content):
-    """A field of bytes."""
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
-
-
-def _read_varint(message, at):
-    value = shift = 0
-    while True:
-        byte = message[at]
-        value |= (byte & 127) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 128:
-            return value, at
-
-
-def _varint(value):
-    found = bytearray()
-    while value > 127:
-        found.append(value & 127 | 128)
-        value >>= 7
-    return bytes([*found, value])
+    return next(body for number, _, body in fields(spec) if number == _CHARSMAP)
