@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from benchmarks.harness import browser as driver
+from serving.gallery import write
 from tests.gallery.conftest import STORY
 from tests.house_rules import ROOT
+from tests.serving.conftest import LABELS, randomised, settings_of
+from tests.shared import mostly_at_releases
 
 pytestmark = [
     pytest.mark.slow,
@@ -61,13 +64,45 @@ def test_tokens_and_steps(page):
     assert all(token["others"][0]["probability"] == token["probability"] for token in inside["tokens"])
 
 
-@pytest.mark.release  # fails: the graph of babi-1@2 carries the halting in another form through its loop
 def test_how_often_each_sentence_was_thought_about(page):
     _, inside = looked_inside(page, "babi-1", STORY)
     units = inside["ponder"]["units"]
     assert [unit["text"] for unit in units] == STORY.replace("? ", "?|").replace(". ", ".|").split("|")
-    assert all(1 <= unit["steps"] <= inside["ponder"]["steps"] <= 4 for unit in units)
-    assert max(unit["steps"] for unit in units) == inside["ponder"]["steps"]
+    assert [unit["steps"] for unit in units] == [2, 4, 2]  # as `model.encoder.ponder` in Keras
+    assert inside["ponder"]["steps"] == 4
+
+
+@pytest.mark.parametrize("by_sentences", mostly_at_releases([True, False], often=1))
+def test_ponder_steps_of_a_new_export(by_sentences, opened, tmp_path, monkeypatch):
+    """They are those that Keras takes; a model that reads by pieces has none of sentences."""
+    from serving.export import export
+    from zoo.depth import Halting, make_universal_stack
+    from zoo.embeddings import SentenceEmbedding
+    from zoo.models import Classifier
+    from zoo.text import Tokenizer, sentence_ends
+
+    text = "the cat sat. a mat! is a cat on the mat?"
+    tokenizer = Tokenizer.train([text, "a mat sat on a cat."], 40, model_type="bpe")
+    embedding = SentenceEmbedding(tokenizer.vocab_size, 16)
+    embedding.mark(sentence_ends(tokenizer.pieces))
+    encoder = make_universal_stack(6, 16, 2, 32, Halting("interpolated"))
+    more = {"embedding": embedding} if by_sentences else {}
+    model = randomised(Classifier(tokenizer.vocab_size, len(LABELS), encoder, **more))
+    encoder.halting.dense.bias.assign([-1.0])  # some sentences take more steps than others
+    artefact = export(model, [tokenizer], tmp_path / "made", settings_of("classify", texts=[text], int8=False))
+    with driver.served(write([str(artefact)], tmp_path / "out")) as (address, _):
+        page = opened()
+        page.open(f"{address}/")
+        result, inside = looked_inside(page, "classify", text)
+    thoughts, ponder = [], encoder.ponder
+    monkeypatch.setattr(encoder, "ponder", lambda *given: thoughts.append(ponder(*given)) or thoughts[-1])
+    model({"token_ids": np.array([result["source"]]), "lengths": np.array([len(result["source"])])})
+    updates = np.asarray(thoughts[0][1]["updates"])[0].tolist()
+    if by_sentences:
+        steps = [unit["steps"] for unit in inside["ponder"]["units"]]
+        assert steps == updates[2::-1] == [2, 3, 3] and not any(updates[3:])
+    else:
+        assert inside == {} and all(updates)
 
 
 def test_exits_and_the_attention_of_blocks(page):

@@ -4,8 +4,8 @@
 
 import { edited, field, joined, many, one, text, whole } from "./protobuf.js";
 
-const GRAPH = 7, NODE = 1, OUTPUT = 12; // fields of a model and of a graph, as in onnx.proto
-const INPUT = 1, RESULT = 2, NAME = 3, OPERATOR = 4, ATTRIBUTE = 5; // of a node
+const GRAPH = 7, NODE = 1, GRAPH_INPUT = 11, OUTPUT = 12; // fields of a model and of a graph, as in onnx.proto
+const INPUT = 1, RESULT = 2, OPERATOR = 4, ATTRIBUTE = 5; // of a node
 const ATTRIBUTE_NAME = 1, BODY = 6, FLOAT = 1;
 const BESIDE = ["LogSoftmax", "Softmax"]; // what a step of a search computes beside what it carries
 const ANY = ["Greater", "ReduceSum", "ReduceMax", "Cast"]; // what asks whether one of many is true
@@ -20,7 +20,7 @@ const KEYS = 1, PAST = 6, SCORES = 3; // inputs of MultiHeadAttention, and the o
  * - "Softmax": the weights of attention, of a search in which sizes stay the same;
  * - "scores": the scores of the keys that a fused attention over the source gives its softmax, of the block `block`;
  * - "running": which hypotheses go on to the block `block`, where blocks are run under a condition;
- * - "carried": what the loop of a Universal Transformer carries.
+ * - "thinking": which places take the step, in the loop of a Universal Transformer whose places halt.
  */
 export function withHistory(bytes) {
   const told = [];
@@ -37,7 +37,7 @@ function remembering(loop, told) {
   const changed = edited(loop, ATTRIBUTE, (attribute) => {
     if (string(attribute, ATTRIBUTE_NAME) !== "body") return attribute;
     return edited(attribute, BODY, (body) => {
-      const more = chosen(body, inputs - 2, string(loop, NAME)).flatMap(([value, of, block]) => {
+      const more = chosen(body, inputs - 2).flatMap(([value, of, block]) => {
         const name = `history.${told.length}`;
         told.push({ name, of, block });
         const copy = [field(INPUT, value), field(RESULT, `${name}/step`), field(OPERATOR, "Identity")];
@@ -53,10 +53,9 @@ function remembering(loop, told) {
 const searches = (body) => many(body, NODE).some((node) => operator(node) === "LogSoftmax");
 
 /** `[value, of, block]` for each value of a body that is told; `count` values are carried, behind the condition. */
-function chosen(body, count, name) {
+function chosen(body, count) {
   const carried = many(body, OUTPUT).slice(1, 1 + count);
-  if (name.includes("universal_stack")) return carried.map((value) => [string(value, 1), "carried"]);
-  if (!searches(body)) return [];
+  if (!searches(body)) return thinking(body, carried.map((value) => string(value, 1)));
   const nodes = many(body, NODE), named = BESIDE.slice(0, carried.some(grows) ? 1 : 2);
   const made = nodes.filter((node) => named.includes(operator(node))).map((node) => [string(node, RESULT), operator(node)]);
   const logarithms = new Set(made.filter(([, what]) => what === "LogSoftmax").map(([value]) => value));
@@ -65,6 +64,20 @@ function chosen(body, count, name) {
   const conditions = nodes.filter((node) => blockwise(node, inside)).map((node) => asked(string(node, INPUT), nodes));
   const running = conditions.map((value, place) => [value, "running", place + 1]);
   return [...made, ...totals.map((node) => [string(node, RESULT), "totals"]), ...running];
+}
+
+/**
+ * Which places take a step, where the loop is that of adaptive computation time (zoo/depth/halting.py). No name in a
+ * published graph says so, but the form does: the loop carries the sum of a place's probabilities to halt, which changes
+ * only where another value that it carries says that the place goes on.
+ */
+function thinking(body, after) {
+  const before = many(body, GRAPH_INPUT).slice(2).map((value) => string(value, 1));
+  return many(body, NODE).filter((node) => operator(node) === "Where").flatMap((node) => {
+    const [goesOn, , kept] = strings(node, INPUT), sum = after.indexOf(string(node, RESULT));
+    const fits = sum >= 0 && kept === before[sum] && after.includes(goesOn);
+    return fits ? [[before[after.indexOf(goesOn)], "thinking"]] : [];
+  });
 }
 
 /** Whether a node runs a block under a condition; that of the rules of a search is known before the loop. */

@@ -22,7 +22,7 @@ async function remembered(artefact, signature, inputs, { rules } = {}) {
   const found = await graph.run(inputs);
   const of = (what) => told.filter((each) => each.of === what).map(({ name }) => found[name]);
   const scores = told.filter((each) => each.of === "scores").map(({ name, block }) => ({ ...found[name], block }));
-  return { probabilities: of("LogSoftmax")[0], totals: of("totals")[0], attention: of("Softmax"), carried: of("carried"), running: of("running"), scores };
+  return { probabilities: of("LogSoftmax")[0], totals: of("totals")[0], attention: of("Softmax"), thinking: of("thinking")[0], running: of("running"), scores };
 }
 
 async function search(artefact, { source, hypotheses, options }) {
@@ -112,21 +112,17 @@ async function written(artefact, { source, ids, options = {} }) {
   return { tokens: found };
 }
 
-/** How often each sentence of a text was thought about before the model halted, the last sentence first. */
+/** How often each sentence of a text was thought about before it halted, where a model reads by sentences. */
 async function thoughts(artefact, { source }) {
   const { source: reader } = artefact;
-  const { carried = [] } = await remembered(artefact, artefact.manifest.kind, padded([source], reader.pieces.length));
-  const running = carried.find(({ dims, data }) => dims.length === 3 && data instanceof Uint8Array);
-  const halted = carried.find(({ dims, data }) => dims.length === 3 && data instanceof Float32Array);
-  if (!running || !halted) return {};
-  const [steps, , places] = running.dims;
-  const parts = sentences(source, reader);
-  if (parts.length > places) return {}; // the first sentences of a text of very short ones are left out
-  const units = parts.map((ids, place) => {
-    const at = Array.from({ length: steps }, (_, step) => step * places + (parts.length - 1 - place));
-    const thought = 1 + at.filter((index) => running.data[index]).length;
-    return { text: reader.decode(ids), steps: thought, halting: at.slice(0, thought).map((index) => halted.data[index]) };
-  });
+  const { thinking } = await remembered(artefact, artefact.manifest.kind, padded([source], reader.pieces.length));
+  if (!thinking) return {};
+  const [steps, , places] = thinking.dims, parts = sentences(source, reader);
+  const took = Array.from({ length: places }, (_, place) =>
+    Array.from({ length: steps }, (_, step) => thinking.data[step * places + place]).filter(Boolean).length);
+  // A place is a sentence, unless the model reads by pieces, or has left out the first of many short sentences.
+  if (took.filter(Boolean).length !== parts.length) return {};
+  const units = parts.map((ids, place) => ({ text: reader.decode(ids), steps: took[parts.length - 1 - place] })); // the last sentence has the first place
   return { ponder: { steps, units } };
 }
 
