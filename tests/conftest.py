@@ -107,6 +107,32 @@ def seeded():
         sys.modules["keras"].utils.set_random_seed(1)
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """A headless Chromium, as `benchmarks.harness.browser` drives it."""
+    from benchmarks.harness.browser import Browser
+
+    held = Browser()
+    yield held
+    held.close()
+
+
+@pytest.fixture
+def opened(browser):
+    """Opens pages of the browser, which are closed at the end of the test."""
+    from benchmarks.harness.browser import Page
+
+    pages = []
+
+    def opened(**more):
+        pages.append(Page(browser, **more))
+        return pages[-1]
+
+    yield opened
+    for page in pages:
+        page.close()
+
+
 def pytest_make_parametrize_id(config, val, argname):
     """Long values, and bytes that are no text, are named by their size: gzip's hold a time, and workers must agree."""
     if isinstance(val, bytes) and not val.isascii() or isinstance(val, str | bytes) and len(val) > MOST_CHARACTERS:

@@ -22,28 +22,7 @@ def address(gallery):
 
 
 @pytest.fixture(scope="module")
-def browser():
-    held = driver.Browser()
-    yield held
-    held.close()
-
-
-@pytest.fixture(scope="module")
 def page(browser, address):
     page = driver.Page(browser)
     page.open(f"{address}/")
     return page
-
-
-@pytest.fixture
-def opened(browser):
-    """Opens pages, which are closed at the end of the test."""
-    pages = []
-
-    def opened(**more):
-        pages.append(driver.Page(browser, **more))
-        return pages[-1]
-
-    yield opened
-    for page in pages:
-        page.close()

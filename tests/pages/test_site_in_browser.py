@@ -46,26 +46,16 @@ def address(tmp_path_factory):
         yield address
 
 
-@pytest.fixture(scope="module")
-def browser():
-    held = driver.Browser()
-    yield held
-    held.close()
-
-
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_can_be_read(name, dark, address, browser):
-    page = driver.Page(browser, dark=dark)
-    try:
-        page.ask("Page.navigate", url=f"{address}/{name}")
-        page.until("document.readyState === 'complete' && document.querySelector('.md-content')")
-        marked, tries = None, 0
-        while marked != [] and tries < 20:  # the theme makes parts of the page after it was loaded
-            marked, tries = (
-                page.run(f"(() => {{ {CHECKS}; {MORE}; return [...marked, ...(marked.length ? [] : faint())]; }})()"),
-                tries + 1,
-            )
-        assert marked == []
-    finally:
-        page.close()
+def test_a_page_can_be_read(name, dark, address, opened):
+    page = opened(dark=dark)
+    page.ask("Page.navigate", url=f"{address}/{name}")
+    page.until("document.readyState === 'complete' && document.querySelector('.md-content')")
+    marked, tries = None, 0
+    while marked != [] and tries < 20:  # the theme makes parts of the page after it was loaded
+        marked, tries = (
+            page.run(f"(() => {{ {CHECKS}; {MORE}; return [...marked, ...(marked.length ? [] : faint())]; }})()"),
+            tries + 1,
+        )
+    assert marked == []
