@@ -4,6 +4,7 @@ import copy
 import importlib.util
 import re
 import shlex
+import tomllib
 
 import pytest
 from PIL import Image
@@ -153,3 +154,9 @@ def digest(path):
     """What a figure says that it shows; its bytes are another version of matplotlib's, but not other models'."""
     with Image.open(path) as image:
         return image.text["Description"]
+
+
+def test_the_hub_has_the_models_whose_training_it_tells():
+    """`benchmarks/hub_models.py --anew` exports each of them again."""
+    told = tomllib.loads((ROOT / "hub" / "models.toml").read_text(encoding="utf-8"))["models"]
+    assert told.keys() == {entry["name"] for entry in MODELS.read(ROOT / "hub")}
