@@ -113,6 +113,9 @@ SAMPLES = {
         }
         for buckets in (8, [2, 4])
     ],
+    "Encoder": [
+        {name: LABELLER[name] for name in LABELLER if name != "num_labels"} | {"pooling": "first", "normalize": True}
+    ],
     "LanguageModel": [{name: LABELLER[name] for name in ("vocab_size", "positions", "dropout", "seed")}],
     "LearnedPositions": [{"max_positions": 5}],
     "LinearDecay": [DECAY],

@@ -8,6 +8,7 @@ from zoo.depth import FixedExit, make_depth_adaptive_stack, make_stack
 from zoo.models import (
     Classifier,
     DepthAdaptiveTransformer,
+    Encoder,
     Ensemble,
     LanguageModel,
     PairClassifier,
@@ -66,6 +67,7 @@ CASES = [
         21,
     ),
     model("tagger", Labelling, lambda: Tagger(V, L, stack()), TEXT, (B, T, L), V * D + ENCODER + dense(D, L), 21),
+    model("encoder", Labelling, lambda: Encoder(V, stack()), TEXT, (B, D), V * D + ENCODER, 19),
     # `W_1` reads `[r; s; |r - s|; r - s]`.
     model(
         "pair-classifier",

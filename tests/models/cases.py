@@ -33,6 +33,7 @@ from zoo.feedforward import FeedForward, ProductKeyMemory
 from zoo.models import (
     Classifier,
     DepthAdaptiveTransformer,
+    Encoder,
     Ensemble,
     LanguageModel,
     PairClassifier,
@@ -243,6 +244,7 @@ CASES = [
     Case("ensemble", ensemble, batch, called),
     Case("sentence-classifier", reader_of_sentences, text, called),
     Case("pair-classifier", lambda: PairClassifier(TARGETS, 3, stack("pre_norm", 1)), texts, called),
+    Case("encoder", lambda: Encoder(TARGETS, stack("post_norm", 1), normalize=True), text, called),
     Case("tagger", lambda: Tagger(TARGETS, 5, stack("post_norm", 1), ConvolutionalPositions(3)), text, called),
 ]
 

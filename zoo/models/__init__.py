@@ -2,7 +2,7 @@
 
 from zoo.models.depth_adaptive import DepthAdaptiveTransformer
 from zoo.models.ensemble import Ensemble
-from zoo.models.labelling import Classifier, Tagger
+from zoo.models.labelling import Classifier, Encoder, Tagger
 from zoo.models.language_model import LanguageModel
 from zoo.models.pairs import PairClassifier
 from zoo.models.seq2seq import Seq2Seq
@@ -11,6 +11,7 @@ from zoo.models.transformer import Transformer
 __all__ = [
     "Classifier",
     "DepthAdaptiveTransformer",
+    "Encoder",
     "Ensemble",
     "LanguageModel",
     "PairClassifier",

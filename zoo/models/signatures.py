@@ -65,6 +65,12 @@ def classifier(num_labels):
     )
 
 
+def encoder(units):
+    """Of a model that gives a text a vector of so many units."""
+    vector = batched("vector", "float32", units)
+    return strings(vector), Signature("embed", IDS, (vector,))
+
+
 def pair_classifier(num_labels):
     """Of a model that gives two texts one of `num_labels` labels."""
     probabilities = batched("probabilities", "float32", num_labels)
