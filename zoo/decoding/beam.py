@@ -4,12 +4,14 @@ from keras import ops
 
 from zoo.core.beams import gather_beams
 from zoo.decoding.loop import EOS, IMPOSSIBLE, PAD, decode, write
-from zoo.decoding.rules import BARRED
+from zoo.decoding.ranking import OURS
+from zoo.decoding.written import BARRED
 
 
-def length_penalty(length, alpha):
-    """`lp(Y) = ((5 + |Y|) / 6)^alpha`, where |Y| counts EOS. `length` may be an integer tensor."""
-    return ops.power((5.0 + ops.cast(length, "float32")) / 6.0, alpha)
+def length_penalty(length, alpha, kind="gnmt"):
+    """`lp(Y) = ((5 + |Y|) / 6)^alpha`, or, of the kind "length", `|Y|^alpha`. |Y| counts EOS, and may be a tensor."""
+    length = ops.cast(length, "float32")
+    return ops.power((5.0 + length) / 6.0 if kind == "gnmt" else length, alpha)
 
 
 def join(first, second):
@@ -29,11 +31,16 @@ class Beam:
     pool by `log p / lp`, the best others stay open. A sentence is done when its pool is full and no open hypothesis can
     still enter it: `log p <= 0` can only fall, so `log p / lp(max_length)` bounds what its rank may become. A sentence
     that is done does not change while others of the batch go on. Ties go to the earlier finished hypothesis, then to
-    the lower beam, then to the lower id.
+    the lower beam, then to the lower id. This is the search with our `Ranking`, which says what others do instead.
     """
 
-    def __init__(self, beams, max_length, alpha, rules=None):
+    def __init__(self, beams, max_length, alpha, rules=None, ranking=OURS):
         self.beams, self.max_length, self.alpha, self.rules = beams, max_length, alpha, rules
+        self.ranking, self.longest = ranking, max_length + (ranking.longest == "end")
+
+    def penalty(self, length):
+        """What `log p` of a hypothesis of this length is divided by."""
+        return length_penalty(length, self.alpha, self.ranking.penalty)
 
     def begin(self, batch):
         first = ops.arange(self.beams, dtype="int32")[None, :] == 0
@@ -47,11 +54,24 @@ class Beam:
                 "lengths": ops.zeros((batch, self.beams), dtype="int32"),
                 "scores": nothing,
             },
+            **({} if self.ranking.stop == "sure" else {"closed": ops.zeros((batch,), dtype="bool")}),
         }
 
     def done(self, hypotheses):
-        reachable = hypotheses["log_probs"][:, 0] / length_penalty(self.max_length, self.alpha)
-        return reachable <= hypotheses["ended"]["scores"][:, -1]
+        if "closed" in hypotheses:
+            return hypotheses["closed"]
+        return hypotheses["log_probs"][:, 0] / self.penalty(self.longest) <= hypotheses["ended"]["scores"][:, -1]
+
+    def _closed(self, hypotheses, length, best_open, worst):
+        """Whether a sentence takes no more answers, where that need not be sure; once closed it stays so.
+
+        What ends with the last token, and what it cuts off, are taken together.
+        """
+        if self.ranking.stop == "full":
+            over = worst > IMPOSSIBLE / 2
+        else:
+            over = best_open / self.penalty(length) <= worst
+        return ops.logical_or(hypotheses["closed"], ops.logical_and(over, length < self.longest))
 
     def advance(self, position, logits, hypotheses):
         vocabulary = ops.shape(logits)[-1]  # a number, or a tensor where a shortlist decides it
@@ -66,55 +86,72 @@ class Beam:
         prefixes = gather_beams(hypotheses["tokens"], parents)
         ends = token == EOS
 
-        score = totals / length_penalty(position + 1, self.alpha)
+        score = totals / self.penalty(position + 1)
         real = ops.logical_and(ends, totals > IMPOSSIBLE / 2)
+        if self.ranking.ends == "first":
+            real = ops.logical_and(real, ops.arange(token.shape[1], dtype="int32") < self.beams)
+        if "closed" in hypotheses:
+            real = ops.logical_and(real, ops.logical_not(hypotheses["closed"])[:, None])
         new = {
             "tokens": prefixes,
             "lengths": ops.where(real, position, 0),
             "scores": ops.where(real, score, IMPOSSIBLE),
         }
         pool = join(hypotheses["ended"], new)
+        ended, more = best(pool, pool["scores"], self.beams), {}
 
         open_, which = ops.top_k(ops.where(ends, BARRED, totals), self.beams)
         which = ops.cast(which, "int32")
         kept = gather_beams({"parents": parents, "token": token, "tokens": prefixes}, which)
+        if "closed" in hypotheses:
+            more = {"closed": self._closed(hypotheses, position + 1, open_[:, 0], ended["scores"][:, -1])}
         return (
             kept["token"],
             {
                 "tokens": write(kept["tokens"], position, kept["token"]),
                 "log_probs": open_,
-                "ended": best(pool, pool["scores"], self.beams),
+                "ended": ended,
+                **more,
             },
             kept["parents"],
         )
 
     def finish(self, hypotheses):
-        """The pool; where it is not full, hypotheses cut off by `max_length` follow, ranked after all finished ones."""
+        """The pool; where it is not full, hypotheses cut off by `max_length` follow, ranked after all finished ones.
+
+        Where these count, they are ranked with the pool.
+        """
         ended, totals = hypotheses["ended"], hypotheses["log_probs"]
         real = totals > IMPOSSIBLE / 2
-        score = totals / length_penalty(self.max_length, self.alpha)
+        if "closed" in hypotheses:
+            real = ops.logical_and(real, ops.logical_not(hypotheses["closed"])[:, None])
+        score = totals / self.penalty(self.longest)
         cut = {
             "tokens": hypotheses["tokens"],
             "lengths": ops.where(real, self.max_length, 0),
             "scores": ops.where(real, score, IMPOSSIBLE),
         }
-        # Both are in order already. Places are whole numbers, so that their order is exact.
-        place = ops.arange(2 * self.beams, dtype="float32")[None, :]
-        empty = ops.concatenate([ended["scores"], cut["scores"]], axis=1) <= IMPOSSIBLE
-        found = best(join(ended, cut), -ops.where(empty, place + 2 * self.beams, place), self.beams)
+        both = join(ended, cut)
+        ranks = both["scores"]
+        if self.ranking.longest == "behind":
+            # Both are in order already. Places are whole numbers, so that their order is exact.
+            place = ops.arange(2 * self.beams, dtype="float32")[None, :]
+            ranks = -ops.where(ranks <= IMPOSSIBLE, place + 2 * self.beams, place)
+        found = best(both, ranks, self.beams)
         inside = ops.arange(self.max_length, dtype="int32") < found["lengths"][:, :, None]
         return ops.where(inside, found["tokens"], PAD), found["lengths"], found["scores"]
 
 
-def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False, rules=None):
+def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False, rules=None, ranking=OURS):
     """Beam search over the step protocol, best hypothesis first.
 
     `score(Y) = log p(Y | x) / ((5 + |Y|) / 6)^alpha`, |Y| counting EOS. `alpha = 0` compares log-probabilities.
-    `rules`, a `zoo.decoding.rules.Rules`, change log p, token by token.
+    `rules`, a `zoo.decoding.rules.Rules`, change log p, token by token. `ranking`, a `zoo.decoding.ranking.Ranking`,
+    has other scores, and other ways to end.
 
     Returns: `token_ids (batch, beams, max_length)` int32 without EOS and PAD after the end, `lengths (batch, beams)`
     int32, `scores (batch, beams)` float32; a place without a hypothesis has length 0 and score -1e9. Hypotheses that
-    `max_length` cut off come behind all that have ended.
+    `max_length` cut off come behind all that have ended, unless the ranking lets them count.
 
     Raises:
         ValueError: `alpha` is negative (an open hypothesis could then not be bounded).
@@ -123,4 +160,4 @@ def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False, ru
     """
     if alpha < 0:
         raise ValueError(f"The length penalty's alpha must be >= 0. Received: {alpha!r}.")
-    return decode(model, memory, Beam(beams, max_length, alpha, rules), beams, max_length, growing)
+    return decode(model, memory, Beam(beams, max_length, alpha, rules, ranking), beams, max_length, growing)

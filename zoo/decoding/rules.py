@@ -6,8 +6,8 @@ Each rule changes the scores of the next token, as the logits processors of tran
 from keras import ops
 
 from zoo.decoding.loop import EOS
+from zoo.decoding.written import BARRED, Written, barred, places_of, scattered
 
-BARRED = -1e30  # added to the score of a token that may not be written
 MOST_NGRAM = 16  # the longest n-gram where n is a tensor
 ENDLESS = 1 << 30
 OFF = {
@@ -169,68 +169,3 @@ def _any(asked):
     """Whether one of several scalars is true; None if there is none."""
     asked = list(asked)
     return ops.any(ops.stack(asked)) if asked else None
-
-
-class Written:
-    """What is written already, prompts included: `tokens (batch, beams, time)`, the first `at` of them; -1 is none."""
-
-    def __init__(self, position, tokens, before):
-        self.at, self.tokens = position, tokens
-        if before is not None:
-            prompts = right_aligned(*before)[:, None, :]
-            time = ops.shape(prompts)[2]
-            prompts = ops.broadcast_to(prompts, (ops.shape(tokens)[0], tokens.shape[1], time))
-            self.at, self.tokens = position + time, ops.concatenate([prompts, tokens], axis=2)
-        self.places = ops.arange(ops.shape(self.tokens)[2], dtype="int32")
-        self.there = ops.logical_and(self.places < self.at, self.tokens >= 0)
-
-    def repeating(self, n, most):
-        """`(batch, beams, time)`: whether a token, written again now, would end an n-gram a second time.
-
-        That is: whether the n - 1 tokens before it are the last n - 1 of all.
-        """
-        back = ops.arange(1, most, dtype="int32")[:, None]
-        earlier = self.places[None, :] - back
-        same = self._at(earlier) == self._at(self.at - back)
-        same = ops.logical_and(same, earlier >= 0)
-        same = ops.logical_or(same, back >= n[:, :, None])  # that far back it does not matter
-        return ops.logical_and(ops.logical_and(ops.all(same, axis=2), n > 0), self.there)
-
-    def ends_with(self, pieces):
-        """Whether the last tokens are `pieces (batch or 1, 1, words, n)`, of which -1 is anything: `(..., words)`."""
-        n = ops.shape(pieces)[3]
-        last = self.at - n + ops.arange(n, dtype="int32")
-        tail = ops.where(last >= 0, ops.take(self.tokens, ops.maximum(last, 0), axis=2), -2)[:, :, None, :]
-        return ops.all(ops.logical_or(pieces < 0, pieces == tail), axis=3)
-
-    def _at(self, places):
-        return ops.take(self.tokens, ops.maximum(places, 0), axis=2)
-
-
-def right_aligned(token_ids, lengths):
-    """Rows that are padded on the right, `(batch, time)`, so that all end at the same place; -1 fills the left."""
-    time = ops.shape(token_ids)[1]
-    places = ops.arange(time, dtype="int32")[None, :] - (time - lengths[:, None])
-    return ops.where(places >= 0, ops.take_along_axis(token_ids, ops.maximum(places, 0), axis=1), -1)
-
-
-def barred(scores, there, ids):
-    """Of each of the `ids (batch, beams, n)` that is `there`, BARRED at its place in zeros like `scores`."""
-    return scattered(scores, there, ids, ops.full_like(ids, BARRED, dtype="float32"))
-
-
-def scattered(scores, there, ids, values):
-    """Zeros like `scores (batch, beams, vocabulary)` with `values` where the `ids` are; values of one id are equal."""
-    batch, beams, vocabulary = ops.shape(scores)
-    nowhere = batch * beams * vocabulary
-    rows = ops.reshape(ops.arange(batch * beams, dtype="int32") * vocabulary, (batch, beams, 1))
-    places = ops.reshape(ops.where(there, rows + ids, nowhere), (-1, 1))
-    flat = ops.scatter_update(ops.zeros((nowhere + 1,), dtype="float32"), places, ops.reshape(values, (-1,)))
-    return ops.reshape(flat[:-1], (batch, beams, vocabulary))
-
-
-def places_of(ids, candidates):
-    """The place of each id in ascending `candidates`; -1 stays, and an id that is not there becomes -2."""
-    place = ops.sum(ops.cast(candidates < ids[..., None], "int32"), axis=-1)
-    there = ops.any(candidates == ids[..., None], axis=-1)
-    return ops.where(there, place, ops.minimum(ids, 0) - ops.cast(ids >= 0, "int32") * 2)

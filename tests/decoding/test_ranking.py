@@ -1,0 +1,111 @@
+"""Other rankings than ours, against transformers' beam search in NumPy and against all sequences there are."""
+
+import itertools
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from tests.decoding.table import EOS, Table, assert_same, log_prob, rows_of
+from tests.decoding.transformers_search import transformers_search
+from zoo.decoding import beam_search
+from zoo.decoding.beam import length_penalty
+from zoo.decoding.ranking import Ranking
+
+STOPS = {"never": "sure", False: "likely", True: "full"}
+TABLE = Table(vocabulary=5, max_length=6)
+ROWS, LONGEST = 60, 6
+
+
+def memory(seed):
+    """Tables in which EOS is likely, so that searches end at many lengths, by every rule."""
+    found = TABLE.random(ROWS, seed, scale=2.0)
+    found["logits"][:, :, EOS] += np.linspace(-2, 2, ROWS)[:, None]
+    return found
+
+
+def theirs(row, beams, alpha, early_stopping, forced_eos=False, longest=LONGEST):
+    return transformers_search(
+        lambda tokens: TABLE.log_probs(row, tokens), longest, beams, alpha, early_stopping, forced_eos
+    )
+
+
+@pytest.mark.parametrize("early_stopping", STOPS, ids=lambda value: f"early_stopping={value}")
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
+@pytest.mark.parametrize("beams", [2, 4])
+def test_it_is_the_search_of_transformers(beams, alpha, early_stopping):
+    """All rows at once, so that rows that are over stay as they are while others go on."""
+    given = memory(beams)
+    for forced_eos in (False, True):
+        ranking = Ranking("length", "first", "end" if forced_eos else "count", STOPS[early_stopping])
+        own = LONGEST - forced_eos  # tokens besides the forced EOS
+        found = rows_of(beam_search(TABLE, given, own, beams, alpha, ranking=ranking))
+        reached = 0
+        for row, received in zip(given["logits"], found, strict=True):
+            expected = theirs(row, beams, alpha, early_stopping, forced_eos)
+            assert_same([each for each in received if each[1] > -1e9], expected)
+            reached += any(len(tokens) == own for tokens, _ in expected)
+        assert 5 < reached, "some reach the longest length"
+
+
+def test_rows_on_their_own_leave_early_with_the_same_answers():
+    ranking = Ranking("length", "first", "count", "likely")
+    specs = [{"logits": tf.TensorSpec((1, TABLE.prefixes, 5), tf.float32)}]
+    alone = tf.function(
+        lambda memory: beam_search(TABLE, memory, LONGEST, 3, 1.0, ranking=ranking), input_signature=specs
+    )
+    given = memory(9)
+    for row, received in zip(
+        given["logits"], rows_of(beam_search(TABLE, given, LONGEST, 3, 1.0, ranking=ranking)), strict=True
+    ):
+        (own,) = rows_of(alone({"logits": row[None]}))
+        assert_same(own, received)
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        {"penalty": "length"},
+        {"ends": "first"},
+        {"longest": "count"},
+        {"longest": "end"},
+        {"stop": "likely"},
+        {"stop": "full"},
+    ],
+    ids=str,
+)
+def test_each_choice_changes_answers(choice):
+    given = memory(3)
+    usual, found = (
+        rows_of(beam_search(TABLE, given, LONGEST, 2, 2.0, ranking=Ranking(**each))) for each in ({}, choice)
+    )
+    assert any(one[0][0] != other[0][0] for one, other in zip(usual, found, strict=True))
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+@pytest.mark.parametrize("longest", ["count", "end"])
+def test_wide_enough_it_finds_the_best_of_all_sequences_by_length(alpha, longest):
+    """A search that is over only when it is sure misses nothing."""
+    small, words = Table(vocabulary=5, max_length=3), [0, 1, 2, 4]
+    given = small.random(batch=3, seed=7)
+    ranking = Ranking("length", "candidates", longest, "sure")
+    for row, received in zip(
+        given["logits"], rows_of(beam_search(small, given, 3, 64, alpha, ranking=ranking)), strict=True
+    ):
+        every = []
+        for length in range(4):
+            for tokens in itertools.product(words, repeat=length):
+                whole = tokens if length == 3 else (*tokens, EOS)
+                size = length + 1 if length < 3 or longest == "end" else 3
+                every.append((tokens, log_prob(small, row, whole) / size**alpha))
+        assert_same(received[:40], sorted(every, key=lambda one: -one[1])[:40])
+
+
+def test_the_penalty_by_length():
+    np.testing.assert_allclose(float(length_penalty(8, 2.0, "length")), 64.0)
+    assert float(length_penalty(8, 0.0, "length")) == 1.0
+
+
+def test_a_wrong_choice_is_named():
+    with pytest.raises(ValueError, match="stop must be one of sure, likely, full. Received: 'never'"):
+        Ranking(stop="never")
