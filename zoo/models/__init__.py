@@ -1,8 +1,9 @@
 """What a user builds."""
 
 from zoo.models.depth_adaptive import DepthAdaptiveTransformer
+from zoo.models.encoder import Encoder
 from zoo.models.ensemble import Ensemble
-from zoo.models.labelling import Classifier, Encoder, Tagger
+from zoo.models.labelling import Classifier, Tagger
 from zoo.models.language_model import LanguageModel
 from zoo.models.pairs import PairClassifier
 from zoo.models.seq2seq import Seq2Seq

@@ -1,4 +1,4 @@
-"""Models that read: they label a whole text (`Classifier`) or its tokens (`Tagger`), or give its vector (`Encoder`)."""
+"""Models that read and label: a whole text (`Classifier`) or each of its tokens (`Tagger`)."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from keras import layers, ops
 
 from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
-from zoo.core.masks import length_mask
+from zoo.core.masks import length_mask, masked_mean
 from zoo.core.protocols import Depth, Embedding
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
@@ -16,14 +16,13 @@ from zoo.embeddings import Entrance, TokenEmbedding, positions_before
 from zoo.models import signatures
 from zoo.models.directions import check_reads
 from zoo.models.inside_keras import InsideKeras
-from zoo.models.pooling import check_pooling, normalised, pooled
 
 
 class Labeller(Composed, InsideKeras, keras.Model):
-    """What all share: ids to states of a bidirectional stack, and states to logits where there are labels."""
+    """What both share: ids to states of a bidirectional stack, and states to logits, unless there are no `labels`."""
 
     parts = ("encoder", "positions", "embedding")
-    labels, pooling = True, "mean"
+    labels = True
 
     def __init__(
         self, vocab_size, num_labels, encoder, positions=None, embedding=None, dropout=0.1, seed=None, **kwargs
@@ -66,10 +65,11 @@ class Labeller(Composed, InsideKeras, keras.Model):
         return self.read(inputs, training)[0]
 
     def summarise(self, inputs, training=None):
-        """One vector of each text, `(batch, units)`: of its states by `pooling`, or the encoder's own summary."""
-        if self.pooling == "mean" and Depth.of(self.encoder).summarises:
+        """One vector of each text, `(batch, units)`: the mean of its states, or the encoder's own summary."""
+        if Depth.of(self.encoder).summarises:
             return self.read(inputs, training, summary=True)[0]
-        return pooled(*self.read(inputs, training), self.pooling)
+        states, mask = self.read(inputs, training)
+        return masked_mean(states, mask)
 
     def logits(self, states, training=None):
         return ops.cast(self.readout(self.dropout_layers[1](states, training=training)), "float32")
@@ -159,62 +159,3 @@ class Tagger(Labeller):
     def signatures(self):
         """The typed table of what this model serves."""
         return signatures.tagger(self.num_labels)
-
-
-@register
-class Encoder(Labeller):
-    """`v = pool(h_1, ..., h_n)`, and with `normalize` `v / |v|`: the vector of a text, of an encoder's states `h`.
-
-    Texts are compared by the cosine of their vectors, which is their product where they are normalised.
-
-    Call arguments: a dict of `token_ids (batch, time)` and `lengths (batch,)`, int32; EOS ends a text.
-    Returns: `(batch, units)`, float32. An empty row has 0. `states(inputs)` gives the states, `(batch, time, units)`.
-
-    Args:
-        vocab_size, encoder, positions, embedding: as of `Classifier`.
-        dropout: on the sum of embeddings and positions.
-        seed: of the dropout.
-        pooling: "mean" of the states over the text's own positions, or the summary of an encoder that has one; "first"
-            is the state of the first token.
-        normalize: whether vectors have the length 1.
-
-    Example:
-        >>> import numpy as np
-        >>> from zoo.models import Encoder
-        >>> from zoo.depth import make_stack
-        >>> model = Encoder(11, make_stack(1, units=8, num_heads=2, hidden_units=16), normalize=True)
-        >>> tuple(model({"token_ids": np.ones((2, 5), "int32"), "lengths": np.array([5, 3], "int32")}).shape)
-        (2, 8)
-
-    Reference: https://arxiv.org/abs/1908.10084 (Sentence-BERT), section 3.
-    """
-
-    labels = False
-
-    def __init__(
-        self,
-        vocab_size: int,
-        encoder: Any,
-        positions: Any = None,
-        embedding: Any = None,
-        dropout: float = 0.1,
-        seed: int | None = None,
-        pooling: str = "mean",
-        normalize: bool = False,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(vocab_size, None, encoder, positions, embedding, dropout, seed, **kwargs)
-        check_pooling(pooling)
-        self.pooling, self.normalize = pooling, normalize
-
-    def call(self, inputs, training=None):
-        vectors = self.summarise(inputs, training)
-        return ops.cast(normalised(vectors) if self.normalize else vectors, "float32")
-
-    def signatures(self):
-        """The typed table of what this model serves."""
-        return signatures.encoder(self.encoder.units)
-
-    def get_config(self):
-        config = {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}
-        return {name: value for name, value in config.items() if name != "num_labels"}

@@ -1,0 +1,86 @@
+"""A model that gives a text its vector."""
+
+from typing import Any
+
+from keras import ops
+
+from zoo.core.precision import wide
+from zoo.core.registry import register
+from zoo.models import signatures
+from zoo.models.labelling import Labeller
+
+POOLINGS = ("mean", "first")
+SMALLEST = 1e-24  # of a squared length: a vector of zeros stays one, with a gradient that is finite
+
+
+def normalised(vectors):
+    """`v / |v|`, float32 at least; 0 stays 0."""
+    vectors = wide(vectors)
+    return vectors / ops.sqrt(ops.maximum(ops.sum(ops.square(vectors), axis=-1, keepdims=True), SMALLEST))
+
+
+@register
+class Encoder(Labeller):
+    """`v = pool(h_1, ..., h_n)`, and with `normalize` `v / |v|`: the vector of a text, of an encoder's states `h`.
+
+    Texts are compared by the cosine of their vectors, which is their product where they are normalised.
+
+    Call arguments: a dict of `token_ids (batch, time)` and `lengths (batch,)`, int32; EOS ends a text.
+    Returns: `(batch, units)`, float32. An empty row has 0. `states(inputs)` gives the states, `(batch, time, units)`.
+
+    Args:
+        vocab_size, encoder, positions, embedding: as of `Classifier`.
+        dropout: on the sum of embeddings and positions.
+        seed: of the dropout.
+        pooling: "mean" of the states over the text's own positions, or the summary of an encoder that has one; "first"
+            is the state of the first token.
+        normalize: whether vectors have the length 1.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.models import Encoder
+        >>> from zoo.depth import make_stack
+        >>> model = Encoder(11, make_stack(1, units=8, num_heads=2, hidden_units=16), normalize=True)
+        >>> tuple(model({"token_ids": np.ones((2, 5), "int32"), "lengths": np.array([5, 3], "int32")}).shape)
+        (2, 8)
+
+    Reference: https://arxiv.org/abs/1908.10084 (Sentence-BERT), section 3.
+    """
+
+    labels = False
+
+    def __init__(
+        self,
+        vocab_size: int,
+        encoder: Any,
+        positions: Any = None,
+        embedding: Any = None,
+        dropout: float = 0.1,
+        seed: int | None = None,
+        pooling: str = "mean",
+        normalize: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(vocab_size, None, encoder, positions, embedding, dropout, seed, **kwargs)
+        if pooling not in POOLINGS:
+            raise ValueError(f"There is no pooling {pooling!r}. Expected one of {POOLINGS}.")
+        self.pooling, self.normalize = pooling, normalize
+
+    def summarise(self, inputs, training=None):
+        """One vector of each text, as `pooling` says."""
+        if self.pooling == "mean":
+            return super().summarise(inputs, training)
+        states, mask = self.read(inputs, training)
+        return ops.where(mask[:, :1], states[:, 0], 0.0)
+
+    def call(self, inputs, training=None):
+        vectors = self.summarise(inputs, training)
+        return ops.cast(normalised(vectors) if self.normalize else vectors, "float32")
+
+    def signatures(self):
+        """The typed table of what this model serves."""
+        return signatures.encoder(self.encoder.units)
+
+    def get_config(self):
+        config = {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}
+        return {name: value for name, value in config.items() if name != "num_labels"}
