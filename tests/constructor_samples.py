@@ -12,7 +12,7 @@ from zoo.depth import (
 )
 from zoo.embeddings import LearnedPositions, TokenEmbedding
 from zoo.feedforward import FeedForward
-from zoo.models import Seq2Seq
+from zoo.models import Pooling, Seq2Seq
 from zoo.recurrent import RecurrentEncoder
 
 
@@ -37,11 +37,12 @@ LABELLER = {
     "num_labels": 3,
     "encoder": stack,
     "positions": lambda: LearnedPositions(5),
-    "embedding": lambda: TokenEmbedding(7, 4),
+    "embedding": lambda: TokenEmbedding(7, 4, output_bias=True),
     "dropout": 0.3,
     "seed": 3,
 }
 BLOCK = {"attention": attention, "feedforward": feedforward, "cross_attention": attention, "dropout": 0.3, "seed": 3}
+BLOCK |= {"norm": "rms", "epsilon": 0.25}
 TRANSFORMER = {
     "source_vocab_size": 7,
     "target_vocab_size": 7,
@@ -67,7 +68,7 @@ SAMPLES = {
     "AxialPositions": [{"shape": (3, 4)}, {"shape": [3, 4]}],
     "ChunkedCrossEntropy": [{"chunks": 3, "smoothing": 0.25, "name": "other"}],
     "ChunkedFeedForward": [{"feedforward": feedforward, "chunks": 3}],
-    "Classifier": [LABELLER],
+    "Classifier": [{**LABELLER, "pooling": lambda: Pooling("first")}],
     "ConcatenatedPositions": [{"max_positions": 5, "units": 3}],
     "ConfidenceExit": [{"num_layers": 3, "thresholds": 0.25}, {"num_layers": 3, "thresholds": [0.25, 0.5]}],
     "ConstantRate": [{"peak": 0.5, "warmup": 3}],
@@ -94,7 +95,9 @@ SAMPLES = {
     "Dropout": [{"rate": 0.3, "noise_shape": (2, 1), "seed": 3}],
     "Ensemble": [{"members": members}],
     "FactorAdam": [{"learning_rate": 0.5}],
-    "FeedForward": [{"units": 4, "hidden_units": 3, "activation": "gelu", "dropout": 0.3, "seed": 3}],
+    "FeedForward": [
+        {"units": 4, "hidden_units": 3, "activation": "gelu", "dropout": 0.3, "seed": 3, "use_bias": False}
+    ],
     "FixedExit": [{"num_layers": 3, "depth": 2}],
     "Fraction": [{}],
     "GeometricExit": [{"num_layers": 3, "threshold": 0.25}],
@@ -116,7 +119,7 @@ SAMPLES = {
     "Encoder": [
         {name: LABELLER[name] for name in LABELLER if name != "num_labels"} | {"pooling": "first", "normalize": True}
     ],
-    "LanguageModel": [{name: LABELLER[name] for name in ("vocab_size", "positions", "dropout", "seed")}],
+    "LanguageModel": [{name: LABELLER[name] for name in ("vocab_size", "positions", "dropout", "seed", "embedding")}],
     "LearnedPositions": [{"max_positions": 5}],
     "LinearDecay": [DECAY],
     "Macaron": [{**BLOCK, "first": feedforward}],
@@ -124,7 +127,9 @@ SAMPLES = {
     "MultiLinearAttention": [{"units": 4, "rank": 3, "max_time": 5, "num_cores": 3, "mode": "reconstruct"}],
     "MultinomialExit": [{"num_layers": 3}],
     "NoPositions": [{}],
-    "PairClassifier": [LABELLER],
+    "NormalizedPositions": [{"positions": lambda: LearnedPositions(5), "epsilon": 0.25, "units": 3}],
+    "PairClassifier": [{**LABELLER, "pooling": lambda: Pooling("first")}],
+    "Pooling": [{"rule": "first", "dense": "tanh"}],
     "PostNorm": [BLOCK],
     "PreNorm": [BLOCK],
     "ProductKeyMemory": [
@@ -170,7 +175,9 @@ SAMPLES = {
     ],
     "StarStack": [{"blocks": lambda: [StarBlock(attention(), attention()) for _ in range(2)]}],
     "Tagger": [LABELLER],
-    "TokenEmbedding": [{"vocab_size": 7, "units": 4}],
+    "TokenEmbedding": [
+        {"vocab_size": 7, "units": 4, "scaled": False, "tied": False, "output_bias": True, "output_units": 3}
+    ],
     "Transformer": [{**TRANSFORMER, "positions": lambda: LearnedPositions(5)}],
     "UniversalStack": [
         {
@@ -179,7 +186,8 @@ SAMPLES = {
             "halting": Halting,
             "max_offset": 2,
             "seed": 3,
-        }
+        },
+        {"block": lambda: PostNorm(attention(), feedforward()), "steps": 3, "places": False},
     ],
 }
 SAMPLES["LanguageModel"][0]["decoder"] = stack

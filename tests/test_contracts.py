@@ -11,12 +11,14 @@ from tests.blocks import cases as blocks
 from tests.depth import cases as depth
 from tests.embeddings import cases as embeddings
 from tests.feedforward import cases as feedforward
-from tests.models import cases as models
+from tests.models import cases, settings
 from tests.recurrent import cases as recurrent
 from zoo.check import differences, elsewhere, implicit_masks, in_training, laws, quantized, sizes
 from zoo.core.arrival import ROOMS
 
-CASES = [case for room in (attention, feedforward, embeddings, blocks, depth, recurrent, models) for case in room.CASES]
+MODELS = [*cases.CASES, *settings.CASES]
+ROOMS_OF_LAYERS = attention, feedforward, embeddings, blocks, depth, recurrent
+CASES = [*(case for room in ROOMS_OF_LAYERS for case in room.CASES), *MODELS]
 
 LAWS = {**laws.LAWS, "implicit_masks": implicit_masks.check, "quantized": quantized.check}
 OF_LAYERS = {"static": sizes.check_static, "training": in_training.check, "differences": differences.check}
@@ -33,7 +35,8 @@ seq2seq-simple_rnn-1-None seq2seq-simple_rnn-1-additive seq2seq-simple_rnn-1-dot
 seq2seq-gru_reset_before-1-additive seq2seq-gru_reset_before-1-dot seq2seq-lstm-1-None seq2seq-lstm-1-additive
 seq2seq-lstm-2-additive seq2seq-gru-2-None transformer-post_norm transformer-macaron language-model-learned
 reformer-language-model universal-language-model language-model-tensorized
-recurrent-tagger recurrent-pair-classifier
+recurrent-tagger recurrent-pair-classifier tokens-own-output normalized-projected feedforward-gelu-tanh
+feedforward-silu language-model-output-bias pooling-mean universal-classifier
 """.split()
 
 
@@ -50,11 +53,11 @@ def cost(case, law):
 
 def asked(case, law):
     """Models take ids and lengths, to which Keras attaches no mask; what is in no file elsewhere is in none here."""
-    if law in OF_LAYERS and (case in models.CASES or (law == "static" and "symbolic" in case.without)):
+    if law in OF_LAYERS and (case in MODELS or (law == "static" and "symbolic" in case.without)):
         return False
     if law == "quantized" and "elsewhere" in case.without:
         return False
-    return law not in case.without and not (law == "implicit_masks" and case in models.CASES)
+    return law not in case.without and not (law == "implicit_masks" and case in MODELS)
 
 
 @pytest.fixture(scope="module")

@@ -18,12 +18,12 @@ def affine(dense):
 
 
 def layer_norm(layer):
-    """`(x - mean) / sqrt(variance + epsilon) * gain + bias`."""
-    gain, bias = numpy(layer.gamma, layer.beta)
+    """`(x - mean) / sqrt(variance + epsilon) * gain + bias`; without a bias `x / sqrt(mean(x^2) + epsilon) * gain`."""
+    gain, *bias = numpy(*layer.weights)
 
     def normalise(x):
-        centred = x - x.mean(axis=-1, keepdims=True)
-        return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + 1e-5) * gain + bias
+        centred = x - x.mean(axis=-1, keepdims=True) if bias else x
+        return centred / np.sqrt((centred**2).mean(axis=-1, keepdims=True) + layer.epsilon) * gain + sum(bias)
 
     return normalise
 
@@ -50,11 +50,18 @@ def multi_head(layer):
 
 
 def feed_forward(layer):
-    """`max(0, x W_1 + b_1) W_2 + b_2`, or with `0.5 x (1 + erf(x / sqrt 2))`."""
+    """`max(0, x W_1 + b_1) W_2 + b_2`, or with another function than `max(0, a)`."""
     first, second = affine(layer.hidden), affine(layer.output_projection)
-    functions = {"relu": lambda a: max(a, 0.0), "gelu": lambda a: 0.5 * a * (1.0 + math.erf(a / math.sqrt(2.0)))}
-    activation = np.vectorize(functions[layer.activation], otypes=["float64"])
+    activation = np.vectorize(FUNCTIONS[layer.activation], otypes=["float64"])
     return lambda x: second(activation(first(x)))
+
+
+FUNCTIONS = {
+    "relu": lambda a: max(a, 0.0),
+    "gelu": lambda a: 0.5 * a * (1.0 + math.erf(a / math.sqrt(2.0))),
+    "gelu_tanh": lambda a: 0.5 * a * (1.0 + math.tanh(math.sqrt(2.0 / math.pi) * (a + 0.044715 * a**3))),
+    "silu": lambda a: a / (1.0 + math.exp(-a)),
+}
 
 
 def sinusoids(time, units):
@@ -115,10 +122,13 @@ BLOCKS = {"PostNorm": post_norm, "PreNorm": pre_norm, "Macaron": macaron}
 
 
 def stack(layer):
-    """Block after block, and one more LN where the residual stream has none on its way."""
+    """Block after block, and one more LN where the residual stream has none on its way.
+
+    Of a universal stack without halting and without positions, one block several times.
+    """
 
     def run(x, memory=None, causal=False):
-        for block in layer.blocks:
+        for block in layer.blocks * (1 if type(layer).__name__ == "Stack" else layer.steps):
             x = BLOCKS[type(block).__name__](block)(x, memory, causal)
         return x if type(layer.blocks[-1]).__name__ == "PostNorm" else layer_norm(layer.final_norm)(x)
 
@@ -126,10 +136,18 @@ def stack(layer):
 
 
 def embed(ids, embedding, positions):
-    """`sqrt(d) E[id_t] + P_t`, or `x_t + max(0, b + sum_k W_k x_(t + k - width // 2))` behind `x = sqrt(d) E[id]`."""
+    """`x = sqrt(d) E[id]`, or without the factor, with its positions."""
     (table,) = numpy(embedding.matrix)
-    x = math.sqrt(table.shape[1]) * table[ids]
+    return place((math.sqrt(table.shape[1]) if embedding.scaled else 1.0) * table[ids], positions)
+
+
+def place(x, positions):
+    """`x_t + P_t`, or `x_t + max(0, b + sum_k W_k x_(t + k - width // 2))`; around it a norm and a projection."""
     kind = type(positions).__name__
+    if kind == "NormalizedPositions":
+        x = place(x, positions.positions)
+        x = layer_norm(positions.norm)(x) if positions.epsilon else x
+        return affine(positions.projection)(x) if positions.units else x
     if kind == "SinusoidalPositions":
         return x + sinusoids(*x.shape)
     return x + numpy(positions.matrix)[0][: len(x)] if kind == "LearnedPositions" else convolve(positions, x)
@@ -146,21 +164,38 @@ def convolve(layer, x):
     return x + np.maximum(mixed, 0.0)
 
 
+def logits(embedding, x):
+    """`x E^T`, or `x O^T + b` where the output has a matrix and a bias of its own."""
+    matrix, *rest = numpy(*embedding.weights)
+    matrix = matrix if embedding.tied else rest.pop(0)
+    return x @ matrix.T + sum(rest)
+
+
 def transformer(model, source, target):
     """Logits behind each token of one target, given one source."""
     memory = stack(model.encoder)(embed(source, model.source_embedding, model.source_positions))
     outputs = stack(model.decoder)(embed(target, model.target_embedding, model.positions), memory, causal=True)
-    return outputs @ numpy(model.target_embedding.matrix)[0].T
+    return logits(model.target_embedding, outputs)
 
 
 def language_model(model, text):
     outputs = stack(model.decoder)(embed(text, model.embedding, model.positions), causal=True)
-    return outputs @ numpy(model.embedding.matrix)[0].T
+    return logits(model.embedding, outputs)
 
 
 def classifier(model, text):
     states = stack(model.encoder)(embed(text, model.embedding, model.positions))
-    return affine(model.readout)(states.mean(axis=0) if len(text) else np.zeros(model.encoder.units))
+    h = states.mean(axis=0) if len(text) else np.zeros(model.encoder.units)
+    if model.pooling is not None:
+        h = pool(model.pooling, states) if len(text) else pool(model.pooling, h[None])
+    return affine(model.readout)(h)
+
+
+def pool(layer, states):
+    """The mean or the first state; behind it `f(W h + b)`."""
+    h = states[0] if layer.rule == "first" else states.mean(axis=0)
+    functions = {None: lambda a: a, "tanh": np.tanh, "relu": lambda a: np.maximum(a, 0.0)}
+    return functions[layer.dense](h if layer.dense is None else affine(layer.projection)(h))
 
 
 def tagger(model, text):

@@ -11,6 +11,7 @@ from tests.weights import randomised
 from zoo.decoding import beam_search, greedy
 from zoo.decoding.shortlist import SPECIAL, Shortlisted, allowed, search
 from zoo.depth import GeometricExit, make_depth_adaptive_stack, make_stack
+from zoo.embeddings import TokenEmbedding
 from zoo.models import DepthAdaptiveTransformer, Ensemble, LanguageModel, Seq2Seq, Transformer
 
 SOURCE, TARGET, WIDTH = 11, 13, 2
@@ -20,14 +21,15 @@ LENGTHS = np.array([3, 2], "int32")
 TABLE = np.random.default_rng(3).integers(SPECIAL, TARGET, (SOURCE, WIDTH)).astype("int32")
 
 
-def transformer(seed):
+def transformer(seed, target=TARGET):
     stacks = [make_stack(1, **SIZE, cross=cross) for cross in (False, True)]
-    return randomised(Transformer(SOURCE, TARGET, *stacks), seed)
+    return randomised(Transformer(SOURCE, target, *stacks), seed)
 
 
 MODELS = {
     "seq2seq": lambda: randomised(Seq2Seq(SOURCE, TARGET, units=7, attention="dot"), 4),
     "transformer": lambda: transformer(5),
+    "own-output": lambda: transformer(8, TokenEmbedding(TARGET, SIZE["units"], tied=False, output_bias=True)),
     "ensemble": lambda: Ensemble([transformer(6), randomised(Seq2Seq(SOURCE, TARGET, units=7), 7)]),
 }
 

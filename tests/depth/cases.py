@@ -68,6 +68,7 @@ def all_depths(stack, arguments):
 CASES = [
     Case("stack-post_norm-encoder", stack("post_norm"), reading),
     Case("stack-pre_norm-gelu-encoder", stack("pre_norm", activation="gelu"), reading),
+    Case("stack-rms-decoder", stack("pre_norm", cross=True, norm="rms", epsilon=1e-6), writing, causally, core=True),
     Case("stack-macaron-decoder", stack("macaron", cross=True), writing, causally),
     # In 16 bits a query next to the border of two buckets falls into the other one, and meets other keys.
     Case("reversible-lsh-encoder", reversible_encoder, reading, without=("bfloat16",)),

@@ -6,6 +6,7 @@ from zoo.embeddings import (
     ConcatenatedPositions,
     ConvolutionalPositions,
     LearnedPositions,
+    NormalizedPositions,
     SentenceEmbedding,
     SinusoidalPositions,
     SpelledEmbedding,
@@ -39,11 +40,25 @@ def even(rows, time, noise):
     return {"x": sequences(rows, time, 6, noise)}
 
 
+METHOD = ("symbolic", "elsewhere", "implicit_masks")  # a functional model knows layers, and none of their methods
+
+
+def of_x(layer, arguments):
+    return layer(arguments["x"])
+
+
+def written(layer, arguments):
+    return layer.logits(layer(arguments["ids"]))
+
+
 CASES = [
-    Case("axial", lambda: AxialPositions((4, 3)), even, lambda layer, arguments: layer(arguments["x"])),
+    Case("axial", lambda: AxialPositions((4, 3)), even, of_x),
+    Case("normalized", lambda: NormalizedPositions(LearnedPositions(11), 1e-3), vectors, of_x, core=True),
+    Case("normalized-projected", lambda: NormalizedPositions(ConvolutionalPositions(3), 1e-3, units=7), masked),
     Case("concatenated", lambda: ConcatenatedPositions(11, 3), masked),
     Case("convolutional", lambda: ConvolutionalPositions(3), masked),
     Case("tokens", lambda: TokenEmbedding(13, 5), ids, lambda layer, arguments: layer(arguments["ids"]), core=True),
+    Case("tokens-own-output", lambda: TokenEmbedding(13, 5, False, False, True), ids, written, without=METHOD),
     Case(
         "spelled",
         lambda: SpelledEmbedding(13, 5, features=2, buckets=7),
@@ -52,6 +67,6 @@ CASES = [
     ),
     # Keras attaches no mask to ids.
     Case("sentences", sentences, spoken, lambda layer, arguments: layer(**arguments)[0], without=("implicit_masks",)),
-    Case("sinusoidal", SinusoidalPositions, vectors, lambda layer, arguments: layer(arguments["x"]), core=True),
-    Case("learned", lambda: LearnedPositions(11), vectors, lambda layer, arguments: layer(arguments["x"]), core=True),
+    Case("sinusoidal", SinusoidalPositions, vectors, of_x, core=True),
+    Case("learned", lambda: LearnedPositions(11), vectors, of_x, core=True),
 ]

@@ -15,6 +15,8 @@ def called(layer, arguments):
 CASES = [
     Case("feedforward-relu", lambda: FeedForward(5, 11), positions, called, core=True),
     Case("feedforward-gelu", lambda: FeedForward(5, 11, "gelu"), positions, called),
+    Case("feedforward-gelu-tanh", lambda: FeedForward(5, 11, "gelu_tanh", use_bias=False), positions, called),
+    Case("feedforward-silu", lambda: FeedForward(5, 11, "silu"), positions, called),
     Case("chunked-2", lambda: ChunkedFeedForward(FeedForward(5, 11), 2), positions, called, core=True),
     Case("chunked-3-gelu", lambda: ChunkedFeedForward(FeedForward(5, 7, "gelu"), 3), positions, called),
 ]

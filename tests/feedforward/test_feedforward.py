@@ -20,9 +20,11 @@ def made(layer, seed=3):
     return layer
 
 
-@pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_is_the_papers_equation(activation):
-    layer = made(FeedForward(11, 13, activation))
+@pytest.mark.parametrize("use_bias", [True, False])
+@pytest.mark.parametrize("activation", ["relu", "gelu", "gelu_tanh", "silu"])
+def test_is_the_papers_equation(activation, use_bias):
+    layer = made(FeedForward(11, 13, activation, use_bias=use_bias))
+    assert len(layer.weights) == 2 + 2 * use_bias
     received = ops.convert_to_numpy(layer(X))
     forward = transformer_oracles.feed_forward(layer)
     for row in range(2):

@@ -7,6 +7,7 @@ import pytest
 from keras import ops
 
 from tests import oracles, star_oracles, transformer_oracles
+from tests.models import settings
 from tests.models.cases import CASES, TARGETS, stack
 from tests.weights import randomised
 from zoo.check.laws import build, changed, lengths, token_ids
@@ -19,13 +20,14 @@ INPUTS = {"token_ids": token_ids(ROWS, 7, TARGETS, noise=5), "lengths": lengths(
 
 
 def made(name):
-    (case,) = [case for case in CASES if case.name == name]
+    (case,) = [case for case in (*CASES, *settings.CASES) if case.name == name]
     return build(case).layer
 
 
-def test_a_classifier_reads_the_mean_of_the_states():
+@pytest.mark.parametrize("name", ["classifier", "classifier-narrow-embedding", "universal-classifier"])
+def test_a_classifier_reads_the_mean_of_the_states(name):
     """Over the text's own positions; an empty text has the bias alone."""
-    model = made("classifier")
+    model = made(name)
     received = ops.convert_to_numpy(model(INPUTS))
     assert received.shape == (3, 3)
     for row, (_, length) in enumerate(ROWS):

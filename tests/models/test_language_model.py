@@ -12,11 +12,15 @@ from zoo.check.laws import changed, lengths, token_ids
 from zoo.check.steps import BOS, check_steps
 from zoo.decoding import greedy
 from zoo.depth import make_reformer_stack
-from zoo.embeddings import ConvolutionalPositions, LearnedPositions
+from zoo.embeddings import ConvolutionalPositions, LearnedPositions, NormalizedPositions, TokenEmbedding
 from zoo.models import LanguageModel
 
 TEXT = token_ids(((1, 7), (2, 7)), 7, TARGETS)
-POSITIONS = {"sinusoidal": lambda: None, "learned": lambda: LearnedPositions(11)}
+POSITIONS = {
+    "sinusoidal": lambda: None,
+    "learned": lambda: LearnedPositions(11),
+    "normalized": lambda: NormalizedPositions(LearnedPositions(11), 1e-12),
+}
 # Prompts of different lengths, an empty one, ones longer than the 5 tokens that 11 learned positions leave, and none.
 PROMPTS = {
     "ragged": (((1, 4), (2, 2), (3, 0)), 4),
@@ -27,7 +31,8 @@ PROMPTS = {
 
 
 def made(positions="sinusoidal", block="pre_norm", num_layers=2):
-    model = LanguageModel(TARGETS, stack(block, num_layers), POSITIONS[positions]())
+    own = TokenEmbedding(TARGETS, 6, False, False, True) if positions == "normalized" else None
+    model = LanguageModel(TARGETS, stack(block, num_layers), POSITIONS[positions](), embedding=own)
     model.build()
     generator = np.random.default_rng(3)
     for weight in model.trainable_weights:

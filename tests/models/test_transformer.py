@@ -6,18 +6,21 @@ from keras import ops
 
 from tests import transformer_oracles
 from tests.decoding.table import EOS, Table, assert_same, everything, rows_of
+from tests.models import settings
 from tests.models.cases import CASES, SOURCES, TARGETS, stack
 from zoo.check.laws import build, changed, lengths, token_ids
 from zoo.check.steps import check_steps, full_pass
 from zoo.decoding import beam_search
 from zoo.depth import make_stack
+from zoo.embeddings import SpelledEmbedding, TokenEmbedding
 from zoo.models import Transformer
 
 ROWS = ((1, 7), (2, 3), (3, 0))
 SOURCE, LENGTHS = token_ids(ROWS, 7, SOURCES, noise=5), lengths(ROWS)
 TARGET = token_ids(((4, 5), (5, 5), (6, 5)), 5, SOURCES)  # ids of both vocabularies
 INPUTS = {"source_ids": SOURCE, "source_lengths": LENGTHS, "target_ids": TARGET}
-NAMES = [case.name for case in CASES if case.name.startswith("transformer")]
+CASES = [case for case in (*CASES, *settings.CASES) if case.name.startswith("transformer")]
+NAMES = [case.name for case in CASES]
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +111,27 @@ def test_matrices_are_shared_where_one_says_so():
         assert shapes.count((13, 6)) == count and (6, 13) not in shapes
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_embeddings_that_are_given_are_those_of_the_model_and_of_its_copies(shared):
+    one = TokenEmbedding(13, 6, scaled=False, output_bias=True)
+    other = one if shared else TokenEmbedding(11, 6, scaled=False)
+    model = Transformer(other, one, stack("pre_norm", 1), stack("pre_norm", 1, cross=True), shared)
+    assert model.target_embedding is one and model.source_embedding is other
+    assert (model.source_vocab_size, model.target_vocab_size) == (other.vocab_size, 13)
+    twin = Transformer.from_config(model.get_config())
+    assert twin.get_config() == model.get_config()
+    assert (twin.source_embedding is twin.target_embedding) is shared
+    assert twin.target_embedding.output_bias and not twin.source_embedding.scaled
+
+
+def test_states_are_what_the_logits_are_made_of(models):
+    for name in NAMES:
+        model, embedding = models(name), models(name).target_embedding
+        states = ops.convert_to_numpy(model.states(INPUTS))
+        assert states.shape == (3, 5, 6)
+        np.testing.assert_allclose(ops.convert_to_numpy(model(INPUTS)), embedding.logits(states), atol=1e-5)
+
+
 def test_dropout_is_seeded_and_in_training_only():
     def make():
         stacks = [make_stack(1, 6, 2, 8, dropout=0.5, cross=cross, seed=3 + cross) for cross in (False, True)]
@@ -131,6 +155,18 @@ def test_dropout_is_seeded_and_in_training_only():
         (
             (11, 13, stack("pre_norm"), stack("pre_norm", cross=True), True),
             "source_vocab_size=11.*target_vocab_size=13",
+        ),
+        (
+            (11, TokenEmbedding(13, 8), stack("pre_norm"), stack("pre_norm", cross=True)),
+            "embedding of 6 units, .* with an output .*Received: TokenEmbedding .* of 8 units",
+        ),
+        (
+            (11, SpelledEmbedding(13, 6), stack("pre_norm"), stack("pre_norm", cross=True)),
+            "with an output .*Received: SpelledEmbedding",
+        ),
+        (
+            (TokenEmbedding(13, 6), TokenEmbedding(13, 6), stack("pre_norm"), stack("pre_norm", cross=True), True),
+            "give one embedding for both",
         ),
         ((0, 13, stack("pre_norm"), stack("pre_norm", cross=True)), "positive integer as vocab_size. Received: 0"),
     ],

@@ -19,7 +19,8 @@ WITHOUT_EFFECT = [
     ("seq2seq", {"block": "macaron"}, "has no place in this recipe"),
     ("seq2seq", {"loss": {"chunks": 2}}, "loss = 'cross_entropy' has no setting 'chunks'. It takes label_smoothing"),
     ("classifier", {"loss": {"chunks": 2}}, "loss = 'cross_entropy' has no setting 'chunks'"),
-    ("language_model", {"embedding": "spelled"}, r"\[embedding\] has no place in this recipe: its model has data, te"),
+    ("seq2seq", {"embedding": "spelled"}, r"\[embedding\] has no place in this recipe: its model has data, te"),
+    ("language_model", {"embedding": "spelled"}, "embedding must be one of tokens; received 'spelled'"),
     ("language_model", {"text": {"normalization": "nfkc"}}, "text has no setting 'normalization'. It takes vocab_size"),
     ("tagger", {"embedding": "sentences"}, "one of tokens, spelled; received 'sentences'. The reason: a tagger labels"),
     (

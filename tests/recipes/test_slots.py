@@ -23,6 +23,8 @@ SMALL = {
     "product_key": {"num_keys": 4, "k": 2, "query_dim": 4},
     "universal": {"halting": "accumulated"},
     "axial": {"columns": 3},
+    "mean": {"dense": "relu"},
+    "first": {"dense": "tanh"},
     "concatenated": {"max_positions": 8, "columns": 3},
 }
 OF_TASK = {

@@ -57,9 +57,9 @@ def test_a_setting_that_replaces_one_of_the_model_is_there(each):
 
 
 def test_what_the_model_reads_of_a_layer():
-    """`blocks` chooses the blocks, `tied` is of the model around a depth-adaptive stack."""
+    """`blocks` chooses the blocks, `tied` is of the model around a depth-adaptive stack; two are behind positions."""
     elsewhere = {name for each in MAKERS for name in each.elsewhere if name in table.fields(each)}
-    assert elsewhere == {"blocks", "tied"}
+    assert elsewhere == {"blocks", "tied", "norm_epsilon", "projected"}
     assert table.default(layers.DepthAdaptive, "tied") == defaults(DepthAdaptiveTransformer)["tied"]
 
 

@@ -122,6 +122,7 @@ NEEDED = {  # what a setting needs beside it to have an effect
     "training.vocabulary": {"training": {"init": "runs/first"}},
     "training.init_differences": {"training": {"init": "runs/first"}},
     "training.layout": {"training": {"model_parallel": 2}},
+    "embedding.width": {"positions": {"projected": True}},
     "depth.threshold": {"depth": {"halting": "accumulated"}},
     "depth.ponder": {"depth": {"halting": "accumulated"}},
     "depth.paths": {"depth": {"exit": "last"}},

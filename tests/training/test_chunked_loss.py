@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 
 from zoo.depth import make_stack
+from zoo.embeddings import TokenEmbedding
 from zoo.models import LanguageModel, Transformer
 from zoo.training import ChunkedCrossEntropy, SmoothedCrossEntropy, make_steps
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["language_model", "transformer"])
+@pytest.mark.parametrize("kind", ["language_model", "transformer", "own_output"])
 def test_a_chunked_loss_trains_the_same(kind):
     """Three updates: losses and weights, with half of the positions' logits at a time."""
     found = []
@@ -38,7 +39,8 @@ def chunked_case(kind):
     if kind == "language_model":
         model, inputs = LanguageModel(11, stacks[0], dropout=0.0), {"token_ids": ids[:, ::-1]}
     else:
-        model = Transformer(11, 11, *stacks, dropout=0.0)
+        target = TokenEmbedding(11, 8, tied=False, output_bias=True) if kind == "own_output" else 11
+        model = Transformer(11, target, *stacks, dropout=0.0)
         inputs = {"source_ids": ids, "source_lengths": lengths, "target_ids": ids[:, ::-1]}
     model.build()
     return model, batch | inputs

@@ -52,11 +52,11 @@ def test_chunks_of_a_vocabulary_change_nothing(batch, chunks):
 
     logits = tf.matmul(states, matrix, transpose_b=True).numpy()
     whole = found(lambda: SmoothedCrossEntropy(0.1)(labels, tf.matmul(states, matrix, transpose_b=True), weights))
-    parts = found(lambda: chunked_cross_entropy(states, matrix, labels, weights, chunks, 0.1))
+    parts = found(lambda: chunked_cross_entropy(states, [matrix], labels, weights, chunks, 0.1))
     np.testing.assert_allclose(parts[0], oracle(labels, logits, weights, 0.1), rtol=1e-6)
     for one, other in zip(parts[1:], whole[1:], strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
-    assert float(chunked_cross_entropy(states, matrix, labels, 0 * weights, chunks)) == 0.0
+    assert float(chunked_cross_entropy(states, [matrix], labels, 0 * weights, chunks)) == 0.0
 
 
 def test_padding_does_not_matter(batch):

@@ -3,6 +3,7 @@
 from typing import Any
 
 from zoo.blocks.residual import Block, add_branch
+from zoo.core.norms import EPSILON
 from zoo.core.registry import register
 
 
@@ -22,6 +23,7 @@ class Macaron(Block):
         cross_attention: an attention layer over a memory, or None.
         dropout: on each branch.
         seed: of the dropout.
+        norm, epsilon: as of `PostNorm`.
 
     Example:
         >>> import numpy as np
@@ -47,10 +49,12 @@ class Macaron(Block):
         cross_attention: Any = None,
         dropout: float = 0.0,
         seed: int | None = None,
+        norm: str = "layer",
+        epsilon: float = EPSILON,
         **kwargs: Any,
     ) -> None:
         sublayers = {"first": first, "attention": attention, "cross_attention": cross_attention}
-        super().__init__({**sublayers, "feedforward": feedforward}, dropout, seed, **kwargs)
+        super().__init__({**sublayers, "feedforward": feedforward}, dropout, seed, norm, epsilon, **kwargs)
 
     def join(self, x, norm, branch):
         return add_branch(x, norm, branch)

@@ -14,11 +14,10 @@ from zoo.core import protocols
 from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
 from zoo.core.masks import ImplicitMasks
+from zoo.core.norms import EPSILON, gain_of, make_norm
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
 from zoo.gradients.barrier import gradient_barrier
-
-EPSILON = 1e-5
 
 
 def add_branch(x, norm, branch):
@@ -26,7 +25,7 @@ def add_branch(x, norm, branch):
     if isinstance(x, tuple):
         first, second = x
         return second, first + ops.cast(branch(norm(second)), first.dtype)
-    return gradient_barrier(x + branch(norm(x)), norm.gamma)
+    return gradient_barrier(x + branch(norm(x)), gain_of(norm))
 
 
 class Block(Composed, ImplicitMasks, layers.Layer, ABC):
@@ -47,9 +46,9 @@ class Block(Composed, ImplicitMasks, layers.Layer, ABC):
     parts: tuple[str, ...] = ("attention", "cross_attention", "feedforward")  # in the order in which they run
     scales: dict[str, float] = {}  # the factors of branches, 1 unless said otherwise
 
-    def __init__(self, sublayers, dropout=0.0, seed=None, **kwargs):
+    def __init__(self, sublayers, dropout=0.0, seed=None, norm="layer", epsilon=EPSILON, **kwargs):
         super().__init__(**kwargs)
-        self.dropout, self.seed = dropout, seed
+        self.dropout, self.seed, self.norm, self.epsilon = dropout, seed, norm, epsilon
         self.supports_masking = True
         for name in self.parts:
             setattr(self, name, sublayers[name])
@@ -66,10 +65,7 @@ class Block(Composed, ImplicitMasks, layers.Layer, ABC):
                 f"{type(self).__name__} needs sub-layers of the same units, because they share a residual stream. "
                 f"Received: {', '.join(f'{name}={width}' for name, width in units.items())}."
             )
-        self.norms = [
-            layers.LayerNormalization(epsilon=EPSILON, name=f"{name}_norm", dtype=self.dtype_policy)
-            for name in self.present
-        ]
+        self.norms = [make_norm(norm, epsilon, name=f"{name}_norm", dtype=self.dtype_policy) for name in self.present]
         self.dropout_layers = [
             Dropout(dropout, seed=shifted(seed, index), name=f"{name}_drop", dtype=self.dtype_policy)
             for index, name in enumerate(self.present)
@@ -95,6 +91,8 @@ class Block(Composed, ImplicitMasks, layers.Layer, ABC):
             steps=own.steps and remembers,
             approximate=own.approximate,
             needs_final_norm=self.needs_final_norm,
+            norm=self.norm,
+            epsilon=self.epsilon,
             skips=own.skips,
             newest=own.newest,
         )
@@ -205,7 +203,8 @@ class Block(Composed, ImplicitMasks, layers.Layer, ABC):
         return mask
 
     def get_config(self):
-        return {**super().get_config(), "dropout": self.dropout, "seed": self.seed}
+        names = "dropout seed norm epsilon".split()
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
 @register
@@ -221,9 +220,12 @@ class PostNorm(Block):
         cross_attention: an attention layer over a memory; None in an encoder or a language model.
         dropout: on each branch, before it is added.
         seed: of the dropout.
+        norm: "layer" as in the paper, or "rms" (https://arxiv.org/abs/1910.07467).
+        epsilon: what the norms add to the variance.
 
     Raises:
-        ValueError: the sub-layers' units differ, or a memory is given where there is no cross_attention.
+        ValueError: an unknown norm, the sub-layers' units differ, or a memory is given where there is no
+            cross_attention.
 
     Example:
         >>> import numpy as np
@@ -244,10 +246,12 @@ class PostNorm(Block):
         cross_attention: Any = None,
         dropout: float = 0.0,
         seed: int | None = None,
+        norm: str = "layer",
+        epsilon: float = EPSILON,
         **kwargs: Any,
     ) -> None:
         sublayers = {"attention": attention, "cross_attention": cross_attention, "feedforward": feedforward}
-        super().__init__(sublayers, dropout, seed, **kwargs)
+        super().__init__(sublayers, dropout, seed, norm, epsilon, **kwargs)
 
     def join(self, x, norm, branch):
         return norm(x + branch(x))
@@ -283,10 +287,12 @@ class PreNorm(Block):
         cross_attention: Any = None,
         dropout: float = 0.0,
         seed: int | None = None,
+        norm: str = "layer",
+        epsilon: float = EPSILON,
         **kwargs: Any,
     ) -> None:
         sublayers = {"attention": attention, "cross_attention": cross_attention, "feedforward": feedforward}
-        super().__init__(sublayers, dropout, seed, **kwargs)
+        super().__init__(sublayers, dropout, seed, norm, epsilon, **kwargs)
 
     def join(self, x, norm, branch):
         return add_branch(x, norm, branch)

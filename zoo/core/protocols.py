@@ -140,10 +140,13 @@ class Block(Attending):
     Attributes:
         needs_final_norm: it adds to the stream and leaves it without a norm. A stack of such blocks ends in one, and
             can be reversed.
+        norm, epsilon: of that norm: "layer" or "rms", and what it adds to the variance.
         skips, newest: as of its attention; `skip(x, cache, seen, write_index)` gives the cache alone.
     """
 
     needs_final_norm: bool = False
+    norm: str = "layer"
+    epsilon: float = 1e-5
     skips: bool = False
     newest: bool = False
 
@@ -185,10 +188,12 @@ class Positions(Traits):
         by_place: what becomes of a vector depends on it and on its place alone; models that write need it, because
             other positions may look ahead.
         longest: the most positions of a sequence; None is no bound.
+        units: the width of what comes out; None is that of what goes in.
     """
 
     by_place: bool = False
     longest: int | None = None
+    units: int | None = None
 
 
 @dataclass(frozen=True)
@@ -203,13 +208,20 @@ class Embedding(Traits):
         spells: it is told how each piece is spelled, `set_features(...)` (`zoo.text.spelling_features`, for its
             `buckets`).
         reads_sentences: it is told which ids end a sentence, `mark(ends)` (`zoo.text.sentence_ends`).
+        writes: it has an output, too, as a model that writes needs: `logits(x, columns=None)`, `output_columns(ids)`
+            and `readout(x)`, as `zoo.embeddings.TokenEmbedding` has them, and `vocab_size`.
     """
 
     gathers: bool = False
     spells: bool = False
     reads_sentences: bool = False
+    writes: bool = False
 
-    METHODS: ClassVar = {"spells": ("set_features",), "reads_sentences": ("mark",)}
+    METHODS: ClassVar = {
+        "spells": ("set_features",),
+        "reads_sentences": ("mark",),
+        "writes": ("logits", "output_columns", "readout"),
+    }
 
 
 @dataclass(frozen=True)
@@ -247,21 +259,6 @@ class Weight(Traits):
     """
 
     row_updates: bool = False
-
-
-@runtime_checkable
-class KnowsShapes(Protocol):
-    """Batches that list all their shapes before they are read."""
-
-    shapes: list
-
-
-@runtime_checkable
-class KnowsLongest(Protocol):
-    """Batches that can make one of the longest shape before they are read."""
-
-    def longest(self):
-        """Such a batch."""
 
 
 @runtime_checkable

@@ -9,9 +9,8 @@ from functools import partial
 from typing import Any
 
 import keras
-from keras import layers, ops
+from keras import ops
 
-from zoo.blocks.residual import EPSILON
 from zoo.core.protocols import Block, ExitRule
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
@@ -88,10 +87,7 @@ class DepthAdaptiveStack(Stack):
         self.generator = keras.random.SeedGenerator(shifted(seed, 0)) if paths else None
         self.norms = [None] * len(self.blocks)
         if self.final_norm is not None:
-            before = [
-                layers.LayerNormalization(epsilon=EPSILON, name=f"norm_{index + 1}", dtype=self.dtype_policy)
-                for index in range(len(self.blocks) - 1)
-            ]
+            before = [self._norm(f"norm_{index + 1}") for index in range(len(self.blocks) - 1)]
             self.norms = [*before, self.final_norm]
 
     @property
@@ -271,7 +267,7 @@ def make_depth_adaptive_stack(
         exit: the rule of exit, for N layers; None leaves behind the last one.
         block: "post_norm" (the paper's), "pre_norm" or "macaron".
         paths: of mixed training; 0 is aligned.
-        **settings: dropout, activation, seed: see `zoo.depth.settings.BlockSettings`; `cross` is true.
+        **settings: dropout, activation, seed, norm, epsilon: see `zoo.depth.settings.BlockSettings`; `cross` is true.
     """
     made = make_stack(num_layers, units, num_heads, hidden_units, block, cross=True, **settings)
     return DepthAdaptiveStack(made.blocks, exit, paths, settings.get("seed"))

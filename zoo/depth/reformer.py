@@ -35,7 +35,7 @@ def make_reformer_stack(
             is `MultiHeadAttention` instead.
         chunks: parts of the sequence that the feed-forward layers take one after the other.
         activations: what a training step keeps, "plain", "checkpoint" or "reversible": see `ReversibleStack`.
-        **settings: dropout, cross, activation, seed: see `zoo.depth.settings.BlockSettings`.
+        **settings: dropout, cross, activation, seed, norm, epsilon: see `zoo.depth.settings.BlockSettings`.
 
     Example:
         >>> import numpy as np

@@ -4,6 +4,7 @@ import difflib
 from dataclasses import dataclass, fields
 
 from zoo.attention import MultiHeadAttention
+from zoo.core.norms import EPSILON
 from zoo.core.seeds import shifted
 
 SEEDS_PER_BLOCK = 10
@@ -18,12 +19,15 @@ class BlockSettings:
         cross: whether the blocks attend to a memory, as a decoder's do.
         activation: of the feed-forward layers.
         seed: of the dropouts, and of whatever else the stack draws.
+        norm, epsilon: as of `zoo.blocks.PostNorm`.
     """
 
     dropout: float = 0.1
     cross: bool = False
     activation: str = "relu"
     seed: int | None = None
+    norm: str = "layer"
+    epsilon: float = EPSILON
 
     @classmethod
     def read(cls, given):
@@ -48,4 +52,5 @@ class BlockSettings:
     def around(self, index, units, num_heads):
         """What every block is given beside its attention and its feed-forward layers."""
         memory = MultiHeadAttention(units, num_heads) if self.cross else None
-        return {"cross_attention": memory, "dropout": self.dropout, "seed": self.block_seed(index)}
+        own = {"dropout": self.dropout, "norm": self.norm, "epsilon": self.epsilon}
+        return {"cross_attention": memory, "seed": self.block_seed(index), **own}

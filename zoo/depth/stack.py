@@ -8,10 +8,10 @@ from keras import layers, ops
 from zoo.attention import MultiHeadAttention
 from zoo.attention.cache import add_room, align_right, extend_seen
 from zoo.blocks import Macaron, PostNorm, PreNorm
-from zoo.blocks.residual import EPSILON
 from zoo.core.beams import gather_beams
 from zoo.core.composed import Composed
 from zoo.core.masks import ImplicitMasks
+from zoo.core.norms import make_norm
 from zoo.core.protocols import Block, Depth
 from zoo.core.registry import register
 from zoo.depth.settings import BlockSettings
@@ -58,9 +58,13 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
         self.blocks = list(blocks)
         self.units = widths.pop()
         self.supports_masking = True
-        self.final_norm = None
-        if Block.of(self.blocks[-1]).needs_final_norm:
-            self.final_norm = layers.LayerNormalization(epsilon=EPSILON, name="final_norm", dtype=self.dtype_policy)
+        needed = Block.of(self.blocks[-1]).needs_final_norm
+        self.final_norm = self._norm("final_norm") if needed else None
+
+    def _norm(self, name):
+        """A norm as the last block has them."""
+        last = Block.of(self.blocks[-1])
+        return make_norm(last.norm, last.epsilon, name=name, dtype=self.dtype_policy)
 
     @property
     def traits(self):
@@ -196,7 +200,7 @@ def make_stack(
         hidden_units: inner width of the feed-forward layers; Macaron's two have half of it each, so that the number
             of parameters stays the same.
         block: "post_norm", "pre_norm" or "macaron".
-        **settings: dropout, cross, activation, seed: see `zoo.depth.settings.BlockSettings`.
+        **settings: dropout, cross, activation, seed, norm, epsilon: see `zoo.depth.settings.BlockSettings`.
 
     Raises:
         ValueError: an unknown block, or an odd `hidden_units` for "macaron".

@@ -42,9 +42,10 @@ class UniversalStack(Stack):
             the model also learns places beyond the longest text.
         seed: of the offsets. Encoder and decoder with one seed draw the same offsets, so that their positions stay
             comparable, which copying needs; without a seed, each draws its own.
+        places: whether `P^t` is added; without it a model adds positions before the stack, as ALBERT does.
 
     Raises:
-        ValueError: `steps` is not a positive integer, or a negative `max_offset`.
+        ValueError: `steps` is not a positive integer, a negative `max_offset`, or one without `places`.
 
     Example:
         >>> import numpy as np
@@ -60,20 +61,32 @@ class UniversalStack(Stack):
     parts = ("block", "halting")
 
     def __init__(
-        self, block: Any, steps: int, halting: Any = None, max_offset: int = 0, seed: int | None = None, **kwargs: Any
+        self,
+        block: Any,
+        steps: int,
+        halting: Any = None,
+        max_offset: int = 0,
+        seed: int | None = None,
+        places: bool = True,
+        **kwargs: Any,
     ) -> None:
         super().__init__([block], **kwargs)
         if not isinstance(steps, int) or steps < 1:
             raise ValueError(f"UniversalStack needs a positive number of steps. Received: steps={steps!r}.")
         if not isinstance(max_offset, int) or max_offset < 0:
             raise ValueError(f"UniversalStack needs a max_offset of at least 0. Received: max_offset={max_offset!r}.")
-        self.steps, self.halting, self.max_offset, self.seed = steps, halting, max_offset, seed
+        if max_offset and not places:
+            raise ValueError(
+                f"UniversalStack moves the positions that it adds. Received: max_offset={max_offset}, places=False."
+            )
+        self.steps, self.halting, self.places = steps, halting, places
+        self.max_offset, self.seed = max_offset, seed
         self.signal = SinusoidalPositions(name="signal", dtype=self.dtype_policy)
         self.generator = keras.random.SeedGenerator(seed) if max_offset else None
 
     @property
     def traits(self):
-        return replace(super().traits, places_itself=True)
+        return replace(super().traits, places_itself=self.places)
 
     @property
     def block(self):
@@ -109,12 +122,19 @@ class UniversalStack(Stack):
         share = keras.random.uniform((ops.shape(x)[0], 1), seed=self.generator)
         return ops.cast(share * (self.max_offset + 1), "int32")
 
+    def _places(self, places):
+        """`(H^{t-1}, t - 1) -> H^{t-1} + P^t`, whose first part is computed once for all steps."""
+        if not self.places:
+            return lambda h, index: h
+        signal = self.signal.at(places + 1, self.units)
+        return lambda h, index: h + signal + self.signal.at(index + 1, self.units)
+
     def _think(self, x, places, run, mask=None):
         """All steps one after the other; `run(h, index)` is the block in step number `index`."""
-        signal = self.signal.at(places + 1, self.units)
+        place = self._places(places)
         thinking = None if self.halting is None else self._begin(x, mask)
         for index in range(self.steps):
-            h = x + signal + self.signal.at(index + 1, self.units)
+            h = place(x, index)
             made = run(h, index)
             if thinking is None:
                 x = made
@@ -126,13 +146,13 @@ class UniversalStack(Stack):
 
     def _think_until_all_halted(self, x, places, run, mask):
         """The same, in a loop that ends with the last position's last step."""
-        signal = self.signal.at(places + 1, self.units)
+        place = self._places(places)
 
         def thinks(index, x, outputs, state):
             return ops.logical_and(index < self.steps, ops.any(state["running"]))
 
         def think(index, x, outputs, state):
-            h = x + signal + self.signal.at(index + 1, self.units)
+            h = place(x, index)
             x, (outputs, state) = self._weigh(x, h, run(h), (outputs, state), index + 1 >= self.steps)
             return index + 1, x, outputs, state
 
@@ -188,8 +208,8 @@ class UniversalStack(Stack):
         return outputs, tuple(caches)
 
     def get_config(self):
-        config = {**super().get_config(), "steps": self.steps, "max_offset": self.max_offset, "seed": self.seed}
-        return config
+        names = "steps max_offset seed places".split()
+        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
 def make_universal_stack(
@@ -200,6 +220,7 @@ def make_universal_stack(
     halting: Any = None,
     *,
     max_offset: int = 0,
+    places: bool = True,
     **settings: Any,
 ) -> UniversalStack:
     """A `UniversalStack` of one `PostNorm` block with multi-head attention and a dense feed-forward layer: the paper's.
@@ -210,8 +231,9 @@ def make_universal_stack(
         num_heads: heads of the attention.
         hidden_units: inner width of the feed-forward layer.
         halting: a `Halting`, or None for a fixed number of steps.
+        places: whether every step adds them.
         max_offset: of random positions in training; give encoder and decoder the same seed with it.
-        **settings: dropout, cross, activation, seed: see `zoo.depth.settings.BlockSettings`.
+        **settings: dropout, cross, activation, seed, norm, epsilon: see `zoo.depth.settings.BlockSettings`.
 
     Example:
         >>> from zoo.depth import make_universal_stack
@@ -227,4 +249,4 @@ def make_universal_stack(
         FeedForward(units, hidden_units, chosen.activation),
         **chosen.around(0, units, num_heads),
     )
-    return UniversalStack(block, steps, halting, max_offset, shifted(chosen.seed, 9))
+    return UniversalStack(block, steps, halting, max_offset, shifted(chosen.seed, 9), places)

@@ -4,6 +4,7 @@ from zoo.embeddings.axial import AxialPositions
 from zoo.embeddings.concatenated import ConcatenatedPositions
 from zoo.embeddings.convolutional import ConvolutionalPositions
 from zoo.embeddings.entrance import Entrance
+from zoo.embeddings.normalized import NormalizedPositions
 from zoo.embeddings.positions import LearnedPositions, NoPositions, SinusoidalPositions, positions_before
 from zoo.embeddings.sentences import SentenceEmbedding
 from zoo.embeddings.spelled import SpelledEmbedding
@@ -16,6 +17,7 @@ __all__ = [
     "Entrance",
     "LearnedPositions",
     "NoPositions",
+    "NormalizedPositions",
     "SentenceEmbedding",
     "SinusoidalPositions",
     "SpelledEmbedding",

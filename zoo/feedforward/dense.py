@@ -15,8 +15,16 @@ def gelu(x):
     return 0.5 * x * (1.0 + ops.erf(x / math.sqrt(2.0)))
 
 
+def gelu_tanh(x):
+    """`0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))`, the approximation of `gelu` that GPT-2 has."""
+    return 0.5 * x * (1.0 + ops.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * x * x * x)))
+
+
+GELUS = {"gelu": gelu, "gelu_tanh": gelu_tanh}
+
+
 def activation_of(name):
-    return gelu if name == "gelu" else activations.get(name)
+    return GELUS[name] if isinstance(name, str) and name in GELUS else activations.get(name)
 
 
 @register
@@ -29,9 +37,10 @@ class FeedForward(layers.Layer):
     Args:
         units: width of the output.
         hidden_units: width of `f`.
-        activation: `f`: "relu" as in the paper, "gelu", or another of Keras' names.
+        activation: `f`: "relu" as in the paper, "gelu", "gelu_tanh", "silu", or another of Keras' names.
         dropout: on `f(...)` (the paper has none there).
         seed: of the dropout.
+        use_bias: whether there are `b_1` and `b_2`.
 
     Raises:
         ValueError: a size is not a positive integer, or Keras does not know the activation.
@@ -52,6 +61,7 @@ class FeedForward(layers.Layer):
         activation: Any = "relu",
         dropout: float = 0.0,
         seed: int | None = None,
+        use_bias: bool = True,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -61,11 +71,12 @@ class FeedForward(layers.Layer):
                 f"Received: units={units!r}, hidden_units={hidden_units!r}."
             )
         self.units, self.hidden_units, self.activation = units, hidden_units, activation
-        self.dropout, self.seed = dropout, seed
+        self.dropout, self.seed, self.use_bias = dropout, seed, use_bias
         self.supports_masking = True
         function = activation_of(activation)
-        self.hidden = layers.Dense(hidden_units, activation=function, name="hidden", dtype=self.dtype_policy)
-        self.output_projection = layers.Dense(units, name="output", dtype=self.dtype_policy)
+        own = {"use_bias": use_bias, "dtype": self.dtype_policy}
+        self.hidden = layers.Dense(hidden_units, activation=function, name="hidden", **own)
+        self.output_projection = layers.Dense(units, name="output", **own)
         self.dropout_layer = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
 
     @property
@@ -83,5 +94,5 @@ class FeedForward(layers.Layer):
         return (*x_shape[:-1], self.units)
 
     def get_config(self):
-        names = "units hidden_units activation dropout seed".split()
+        names = "units hidden_units activation dropout seed use_bias".split()
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}

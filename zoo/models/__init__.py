@@ -6,6 +6,7 @@ from zoo.models.ensemble import Ensemble
 from zoo.models.labelling import Classifier, Tagger
 from zoo.models.language_model import LanguageModel
 from zoo.models.pairs import PairClassifier
+from zoo.models.pooling import Pooling
 from zoo.models.seq2seq import Seq2Seq
 from zoo.models.transformer import Transformer
 
@@ -16,6 +17,7 @@ __all__ = [
     "Ensemble",
     "LanguageModel",
     "PairClassifier",
+    "Pooling",
     "Seq2Seq",
     "Tagger",
     "Transformer",

@@ -31,7 +31,7 @@ class DepthAdaptiveTransformer(Transformer):
     * `log_exits (batch, time | 1, N)`: `log q` of a learned rule; absent for others.
 
     Args:
-        source_vocab_size, target_vocab_size: numbers of token ids.
+        source_vocab_size, target_vocab_size: as of `Transformer`.
         encoder: a stack without, `decoder`: a `zoo.depth.DepthAdaptiveStack` with cross-attention, of the same units.
         shared: one embedding matrix for source and target.
         dropout: on the sums of embeddings and positions.
@@ -40,7 +40,8 @@ class DepthAdaptiveTransformer(Transformer):
         positions: (by keyword) as of `Transformer`.
 
     Raises:
-        ValueError: as of `Transformer`, or a decoder without exits.
+        ValueError: as of `Transformer`, a decoder without exits, or `tied=False` beside an embedding whose output is
+            more than its own matrix.
 
     Example:
         >>> import numpy as np
@@ -59,8 +60,8 @@ class DepthAdaptiveTransformer(Transformer):
 
     def __init__(
         self,
-        source_vocab_size: int,
-        target_vocab_size: int,
+        source_vocab_size: Any,
+        target_vocab_size: Any,
         encoder: Any,
         decoder: Any,
         shared: bool = False,
@@ -75,9 +76,18 @@ class DepthAdaptiveTransformer(Transformer):
                 f"DepthAdaptiveTransformer needs a decoder with exits, a DepthAdaptiveStack. Received: "
                 f"{type(decoder).__name__}; with that, take a Transformer."
             )
+        output = self.target_embedding
+        if not tied and (output.output_bias or not output.tied):
+            raise ValueError(
+                "DepthAdaptiveTransformer with tied=False has a matrix of its own at each depth, so nothing would read "
+                f"the output of its embedding. Received: tied={output.tied}, output_bias={output.output_bias}. Take a "
+                "plain TokenEmbedding."
+            )
         self.tied = tied
         self.classifiers = [
-            layers.Dense(target_vocab_size, use_bias=False, name=f"classifier_{index + 1}", dtype=self.dtype_policy)
+            layers.Dense(
+                self.target_vocab_size, use_bias=False, name=f"classifier_{index + 1}", dtype=self.dtype_policy
+            )
             for index in range(0 if tied else len(decoder.blocks))
         ]
 
@@ -99,6 +109,11 @@ class DepthAdaptiveTransformer(Transformer):
         states, log_exits = self.decoder.depths(x, **given)
         logits = ops.stack([self.classify(index, state) for index, state in enumerate(states)], axis=1)
         return {"logits": logits} if log_exits is None else {"logits": logits, "log_exits": log_exits}
+
+    def states(self, inputs, training=None):
+        """The states with which the tokens leave, `(batch, time, units)`."""
+        x, given = self._prepare(inputs, training)
+        return self.decoder.think(x, **given, classify=self.classify)[0]
 
     def _prepare(self, inputs, training):
         """The decoder's input, and what else its passes are given."""

@@ -8,8 +8,8 @@ from zoo.core.precision import wide
 from zoo.core.registry import register
 from zoo.models import signatures
 from zoo.models.labelling import Labeller
+from zoo.models.pooling import RULES, pooled
 
-POOLINGS = ("mean", "first")
 SMALLEST = 1e-24  # of a squared length: a vector of zeros stays one, with a gradient that is finite
 
 
@@ -62,16 +62,18 @@ class Encoder(Labeller):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab_size, None, encoder, positions, embedding, dropout, seed, **kwargs)
-        if pooling not in POOLINGS:
-            raise ValueError(f"There is no pooling {pooling!r}. Expected one of {POOLINGS}.")
+        if pooling not in RULES:
+            raise ValueError(f"There is no pooling {pooling!r}. Expected one of {RULES}.")
         self.pooling, self.normalize = pooling, normalize
 
     def summarise(self, inputs, training=None):
         """One vector of each text, as `pooling` says."""
         if self.pooling == "mean":
             return super().summarise(inputs, training)
-        states, mask = self.read(inputs, training)
-        return ops.where(mask[:, :1], states[:, 0], 0.0)
+        return self.pool(*self.read(inputs, training))
+
+    def pool(self, states, mask):
+        return pooled(states, mask, self.pooling)
 
     def call(self, inputs, training=None):
         vectors = self.summarise(inputs, training)

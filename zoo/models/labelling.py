@@ -8,7 +8,7 @@ from keras import layers, ops
 from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
 from zoo.core.masks import length_mask, masked_mean
-from zoo.core.protocols import Depth, Embedding
+from zoo.core.protocols import Depth, Embedding, Positions
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
 from zoo.decoding.loop import PAD
@@ -25,13 +25,27 @@ class Labeller(Composed, InsideKeras, keras.Model):
     labels = True
 
     def __init__(
-        self, vocab_size, num_labels, encoder, positions=None, embedding=None, dropout=0.1, seed=None, **kwargs
-    ):
+        self,
+        vocab_size: int,
+        num_labels: int,
+        encoder: Any,
+        positions: Any = None,
+        embedding: Any = None,
+        dropout: float = 0.1,
+        seed: int | None = None,
+        pooling: Any = None,
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
         if self.labels and (not isinstance(num_labels, int) or num_labels < 2):
             raise ValueError(f"{type(self).__name__} needs at least two labels. Received: num_labels={num_labels!r}.")
         check_reads(self, encoder)
-        self.vocab_size, self.num_labels, self.encoder = vocab_size, num_labels, encoder
+        if pooling is not None and Depth.of(encoder).summarises:
+            raise ValueError(
+                f"{type(encoder).__name__} gives a summary of its own, so {type(self).__name__} has no states to pool. "
+                f"Received: pooling={pooling.name!r}. Leave it out, or take another encoder."
+            )
+        self.vocab_size, self.num_labels, self.encoder, self.pooling = vocab_size, num_labels, encoder, pooling
         self.dropout, self.seed = dropout, seed
         policy = self.dtype_policy
         self.embedding = embedding or TokenEmbedding(vocab_size, encoder.units, dtype=policy)
@@ -42,9 +56,12 @@ class Labeller(Composed, InsideKeras, keras.Model):
     def build(self, input_shape=None):
         if not self.embedding.built:  # one that comes out of a file is built already
             self.embedding.build()
-        for layer in (self.positions, self.encoder):
+        widths = self.embedding.units, Positions.of(self.positions).units or self.embedding.units
+        for layer, width in zip((self.positions, self.encoder), widths, strict=True):
             if not layer.built:
-                layer.build((None, None, self.embedding.units))
+                layer.build((None, None, width))
+        if isinstance(self.pooling, layers.Layer) and not self.pooling.built:
+            self.pooling.build((None, None, self.encoder.units))
         if self.labels:
             self.readout.build((None, self.encoder.units))
 
@@ -65,11 +82,15 @@ class Labeller(Composed, InsideKeras, keras.Model):
         return self.read(inputs, training)[0]
 
     def summarise(self, inputs, training=None):
-        """One vector of each text, `(batch, units)`: the mean of its states, or the encoder's own summary."""
+        """One vector of each text, `(batch, units)`: its states, pooled, or the encoder's own summary."""
         if Depth.of(self.encoder).summarises:
             return self.read(inputs, training, summary=True)[0]
         states, mask = self.read(inputs, training)
-        return masked_mean(states, mask)
+        return self.pool(states, mask)
+
+    def pool(self, states, mask):
+        """`(batch, units)` of the states that the mask keeps."""
+        return masked_mean(states, mask) if self.pooling is None else self.pooling(states, mask=mask)
 
     def logits(self, states, training=None):
         return ops.cast(self.readout(self.dropout_layers[1](states, training=training)), "float32")
@@ -81,8 +102,8 @@ class Labeller(Composed, InsideKeras, keras.Model):
 
 @register
 class Classifier(Labeller):
-    """`p(c | x) = softmax(W h + b)`, `h` is the mean of the encoder's states over the text's own positions,
-    or the summary of an encoder that has one (`zoo.depth.StarStack`).
+    """`p(c | x) = softmax(W h + b)`, `h` is the mean of the encoder's states over the text's own positions, what
+    another `pooling` makes of them, or the summary of an encoder that has one (`zoo.depth.StarStack`).
 
     Call arguments: a dict of `token_ids (batch, time)` and `lengths (batch,)`, int32; EOS ends a text.
     Returns: logits `(batch, num_labels)`, float32. An empty row has those of `h = 0`.
@@ -96,6 +117,10 @@ class Classifier(Labeller):
             A `SentenceEmbedding` gives a classifier's encoder sentences for positions.
         dropout: on the sum of embeddings and positions, and on `h`.
         seed: of the dropout.
+        pooling: a layer such as `zoo.models.Pooling`; None is the mean.
+
+    Raises:
+        ValueError: fewer than two labels, an encoder that looks back alone, or a pooling beside an encoder's summary.
 
     Example:
         >>> import numpy as np
@@ -105,6 +130,8 @@ class Classifier(Labeller):
         >>> tuple(model({"token_ids": np.ones((2, 5), "int32"), "lengths": np.array([5, 3], "int32")}).shape)
         (2, 3)
     """
+
+    parts = (*Labeller.parts, "pooling")
 
     def call(self, inputs, training=None):
         return self.logits(self.summarise(inputs, training), training)

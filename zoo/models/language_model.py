@@ -12,9 +12,10 @@ from zoo.core.masks import optional_mask
 from zoo.core.protocols import Positions
 from zoo.core.registry import register
 from zoo.decoding.loop import BOS
-from zoo.embeddings import Entrance, TokenEmbedding, positions_before
+from zoo.embeddings import Entrance, positions_before
 from zoo.models import signatures
 from zoo.models.directions import check_writes
+from zoo.models.embedded import embedding_of
 from zoo.models.inside_keras import InsideKeras
 
 
@@ -37,9 +38,10 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
             a prompt the last `n // 2` tokens are read, and at most `n - n // 2` more are written.
         dropout: on the sum of embeddings and positions.
         seed: of the dropout.
+        embedding: a layer with an output, of the decoder's units and for `vocab_size` ids; None is `TokenEmbedding`.
 
     Raises:
-        ValueError: `decoder` or `positions` look ahead.
+        ValueError: `decoder` or `positions` look ahead, or an embedding of other sizes or without an output.
 
     Example:
         >>> import numpy as np
@@ -52,7 +54,7 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
     Reference: https://arxiv.org/abs/1801.10198 (decoder-only Transformer).
     """
 
-    parts = ("decoder", "positions")
+    parts = ("decoder", "positions", "embedding")
 
     def __init__(
         self,
@@ -61,6 +63,7 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
         positions: Any = None,
         dropout: float = 0.1,
         seed: int | None = None,
+        embedding: Any = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -72,21 +75,29 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
             )
         self.vocab_size, self.decoder, self.dropout, self.seed = vocab_size, decoder, dropout, seed
         policy = self.dtype_policy
-        self.embedding = TokenEmbedding(vocab_size, decoder.units, dtype=policy)
+        self.embedding = embedding_of(self, vocab_size if embedding is None else embedding, decoder.units)
+        if self.embedding.vocab_size != vocab_size:
+            raise ValueError(
+                f"A LanguageModel of vocab_size={vocab_size} cannot have an embedding of {self.embedding.vocab_size} "
+                "ids. Give both the same number."
+            )
         self.positions = positions or positions_before(decoder, policy)
         self.dropout_layer = Dropout(dropout, seed=seed, dtype=policy)
 
     def build(self, input_shape=None):
         shape = (None, None, self.decoder.units)
-        self.embedding.build()
-        for layer in (self.positions, self.decoder):
+        for layer in (self.embedding, self.positions, self.decoder):
             if not layer.built:  # one that comes out of a file is built already
                 layer.build(shape)
 
-    def call(self, inputs, training=None, states=False):
+    def states(self, inputs, training=None):
+        """The decoder's states `h`, `(batch, time, units)`."""
         x, _ = self.entrance.read(inputs["token_ids"], training=training)
         mask = optional_mask(inputs.get("lengths"), x)
-        outputs = self.decoder(x, mask=mask, causal=True, training=training)
+        return self.decoder(x, mask=mask, causal=True, training=training)
+
+    def call(self, inputs, training=None, states=False):
+        outputs = self.states(inputs, training)
         states = states or (training and self.returns_states)
         return self.embedding.readout(outputs) if states else self.embedding.logits(outputs)
 

@@ -14,7 +14,8 @@ class PairClassifier(Labeller):
     """`p(c | x, y) = softmax(W_2 relu(W_1 [r; s; |r - s|; r - s] + b_1) + b_2)`, `r` and `s` the two texts' summaries.
 
     Both texts go through the same embedding, positions and encoder, each by itself; a summary is what a `Classifier`
-    reads: the mean of the states, or the summary of an encoder that has one (`zoo.depth.StarStack`).
+    reads: the mean of the states, what another `pooling` makes of them, or the summary of an encoder that has one
+    (`zoo.depth.StarStack`).
 
     Call arguments: a dict of `first_ids (batch, first_time)`, `first_lengths (batch,)`, `second_ids (batch,
     second_time)` and `second_lengths (batch,)`, int32; EOS ends a text.
@@ -38,6 +39,8 @@ class PairClassifier(Labeller):
     Reference: https://arxiv.org/abs/1902.09113, section 4.3 (its features after https://arxiv.org/abs/1512.08422).
     """
 
+    parts = (*Labeller.parts, "pooling")
+
     def __init__(
         self,
         vocab_size: int,
@@ -47,9 +50,10 @@ class PairClassifier(Labeller):
         embedding: Any = None,
         dropout: float = 0.1,
         seed: int | None = None,
+        pooling: Any = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(vocab_size, num_labels, encoder, positions, embedding, dropout, seed, **kwargs)
+        super().__init__(vocab_size, num_labels, encoder, positions, embedding, dropout, seed, pooling, **kwargs)
         self.hidden = layers.Dense(self.encoder.units, activation="relu", name="hidden", dtype=self.dtype_policy)
 
     def build(self, input_shape=None):

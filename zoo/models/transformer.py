@@ -13,9 +13,10 @@ from zoo.core.protocols import Positions
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
 from zoo.decoding.loop import BOS
-from zoo.embeddings import Entrance, TokenEmbedding, positions_before
+from zoo.embeddings import Entrance, positions_before
 from zoo.models import signatures
 from zoo.models.directions import check_reads, check_writes
+from zoo.models.embedded import embedding_of
 from zoo.models.inside_keras import InsideKeras
 
 SIDES = ("source", "target")
@@ -43,9 +44,10 @@ class Transformer(Composed, InsideKeras, keras.Model):
     once per sentence, and its beams share one pool of keys (`zoo.attention.cache`).
 
     Args:
-        source_vocab_size, target_vocab_size: numbers of token ids.
+        source_vocab_size, target_vocab_size: numbers of token ids, each a number or a `TokenEmbedding` of the stacks'
+            units, which is then taken.
         encoder: a stack without, `decoder`: one with cross-attention (`zoo.depth.make_stack`), of the same units.
-        shared: one embedding matrix for source, target and output; the vocabularies are then one.
+        shared: one embedding for source, target and output, that of the target; the vocabularies are then one.
         dropout: on the sums of embeddings and positions.
         seed: of the dropout.
         positions: a layer of `zoo.embeddings`; None is `SinusoidalPositions`. The source has one of the same settings
@@ -53,7 +55,7 @@ class Transformer(Composed, InsideKeras, keras.Model):
 
     Raises:
         ValueError: the stacks' units differ, `shared` with two vocabulary sizes, `positions` or a decoder that look
-            ahead, or an encoder that looks back alone.
+            ahead, an encoder that looks back alone, an embedding of other units, or a target's without an output.
 
     Example:
         >>> import numpy as np
@@ -73,8 +75,8 @@ class Transformer(Composed, InsideKeras, keras.Model):
 
     def __init__(
         self,
-        source_vocab_size: int,
-        target_vocab_size: int,
+        source_vocab_size: Any,
+        target_vocab_size: Any,
         encoder: Any,
         decoder: Any,
         shared: bool = False,
@@ -89,11 +91,6 @@ class Transformer(Composed, InsideKeras, keras.Model):
                 "Transformer needs an encoder and a decoder of the same units, the width of what they share. "
                 f"Received: {encoder.units} and {decoder.units}."
             )
-        if shared and source_vocab_size != target_vocab_size:
-            raise ValueError(
-                "shared=True means one vocabulary for both sides. Received: source_vocab_size="
-                f"{source_vocab_size} and target_vocab_size={target_vocab_size}. Learn one on both sides."
-            )
         check_reads(self, encoder)
         check_writes(self, decoder)
         if positions is not None and not Positions.of(positions).by_place:
@@ -101,12 +98,12 @@ class Transformer(Composed, InsideKeras, keras.Model):
                 "A Transformer's positions must not look ahead: expected SinusoidalPositions, LearnedPositions or "
                 f"AxialPositions, which depend on the place alone (by_place). Received: {type(positions).__name__}."
             )
-        self.source_vocab_size, self.target_vocab_size = source_vocab_size, target_vocab_size
         self.encoder, self.decoder, self.shared, self.dropout, self.seed = encoder, decoder, shared, dropout, seed
-        policy, units = self.dtype_policy, encoder.units
-        self.target_embedding = TokenEmbedding(target_vocab_size, units, dtype=policy)
-        own = None if shared else TokenEmbedding(source_vocab_size, units, dtype=policy)
-        self.source_embedding = self.target_embedding if shared else own
+        policy = self.dtype_policy
+        self.source_embedding, self.target_embedding = self._embeddings(source_vocab_size, target_vocab_size)
+        self.source_vocab_size, self.target_vocab_size = (
+            each.vocab_size for each in (self.source_embedding, self.target_embedding)
+        )
         self.places_by_itself = positions is None
         self.source_positions = positions_before(encoder, policy) if positions is None else _twin(positions)
         self.positions = positions_before(decoder, policy) if positions is None else positions
@@ -114,23 +111,41 @@ class Transformer(Composed, InsideKeras, keras.Model):
             side: Dropout(dropout, seed=shifted(seed, index), dtype=policy) for index, side in enumerate(SIDES)
         }
 
+    def _embeddings(self, source, target):
+        """Of the two sides, each a number of ids or a layer."""
+        own = embedding_of(self, target, self.decoder.units)
+        given = [each for each in (source, target) if not isinstance(each, int)]
+        self.embeddings_given = bool(given)
+        if not self.shared:
+            return embedding_of(self, source, self.encoder.units, writes=False), own
+        ids = source if isinstance(source, int) else source.vocab_size
+        if ids != own.vocab_size or source not in (ids, own):
+            raise ValueError(
+                f"shared=True means one vocabulary for both sides. Received: source_vocab_size={source} and "
+                f"target_vocab_size={target}. Learn one on both sides, and give one embedding for both."
+            )
+        return own, own
+
     def build(self, input_shape=None):
         shape = (None, None, self.encoder.units)
-        for layer in {id(each): each for each in (self.source_embedding, self.target_embedding)}.values():
-            layer.build()
-        for layer in (self.source_positions, self.positions, self.encoder):
+        layers = (self.source_embedding, self.target_embedding, self.source_positions, self.positions, self.encoder)
+        for layer in layers:
             if not layer.built:  # one that comes out of a file is built already
                 layer.build(shape)
         if not self.decoder.built:
             self.decoder.build(shape, shape)
 
-    def call(self, inputs, training=None, states=False):
+    def states(self, inputs, training=None):
+        """The decoder's states `d`, `(batch, time, units)`."""
         mask = length_mask(inputs["source_lengths"], ops.shape(inputs["source_ids"])[1])
         memory = self._encode(inputs["source_ids"], mask, training)
         x, _ = self.target_entrance.read(inputs["target_ids"], training=training)
         target_mask = optional_mask(inputs.get("target_lengths"), x)
         masks = {"mask": target_mask, "memory_mask": mask}
-        outputs = self.decoder(x, memory=memory, causal=True, training=training, **masks)
+        return self.decoder(x, memory=memory, causal=True, training=training, **masks)
+
+    def call(self, inputs, training=None, states=False):
+        outputs = self.states(inputs, training)
         states = states or (training and self.returns_states)
         return self.target_embedding.readout(outputs) if states else self.target_embedding.logits(outputs)
 
@@ -188,10 +203,18 @@ class Transformer(Composed, InsideKeras, keras.Model):
     def get_config(self):
         names = "source_vocab_size target_vocab_size shared dropout seed".split()
         given = None if self.places_by_itself else saving.serialize_keras_object(self.positions)
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}, "positions": given}
+        own = {**{name: getattr(self, name) for name in names}, "positions": given}
+        if self.embeddings_given:
+            sides = SIDES[self.shared :]  # what both share is the target's
+            own |= {
+                f"{side}_vocab_size": saving.serialize_keras_object(getattr(self, f"{side}_embedding"))
+                for side in sides
+            }
+        return {**super().get_config(), **own}
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """Files of version 0.1.0 name no positions."""
-        positions = saving.deserialize_keras_object(config.get("positions"), custom_objects)
-        return super().from_config({**config, "positions": positions}, custom_objects)
+        names = ("positions", "source_vocab_size", "target_vocab_size")
+        made = {name: saving.deserialize_keras_object(config.get(name), custom_objects) for name in names}
+        return super().from_config({**config, **made}, custom_objects)

@@ -4,7 +4,7 @@ import re
 import tomllib
 
 from zoo.recipes.toml import toml
-from zoo.settings import data, layers, models, slots, table, text
+from zoo.settings import data, entrance, models, slots, table, text
 from zoo.settings.training import DepthLoss, Search, TokenLoss, Training
 from zoo.tasks import TASKS
 
@@ -56,7 +56,7 @@ HOLDING = {  # the tables that have what there was before, some of it each
     "data": [each for each in CORPORA.values() if each not in (data.Files, data.RunningFiles)],
     "text": (text.TwoSided, text.Labelled),
     "model": (models.Recurrent, models.Transformer),
-    "embedding": (layers.Spelled,),
+    "embedding": (entrance.Spelled,),
     "loss": (TokenLoss,),
     "training": (Training,),
     "search": (Search,),

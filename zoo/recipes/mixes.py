@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable
 
 from zoo.recipes.effects import IN_BLOCKS, number_of_blocks, placed
-from zoo.settings import layers, table, wiring
+from zoo.settings import entrance, layers, table, wiring
 
 RECOMPUTED = ("reversible", "checkpoint")  # what a reversible stack remembers, where its blocks run twice
 
@@ -47,6 +47,13 @@ def _halves_an_odd_width(recipe):
     return _is("block", wiring.Macaron)(recipe) and taken and recipe.model.hidden_units % 2 == 1
 
 
+def _reads_no_output(recipe):
+    """Whether each depth of a decoder has a matrix of its own, so that nothing reads the output of the embedding."""
+    own = recipe.embedding
+    more = isinstance(own, entrance.WrittenTokens) and (own.output == "own" or own.output_bias)
+    return more and _is("depth", layers.DepthAdaptive)(recipe) and not recipe.depth.tied
+
+
 MIXES = (
     Mix(
         lambda recipe: _is("depth", layers.Reversible)(recipe) and _is("block", wiring.PostNorm)(recipe),
@@ -75,6 +82,11 @@ MIXES = (
         "a macaron block halves hidden_units between its two feed-forward layers, so they must be even",
         "an even hidden_units",
     ),
+    Mix(
+        _reads_no_output,
+        "a depth_adaptive decoder that is not tied has an output matrix of its own at every depth",
+        "depth.tied = true, or neither embedding.output nor embedding.output_bias",
+    ),
 )
 
 
@@ -98,12 +110,19 @@ def _reaches(name):
     return fits
 
 
+def _is_as_wide(recipe, own):
+    where = recipe.positions
+    projected = where.maker is None and where.projected
+    return own.width in (0, recipe.model.units) or projected
+
+
 FITS = (  # (the layer, whether it is refused unless, what is expected); of None: each layer that has heads
     (None, _heads_divide, "units that num_heads divides evenly"),
     (layers.MultiLinear, _reaches("max_time"), "max_time (or context) no shorter than the texts"),
-    (layers.Learned, _reaches("max_positions"), "max_positions (or context) no fewer than the texts are long"),
-    (layers.Axial, _reaches(None), "a context no shorter than the texts"),
-    (layers.Axial, lambda recipe, own: recipe.model.units % 2 == 0, "even units, half for rows, half for columns"),
+    (entrance.Learned, _reaches("max_positions"), "max_positions (or context) no fewer than the texts are long"),
+    (entrance.Tokens, _is_as_wide, "positions.projected = true where its width is another than that of the model"),
+    (entrance.Axial, _reaches(None), "a context no shorter than the texts"),
+    (entrance.Axial, lambda recipe, own: recipe.model.units % 2 == 0, "even units, half for rows, half for columns"),
 )
 NO_HEADS_TO_DIVIDE = (layers.ProductKey,)  # its heads are queries, and share no width
 

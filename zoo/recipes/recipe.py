@@ -41,6 +41,7 @@ class Recipe(msgspec.Struct, frozen=True, kw_only=True):
     depth: table.Table | None = None
     positions: table.Table | None = None
     embedding: table.Table | None = None
+    pooling: table.Table | None = None
     loss: table.Table
     training: Training
     search: table.Table | None = None

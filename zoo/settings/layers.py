@@ -7,7 +7,6 @@ import math
 from typing import Annotated, ClassVar, Literal
 
 from zoo.settings.kinds import (
-    BelowOne,
     Between,
     Count,
     Doc,
@@ -34,7 +33,7 @@ class Layer(Table, tag_field="layer"):
     instead: ClassVar[dict[str, str]] = {}
     maker: ClassVar[type | None] = None
     replaces: ClassVar[tuple[str, ...]] = ()
-    elsewhere: ClassVar[tuple[str, ...]] = ("blocks",)
+    elsewhere: ClassVar[tuple[str, ...]] = ("blocks", "norm_epsilon", "projected")
 
     @property
     def layer(self):
@@ -134,6 +133,7 @@ class Dense(Layer, tag="dense"):
     """Two dense layers, Vaswani et al. 2017."""
 
     takes = ("units", "hidden_units", "activation", "dropout", "seed")
+    use_bias: Annotated[bool, Doc("biases of the two layers")] = True
     blocks: Blocks = None
 
 
@@ -187,20 +187,21 @@ class Universal(Layer, tag="universal"):
     """One block again and again, with adaptive computation time if asked for, Dehghani et al. 2019."""
 
     takes = ("num_layers",)
-    only = {"threshold": HALTING, "ponder": HALTING}
+    only = {"threshold": HALTING, "ponder": HALTING, "max_offset": {"places": (True,)}}
     halting: Annotated[Literal["none", "accumulated", "interpolated"], Doc("rule by which a position stops early")] = (
         "none"
     )
     threshold: Annotated[Between, Doc("sum of halting probabilities at which a position stops")] = 0.99
     ponder: Annotated[NotNegative, Doc("price of a step in the loss")] = 0.01
     max_offset: Annotated[Count, Doc("largest shift of the positions that training draws")] = 0
+    places: Annotated[bool, Doc("every step adds sines of the place and of the step")] = True
 
 
 class Star(Layer, tag="star"):
     """Rings of neighbours and one relay node, Guo et al. 2019."""
 
     takes = ("num_layers", "units", "num_heads", "dropout", "seed")
-    replaces = ("attention", "feedforward", "block")
+    replaces = ("attention", "feedforward", "block", "pooling")
     connections: Annotated[Literal["star", "ring", "radical"], Doc("both kinds of connections, or one alone")] = "star"
 
 
@@ -224,67 +225,3 @@ class DepthAdaptive(Layer, tag="depth_adaptive"):
                 "a rule of exit learns from the losses of all depths, and training by paths has those of the paths "
                 f'alone. Expected paths = 0, or exit = "last"; received paths={self.paths}, exit={self.exit!r}.'
             )
-
-
-# Positions
-
-
-class Sinusoidal(Layer, tag="sinusoidal"):
-    """Fixed sines, Vaswani et al. 2017; none before a stack that has positions of its own."""
-
-
-class Learned(Layer, tag="learned"):
-    """A vector for every position."""
-
-    takes = ("context",)
-    instead = {"max_positions": "context"}
-    max_positions: Annotated[Positive | None, Doc("positions; without it the model's context")] = None
-
-
-class Axial(Layer, tag="axial"):
-    """A vector for every row and every column of positions, Kitaev et al. 2020."""
-
-    takes = ("context",)
-    columns: Annotated[Positive, Doc("positions of a row")] = 64
-
-
-class Convolutional(Layer, tag="convolutional"):
-    """Neighbours are mixed into every position by a convolution."""
-
-    width: Annotated[Positive, Doc("positions that are mixed, an odd number")] = 3
-
-    def check(self):
-        if self.width % 2 == 0:
-            raise ValueError(f"width must be an odd whole number; received {self.width}.")
-
-
-class Concatenated(Layer, tag="concatenated"):
-    """Learned positions in columns of their own."""
-
-    max_positions: Annotated[Positive, Doc("positions")] = 128
-    columns: Annotated[Positive, Doc("units that hold the position")] = 32
-
-
-# Embeddings of models that read
-
-
-class Tokens(Layer, tag="tokens"):
-    """A vector for every token."""
-
-
-class Spelled(Layer, tag="spelled"):
-    """Tokens are known by their ends and shape, too (`zoo.embeddings.SpelledEmbedding`)."""
-
-    takes = ("units", "seed")
-    alone: Annotated[BelowOne, Doc("share of the pieces that training knows by their spelling alone")] = 0.0
-    buckets: Annotated[Positive, Doc("vectors that ends and shapes share; a small vocabulary needs fewer")] = 8192
-
-
-class Sentences(Layer, tag="sentences"):
-    """One vector for every sentence (`zoo.embeddings.SentenceEmbedding`)."""
-
-    takes = ("units",)
-    shortest: Annotated[Positive, Doc("tokens of a sentence at least")] = 2
-    spread: Annotated[NotNegative, Doc("how much the order of words counts from the start: deviation of the masks")] = (
-        1.0
-    )

@@ -41,7 +41,10 @@ class Transformer(Model, tag="transformer"):
     hidden_units: Annotated[
         Positive, Doc("width inside the feed-forward layers; Macaron's two have half of it each")
     ] = 512
-    activation: Annotated[Literal["relu", "gelu"], Doc("inside the feed-forward layers")] = "relu"
+    activation: Annotated[
+        Literal["relu", "gelu", "gelu_tanh", "silu"],
+        Doc("inside the feed-forward layers; gelu_tanh approximates gelu, as GPT-2 does"),
+    ] = "relu"
     context: Annotated[
         Positive, Doc("tokens that a language model sees in training, and that learned positions are for")
     ] = 64

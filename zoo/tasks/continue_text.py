@@ -51,7 +51,9 @@ class ContinueText(Task):
         from zoo.models import LanguageModel
         from zoo.tasks.parts import building
 
-        return LanguageModel(*sizes, building.stack(recipe), building.positions(recipe), **building.dropout(recipe))
+        decoder = building.stack(recipe)
+        own = {"positions": building.positions(recipe, decoder), "embedding": building.embedding(recipe, *sizes)}
+        return LanguageModel(*sizes, decoder, **own, **building.dropout(recipe))
 
     def evaluate(self, run, examples, *, beams=None, progress=None):
         """Mean negative log-likelihood of a text, cut into windows that each begin anew, or of answers to prompts."""

@@ -31,8 +31,8 @@ def smoothed_cross_entropy(labels, logits, smoothing):
     return loss - smoothing * ops.mean(logits, axis=-1) if smoothing else loss
 
 
-def chunked_cross_entropy(states, matrix, labels, weights, chunks, smoothing=0.0):
-    """sum_t(w_t * loss_t) / sum_t(w_t) of the logits `states matrix^T`, without ever holding all logits at once.
+def chunked_cross_entropy(states, output, labels, weights, chunks, smoothing=0.0):
+    """sum_t(w_t * loss_t) / sum_t(w_t) of the logits `states matrix^T + bias`, which are never held all at once.
 
     The time axis is padded to whole chunks and processed chunk by chunk: each chunk computes its logits, its part of
     the loss and its part of the gradients, and then frees the logits. Memory is `O(batch * time / chunks *
@@ -40,7 +40,7 @@ def chunked_cross_entropy(states, matrix, labels, weights, chunks, smoothing=0.0
 
     Args:
         states: `(batch, time, units)`, the decoder's outputs.
-        matrix: `(vocabulary, units)`, the output matrix.
+        output: `(matrix,)` or `(matrix, bias)`, the output matrix `(vocabulary, units)` and the bias `(vocabulary,)`.
         labels: `(batch, time)` integers.
         weights: `(batch, time)`; if all are zero, the loss is 0.
         chunks: number of chunks.
@@ -55,29 +55,30 @@ def chunked_cross_entropy(states, matrix, labels, weights, chunks, smoothing=0.0
     labels, weights = ops.pad(labels, padding), ops.cast(ops.pad(weights, padding), "float32")
     scale = 1.0 / ops.maximum(ops.sum(weights), keras.config.epsilon())
 
-    def loss_of(index, states, matrix):
+    def loss_of(index, states, matrix, *bias):
         part = slice(index * length, (index + 1) * length)
         logits = ops.cast(ops.matmul(states, ops.transpose(ops.cast(matrix, states.dtype))), "float32")
+        logits = sum((ops.cast(each, "float32") for each in bias), logits)
         return scale * ops.sum(weights[:, part] * smoothed_cross_entropy(labels[:, part], logits, smoothing))
 
     @ops.custom_gradient
-    def run(states, matrix):
-        total, to_states, to_matrix = 0.0, [], 0.0
+    def run(states, *output):
+        total, to_states, to_output = 0.0, [], [0.0] * len(output)
         for index in range(chunks):
             part = states[:, index * length : (index + 1) * length]
             if index:  # otherwise XLA may compute all chunks at the same time
-                (part,) = after([total, to_matrix], part)
-            value, (found, share) = vjp(partial(loss_of, index), [part, matrix], ops.ones_like(scale))
-            total, to_matrix = total + value, to_matrix + share
+                (part,) = after([total, *to_output], part)
+            value, (found, *shares) = vjp(partial(loss_of, index), [part, *output], ops.ones_like(scale))
+            total, to_output = total + value, [one + share for one, share in zip(to_output, shares, strict=True)]
             to_states.append(found)
         to_states = ops.concatenate(to_states, axis=1)
 
         def gradient(upstream, variables=()):
-            return ops.cast(upstream, to_states.dtype) * to_states, ops.cast(upstream, to_matrix.dtype) * to_matrix
+            return tuple(ops.cast(upstream, each.dtype) * each for each in (to_states, *to_output))
 
         return total, gradient
 
-    return run(states, ops.convert_to_tensor(matrix))
+    return run(states, *map(ops.convert_to_tensor, output))
 
 
 @register
@@ -154,9 +155,9 @@ class ChunkedCrossEntropy(keras.losses.Loss):
     def __call__(self, labels, outputs, sample_weight=None):
         if not isinstance(outputs, tuple | list):  # a validation
             return SmoothedCrossEntropy(self.smoothing)(labels, outputs, sample_weight=sample_weight)
-        states, matrix = outputs
+        states, *output = outputs
         sample_weight = ops.ones_like(labels) if sample_weight is None else sample_weight
-        return chunked_cross_entropy(states, matrix, labels, sample_weight, self.chunks, self.smoothing)
+        return chunked_cross_entropy(states, output, labels, sample_weight, self.chunks, self.smoothing)
 
     def get_config(self):
         return {"chunks": self.chunks, "smoothing": self.smoothing, "name": self.name}

@@ -2,9 +2,24 @@
 
 import sys
 import time
+from typing import Protocol, runtime_checkable
 
-from zoo.core.protocols import KnowsLongest, KnowsShapes
 from zoo.training.steps.inputs import model_inputs, shape_of
+
+
+@runtime_checkable
+class KnowsShapes(Protocol):
+    """Batches that list all their shapes before they are read."""
+
+    shapes: list
+
+
+@runtime_checkable
+class KnowsLongest(Protocol):
+    """Batches that can make one of the longest shape before they are read."""
+
+    def longest(self):
+        """Such a batch."""
 
 
 class Shapes:
@@ -12,7 +27,7 @@ class Shapes:
 
     Args:
         steps: the compiled steps, see `zoo.training.make_steps`.
-        train: the training batches. What they know is used: all shapes (`zoo.core.protocols.KnowsShapes`), and a batch
+        train: the training batches. What they know is used: all shapes (`KnowsShapes`), and a batch
             of the longest shape (`KnowsLongest`).
     """
 

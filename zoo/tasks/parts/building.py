@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from zoo.attention import DotProductAttention, MultiHeadAttention
 from zoo.core.seeds import shifted
 from zoo.depth.settings import SEEDS_PER_BLOCK
-from zoo.embeddings import TokenEmbedding
+from zoo.embeddings import NormalizedPositions, TokenEmbedding, positions_before
 from zoo.models import DepthAdaptiveTransformer, Seq2Seq, Transformer
 from zoo.recurrent import RecurrentEncoder, RecurrentReader, SelfAttentiveEncoder
 from zoo.settings.wiring import Macaron
@@ -57,9 +57,19 @@ def stack(recipe, number=0, cross=False, plain=False, summary=False):
     return make_layer(recipe, "depth", make_block=make_block, seed=seed, **place)
 
 
-def positions(recipe):
-    """The layer of the positions; None for what the model takes by itself."""
-    return make_layer(recipe, "positions")
+def positions(recipe, behind):
+    """The layer of the positions before a stack; None for what the model takes by itself."""
+    made, own = make_layer(recipe, "positions"), recipe.positions
+    if own.maker or not (own.norm_epsilon or own.projected):
+        return made
+    units = recipe.model.units if own.projected else None
+    return NormalizedPositions(made or positions_before(behind), own.norm_epsilon, units)
+
+
+def embedding(recipe, vocab_size, side=0):
+    """The layer of a side, None for plain vectors; the task tells it what it has to know of the pieces."""
+    seed = shifted(recipe.training.seed, SEEDS_PER_STACK * (1 + side) - 1)
+    return make_layer(recipe, "embedding", vocab_size=vocab_size, seed=seed)
 
 
 def dropout(recipe):
@@ -74,14 +84,16 @@ def writer(recipe, *sizes):
 
 def reader(make, recipe, vocab_size, num_labels, summary=True):
     """A model that labels: `make` is its class, and `summary` says whether it labels whole texts."""
-    embedding = _embedding(recipe, vocab_size)
+    own, more = embedding(recipe, vocab_size), {}
     if recipe.model.kind == "recurrent":
         # `units` is the width of the embeddings and of each direction, as in a model that writes.
-        embedding = embedding or TokenEmbedding(vocab_size, recipe.model.units)
-        parts = RecurrentReader(recurrent_encoder(recipe)), None, embedding
+        own = own or TokenEmbedding(vocab_size, recipe.model.units)
+        parts = RecurrentReader(recurrent_encoder(recipe)), None, own
     else:
-        parts = stack(recipe, summary=summary), positions(recipe), embedding
-    return make(vocab_size, num_labels, *parts, **dropout(recipe))
+        encoder = stack(recipe, summary=summary)
+        parts = encoder, positions(recipe, encoder), own
+        more = {"pooling": make_layer(recipe, "pooling")} if recipe.pooling else {}
+    return make(vocab_size, num_labels, *parts, **more, **dropout(recipe))
 
 
 def recurrent_encoder(recipe):
@@ -105,16 +117,12 @@ def _seq2seq(recipe, *sizes):
 def _transformer(recipe, *sizes):
     spans = recipe.attention.layer == "adaptive_span"  # they look back alone, so the encoder has plain attention
     stacks = stack(recipe, plain=spans), stack(recipe, number=1, cross=True)
-    shared = {"shared": recipe.text.shared, "positions": positions(recipe)}
+    shared = {"shared": recipe.text.shared, "positions": positions(recipe, stacks[1])}
+    source, target = (embedding(recipe, size, side) or size for side, size in enumerate(sizes))
+    sizes = (target if recipe.text.shared else source), target
     if recipe.depth.layer == "depth_adaptive":
         return DepthAdaptiveTransformer(*sizes, *stacks, tied=recipe.depth.tied, **shared, **dropout(recipe))
     return Transformer(*sizes, *stacks, **shared, **dropout(recipe))
-
-
-def _embedding(recipe, vocab_size):
-    """The layer, None for plain vectors; the task tells it what it has to know of the pieces."""
-    seed = shifted(recipe.training.seed, SEEDS_PER_STACK - 1)
-    return make_layer(recipe, "embedding", vocab_size=vocab_size, seed=seed)
 
 
 @contextmanager

@@ -26,11 +26,14 @@ from zoo.embeddings import (
     ConcatenatedPositions,
     ConvolutionalPositions,
     LearnedPositions,
+    NoPositions,
     SentenceEmbedding,
     SpelledEmbedding,
+    TokenEmbedding,
 )
 from zoo.feedforward import ChunkedFeedForward, FeedForward, ProductKeyMemory
-from zoo.settings import layers, wiring
+from zoo.models.pooling import Pooling
+from zoo.settings import entrance, layers, wiring
 
 
 def multi_linear(units, context, rank=32, max_time=None, num_cores=2, mode="split_concat"):
@@ -49,10 +52,12 @@ def reversible(make_block, num_layers, activations="reversible"):
     return ReversibleStack([make_block(index) for index in range(num_layers)], activations)
 
 
-def universal(make_block, num_layers, offset_seed, halting="none", threshold=0.99, ponder=0.01, max_offset=0):
+def universal(
+    make_block, num_layers, offset_seed, halting="none", threshold=0.99, ponder=0.01, max_offset=0, places=True
+):
     """`num_layers` steps of one block; `halting` is a rule of `Halting`, or "none" for all steps."""
     rule = None if halting == "none" else Halting(halting, threshold, ponder)
-    return UniversalStack(make_block(0), num_layers, rule, max_offset, offset_seed)
+    return UniversalStack(make_block(0), num_layers, rule, max_offset, offset_seed, places)
 
 
 EXITS = {
@@ -92,8 +97,15 @@ def concatenated(max_positions=128, columns=32):
     return ConcatenatedPositions(max_positions, columns)
 
 
-def tokens():
-    """None: the plain vectors that models take by themselves."""
+def tokens(vocab_size, units, scaled=True, width=0):
+    """None for the plain vectors that models take by themselves."""
+    return TokenEmbedding(vocab_size, width or units, scaled) if width or not scaled else None
+
+
+def tokens_and_output(vocab_size, units, scaled=True, output="tied", output_bias=False):
+    """Likewise, of models that write."""
+    plain = scaled and output == "tied" and not output_bias
+    return None if plain else TokenEmbedding(vocab_size, units, scaled, output == "tied", output_bias)
 
 
 def spelled(vocab_size, units, seed, alone=0.0, buckets=8192):
@@ -102,6 +114,15 @@ def spelled(vocab_size, units, seed, alone=0.0, buckets=8192):
 
 def sentences(vocab_size, units, shortest=2, spread=1.0):
     return SentenceEmbedding(vocab_size, units, shortest=shortest, spread=spread)
+
+
+def mean(dense="none"):
+    """None for the plain mean that models take by themselves."""
+    return None if dense == "none" else Pooling("mean", dense)
+
+
+def first(dense="none"):
+    return Pooling("first", None if dense == "none" else dense)
 
 
 MAKERS = {
@@ -120,14 +141,18 @@ MAKERS = {
     layers.Universal: universal,
     layers.Star: star,
     layers.DepthAdaptive: depth_adaptive,
-    layers.Sinusoidal: sinusoidal,
-    layers.Learned: learned,
-    layers.Axial: axial,
-    layers.Convolutional: ConvolutionalPositions,
-    layers.Concatenated: concatenated,
-    layers.Tokens: tokens,
-    layers.Spelled: spelled,
-    layers.Sentences: sentences,
+    entrance.Sinusoidal: sinusoidal,
+    entrance.Learned: learned,
+    entrance.Axial: axial,
+    entrance.Convolutional: ConvolutionalPositions,
+    entrance.Concatenated: concatenated,
+    entrance.NoPositions: NoPositions,
+    entrance.Tokens: tokens,
+    entrance.WrittenTokens: tokens_and_output,
+    entrance.Spelled: spelled,
+    entrance.Sentences: sentences,
+    entrance.Mean: mean,
+    entrance.First: first,
 }
 # What the model or its place decides, and no setting of the layer's own.
 OF_THE_PLACE = ("make_block", "cross", "offset_seed", "summary", "vocab_size", "seed")
