@@ -1,9 +1,25 @@
 """Text in and out of token ids; `zoo.text.graph` does the same inside a TensorFlow graph."""
 
+from zoo.text.byte_pairs import BytePairs
+from zoo.text.kinds import load_tokenizer
 from zoo.text.noise import SubwordNoise
 from zoo.text.sentences import sentence_ends
-from zoo.text.special import BOS, EOS, PAD, UNK
+from zoo.text.special import BOS, EOS, PAD, UNK, Around
 from zoo.text.spelling import spelling_features
 from zoo.text.tokenizer import Tokenizer
+from zoo.text.wordpiece import WordPiece
 
-__all__ = ["BOS", "EOS", "PAD", "UNK", "SubwordNoise", "Tokenizer", "sentence_ends", "spelling_features"]
+__all__ = [
+    "BOS",
+    "EOS",
+    "PAD",
+    "UNK",
+    "Around",
+    "BytePairs",
+    "SubwordNoise",
+    "Tokenizer",
+    "WordPiece",
+    "load_tokenizer",
+    "sentence_ends",
+    "spelling_features",
+]

@@ -1,22 +1,25 @@
 """SentencePiece subwords (Kudo and Richardson, 2018, arXiv:1808.06226), with our special ids."""
 
 import io
-import os
+import json
 from collections.abc import Iterable
-from pathlib import Path
 
 import sentencepiece
 
+from zoo.text.base import BaseTokenizer, check_texts, out_of_range
 from zoo.text.charsmaps import NAMES as NORMALIZATIONS, Normalization
-from zoo.text.special import BOS, EOS, PAD, UNK
+from zoo.text.protobuf import field, fields
+from zoo.text.special import AROUND, BOS, EOS, PAD, UNK, Around
 
 MODEL_TYPES = ("unigram", "bpe", "char", "word")
 _SPECIAL = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
 _VERBATIM = {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "user_defined_symbols": ["\n"]}
 _LONGEST_SENTENCE = 1 << 20  # bytes; the library drops longer sentences without an error
+_FEW = 16  # fewer texts than these are encoded one by one: for a list, the library starts a pool of threads
+_AROUND = 200  # a field for extensions, which the library passes over; it is the first one of a model that has it
 
 
-class Tokenizer:
+class Tokenizer(BaseTokenizer):
     """Turns sentences into token ids and back.
 
     The model file is the whole state: the same bytes give the same ids here, in a TensorFlow graph
@@ -25,7 +28,8 @@ class Tokenizer:
     normalised text.
 
     Args:
-        model_bytes: a serialised SentencePiece model with PAD=0, UNK=1, BOS=2, EOS=3.
+        model_bytes: a serialised SentencePiece model with PAD=0, UNK=1, BOS=2, EOS=3; its first field may hold, as
+            JSON, the ids that stand around every text.
 
     Raises:
         ValueError: if the bytes are no SentencePiece model or its special ids are others.
@@ -38,8 +42,8 @@ class Tokenizer:
     """
 
     def __init__(self, model_bytes: bytes):
-        self.model_bytes = bytes(model_bytes)
-        self._processor = _load(self.model_bytes)
+        self._processor = _load(bytes(model_bytes))
+        super().__init__(model_bytes, Around(*(tuple(ids) for ids in _around(model_bytes)[0])))
 
     @classmethod
     def train(
@@ -116,23 +120,11 @@ class Tokenizer:
             ) from error
         return cls(own.within(model.getvalue()) if own else model.getvalue())
 
-    @classmethod
-    def load(cls, path: str | os.PathLike) -> "Tokenizer":
-        """Reads a model file; `ValueError` if it is missing or no SentencePiece model."""
-        path = Path(path)
-        if not path.is_file():
-            raise ValueError(f"No SentencePiece model at {path}: there is no such file.")
-        try:
-            return cls(path.read_bytes())
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
-
-    def save(self, path: str | os.PathLike) -> None:
-        """Writes the model file; a crash leaves the old file or the new one, never a part."""
-        path = Path(path)
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
-        part.write_bytes(self.model_bytes)
-        os.replace(part, path)
+    def with_around(self, before=(), after=(EOS,)):
+        """The same tokenizer with other ids around its texts."""
+        around, (_, rest) = (tuple(before), tuple(after)), _around(self.model_bytes)
+        own = b"" if around == AROUND else field(_AROUND, json.dumps(around).encode())
+        return Tokenizer(own + rest)
 
     @property
     def vocab_size(self) -> int:
@@ -145,14 +137,22 @@ class Tokenizer:
         return [self._processor.id_to_piece(token) for token in range(self.vocab_size)]
 
     def encode(self, texts: list[str]) -> list[list[int]]:
-        """Token ids of each text, without BOS or EOS."""
-        if isinstance(texts, str):
-            raise TypeError(f"encode expects a list of strings; received the string {texts!r}.")
-        return self._processor.encode(list(texts), out_type=int)
+        """Token ids of each text, without what stands around it."""
+        texts = check_texts(texts)
+        if len(texts) < _FEW:
+            return [self._processor.encode(text, out_type=int) for text in texts]
+        return self._processor.encode(texts, out_type=int)
 
-    def encode_words(self, words: list[str]) -> list[list[int]]:
-        """Token ids of each word by itself, as a tagger reads it: at least one, UNK where it has no piece."""
-        return [ids or [UNK] for ids in self.encode(words)]
+    def words(self, text: str) -> list[list[int]]:
+        """The token ids of each word of a text; together they are those of the text.
+
+        Of adjacent unknown tokens SentencePiece makes one, also of those of several words; later words lose theirs.
+        """
+        result, last = [], None
+        for ids in self.encode(text.split()):
+            result.append(ids[1:] if last == UNK and ids[:1] == [UNK] else ids)
+            last = ids[-1] if ids else last
+        return result
 
     def segmentations(self, word: str, count: int) -> list[tuple[list[int], float]]:
         """At most `count` ways to spell a word, the most probable first, as (token ids, log-probability).
@@ -171,10 +171,7 @@ class Tokenizer:
         try:
             return [self._processor.decode(row) for row in rows]
         except IndexError as error:
-            wrong = next(token for row in rows for token in row if not 0 <= token < self.vocab_size)
-            raise ValueError(
-                f"Token ids must lie in [0, {self.vocab_size}), the size of the vocabulary; received {wrong}."
-            ) from error
+            raise out_of_range(rows, self.vocab_size) from error
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
@@ -198,3 +195,19 @@ def _load(model_bytes: bytes) -> sentencepiece.SentencePieceProcessor:
             "Train it with pad_id=0, unk_id=1, bos_id=2, eos_id=3, or with Tokenizer.train."
         )
     return processor
+
+
+def _around(model_bytes):
+    """(the ids before and behind every text, the rest of the model)."""
+    if not model_bytes.startswith(field(_AROUND, b"")[:-1]):
+        return AROUND, model_bytes
+    _, whole, content = next(fields(model_bytes))
+    try:
+        before, after = json.loads(content)
+        assert all(type(token) is int for token in [*before, *after])
+    except (ValueError, TypeError, AssertionError) as error:
+        raise ValueError(
+            f"Field {_AROUND} of a SentencePiece model holds the ids before and behind every text, [[2], [3]]; "
+            f"received {content[:80]!r}."
+        ) from error
+    return (before, after), model_bytes[len(whole) :]

@@ -1,0 +1,141 @@
+"""WordPiece and byte-level BPE beside what Hugging Face's library answers with the same files (`published/make.py`)."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.text.published.make import rows_to_decode
+from zoo.text import BOS, EOS, BytePairs, WordPiece
+from zoo.text.published import read_byte_pairs, read_wordpiece
+
+HOME = Path(__file__).with_name("published")
+ANSWERS = json.loads(gzip.decompress((HOME / "answers.json.gz").read_bytes()))
+READERS = {"wordpiece": read_wordpiece, "byte_pairs": read_byte_pairs}
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "<s>", "</s>", "<pad>", "<unk>", "<mask>")
+
+
+def received(tokenizer, ids):
+    """The ids of all texts, as their source has them."""
+    return [[ids[token] for token in tokenizer.around.put(row)] for row in tokenizer.encode(ANSWERS["texts"])]
+
+
+def check(found, name):
+    differ = {
+        text
+        for text, one, other in zip(ANSWERS["texts"], found, ANSWERS[name], strict=True)
+        if one != other and not any(piece in text for piece in SPECIAL)
+    }
+    assert not differ
+
+
+@pytest.fixture(params=["tokenizer.json", "the files before it"])
+def folder(request, tmp_path):
+    """The files of both, with or without tokenizer.json."""
+    shutil.copytree(HOME, tmp_path / "files")
+    if request.param != "tokenizer.json":
+        for path in (tmp_path / "files").rglob("tokenizer.json"):
+            path.unlink()
+    return tmp_path / "files"
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_gives_the_ids_of_its_source(name, folder):
+    tokenizer, ids = READERS[name](folder / name)
+    check(received(tokenizer, ids), name)
+    assert sorted(ids) == list(range(tokenizer.vocab_size))
+    assert (tokenizer.before, tokenizer.after) == ((BOS,), (EOS,))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("cased", {"do_lower_case": False}),
+        ("lower", {"strip_accents": False}),
+        ("plain", {"tokenize_chinese_chars": False}),
+    ],
+)
+def test_wordpiece_obeys_its_settings(name, changes, tmp_path):
+    shutil.copytree(HOME / "wordpiece", tmp_path / "x")
+    (tmp_path / "x/tokenizer.json").unlink()
+    (tmp_path / "x/tokenizer_config.json").write_text(json.dumps(changes))
+    tokenizer, ids = read_wordpiece(tmp_path / "x")
+    check(received(tokenizer, ids), name)
+
+
+def test_texts_that_are_not_cleaned(tmp_path):
+    (tmp_path / "tokenizer.json").write_text(
+        (HOME / "wordpiece/tokenizer.json").read_text().replace('"clean_text": true', '"clean_text": false')
+    )
+    tokenizer, ids = read_wordpiece(tmp_path)
+    check(received(tokenizer, ids), "unclean")
+
+
+def test_a_space_before_every_text():
+    tokenizer, ids = read_byte_pairs(HOME / "byte_pairs")
+    spaced = BytePairs(json.dumps(tokenizer.settings | {"prefix_space": True}).encode())
+    check(received(spaced, ids), "prefix_space")
+
+
+def test_bytes_that_are_no_text_are_shown_as_the_source_shows_them():
+    tokenizer, ids = read_byte_pairs(HOME / "byte_pairs")
+    ours = {source: own for own, source in enumerate(ids)}
+    rows = [[ours[token] for token in row] for row in rows_to_decode(tokenizer.vocab_size)]
+    assert [text.replace("\u2047", "") for text in tokenizer.decode(rows)] == ANSWERS["decoded"]
+    assert any("\ufffd" in text for text in ANSWERS["decoded"])
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_special_piece_inside_a_text_stays_text(name):
+    tokenizer, _ = READERS[name](HOME / name)
+    for row in tokenizer.encode([f"the {piece} zoo" for piece in SPECIAL]):
+        assert not {0, 2, 3, *tokenizer.settings["special"]} & set(row)
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        ("wordpiece", '"type": "BertNormalizer"', '"type": "NFC"', "type = 'NFC'; expected 'BertNormalizer'"),
+        ("wordpiece", '"##"', '"@@"', "continuing_subword_prefix = '@@'"),
+        ("wordpiece", '"special": true', '"special": false', "looks for the piece '.unused0.' in texts"),
+        ("wordpiece", '"[PAD]": 1', '"[PAD]": 0', "no piece, or two, for the id"),
+        ("byte_pairs", '"ignore_merges": false', '"ignore_merges": true', "ignore_merges = True; expected False"),
+        ("byte_pairs", '"use_regex": true', '"use_regex": false', "use_regex = False"),
+        ("byte_pairs", '"normalizer": null', '"normalizer": {"type": "NFC"}', "normalizer = "),
+        ("byte_pairs", '"merges": [', '"merges": [["q", "q"],', r"\('q', 'q'\) needs pieces"),
+        ("byte_pairs", '"version"', "version", "is no JSON"),
+    ],
+)
+def test_what_is_not_understood_is_refused_by_name(name, old, new, message, tmp_path):
+    whole = (HOME / name / "tokenizer.json").read_text()
+    assert old in whole
+    (tmp_path / "tokenizer.json").write_text(whole.replace(old, new))
+    shutil.copy(HOME / name / "tokenizer_config.json", tmp_path)
+    with pytest.raises(ValueError, match=message):
+        READERS[name](tmp_path)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_folder_without_a_tokenizer_is_refused(name, tmp_path):
+    with pytest.raises(ValueError, match="has no tokenizer: expected tokenizer.json, or vocab"):
+        READERS[name](tmp_path)
+
+
+def test_a_source_with_one_special_piece_for_all(tmp_path):
+    """As GPT-2, whose only one is the end of a text."""
+    shutil.copy(HOME / "byte_pairs/merges.txt", tmp_path)
+    shutil.copy(HOME / "byte_pairs/vocab.json", tmp_path)
+    names = {f"{name}_token": "</s>" for name in ("bos", "eos", "unk")}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(names))
+    tokenizer, ids = read_byte_pairs(tmp_path)
+    end = json.loads((tmp_path / "vocab.json").read_text())["</s>"]
+    assert ids[:4] == [-1, -1, end, end] and ids.count(end) == 2
+    assert (tokenizer.before, tokenizer.after) == ((), ())
+    assert isinstance(tokenizer, BytePairs) and tokenizer.decode([[0, 2, 3]]) == [""]
+
+
+def test_words_that_are_too_long_are_unknown():
+    tokenizer = WordPiece.make(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##a"], longest=3)
+    assert tokenizer.encode(["aaa aaaa"]) == [[4, 5, 5, 1]]

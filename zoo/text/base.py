@@ -1,0 +1,104 @@
+"""What every kind of tokenizer has."""
+
+import os
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+from zoo.text.special import EOS, UNK, Around
+
+UNKNOWN = " \u2047 "  # how UNK is shown: SentencePiece's sign
+
+
+class BaseTokenizer(ABC):
+    """Turns texts into token ids and back. `zoo.text.load_tokenizer` finds the kind of a file from its content.
+
+    The bytes of the file are the whole state: every program that reads them gives the same ids.
+
+    Attributes:
+        model_bytes: the content of the file.
+        around: the `Around` of its texts; `before` and `after` are its parts.
+    """
+
+    def __init__(self, model_bytes: bytes, around: Around):
+        self.model_bytes, self.around = bytes(model_bytes), around
+        wrong = [token for token in around.before + around.after if not 0 <= token < self.vocab_size]
+        if wrong:
+            raise ValueError(
+                f"What stands around a text must be ids in [0, {self.vocab_size}), the size of the vocabulary; "
+                f"received {wrong}."
+            )
+
+    @property
+    def before(self) -> tuple[int, ...]:
+        """The token ids that stand before every text."""
+        return self.around.before
+
+    @property
+    def after(self) -> tuple[int, ...]:
+        """The token ids that stand behind every text."""
+        return self.around.after
+
+    @property
+    @abstractmethod
+    def vocab_size(self) -> int:
+        """Number of pieces, the four special ones included."""
+
+    @property
+    @abstractmethod
+    def pieces(self) -> list[str]:
+        """The pieces in the order of their ids."""
+
+    @abstractmethod
+    def with_around(self, before: tuple[int, ...] = (), after: tuple[int, ...] = (EOS,)) -> "BaseTokenizer":
+        """The same tokenizer with other ids around its texts."""
+
+    @abstractmethod
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        """Token ids of each text, without what stands around it."""
+
+    @abstractmethod
+    def words(self, text: str) -> list[list[int]]:
+        """The token ids of each word of a text; together they are those of the text."""
+
+    @abstractmethod
+    def decode(self, token_ids: list[list[int]]) -> list[str]:
+        """Text of each sequence; PAD, BOS, EOS and other ids that stand for no text are dropped, UNK shows as ⁇."""
+
+    def encode_words(self, words: list[str]) -> list[list[int]]:
+        """Token ids of each word by itself, as a tagger reads it: at least one, UNK where it has no piece."""
+        return [ids or [UNK] for ids in self.encode(words)]
+
+    def segmentations(self, word: str, count: int) -> list[tuple[list[int], float]]:
+        """At most `count` ways to spell a word, the most probable first, as (token ids, log-probability)."""
+        return [(self.encode([word])[0], 0.0)]
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> "BaseTokenizer":
+        """Reads a file of this kind; `ValueError` if it is missing or of another kind."""
+        path = Path(path)
+        if not path.is_file():
+            raise ValueError(f"No tokenizer at {path}: there is no such file.")
+        try:
+            return cls(path.read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes the file; a crash leaves the old file or the new one, never a part."""
+        path = Path(path)
+        part = path.with_name(f"{path.name}.{os.getpid()}.part")
+        part.write_bytes(self.model_bytes)
+        os.replace(part, path)
+
+
+def check_texts(texts):
+    """The texts as a list; `TypeError` if they are one string."""
+    if isinstance(texts, str):
+        raise TypeError(f"encode expects a list of strings; received the string {texts!r}.")
+    return list(texts)
+
+
+def out_of_range(rows, vocab_size):
+    """The error of ids that a vocabulary does not have."""
+    wrong = next(token for row in rows for token in row if not 0 <= token < vocab_size)
+    return ValueError(f"Token ids must lie in [0, {vocab_size}), the size of the vocabulary; received {wrong}.")

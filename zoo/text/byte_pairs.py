@@ -1,0 +1,126 @@
+"""Byte pair encoding over bytes (Radford et al., 2019, "Language Models are Unsupervised Multitask Learners")."""
+
+import heapq
+import re
+
+from zoo.text.characters import SPACES, pattern, tables
+from zoo.text.special import AROUND, UNK, Around
+from zoo.text.written import FIRST, WrittenTokenizer
+
+ENDINGS = ("s", "t", "re", "ve", "m", "ll", "d")  # behind an apostrophe they are words, as in "it's"
+
+
+def byte_signs() -> list[str]:
+    """How the vocabulary writes each of the 256 bytes: itself where it can be seen, else a character from U+0100 on."""
+    seen = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    unseen = iter(range(0x100, 0x200))
+    return [chr(byte if byte in seen else next(unseen)) for byte in range(256)]
+
+
+class BytePairs(WrittenTokenizer):
+    """Splits a text into words, writes each as bytes, and merges pairs of pieces in the order of a list.
+
+    Of all pairs of neighbours in a word the one that comes first in the list is merged, the leftmost of equal ones,
+    until no pair is in the list. Every text has pieces, and `decode(encode(text)) == text`.
+
+    Args:
+        model_bytes: what `BytePairs.make` has written: the pieces, the merges, and which characters are letters.
+
+    Example:
+        >>> from zoo.text.byte_pairs import BytePairs, byte_signs
+        >>> pieces = ["<pad>", "<unk>", "<s>", "</s>", *byte_signs(), "Ġz", "oo", "Ġzoo"]
+        >>> tokenizer = BytePairs.make(pieces, [("Ġ", "z"), ("o", "o"), ("Ġz", "oo")])
+        >>> [tokenizer.pieces[token] for token in tokenizer.encode(["A zoo"])[0]]
+        ['A', 'Ġzoo']
+    """
+
+    kind = "byte_pairs"
+    keys = ("prefix_space", "letters", "numbers", "merges")
+
+    def __init__(self, model_bytes: bytes):
+        super().__init__(model_bytes)
+        own, places = self.settings, {piece: token for token, piece in enumerate(self._pieces)}
+        bytes_ = {sign: byte for byte, sign in enumerate(byte_signs())}
+        missing = [sign for sign in bytes_ if sign not in places]
+        if missing:
+            raise ValueError(f"The vocabulary must have a piece for each byte; those of {missing} are missing.")
+        self._bytes = [places[sign] for sign in bytes_]
+        self._ranks, self._results = {}, []
+        for left, right in zip(own["merges"][::2], own["merges"][1::2], strict=True):
+            self._ranks.setdefault((left, right), len(self._results))
+            self._results.append(places[self._pieces[left] + self._pieces[right]])
+        # What a special piece is written with may be no byte; it is never shown.
+        self._shown = [bytes(bytes_[sign] for sign in piece if sign in bytes_) for piece in self._pieces]
+        letters, numbers, spaces = map(pattern, (own["letters"], own["numbers"], SPACES))
+        others = f" ?[^{spaces}{letters}{numbers}]+"
+        self._word = re.compile(
+            f"'(?:{'|'.join(ENDINGS)})| ?[{letters}]+| ?[{numbers}]+|{others}|[{spaces}]+(?![^{spaces}])|[{spaces}]+"
+        )
+
+    @classmethod
+    def make(
+        cls,
+        pieces: list[str],
+        merges: list[tuple[str, str]],
+        *,
+        prefix_space: bool = False,
+        special: tuple[int, ...] = (),
+        around: Around = AROUND,
+    ) -> "BytePairs":
+        """The tokenizer of a vocabulary.
+
+        Args:
+            pieces: the vocabulary; the first four are PAD, UNK, BOS and EOS, and every byte has a piece.
+            merges: the pairs of pieces that are merged, the first ones first.
+            prefix_space: whether a text that does not begin with a space is read as if it did.
+            special: ids of more pieces that stand for no text, such as "<mask>".
+            around: what stands around every text.
+        """
+        places = {piece: token for token, piece in enumerate(pieces)}
+        lost = next((pair for pair in merges if not {*pair, "".join(pair)} <= places.keys()), None)
+        if lost:
+            raise ValueError(f"The merge {lost} needs pieces that the vocabulary does not have.")
+        return cls.write(
+            before=list(around.before),
+            after=list(around.after),
+            special=sorted({*FIRST, *special}),
+            prefix_space=prefix_space,
+            letters=tables()["letters"],
+            numbers=tables()["numbers"],
+            merges=[places[piece] for pair in merges for piece in pair],
+            pieces=list(pieces),
+        )
+
+    def words(self, text: str) -> list[list[int]]:
+        """The token ids of each word of a text, the space before it included; together they are those of the text."""
+        if self.settings["prefix_space"] and text and not text.startswith(" "):
+            text = f" {text}"
+        return [self._merged([self._bytes[byte] for byte in word.encode()]) for word in self._word.findall(text)]
+
+    def encode_words(self, words: list[str]) -> list[list[int]]:
+        """Token ids of each word by itself, as a tagger reads it: behind a space."""
+        return self.encode([f" {word}" for word in words])
+
+    def _merged(self, ids):
+        size, ranks = len(ids), self._ranks
+        following, previous = list(range(1, size + 1)), list(range(-1, size - 1))
+        heap = [(ranks[pair], place) for place, pair in enumerate(zip(ids, ids[1:], strict=False)) if pair in ranks]
+        heapq.heapify(heap)
+        while heap:
+            rank, place = heapq.heappop(heap)
+            behind = following[place]
+            if behind >= size or ranks.get((ids[place], ids[behind])) != rank:
+                continue  # one of the two was merged with another piece
+            ids[place], ids[behind], following[place] = self._results[rank], None, following[behind]
+            if following[place] < size:
+                previous[following[place]] = place
+            for left in (previous[place], place):
+                right = following[left] if left >= 0 else size
+                if right < size and (ids[left], ids[right]) in ranks:
+                    heapq.heappush(heap, (ranks[ids[left], ids[right]], left))
+        return [token for token in ids if token is not None]
+
+    def _joined(self, ids):
+        return b"".join(self._piece(token).encode() if token == UNK else self._shown[token] for token in ids).decode(
+            errors="replace"
+        )

@@ -1,0 +1,70 @@
+"""What characters are to the tokenizers of BERT and GPT-2: the tables that `zoo.text.character_rules` wrote.
+
+Ranges are bounds: ascending code points at which a range begins or, exclusive, ends. They go into the file of each
+tokenizer that needs them, so that every program that reads it cuts alike, whatever Unicode its own language knows.
+"""
+
+import functools
+import json
+import lzma
+import unicodedata
+from bisect import bisect_right
+from pathlib import Path
+
+FILE = Path(__file__).with_name("characters.json.xz")
+SPACES = [9, 14, 32, 33, 0x85, 0x86, 0xA0, 0xA1, 0x1680, 0x1681, 0x2000, 0x200B, 0x2028, 0x202A, 0x202F, 0x2030]
+SPACES += [0x205F, 0x2060, 0x3000, 0x3001]  # the property White_Space
+
+
+@functools.cache
+def tables():
+    """The tables by name: bounds of ranges, and what becomes of a character."""
+    return json.loads(lzma.decompress(FILE.read_bytes()))
+
+
+def bounds_of(codes):
+    """The bounds of the ranges that hold these code points, given in ascending order."""
+    found = []
+    for code in codes:
+        if found and found[-1] == code:
+            found[-1] += 1
+        else:
+            found += [code, code + 1]
+    return found
+
+
+def merged(*sets):
+    """The bounds of what is in one of several sets."""
+    return bounds_of(sorted({code for bounds in sets for code in _codes(bounds)}))
+
+
+def inside(bounds, code):
+    """Whether a code point is in the ranges."""
+    return bisect_right(bounds, code) % 2 == 1
+
+
+def pattern(*sets):
+    """The inside of a class of a regular expression that has what is in the ranges."""
+    pairs = (pair for bounds in sets for pair in zip(bounds[::2], bounds[1::2], strict=True))
+    return "".join(f"\\U{first:08x}-\\U{end - 1:08x}" for first, end in pairs)
+
+
+def becomes(*, lowercase, strip_accents, clean):
+    """What becomes of each character that BERT's normalisation changes; what it removes is in the table "removed"."""
+    known = tables()
+    spaces = [code for code in _codes(SPACES) if not (clean and inside(known["removed"], code))]
+    found = {chr(code): " " for code in spaces if code != 32}
+    if strip_accents:
+        syllables = (chr(code) for code in range(0xAC00, 0xD7A4))
+        bare = known["bare"] | {one: unicodedata.normalize("NFD", one) for one in syllables}
+        found = dict.fromkeys(map(chr, _codes(known["marks"])), "") | bare | found
+    if lowercase:
+        low = known["lower"]
+        found = {one: "".join(low.get(each, each) for each in other) for one, other in found.items()}
+        found = low | found
+    return found
+
+
+def _codes(bounds):
+    for first, end in zip(bounds[::2], bounds[1::2], strict=True):
+        yield from range(first, end)

@@ -1,0 +1,38 @@
+"""The kind of a tokenizer, found from the content of its file."""
+
+import os
+from pathlib import Path
+
+from zoo.text.base import BaseTokenizer
+from zoo.text.byte_pairs import BytePairs
+from zoo.text.tokenizer import Tokenizer
+from zoo.text.wordpiece import WordPiece
+from zoo.text.written import read
+
+KINDS = {kind.kind: kind for kind in (WordPiece, BytePairs)}
+
+
+def load_tokenizer(source: str | os.PathLike | bytes) -> BaseTokenizer:
+    """The tokenizer of a file, or of its content: a `Tokenizer`, `WordPiece` or `BytePairs`, whatever its name ends in.
+
+    Raises:
+        ValueError: there is no such file, or its content is no tokenizer.
+    """
+    if isinstance(source, bytes):
+        return _of(source)
+    path = Path(source)
+    if not path.is_file():
+        raise ValueError(f"No tokenizer at {path}: there is no such file.")
+    try:
+        return _of(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _of(content):
+    if not content.startswith(b"{"):  # which begins no SentencePiece model
+        return Tokenizer(content)
+    kind = read(content)["tokenizer"]
+    if kind not in KINDS:
+        raise ValueError(f"This seqzoo knows no tokenizer of the kind {kind!r}; it knows {sorted(KINDS)}.")
+    return KINDS[kind](content)

@@ -1,0 +1,141 @@
+"""WordPiece and byte-level BPE from the files that Hugging Face's libraries write beside a network.
+
+`tokenizer.json` is read where it is there; else `vocab.txt`, or `vocab.json` and `merges.txt`, with
+`tokenizer_config.json`. What they ask for and these tokenizers do not do is refused by name.
+"""
+
+import json
+from pathlib import Path
+
+from zoo.text.byte_pairs import BytePairs
+from zoo.text.special import BOS, EOS, Around
+from zoo.text.wordpiece import WordPiece
+
+NAMES = ("pad", "unk", "bos", "eos")  # the order of our ids
+BERT = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+ROBERTA = {"RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDTokenizer"}  # <s> before and </s> behind
+
+
+def read_wordpiece(folder) -> tuple[WordPiece, list[int]]:
+    """The `WordPiece` of a folder, and the id there of each id here; -1 is one that it does not have.
+
+    Raises:
+        ValueError: a file is missing or damaged, or asks for what `WordPiece` does not do.
+    """
+    whole, config = _files(folder, "vocab.txt")
+    if whole:
+        model, own = whole["model"], whole.get("normalizer") or {}
+        _demand(model, type="WordPiece", continuing_subword_prefix="##")
+        _demand(own, type="BertNormalizer")
+        _demand(whole.get("pre_tokenizer") or {}, type="BertPreTokenizer")
+        vocabulary, longest = _listed(model["vocab"]), model.get("max_input_chars_per_word", 100)
+        chosen = {"clean": own["clean_text"], "ideographs": own["handle_chinese_chars"], "lowercase": own["lowercase"]}
+    else:
+        _demand(config, do_basic_tokenize=(True, None), never_split=([], None))
+        vocabulary, longest = (Path(folder) / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n"), 100
+        chosen = {"ideographs": config.get("tokenize_chinese_chars", True)}
+        own = config | {"strip_accents": config.get("strip_accents")}
+        chosen |= {"lowercase": config.get("do_lower_case", True)}
+    told = BERT | config
+    pieces, ids, special = _ours(vocabulary, whole, [told[f"{name}_token"] for name in ("pad", "unk", "cls", "sep")])
+    chosen |= {"strip_accents": own["strip_accents"], "longest": longest}
+    return WordPiece.make(pieces, special=special, **chosen), ids
+
+
+def read_byte_pairs(folder) -> tuple[BytePairs, list[int]]:
+    """The `BytePairs` of a folder, and the id there of each id here; -1 is one that it does not have.
+
+    Raises:
+        ValueError: a file is missing or damaged, or asks for what `BytePairs` does not do.
+    """
+    whole, config = _files(folder, "vocab.json", "merges.txt")
+    if whole:
+        model, cut = whole["model"], whole.get("pre_tokenizer") or {}
+        off = dict.fromkeys(("dropout", "continuing_subword_prefix", "end_of_word_suffix"), (None, ""))
+        _demand(model, type="BPE", byte_fallback=(False, None), ignore_merges=(False, None), **off)
+        _demand(cut, type="ByteLevel", use_regex=(True, None))
+        _demand(whole, normalizer=None)
+        vocabulary, merges, prefix = _listed(model["vocab"]), model["merges"], cut["add_prefix_space"]
+        single = (whole.get("post_processor") or {}).get("single", ())
+        surrounded = whole["post_processor"]["type"] == "RobertaProcessing" or len(single) == 3
+    else:
+        vocabulary = _listed(_read(Path(folder) / "vocab.json"))
+        lines = (Path(folder) / "merges.txt").read_text(encoding="utf-8").split("\n")
+        merges = [line for line in lines if line and not line.startswith("#version")]
+        prefix, surrounded = config.get("add_prefix_space", False), config.get("tokenizer_class") in ROBERTA
+    tokens = [config.get(f"{name}_token") for name in NAMES]
+    tokens[1] = None if tokens[1] in tokens[2:] else tokens[1]  # of GPT-2, whose only special piece is all of them
+    pieces, ids, special = _ours(vocabulary, whole, tokens)
+    pairs = [tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair) for pair in merges]
+    around = Around((BOS,), (EOS,)) if surrounded else Around((), ())
+    return BytePairs.make(pieces, pairs, prefix_space=prefix, special=special, around=around), ids
+
+
+def _files(folder, *needed):
+    """(`tokenizer.json` or None, the names of special pieces and what else is configured)."""
+    folder = Path(folder)
+    config = {}
+    for name in ("special_tokens_map.json", "tokenizer_config.json"):
+        config |= _read(folder / name) if (folder / name).is_file() else {}
+    config = {
+        key: value["content"] if isinstance(value, dict) and "content" in value else value
+        for key, value in config.items()
+    }
+    if (folder / "tokenizer.json").is_file():
+        return _read(folder / "tokenizer.json"), config
+    missing = [name for name in needed if not (folder / name).is_file()]
+    if missing:
+        raise ValueError(f"{folder} has no tokenizer: expected tokenizer.json, or {' and '.join(needed)}.")
+    return None, config
+
+
+def _read(path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is no JSON: {error}") from None
+
+
+def _demand(settings, **expected):
+    """Refuse settings that are not as expected; a tuple has several right values."""
+    for key, value in expected.items():
+        right = value if isinstance(value, tuple) else (value,)
+        if settings.get(key) not in right:
+            raise ValueError(
+                f"The tokenizer asks for {key} = {settings.get(key)!r}; expected {' or '.join(map(repr, right))}, "
+                "which is all that this kind of tokenizer does here."
+            )
+
+
+def _listed(places):
+    """The pieces of `{piece: id}`, in the order of their ids, which have no hole."""
+    pieces = sorted(places, key=places.get)
+    hole = next((place for place, piece in enumerate(pieces) if places[piece] != place), None)
+    if hole is not None:
+        raise ValueError(f"The vocabulary has no piece, or two, for the id {hole}; expected one for each.")
+    return pieces
+
+
+def _ours(vocabulary, whole, tokens):
+    """(pieces in the order of our ids, the id there of each, the ids of more special pieces)."""
+    pieces, special = list(vocabulary), []
+    for added in sorted((whole or {}).get("added_tokens", ()), key=lambda each: each["id"]):
+        if not added["special"]:
+            raise ValueError(
+                f"The tokenizer looks for the piece {added['content']!r} in texts, which is not done here."
+            )
+        if added["id"] == len(pieces):
+            pieces.append(added["content"])
+        special.append(added["content"])
+    places = {piece: token for token, piece in enumerate(pieces)}
+    lost = [token for token in tokens if token is not None and token not in places]
+    if lost:
+        raise ValueError(f"The vocabulary does not have its own special pieces {lost}.")
+    first = [-1 if token is None else places[token] for token in tokens]
+    named = [
+        pieces[token] if token >= 0 and token not in first[:place] else f"<|{name}|>"
+        for place, (name, token) in enumerate(zip(NAMES, first, strict=True))
+    ]
+    ids = first + [token for token in range(len(pieces)) if token not in first]
+    ours = named + [pieces[token] for token in ids[len(NAMES) :]]
+    return ours, ids, tuple(place for place, piece in enumerate(ours) if piece in special and place >= len(NAMES))

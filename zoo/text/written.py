@@ -1,0 +1,104 @@
+"""The file of a tokenizer that is not SentencePiece's: one JSON object, with its pieces and all that cuts texts.
+
+    {"tokenizer": "wordpiece", "before": [2], "after": [3], "special": [0, 2, 3], ..., "pieces": ["[PAD]", ...]}
+
+`special` are the ids that no text holds and that no text shows. What else there is belongs to the kind.
+"""
+
+import json
+from abc import abstractmethod
+
+from zoo.text.base import UNKNOWN, BaseTokenizer, check_texts, out_of_range
+from zoo.text.special import EOS, UNK, Around
+
+FIRST = (0, 2, 3)  # PAD, BOS and EOS are special in every vocabulary
+
+
+class WrittenTokenizer(BaseTokenizer):
+    """A tokenizer whose file is JSON.
+
+    Args:
+        model_bytes: the content of the file.
+
+    Raises:
+        ValueError: the bytes are no such file, or of another kind.
+    """
+
+    kind = ""
+    keys: tuple[str, ...] = ()  # what the file of this kind has besides what all have
+
+    def __init__(self, model_bytes: bytes):
+        self.settings = read(model_bytes)
+        wanted = {"tokenizer", "before", "after", "special", "pieces", *self.keys}
+        if self.settings["tokenizer"] != self.kind or self.settings.keys() != wanted:
+            raise ValueError(
+                f"Expected a tokenizer of the kind {self.kind!r} with {sorted(wanted)}; received "
+                f"{self.settings['tokenizer']!r} with {sorted(self.settings)}."
+            )
+        self._pieces = self.settings["pieces"]
+        if len(self._pieces) <= EOS or len(set(self._pieces)) < len(self._pieces):
+            raise ValueError(
+                "Expected pieces of which each is there once, the first for PAD, UNK, BOS and EOS; received "
+                f"{len(self._pieces)}, and {len(set(self._pieces))} different ones."
+            )
+        self._special = {*FIRST, *self.settings["special"]}
+        super().__init__(model_bytes, Around(tuple(self.settings["before"]), tuple(self.settings["after"])))
+
+    @classmethod
+    def write(cls, **settings):
+        """The tokenizer of these settings."""
+        whole = {"tokenizer": cls.kind, **settings}
+        pieces = whole.pop("pieces")  # last, where a reader of the file sees the rest first
+        return cls(json.dumps(whole | {"pieces": pieces}, ensure_ascii=False, separators=(",", ":")).encode())
+
+    def with_around(self, before=(), after=(EOS,)):
+        """The same tokenizer with other ids around its texts."""
+        rest = {name: value for name, value in self.settings.items() if name != "tokenizer"}
+        return self.write(**(rest | {"before": list(before), "after": list(after)}))
+
+    @property
+    def vocab_size(self) -> int:
+        """Number of pieces, the four special ones included."""
+        return len(self._pieces)
+
+    @property
+    def pieces(self) -> list[str]:
+        """The pieces in the order of their ids, as the vocabulary writes them."""
+        return list(self._pieces)
+
+    def encode(self, texts: list[str]) -> list[list[int]]:
+        """Token ids of each text, without what stands around it."""
+        return [[token for word in self.words(text) for token in word] for text in check_texts(texts)]
+
+    def decode(self, token_ids: list[list[int]]) -> list[str]:
+        """Text of each sequence; special ids are dropped, UNK shows as the sign ⁇."""
+        rows = [[int(token) for token in sequence] for sequence in token_ids]
+        if any(not 0 <= token < self.vocab_size for row in rows for token in row):
+            raise out_of_range(rows, self.vocab_size)
+        return [self._joined([token for token in row if token not in self._special]) for row in rows]
+
+    def _piece(self, token):
+        return UNKNOWN.strip() if token == UNK else self._pieces[token]
+
+    @abstractmethod
+    def _joined(self, ids):
+        """The text of ids, of which none is special."""
+
+
+def read(model_bytes):
+    """The settings of a file.
+
+    Raises:
+        ValueError: the bytes are none.
+    """
+    try:
+        settings = json.loads(bytes(model_bytes).decode())
+        assert isinstance(settings, dict) and isinstance(settings["tokenizer"], str)
+        assert all(isinstance(each, str) for each in settings["pieces"])
+        assert all(type(token) is int for name in ("before", "after", "special") for token in settings[name])
+    except (ValueError, KeyError, TypeError, RecursionError, AssertionError) as error:
+        raise ValueError(
+            f"The {len(model_bytes)} bytes are no tokenizer: expected a JSON object with tokenizer, before, after, "
+            "special and pieces."
+        ) from error
+    return settings
