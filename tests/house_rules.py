@@ -37,6 +37,7 @@ ROOMS = {
     "settings": set(),
     "tasks": TRAINING | {"training", "scores", "settings"},
     "recipes": TRAINING | {"training", "scores", "settings", "tasks"},
+    "pretrained": {"hub", "models", "recipes", "tasks", "text", "training"},
     "reproduce": TRAINING | {"gradients", "training"},
 }
 EXPORTED = (

@@ -25,6 +25,7 @@ from .screen import screened
 
 COMMANDS = {
     "new": "write a recipe for files of your own",
+    "import": "write a network that somebody else has trained as a run",
     "train": "train a recipe",
     "evaluate": "score a trained run on a test set",
     "compare": "test whether one run is better than another",
@@ -39,8 +40,9 @@ COMMANDS = {
     "plot": "draw figures of runs: validation loss, scores, scores by length, confused labels",
     "bench": "measure the speed of a model on this machine",
 }
+MODULES = {"import": "import_network"}  # of commands whose name is a word of Python
 # These import TensorFlow, or may.
-LOUD = ("train", "evaluate", "export", "verify", "deploy", "reproduce", "hub publish", "hub card")
+LOUD = ("import", "train", "evaluate", "export", "verify", "deploy", "reproduce", "hub publish", "hub card")
 HYPHEN = "\0"  # before a text that begins with a hyphen; no argument of a process can hold this character
 EXTRAS = {  # the extra of this package that installs a module
     "keras": "tensorflow",
@@ -98,7 +100,7 @@ def parse(argv):
     if argv[0] not in COMMANDS:
         return make_parser().parse_args(argv)
     name, summary, words = argv[0], COMMANDS[argv[0]], argv[1:]
-    module = importlib.import_module(f".{name}", __package__)
+    module = importlib.import_module(f".{MODULES.get(name, name)}", __package__)
     if name == "hub":  # a subcommand with verbs of its own
         verb, module, summary, words = module.chosen(words)
         name = f"hub {verb}"

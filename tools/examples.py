@@ -8,6 +8,11 @@ EXAMPLES = {
         "seqzoo new continue novel.txt.gz --out novel.toml",
         "seqzoo new rewrite old.toml --out new.toml",
     ),
+    "import": (
+        "seqzoo import opus-mt-de-en --out runs/de-en",
+        "seqzoo import hf://Helsinki-NLP/opus-mt-de-en --out runs/de-en",
+        "seqzoo import nllb-200-distilled-600M --out runs/de-en --languages deu_Latn eng_Latn",
+    ),
     "train": (
         "seqzoo train reviews.toml --out runs/reviews",
         "seqzoo train multi30k-de-en-gru-additive --data multi30k --out runs/de-en --resume",

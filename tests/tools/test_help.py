@@ -18,7 +18,8 @@ def test_examples_are_right_use(line):
     words = shlex.split(line)
     words = words[words.index("seqzoo") + 1 :]
     args = cli.parse(words)
-    assert args.main.__module__.split(".")[-1] == "_".join(words[: 2 if words[0] == "hub" else 1])
+    name = "_".join(words[: 2 if words[0] == "hub" else 1])
+    assert args.main.__module__.split(".")[-1] == cli.MODULES.get(name, name)
 
 
 def test_models_and_recipes_of_examples_are_there(monkeypatch):

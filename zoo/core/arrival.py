@@ -26,6 +26,7 @@ WITHOUT_KERAS = (
     "core.storage",
     "data",
     "hub",
+    "pretrained",
     "recipes",
     "reproduce",
     "scores",

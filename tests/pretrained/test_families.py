@@ -1,0 +1,41 @@
+"""Every family against its own framework: the answers that `make.py` kept, so that no test needs that framework."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from zoo.pretrained.gate import kept, measure
+from zoo.pretrained.opening import open_source
+from zoo.pretrained.source import opened
+
+DATA = Path(__file__).with_name("data")
+NAMES = sorted(each.name for each in DATA.iterdir() if (each / "answers.npz").is_file())
+NEAR = 2e-6  # of the largest number: float32's rounding over a few layers
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_it_answers_as_in_its_framework(name):
+    with opened(DATA / name) as source:
+        made = open_source(source)
+        what, largest = measure(made.model, made.network, kept(source)[1])
+    assert largest < NEAR, what
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_tensor_tells(name):
+    """So a tensor that went to the wrong place would be noticed: no weight is left as it was, and none is constant."""
+    with opened(DATA / name) as source:
+        made = open_source(source, tokenizers=False)
+    assert not [each.path for each in made.model.weights if each.shape[0] > 1 and np.ptp(np.asarray(each)) == 0]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if (DATA / name / "said.json").is_file()])
+def test_texts_have_the_ids_that_they_have_there(name):
+    said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))
+    with opened(DATA / name) as source:
+        made = open_source(source)
+    tokenizer, ids = made.tokenizers[0], made.network.ids
+    encoded = [[*tokenizer.before, *each, *tokenizer.after] for each in tokenizer.encode(said["texts"])]
+    assert [ids[each].tolist() for each in encoded] == said["ids"]

@@ -1,0 +1,41 @@
+"""`seqzoo import`: writes a network that somebody else has trained as a run, as `seqzoo train` writes one."""
+
+from pathlib import Path
+
+from . import own_modules
+
+
+def add_arguments(parser):
+    parser.add_argument(
+        "source",
+        metavar="SOURCE",
+        help="a folder with its files, a zip or tar of them, or a repository: hf://OWNER/NAME[@REVISION]",
+    )
+    parser.add_argument("--out", required=True, metavar="RUN", help="the run directory to write")
+    parser.add_argument("--name", help="name of its recipe; default: that of the run directory")
+    parser.add_argument(
+        "--languages",
+        nargs=2,
+        metavar=("SRC", "TGT"),
+        default=("", ""),
+        help="of a network for many languages, the two to translate between, as it names them",
+    )
+    parser.add_argument("--force", action="store_true", help="take the place of an imported run that is there")
+    own_modules.add_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print what import.json says as one JSON object")
+
+
+def main(args):
+    """Import, and print where the run is and what it was compared with."""
+    from zoo.core.storage import json_text
+    from zoo.pretrained import import_network
+    from zoo.pretrained.writing import told
+
+    options = {"name": args.name or "", "languages": tuple(args.languages), "imports": tuple(args.imports)}
+    record = import_network(args.source, args.out, force=args.force, **options)
+    if args.json:
+        print(json_text(record))
+        return 0
+    print(f"{Path(args.out)}: {record['parameters']:,} parameters of the family {record['family']}. ", end="")
+    print(f"{told(record['parity'])} Licence: {record['licence'] or 'none is stated'}.")
+    return 0

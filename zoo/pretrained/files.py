@@ -1,0 +1,236 @@
+"""Arrays in files of other frameworks: `{name: Tensor}`, read when they are asked for; nothing is executed.
+
+Read are safetensors, NumPy's npz, torch's `pytorch_model.bin` (`zoo.pretrained.torch_files`) and Keras' `tf_model.h5`.
+What a file says of itself is compared with its size before anything is read: a file that was cut off, or that claims
+to hold more than it can, is refused.
+"""
+
+import dataclasses
+import json
+import math
+import re
+import struct
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from zoo.pretrained.torch_files import torch_arrays
+
+KINDS = {  # of safetensors
+    "F64": "f8", "F32": "f4", "F16": "f2", "BF16": "u2", "I64": "i8", "I32": "i4", "I16": "i2", "I8": "i1", "U8": "u1",
+    "BOOL": "?",
+}  # fmt: skip
+LONGEST_HEADER = 100_000_000
+RATIO = 200  # times that an array may be larger than its compressed bytes
+# What a folder may hold, the best first: one file, or an index of several.
+NAMES = ("model.safetensors", "pytorch_model.bin", "model.npz", "tf_model.h5")
+
+
+@dataclasses.dataclass(frozen=True)
+class Tensor:
+    """An array of a file: its shape is known, its numbers are read when `read()` is called."""
+
+    shape: tuple[int, ...]
+    get: Callable[[], np.ndarray]
+
+    def read(self):
+        """The numbers: floating ones as float32, whatever they were stored as."""
+        found = np.asarray(self.get())
+        return found.astype("float32", copy=False) if found.dtype.kind == "f" else found
+
+
+def weights_files(folder):
+    """The files of weights in a folder, of the best form that it has.
+
+    Raises:
+        ValueError: there is none, or an index names files that are not there.
+    """
+    folder = Path(folder)
+    for name in NAMES:
+        index = folder / f"{name}.index.json"
+        if (folder / name).is_file():
+            return [folder / name]
+        if index.is_file():
+            return _listed(index)
+    others = [each for each in sorted(folder.glob("*.npz")) if each.is_file()]
+    if len(others) == 1:  # Marian's are called after what they translate
+        return others
+    raise ValueError(
+        f"{folder} has no weights that can be read: expected one of {', '.join(NAMES)}, or a single .npz; found "
+        f"{', '.join(sorted(each.name for each in folder.iterdir())) or 'nothing'}."
+    )
+
+
+def _listed(index):
+    """The files that an index names, each once."""
+    try:
+        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
+        strange = [name for name in names if Path(name).name != name]
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{index} is no index of weights: {error}") from error
+    if strange:
+        raise ValueError(f"{index} names {strange[0]!r}, which is not in its folder. Nothing outside is read.")
+    missing = [name for name in names if not (index.parent / name).is_file()]
+    if missing:
+        raise ValueError(f"{index} names {', '.join(missing)}, which is missing. Fetch it as well.")
+    return [index.parent / name for name in names]
+
+
+def read_tensors(paths):
+    """`{name: Tensor}` of all the files.
+
+    Raises:
+        ValueError: a file is damaged or of a form that is not read, or two of them have one name.
+    """
+    found = {}
+    for path in paths:
+        try:
+            own = _reader(path)(path)
+        except (OSError, struct.error, zipfile.BadZipFile, KeyError, EOFError, NotImplementedError) as error:
+            raise ValueError(f"{path} cannot be read, it may be cut off: {error}") from error
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+        twice = sorted(found.keys() & own.keys())
+        if twice:
+            raise ValueError(f"{path} has {twice[0]!r}, which another file of the same network has, too.")
+        found |= {name: Tensor(tuple(shape), get) for name, (shape, get) in own.items()}
+    return found
+
+
+def _reader(path):
+    readers = {".safetensors": _safetensors, ".bin": torch_arrays, ".npz": _npz, ".h5": _hdf5}
+    return readers[path.suffix]
+
+
+def _safetensors(path):
+    size = path.stat().st_size
+    with open(path, "rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        if length > min(LONGEST_HEADER, size - 8):
+            raise ValueError(f"its header has {length:,} bytes and the file {size:,}: it is cut off, or damaged")
+        header = _header(file.read(length))
+    data, ends, found = np.memmap(path, mode="r", dtype="u1", offset=8 + length) if size > 8 + length else b"", [], {}
+    for name, each in header.items():
+        if name == "__metadata__":
+            continue
+        dtype, shape, first, last = _described(name, each)
+        width = np.dtype(KINDS[dtype]).itemsize
+        if not 0 <= first <= last or last - first != math.prod(shape) * width:
+            raise ValueError(f"{name!r} has the shape {shape} and {last - first} bytes, which do not fit")
+        if last > len(data):
+            raise ValueError(f"{name!r} ends at byte {last:,} of {len(data):,}: the file is cut off")
+        ends.append((first, last, name))
+        found[name] = (
+            shape,
+            lambda first=first, last=last, dtype=dtype, shape=shape: _values(
+                data[first:last].view(KINDS[dtype]), dtype
+            ).reshape(shape),
+        )
+    for (_, last, one), (first, _, other) in zip(sorted(ends), sorted(ends)[1:], strict=False):
+        if first < last:
+            raise ValueError(f"{one!r} and {other!r} lie in the same bytes")
+    return found
+
+
+def _header(content):
+    def once(pairs):
+        names = [name for name, _ in pairs]
+        if len(set(names)) < len(names):
+            raise ValueError(f"its header has {next(each for each in names if names.count(each) > 1)!r} twice")
+        return dict(pairs)
+
+    try:
+        header = json.loads(content.decode("utf-8"), object_pairs_hook=once)
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"its header is no JSON: {error}") from error
+    if not isinstance(header, dict):
+        raise ValueError("its header is no JSON object")
+    return header
+
+
+def _described(name, each):
+    try:
+        dtype, shape, (first, last) = each["dtype"], tuple(each["shape"]), each["data_offsets"]
+    except (TypeError, KeyError, ValueError) as error:
+        raise ValueError(f"what it says of {name!r} is incomplete: {each!r}") from error
+    if not all(isinstance(number, int) and number >= 0 for number in (*shape, first, last)):
+        raise ValueError(f"what it says of {name!r} are no whole numbers: {each!r}")
+    if dtype not in KINDS:
+        raise ValueError(f"{name!r} is stored as {dtype}; read are {', '.join(KINDS)}")
+    return dtype, shape, first, last
+
+
+def _values(array, dtype):
+    """The numbers; bfloat16 is the upper half of float32."""
+    return (array.astype("u4") << 16).view("f4") if dtype == "BF16" else array
+
+
+def _npz(path):
+    found = {}
+    with zipfile.ZipFile(path) as archive:
+        for each in archive.infolist():
+            if each.file_size > RATIO * each.compress_size + 2**16:
+                raise ValueError(f"{each.filename}: {each.compress_size:,} bytes would become {each.file_size:,}")
+            with archive.open(each) as member:
+                shape, _, dtype = _npy_header(member)
+                held = each.file_size - member.tell()
+            if dtype.hasobject:
+                raise ValueError(f"{each.filename} holds Python's objects, which would have to be executed")
+            if math.prod(shape) * dtype.itemsize != held:
+                raise ValueError(f"{each.filename} has the shape {shape} and {held:,} bytes, which do not fit")
+            name = each.filename.removesuffix(".npy")
+            found[name] = shape, lambda member=each.filename: _npy(path, member)
+    return found
+
+
+def _npy_header(file):
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    return readers[np.lib.format.read_magic(file)](file)
+
+
+def _npy(path, member):
+    with zipfile.ZipFile(path) as archive, archive.open(member) as file:
+        return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def _hdf5(path):
+    """Arrays of Keras' `tf_model.h5` under the names that PyTorch gives them, in PyTorch's order of axes."""
+    import h5py
+
+    found = {}
+
+    def add(name, item):
+        if not isinstance(item, h5py.Dataset):
+            return
+        if item.external or item.is_virtual:
+            raise ValueError(f"{name!r} lies in another file. Nothing outside is read")
+        if item.dtype.kind not in "fiub":
+            raise ValueError(f"{name!r} holds {item.dtype}, and no numbers")
+        if item.size * item.dtype.itemsize > RATIO * path.stat().st_size + 2**16:
+            raise ValueError(f"{name!r} claims {item.size:,} numbers, more than the file can hold")
+        mine, turned = _torch_name(name)
+        if mine in found:
+            raise ValueError(f"two of its arrays would be called {mine!r}")
+        found[mine] = item.shape[::-1] if turned else item.shape, lambda: _dataset(path, name, turned)
+
+    with h5py.File(path, "r") as file:
+        file.visititems(add)
+    return found
+
+
+def _dataset(path, name, turned):
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        return file[name][()].T if turned else file[name][()]
+
+
+def _torch_name(name):
+    """(PyTorch's name, whether the axes are the other way round) of an array that TensorFlow's `transformers` saved."""
+    name = re.sub(r"/[^/]*___([^/]*)/", r"/\1/", name.replace(":0", "")).replace("_._", "/")
+    parts = [each for each in name.split("/") if each]
+    parts = parts[2:] if len(parts) > 2 else parts[1:] or parts  # the layer's group, and the model's name
+    last = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
+    return ".".join([*parts[:-1], last.get(parts[-1], parts[-1])]), parts[-1] == "kernel"

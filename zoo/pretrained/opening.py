@@ -1,0 +1,92 @@
+"""From a source to its model: the family is found, its configuration read, the model built of a recipe, and filled."""
+
+import dataclasses
+import importlib
+import importlib.metadata
+import pkgutil
+from typing import Any
+
+from zoo.core import occupants
+from zoo.pretrained import families as own
+from zoo.pretrained.network import Family, Network, families
+from zoo.pretrained.rules import fill
+from zoo.recipes.recipe import make
+
+GROUP = "seqzoo.families"  # of entry points, whose values are modules
+
+
+@dataclasses.dataclass(frozen=True)
+class Opened:
+    """A source whose weights are in our model.
+
+    Attributes:
+        folds: what was done to its weights, in words.
+        spare: `{name: why}` of the tensors that were not needed.
+    """
+
+    family: Family
+    network: Network
+    recipe: Any
+    model: Any
+    tokenizers: tuple
+    folds: list
+    spare: dict
+
+
+def family_of(source):
+    """The family that knows a source.
+
+    Raises:
+        ValueError: none does.
+    """
+    for module in pkgutil.iter_modules(own.__path__):
+        importlib.import_module(f"{own.__name__}.{module.name}")
+    for point in importlib.metadata.entry_points(group=GROUP):
+        importlib.import_module(point.module)
+    for family in families():
+        if family.knows(source):
+            return family
+    kind = source.json("config.json").get("model_type")
+    names = ", ".join(sorted(each.name for each in families()))
+    raise ValueError(
+        f"{source.address} is of {f'the type {kind!r}' if kind else 'no type that it names'}, which no family knows. "
+        f"Known are {names}; docs/pretrained.md says how to write one."
+    )
+
+
+def open_source(source, tokenizers=True, imports=()):
+    """The `Opened` of a source.
+
+    Args:
+        source: a `zoo.pretrained.source.Source`.
+        tokenizers: whether its tokenizers are made as well.
+        imports: modules that bring families or layers, from the working folder, too.
+
+    Raises:
+        ValueError: something of it cannot be carried; all of its kind is told at once.
+    """
+    occupants.bring(imports)
+    family = family_of(source)
+    try:
+        network = family.network(source)
+    except (ValueError, TypeError, ArithmeticError):
+        source.config.finish()  # a value that was refused may be the reason
+        raise
+    source.config.finish()
+    made = network.tokenizers() if tokenizers else ()
+    from zoo.tasks.parts.building import built
+    from zoo.training.selection import named_weights
+
+    recipe = make({"name": "imported", **network.recipe})
+    model = built(recipe.job, recipe, *sizes(network, recipe))
+    try:
+        folds, spare = fill(named_weights(model), source.tensors(), network.rules, network.unneeded)
+    except ValueError as error:
+        raise ValueError(f"{source.address}: {error}") from error
+    return Opened(family, network, recipe, model, made, folds, spare)
+
+
+def sizes(network, recipe):
+    """What the task needs to make the model: the sizes of the vocabularies, and of the labels."""
+    labels = [len(network.labels)] if recipe.job.labelled else []
+    return [len(network.ids)] * len(recipe.job.sides) + labels

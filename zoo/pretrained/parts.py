@@ -1,0 +1,73 @@
+"""What several families share: tables of rules for parts that many networks have, and readings of the same keys."""
+
+from zoo.pretrained.rules import Rule, transpose
+
+NORM = {"weight": "gamma", "bias": "beta"}
+QUERY_KEY_VALUE = {"query": "q_proj", "key": "k_proj", "value": "v_proj"}
+
+
+def dense(theirs, ours, reads=(), writes=(), bias=True):
+    """The rules of a linear layer of PyTorch, whose kernel lies the other way round.
+
+    Args:
+        theirs, ours: patterns of its place.
+        reads, writes: steps for the axis that it reads, and for the one that it writes (a function of the axis).
+        bias: whether it has one.
+    """
+    found = [Rule(f"{theirs}.weight", f"{ours}/kernel", transpose, *_along(reads, 0), *_along(writes, -1))]
+    return found + ([Rule(f"{theirs}.bias", f"{ours}/bias", *_along(writes, -1))] if bias else [])
+
+
+def norm(theirs, ours, writes=()):
+    """The rules of a layer norm."""
+    return [Rule(f"{theirs}.{name}", f"{ours}/{our}", *_along(writes, -1)) for name, our in NORM.items()]
+
+
+def _along(makers, axis):
+    """Steps for an axis; `makers` are functions of one."""
+    return [make(axis) for make in makers]
+
+
+def attention(theirs, ours, stream=(), names=QUERY_KEY_VALUE, output="out_proj", bias=True):
+    """The rules of an attention whose four projections lie side by side; `stream` are steps of the residual stream."""
+    found = []
+    for our, their in names.items():
+        found += dense(f"{theirs}.{their}", f"{ours}/{our}_projection", stream, bias=bias)
+    return found + dense(f"{theirs}.{output}", f"{ours}/output_projection", (), stream, bias)
+
+
+def bart_blocks(stream=()):
+    """The rules of the blocks of BART and its kin: an encoder and a decoder, which looks at it."""
+    found = []
+    for side, norms in (("encoder", ("self_attn", "final")), ("decoder", ("self_attn", "encoder_attn", "final"))):
+        here, ours = f"model.{side}.layers.{{n}}", f"{side}/blocks/{{n}}"
+        for name, mine in (("self_attn", "attention"), ("encoder_attn", "cross_attention")):
+            found += attention(f"{here}.{name}", f"{ours}/{mine}", stream) if name in norms else []
+        found += dense(f"{here}.fc1", f"{ours}/feedforward/hidden", stream)
+        found += dense(f"{here}.fc2", f"{ours}/feedforward/output_projection", (), stream)
+        for number, name in enumerate(norms):
+            found += norm(f"{here}.{name}_layer_norm", f"{ours}/norms/{number}", stream)
+    return found
+
+
+def bart_model(config, activations):
+    """The table `model` of a recipe, of the keys that BART and its kin have.
+
+    Args:
+        config: the `Reading`.
+        activations: `{their name: ours}`.
+    """
+    heads, hidden = config.whole("encoder_attention_heads"), config.whole("encoder_ffn_dim")
+    config.must(decoder_attention_heads=heads, decoder_ffn_dim=hidden, num_hidden_layers=config.get("encoder_layers"))
+    config.idle("attention_dropout", "activation_dropout", "classifier_dropout", "classif_dropout", "init_std")
+    config.idle("encoder_layerdrop", "decoder_layerdrop")  # layers that training leaves out
+    return {
+        "kind": "transformer",
+        "units": config.whole("d_model"),
+        "num_layers": config.whole("encoder_layers"),
+        "decoder_layers": config.whole("decoder_layers"),
+        "num_heads": heads,
+        "hidden_units": hidden,
+        "activation": config.one_of("activation_function", activations),
+        "dropout": config.number("dropout", 0.1),
+    }

@@ -1,0 +1,139 @@
+"""A configuration of another framework, read strictly: every key is carried, or of no effect here, or refused by name.
+
+All that is wrong is collected, and told at once, before weights are read.
+"""
+
+import json
+import math
+from pathlib import Path
+
+MOST_BYTES = 1 << 26
+# Keys of any configuration of `transformers` that change no number of a trained network.
+IDLE = {
+    "architectures", "model_type", "_name_or_path", "name_or_path", "transformers_version", "torch_dtype", "dtype",
+    "use_cache", "return_dict", "output_attentions", "output_hidden_states", "torchscript", "id2label", "label2id",
+    "num_labels", "tokenizer_class", "problem_type", "finetuning_task", "task_specific_params", "pruned_heads",
+    "use_bfloat16", "tf_legacy_loss", "prefix", "bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id",
+    "decoder_start_token_id", "is_encoder_decoder", "_attn_implementation_autoset", "attn_implementation",
+    "gradient_checkpointing", "_num_labels", "output_past", "summary_type", "summary_use_proj",
+    "return_dict_in_generate",
+}  # fmt: skip
+# Keys of generation, which older files keep among those of the network: `zoo.pretrained.generation` reads them.
+GENERATION = {
+    "max_length", "min_length", "num_beams", "early_stopping", "length_penalty", "no_repeat_ngram_size",
+    "bad_words_ids", "forced_bos_token_id", "forced_eos_token_id", "do_sample", "temperature", "top_k", "top_p",
+    "typical_p", "repetition_penalty", "num_return_sequences", "num_beam_groups", "diversity_penalty",
+    "encoder_no_repeat_ngram_size", "output_scores", "remove_invalid_values", "exponential_decay_length_penalty",
+    "suppress_tokens", "begin_suppress_tokens", "max_new_tokens", "min_new_tokens", "renormalize_logits",
+    "force_bos_token_to_be_generated",
+}  # fmt: skip
+# Keys that change something unless they have the value with which nothing happens.
+USUAL = {
+    "add_cross_attention": False, "is_decoder": False, "cross_attention_hidden_size": None,
+    "chunk_size_feed_forward": 0, "tie_encoder_decoder": False,
+}  # fmt: skip
+LOST = object()
+
+
+def read_json(path):
+    """The object of a JSON file; NaN, infinity, a key twice and files of more than 64 MB are refused."""
+    path = Path(path)
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{path} has {path.stat().st_size:,} bytes; expected at most {MOST_BYTES:,}.")
+
+    def refuse(word):
+        raise ValueError(f"it holds {word}, which is no number")
+
+    def number(text):
+        return float(text) if math.isfinite(float(text)) else refuse(text)
+
+    def once(pairs):
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise ValueError(f"it has {next(name for name in names if names.count(name) > 1)!r} twice")
+        return found
+
+    try:
+        text = path.read_text(encoding="utf-8")
+        return json.loads(text, parse_constant=refuse, parse_float=number, object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} cannot be read as JSON: {error}") from error
+
+
+class Reading:
+    """The keys of a configuration, which are asked for one by one; `finish` refuses what nobody has asked for.
+
+    Args:
+        settings: the dict.
+        where: what is read, for messages.
+    """
+
+    def __init__(self, settings, where):
+        if not isinstance(settings, dict):
+            raise ValueError(f"{where} holds no settings, but {type(settings).__name__}.")
+        self.settings, self.where, self.problems = settings, where, []
+        self.asked = IDLE | GENERATION
+        self.must(**USUAL)
+
+    def get(self, name, default=None):
+        """The value as it is; a key that the family treats itself."""
+        self.asked |= {name}
+        return self.settings.get(name, default)
+
+    def whole(self, name, default=LOST, least=1):
+        """A whole number."""
+        return self._checked(name, default, lambda each: type(each) is int and each >= least, f"a number from {least}")
+
+    def number(self, name, default=LOST):
+        """A number, not negative."""
+        right = lambda each: isinstance(each, int | float) and not isinstance(each, bool) and each >= 0  # noqa: E731
+        return self._checked(name, default, right, "a number that is not negative")
+
+    def flag(self, name, default=LOST):
+        """True or false."""
+        return self._checked(name, default, lambda each: isinstance(each, bool), "true or false")
+
+    def one_of(self, name, known, default=LOST):
+        """What a word means, of `{word: meaning}`."""
+        found = self._checked(name, default, lambda each: isinstance(each, str) and each in known, " or ".join(known))
+        return known.get(found, next(iter(known.values())))
+
+    def must(self, **values):
+        """Refuse what differs from the only values that are known here; a key that is missing has them."""
+        for name, value in values.items():
+            wrong = [value] if not isinstance(value, tuple) else list(value)
+            if self.get(name, wrong[0]) not in wrong:
+                expected = " or ".join(json.dumps(each) for each in wrong)
+                self.refuse(f"{name} is {json.dumps(self.settings[name])}; here it can only be {expected}")
+
+    def idle(self, *names):
+        """Keys that are of training alone, or repeat what another one says."""
+        self.asked |= set(names)
+
+    def refuse(self, problem):
+        """Note something that cannot be carried."""
+        self.problems.append(problem)
+
+    def _checked(self, name, default, right, expected):
+        found = self.get(name, default)
+        if found is not default and not right(found):
+            self.refuse(f"{name} is {json.dumps(found)}; expected {expected}")
+        elif found is LOST:
+            self.refuse(f"{name} is missing; expected {expected}")
+        else:
+            return found
+        return 1 if default is LOST else default
+
+    def finish(self):
+        """Tell all that is wrong.
+
+        Raises:
+            ValueError: something was refused, or a key was asked for by nobody.
+        """
+        for name in sorted(self.settings.keys() - self.asked):
+            self.refuse(f"{name} = {json.dumps(self.settings[name])} is a setting that is not known here")
+        if self.problems:
+            raise ValueError(
+                f"{self.where} asks for what cannot be carried:" + "".join(f"\n  {each}" for each in self.problems)
+            )

@@ -1,0 +1,229 @@
+"""From the tensors of a file to the weights of a model: a table of rules that leaves nothing out on either side.
+
+    Rule("encoder.layers.{n}.fc1.weight", "encoder/blocks/{n}/feedforward/hidden/kernel", transpose)
+
+Words in braces stand for numbers and names, which are the same on both sides. Between them stand steps, each with a
+name and a reverse: what a rule has read, `Rule.back` writes again. Nothing of them is left when the model runs.
+"""
+
+import dataclasses
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+NEVER = -1e4  # the logit of what may not be written: its probability is 0, and float16 has the number
+FEW = 6  # names that a message gives
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """Arrays to arrays, `forward(*arrays)` a tuple of them; `reverse` is the way back."""
+
+    name: str
+    forward: Callable
+    reverse: Callable
+
+
+def each(name, forward, reverse):
+    """A step that treats every array by itself."""
+    return Step(name, lambda *arrays: tuple(map(forward, arrays)), lambda *arrays: tuple(map(reverse, arrays)))
+
+
+transpose = each("transposed", np.transpose, np.transpose)
+flat = each("one row taken as a vector", lambda x: x.reshape(-1), lambda x: x[None])
+
+
+def rows(ids):
+    """Rows in the order of our ids; a row that has two of them is copied."""
+
+    def back(x):
+        found = np.zeros((ids.max() + 1, *x.shape[1:]), x.dtype)
+        found[ids[::-1]] = x[::-1]
+        return found
+
+    return each("rows put into the order of our ids", lambda x: x[ids], back)
+
+
+def channels(order, axis=-1):
+    """The places of an axis in another order."""
+    name = "channels put into the order of our positions"
+    return each(name, lambda x: x.take(order, axis), lambda x: x.take(np.argsort(order), axis))
+
+
+def scale(factor):
+    """Every number times a factor."""
+    return each(f"scaled by {factor:.6g}", lambda x: x * np.float32(factor), lambda x: x / np.float32(factor))
+
+
+def drop(count):
+    """Without the first rows."""
+    back = lambda x: np.concatenate([np.zeros((count, *x.shape[1:]), x.dtype), x])  # noqa: E731
+    return each(f"the first {count} rows left out", lambda x: x[count:], back)
+
+
+def put(ids, value=NEVER):
+    """The numbers at some ids become one value."""
+
+    def forward(x):
+        x = x.copy()
+        x[list(ids)] = value
+        return x
+
+    return each("what is never written barred", forward, lambda x: x)
+
+
+def split(count, axis=-1):
+    """One array becomes several of the same size."""
+    return Step(
+        f"split into {count}",
+        lambda x: tuple(np.split(x, count, axis)),
+        lambda *arrays: (np.concatenate(arrays, axis),),
+    )
+
+
+def join(axis=-1):
+    """Several arrays become one."""
+    return Step("joined", lambda *arrays: (np.concatenate(arrays, axis),), None)
+
+
+def add_row(number=0):
+    """The second array's row of a number is added to every row of the first."""
+    return Step("a row of another matrix added", lambda x, other: (x + other[number],), None)
+
+
+@dataclasses.dataclass(frozen=True, init=False)
+class Rule:
+    """One kind of tensor, the weight that it becomes, and the steps in between.
+
+    Attributes:
+        theirs: the pattern of its name, or several of them where a weight is made of more than one tensor: the first
+            one tells what the words in braces are.
+        ours: the path of the weight (`zoo.training.named_weights`); several where a tensor becomes several weights.
+        steps: from one to the other.
+        also: other names under which a file may hold the same tensor, in its place or beside it.
+    """
+
+    theirs: tuple[str, ...]
+    ours: tuple[str, ...]
+    steps: tuple[Step, ...]
+    also: tuple[str, ...]
+
+    def __init__(self, theirs, ours, *steps, also=()):
+        for name, value in (("theirs", theirs), ("ours", ours), ("steps", steps), ("also", also)):
+            object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
+
+    def matches(self, names):
+        """`{words: the names that fit}`: of the pattern itself and of `also`, in this order."""
+        found = {}
+        for pattern in (self.theirs[0], *self.also):
+            expression = re.compile(_expression(pattern))
+            for name in names:
+                if match := expression.fullmatch(name):
+                    found.setdefault(tuple(match.groupdict().items()), []).append(name)
+        return found
+
+    def forth(self, *arrays):
+        """Tensors to weights."""
+        for step in self.steps:
+            arrays = step.forward(*arrays)
+        return arrays
+
+    def back(self, *arrays):
+        """Weights to tensors."""
+        for step in reversed(self.steps):
+            arrays = step.reverse(*arrays)
+        return arrays
+
+
+def _expression(pattern):
+    return re.sub(r"\\{(\w+)\\}", lambda found: f"(?P<{found[1]}>{r'[0-9]+' if found[1] == 'n' else '[A-Za-z_]+'})",
+                  re.escape(pattern))  # fmt: skip
+
+
+def fill(weights, tensors, rules, unneeded):
+    """Give every weight its numbers.
+
+    Args:
+        weights: `{path: weight}` of a built model.
+        tensors: `{name: Tensor}`.
+        rules: of the family, the more particular ones first.
+        unneeded: `{pattern: why}` of tensors that no weight needs; `*` stands for anything.
+
+    Returns:
+        (names of what was folded, `{name: why}` of the tensors that were not needed).
+
+    Raises:
+        ValueError: all that does not fit, in one message.
+    """
+    left, unset, problems, folds = dict.fromkeys(tensors), dict.fromkeys(weights), [], {}
+    for rule in rules:
+        for words, names in rule.matches(list(left)).items():
+            words = dict(words)
+            others = [pattern.format(**words) for pattern in rule.theirs[1:]]
+            paths = [path.format(**words) for path in rule.ours]
+            missing = [name for name in others if name not in tensors]
+            if missing:
+                problems.append(f"{names[0]} needs {', '.join(missing)} beside it, which is missing")
+                continue
+            strange = [path for path in paths if path not in weights]
+            if strange:
+                problems.append(f"{names[0]} belongs to {', '.join(strange)}, which this model does not have")
+            try:
+                arrays = [_finite(name, tensors[name]) for name in (names[0], *others)]
+                for name in names[1:]:
+                    if not np.array_equal(arrays[0], tensors[name].read()):
+                        problems.append(f"{name} differs from {names[0]}, which should be the same tensor")
+                if not strange:
+                    problems += _set(rule, names[0], arrays, {path: weights[path] for path in paths}, unset)
+            except ValueError as error:
+                problems.append(str(error))
+            for name in (*names, *others):
+                left.pop(name, None)
+            for path in paths:
+                unset.pop(path, None)
+            folds |= {step.name: None for step in rule.steps}
+    spare = {name: why for name in left if (why := _reason(name, unneeded))}
+    strange = [name for name in left if name not in spare]
+    if strange:
+        problems.append(f"nothing here takes {_some(strange)}")
+    if unset:
+        problems.append(f"no tensor gives {_some(list(unset))}")
+    if problems:
+        count = "one thing" if len(problems) == 1 else f"{len(problems)} things"
+        raise ValueError(f"{count} of these weights cannot be taken:" + "".join(f"\n  {one}" for one in problems))
+    return [name for name in folds if name != transpose.name], spare
+
+
+def _set(rule, name, arrays, weights, unset):
+    """Assign what a rule makes of arrays; returns what is wrong with it."""
+    try:
+        made = rule.forth(*arrays)
+    except (ValueError, IndexError) as error:
+        raise ValueError(f"{name} has the shape {arrays[0].shape}, which does not fit: {error}") from error
+    for (path, weight), values in zip(weights.items(), made, strict=True):
+        if path not in unset:
+            yield f"{name} would become {path}, which has its numbers from another tensor"
+        elif tuple(values.shape) != tuple(weight.shape):
+            yield f"{name} has the shape {arrays[0].shape}, where {path} would need {tuple(weight.shape)}"
+        else:
+            weight.assign(np.ascontiguousarray(values, weight.dtype))
+
+
+def _finite(name, tensor):
+    found = tensor.read()
+    if found.dtype.kind == "f" and not np.isfinite(found).all():
+        raise ValueError(f"{name} holds NaN or infinity")
+    return found
+
+
+def _reason(name, unneeded):
+    return next((why for pattern, why in unneeded.items() if re.fullmatch(_starred(pattern), name)), None)
+
+
+def _starred(pattern):
+    return re.escape(pattern).replace(r"\*", ".*")
+
+
+def _some(names):
+    return ", ".join(names[:FEW]) + (f" and {len(names) - FEW:,} more" if len(names) > FEW else "")

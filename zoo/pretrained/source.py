@@ -1,0 +1,202 @@
+"""Where a network of others comes from: a folder, a zip or tar, or a repository of Hugging Face.
+
+Of an archive plain files alone are taken, into a folder of our own, and no more bytes than its size allows.
+"""
+
+import contextlib
+import dataclasses
+import functools
+import hashlib
+import re
+import shutil
+import tarfile
+import tempfile
+import zipfile
+from pathlib import Path, PurePosixPath
+
+from zoo.hub.huggingface import ADDRESS
+from zoo.pretrained.files import RATIO, read_tensors, weights_files
+from zoo.pretrained.reading import Reading, read_json
+
+MOST_FILES = 10_000
+WANTED = ("*.json", "*.txt", "*.spm", "*.model", "README.md")  # of a repository, beside its weights
+HEAD = re.compile(r"\A---\n(.*?)\n---", re.DOTALL)
+LICENCE = re.compile(r"^license(?:_name)?:[ \t]*(?:\n[ \t]*-[ \t]*)?(\S[^\n]*)$", re.MULTILINE)
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """An opened source.
+
+    Attributes:
+        folder: where its files lie.
+        address: as the user wrote it.
+        name: what to call the run.
+        revision: of a repository, the commit; else "".
+        languages: (source, target) as the user asks for them; "" where he does not.
+        read: the files that were read, in order.
+    """
+
+    folder: Path
+    address: str
+    name: str
+    revision: str = ""
+    languages: tuple[str, str] = ("", "")
+    read: dict = dataclasses.field(default_factory=dict)
+
+    def has(self, name):
+        """Whether there is a file of this name."""
+        return (self.folder / name).is_file()
+
+    def path(self, name):
+        """The path of a file, which counts as read.
+
+        Raises:
+            ValueError: it is not there.
+        """
+        if not self.has(name):
+            raise ValueError(f"{self.address} lacks {name}, which a network of this family needs.")
+        return self._noted(self.folder / name)
+
+    def json(self, name):
+        """The content of a JSON file; {} where there is none."""
+        return read_json(self.path(name)) if self.has(name) else {}
+
+    @functools.cached_property
+    def config(self):
+        """The `Reading` of config.json."""
+        return Reading(self.json("config.json"), f"{self.address}/config.json")
+
+    def tensors(self):
+        """`{name: Tensor}` of its weights."""
+        return read_tensors([self._noted(path) for path in weights_files(self.folder)])
+
+    def _noted(self, path):
+        self.read[path] = None
+        return path
+
+    def hashes(self):
+        """`{name: SHA-256}` of the files that were read."""
+        found = {}
+        for path in self.read:
+            with open(path, "rb") as file:
+                found[path.relative_to(self.folder).as_posix()] = hashlib.file_digest(file, "sha256").hexdigest()
+        return found
+
+    def licence(self):
+        """The licence that the head of its README states, or the first line of its LICENSE; "" where none does."""
+        if self.has("README.md"):
+            text = (self.folder / "README.md").read_text(encoding="utf-8", errors="replace")[:100_000]
+            found = LICENCE.search(head[1]) if (head := HEAD.match(text.replace("\r\n", "\n"))) else None
+            if found:
+                self.path("README.md")
+                return found[1].strip().strip("\"'")
+        if self.has("LICENSE"):
+            lines = self.path("LICENSE").read_text(encoding="utf-8", errors="replace")[:1000].split("\n")
+            return next((line.strip() for line in lines if line.strip()), "")
+        return ""
+
+
+@contextlib.contextmanager
+def opened(address, languages=("", "")):
+    """A context with the `Source` of an address; what was taken out of an archive does not outlive it.
+
+    Raises:
+        ValueError: there is no such source, or it holds what no network has.
+    """
+    address = str(address).rstrip("/")
+    path = Path(address)
+    if address.startswith("hf://"):
+        folder, name, revision = _fetched(address)
+        yield Source(folder, address, name, revision, languages)
+    elif path.is_dir():
+        yield Source(path, address, path.resolve().name, "", languages)
+    elif path.is_file():
+        with tempfile.TemporaryDirectory() as work:
+            name = path.name.split(".")[0] if path.suffix != ".zip" else path.stem
+            yield Source(_unpacked(path, Path(work)), address, name, "", languages)
+    else:
+        raise ValueError(
+            f"There is no {address}. Expected a folder, a .zip or .tar with the files of a network, or a repository "
+            "such as hf://OWNER/NAME or hf://OWNER/NAME@REVISION."
+        )
+
+
+def _fetched(address):
+    """(folder, name, commit) of a repository, of which weights are fetched in one form alone."""
+    found = ADDRESS.fullmatch(address)
+    if not found or found["folder"]:
+        raise ValueError(f"{address!r} is no repository: expected hf://OWNER/NAME, or hf://OWNER/NAME@REVISION.")
+    repository, revision = found["repository"], found["revision"]
+    import huggingface_hub
+
+    try:
+        names = huggingface_hub.HfApi().list_repo_files(repository, revision=revision)
+        wanted = [*WANTED, *_weights(names)]
+        folder = huggingface_hub.snapshot_download(repository, revision=revision, allow_patterns=wanted)
+    except Exception as error:  # its many errors have no common base class
+        raise OSError(f"{address} could not be fetched: {' '.join(str(error).split())[:300]}") from error
+    return Path(folder), repository.partition("/")[2], Path(folder).name
+
+
+def _weights(names):
+    """The names of weights in a repository, in the best form that it has."""
+    for ending in (r".*\.safetensors", r"pytorch_model.*\.bin", r".*\.npz", r"tf_model\.h5"):
+        found = [name for name in names if re.fullmatch(ending, name) and "/" not in name]
+        if found:
+            return found
+    return []
+
+
+def _unpacked(path, work):
+    """The folder of an archive's files, in `work`."""
+    limit = RATIO * path.stat().st_size + 2**20
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                members = [
+                    (each.filename, each.file_size, each.external_attr >> 28 not in (0, 8), each)
+                    for each in archive.infolist()
+                    if not each.is_dir()
+                ]
+                _take(path, work, members, limit, archive.open)
+        elif tarfile.is_tarfile(path):
+            with tarfile.open(path) as archive:
+                members = [(each.name, each.size, not each.isfile(), each) for each in archive if not each.isdir()]
+                _take(path, work, members, limit, archive.extractfile)
+        else:
+            raise ValueError(f"{path} is neither a zip nor a tar.")
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, RuntimeError, NotImplementedError, OSError) as error:
+        raise ValueError(f"{path} cannot be unpacked, it may be cut off: {error}") from error
+    inside = list(work.iterdir())
+    return inside[0] if len(inside) == 1 and inside[0].is_dir() else work
+
+
+def _take(path, work, members, limit, open_member):
+    total = sum(size for _, size, _, _ in members)
+    if len(members) > MOST_FILES or total > limit:
+        raise ValueError(f"{path} would become {len(members):,} files with {total:,} bytes, which is too many.")
+    for name, size, strange, member in members:
+        place = PurePosixPath(name.replace("\\", "/"))
+        if place.is_absolute() or ".." in place.parts or ":" in name:
+            raise ValueError(f"{path} holds {name!r}, whose path leads out of its folder. Nothing was unpacked there.")
+        if strange:
+            raise ValueError(f"{path} holds {name!r}, which is a link or another special file.")
+        (work / place).parent.mkdir(parents=True, exist_ok=True)
+        with open_member(member) as inside, open(work / place, "xb") as outside:
+            shutil.copyfileobj(_Bounded(inside, size, f"{path}: {name}"), outside, 2**20)
+
+
+class _Bounded:
+    """A file that may not give more bytes than its archive has said."""
+
+    def __init__(self, file, most, what):
+        self.file, self.left, self.what = file, most, what
+
+    def read(self, size):
+        """The next bytes."""
+        found = self.file.read(size)
+        self.left -= len(found)
+        if self.left < 0:
+            raise ValueError(f"{self.what} has more bytes than it says.")
+        return found

@@ -1,0 +1,237 @@
+"""Files of `torch.save`: their pickle is interpreted, and knows the handful of names that a file of weights needs.
+
+A pickle is a program, which `pickle` would run. Here its instructions are read one by one: they may build dicts, lists,
+tuples, texts and numbers, and call the few functions of `CALLS`, which are our own. Every other name is refused.
+Both forms are read: the zip of torch 1.6 and later, and the row of pickles of the versions before.
+"""
+
+import io
+import math
+import pickletools
+import struct
+import zipfile
+from typing import NamedTuple
+
+import numpy as np
+
+KINDS = {
+    "FloatStorage": "<f4", "DoubleStorage": "<f8", "HalfStorage": "<f2", "BFloat16Storage": "<u2",
+    "LongStorage": "<i8", "IntStorage": "<i4", "ShortStorage": "<i2", "CharStorage": "<i1", "ByteStorage": "<u1",
+    "BoolStorage": "?",
+}  # fmt: skip
+MAGIC = 0x1950A86A20F9469CFC6C  # of the older form
+IGNORED = {"PROTO", "FRAME"}
+MEMO = {"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"}
+TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+EMPTY = {"EMPTY_DICT": dict, "EMPTY_LIST": list}
+VALUES = {
+    "NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT",
+    "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "SHORT_BINSTRING", "BINSTRING", "STRING",
+}  # fmt: skip
+CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+MARK = object()
+
+
+class Storage(NamedTuple):
+    """Numbers of a file, without a shape."""
+
+    kind: str
+    key: str
+    count: int
+
+
+class View(NamedTuple):
+    """A tensor: a shape laid over a storage."""
+
+    storage: Storage
+    offset: int
+    shape: tuple
+    strides: tuple
+
+
+def _view(storage, offset, shape, strides, *_):
+    numbers = (offset, *shape, *strides)
+    if not isinstance(storage, Storage) or not all(isinstance(each, int) and each >= 0 for each in numbers):
+        raise ValueError("it has a tensor whose sizes are no whole numbers")
+    last = offset + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+    if math.prod(shape) and (last >= storage.count or math.prod(shape) > storage.count):
+        raise ValueError(f"it has a tensor of the shape {tuple(shape)} over {storage.count:,} numbers")
+    return View(storage, offset, tuple(shape), tuple(strides))
+
+
+CALLS = {
+    "collections OrderedDict": lambda pairs=(): dict(pairs),
+    "torch._utils _rebuild_tensor": _view,
+    "torch._utils _rebuild_tensor_v2": _view,
+    "torch._utils _rebuild_parameter": lambda tensor, *_: tensor,
+    "torch Size": tuple,
+}
+
+
+def torch_arrays(path):
+    """`{name: (shape, a function that reads the numbers)}`.
+
+    Raises:
+        ValueError: the file asks for more than weights, or is damaged.
+    """
+    held, places = _zipped(path) if zipfile.is_zipfile(path) else _in_a_row(path)
+    held = held.get("state_dict", held) if isinstance(held, dict) else held
+    if not isinstance(held, dict) or not all(isinstance(each, View) for each in held.values()):
+        raise ValueError(
+            "it holds something else than named tensors; expected what `torch.save(model.state_dict())` wrote"
+        )
+    return {name: (each.shape, lambda each=each: _numbers(path, places, each)) for name, each in held.items()}
+
+
+def _numbers(path, places, view):
+    dtype = np.dtype(KINDS[view.storage.kind])
+    whole = np.memmap(path, mode="r", dtype=dtype, offset=places[view.storage.key], shape=(max(view.storage.count, 1),))
+    strides = [dtype.itemsize * step for step in view.strides]
+    found = np.lib.stride_tricks.as_strided(whole[view.offset :], view.shape, strides, writeable=False)
+    return (found.astype("u4") << 16).view("f4") if view.storage.kind == "BFloat16Storage" else found
+
+
+def _zipped(path):
+    """(what the pickle holds, `{key of a storage: its first byte}`) of the newer form."""
+    size = path.stat().st_size
+    with zipfile.ZipFile(path) as archive:
+        members = {each.filename: each for each in archive.infolist()}
+        found = [name for name in members if name.endswith("/data.pkl")]
+        if len(found) != 1:
+            raise ValueError("it is a zip without one data.pkl, so `torch.save` did not write it")
+        root = found[0].removesuffix("data.pkl")
+        if any(each.compress_type != zipfile.ZIP_STORED for each in members.values()):
+            raise ValueError("its members are compressed, which torch never does")
+        order = f"{root}byteorder"
+        if order in members and archive.read(order) != b"little":
+            raise ValueError("its numbers begin with the highest byte")
+        storages = {}
+        held = Interpreter(storages).run(io.BytesIO(archive.read(found[0])))
+    places = {}
+    with open(path, "rb") as file:
+        for key, storage in storages.items():
+            member = members.get(f"{root}data/{key}")
+            width = storage.count * np.dtype(KINDS[storage.kind]).itemsize
+            if member is None or member.file_size != width:
+                raise ValueError(f"the numbers {key!r} are missing, or have another size than {width:,} bytes")
+            file.seek(member.header_offset + 26)
+            places[key] = member.header_offset + 30 + sum(struct.unpack("<HH", file.read(4)))
+            if places[key] + width > size:
+                raise ValueError(f"the numbers {key!r} end behind the file: it is cut off")
+    return held, places
+
+
+def _in_a_row(path):
+    """The same of the older form: five pickles, and behind them every storage with its length before it."""
+    storages, size = {}, path.stat().st_size
+    with open(path, "rb") as file:
+        first = Interpreter({}).run(file)
+        if first != MAGIC:
+            raise ValueError("it is no file of `torch.save`")
+        Interpreter({}).run(file)
+        Interpreter({}).run(file)
+        held, keys, places = Interpreter(storages).run(file), Interpreter({}).run(file), {}
+        for key in keys:
+            if key not in storages:
+                raise ValueError(f"it has the numbers {key!r}, of which it does not say what they are")
+            (count,) = struct.unpack("<q", file.read(8))
+            width, places[key] = count * np.dtype(KINDS[storages[key].kind]).itemsize, file.tell()
+            if count != storages[key].count or places[key] + width > size:
+                raise ValueError(f"the numbers {key!r} have another size than they should: the file is cut off")
+            file.seek(width, io.SEEK_CUR)
+    missing = sorted(storages.keys() - places.keys())
+    if missing:
+        raise ValueError(f"the numbers {missing[0]!r} are missing")
+    return held, places
+
+
+class Interpreter:
+    """Runs a pickle over values alone; the storages that it names are put into `storages`."""
+
+    def __init__(self, storages):
+        self.storages, self.stack, self.memo = storages, [], {}
+
+    def run(self, file):
+        """The value that the pickle at the file's place makes.
+
+        Raises:
+            ValueError: it does something that weights have no need of, or ends too early.
+        """
+        try:
+            for code, argument, _ in pickletools.genops(file):
+                if code.name == "STOP":
+                    return self.stack.pop()
+                self._do(code.name, argument)
+        except (IndexError, TypeError, AttributeError) as error:
+            raise ValueError(f"its pickle makes no sense: {error}") from error
+        raise ValueError("its pickle ends too early")
+
+    def _do(self, name, argument):
+        stack = self.stack
+        if name in IGNORED:
+            return
+        if name in VALUES:
+            stack.append(CONSTANTS.get(name, argument))
+        elif name in EMPTY:
+            stack.append(EMPTY[name]())
+        elif name == "MARK":
+            stack.append(MARK)
+        elif name in MEMO:
+            self.memo[len(self.memo) if argument is None else argument] = stack[-1]
+        elif name in ("GET", "BINGET", "LONG_BINGET"):
+            if argument not in self.memo:
+                raise ValueError("its pickle asks for a value that it never made")
+            stack.append(self.memo[argument])
+        elif name in TUPLES:
+            count = TUPLES[name]
+            stack[len(stack) - count :] = [tuple(stack[len(stack) - count :])]
+        elif name == "TUPLE":
+            items = self._marked()
+            stack.append(tuple(items))
+        elif name in ("APPEND", "APPENDS"):
+            items = [stack.pop()] if name == "APPEND" else self._marked()
+            stack[-1].extend(items)
+        elif name in ("SETITEM", "SETITEMS"):
+            items = [stack.pop() for _ in range(2)][::-1] if name == "SETITEM" else self._marked()
+            stack[-1].update(zip(items[::2], items[1::2], strict=True))
+        elif name in ("GLOBAL", "STACK_GLOBAL"):
+            stack.append(_known(argument if name == "GLOBAL" else " ".join([stack.pop() for _ in range(2)][::-1])))
+        elif name == "BINPERSID":
+            stack.append(self._storage(stack.pop()))
+        elif name == "REDUCE":
+            arguments, function = stack.pop(), stack.pop()
+            if function not in CALLS.values():
+                raise ValueError(f"its pickle calls {function!r}, which is no function")
+            stack.append(function(*arguments))
+        elif name == "BUILD" and isinstance(stack[-2], dict):  # what torch notes beside a dict of tensors
+            stack.pop()
+        else:
+            raise ValueError(f"its pickle has the instruction {name}, which weights have no need of. Nothing was run")
+
+    def _marked(self):
+        """What lies above the last mark, which is taken away."""
+        place = len(self.stack) - 1 - self.stack[::-1].index(MARK)
+        items = self.stack[place + 1 :]
+        del self.stack[place:]
+        return items
+
+    def _storage(self, told):
+        if len(told) > 5 and told[5] is not None or told[0] != "storage":
+            raise ValueError("it has a view of numbers in a form that torch gave up in 2018")
+        _, kind, key, _, count = told[:5]
+        if kind not in KINDS or not isinstance(key, str) or not isinstance(count, int) or count < 0:
+            raise ValueError(f"it has numbers that are described as {told!r}")
+        return self.storages.setdefault(key, Storage(kind, key, count))
+
+
+def _known(name):
+    """What stands for a name of a pickle."""
+    module, _, rest = name.partition(" ")
+    if name in CALLS:
+        return CALLS[name]
+    if module == "torch" and (rest in KINDS or rest in ("float32", "float16", "bfloat16", "float64")):
+        return rest
+    raise ValueError(
+        f"its pickle asks for {module}.{rest}, which a file of weights has no need of and which could run anything. "
+        "Nothing was run. Take a file of safetensors"
+    )

@@ -1,0 +1,114 @@
+"""Writes an imported network as a run, which is there as a whole or not at all."""
+
+import os
+import shutil
+from pathlib import Path
+
+from zoo.core.storage import write_json, write_text
+from zoo.recipes.files import dumps
+from zoo.recipes.folder import LABELS, tokenizer_names
+from zoo.recipes.recipe import make, plain
+
+RECORD, CARD = "import.json", "card.md"
+
+
+def write_run(opened, source, parity, out, name, force=False):
+    """Write the folder `out`, and return its record.
+
+    Args:
+        opened: a `zoo.pretrained.opening.Opened` with tokenizers.
+        source: the `Source`.
+        parity: what `zoo.pretrained.gate.compare` found.
+        out: the folder.
+        name: of the recipe.
+        force: take the place of a run that is there.
+
+    Raises:
+        ValueError: `out` is there already.
+    """
+    out = Path(out)
+    check_place(out, force)
+    recipe = make(plain(opened.recipe) | {"name": name, "description": f"imported from {source.address}"})
+    record = describe(opened, source, parity)
+    beside = out.with_name(f".{out.name}.{os.getpid()}.partial")
+    beside.mkdir(parents=True)
+    try:
+        write_text(beside / "recipe.toml", dumps(recipe))
+        for each, tokenizer in zip(tokenizer_names(recipe), opened.tokenizers, strict=True):
+            tokenizer.save(beside / each)
+        if recipe.job.labelled:
+            write_json(beside / LABELS, opened.network.labels)
+        write_json(beside / "data.json", {"licence": record["licence"], "splits": {}, "unseen": {}, "duplicates": {}})
+        write_json(beside / RECORD, record)
+        write_text(beside / CARD, card(name, recipe, record))
+        from zoo.recipes.run import save_model
+
+        save_model(opened.model, beside / "model.keras")
+        if out.exists():  # with --force
+            shutil.rmtree(out)
+        os.replace(beside, out)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return record
+
+
+def check_place(out, force):
+    """Refuse a place that is taken.
+
+    Raises:
+        ValueError: there is something else than a run, or a run and no `force`.
+    """
+    if out.is_dir() and (out / RECORD).is_file() and force:
+        return
+    if out.exists() and (out.is_file() or any(out.iterdir())):
+        more = " Write over it with --force." if (out / RECORD).is_file() else ""
+        raise ValueError(f"{out} is there already. Choose another --out.{more}")
+
+
+def describe(opened, source, parity):
+    """What import.json says."""
+    return {
+        "family": opened.family.name,
+        "source": source.address,
+        "revision": source.revision,
+        "licence": source.licence(),
+        "files": source.hashes(),
+        "folds": opened.folds,
+        "unneeded": opened.spare,
+        "notes": list(opened.network.notes),
+        "parity": parity,
+        "parameters": opened.model.count_params(),
+    }
+
+
+def card(name, recipe, record):
+    """card.md: where the network comes from, what was done to it, and whether it says the same as there."""
+    revision = f" at revision {record['revision']}" if record["revision"] else ""
+    files = "\n".join(f"- `{file}` {digest}" for file, digest in record["files"].items())
+    done = [f"- {each}" for each in record["folds"]]
+    done += [f"- `{tensor}` left out: {why}" for tensor, why in record["unneeded"].items()]
+    return f"""# {name}
+
+{recipe.title}; {record["parameters"]:,} parameters of the family {record["family"]}.
+Imported from {record["source"]}{revision}.
+Licence, as stated there: {record["licence"] or "none is stated"}.
+
+## Compared with its source
+{told(record["parity"])}
+
+## What was done to its weights
+{chr(10).join(done) or "- nothing"}
+{"".join(f"{chr(10)}{each}{chr(10)}" for each in record["notes"])}
+## SHA-256 of the files that were read
+{files}
+"""
+
+
+def told(parity):
+    """What was compared, in a sentence."""
+    if parity is None:
+        return "Not compared: its framework is not installed, and its folder holds no answers."
+    return (
+        f"With {parity['with']}, {parity['texts']} texts: the largest difference of {parity['what']} is "
+        f"{parity['largest']:.2g} of their largest."
+    )
