@@ -75,6 +75,7 @@ class Beam:
 
     def advance(self, position, logits, hypotheses):
         vocabulary = ops.shape(logits)[-1]  # a number, or a tensor where a shortlist decides it
+        logits = self.rules.allowed(logits) if self.rules else logits
         log_probs, before = ops.log_softmax(logits, axis=-1), hypotheses["log_probs"][:, :, None]
         if self.rules:
             before = before + self.rules(position, log_probs, hypotheses["tokens"])

@@ -32,6 +32,7 @@ class Greedy:
 
     def advance(self, position, logits, hypotheses):
         if self.rules:
+            logits = self.rules.allowed(logits)
             changed = logits + self.rules(position, logits, hypotheses["tokens"])
             logits = ops.reshape(changed, (-1, self.width, ops.shape(logits)[-1]))  # a condition hides the sizes
         gain, token = self.choose(position, logits)

@@ -5,6 +5,7 @@ Each rule changes the scores of the next token, as the logits processors of tran
 
 from keras import ops
 
+from zoo.decoding.fixed import NOTHING
 from zoo.decoding.loop import EOS
 from zoo.decoding.written import BARRED, Written, barred, places_of, scattered
 
@@ -44,13 +45,14 @@ class Rules:
         before: `(token_ids, lengths)` of prompts, whose tokens count as written; None where there are none.
         conditional: spend nothing on the rules in a run in which all are off. It is for graphs of TensorFlow and ONNX,
             not for XLA.
+        fixed: the `Fixed` rules of the model.
         **given: rules by name.
 
     Raises:
         ValueError: there is no such rule, or an n-gram is longer than 16.
     """
 
-    def __init__(self, source_lengths=None, before=None, conditional=False, **given):
+    def __init__(self, source_lengths=None, before=None, conditional=False, fixed=NOTHING, **given):
         wrong = sorted(given.keys() - OFF.keys())
         if wrong:
             raise ValueError(f"A search has no rule {', '.join(wrong)}: expected some of {', '.join(OFF)}.")
@@ -60,6 +62,7 @@ class Rules:
         on = {name: value for name, value in given.items() if not isinstance(value, int | float) or value != OFF[name]}
         self.on = {name: ops.convert_to_tensor(value, DTYPES[name]) for name, value in on.items()}
         self.source_lengths, self.before, self.conditional = source_lengths, before, conditional
+        self.always, self.renormalize = fixed.tensors, fixed.renormalize
         self.most_ngram = n if isinstance(n, int) else MOST_NGRAM
         if conditional and "no_repeat_ngram_size" in self.on:
             self.most_ngram = ops.maximum(ops.max(self.on["no_repeat_ngram_size"]), 2)
@@ -70,7 +73,7 @@ class Rules:
         self.asked_more = _any(value for name, value in asked.items() if name != "no_repeat_ngram_size")
 
     def __bool__(self):
-        return bool(self.on)
+        return bool(self.on or self.always)
 
     def among(self, candidates):
         """The same rules where tokens are places in `candidates`, ascending ids; see `zoo.decoding.shortlist`."""
@@ -78,7 +81,15 @@ class Rules:
         vars(found).update(vars(self))
         named = self.on.keys() & set(LISTS)
         found.on = self.on | {name: places_of(self.on[name], candidates) for name in named}
+        found.always = {name: places_of(ids, candidates) for name, ids in self.always.items()}
         return found
+
+    def allowed(self, logits):
+        """The logits, with those of tokens that are never written at minus infinity, nearly."""
+        if "barred_tokens" not in self.always:
+            return logits
+        ids = self.always["barred_tokens"][None]
+        return logits + barred(logits[:1, :1], ids >= 0, ids)
 
     def __call__(self, position, scores, tokens):
         """What is added to the scores of the next token.
@@ -90,7 +101,25 @@ class Rules:
 
         Returns: what has the shape of `scores` when it is added to them.
         """
-        return self._where(self.asked, lambda: self._added(position, scores, tokens))
+
+        def added():
+            return self._added(position, scores, tokens)
+
+        if self.always.keys() & set(LISTS):
+            return self._settled(position, scores, tokens, self._where(self.asked, added))
+        return self._where(self.asked, lambda: self._settled(position, scores, tokens, added()))
+
+    def _settled(self, position, scores, tokens, changes):
+        """The changes, and those of the fixed rules."""
+        if "bad_words" in self.always:
+            changes = changes + self._words(Written(position, tokens, self.before), scores, self.always["bad_words"])
+        if "forced_tokens" in self.always:
+            only, ids = _place(self.always["forced_tokens"], position), _ids(scores)
+            changes = ops.where(only < 0, changes, ops.where(ids == only, -scores, BARRED))
+        if not self.renormalize:
+            return changes
+        left = scores + changes
+        return ops.where(left > BARRED / 2, ops.log_softmax(left, axis=-1) - scores, changes)
 
     def _where(self, asked, compute, otherwise=0.0):
         """What is computed, in a graph only where `asked` is true."""
@@ -105,9 +134,10 @@ class Rules:
         return self._where(self.asked_more, lambda: self._more(written, position, scores, ngrams), ngrams)
 
     def _more(self, written, position, scores, changes):
-        for name, change in (("repetition_penalty", self._penalties), ("bad_words", self._words)):
-            if name in self.on:
-                changes = changes + change(written, scores)
+        if "repetition_penalty" in self.on:
+            changes = changes + self._penalties(written, scores)
+        if "bad_words" in self.on:
+            changes = changes + self._words(written, scores, self.on["bad_words"])
         return self._by_place(position, scores, changes)
 
     def _penalties(self, written, scores):
@@ -121,15 +151,15 @@ class Rules:
         again = written.repeating(self.rows["no_repeat_ngram_size"], self.most_ngram)
         return self._where(ops.any(again), lambda: barred(scores, again, written.tokens))
 
-    def _words(self, written, scores):
-        words = self.on["bad_words"]
+    @staticmethod
+    def _words(written, scores, words):
         end = words[:, None, :, -1]
         whole = ops.logical_and(written.ends_with(words[:, None, :, :-1]), end >= 0)
         return barred(scores, whole, ops.broadcast_to(end, ops.shape(whole)))
 
     def _by_place(self, position, scores, changes):
         """The changes, and those of the rules that depend on how many tokens are written."""
-        ids = ops.arange(ops.shape(scores)[-1], dtype="int32")[None, None]
+        ids = _ids(scores)
         if "min_length" in self.on:
             early = ops.logical_and(ids == EOS, position < self.rows["min_length"])
             changes = changes + ops.where(early, BARRED, 0.0)
@@ -144,10 +174,8 @@ class Rules:
         if self.only_at is not None:
             only = ops.where(position >= self.only_at, EOS, -1)
         if "forced_tokens" in self.on:
-            forced = self.on["forced_tokens"]
-            places = ops.shape(forced)[1]
-            here = ops.take(forced, ops.minimum(position, places - 1), axis=1)
-            here = ops.reshape(ops.where(position < places, here, -1), (-1, 1, 1))
+            before = self.always["forced_tokens"].shape[1] if "forced_tokens" in self.always else 0
+            here = _place(self.on["forced_tokens"], position - before)
             only = here if only is None else ops.where(here >= 0, here, only)
         return only
 
@@ -163,6 +191,18 @@ class Rules:
             most = ops.where(ratio > 0, ops.minimum(follows, most), most)
         least = self.rows["min_length"] if "min_length" in self.on else 1
         return ops.maximum(most, ops.maximum(least, 1))
+
+
+def _ids(scores):
+    """All ids, against scores."""
+    return ops.arange(ops.shape(scores)[-1], dtype="int32")[None, None]
+
+
+def _place(forced, position):
+    """What must be written there, `(batch or 1, 1, 1)`; -1 where nothing must. At places before 0 nothing matters."""
+    places = ops.shape(forced)[1]
+    here = ops.take(forced, ops.clip(position, 0, places - 1), axis=1)
+    return ops.reshape(ops.where(position < places, here, -1), (-1, 1, 1))
 
 
 def _any(asked):
