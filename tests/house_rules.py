@@ -58,6 +58,9 @@ MAY_IMPORT_TENSORFLOW = {
     "zoo/check/in_training.py",
     "zoo/check/laws.py",
     "zoo/text/graph.py",
+    "zoo/text/graph_byte_pairs.py",
+    "zoo/text/graph_characters.py",
+    "zoo/text/graph_wordpiece.py",
     "zoo/training/steps/tensorflow.py",
 }
 # `Runtime("dates")` has to ask where the files of that name are. `zoo.hub` is made of the standard library and two

@@ -17,7 +17,10 @@ class BaseTokenizer(ABC):
     Attributes:
         model_bytes: the content of the file.
         around: the `Around` of its texts; `before` and `after` are its parts.
+        kind: its name in a file that is JSON; "" of SentencePiece.
     """
+
+    kind = ""
 
     def __init__(self, model_bytes: bytes, around: Around):
         self.model_bytes, self.around = bytes(model_bytes), around

@@ -44,13 +44,13 @@ class BytePairs(WrittenTokenizer):
         missing = [sign for sign in bytes_ if sign not in places]
         if missing:
             raise ValueError(f"The vocabulary must have a piece for each byte; those of {missing} are missing.")
-        self._bytes = [places[sign] for sign in bytes_]
-        self._ranks, self._results = {}, []
+        self.byte_ids = [places[sign] for sign in bytes_]
+        self.ranks, self.results = {}, []
         for left, right in zip(own["merges"][::2], own["merges"][1::2], strict=True):
-            self._ranks.setdefault((left, right), len(self._results))
-            self._results.append(places[self._pieces[left] + self._pieces[right]])
+            self.ranks.setdefault((left, right), len(self.results))
+            self.results.append(places[self._pieces[left] + self._pieces[right]])
         # What a special piece is written with may be no byte; it is never shown.
-        self._shown = [bytes(bytes_[sign] for sign in piece if sign in bytes_) for piece in self._pieces]
+        self.shown = [bytes(bytes_[sign] for sign in piece if sign in bytes_) for piece in self._pieces]
         letters, numbers, spaces = map(pattern, (own["letters"], own["numbers"], SPACES))
         others = f" ?[^{spaces}{letters}{numbers}]+"
         self._word = re.compile(
@@ -95,14 +95,14 @@ class BytePairs(WrittenTokenizer):
         """The token ids of each word of a text, the space before it included; together they are those of the text."""
         if self.settings["prefix_space"] and text and not text.startswith(" "):
             text = f" {text}"
-        return [self._merged([self._bytes[byte] for byte in word.encode()]) for word in self._word.findall(text)]
+        return [self._merged([self.byte_ids[byte] for byte in word.encode()]) for word in self._word.findall(text)]
 
     def encode_words(self, words: list[str]) -> list[list[int]]:
         """Token ids of each word by itself, as a tagger reads it: behind a space."""
         return self.encode([f" {word}" for word in words])
 
     def _merged(self, ids):
-        size, ranks = len(ids), self._ranks
+        size, ranks = len(ids), self.ranks
         following, previous = list(range(1, size + 1)), list(range(-1, size - 1))
         heap = [(ranks[pair], place) for place, pair in enumerate(zip(ids, ids[1:], strict=False)) if pair in ranks]
         heapq.heapify(heap)
@@ -111,7 +111,7 @@ class BytePairs(WrittenTokenizer):
             behind = following[place]
             if behind >= size or ranks.get((ids[place], ids[behind])) != rank:
                 continue  # one of the two was merged with another piece
-            ids[place], ids[behind], following[place] = self._results[rank], None, following[behind]
+            ids[place], ids[behind], following[place] = self.results[rank], None, following[behind]
             if following[place] < size:
                 previous[following[place]] = place
             for left in (previous[place], place):
@@ -121,6 +121,6 @@ class BytePairs(WrittenTokenizer):
         return [token for token in ids if token is not None]
 
     def _joined(self, ids):
-        return b"".join(self._piece(token).encode() if token == UNK else self._shown[token] for token in ids).decode(
+        return b"".join(self._piece(token).encode() if token == UNK else self.shown[token] for token in ids).decode(
             errors="replace"
         )

@@ -1,6 +1,6 @@
 """The tokenizer as TensorFlow operations, for graphs and SavedModels that take and give strings.
 
-The only file of the zoo that imports tensorflow_text; `import zoo.text` does not import it.
+Only this file and its neighbours import tensorflow_text; `import zoo.text` does not import it.
 """
 
 import hashlib
@@ -8,44 +8,52 @@ import hashlib
 import tensorflow as tf
 import tensorflow_text
 
-from zoo.text.special import EOS, PAD, UNK
+from zoo.text.graph_byte_pairs import GraphBytePairs
+from zoo.text.graph_wordpiece import GraphWordPiece
+from zoo.text.kinds import load_tokenizer
+from zoo.text.special import PAD, UNK
 
 # The property White_Space; tensorflow_text's own WhitespaceTokenizer counts one of several bytes as part of the word.
 SPACES = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 
 
 class GraphTokenizer(tf.Module):
-    """`Tokenizer` inside a graph: the same model bytes give the same ids and the same text.
+    """A tokenizer inside a graph: the same bytes give the same ids and the same text as `zoo.text.load_tokenizer`.
 
-    The bytes are an attribute of an operation of the graph, so a SavedModel needs no further file;
-    whoever loads it imports tensorflow_text first, which registers the operations.
+    The bytes are a part of the graph, so a SavedModel needs no further file; whoever loads it imports tensorflow_text
+    first, which registers the operations.
 
     Args:
-        model_bytes: a serialised SentencePiece model with the zoo's special ids
-            (`Tokenizer.model_bytes`).
+        model_bytes: the file of a tokenizer of any kind (`Tokenizer.model_bytes`).
+
+    Attributes:
+        around: what stands around every text.
     """
 
     def __init__(self, model_bytes: bytes):
         super().__init__()
-        # The kernel shares resources by name: without a name of its own, the second tokenizer of a
-        # loaded SavedModel would silently become the first.
-        name = f"sentencepiece_{hashlib.sha256(model_bytes).hexdigest()[:16]}"
-        self._tokenizer = tensorflow_text.SentencepieceTokenizer(model=model_bytes, name=name)
+        tokenizer = load_tokenizer(model_bytes)
+        self.around, self._special = tokenizer.around, sorted(getattr(tokenizer, "special", ()))
+        kinds = {"wordpiece": GraphWordPiece, "byte_pairs": GraphBytePairs}
+        self._tokenizer = kinds.get(tokenizer.kind, GraphSentencePiece)(tokenizer)
 
     def encode(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        """Token ids with EOS appended, as every source of the zoo has it.
+        """Token ids with what stands around a text.
 
         Args:
             text: (batch,) string.
 
         Returns:
-            token_ids (batch, time) int32, PAD-padded to the longest row, and lengths (batch,)
-            int32, EOS counted.
+            token_ids (batch, time) int32, PAD-padded to the longest row, and lengths (batch,) int32, of all ids.
         """
-        return _ended(self._tokenizer.tokenize(text))
+        return padded(put(self.pieces(text), self.around))
 
-    def encode_words(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
-        """Token ids of words: each by itself gives its pieces, or UNK if it has none; EOS ends them all.
+    def pieces(self, text: tf.Tensor) -> tf.RaggedTensor:
+        """Token ids without what stands around: (batch, ragged) int32."""
+        return self._tokenizer.encode(text)
+
+    def word_pieces(self, text: tf.Tensor) -> tuple[tf.RaggedTensor, dict[str, tf.Tensor]]:
+        """Token ids of words: each by itself gives its pieces, or UNK if it has none.
 
         Words are what white space (as Unicode has it) separates. A NUL, which would end the text in the operation that
         splits, is read as U+0001.
@@ -54,13 +62,13 @@ class GraphTokenizer(tf.Module):
             text: (batch,) string.
 
         Returns:
-            token_ids and lengths as `encode`, and of the words, each (batch, words) int32 and padded with 0: `starts`
-            and `ends`, their places in the text, in characters, the end exclusive; `first`, the position of their first
-            piece; and `word_counts` (batch,).
+            token ids as of `pieces`, and of the words, each (batch, words) int32 and padded with 0: `starts` and
+            `ends`, their places in the text, in characters, the end exclusive; `first`, the position of their first
+            piece among those of the text; and `word_counts` (batch,).
         """
         text = tf.strings.regex_replace(text, "\\x00", "\x01")
         words, *places = tensorflow_text.regex_split_with_offsets(text, f"[{SPACES}]+")
-        pieces = self._tokenizer.tokenize(words.flat_values)
+        pieces = self._tokenizer.encode_words(words.flat_values)
         missing = tf.cast(pieces.row_lengths() == 0, tf.int64)
         pieces = tf.concat(
             [pieces, tf.RaggedTensor.from_row_lengths(tf.fill([tf.reduce_sum(missing)], UNK), missing)], 1
@@ -76,10 +84,18 @@ class GraphTokenizer(tf.Module):
         }
         there = tf.sequence_mask(found["word_counts"])
         found["first"] = tf.where(there, found["first"], 0)
-        return *_ended(joined), found
+        return joined, found
+
+    def encode_words(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
+        """`word_pieces` with what stands around a text: token_ids and lengths as of `encode`, and the words."""
+        pieces, found = self.word_pieces(text)
+        there = tf.sequence_mask(found["word_counts"])
+        return *padded(put(pieces, self.around)), found | {
+            "first": tf.where(there, found["first"] + len(self.around.before), 0)
+        }
 
     def decode(self, token_ids: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
-        """Text of the first `lengths` tokens of each row; PAD, BOS and EOS are dropped.
+        """Text of the first `lengths` tokens of each row; PAD, BOS, EOS and other special ids are dropped.
 
         Args:
             token_ids: (batch, time) int32.
@@ -88,26 +104,49 @@ class GraphTokenizer(tf.Module):
         Returns:
             (batch,) string.
         """
-        return self._tokenizer.detokenize(_ragged(token_ids, lengths))
+        return self._decoded(_ragged(token_ids, lengths))
 
     def decode_after(self, prompt_ids, prompt_lengths, token_ids, lengths) -> tf.Tensor:
         """What `token_ids` add to the text of `prompt_ids`, its leading space included; arguments as of `decode`."""
         prompt = _ragged(prompt_ids, prompt_lengths)
-        first = tf.strings.length(self._tokenizer.detokenize(prompt))
-        whole = self._tokenizer.detokenize(tf.concat([prompt, _ragged(token_ids, lengths)], axis=1))
+        first = tf.strings.length(self._decoded(prompt))
+        whole = self._decoded(tf.concat([prompt, _ragged(token_ids, lengths)], axis=1))
         size = tf.strings.length(whole)
         return tf.strings.substr(whole, tf.minimum(first, size), size)
+
+    def _decoded(self, ids):
+        if self._special:
+            shown = tf.reduce_all(tf.not_equal(ids.flat_values[:, None], self._special), axis=1)
+            ids = tf.ragged.boolean_mask(ids, ids.with_flat_values(shown))
+        return self._tokenizer.decode(ids)
+
+
+class GraphSentencePiece:
+    """The pieces of texts, and texts of pieces, by TensorFlow Text."""
+
+    def __init__(self, tokenizer):
+        # The kernel shares resources by name: without a name of its own, the second tokenizer of a
+        # loaded SavedModel would silently become the first.
+        name = f"sentencepiece_{hashlib.sha256(tokenizer.model_bytes).hexdigest()[:16]}"
+        made = tensorflow_text.SentencepieceTokenizer(model=tokenizer.model_bytes, name=name)
+        self.encode = self.encode_words = made.tokenize
+        self.decode = made.detokenize
+
+
+def put(pieces, around):
+    """Ragged ids with what stands around a text."""
+    sides = (tf.tile(tf.constant([ids], tf.int32), [pieces.nrows(), 1]) for ids in around)
+    before, after = (tf.RaggedTensor.from_tensor(side) for side in sides)
+    return tf.concat([before, pieces, after], axis=1)
+
+
+def padded(ids):
+    """Ragged ids as `(token_ids, lengths)`, both int32."""
+    return tf.cast(ids.to_tensor(default_value=PAD), tf.int32), tf.cast(ids.row_lengths(), tf.int32)
 
 
 def _ragged(token_ids, lengths):
     return tf.RaggedTensor.from_tensor(tf.cast(token_ids, tf.int32), lengths=lengths)
-
-
-def _ended(pieces):
-    """Ragged ids with EOS behind them -> `(token_ids, lengths)`, padded."""
-    end = tf.fill([pieces.nrows(), 1], EOS)
-    pieces = tf.concat([pieces, tf.RaggedTensor.from_tensor(end)], axis=1)
-    return tf.cast(pieces.to_tensor(default_value=PAD), tf.int32), tf.cast(pieces.row_lengths(), tf.int32)
 
 
 def _characters(text, places):

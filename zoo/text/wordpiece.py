@@ -35,7 +35,7 @@ class WordPiece(WrittenTokenizer):
         self._removed, self._alone = (
             re.compile(f"[{pattern(own[name])}]" if own[name] else "(?!)") for name in ("removed", "alone")
         )
-        self._first = {piece: token for token, piece in enumerate(self._pieces) if token not in {*self._special, UNK}}
+        self._first = {piece: token for token, piece in enumerate(self._pieces) if token not in {*self.special, UNK}}
         size = len(own["prefix"])
         self._inner = {
             piece[size:]: token

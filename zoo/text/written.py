@@ -41,7 +41,7 @@ class WrittenTokenizer(BaseTokenizer):
                 "Expected pieces of which each is there once, the first for PAD, UNK, BOS and EOS; received "
                 f"{len(self._pieces)}, and {len(set(self._pieces))} different ones."
             )
-        self._special = {*FIRST, *self.settings["special"]}
+        self.special = {*FIRST, *self.settings["special"]}
         super().__init__(model_bytes, Around(tuple(self.settings["before"]), tuple(self.settings["after"])))
 
     @classmethod
@@ -75,7 +75,7 @@ class WrittenTokenizer(BaseTokenizer):
         rows = [[int(token) for token in sequence] for sequence in token_ids]
         if any(not 0 <= token < self.vocab_size for row in rows for token in row):
             raise out_of_range(rows, self.vocab_size)
-        return [self._joined([token for token in row if token not in self._special]) for row in rows]
+        return [self._joined([token for token in row if token not in self.special]) for row in rows]
 
     def _piece(self, token):
         return UNKNOWN.strip() if token == UNK else self._pieces[token]
