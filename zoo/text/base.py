@@ -18,9 +18,11 @@ class BaseTokenizer(ABC):
         model_bytes: the content of the file.
         around: the `Around` of its texts; `before` and `after` are its parts.
         kind: its name in a file that is JSON; "" of SentencePiece.
+        special: the ids that a decoder must leave out; those of SentencePiece it leaves out itself.
     """
 
     kind = ""
+    special: frozenset[int] = frozenset()
 
     def __init__(self, model_bytes: bytes, around: Around):
         self.model_bytes, self.around = bytes(model_bytes), around

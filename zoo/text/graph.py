@@ -33,7 +33,7 @@ class GraphTokenizer(tf.Module):
     def __init__(self, model_bytes: bytes):
         super().__init__()
         tokenizer = load_tokenizer(model_bytes)
-        self.around, self._special = tokenizer.around, sorted(getattr(tokenizer, "special", ()))
+        self.around, self._special = tokenizer.around, sorted(tokenizer.special)
         kinds = {"wordpiece": GraphWordPiece, "byte_pairs": GraphBytePairs}
         self._tokenizer = kinds.get(tokenizer.kind, GraphSentencePiece)(tokenizer)
 

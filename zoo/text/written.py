@@ -41,7 +41,7 @@ class WrittenTokenizer(BaseTokenizer):
                 "Expected pieces of which each is there once, the first for PAD, UNK, BOS and EOS; received "
                 f"{len(self._pieces)}, and {len(set(self._pieces))} different ones."
             )
-        self.special = {*FIRST, *self.settings["special"]}
+        self.special = frozenset({*FIRST, *self.settings["special"]})
         super().__init__(model_bytes, Around(tuple(self.settings["before"]), tuple(self.settings["after"])))
 
     @classmethod
