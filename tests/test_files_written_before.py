@@ -23,7 +23,14 @@ PAIR = {
     "target_ids": np.array([[1, 3], [1, 4]], "int32"),
 }
 TEXT = {"token_ids": PAIR["source_ids"], "lengths": PAIR["source_lengths"]}
-INPUTS = {"seq2seq": PAIR, "own-encoder": PAIR, "depth-adaptive": PAIR, "spans": TEXT, "spelled": TEXT}
+INPUTS = {
+    "seq2seq": PAIR,
+    "own-encoder": PAIR,
+    "transformer": PAIR,
+    "depth-adaptive": PAIR,
+    "spans": TEXT,
+    "spelled": TEXT,
+}
 
 
 @pytest.mark.parametrize("name", INPUTS)

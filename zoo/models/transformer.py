@@ -100,7 +100,8 @@ class Transformer(Composed, InsideKeras, keras.Model):
             )
         self.encoder, self.decoder, self.shared, self.dropout, self.seed = encoder, decoder, shared, dropout, seed
         policy = self.dtype_policy
-        self.source_embedding, self.target_embedding = self._embeddings(source_vocab_size, target_vocab_size)
+        source, target = self._embeddings(source_vocab_size, target_vocab_size)
+        self.target_embedding, self.source_embedding = target, source  # in files they are numbered in this order
         self.source_vocab_size, self.target_vocab_size = (
             each.vocab_size for each in (self.source_embedding, self.target_embedding)
         )
