@@ -53,12 +53,12 @@ def network(source):
         rules=(
             Rule(
                 "model.shared.weight",
-                "source_embedding/matrix",
+                "target_embedding/matrix",
                 rows(ids),
                 stream[0](),
                 also=("model.{side}.embed_tokens.weight", "lm_head.weight"),
             ),
-            Rule("final_logits_bias", "source_embedding/output_bias", flat, rows(ids), put((PAD, BOS))),
+            Rule("final_logits_bias", "target_embedding/output_bias", flat, rows(ids), put((PAD, BOS))),
             *bart_blocks(stream),
         ),
         unneeded={"model.*.embed_positions.weight": "sinusoids are computed"},
