@@ -121,16 +121,18 @@ class GraphTokenizer(tf.Module):
         return self._tokenizer.decode(ids)
 
 
-class GraphSentencePiece:
+class GraphSentencePiece(tf.Module):
     """The pieces of texts, and texts of pieces, by TensorFlow Text."""
 
     def __init__(self, tokenizer):
+        super().__init__()
         # The kernel shares resources by name: without a name of its own, the second tokenizer of a
         # loaded SavedModel would silently become the first.
         name = f"sentencepiece_{hashlib.sha256(tokenizer.model_bytes).hexdigest()[:16]}"
-        made = tensorflow_text.SentencepieceTokenizer(model=tokenizer.model_bytes, name=name)
-        self.encode = self.encode_words = made.tokenize
-        self.decode = made.detokenize
+        # An attribute, so that a SavedModel finds the resource.
+        self._made = tensorflow_text.SentencepieceTokenizer(model=tokenizer.model_bytes, name=name)
+        self.encode = self.encode_words = self._made.tokenize
+        self.decode = self._made.detokenize
 
 
 def put(pieces, around):
