@@ -84,7 +84,9 @@ def outcome(result):
     """Whether a result is refused, cut, blank or answered."""
     if result.error:
         return "refused"
-    return "cut" if result.warning else "answered" if result.answer else "blank"
+    if "only the" in (result.warning or ""):  # other warnings doubt an answer
+        return "cut"
+    return "answered" if result.answer else "blank"
 
 
 def told(result):
