@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,8 @@ from serving.export.calibration import MOST
 from serving.export.pipeline import export
 from serving.export.settings import Settings, Trial
 from serving.export.shortlist import chosen
+from zoo.decoding.fixed import Fixed
+from zoo.decoding.ranking import CHOICES
 from zoo.tasks.parts.task import Run
 
 SCORED = (
@@ -64,6 +67,7 @@ def export_run(
 def settings_of(run, changes, trial=None):
     """The `Settings` of a run, from its recipe and the scores in its directory; `changes` go before them."""
     from zoo.recipes import dumps
+    from zoo.tasks.parts.search import rules_of
 
     recipe, model, search = run.recipe, run.model, run.recipe.search
     writes_on = recipe.task == "continue"
@@ -74,8 +78,16 @@ def settings_of(run, changes, trial=None):
     if search is not None:
         longest = min(search.max_output_length, room or search.max_output_length)
         own |= {"beams": (1 if writes_on else search.beam,), "max_length": longest, "alpha": search.alpha}
+        own["search"] = _searched(search)
+        changes = changes | {"rules": rules_of(search) | changes.get("rules", {})}
     own["scores"] = _scores(run.directory) if run.directory else {}
     return Settings(**{"texts": examples(run)} | own | changes)
+
+
+def _searched(search):
+    """What a recipe says of its search and a request cannot change, where it is not the default."""
+    found = {name: getattr(search, name) for name in (*CHOICES, *(each.name for each in fields(Fixed)))}
+    return {name: value for name, value in found.items() if value != getattr(type(search)(), name)}
 
 
 def _scores(directory):

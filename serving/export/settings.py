@@ -8,6 +8,8 @@ from typing import Any
 from serving.export.servers import check_version
 from serving.export.shortlist import Shortlist
 from serving.runtime.rules import RULES, checked
+from zoo.decoding.fixed import Fixed
+from zoo.decoding.ranking import CHOICES, Ranking
 
 STORAGES = ("float32", "float16", "int8")
 
@@ -53,6 +55,8 @@ class Settings:
         alpha: exponent of the length penalty.
         rules: rules of the search by name (`serving.runtime.rules`) where a caller gives none, such as
             {"no_repeat_ngram_size": 3}.
+        search: what else belongs to the search, by name: the choices of `zoo.decoding.ranking.Ranking`, and the rules
+            of `zoo.decoding.fixed.Fixed`, which hold whatever rules a caller gives.
         max_input: the largest number of tokens of a text that are read, including the end of sentence; None is the
             number of positions of the model, or 1,024 if it has no bound.
         overlong: "refuse" gives an error instead of an answer to a longer text; "truncate" reads a part of it and adds
@@ -84,6 +88,7 @@ class Settings:
     max_length: int = 64
     alpha: float = 0.6
     rules: dict[str, Any] = field(default_factory=dict)
+    search: dict[str, Any] = field(default_factory=dict)
     max_input: int | None = None
     overlong: str | None = None
     labels: tuple[str, ...] = ()
@@ -108,10 +113,22 @@ class Settings:
             raise ValueError(
                 f"An artefact has rules that are numbers; received {', '.join(texts)}. Give it when it runs."
             )
+        self.ranking, self.fixed  # noqa: B018  what is wrong in `search` is told here
         if self.storage not in STORAGES:
             raise ValueError(f"Unknown storage: expected one of {STORAGES}, received {self.storage!r}.")
         if self.serving_version is not None:
             check_version(self.serving_version)
+
+    @property
+    def ranking(self) -> Ranking:
+        """How the beam search ranks and stops."""
+        return Ranking(**{name: value for name, value in self.search.items() if name in CHOICES})
+
+    @property
+    def fixed(self) -> Fixed:
+        """The rules that hold in every search."""
+        own = {name: value for name, value in self.search.items() if name not in CHOICES}
+        return Fixed(**{name: value if name == "renormalize" else _tuples(value) for name, value in own.items()})
 
     @classmethod
     def of(cls, manifest: dict[str, Any]) -> "Settings":
@@ -129,6 +146,7 @@ class Settings:
             max_length=manifest.get("max_length", cls.max_length),
             alpha=manifest.get("alpha", cls.alpha),
             rules=manifest.get("rules", {}),
+            search=manifest.get("search", {}),
             max_input=manifest.get("max_input"),
             overlong=manifest.get("overlong"),
             labels=tuple(manifest.get("labels", ())),
@@ -140,3 +158,8 @@ class Settings:
             xla=any(table["name"] == "tokens_xla" for table in manifest["signatures"]),
             storage=manifest["storage"],
         )
+
+
+def _tuples(value):
+    """A list of lists of a manifest as tuples."""
+    return tuple(map(_tuples, value)) if isinstance(value, list | tuple) else value

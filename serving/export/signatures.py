@@ -6,7 +6,9 @@ With `growing`, caches grow in each step, which suits TensorFlow graphs and ONNX
 from keras import ops
 
 from zoo.decoding import beam_search, greedy
+from zoo.decoding.fixed import NOTHING
 from zoo.decoding.loop import BOS, EOS, decode
+from zoo.decoding.ranking import OURS
 from zoo.decoding.rules import Rules
 from zoo.decoding.sampling import Sample
 from zoo.decoding.shortlist import Shortlisted, search
@@ -14,17 +16,18 @@ from zoo.decoding.shortlist import Shortlisted, search
 FOUND = ("output_ids", "output_lengths", "scores")
 
 
-def ruled(defaults, prompts=False):
+def ruled(defaults, prompts=False, fixed=NOTHING):
     """`(token_ids, lengths, given) -> Rules`: those that are given, which may all be off, or else the defaults.
 
     Args:
         defaults: rules by name, numbers or values of one row.
         prompts: whether the ids are what the model goes on from, and not a source.
+        fixed: the `Fixed` rules of the model, which hold in any case.
     """
 
     def rules(token_ids, lengths, given):
         before = (token_ids, lengths) if prompts else None
-        return Rules(lengths, before, conditional=bool(given), **(given or defaults))
+        return Rules(lengths, before, conditional=bool(given), fixed=fixed, **(given or defaults))
 
     return rules
 
@@ -32,10 +35,10 @@ def ruled(defaults, prompts=False):
 NONE = ruled({})
 
 
-def generation(model, beams, max_length, alpha, growing=True, rules=NONE):
+def generation(model, beams, max_length, alpha, growing=True, rules=NONE, ranking=OURS):
     """`(token_ids, lengths, **rules) -> {output_ids, output_lengths, scores}`; `beams = 1` is greedy decoding.
 
-    `rules` is a function of `ruled`.
+    `rules` is a function of `ruled`, `ranking` a `zoo.decoding.ranking.Ranking`.
     """
 
     def tokens(token_ids, lengths, **given):
@@ -43,19 +46,20 @@ def generation(model, beams, max_length, alpha, growing=True, rules=NONE):
         if beams == 1:
             found = greedy(model, memory, max_length, growing, own)
         else:
-            found = beam_search(model, memory, max_length, beams, alpha, growing, own)
+            found = beam_search(model, memory, max_length, beams, alpha, growing, own, ranking)
         return dict(zip(FOUND, found, strict=True))
 
     return tokens
 
 
-def shortlisted(model, shortlist, beams, max_length, alpha, rules=NONE):
+def shortlisted(model, shortlist, settings, beams, rules=NONE):
     """As `generation`, over the ids that a `serving.export.shortlist.Shortlist` allows for each source."""
-    narrowed = Shortlisted(model, shortlist.table, shortlist.always)
+    narrowed = Shortlisted(model, shortlist.table, (*shortlist.always, *settings.fixed.forced_tokens))
 
     def tokens(token_ids, lengths, **given):
         own = rules(token_ids, lengths, given)
-        found = search(narrowed, token_ids, lengths, max_length, beams, alpha, True, own)
+        bounds = settings.max_length, beams, settings.alpha
+        found = search(narrowed, token_ids, lengths, *bounds, own, settings.ranking)
         return dict(zip(FOUND, found, strict=True))
 
     return tokens

@@ -64,6 +64,7 @@ OPTIONAL = {
     "longest_text": Nullable(Integer(0, 10**6)),
     "alpha": Number(),
     "rules": Map(NAME, Number()),
+    "search": Map(NAME, Anything()),
     "storage": Text("'float32', 'float16' or 'int8'", "float32|float16|int8"),
     "shortlist": Record({"width": Integer(1), "always": Integer(), "generation": Map(BEAM, FILE, least=1)}),
     "step": Record({"inputs": List(NAME), "outputs": List(NAME)}),

@@ -17,6 +17,7 @@ from zoo.core.masks import length_mask
 from zoo.decoding.beam import beam_search
 from zoo.decoding.greedy import greedy
 from zoo.decoding.loop import EOS, IMPOSSIBLE
+from zoo.decoding.ranking import OURS
 
 SPECIAL = EOS + 1  # PAD, UNK, BOS and EOS: the ids that every vocabulary begins with
 
@@ -145,13 +146,16 @@ class Shortlisted:
         return self.model.reorder(state, parents)
 
 
-def search(shortlisted, source_ids, source_lengths, max_length, beams=4, alpha=0.6, growing=False, rules=None):
-    """`beam_search`, or `greedy` with one beam, over a shortlist; ids, lengths and scores as these return them."""
+def search(shortlisted, source_ids, source_lengths, max_length, beams=4, alpha=0.6, rules=None, ranking=OURS):
+    """`beam_search`, or `greedy` with one beam, over a shortlist; ids, lengths and scores as these return them.
+
+    Caches grow. Ids that the `Fixed` rules force must be among those that the shortlist always allows.
+    """
     forced = rules.on.get("forced_tokens") if rules else None  # rules that are all off are false, and no tensor
     memory = shortlisted.encode(source_ids, source_lengths, forced)
     rules = rules and rules.among(memory["ids"])
     if beams == 1:
-        places, *found = greedy(shortlisted, memory, max_length, growing, rules)
+        places, *found = greedy(shortlisted, memory, max_length, True, rules)
     else:
-        places, *found = beam_search(shortlisted, memory, max_length, beams, alpha, growing, rules)
+        places, *found = beam_search(shortlisted, memory, max_length, beams, alpha, True, rules, ranking)
     return ops.take(memory["ids"], places, axis=0), *found

@@ -2,6 +2,8 @@
 
 from typing import Annotated, Literal
 
+from msgspec import Meta
+
 from zoo.settings.kinds import AboveZero, BelowOne, Count, Doc, NotNegative, Positive
 from zoo.settings.layers import LEARNED_EXITS
 from zoo.settings.table import Table
@@ -121,16 +123,50 @@ class Training(Table):
             )
 
 
-class Search(Table):
-    """How a translation is searched for."""
-
-    beam: Annotated[Positive, Doc("hypotheses that are kept")] = 4
-    alpha: Annotated[NotNegative, Doc("length penalty")] = 0.6
-    max_output_length: Annotated[Positive, Doc("tokens of an output at most")] = 60
-
-
 class Continuation(Table):
     """How a text is continued."""
 
     alpha: Annotated[NotNegative, Doc("length penalty")] = 0.6
-    max_output_length: Annotated[Positive, Doc("tokens of a continuation at most")] = 60
+    max_output_length: Annotated[Positive, Doc("tokens of an output at most")] = 60
+    penalty: Annotated[
+        Literal["gnmt", "length"], Doc("what log p is divided by: ((5 + length) / 6)^alpha, or length^alpha")
+    ] = "gnmt"
+    ends: Annotated[
+        Literal["candidates", "first"],
+        Doc("which ends count: of all 2 * beam candidates, or of the first beam of them, as in transformers"),
+    ] = "candidates"
+    longest: Annotated[
+        Literal["behind", "count", "end"],
+        Doc("outputs that are cut off: behind all others, ranked with them, or ranked with an end that costs nothing"),
+    ] = "behind"
+    stop: Annotated[
+        Literal["sure", "likely", "full"],
+        Doc("a search is over when no better output can come, when none is likely, or when it has beam of them"),
+    ] = "sure"
+    no_repeat_ngram_size: Annotated[int, Meta(ge=0, le=16), Doc("no n tokens are written twice; 0 allows it")] = 0
+    repetition_penalty: Annotated[AboveZero, Doc("what is there costs so many times as much; 1 is none")] = 1.0
+    min_length: Annotated[Count, Doc("tokens of an output at least")] = 0
+    forced_tokens: Annotated[list[Count], Doc("ids with which every output begins; they cost nothing")] = []
+    barred_tokens: Annotated[list[Count], Doc("ids that are never written: their probability is 0")] = []
+    bad_words: Annotated[list[list[Count]], Doc("sequences of ids that are never written")] = []
+    renormalize: Annotated[bool, Doc("normalise log-probabilities again behind all rules")] = False
+
+    def check(self):
+        if {*self.forced_tokens} & {*self.barred_tokens}:
+            raise ValueError(
+                f"a token cannot be forced and barred; received forced_tokens={self.forced_tokens} and "
+                f"barred_tokens={self.barred_tokens}."
+            )
+
+
+class Search(Continuation):
+    """How an output is searched for."""
+
+    beam: Annotated[Positive, Doc("hypotheses that are kept")] = 4
+    length_ratio: Annotated[NotNegative, Doc("tokens of an output at most for one of the source; 0 is no bound")] = 0.0
+    length_extra: Annotated[Count, Doc("with length_ratio, so many tokens more")] = 0
+
+    @classmethod
+    def unread(cls, value_of):
+        """What is added to a bound that there is not."""
+        return {} if value_of("length_ratio") else {"length_extra": "it is read where length_ratio is above 0"}

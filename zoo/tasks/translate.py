@@ -82,7 +82,7 @@ class Translate(Task):
             return None
         from zoo.tasks.parts.search import greedy_errors
 
-        return greedy_errors(model, tokenizers, examples, recipe.search.max_output_length)
+        return greedy_errors(model, tokenizers, examples, recipe.search)
 
     def evaluate(self, run, examples, *, beams=None, progress=None):
         """The scores of the best outputs, over all and by the length of the source."""

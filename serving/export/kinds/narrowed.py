@@ -32,7 +32,7 @@ def narrowed(model, settings, rules, searches):
 def _narrowed(model, settings, rules, search):
     beams = search.signature.outputs[0].shape[1]
     table = dataclasses.replace(search.signature, name=signature_of(search.name))
-    function = shortlisted(model, settings.shortlist, beams, settings.max_length, settings.alpha, rules)
+    function = shortlisted(model, settings.shortlist, settings, beams, rules)
     return ExportedFunction(table, function, shortlist_name(search.graph), saved=False, int8=True)
 
 

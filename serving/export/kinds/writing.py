@@ -49,11 +49,11 @@ class Generate(Kind):
         model, settings = self.model, self.settings
         most, alpha = settings.max_length, settings.alpha
         model.start(model.encode(np.zeros((1, 1), "int32"), np.ones(1, "int32")), 1, most)  # refuses a long max_length
-        sizes, rules = {"output_time": most}, ruled(settings.rules, prompts=not self.remembers)
+        sizes, rules = {"output_time": most}, ruled(settings.rules, not self.remembers, settings.fixed)
 
         def search(name, beams, **kwargs):
             table = self.table("greedy" if beams == 1 else "tokens").fix(beams=beams, **sizes)
-            function = generation(model, beams, most, alpha, growing=not kwargs.get("xla"), rules=rules)
+            function = generation(model, beams, most, alpha, not kwargs.get("xla"), rules, settings.ranking)
             if kwargs.get("graph"):
                 table = self._with_rules(table)
             return ExportedFunction(dataclasses.replace(table, name=name), function, **kwargs)
@@ -233,6 +233,7 @@ class Generate(Kind):
             "max_length": settings.max_length,
             "alpha": settings.alpha,
             "rules": settings.rules,
+            **({"search": settings.search} if settings.search else {}),
             "step": {side: [spec.name for spec in getattr(step, side)] for side in ("inputs", "outputs")},
         }
         return super().facts() | facts(settings.shortlist, generation) | own

@@ -6,6 +6,9 @@ import keras
 
 from zoo.data import pad
 from zoo.decoding import beam_search, greedy
+from zoo.decoding.fixed import Fixed
+from zoo.decoding.ranking import CHOICES, OURS, Ranking
+from zoo.decoding.rules import OFF, Rules
 from zoo.tasks.parts.lengths import bound
 from zoo.tasks.parts.vocabularies import right_answers
 from zoo.text.special import EOS
@@ -13,34 +16,56 @@ from zoo.text.special import EOS
 MULTIPLE = 8  # source lengths are padded to multiples of this, so that few programs are compiled
 
 
+def ranking_of(search):
+    """The `Ranking` of a recipe's table."""
+    return Ranking(**{name: getattr(search, name) for name in CHOICES})
+
+
+def rules_of(search):
+    """The rules of a recipe's table that are numbers and not off, by name: a request may ask for others instead."""
+    found = {name: getattr(search, name, off) for name, off in OFF.items() if not name.endswith(("tokens", "words"))}
+    return {name: value for name, value in found.items() if value != OFF[name]}
+
+
+def fixed_of(search):
+    """The `Fixed` rules of a recipe's table, which hold in every search."""
+    words = tuple(map(tuple, search.bad_words))
+    return Fixed(tuple(search.forced_tokens), tuple(search.barred_tokens), words, search.renormalize)
+
+
 class Searcher(keras.Model):
     """(source_ids, source_lengths) -> (token_ids, lengths, scores) of the best hypothesis.
 
-    A model around the model, because `predict_on_batch` compiles it on every backend.
+    A model around the model, because `predict_on_batch` compiles it on every backend. `search`, the table of a recipe,
+    has the rules and the ranking; without it there are none, and the ranking is ours.
     """
 
-    def __init__(self, model, beams, alpha, max_length):
+    def __init__(self, model, beams, alpha, max_length, search=None):
         super().__init__()
-        self.model, self.beams, self.alpha, self.max_length = model, beams, alpha, max_length
+        self.model, self.beams, self.alpha, self.max_length, self.search = model, beams, alpha, max_length, search
         self.built = True
 
     def call(self, inputs):
         source_ids, source_lengths = inputs
-        memory = self.model.encode(source_ids, source_lengths)
+        memory, rules, ranking = self.model.encode(source_ids, source_lengths), None, OURS
+        if self.search is not None:
+            rules = Rules(source_lengths, fixed=fixed_of(self.search), **rules_of(self.search))
+            ranking = ranking_of(self.search)
         if self.beams == 1:
-            found = greedy(self.model, memory, self.max_length)
+            found = greedy(self.model, memory, self.max_length, rules=rules)
         else:
-            found = beam_search(self.model, memory, self.max_length, beams=self.beams, alpha=self.alpha)
+            settings = {"rules": rules, "ranking": ranking}
+            found = beam_search(self.model, memory, self.max_length, self.beams, self.alpha, **settings)
         return tuple(part[:, 0] for part in found)
 
 
-def greedy_errors(model, tokenizers, examples, max_length):
+def greedy_errors(model, tokenizers, examples, search):
     """A function without arguments: {"wer"}, the share of wrong outputs of a greedy search, in per cent.
 
     An output is right if it is one of the answers to its input.
     It searches with the weights that the model has when it is called, and compiles its programs only once.
     """
-    searcher = Searcher(model, 1, 0.0, max_length)
+    searcher = Searcher(model, 1, 0.0, search.max_output_length, search)
     searcher.compile(jit_compile=True)
     inputs, right = examples[0], right_answers(*examples)
 
@@ -73,6 +98,7 @@ def translate(run, sentences, *, beams=None, alpha=None, max_length=None, batch_
         own.beam if beams is None else beams,
         own.alpha if alpha is None else alpha,
         max_length or own.max_output_length,
+        own,
     )
     searcher.compile(jit_compile=True)
     return _searched(searcher, run.tokenizers, sentences, batch_size, progress)

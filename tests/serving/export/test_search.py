@@ -1,0 +1,117 @@
+"""The search of a recipe in every form: rankings and fixed rules in Keras, SavedModel and ONNX."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from serving.export import Settings
+from serving.export.kinds import kind_of
+from serving.export.onnx.convert import convert, load
+from serving.export.rules import with_defaults
+from serving.export.runs import settings_of as settings_of_run
+from serving.export.shortlist import Shortlist
+from tests.serving.conftest import MAX_LENGTH, settings_of
+from zoo.decoding import beam_search, greedy
+from zoo.decoding.fixed import Fixed
+from zoo.decoding.ranking import Ranking
+from zoo.decoding.rules import Rules
+from zoo.settings.training import Search
+from zoo.tasks.parts.search import Searcher
+
+IDS, LENGTHS = np.array([[5, 9, 7, 3], [4, 8, 3, 0], [6, 3, 0, 0]], "int32"), np.array([4, 3, 2], "int32")
+TABLE = {
+    "penalty": "length",
+    "ends": "first",
+    "longest": "end",
+    "stop": "likely",
+    "forced_tokens": [9],
+    "barred_tokens": [0, 2, 5],
+    "bad_words": [[7], [6, 8]],
+    "renormalize": True,
+}
+NUMBERS = {"no_repeat_ngram_size": 2, "repetition_penalty": 1.3, "min_length": 3}
+RANKING, FIXED = Ranking("length", "first", "end", "likely"), Fixed((9,), (0, 2, 5), ((7,), (6, 8)), True)
+
+
+def expected(model, beams, **rules):
+    rules = Rules(tf.constant(LENGTHS), fixed=FIXED, **rules)
+    memory = model.encode(IDS, LENGTHS)
+    if beams == 1:
+        return greedy(model, memory, MAX_LENGTH, rules=rules)
+    return beam_search(model, memory, MAX_LENGTH, beams, 0.6, rules=rules, ranking=RANKING)
+
+
+def same(found, wanted):
+    ids, lengths, scores = map(np.asarray, wanted)
+    np.testing.assert_array_equal(found["output_ids"], ids)
+    np.testing.assert_array_equal(found["output_lengths"], lengths)
+    np.testing.assert_allclose(found["scores"], scores, atol=1e-4)
+
+
+def asked(exported, **given):
+    graph = with_defaults(convert(exported.function, exported.signature), exported.signature)
+    session = load(graph)
+    found = session.run(None, {"token_ids": IDS, "lengths": LENGTHS, **given})
+    return dict(zip([node.name for node in session.get_outputs()], found, strict=True))
+
+
+@pytest.fixture(scope="module")
+def functions(models, tokenizers):
+    """With a shortlist of every id, over which the search is the whole one."""
+    everyone = Shortlist(np.full((tokenizers[0].vocab_size, 1), 3, "int32"), np.arange(4, tokenizers[1].vocab_size))
+    settings = settings_of("generate", search=TABLE, rules=NUMBERS, shortlist=everyone)
+    return kind_of(models["generate"], settings).functions
+
+
+def test_the_saved_model_searches_as_the_recipe_says(models, functions):
+    found = functions["tokens"].traced(tf.constant(IDS), tf.constant(LENGTHS))
+    same(found, expected(models["generate"], 3, **NUMBERS))
+    plain = beam_search(models["generate"], models["generate"].encode(IDS, LENGTHS), MAX_LENGTH, 3)
+    assert not np.array_equal(plain[0], found["output_ids"])
+
+
+@pytest.mark.parametrize("name", ["tokens", "greedy", pytest.param("tokens_shortlist", marks=pytest.mark.slow)])
+def test_a_graph_searches_as_the_recipe_says(models, functions, name):
+    same(asked(functions[name]), expected(models["generate"], 1 if name == "greedy" else 3, **NUMBERS))
+
+
+@pytest.mark.slow
+def test_rules_that_are_given_take_the_place_of_numbers_and_join_what_is_fixed(models, functions):
+    given = {"no_repeat_ngram_size": np.array([0], "int32"), "repetition_penalty": np.array([1], "float32")}
+    given |= {"min_length": np.array([5], "int32"), "bad_words": np.array([[[4]]], "int32")}
+    given["forced_tokens"] = np.array([[10]], "int32")
+    found = asked(functions["tokens"], **given)
+    same(found, expected(models["generate"], 3, **given))
+    assert (found["output_ids"][:, 0, :2] == [9, 10]).all()
+
+
+def test_keras_searches_as_the_recipe_says(models):
+    search = Search(**TABLE, **NUMBERS)
+    for beams in (1, 3):
+        found = Searcher(models["generate"], beams, 0.6, MAX_LENGTH, search)((tf.constant(IDS), tf.constant(LENGTHS)))
+        wanted = [part[:, 0] for part in expected(models["generate"], beams, **NUMBERS)]
+        for one, other in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_an_export_takes_the_search_of_its_recipe():
+    search = Search(**TABLE, **NUMBERS, length_ratio=1.5)
+    recipe = SimpleNamespace(task="translate", search=search, name="one", title="")
+    run = SimpleNamespace(recipe=recipe, model=None, labels=(), threshold=None, directory=None)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("zoo.recipes.dumps", lambda recipe: "")
+        patch.setattr("serving.export.runs.examples", lambda run: ())
+        settings = settings_of_run(run, {"rules": {"min_length": 0}})
+        assert settings.search == TABLE and (settings.ranking, settings.fixed) == (RANKING, FIXED)
+        assert settings.rules == NUMBERS | {"length_ratio": 1.5, "min_length": 0}
+        recipe.search = Search()
+        assert settings_of_run(run, {}).search == {} and settings_of_run(run, {}).rules == {}
+
+
+def test_what_is_wrong_is_told_by_name():
+    with pytest.raises(ValueError, match="longest must be one of behind, count, end. Received: 'gone'"):
+        Settings("one", "", search={"longest": "gone"})
+    with pytest.raises(ValueError, match="cannot be forced and barred"):
+        Search(forced_tokens=[4], barred_tokens=[4])
