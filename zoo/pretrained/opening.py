@@ -7,11 +7,12 @@ import pkgutil
 from typing import Any
 
 from zoo.core import occupants
-from zoo.pretrained import families as own
+from zoo.pretrained import families as own, generation
 from zoo.pretrained.network import Family, Network, families
 from zoo.pretrained.rules import fill
 from zoo.recipes.recipe import make
 
+WRITING = "translate", "transduce"  # tasks that write an output for a source
 GROUP = "seqzoo.families"  # of entry points, whose values are modules
 
 
@@ -72,18 +73,30 @@ def open_source(source, tokenizers=True, imports=()):
     except (ValueError, TypeError, ArithmeticError):
         source.config.finish()  # a value that was refused may be the reason
         raise
+    search = search_of(source, network)
     source.config.finish()
     made = network.tokenizers() if tokenizers else ()
     from zoo.tasks.parts.building import built
     from zoo.training.selection import named_weights
 
-    recipe = make({"name": "imported", **network.recipe})
+    recipe = make({"name": "imported", **network.recipe, **search})
     model = built(recipe.job, recipe, *sizes(network, recipe))
     try:
         folds, spare = fill(named_weights(model), source.tensors(), network.rules, network.unneeded)
     except ValueError as error:
         raise ValueError(f"{source.address}: {error}") from error
     return Opened(family, network, recipe, model, made, folds, spare)
+
+
+def search_of(source, network):
+    """The table `search` of a network that writes, as its source's framework searches; what it cannot be is refused."""
+    prompts = network.recipe["task"] == "continue"
+    if not prompts and network.recipe["task"] not in WRITING or not source.has("config.json"):
+        return {}
+    found, problems = generation.search_of(generation.given_by(source), network.ids, prompts, network.barred)
+    for each in problems:
+        source.config.refuse(f"generation: {each}")
+    return {"search": found | network.recipe.get("search", {})}
 
 
 def sizes(network, recipe):

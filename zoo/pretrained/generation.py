@@ -1,0 +1,178 @@
+"""What a `generation_config.json` asks for, as the `[search]` of a recipe: each setting is honoured or refused by name.
+
+The rules are those of transformers 5.23; docs/search.md has the table. There `max_length` and `min_length` count the
+token that a decoder starts with, and `max_length` a forced end of sentence; here lengths count neither.
+"""
+
+import json
+
+import numpy as np
+
+from zoo.text.special import BOS, EOS
+
+FILE = "generation_config.json"
+STOPS = {"false": "likely", "true": "full", '"never"': "sure"}  # of early_stopping, as JSON
+# What changes nothing of what is written: who asks, how fast it is, what is returned; and what only sampling reads.
+IDLE = {
+    "transformers_version", "_from_model_config", "_commit_hash", "pad_token_id", "bos_token_id", "use_cache",
+    "cache_implementation", "cache_config", "max_cache_len", "return_dict_in_generate", "output_attentions",
+    "output_hidden_states", "output_scores", "output_logits", "num_return_sequences", "compile_config",
+    "disable_compile", "low_memory", "prefill_chunk_size", "num_assistant_tokens", "num_assistant_tokens_schedule",
+    "assistant_confidence_threshold", "assistant_lookbehind", "target_lookbehind", "max_matching_ngram_size",
+    "remove_invalid_values", "is_assistant", "temperature", "top_k", "top_p", "min_p", "top_h", "typical_p",
+    "epsilon_cutoff", "eta_cutoff",
+}  # fmt: skip
+# What is refused where it differs from the value with which nothing happens; null is always such a value.
+USUAL = {
+    "do_sample": False, "num_beam_groups": 1, "diversity_penalty": 0.0, "encoder_no_repeat_ngram_size": 0,
+    "encoder_repetition_penalty": 1.0, "penalty_alpha": 0.0, "guidance_scale": 1.0, "sequence_bias": None,
+    "exponential_decay_length_penalty": None, "begin_suppress_tokens": [], "forced_decoder_ids": None,
+    "constraints": None, "force_words_ids": None, "max_time": None, "stop_strings": None, "token_healing": False,
+    "watermarking_config": None, "dola_layers": None, "prompt_lookup_num_tokens": None, "use_mtp": False,
+    "assistant_early_exit": None, "assistant_ensemble_weight": None, "speculation_type": None,
+}  # fmt: skip
+OF_PROMPTS = {  # what a model that continues a prompt cannot have, and the value with which nothing happens
+    "num_beams": (1, "its search has one beam; ask for more with `seqzoo export --beam`"),
+    "max_length": (None, "it counts the prompt; only max_new_tokens is a bound here"),
+    "min_length": (0, "it counts the prompt; only min_new_tokens is a bound here"),
+    "forced_bos_token_id": (None, "it depends on the length of the prompt"),
+}
+
+
+def given_by(source):
+    """The settings of a source: of its generation_config.json, or of its config.json, where older ones stand."""
+    if source.has(FILE):
+        return source.json(FILE)
+    known = IDLE | USUAL.keys() | _Asked.READ
+    found = {name: value for name, value in source.json("config.json").items() if name in known and value is not None}
+    if source.json("config.json").get("force_bos_token_to_be_generated"):
+        found["forced_bos_token_id"] = found.get("bos_token_id")
+    return found
+
+
+def search_of(given, ids, prompts=False, barred=()):
+    """`(settings, problems)`: the settings of `[search]`, and what is refused, in words.
+
+    Args:
+        given: the settings by name, as of `given_by`.
+        ids: for each id of ours the id that it has in the source.
+        prompts: whether the model continues prompts.
+        barred: ids of ours whose logits are minus infinity already.
+    """
+    asked = _Asked(given, ids)
+    asked.refuse_unknown(prompts)
+    forced_end = asked.end("forced_eos_token_id")
+    found = {
+        "alpha": asked.number("length_penalty", 1.0),
+        "penalty": "length",
+        "ends": "first",
+        "longest": "end" if forced_end else "count",
+        "stop": asked.stop(),
+        "no_repeat_ngram_size": asked.whole("no_repeat_ngram_size", 0),
+        "repetition_penalty": asked.number("repetition_penalty", 1.0, above=True),
+        "min_length": asked.whole("min_new_tokens", max(asked.whole("min_length", 1) - 1, 0)),
+        "renormalize": asked.flag("renormalize_logits"),
+    }
+    longest = asked.whole("max_new_tokens", asked.whole("max_length", 0) - (0 if prompts else 1))
+    if "max_new_tokens" in asked.given or "max_length" in asked.given:
+        found["max_output_length"] = longest - forced_end
+        if longest - forced_end < 1:
+            asked.problems.append("max_length leaves no token to write")
+    if not prompts:
+        found |= {"beam": asked.whole("num_beams", 1), "forced_tokens": asked.forced()}
+    words = asked.words()
+    if found["renormalize"]:  # a token that is barred before or behind the softmax is then the same
+        found["barred_tokens"] = sorted({word[0] for word in words if len(word) == 1} - {*barred})
+        words = [word for word in words if len(word) > 1]
+    found["bad_words"] = [word for word in words if word[0] not in barred or len(word) > 1]
+    if found["repetition_penalty"] != 1 and not prompts and ids[BOS] == ids[EOS]:
+        asked.problems.append("repetition_penalty counts the token that starts the decoder, which is its end, too")
+    return found, asked.problems
+
+
+class _Asked:
+    """Settings that are asked for one by one; what is wrong is collected. null is a setting that is not given."""
+
+    READ = {
+        "length_penalty", "early_stopping", "num_beams", "max_length", "max_new_tokens", "min_length",
+        "min_new_tokens", "no_repeat_ngram_size", "repetition_penalty", "renormalize_logits", "forced_bos_token_id",
+        "forced_eos_token_id", "eos_token_id", "decoder_start_token_id", "bad_words_ids", "suppress_tokens",
+    }  # fmt: skip
+
+    def __init__(self, given, ids):
+        self.given = {name: value for name, value in given.items() if value is not None}
+        self.ids, self.problems = ids, []
+
+    def refuse_unknown(self, prompts):
+        for name, value in self.given.items():
+            if name in USUAL and value != USUAL[name]:
+                more = ": samples are asked for when a model runs, with --sample" if name == "do_sample" else ""
+                self.problems.append(f"{name} is {json.dumps(value)}, which no search here has{more}")
+            elif prompts and name in OF_PROMPTS and value != OF_PROMPTS[name][0]:
+                self.problems.append(f"{name} is {json.dumps(value)}: {OF_PROMPTS[name][1]}")
+            elif name not in IDLE | USUAL.keys() | self.READ:
+                self.problems.append(f"{name} = {json.dumps(value)} is a setting that is not known here")
+        self.end("eos_token_id")
+        start = self.given.get("decoder_start_token_id")
+        if not prompts and start is not None and start != self.ids[BOS]:
+            self.problems.append(f"decoder_start_token_id is {start}; the network here starts with {self.ids[BOS]}")
+
+    def _wrong(self, name, expected):
+        self.problems.append(f"{name} is {json.dumps(self.given[name])}; expected {expected}")
+
+    def whole(self, name, default):
+        found = self.given.get(name, default)
+        if name in self.given and (type(found) is not int or found < 0):
+            self._wrong(name, "a whole number that is not negative")
+            return default
+        return found
+
+    def number(self, name, default, above=False):
+        found = self.given.get(name, default)
+        if type(found) not in (int, float) or found < 0 or above and not found:
+            self._wrong(name, "a number above 0" if above else "a number that is not negative")
+            return default
+        return float(found)
+
+    def flag(self, name):
+        found = self.given.get(name, False)
+        if type(found) is not bool:
+            self._wrong(name, "true or false")
+        return found is True
+
+    def stop(self):
+        found = json.dumps(self.given.get("early_stopping", False))
+        if found not in STOPS:
+            self._wrong("early_stopping", "false, true or never")
+        return STOPS.get(found, "likely")
+
+    def end(self, name):
+        """Whether it is the end of sentence, the only one; False where it is not given."""
+        found = self.given.get(name)
+        if found is not None and found not in (int(self.ids[EOS]), [int(self.ids[EOS])]):
+            self._wrong(name, f"{self.ids[EOS]}, the only end of sentence here")
+        return found is not None
+
+    def ours(self, name, theirs):
+        """Our ids of one of theirs: several where its row was copied."""
+        found = np.flatnonzero(np.equal(self.ids, theirs)).tolist() if type(theirs) is int else []
+        if not found:
+            self._wrong(name, "ids of the vocabulary")
+        return found
+
+    def forced(self):
+        first = self.given.get("forced_bos_token_id")
+        return [] if first is None else self.ours("forced_bos_token_id", first)[-1:]
+
+    def words(self):
+        """Sequences that are never written; an end of sentence alone is none, as in transformers."""
+        words, alone = self.given.get("bad_words_ids", []), self.given.get("suppress_tokens", [])
+        for name, each in (("bad_words_ids", words), ("suppress_tokens", [alone])):
+            if not isinstance(each, list) or not all(isinstance(word, list) for word in each):
+                self._wrong(name, "a list of ids, or of lists of them")
+                return []
+        found = [[*copies] for word in words if len(word) == 1 for copies in [self.ours("bad_words_ids", word[0])]]
+        single = [[each] for copies in found for each in copies if each != EOS]
+        several = [[self.ours("bad_words_ids", each)[-1:] for each in word] for word in words if len(word) > 1]
+        single += [[each] for token in alone for each in self.ours("suppress_tokens", token)]
+        return single + [[each for piece in word for each in piece] for word in several if all(word)]
