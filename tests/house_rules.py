@@ -63,9 +63,12 @@ MAY_IMPORT_TENSORFLOW = {
     "zoo/text/graph_wordpiece.py",
     "zoo/training/steps/tensorflow.py",
 }
-# `Runtime("dates")` has to ask where the files of that name are. `zoo.hub` is made of the standard library and two
-# small packages, so the runtime still needs no framework; it is imported inside functions, when a name is given.
-MAY_IMPORT_HUB = ("serving/runtime/named.py",)
+# `Runtime("dates")` has to ask where the files of that name are, and has to read tokenizers. `zoo.hub` and `zoo.text`
+# need the standard library and small packages alone, and are imported inside functions.
+LENT_TO_RUNTIME = {
+    "serving/runtime/named.py": {"zoo.hub", "zoo.hub.is_path"},
+    "serving/runtime/loaded.py": {"zoo.text.load_tokenizer"},
+}
 # The parity check opens a SavedModel in a process that must not import zoo.
 MAY_IMPORT_TENSORFLOW_TEXT = ("zoo/text/", "serving/export/parity/check.py")
 # `serving/runtime` imports none inside its functions either.
@@ -148,7 +151,7 @@ def wrong_direction(path, tree):
         found += [item for item in imports(tree) if head(item.module) == "tools"]
     if path.startswith("serving/runtime/"):
         outside = {"zoo", "keras", "tensorflow", "jax", "onnx", "tf2onnx"}
-        lent = {"zoo.hub", "zoo.hub.is_path"} if path in MAY_IMPORT_HUB else set()
+        lent = LENT_TO_RUNTIME.get(path, set())
         found += [
             item for item in imports(tree) if head(item.module) in outside and (item.top or item.module not in lent)
         ]

@@ -15,11 +15,11 @@ def joined(*warnings):
     return found
 
 
-def unknown(token_ids, lengths, ends):
-    """The warning about pieces that the tokenizer does not know; the last `ends` ids of a text are no pieces."""
+def unknown(token_ids, lengths, around):
+    """The warning about pieces that the tokenizer does not know; `around` of the ids of a text are no pieces of it."""
     inside = tf.sequence_mask(lengths, tf.shape(token_ids)[1])
     count = tf.reduce_sum(tf.cast(tf.equal(token_ids, UNK) & inside, tf.int32), axis=1)
-    return tf.where(count > 0, filled(doubt.unknown, count, lengths - ends), "")
+    return tf.where(count > 0, filled(doubt.unknown, count, lengths - around), "")
 
 
 def circles(ids, lengths):

@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from serving.export.doubt import filled, joined, unknown
 from serving.runtime.words import SPACES
-from zoo.text.special import EOS, PAD
+from zoo.text.graph import padded, put
 
 
 @dataclass
@@ -42,70 +42,73 @@ def clip(bound, text):
     return Gated(tf.where(refused, "", text), counts, long & ~refused, errors, tf.zeros_like(errors))
 
 
-def limit(bound, gated, token_ids, lengths, ends=1):
+def limit(bound, gated, pieces, around):
     """`(ids, lengths, gated)`: the ids within the bound, and `gated` with the errors and warnings that this adds.
 
     Args:
         bound: `serving.runtime.reading.Bound`.
         gated: the texts that were tokenised.
-        token_ids: (batch, time), with EOS at the end of every row.
-        lengths: (batch,), including EOS.
-        ends: 1 if the model reads the EOS, too, or 0.
+        pieces: their own token ids, ragged.
+        around: the `zoo.text.Around` of each text; it is kept whole, whatever is cut.
     """
-    ids, read, limited = _limit(bound, gated, token_ids, lengths, ends)
-    return ids, read, replace(limited, warnings=joined(limited.warnings, unknown(ids, read, ends)))
+    counts = tf.cast(pieces.row_lengths(), tf.int32)
+    read, limited = _limit(bound, gated, counts + around.size, around)
+    kept = read - around.size
+    ids, read = _cut(pieces, counts - kept if bound.side == "last" else tf.zeros_like(counts), kept, around)
+    return ids, read, replace(limited, warnings=joined(limited.warnings, unknown(ids, read, around.size)))
 
 
-def _limit(bound, gated, token_ids, lengths, ends):
-    """The same without a look at the pieces."""
-    lengths = lengths + ends - 1
+def _limit(bound, gated, lengths, around):
+    """`(lengths, gated)` within the bound, of texts with these numbers of ids."""
     most, over = bound.max_input, lengths > bound.max_input
     found = tf.where(gated.cut, gated.counts, lengths)
     refused = over & (bound.overlong == "refuse")
     errors = tf.where(refused, filled(lambda count: bound.too_many(count, "tokens"), lengths), gated.errors)
-    read = tf.where(tf.equal(errors, ""), tf.minimum(lengths, most), ends)
+    read = tf.where(tf.equal(errors, ""), tf.minimum(lengths, max(most, around.size)), around.size)
     warned = tf.equal(errors, "") & (over | gated.cut)
     unit = tf.where(gated.cut, "characters", "tokens")
     warnings = tf.where(warned, filled(bound.only, read, found, unit), "")
-    first = tf.where(over & warned, lengths - most, 0) if bound.side == "last" else tf.zeros_like(lengths)
-    time = tf.maximum(tf.reduce_max(tf.concat([read, [1]], 0)), 1)
-    position = tf.range(time)[None, :]
-    width = tf.maximum(tf.shape(token_ids)[1], 1)
-    padded = tf.pad(token_ids, [[0, 0], [0, width - tf.shape(token_ids)[1]]])
-    ids = tf.gather(padded, tf.minimum(position + first[:, None], width - 1), batch_dims=1)
-    if ends:
-        ids = tf.where(tf.equal(position, read[:, None] - 1), EOS, ids)
-    ids = tf.where(position < read[:, None], ids, PAD)
-    return ids, read, replace(gated, errors=errors, warnings=warnings)
+    return read, replace(gated, errors=errors, warnings=warnings)
 
 
-def limit_words(bound, gated, token_ids, lengths, found):
+def _cut(pieces, first, count, around):
+    """So many of the ragged ids of each text, from the place `first` on, with what stands around them."""
+    place, rows = tf.ragged.range(tf.cast(pieces.row_lengths(), tf.int32)).flat_values, pieces.value_rowids()
+    first, count = tf.gather(first, rows), tf.gather(count, rows)
+    kept = pieces.with_flat_values((place >= first) & (place < first + count))
+    ids, lengths = padded(put(tf.ragged.boolean_mask(pieces, kept), around))
+    return tf.pad(ids, [[0, 0], [0, tf.maximum(1 - tf.shape(ids)[1], 0)]]), lengths
+
+
+def limit_words(bound, gated, pieces, found, around):
     """As `limit`, for texts whose words are encoded separately; a word is read as a whole or not at all.
 
     Args:
-        bound, gated, token_ids, lengths: as of `limit`.
-        found: the words, a dict from `GraphTokenizer.encode_words`. The last result is this dict for the words that
-            are read.
+        bound, gated, pieces, around: as of `limit`.
+        found: the words, a dict from `GraphTokenizer.word_pieces`. The last result is this dict for the words that
+            are read, `first` by its place among all ids.
     """
-    _, _, limited = _limit(bound, gated, token_ids, lengths, ends=1)
+    own = tf.cast(pieces.row_lengths(), tf.int32)
+    _, limited = _limit(bound, gated, own + around.size, around)
     counts = found["word_counts"]
     number = tf.range(tf.shape(found["first"])[1])[None, :]
     following = tf.pad(found["first"][:, 1:], [[0, 0], [0, 1]])[:, : tf.shape(found["first"])[1]]
-    word_ends = tf.where(number < counts[:, None] - 1, following, lengths[:, None] - 1)
-    kept = (number < counts[:, None]) & (word_ends < bound.max_input) & tf.equal(limited.errors, "")[:, None]
-    read = 1 + tf.reduce_max(tf.where(kept, word_ends, 0), axis=1)
+    word_ends = tf.where(number < counts[:, None] - 1, following, own[:, None])
+    fits = word_ends + around.size <= bound.max_input
+    kept = (number < counts[:, None]) & fits & tf.equal(limited.errors, "")[:, None]
+    read = tf.reduce_max(tf.where(kept, word_ends, 0), axis=1)
     counts = tf.reduce_sum(tf.cast(kept, tf.int32), axis=1)
+    ids, read = _cut(pieces, tf.zeros_like(read), tf.maximum(read, 0), around)
     warned = tf.not_equal(limited.warnings, "")
-    unit, whole = tf.where(gated.cut, "characters", "tokens"), tf.where(gated.cut, gated.counts, lengths)
+    unit, whole = tf.where(gated.cut, "characters", "tokens"), tf.where(gated.cut, gated.counts, own + around.size)
     warnings = tf.where(warned, filled(bound.only, read, whole, unit), "")
-    time = tf.reduce_max(tf.concat([read, [1]], 0))
-    position = tf.range(time)[None, :]
-    ids = tf.where(position < read[:, None] - 1, token_ids[:, :time], PAD)
-    ids = tf.where(tf.equal(position, read[:, None] - 1), EOS, ids)
-    warnings = joined(warnings, unknown(ids, read, 1))
+    warnings = joined(warnings, unknown(ids, read, around.size))
     width = tf.reduce_max(tf.concat([counts, [0]], 0))
-    kept = tf.sequence_mask(counts, width)
-    words = {name: tf.where(kept, found[name][:, :width], 0) for name in ("starts", "ends", "first")}
+    kept, before = tf.sequence_mask(counts, width), len(around.before)
+    words = {
+        name: tf.where(kept, found[name][:, :width] + more, 0)
+        for name, more in {"starts": 0, "ends": 0, "first": before}.items()
+    }
     return ids, read, replace(limited, warnings=warnings), {**words, "word_counts": counts}
 
 

@@ -1,10 +1,8 @@
 """An opened artefact: its manifest, graphs and tokenizers; and running a graph on batches of sequences."""
 
 import contextlib
-from dataclasses import replace
 
 import numpy as np
-from sentencepiece import SentencePieceProcessor
 
 from serving.runtime import bounds, rules
 from serving.runtime.artefact import damaged
@@ -17,7 +15,6 @@ from serving.runtime.stops import current
 MAX_SEQUENCES = 32  # sequences in one batch
 MAX_BEAMS = 128  # beams in one batch, of all its sequences
 MAX_IDS = 4096  # token ids in one batch, including padding
-FEW = 16  # fewer texts than these are tokenised one by one: for a list, SentencePiece starts a pool of threads
 MAX_PAIRS = 1 << 21  # pairs of positions in one batch: the size of the attention weights of a head
 
 
@@ -75,8 +72,7 @@ class Loaded:
         tokenizers = {side: self._tokenizer(side, name) for side, name in self.manifest["tokenizer"].items()}
         self.source = tokenizers["source"]
         self.target = tokenizers.get("target", self.source)
-        self.end = [self.source.eos_id()]  # the ids that end a source text
-        self.bound = replace(bound(self.manifest, overlong), unknown=self.source.unk_id())
+        self.bound = bound(self.manifest, overlong)
         self.narrowed = shortlist
         self.generation = self._narrowed() if shortlist else self.manifest.get("generation", {})
 
@@ -95,19 +91,19 @@ class Loaded:
         return self.manifest["shortlist"]["generation"]
 
     def _tokenizer(self, side, name):
-        processor, content = SentencePieceProcessor(), self.artefact.read(name)
+        from zoo.text import load_tokenizer  # no framework comes with it
+
         try:
-            processor.LoadFromSerializedProto(content)
-        except RuntimeError as error:
+            tokenizer = load_tokenizer(self.artefact.read(name))
+        except ValueError as error:
             raise damaged(self.directory / name, error) from error
-        known = self.manifest["vocabulary"].get(side, processor.vocab_size())
-        if processor.vocab_size() != known or min(processor.eos_id(), processor.unk_id()) < 0:
+        known = self.manifest["vocabulary"].get(side, tokenizer.vocab_size)
+        if tokenizer.vocab_size != known:
             raise DamagedError(
-                f"{self.directory / name} does not fit the graphs: expected a tokenizer of {known} pieces, including "
-                "pieces for unknown characters and for the end of sentence; received one of "
-                f"{processor.vocab_size()} pieces. Export the artefact again."
+                f"{self.directory / name} does not fit the graphs: expected a tokenizer of {known} pieces; received "
+                f"one of {tokenizer.vocab_size} pieces. Export the artefact again."
             )
-        return processor
+        return tokenizer
 
     def graph(self, signature):
         """The file with the graph of a signature.
@@ -126,27 +122,23 @@ class Loaded:
         return self.manifest["graphs"][signature]
 
     def read(self, texts, end=True):
-        """A `Reading` of each text; with `end`, the end of sentence follows its ids."""
-        return self.bound.read(listed(texts), self.ids, self.end if end else [])
+        """A `Reading` of each text; without `end`, nothing stands behind its ids."""
+        around = self.source.around if end else (self.source.before, ())
+        return self.bound.read(listed(texts), self.ids, around)
 
     def read_words(self, texts):
         """A `Reading` of each text, in which each word is encoded separately."""
-        unknown = [self.source.unk_id()]
-        return self.bound.read_words(listed(texts), lambda words: [ids or unknown for ids in self.ids(words)], self.end)
+        return self.bound.read_words(listed(texts), self.source.encode_words, self.source.around)
 
     def ids(self, texts):
         """The token ids of each whole text."""
-        if len(texts) < FEW:
-            return [self.source.encode(text, out_type=int) for text in texts]
-        return self.source.encode(texts, out_type=int)
+        return self.source.encode(texts)
 
     def decode(self, sequences):
         """The text of each list of ids."""
         try:
-            if len(sequences) < FEW:
-                return [self.target.decode(ids) for ids in sequences]
             return self.target.decode(sequences)
-        except IndexError as error:  # possible only if the manifest has no `vocabulary`, which is checked earlier
+        except ValueError as error:  # possible only if the manifest has no `vocabulary`, which is checked earlier
             name = self.manifest["tokenizer"].get("target", self.manifest["tokenizer"]["source"])
             raise damaged(self.directory / name, f"it lacks a piece that a graph has written ({error})") from error
 

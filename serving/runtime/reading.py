@@ -13,6 +13,7 @@ from serving.runtime.words import SPACES, without_nul, words
 DEFAULT = 1024  # tokens, where neither the model nor the artefact says how many it reads
 CHARACTERS = 16  # for each token: a text with more of them is not tokenised before it is refused or cut
 OVERLONG = ("refuse", "truncate")
+NOTHING = (), ()  # around a text that is read as it is
 BLANK = re.compile(f"[{SPACES}]*")
 
 
@@ -22,12 +23,13 @@ class Reading:
 
     Args:
         text: this part; "" if the text is refused.
-        ids: its token ids, including the end of sentence.
+        ids: its token ids, with those that stand around every text, such as the end of sentence.
         count: the number of characters of the whole text, if it was cut before it was tokenised.
         error: why there is no answer to the text, or None.
         warning: messages that only a part of the text is read, and that pieces of it are unknown; or None.
         places: `(start, end)` of each word, if the text is read by words.
         first: the index in `ids` of the first piece of each word.
+        around: how many of `ids` stand around the text.
     """
 
     text: str = ""
@@ -37,11 +39,12 @@ class Reading:
     warning: str | None = None
     places: tuple = ()
     first: tuple = ()
+    around: int = 0
 
 
 @dataclass(frozen=True)
 class Bound:
-    """The largest number of token ids of a text that reach a graph, including the end of sentence if there is one.
+    """The largest number of token ids of a text that reach a graph, including those that stand around it.
 
     Args:
         max_input: this number, at least 2.
@@ -80,21 +83,21 @@ class Bound:
         """The warning of a text of which only a part is read."""
         return f"only the {self.side} {kept} tokens are read, of {count} {unit}"
 
-    def read(self, texts, encode, end=()):
+    def read(self, texts, encode, around=NOTHING):
         """A `Reading` of each text.
 
         Args:
             texts: strings.
             encode: a function from a list of strings to a list with the token ids of each.
-            end: ids that are put behind those of every text.
+            around: the ids that are put before those of every text, and behind them.
         """
         clipped = [self.clip(text) for text in texts]
         return [
-            self._doubted(self.limit(part, [*ids, *end], end), end)
+            self._doubted(self.limit(part, ids, around))
             for part, ids in zip(clipped, encode([part.text for part in clipped]), strict=True)
         ]
 
-    def read_words(self, texts, encode, end):
+    def read_words(self, texts, encode, around=NOTHING):
         """As `read`, but each word is encoded separately, and is read as a whole or not at all."""
         clipped = [self.clip(text) for text in texts]
         places = [words(part.text) for part in clipped]
@@ -103,31 +106,36 @@ class Bound:
         ]
         pieces = iter(encode(word_texts))
         return [
-            self._doubted(self._limit_words(part, found, [next(pieces) for _ in found], end), end)
+            self._doubted(self._limit_words(part, found, [next(pieces) for _ in found], around))
             for part, found in zip(clipped, places, strict=True)
         ]
 
-    def _doubted(self, reading, end):
+    def _doubted(self, reading):
         """The reading, with a warning if the tokenizer does not know some of its pieces."""
         count = reading.ids.count(self.unknown)
         if not count:
             return reading
-        said = doubt.unknown(count, len(reading.ids) - len(end))
+        said = doubt.unknown(count, len(reading.ids) - reading.around)
         return replace(reading, warning=doubt.joined(reading.warning, said))
 
-    def _limit_words(self, part, places, pieces, end):
+    def _limit_words(self, part, places, pieces, around):
         if part.error or not places:
             return part
-        first = [0, *accumulate(map(len, pieces))]
-        whole = Reading(part.text, (*sum(pieces, []), *end), part.count)
-        limited = self.limit(whole, whole.ids, end)
+        first, whole = [0, *accumulate(map(len, pieces))], sum(pieces, [])
+        limited = self.limit(part, whole, around)
         if limited.error:
             return limited
-        kept = sum(reached + len(end) <= self.max_input for reached in first[1:])
-        ids = (*whole.ids[: first[kept]], *end)
-        found, unit = (len(whole.ids), "tokens") if part.count is None else (part.count, "characters")
-        warning = limited.warning and self.only(len(ids), found, unit)
-        return replace(limited, ids=ids, places=tuple(places[:kept]), first=tuple(first[:kept]), warning=warning)
+        before, after = around
+        kept = sum(reached + limited.around <= self.max_input for reached in first[1:])
+        ids = (*before, *whole[: first[kept]], *after)
+        found, unit = (len(whole) + limited.around, "tokens") if part.count is None else (part.count, "characters")
+        return replace(
+            limited,
+            ids=ids,
+            places=tuple(places[:kept]),
+            first=tuple(len(before) + place for place in first[:kept]),
+            warning=limited.warning and self.only(len(ids), found, unit),
+        )
 
     def clip(self, text):
         """The part of a text that is tokenised. Characters far beyond the bound are cut off first, to save work."""
@@ -143,20 +151,22 @@ class Bound:
         part = text[: self.max_characters] if self.side == "first" else text[-self.max_characters :]
         return Reading(part, count=len(text))
 
-    def limit(self, part, ids, end=()):
-        """The `Reading` of a clipped text with the token ids `ids`, cut to the bound."""
+    def limit(self, part, ids, around=NOTHING):
+        """The `Reading` of a clipped text with the token ids `ids` and those around them, cut to the bound."""
         if part.error:
             return part
-        found, unit = (len(ids), "tokens") if part.count is None else (part.count, "characters")
-        if len(ids) > self.max_input:
+        before, after = around
+        size = len(before) + len(after)
+        count, room = len(ids) + size, max(0, self.max_input - size)
+        found, unit = (count, "tokens") if part.count is None else (part.count, "characters")
+        if count > self.max_input:
             if self.overlong == "refuse":
                 return Reading(error=self.too_many(found, unit))
-            kept = self.max_input - len(end)
-            whole = ids[: len(ids) - len(end)]
-            ids = [*(whole[:kept] if self.side == "first" else whole[-kept:]), *end]
-        elif part.count is None:
-            return Reading(part.text, tuple(ids))
-        return Reading(part.text, tuple(ids), part.count, warning=self.only(len(ids), found, unit))
+            ids = ids[:room] if self.side == "first" else ids[len(ids) - room :]
+        ids = (*before, *ids, *after)
+        if len(ids) == count and part.count is None:
+            return Reading(part.text, ids, around=size)
+        return Reading(part.text, ids, part.count, warning=self.only(len(ids), found, unit), around=size)
 
 
 def listed(texts):
@@ -178,7 +188,7 @@ def listed(texts):
 
 def is_answered(reading):
     """Whether the text is to be answered: it is neither blank nor refused."""
-    return len(reading.ids) > 1 and not is_blank(reading.text)
+    return len(reading.ids) > reading.around and not is_blank(reading.text)
 
 
 def is_blank(text):

@@ -13,7 +13,7 @@ SPACE, LETTER, NUMBER, OTHER = range(4)  # what a character is
 NEVER = np.iinfo("int32").max
 
 
-class GraphBytePairs:
+class GraphBytePairs(tf.Module):
     """The pieces of texts, and texts of pieces.
 
     A regular expression without a look ahead cannot say where words begin; four rules about neighbours can. Then, in a
@@ -21,6 +21,7 @@ class GraphBytePairs:
     """
 
     def __init__(self, tokenizer):
+        super().__init__()
         own = tokenizer.settings
         self._prefix_space, self._letters, self._numbers = own["prefix_space"], own["letters"], own["numbers"]
         self._size, self._bytes, self._results = tokenizer.vocab_size, tokenizer.byte_ids, tokenizer.results

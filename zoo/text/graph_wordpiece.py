@@ -13,13 +13,14 @@ from zoo.text.special import UNK
 SPACE = 32
 
 
-class GraphWordPiece:
+class GraphWordPiece(tf.Module):
     """The pieces of texts, and texts of pieces; characters become others by the tables of the tokenizer's file.
 
     Words are cut by TensorFlow Text, which is given them one by one: its own normalisation is another Unicode's.
     """
 
     def __init__(self, tokenizer):
+        super().__init__()
         own, special = tokenizer.settings, {*tokenizer.special, UNK}
         self._longest, self._removed, self._alone = own["longest"], own["removed"], own["alone"]
         changed = sorted(own["becomes"].items())

@@ -14,7 +14,6 @@ from serving.runtime.reading import DEFAULT, Bound, is_answered
 from zoo.core.signatures import Signature
 from zoo.models.signatures import batched
 from zoo.tasks.parts import lengths
-from zoo.text.special import EOS
 
 REMARKS = batched("errors", "string"), batched("warnings", "string")  # outputs of every signature that takes strings
 
@@ -136,16 +135,21 @@ class Kind(ABC):
             return {self.sides[0]: int(model.vocab_size)}
         return {"source": int(model.source_vocab_size), "target": int(model.target_vocab_size)}
 
-    def read(self, tokenizer, text, ends=1):
+    def around(self, tokenizer):
+        """What stands around a text that this kind of model reads."""
+        return tokenizer.around
+
+    def read(self, tokenizer, text):
         """The `Reading` of one text in Python."""
-        (reading,) = self.bound.read([text], tokenizer.encode, [EOS] * ends)
+        (reading,) = self.bound.read([text], tokenizer.encode, self.around(tokenizer))
         return reading
 
     def gated(self, tokenizer, text):
         """The same for `(batch,)` texts in TensorFlow: token ids, lengths, `Gated`, and which texts are answered."""
         clipped = gate.clip(self.bound, text)
-        token_ids, lengths, gated = gate.limit(self.bound, clipped, *tokenizer.encode(clipped.text))
-        return token_ids, lengths, gated, (lengths > 1) & ~gate.is_blank(gated.text)
+        around = self.around(tokenizer)
+        token_ids, lengths, gated = gate.limit(self.bound, clipped, tokenizer.pieces(clipped.text), around)
+        return token_ids, lengths, gated, (lengths > around.size) & ~gate.is_blank(gated.text)
 
     def extremes(self):
         """Blank texts and texts that are longer than the bound, for the parity check."""

@@ -3,7 +3,6 @@
 import numpy as np
 import tensorflow as tf
 
-from serving.export import gate
 from serving.export.kinds.base import row
 from serving.export.kinds.writing import Generate, with_bos
 from serving.export.signatures import text_scoring
@@ -44,22 +43,25 @@ class Continue(Generate):
         bounded = function == "score" and self.longest_text
         return self.longest_text if bounded else super().most_columns(function, name)
 
+    def around(self, tokenizer):
+        """Nothing stands behind a prompt, for the text goes on."""
+        return tokenizer.around._replace(after=())
+
     def strings(self, tokenizers, text):
         (tokenizer,) = tokenizers
-        clipped = gate.clip(self.bound, text)
-        token_ids, lengths, gated = gate.limit(self.bound, clipped, *tokenizer.encode(clipped.text), ends=0)
+        token_ids, lengths, gated, _ = self.gated(tokenizer, text)
         found = self.functions["tokens"].traced(token_ids, lengths)
         best, length = found["output_ids"][:, 0], found["output_lengths"][:, 0]
         output = tokenizer.decode_after(token_ids, lengths, best, length)
         return self._written(output, found, tf.equal(gated.errors, ""), gated)
 
     def fed(self, tokenizers, text):
-        reading = self.read(tokenizers[0], text, ends=0)
+        reading = self.read(tokenizers[0], text)
         return row(reading.ids) if reading.ids else None
 
     def answer(self, tokenizers, text):
         (tokenizer,) = tokenizers
-        reading = self.read(tokenizer, text, ends=0)
+        reading = self.read(tokenizer, text)
         if reading.error:
             return self._outputs("", np.float32(0), reading)
         found, written = self._best(reading.ids)

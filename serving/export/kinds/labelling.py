@@ -9,7 +9,6 @@ from serving.export.parity.grid import grid
 from serving.export.signatures import pair_probabilities, probabilities
 from serving.runtime.pairs import PLACES, pair
 from serving.runtime.reading import is_answered
-from zoo.text.special import EOS
 
 
 class Classify(Kind):
@@ -139,8 +138,8 @@ class Tag(Classify):
 
     def strings(self, tokenizers, text):
         clipped = gate.clip(self.bound, text)
-        token_ids, lengths, found = tokenizers[0].encode_words(clipped.text)
-        token_ids, lengths, gated, found = gate.limit_words(self.bound, clipped, token_ids, lengths, found)
+        pieces, around = tokenizers[0].word_pieces(clipped.text), self.around(tokenizers[0])
+        token_ids, lengths, gated, found = gate.limit_words(self.bound, clipped, *pieces, around)
         all_ = self.functions[self.name].traced(token_ids, lengths)["probabilities"]
         first = tf.gather(all_, found["first"], batch_dims=1)
         there = tf.sequence_mask(found["word_counts"], tf.shape(found["first"])[1])
@@ -173,5 +172,5 @@ class Tag(Classify):
 
     def _reading(self, tokenizers, text):
         """The `Reading` of one text and of its words."""
-        (reading,) = self.bound.read_words([text], tokenizers[0].encode_words, [EOS])
+        (reading,) = self.bound.read_words([text], tokenizers[0].encode_words, self.around(tokenizers[0]))
         return reading

@@ -6,6 +6,8 @@ from serving.runtime.loaded import padded
 from serving.runtime.predictors.results import Attention
 from serving.runtime.reading import is_answered
 
+EOS = 3  # the end of every text that is written
+
 
 def attention(predictor, text, beam=None):
     """The `Attention` of the best output for `text`: the weights with which each of its pieces was written.
@@ -33,10 +35,10 @@ def attention(predictor, text, beam=None):
         raise ValueError(f"attention expects a text with content; received {text!r}.")
     source = list(reading.ids)
     ((output, _),) = predictor.search([source], beam, 1)[0]
-    pieces = [*output, loaded.target.eos_id()][: predictor.max_length]
+    pieces = [*output, EOS][: predictor.max_length]
+    names = [tokenizer.pieces for tokenizer in (loaded.source, loaded.target)]
     return Attention(
-        tuple(loaded.source.id_to_piece(source)),
-        tuple(loaded.target.id_to_piece(pieces)),
+        *(tuple(side[token] for token in ids) for side, ids in zip(names, (source, pieces), strict=True)),
         _weights(loaded, source, pieces[:-1]),
     )
 

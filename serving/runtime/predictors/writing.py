@@ -64,7 +64,7 @@ class Generate:
 
     def _inputs(self, given, rows):
         """The inputs of a graph for checked rules, the same for each of so many rows."""
-        one = rules.inputs(dict(given), self.loaded.target.encode)
+        one = rules.inputs(dict(given), lambda text: self.loaded.target.encode([text])[0])
         return {name: np.repeat(values, rows, axis=0) for name, values in one.items()}
 
     def draw(self, sequences, keys, sampling, given=(), start=0):
@@ -162,7 +162,7 @@ class Continue(Generate):
         A string that UTF-8 cannot encode has no probability: `(nan, 0)`.
         """
         most = self.loaded.manifest.get("longest_text") or self.loaded.bound.max_input
-        readings = Bound(max(2, most), "truncate").read(listed(texts), self.loaded.ids)
+        readings = Bound(max(2, most), "truncate").read(listed(texts), self.loaded.ids, (self.loaded.source.before, ()))
         sequences = {number: reading.ids[:most] for number, reading in enumerate(readings) if not reading.error}
         rows = self.loaded.run_all(self.loaded.graph("score"), list(sequences.values()))
         found = {

@@ -48,7 +48,7 @@ def test_a_bad_pair_costs_itself_alone():
         return {"probabilities": np.eye(3)[(inputs["first_lengths"] + inputs["second_lengths"]) % 3]}
 
     def read(texts):
-        return Bound(6).read(texts, lambda parts: [[7] * len(part) for part in parts], [3])
+        return Bound(6).read(texts, lambda parts: [[7] * len(part) for part in parts], ((), (3,)))
 
     manifest = {"kind": "compare", "labels": list(LABELS), "graphs": {"compare": "model.onnx"}}
     graph = manifest["graphs"].get

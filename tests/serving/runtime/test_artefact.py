@@ -261,7 +261,7 @@ def test_an_older_onnxruntime_is_refused(artefact, monkeypatch):
     ],
 )
 def test_what_enters_a_graph_is_checked(artefact, inputs, message):
-    pieces = Runtime(artefact)._predictor.loaded.source.vocab_size()
+    pieces = Runtime(artefact)._predictor.loaded.source.vocab_size
     change(artefact, vocabulary={"source": pieces, "target": pieces})
     loaded = Loaded(artefact, None, "float32", True)
     with pytest.raises(ValueError, match=message.replace("LAST", str(pieces - 1))) as caught:

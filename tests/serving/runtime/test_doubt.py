@@ -62,7 +62,7 @@ def test_bounds_of_length_agree():
 def test_unknown_pieces_are_counted():
     encode = {"known": [5, 6], "half": [5, 1, 1], "long": [1] * 9}.__getitem__
     bound = Bound(8, "truncate")
-    known, half, long = bound.read(["known", "half", "long"], lambda texts: list(map(encode, texts)), [3])
+    known, half, long = bound.read(["known", "half", "long"], lambda texts: list(map(encode, texts)), ((), (3,)))
     assert known.warning is None
     assert half.warning == "2 of 3 pieces of the text are unknown to the model"
     assert long.warning == (

@@ -63,7 +63,7 @@ def whole(artefact, kind):
         "format": 2,
         "sizes": {name: (artefact / name).stat().st_size for name in names},
         "onnx": {name: requirements(onnx.load(artefact / name)) for name in names if name.endswith(".onnx")},
-        "vocabulary": {side: Runtime(artefact)._predictor.loaded.source.vocab_size() for side in manifest["tokenizer"]},
+        "vocabulary": {side: Runtime(artefact)._predictor.loaded.source.vocab_size for side in manifest["tokenizer"]},
         "signatures": [{"name": "f", "inputs": [axis], "outputs": [axis | {"name": "y"}]}],
         "texts": ["abc", "日本"],
         "max_input": 64,

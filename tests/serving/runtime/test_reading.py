@@ -6,8 +6,9 @@ import pytest
 from serving.runtime.loaded import bound
 from serving.runtime.reading import DEFAULT, Bound, is_blank, not_unicode
 from serving.runtime.words import words
+from zoo.text import Around
 
-END = [3]
+END = (), (3,)
 TEXTS = [
     "",
     "a",
@@ -127,6 +128,14 @@ def test_an_artefact_that_does_not_say_has_a_bound_all_the_same():
     assert bound(said, "refuse") == Bound(99, "refuse", "first")
 
 
+AROUND = {
+    "first": Around((), (3,)),
+    "last": Around((), ()),
+    "first ": Around((2, 5), (3, 6)),
+    "last ": Around((2,), (5,)),
+}
+
+
 @pytest.fixture
 def tokenizers():
     from zoo.text import Tokenizer
@@ -136,7 +145,7 @@ def tokenizers():
     return tokenizer, GraphTokenizer(tokenizer.model_bytes)
 
 
-@pytest.mark.parametrize("side", ["first", "last"])
+@pytest.mark.parametrize("side", AROUND)
 @pytest.mark.parametrize("overlong", ["refuse", "truncate"])
 def test_a_graph_reads_what_python_reads(tokenizers, overlong, side):
     import tensorflow as tf
@@ -144,46 +153,50 @@ def test_a_graph_reads_what_python_reads(tokenizers, overlong, side):
     from serving.export import gate
 
     tokenizer, graph = tokenizers
-    rule, ends = Bound(9, overlong, side), 1 if side == "first" else 0
-    readings = rule.read(TEXTS, tokenizer.encode, END * ends)
+    rule, around = Bound(9, overlong, side.strip()), AROUND[side]
+    readings = rule.read(TEXTS, tokenizer.encode, around)
 
     def read(text):
         clipped = gate.clip(rule, text)
-        ids, lengths, gated = gate.limit(rule, clipped, *graph.encode(clipped.text), ends=ends)
+        ids, lengths, gated = gate.limit(rule, clipped, graph.pieces(clipped.text), around)
         return ids, lengths, gated.errors, gated.warnings
 
     ids, lengths, errors, warnings = (each.numpy() for each in read(tf.constant(TEXTS)))
     assert ids.shape[1] <= 9
     for row, reading in enumerate(readings):
-        expected = reading.ids or tuple(END * ends)  # a text that is refused is a blank one to the graph
+        expected = reading.ids or around.before + around.after  # a text that is refused is a blank one to the graph
         assert tuple(ids[row, : lengths[row]]) == expected and not ids[row, lengths[row] :].any()
         assert errors[row].decode() == (reading.error or "")
         assert warnings[row].decode() == (reading.warning or "")
     for bad in (b"a\xff", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"cat\xe6\x97"):
         ids, lengths, errors, _ = (each.numpy() for each in read(tf.constant([b"a cat", bad, b"a cat"])))
-        assert errors.tolist() == [b"", b"not UTF-8", b""] and lengths[1] == ends
+        assert errors.tolist() == [b"", b"not UTF-8", b""] and lengths[1] == around.size
         assert (ids[0] == ids[2]).all() and lengths[0] == lengths[2] == len(readings[2].ids)
     assert [each.shape[0] for each in read(tf.constant([], tf.string))] == [0, 0, 0, 0]
 
 
 @pytest.mark.parametrize("overlong", ["refuse", "truncate"])
-def test_a_graph_reads_the_words_that_python_reads(tokenizers, overlong):
+@pytest.mark.parametrize("around", [*AROUND.values(), Around((2, 5), (3, 6))])
+def test_a_graph_reads_the_words_that_python_reads(tokenizers, overlong, around):
     import tensorflow as tf
 
     from serving.export import gate
 
     tokenizer, graph = tokenizers
     rule = Bound(9, overlong)
-    readings = rule.read_words(TEXTS, tokenizer.encode_words, END)
+    readings = rule.read_words(TEXTS, tokenizer.encode_words, around)
 
     def read(text):
         clipped = gate.clip(rule, text)
-        ids, lengths, gated, found = gate.limit_words(rule, clipped, *graph.encode_words(clipped.text))
+        ids, lengths, gated, found = gate.limit_words(rule, clipped, *graph.word_pieces(clipped.text), around)
         return ids, lengths, gated.errors, gated.warnings, found
 
     ids, lengths, errors, warnings, found = tf.nest.map_structure(lambda each: each.numpy(), read(tf.constant(TEXTS)))
     for row, reading in enumerate(readings):
-        assert tuple(ids[row, : lengths[row]]) == (reading.ids or (3,)) and not ids[row, lengths[row] :].any()
+        assert (
+            tuple(ids[row, : lengths[row]]) == (reading.ids or (*around.before, *around.after))
+            and not ids[row, lengths[row] :].any()
+        )
         count = len(reading.places)
         assert found["word_counts"][row] == count
         for name, expected in (("starts", [a for a, _ in reading.places]), ("ends", [b for _, b in reading.places])):

@@ -262,13 +262,15 @@ def test_padded():
     assert token_ids.dtype == lengths.dtype == np.int32
 
 
-FRAMEWORKS = ("jax", "keras", "onnx", "tensorflow", "tensorflow_text", "zoo")
+FRAMEWORKS = ("jax", "keras", "onnx", "tensorflow", "tensorflow_text")
+ROOMS = ("core", "text")  # of zoo, which need none
 WITHOUT_FRAMEWORKS = f"""
 import sys
 
 class Refuse:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] in {FRAMEWORKS}:
+        package, *rest = name.split(".")
+        if package in {FRAMEWORKS} or package == "zoo" and rest and rest[0] not in {ROOMS}:
             raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Refuse())
