@@ -65,6 +65,12 @@ def add_arguments(parser):
         "older versions of seqzoo put it into a folder of its own",
     )
     parser.add_argument("--no-int8", action="store_true", help="leave out the quantised graphs")
+    parser.add_argument(
+        "--strings",
+        action="store_true",
+        help="of a model that writes one text for another, or labels a text: also write one graph with the tokenizers "
+        "inside, which takes and gives texts (strings.onnx; needs onnxruntime-extensions)",
+    )
     parser.add_argument("--xla", action="store_true", help="add a compiled signature, tokens_xla, to the SavedModel")
     parser.add_argument(
         "--serving-version",
@@ -202,7 +208,11 @@ def changes(args):
     """The settings of the export that the command line gives."""
     given = {"name": args.name, "beams": tuple(args.beam or ()), "max_input": args.max_input, "overlong": args.overlong}
     given |= {"storage": args.storage, "xla": args.xla, "serving_version": args.serving_version}
-    given |= {"shortlist": args.shortlist, "rules": rule_options.given(args, rule_options.NUMBERS)}
+    given |= {
+        "strings": args.strings,
+        "shortlist": args.shortlist,
+        "rules": rule_options.given(args, rule_options.NUMBERS),
+    }
     return {key: value for key, value in given.items() if value} | ({"int8": False} if args.no_int8 else {})
 
 
@@ -217,6 +227,10 @@ def check(args, name):
         from serving.export.servers import check_version
 
         check_version(args.serving_version)
+    if args.strings:
+        from serving.export.strings import check_installed
+
+        check_installed()
     if args.max_input == 1:
         raise ValueError("--max-input counts the end of sentence, so it is at least 2; received 1.")
     if name in ("", ".", "..") or Path(name).name != name:

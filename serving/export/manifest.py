@@ -16,7 +16,7 @@ from serving.runtime.percent import percent
 PACKAGES = ("keras", "tensorflow", "tensorflow-text", "tf2onnx", "onnx", "onnxruntime", "sentencepiece", "numpy")
 
 
-def write_manifest(kind, directory, version, parity=None, int8=None):
+def write_manifest(kind, directory, version, parity=None, int8=None, strings=None):
     """Write all that a program needs to use the artefact, and the SHA-256 of every file and of the manifest."""
     settings = kind.settings
     files = {
@@ -46,6 +46,9 @@ def write_manifest(kind, directory, version, parity=None, int8=None):
         "files": {name: sha256(path) for name, path in files.items()},
         "sizes": {name: path.stat().st_size for name, path in files.items()},
     }
+    if strings is not None:
+        manifest["strings"] = strings
+        manifest["versions"]["onnxruntime-extensions"] = metadata.version("onnxruntime-extensions")
     manifest = json.loads(json.dumps(_finite(manifest)))  # the values that a reader gets: lists for tuples
     manifest[DIGEST] = digest_of(manifest)
     checked(manifest)
@@ -71,7 +74,7 @@ def _finite(value):
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def write_card(kind, directory, version, parity, int8=None):
+def write_card(kind, directory, version, parity, int8=None, strings=None):
     """Write `card.md`: the scores, the parity, the effects of int8, and how to use the artefact."""
     settings = kind.settings
     single = {name: value for name, value in settings.scores.items() if not isinstance(value, dict | list)}
@@ -87,7 +90,7 @@ def write_card(kind, directory, version, parity, int8=None):
 Keras, SavedModel and ONNX agree: largest difference {parity["max_abs_diff"]:.2g}. Allowed are {parity["tolerance"]},
 and as much in proportion for numbers above 1, such as the score of a long text. Tokens, labels and texts are identical.
 {_sensitivity(parity)}
-{_int8(int8)}## Use
+{_int8(int8)}{_strings(strings)}## Use
     seqzoo run DIR "text"
     seqzoo verify DIR
 
@@ -122,6 +125,16 @@ these numbers. Scores of the training run were measured before the rounding.
 
 def _overlong(bound):
     return "no answer is given" if bound.overlong == "refuse" else f"the {bound.side}"
+
+
+def _strings(report):
+    if report is None:
+        return ""
+    return f"""## Texts in, texts out
+{" and ".join(f"`{name}`" for name in report["graphs"])} have the tokenizers inside, as operators of
+onnxruntime-extensions: of {report["texts"]} texts, odd ones among them, all have the answers of the runtime.
+
+"""
 
 
 def _int8(report):

@@ -10,7 +10,7 @@ from typing import Any
 
 import keras
 
-from serving.export import saved_model, servers, storage
+from serving.export import saved_model, servers, storage, strings
 from serving.export.calibration import Calibration
 from serving.export.int8 import report
 from serving.export.kinds import kind_of
@@ -88,6 +88,8 @@ def _export(model, tokenizers, out, settings, version, log):
             f"{type(model).__name__} and its tokenizers disagree: expected the vocabularies {kind.vocabulary()}, "
             f"received {held}. Give the tokenizers that it was trained with."
         )
+    if settings.strings:
+        strings.check_kind(kind)
     home = Path(out) / settings.name
     with contextlib.ExitStack() as locks:
         with explained(home):
@@ -142,6 +144,9 @@ def _write_files(kind, tokenizers, directory, log):
             quantized = quantize(graph, calibration.ranges)
             _write_graph(kind, quantized, directory / graph_file(function.graph, "int8"))
     kind.settings = dataclasses.replace(kind.settings, ranges=calibration.ranges)
+    if kind.settings.strings:
+        log("writing the graphs of texts")
+        strings.write(kind, tokenizers, directory)
 
 
 def _write_graph(kind, graph, path):
@@ -155,6 +160,9 @@ def _check(kind, tokenizers, directory, version, log, parity):
     write_manifest(kind, directory, version)
     log("checking parity in a fresh process")
     measured = {"parity": parity.compare(kind, tokenizers, directory, list(settings.texts))}
+    if settings.strings:
+        log("comparing the graphs of texts with the runtime")
+        measured["strings"] = strings.compare(kind, directory, settings.texts)
     if settings.int8 and (settings.texts or settings.trial):
         log("measuring int8")
         measured["int8"] = report(directory, settings.texts, settings.trial)

@@ -7,6 +7,7 @@ from typing import Any
 
 from serving.export.servers import check_version
 from serving.export.shortlist import Shortlist
+from serving.export.strings import check_installed
 from serving.runtime.rules import RULES, checked
 from zoo.decoding.fixed import Fixed
 from zoo.decoding.ranking import CHOICES, Ranking
@@ -78,6 +79,8 @@ class Settings:
             `model.keras` and the ONNX graphs have half the size; with "int8" a matrix has 8 bits for each number and
             a power of two for each column or row, and they have a third and a quarter. All still compute in float32.
         shortlist: a `Shortlist`, with which graphs that write its ids alone are exported, too; None exports none.
+        strings: also write the graph that is the default with the tokenizers inside, which takes texts and gives texts,
+            and its int8 form; it needs onnxruntime-extensions.
         serving_version: the version of TensorFlow Serving, such as "2.20", that must be able to load the SavedModel;
             None warns of each version that cannot.
     """
@@ -103,6 +106,7 @@ class Settings:
     trial: Trial | None = None
     storage: str = "float32"
     shortlist: Shortlist | None = None
+    strings: bool = False
     serving_version: str | None = None
 
     def __post_init__(self):
@@ -116,6 +120,8 @@ class Settings:
         self.ranking, self.fixed  # noqa: B018  what is wrong in `search` is told here
         if self.storage not in STORAGES:
             raise ValueError(f"Unknown storage: expected one of {STORAGES}, received {self.storage!r}.")
+        if self.strings:
+            check_installed()
         if self.serving_version is not None:
             check_version(self.serving_version)
 
@@ -157,6 +163,7 @@ class Settings:
             int8=any(file.endswith(".int8.onnx") for file in files),
             xla=any(table["name"] == "tokens_xla" for table in manifest["signatures"]),
             storage=manifest["storage"],
+            strings="strings" in manifest,
         )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
+from serving.export import strings
 from serving.runtime.artefact import MANIFEST, check_files, read_manifest
 from serving.runtime.errors import DamagedError
 from serving.runtime.manifest_format import int8_name
@@ -66,7 +67,11 @@ def _compared(parity, directory, manifest, log):
     if manifest.get("left_out"):
         return _compared_light(parity, kind, tokenizers, directory, manifest, log)
     log("checking parity in a fresh process")
-    return parity.compare(kind, tokenizers, directory, manifest["texts"])
+    report = parity.compare(kind, tokenizers, directory, manifest["texts"])
+    if settings.strings:
+        log("comparing the graphs of texts with the runtime")
+        report["strings"] = strings.compare(kind, directory, manifest["texts"])
+    return report
 
 
 def _compared_light(parity, kind, tokenizers, directory, manifest, log):

@@ -66,6 +66,8 @@ def rewritten(manifest, files, **changes):
         made["generation"] = {beam: file for beam, file in manifest["generation"].items() if file in there}
     if not set(manifest.get("shortlist", {}).get("generation", {}).values()) <= there:
         del made["shortlist"]
+    if not set(made.get("strings", {}).get("graphs", ())) <= held.keys():
+        del made["strings"]
     if "step" not in made["graphs"]:
         made.pop("step", None)
     if saved_model_folder("", held) is None:

@@ -67,6 +67,9 @@ OPTIONAL = {
     "search": Map(NAME, Anything()),
     "storage": Text("'float32', 'float16' or 'int8'", "float32|float16|int8"),
     "shortlist": Record({"width": Integer(1), "always": Integer(), "generation": Map(BEAM, FILE, least=1)}),
+    "strings": Record(
+        {"graphs": List(FILE, least=1), "signature": NAME, "texts": Integer(1), "max_abs_diff": Number()}
+    ),
     "step": Record({"inputs": List(NAME), "outputs": List(NAME)}),
     "vocabulary": Map(SIDE, Integer(1)),
     "signatures": List(TABLE),
@@ -187,6 +190,9 @@ def _check_files(manifest):
         for file in manifest.get(key, {}):
             if file not in manifest["files"]:
                 raise mismatch(f"a key of {key}", "a file that `files` lists", file)
+    for file in manifest.get("strings", {}).get("graphs", ()):
+        if file not in manifest["files"]:
+            raise mismatch("strings.graphs", "files that `files` lists", file)
 
 
 def _check_kind(manifest):

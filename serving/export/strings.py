@@ -1,0 +1,157 @@
+"""The graphs of texts, `--strings`: what they need, how they are written, and how they are compared with the runtime.
+
+`python -m serving.export.strings DIRECTORY TEXTS REPORT` compares, in a process without TensorFlow and the zoo.
+"""
+
+import importlib.util
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from serving.runtime import Runtime, own
+from serving.runtime.artefact import read_manifest
+from serving.runtime.errors import ParityError, UnsupportedError
+
+GRAPHS = {"float32": "strings.onnx", "int8": "strings.int8.onnx"}
+KINDS = {"generate": "tokens", "classify": "classify"}  # the signature whose graph becomes one of texts
+TOLERANCE = 1e-4
+ODD = (
+    "e\u0301 is é, \u202eright\u202c to left, a\u200db\u200bc\ufeffd",
+    "\U0001f469\u200d\U0001f680 漢字かな 한국어 \ufb01 \u2460 \uff21\uff22 \U0001d400",
+    "tab\tline\nreturn\r bell\x07 \x7f \x85 \ue000 \ufffd \U0010ffff",
+    "x" * 60,
+)
+
+
+def check_installed():
+    """Check that onnxruntime-extensions is installed, whose operators the graphs have.
+
+    Raises:
+        UnsupportedError: it is not.
+    """
+    if importlib.util.find_spec("onnxruntime_extensions") is None:
+        raise UnsupportedError(
+            "Graphs of texts (--strings) need onnxruntime-extensions, and it is not installed. Install it: "
+            "pip install 'seqzoo[strings]'."
+        )
+
+
+def check_kind(kind):
+    """Check that the model of this kind can have a graph of texts.
+
+    Raises:
+        ValueError: it cannot; the message says why.
+    """
+    if kind.name not in KINDS:
+        raise ValueError(
+            f"A graph of texts (--strings) is written of a model that writes one text for another, or labels one; this "
+            f"one is of the kind {kind.name!r}. Leave --strings out."
+        )
+    if kind.bound.overlong != "refuse":
+        raise ValueError(
+            f"A graph of texts (--strings) refuses a text that is too long; received overlong={kind.bound.overlong!r}. "
+            "Leave one of them out."
+        )
+
+
+def write(kind, tokenizers, directory):
+    """Write a graph of texts beside the default graph of the model, and one beside its int8 form if it has one."""
+    import onnx
+
+    from serving.export.onnx.convert import write as write_graph
+    from serving.export.onnx.strings import with_strings
+    from serving.runtime.manifest_format import int8_name
+
+    graph = kind.functions[KINDS[kind.name]].graph
+    for name, source in zip(GRAPHS.values(), (graph, int8_name(graph)), strict=True):
+        if (directory / source).is_file():
+            write_graph(with_strings(onnx.load(directory / source), kind, tokenizers), directory / name)
+
+
+def compare(kind, directory, texts):
+    """The report of a new process that asked the graphs of texts and the runtime: how many texts, how far the scores.
+
+    Raises:
+        ParityError: an answer, an error or a warning differs, or the process did not finish.
+    """
+    with tempfile.TemporaryDirectory() as work:
+        asked, report = Path(work) / "texts.json", Path(work) / "report.json"
+        asked.write_text(json.dumps([*texts, *kind.extremes(), *ODD]), encoding="utf-8")
+        command = own.command("serving.export.strings", directory, asked, report)
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        if not report.is_file():
+            raise ParityError(
+                f"The graphs of texts of {directory} were not compared (exit {done.returncode}):\n{done.stderr[-2000:]}"
+            )
+        found = json.loads(report.read_text(encoding="utf-8"))
+    failures = found.pop("failures")
+    if failures:
+        raise ParityError(
+            "\n  ".join([f"Graphs of texts of {directory} answer otherwise than the runtime:", *failures])
+        )
+    return found
+
+
+def session(path):
+    """A session of ONNX Runtime for a graph of texts."""
+    import onnxruntime
+    from onnxruntime_extensions import get_library_path
+
+    from serving.runtime.sessions import session_options
+
+    options = session_options(1)
+    options.register_custom_ops_library(get_library_path())
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def answers(session, texts):
+    """What a graph of texts answers, `{output: value}` for each text."""
+    (given,), outputs = session.get_inputs(), [node.name for node in session.get_outputs()]
+    found = session.run(None, {given.name: np.array(texts, dtype=object)})
+    return [dict(zip(outputs, row, strict=True)) for row in zip(*found, strict=True)]
+
+
+def _expected(result):
+    """The answer of the runtime with the names of the outputs, numbers first."""
+    notes = {"errors": result.error or "", "warnings": result.warning or ""}
+    if hasattr(result, "label"):
+        return np.float64(result.probability), {"label": result.label, **notes}
+    return np.float64(result.score), {"output_text": result.text, **notes}
+
+
+def _differences(directory, texts):
+    manifest, failures, largest = read_manifest(directory), [], 0.0
+    graphs = {precision: name for precision, name in GRAPHS.items() if name in manifest["files"]}
+    for precision, name in graphs.items():
+        runtime, graph = Runtime(directory, precision=precision, threads=1), session(Path(directory) / name)
+        batch = answers(graph, texts)
+        for text, together in zip(texts, batch, strict=True):
+            number, rest = _expected(runtime.run([text])[0])
+            for how, received in (("", answers(graph, [text])[0]), (" in a batch", together)):
+                score = received.get("scores", np.max(received.get("probabilities", 0)))
+                far = abs(float(score) - number) / max(1, abs(number))
+                largest = max(largest, far)
+                wrong = [key for key, value in rest.items() if received[key] != value]
+                # In a batch sums have another order, so an answer may be another one that is as good.
+                if far > TOLERANCE or (wrong and not (how and rest["errors"] == received["errors"])):
+                    failures.append(f"{name}, {text[:60]!r}{how}: expected {number, rest}, received {received}")
+    return {
+        "graphs": list(graphs.values()),
+        "signature": "serving_default",
+        "texts": len(texts),
+        "max_abs_diff": largest,
+        "failures": failures[:8],
+    }
+
+
+def main(directory, texts, report):
+    found = _differences(directory, json.loads(Path(texts).read_text(encoding="utf-8")))
+    Path(report).write_text(json.dumps(found), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
