@@ -89,7 +89,7 @@ def _export(model, tokenizers, out, settings, version, log):
             f"received {held}. Give the tokenizers that it was trained with."
         )
     if settings.strings:
-        strings.check_kind(kind)
+        strings.check_model(kind, tokenizers)
     home = Path(out) / settings.name
     with contextlib.ExitStack() as locks:
         with explained(home):

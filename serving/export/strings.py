@@ -40,8 +40,8 @@ def check_installed():
         )
 
 
-def check_kind(kind):
-    """Check that the model of this kind can have a graph of texts.
+def check_model(kind, tokenizers):
+    """Check that a model of this kind, with these tokenizers, can have a graph of texts.
 
     Raises:
         ValueError: it cannot; the message says why.
@@ -50,6 +50,12 @@ def check_kind(kind):
         raise ValueError(
             f"A graph of texts (--strings) is written of a model that writes one text for another, or labels one; this "
             f"one is of the kind {kind.name!r}. Leave --strings out."
+        )
+    others = sorted({tokenizer.kind for tokenizer in tokenizers if tokenizer.kind})
+    if others:
+        raise ValueError(
+            f"A graph of texts (--strings) has tokenizers of SentencePiece; this model's are {', '.join(others)}. "
+            "Leave --strings out."
         )
     if kind.bound.overlong != "refuse":
         raise ValueError(

@@ -14,7 +14,7 @@ from serving.export.onnx.graphs import replace_nodes, required
 from serving.export.onnx.names import compact
 from serving.runtime import doubt
 from serving.runtime.words import SPACES
-from zoo.text.special import EOS, PAD, UNK
+from zoo.text.special import PAD, UNK
 
 DOMAIN = "ai.onnx.contrib"  # of the operators of onnxruntime-extensions
 OPSET, IR = 20, 9  # the first with operators on strings, and the format of files that may have it
@@ -96,8 +96,7 @@ def with_strings(model, kind, tokenizers):
 
 def _read(add, bound, tokenizer, text):
     """The names of `token_ids`, `lengths`, `errors`, `warnings` and `answered` of the input `text`, by name."""
-    first, last = (), (EOS,)
-    around = len(first) + len(last)
+    (first, last), around = tokenizer.around, tokenizer.around.size
     readable = add("RegexFullMatch", text, pattern="(?s)[^\\x00]*")
     text = add("Where", readable, text, [""])
     blank = add("RegexFullMatch", text, pattern=f"[{SPACES}]*")

@@ -18,7 +18,7 @@ from onnx import helper
 from serving.export import Settings, export
 from serving.export.onnx.graphs import opset_of
 from serving.export.onnx.strings import DOMAIN, UNREADABLE, with_strings
-from serving.export.strings import check_kind, compare
+from serving.export.strings import check_model, compare
 from serving.export.verify import verify
 from serving.runtime import Runtime
 from serving.runtime.artefact import Artefact, read_manifest, sha256
@@ -31,6 +31,7 @@ from tests.serving.conftest import TEXTS, make_model, settings_of, sides
 from tests.text.samples import NASTY
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.text import Tokenizer
+from zoo.text.special import AROUND, Around
 
 ODD = [text for text in [*HOSTILE, *NASTY, " \u3000\u2028 "] if "\0" not in text]
 ASK = """
@@ -47,7 +48,7 @@ SHAPES = {
 }
 
 
-def wrapped(directory, path, **settings):
+def wrapped(directory, path, around=AROUND):
     """Write the default graph of an artefact with its tokenizers inside, and return the runtime of the artefact."""
     runtime, manifest = Runtime(directory, threads=1), read_manifest(directory)
     kind = manifest["kind"]
@@ -58,10 +59,11 @@ def wrapped(directory, path, **settings):
     made = SimpleNamespace(
         name=kind,
         bound=Bound(runtime.max_input, runtime.overlong),
-        settings=Settings(**{**vars(Settings.of(manifest)), **settings}),
+        settings=Settings.of(manifest),
         table=lambda name: table,
     )
     tokenizers = [Tokenizer.load(directory / file) for _, file in sorted(manifest["tokenizer"].items())]
+    tokenizers = [tokenizer.with_around(*around) for tokenizer in tokenizers]
     stored = Artefact(directory).preferred(runtime.modes[0].graph)
     graph = with_strings(onnx.load(directory / stored), made, tokenizers)
     onnx.save(graph, path)
@@ -103,6 +105,17 @@ def test_odd_texts_have_the_answers_of_the_runtime(kind, tmp_path):
     assert "characters, at most" in said and "tokens, at most" in said and "unknown to the model" in said
     if kind == "generate":
         assert "goes in circles" in said and "ends at the bound of 64 pieces" in said
+
+
+def test_ids_stand_before_and_behind_every_text(tmp_path):
+    directory, around = fake_artefact.write(tmp_path / "echo"), Around((7, 2), (3, 6, 5))
+    wrapped(directory, tmp_path / "strings.onnx", around)
+    tokenizer, texts = Tokenizer.load(directory / "source.spm"), ["abc", "", "ab cd ef gh", "ha"]
+    (found,) = asked(tmp_path / "strings.onnx", texts)
+    written = [around.put(ids)[:-1] for ids in tokenizer.encode(texts)]  # the echo leaves the last id out
+    expected = tokenizer.decode(written)
+    expected[1] = ""  # a blank text is not read
+    assert [row["output_text"] for row in found] == expected
 
 
 @pytest.mark.parametrize(
@@ -150,9 +163,11 @@ def test_it_needs_onnxruntime_extensions(monkeypatch):
 
 def test_other_kinds_and_cut_texts_are_refused():
     with pytest.raises(ValueError, match="one is of the kind 'tag'. Leave --strings out"):
-        check_kind(SimpleNamespace(name="tag"))
+        check_model(SimpleNamespace(name="tag"), [])
     with pytest.raises(ValueError, match="overlong='truncate'"):
-        check_kind(SimpleNamespace(name="generate", bound=Bound(9, "truncate")))
+        check_model(SimpleNamespace(name="generate", bound=Bound(9, "truncate")), [])
+    with pytest.raises(ValueError, match="this model's are wordpiece"):
+        check_model(SimpleNamespace(name="generate"), [SimpleNamespace(kind=""), SimpleNamespace(kind="wordpiece")])
 
 
 ALPHABETS = [
