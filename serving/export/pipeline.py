@@ -146,7 +146,7 @@ def _write_files(kind, tokenizers, directory, log):
     kind.settings = dataclasses.replace(kind.settings, ranges=calibration.ranges)
     if kind.settings.strings:
         log("writing the graphs of texts")
-        strings.write(kind, tokenizers, directory)
+        strings.write(kind, tokenizers, directory, log)
 
 
 def _write_graph(kind, graph, path):

@@ -15,10 +15,12 @@ import numpy as np
 from serving.runtime import Runtime, own
 from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import ParityError, UnsupportedError
+from serving.runtime.predictors.results import Label
 
 GRAPHS = {"float32": "strings.onnx", "int8": "strings.int8.onnx"}
 KINDS = {"generate": "tokens", "classify": "classify"}  # the signature whose graph becomes one of texts
 TOLERANCE = 1e-4
+MOST_BYTES = 2**31 - 2**26  # of weights in one ONNX file, whose format ends at 2 GiB
 ODD = (
     "e\u0301 is é, \u202eright\u202c to left, a\u200db\u200bc\ufeffd",
     "\U0001f469\u200d\U0001f680 漢字かな 한국어 \ufb01 \u2460 \uff21\uff22 \U0001d400",
@@ -64,8 +66,12 @@ def check_model(kind, tokenizers):
         )
 
 
-def write(kind, tokenizers, directory):
-    """Write a graph of texts beside the default graph of the model, and one beside its int8 form if it has one."""
+def write(kind, tokenizers, directory, log):
+    """Write a graph of texts beside the default graph of the model, and one beside its int8 form if it has one.
+
+    Raises:
+        ValueError: the weights of all are too large for one file.
+    """
     import onnx
 
     from serving.export.onnx.convert import write as write_graph
@@ -74,8 +80,13 @@ def write(kind, tokenizers, directory):
 
     graph = kind.functions[KINDS[kind.name]].graph
     for name, source in zip(GRAPHS.values(), (graph, int8_name(graph)), strict=True):
-        if (directory / source).is_file():
-            write_graph(with_strings(onnx.load(directory / source), kind, tokenizers), directory / name)
+        model = onnx.load(directory / source) if (directory / source).is_file() else None
+        if model and sum(len(tensor.raw_data) for tensor in model.graph.initializer) > MOST_BYTES:
+            log(f"{name} is left out: its weights would be more than {MOST_BYTES:,} bytes in one file")
+        elif model:
+            write_graph(with_strings(model, kind, tokenizers), directory / name)
+    if not any((directory / name).is_file() for name in GRAPHS.values()):
+        raise ValueError("No graph of texts (--strings) was written: one file cannot hold the weights. Leave it out.")
 
 
 def compare(kind, directory, texts):
@@ -124,7 +135,7 @@ def answers(session, texts):
 def _expected(result):
     """The answer of the runtime with the names of the outputs, numbers first."""
     notes = {"errors": result.error or "", "warnings": result.warning or ""}
-    if hasattr(result, "label"):
+    if isinstance(result, Label):
         return np.float64(result.probability), {"label": result.label, **notes}
     return np.float64(result.score), {"output_text": result.text, **notes}
 

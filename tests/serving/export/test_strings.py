@@ -15,7 +15,7 @@ import onnx
 import pytest
 from onnx import helper
 
-from serving.export import Settings, export
+from serving.export import Settings, export, strings
 from serving.export.onnx.graphs import opset_of
 from serving.export.onnx.strings import DOMAIN, UNREADABLE, with_strings
 from serving.export.strings import check_model, compare
@@ -26,6 +26,7 @@ from serving.runtime.errors import ParityError, UnsupportedError
 from serving.runtime.reading import Bound
 from tests.hostile.strings import HOSTILE
 from tests.house_rules import ROOT
+from tests.pages.blocks import blocks
 from tests.serving import fake_artefact
 from tests.serving.conftest import TEXTS, make_model, settings_of, sides
 from tests.text.samples import NASTY
@@ -170,6 +171,16 @@ def test_other_kinds_and_cut_texts_are_refused():
         check_model(SimpleNamespace(name="generate"), [SimpleNamespace(kind=""), SimpleNamespace(kind="wordpiece")])
 
 
+def test_a_graph_that_one_file_cannot_hold_is_left_out(tmp_path, monkeypatch):
+    directory, told = fake_artefact.write(tmp_path / "echo"), []
+    (directory / "model.int8.onnx").unlink()
+    kind = SimpleNamespace(name="generate", functions={"tokens": SimpleNamespace(graph="model.onnx")})
+    monkeypatch.setattr(strings, "MOST_BYTES", 3)
+    with pytest.raises(ValueError, match="one file cannot hold the weights"):
+        strings.write(kind, [], directory, told.append)
+    assert told == ["strings.onnx is left out: its weights would be more than 3 bytes in one file"]
+
+
 ALPHABETS = [
     "abc ABC äöüß.,!?",
     "".join(map(chr, range(1, 32))) + "\x7f\x80\x85\x9f",
@@ -205,6 +216,11 @@ def test_a_published_translator_answers_real_and_odd_texts(tmp_path):
     expected = [told(result) for text in texts for result in runtime.run([text])]
     found = [received(row) for (row,) in asked(tmp_path / "strings.onnx", *([text] for text in texts))]
     assert found == expected
+    (block,) = blocks(ROOT / "docs" / "serving.md", "py")  # in a new process, too
+    assert "artefacts/de-en/1/strings.onnx" in block.text
+    code = block.text.replace("artefacts/de-en/1", str(tmp_path))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert all(result.text in done.stdout for result in runtime.run(["Ein Mann liest.", "Zwei Hunde."]))
     assert sum(bool(error) for _, error, *_ in expected) > 5 and sum(bool(said) for _, _, said, _ in expected) > 300
 
 
