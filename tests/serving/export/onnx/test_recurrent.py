@@ -131,8 +131,8 @@ def test_equals_keras(results, case, shape):
     expected, received = results[shape]
     chosen = [name for name in expected if name.rpartition("/")[0] == case]
     assert chosen
-    for name in chosen:
-        np.testing.assert_allclose(received[name], expected[name], rtol=1e-5, atol=1e-5, err_msg=name)  # each library has a tanh of its own
+    for name in chosen:  # each library has a tanh of its own
+        np.testing.assert_allclose(received[name], expected[name], rtol=1e-5, atol=1e-5, err_msg=name)
 
 
 def test_every_case_is_one_native_operator_per_direction_and_no_loop(exported):
