@@ -71,11 +71,11 @@ def export_again(
 
     import zoo  # noqa: F401  registers the classes
     from serving.export.pipeline import export
-    from zoo.text import Tokenizer
+    from zoo.text import load_tokenizer
 
     changes = {"recipe": (directory / RECIPE).read_text(encoding="utf-8")} | changes
     sides = sorted(manifest["tokenizer"])  # "source" before "target"
-    tokenizers = [Tokenizer.load(directory / manifest["tokenizer"][side]) for side in sides]
+    tokenizers = [load_tokenizer(directory / manifest["tokenizer"][side]) for side in sides]
     if data or split or isinstance(changes.get("shortlist"), int):
         from serving.export.runs import calibration, trial
         from zoo.recipes.files import read_stored

@@ -90,6 +90,12 @@ def _export(model, tokenizers, out, settings, version, log):
         )
     if settings.strings:
         strings.check_model(kind, tokenizers)
+    most = kind.bound.max_input
+    full = [side for side, tokenizer in zip(kind.sides, tokenizers, strict=True) if tokenizer.around.size >= most]
+    if full:
+        raise ValueError(
+            f"max_input={most} leaves no room for a text between what its tokenizer puts around it. Ask for more."
+        )
     home = Path(out) / settings.name
     with contextlib.ExitStack() as locks:
         with explained(home):

@@ -59,11 +59,11 @@ def _compared(parity, directory, manifest, log):
     from serving.export.kinds import kind_of
     from serving.export.settings import Settings
     from serving.export.shortlist import of_artefact
-    from zoo.text import Tokenizer
+    from zoo.text import load_tokenizer
 
     settings = dataclasses.replace(Settings.of(manifest), shortlist=of_artefact(directory, manifest))
     kind = kind_of(keras.models.load_model(directory / "model.keras"), settings)
-    tokenizers = [Tokenizer.load(directory / manifest["tokenizer"][side]) for side in kind.sides]
+    tokenizers = [load_tokenizer(directory / manifest["tokenizer"][side]) for side in kind.sides]
     if manifest.get("left_out"):
         return _compared_light(parity, kind, tokenizers, directory, manifest, log)
     log("checking parity in a fresh process")

@@ -107,4 +107,4 @@ def test_a_saved_model_needs_no_other_file(pair, tmp_path):
     token_ids, texts = tf.saved_model.load(tmp_path / "saved").there_and_back(tf.constant(["the zoo's"]))
     (expected,) = tokenizer.encode(["the zoo's"])
     assert token_ids[0].numpy().tolist() == tokenizer.around.put(expected)
-    assert texts.numpy()[0].decode() == tokenizer.decode([expected])[0]
+    assert texts.numpy()[0].decode() == tokenizer.decode([tokenizer.around.put(expected)])[0]

@@ -6,23 +6,31 @@ import numpy as np
 
 from zoo.data.batching import pad
 from zoo.data.epochs import Bucketed
-from zoo.text.special import EOS
+from zoo.text.special import AROUND, Around
 
 Sentence = list[list[int]]  # the token ids of each word
 Noise = Callable[[Sentence, int, np.random.Generator], Sentence]  # at most so many tokens, drawn with this
 
 
 class _Sentences(Bucketed):
-    """What both share: words of token ids to `token_ids` (B, T) int32, EOS last, and `lengths` (B,) int32."""
+    """What both share: words of token ids to `token_ids` (B, T) int32 and `lengths` (B,) int32."""
 
-    def __init__(self, sentences: list[Sentence], labels: list, *, noise: Noise | None = None, **plan):
+    def __init__(
+        self,
+        sentences: list[Sentence],
+        labels: list,
+        *,
+        noise: Noise | None = None,
+        around: Around = AROUND,
+        **plan,
+    ):
         if len(sentences) != len(labels):
             raise ValueError(
                 f"Expected labels for every sentence; received {len(sentences)} sentences and {len(labels)} labels."
             )
-        self._sentences, self._labels, self._noise = sentences, labels, noise
+        self._sentences, self._labels, self._noise, self._around = sentences, labels, noise, around
         growth = 1.0 if noise is None else noise.growth
-        lengths = [growth * sum(map(len, sentence)) + 1 for sentence in sentences]
+        lengths = [growth * sum(map(len, sentence)) + around.size for sentence in sentences]
         super().__init__(np.ceil(lengths).astype(int).reshape(-1, 1), **plan)
 
     def _read(self, examples, shape, step):
@@ -30,8 +38,8 @@ class _Sentences(Bucketed):
         sentences = [self._sentences[example] for example in examples]
         if self._noise is not None:
             random = np.random.default_rng((self.seed, step, 1))  # a stream of its own beside the epochs'
-            sentences = [self._noise(sentence, shape[0] - 1, random) for sentence in sentences]
-        joined = [[*sum(sentence, []), EOS] for sentence in sentences]
+            sentences = [self._noise(sentence, shape[0] - self._around.size, random) for sentence in sentences]
+        joined = [self._around.put(sum(sentence, [])) for sentence in sentences]
         return sentences, *pad(joined + [[]] * (self.batch_size - len(examples)), shape[0])
 
 
@@ -43,6 +51,7 @@ class LabelledBatches(_Sentences):
         labels: the id of each text's label.
         noise: draws another form of a sentence for every batch, see `zoo.text.SubwordNoise`; a batch stays a pure
             function of the seed and the step.
+        around: the ids before and behind every text.
         **plan: `batch_size` and the other settings of `zoo.data.epochs.Bucketed`.
 
     Raises:
@@ -80,7 +89,7 @@ class TaggedBatches(_Sentences):
         sentences, token_ids, lengths = self._read(examples, shape, step)
         labels, weights = np.zeros(token_ids.shape, "int32"), np.zeros(token_ids.shape, "float32")
         for index, (example, sentence) in enumerate(zip(examples, sentences, strict=True)):
-            first = first_pieces(sentence)
+            first = first_pieces(sentence) + len(self._around.before)
             labels[index, first] = self._labels[example]
             weights[index, first] = 1.0
         return {"token_ids": token_ids, "lengths": lengths, "labels": labels, "weights": weights}
@@ -93,16 +102,17 @@ class PairBatches(Bucketed):
     Args:
         pairs: of each pair, the token ids of each word of the first text, and those of the second.
         labels: the id of each pair's label.
+        around: the ids before and behind every text.
         **plan: `batch_size` and the other settings of `zoo.data.epochs.Bucketed`.
 
     Raises:
         ValueError: if labels and pairs differ in number, none is left, or a count is not positive.
     """
 
-    def __init__(self, pairs: list[tuple[Sentence, Sentence]], labels: list[int], **plan):
+    def __init__(self, pairs: list[tuple[Sentence, Sentence]], labels: list[int], *, around: Around = AROUND, **plan):
         if len(pairs) != len(labels):
             raise ValueError(f"Expected a label for every pair; received {len(pairs)} pairs and {len(labels)} labels.")
-        self._sides = [[[*sum(sentence, []), EOS] for sentence in side] for side in zip(*pairs, strict=True)]
+        self._sides = [[around.put(sum(sentence, [])) for sentence in side] for side in zip(*pairs, strict=True)]
         self._labels = labels
         lengths = [[len(text) for text in side] for side in self._sides] or [[], []]
         super().__init__(np.array(lengths, int).T, **plan)

@@ -12,7 +12,7 @@ from zoo.recipes.effects import deepest
 from zoo.recipes.optimisation import make_training_steps
 from zoo.settings.layers import AdaptiveSpan
 from zoo.tasks.parts import corpora
-from zoo.text.special import UNK
+from zoo.text.special import AROUND, UNK
 from zoo.training.accelerators import ACCELERATORS
 from zoo.training.lowering import exported
 from zoo.training.steps.arithmetic import operations
@@ -148,6 +148,8 @@ def _assumed(recipe, missing):
 
 class Stand:
     """Stands for a tokenizer that is not learnt yet, of a size; every text has the same number of tokens."""
+
+    around, before = AROUND, AROUND.before
 
     def __init__(self, vocab_size, length):
         self.vocab_size, self.length = vocab_size, length

@@ -21,7 +21,7 @@ from zoo.recipes.takeover import prepared, told
 from zoo.tasks.parts import corpora, lengths
 from zoo.tasks.parts.building import built
 from zoo.tasks.parts.task import Run
-from zoo.text import Tokenizer
+from zoo.text import load_tokenizer
 from zoo.training import (
     MONITORS,
     average,
@@ -274,7 +274,7 @@ def together(runs):
 def open_run(recipe, directory):
     """See `zoo.recipes.open_run`, which has checked what it is given."""
     model = keras.models.load_model(directory / "model.keras", compile=False)
-    tokenizers = tuple(Tokenizer.load(directory / name) for name in tokenizer_names(recipe))
+    tokenizers = tuple(load_tokenizer(directory / name) for name in tokenizer_names(recipe))
     labels = read_labels(directory) if recipe.job.labelled else ()
     threshold = read_threshold(directory) if has_threshold(recipe) else None
     return Run(recipe, model, tokenizers, labels, threshold=threshold)

@@ -11,7 +11,7 @@ from zoo.recipes.differences import differences
 from zoo.recipes.initial import Initial
 from zoo.settings import table
 from zoo.tasks.parts.building import built
-from zoo.text import Tokenizer
+from zoo.text import load_tokenizer
 from zoo.training import named_weights
 from zoo.training.selection import factors, freeze
 
@@ -124,7 +124,7 @@ def prepared(recipe, initial):
             f"training.init: the weights of {initial.directory} would compute something else here: {_said(differ)}. "
             'Give both the same settings, or take them all the same with training.init_differences = "allow".'
         )
-    tokenizers = {side: Tokenizer.load(path) for side, path in initial.tokenizers.items()}
+    tokenizers = {side: load_tokenizer(path) for side, path in initial.tokenizers.items()}
     return Takeover(initial, {path: weights[path] for path in common}, tokenizers, axes, differ)
 
 

@@ -10,7 +10,6 @@ from zoo.settings.slots import READING, READS, RECURRENT_READING
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
 from zoo.tasks.parts.task import Choice
-from zoo.tasks.parts.vocabularies import as_in_text
 
 
 class Classify(Labelling):
@@ -26,8 +25,8 @@ class Classify(Labelling):
     scope = Scope
 
     def words(self, tokenizer, text):
-        """What white space separates."""
-        return as_in_text(tokenizer.encode(text.split()))
+        """Those of the tokenizer."""
+        return tokenizer.words(text)
 
     def split(self, answer):
         """The only one, which may hold spaces."""

@@ -7,7 +7,6 @@ from zoo.settings.text import Read
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
 from zoo.tasks.parts.task import Choice
-from zoo.tasks.parts.vocabularies import as_in_text
 
 
 class Compare(Labelling):
@@ -40,8 +39,8 @@ class Compare(Labelling):
         return list(zip(*(words for words, _ in sides), strict=True)), sum(cut for _, cut in sides)
 
     def words(self, tokenizer, text):
-        """What white space separates."""
-        return as_in_text(tokenizer.encode(text.split()))
+        """Those of the tokenizer."""
+        return tokenizer.words(text)
 
     def split(self, answer):
         """The only one, which may hold spaces."""

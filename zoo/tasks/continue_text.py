@@ -44,7 +44,9 @@ class ContinueText(Task):
             plan = {"batch_size": own.batch_size, "seed": own.seed, "shuffle": training}
             ids = encode_verbatim(tokenizers[0], examples[0][0])
             return Windows(ids, context=recipe.model.context, **plan)
-        return Completions(*(tokenizers[0].encode(side) for side in examples), **bucket_plan(recipe, training))
+        prompts, completions = map(tokenizers[0].encode, examples)
+        prompts = [[*tokenizers[0].before, *ids] for ids in prompts]
+        return Completions(prompts, completions, **bucket_plan(recipe, training))
 
     def model(self, recipe, *sizes):
         """A `LanguageModel`."""

@@ -68,7 +68,8 @@ class Translate(Task):
         from zoo.data import Batches
 
         encoded = (each.encode(side) for each, side in zip(tokenizers, examples, strict=True))
-        return Batches(*encoded, **bucket_plan(recipe, training))
+        around = tuple(each.around for each in tokenizers)
+        return Batches(*encoded, around=around, **bucket_plan(recipe, training))
 
     def model(self, recipe, *sizes):
         """`Seq2Seq`, `Transformer` or `DepthAdaptiveTransformer`."""

@@ -67,7 +67,7 @@ class Labelling(Task):
         words, cut = self.encode(recipe, tokenizers[0], inputs)
         ids = [[numbers[label] for label in self.split(answer)] for answer in answers]
         extra = self.changes(recipe, tokenizers[0], inputs) if training else {}
-        batches = self.batches_of(words, ids, **bucket_plan(recipe, training), **extra)
+        batches = self.batches_of(words, ids, around=tokenizers[0].around, **bucket_plan(recipe, training), **extra)
         batches.cut = cut
         return batches
 
@@ -99,7 +99,8 @@ class Labelling(Task):
 
         model = run.model
         words, cut = self.encode(run.recipe, run.tokenizers[0], texts)
-        batches = self.batches_of(words, [[0] * len(each) for each in words], batch_size=BATCH_SIZE, shuffle=False)
+        around, nothing = run.tokenizers[0].around, [[0] * len(each) for each in words]
+        batches = self.batches_of(words, nothing, around=around, batch_size=BATCH_SIZE, shuffle=False)
         lengths.check(run.recipe, model, {"data": batches})
 
         def best_of(batch):

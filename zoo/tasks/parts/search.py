@@ -107,7 +107,7 @@ def translate(run, sentences, *, beams=None, alpha=None, max_length=None, batch_
 def _searched(searcher, tokenizers, sentences, batch_size=32, progress=None):
     """The outputs of sentences, in their order."""
     source_tokenizer, target_tokenizer = tokenizers
-    sources = [ids + [EOS] for ids in source_tokenizer.encode(sentences)]
+    sources = [source_tokenizer.around.put(ids) for ids in source_tokenizer.encode(sentences)]
     order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
     outputs, most = {}, bound(searcher.model)
     if most and order and len(sources[order[-1]]) > most:

@@ -41,20 +41,6 @@ def encode_words(encoded, most):
     return read, sum(one is not other for one, other in zip(read, encoded, strict=True))
 
 
-def as_in_text(words):
-    """The token ids of each word as the whole text has them, which is what an artefact reads.
-
-    Of adjacent unknown tokens SentencePiece makes one, also of those of several words; later words lose theirs.
-    """
-    from zoo.text import UNK
-
-    result, last = [], None
-    for ids in words:
-        result.append(ids[1:] if last == UNK and ids[:1] == [UNK] else ids)
-        last = ids[-1] if ids else last
-    return result
-
-
 def first_tokens(words, most):
     """The first `most` token ids of a text, word by word; all of them if `most` is 0."""
     if not most or sum(map(len, words)) <= most:
