@@ -100,6 +100,9 @@ SAMPLES = {
     ],
     "FixedExit": [{"num_layers": 3, "depth": 2}],
     "Fraction": [{}],
+    "GatedFeedForward": [
+        {"units": 4, "hidden_units": 3, "activation": "gelu", "dropout": 0.3, "seed": 3, "use_bias": True}
+    ],
     "GeometricExit": [{"num_layers": 3, "threshold": 0.25}],
     "Halting": [{"rule": "interpolated", "threshold": 0.75, "ponder": 0.5}],
     "InverseSquareRoot": [{"peak": 0.5, "warmup": 3}],
@@ -123,7 +126,7 @@ SAMPLES = {
     "LearnedPositions": [{"max_positions": 5}],
     "LinearDecay": [DECAY],
     "Macaron": [{**BLOCK, "first": feedforward}],
-    "MultiHeadAttention": [{"units": 4, "num_heads": 2, "dropout": 0.3, "use_bias": False, "seed": 3}],
+    "MultiHeadAttention": [{"units": 4, "num_heads": 2, "dropout": 0.3, "use_bias": False, "seed": 3, "head_units": 5}],
     "MultiLinearAttention": [{"units": 4, "rank": 3, "max_time": 5, "num_cores": 3, "mode": "reconstruct"}],
     "MultinomialExit": [{"num_layers": 3}],
     "NoPositions": [{}],
@@ -140,7 +143,19 @@ SAMPLES = {
         {"units": 3, "cell": "lstm", "num_layers": 2, "bidirectional": False, "dropout": 0.3, "seed": 3}
     ],
     "RecurrentReader": [{"encoder": lambda: RecurrentEncoder(3)}],
-    "ReversibleStack": [{"blocks": pre_norms, "activations": "checkpoint"}],
+    "RelativeAttention": [
+        {
+            "units": 4,
+            "num_heads": 2,
+            "num_buckets": 8,
+            "max_distance": 9,
+            "dropout": 0.3,
+            "use_bias": True,
+            "seed": 3,
+            "head_units": 5,
+        }
+    ],
+    "ReversibleStack": [{"blocks": pre_norms, "activations": "checkpoint", "joined": "both"}],
     "RowAdam": [{"learning_rate": 0.5, "row_learning_rate": 0.25}],
     "SelfAttentiveEncoder": [
         {"encoder": lambda: RecurrentEncoder(3), "attention": lambda: AdditiveAttention(3)},

@@ -36,7 +36,8 @@ seq2seq-gru_reset_before-1-additive seq2seq-gru_reset_before-1-dot seq2seq-lstm-
 seq2seq-lstm-2-additive seq2seq-gru-2-None transformer-post_norm transformer-macaron language-model-learned
 reformer-language-model universal-language-model language-model-tensorized
 recurrent-tagger recurrent-pair-classifier tokens-own-output normalized-projected feedforward-gelu-tanh
-feedforward-silu language-model-output-bias pooling-mean universal-classifier
+feedforward-silu language-model-output-bias pooling-mean universal-classifier classifier-both-streams
+multi-head-head-units relative-with-bias gated-with-bias
 """.split()
 
 

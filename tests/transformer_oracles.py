@@ -33,27 +33,53 @@ def multi_head(layer):
     queries, keys, values, output = (
         affine(getattr(layer, f"{name}_projection")) for name in ("query", "key", "value", "output")
     )
-    d_k = layer.units // layer.num_heads
+    d_k = layer.head_units or layer.units // layer.num_heads
+    bias = t5_bias(layer) if type(layer).__name__ == "RelativeAttention" else lambda *place: 0.0
 
     def attend(x, z, causal=False):
         Q, K, V = queries(x), keys(z), values(z)
-        mixed = np.zeros((len(x), layer.units))
+        mixed = np.zeros((len(x), layer.num_heads * d_k))
         for t in range(len(x)):
             seen = min(t + 1, len(z)) if causal else len(z)
             for head in range(layer.num_heads if seen else 0):
                 i = slice(head * d_k, (head + 1) * d_k)
-                weights = softmax(np.array([Q[t, i] @ K[s, i] for s in range(seen)]) / math.sqrt(d_k))
+                scores = [Q[t, i] @ K[s, i] / math.sqrt(d_k) + bias(head, s - t, causal) for s in range(seen)]
+                weights = softmax(np.array(scores))
                 mixed[t, i] = sum(a * V[s, i] for s, a in enumerate(weights))
         return output(mixed)
 
     return attend
 
 
+def t5_bias(layer):
+    """`b_head[bucket(s - t)]`: half of the buckets for one distance each, the others by the distance's logarithm.
+
+    The bucket of a distance in both directions is that of half as many buckets, behind which those of what follows are.
+    """
+    (biases,) = numpy(layer.biases)
+
+    def bucket(distance, count):
+        exact = count // 2
+        if distance < exact:
+            return distance
+        log = math.log(distance / exact) / math.log(layer.max_distance / exact)
+        return min(count - 1, exact + int(log * (count - exact) + 1e-7))
+
+    def bias(head, relative, causal):
+        half = layer.num_buckets // 2
+        if causal:
+            return biases[bucket(-relative, layer.num_buckets), head]
+        return biases[bucket(abs(relative), half) + (half if relative > 0 else 0), head]
+
+    return bias
+
+
 def feed_forward(layer):
-    """`max(0, x W_1 + b_1) W_2 + b_2`, or with another function than `max(0, a)`."""
+    """`max(0, x W_1 + b_1) W_2 + b_2`, or with another function than `max(0, a)`, or with gates."""
     first, second = affine(layer.hidden), affine(layer.output_projection)
+    gate = affine(layer.gated) if type(layer).__name__ == "GatedFeedForward" else lambda x: 1.0
     activation = np.vectorize(FUNCTIONS[layer.activation], otypes=["float64"])
-    return lambda x: second(activation(first(x)))
+    return lambda x: second(activation(first(x)) * gate(x))
 
 
 FUNCTIONS = {
@@ -148,6 +174,8 @@ def place(x, positions):
         x = place(x, positions.positions)
         x = layer_norm(positions.norm)(x) if positions.epsilon else x
         return affine(positions.projection)(x) if positions.units else x
+    if kind == "NoPositions":
+        return x
     if kind == "SinusoidalPositions":
         return x + sinusoids(*x.shape)
     return x + numpy(positions.matrix)[0][: len(x)] if kind == "LearnedPositions" else convolve(positions, x)

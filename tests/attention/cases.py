@@ -7,6 +7,7 @@ from zoo.attention import (
     LSHAttention,
     MultiHeadAttention,
     MultiLinearAttention,
+    RelativeAttention,
 )
 from zoo.check.laws import Case, length_mask, sequences
 
@@ -58,6 +59,7 @@ MULTI_HEAD = [
     multi_head("self", alone, lambda layer, arguments: layer(**arguments)),
     multi_head("causal-self", alone),
     multi_head("without-bias", alone, use_bias=False),
+    multi_head("head-units", alone, head_units=5),
     # `project` is a method: a functional model, which knows layers and operations, cannot hold it.
     # And nothing but an argument tells it what of the value counts.
     multi_head("cached", remembering, remembered, without=("symbolic", "elsewhere", "implicit_masks")),
@@ -104,4 +106,16 @@ CASES += [
     multi_linear("causal", core=True),
     multi_linear("both-ways", lambda layer, arguments: layer(**arguments), num_cores=3),
     multi_linear("reconstruct", mode="reconstruct"),
+]
+
+
+def relative(name, apply=causally, core=False, **settings):
+    own = {"num_buckets": 8, "max_distance": 6, **settings}
+    return Case(f"relative-{name}", lambda: RelativeAttention(6, 2, **own), alone, apply, (), core)
+
+
+CASES += [
+    relative("causal", core=True),
+    relative("both-ways", lambda layer, arguments: layer(**arguments), head_units=5),
+    relative("with-bias", use_bias=True, num_buckets=4, max_distance=3),
 ]

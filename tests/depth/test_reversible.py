@@ -10,8 +10,10 @@ import pytest
 import tensorflow as tf
 from keras import layers, ops
 
+from tests import transformer_oracles
 from tests.blocks.cases import make_block
 from tests.house_rules import ROOT
+from tests.weights import randomised
 from zoo.attention import LSHAttention, MultiHeadAttention
 from zoo.attention.hashing import hash_vectors
 from zoo.blocks import Macaron, PreNorm
@@ -272,3 +274,27 @@ def test_files_with_the_former_name_of_activations_load():
     config = made("checkpoint").get_config()
     config["memory"] = config.pop("activations")
     assert ReversibleStack.from_config(config).activations == "checkpoint"
+
+
+def test_the_last_norm_may_read_both_streams():
+    """`LN([a; b])` of the paper's streams, `Y_1 = X_1 + Attention(X_2)` and `Y_2 = X_2 + FeedForward(Y_1)`."""
+    blocks = [PreNorm(MultiHeadAttention(6, 2), FeedForward(6, 8)) for _ in range(2)]
+    stack = ReversibleStack(blocks, joined="both")
+    stack.build((None, None, 6))
+    randomised(stack)
+    received = ops.convert_to_numpy(stack(X, mask=MASK))
+    assert stack.compute_output_shape((2, 7, 6)) == received.shape == (2, 7, 12)
+    for row, (_, length) in enumerate(ROWS):
+        a = b = X[row, :length].astype("float64")
+        for block in blocks:
+            norms = [transformer_oracles.layer_norm(norm) for norm in block.norms]
+            h = norms[0](b)
+            a = a + transformer_oracles.multi_head(block.attention)(h, h)
+            b = b + transformer_oracles.feed_forward(block.feedforward)(norms[1](a))
+        expected = transformer_oracles.layer_norm(stack.final_norm)(np.concatenate([a, b], axis=-1))
+        np.testing.assert_allclose(received[row, :length], expected, atol=2e-5)
+
+
+def test_what_is_joined_is_checked():
+    with pytest.raises(ValueError, match="Unknown joined: expected one of .*received 'all'"):
+        ReversibleStack([PreNorm(MultiHeadAttention(6, 2), FeedForward(6, 8))], joined="all")

@@ -1,7 +1,7 @@
 """The position-wise networks as cases of the contract battery."""
 
 from zoo.check.laws import Case, sequences
-from zoo.feedforward import ChunkedFeedForward, FeedForward, ProductKeyMemory
+from zoo.feedforward import ChunkedFeedForward, FeedForward, GatedFeedForward, ProductKeyMemory
 
 
 def positions(rows, time, noise):
@@ -17,6 +17,8 @@ CASES = [
     Case("feedforward-gelu", lambda: FeedForward(5, 11, "gelu"), positions, called),
     Case("feedforward-gelu-tanh", lambda: FeedForward(5, 11, "gelu_tanh", use_bias=False), positions, called),
     Case("feedforward-silu", lambda: FeedForward(5, 11, "silu"), positions, called),
+    Case("gated", lambda: GatedFeedForward(5, 11, "gelu_tanh"), positions, called, core=True),
+    Case("gated-with-bias", lambda: GatedFeedForward(5, 7, "silu", use_bias=True), positions, called),
     Case("chunked-2", lambda: ChunkedFeedForward(FeedForward(5, 11), 2), positions, called, core=True),
     Case("chunked-3-gelu", lambda: ChunkedFeedForward(FeedForward(5, 7, "gelu"), 3), positions, called),
 ]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tests.keras_suite.case import Suite
-from tests.keras_suite.sizes import additive, dense, dot_product, feedforward, multi_head
+from tests.keras_suite.sizes import additive, dense, dot_product, feedforward, multi_head, norm
 from zoo.attention import (
     AdaptiveSpanAttention,
     AdditiveAttention,
@@ -11,6 +11,7 @@ from zoo.attention import (
     LSHAttention,
     MultiHeadAttention,
     MultiLinearAttention,
+    RelativeAttention,
 )
 from zoo.core.dropout import Dropout
 from zoo.embeddings import (
@@ -19,12 +20,14 @@ from zoo.embeddings import (
     ConvolutionalPositions,
     LearnedPositions,
     NoPositions,
+    NormalizedPositions,
     SentenceEmbedding,
     SinusoidalPositions,
     SpelledEmbedding,
     TokenEmbedding,
 )
-from zoo.feedforward import ChunkedFeedForward, FeedForward, ProductKeyMemory
+from zoo.feedforward import ChunkedFeedForward, FeedForward, GatedFeedForward, ProductKeyMemory
+from zoo.models import Pooling
 
 B, T, S = 2, 5, 7  # batch, time, time of a value
 D, E = 6, 3  # units, units of a value
@@ -60,6 +63,13 @@ ATTENTIONS = [
         8,
         settings={"expected_num_seed_generators": 1, "call_kwargs": {"query_mask": KEPT, "causal": True}},
         own_training=ARGUED,
+    ),
+    # https://arxiv.org/abs/1910.10683: a bias for each bucket and head, and heads that are wider than D / H.
+    attention(
+        "relative",
+        lambda **s: RelativeAttention(D, H, num_buckets=4, max_distance=3, head_units=4, **s),
+        4 * D * H * 4 + 4 * H,
+        5,
     ),
     attention("additive", lambda **s: AdditiveAttention(4, **s), additive(4, D, D), 4),
     attention(
@@ -154,6 +164,7 @@ FEEDFORWARDS = [
         4,
         settings={"expected_num_seed_generators": 1},
     ),
+    position_wise("gated", lambda **s: GatedFeedForward(D, F, "silu", **s), 3 * D * F, 3),
     position_wise("chunked", chunked, feedforward(D, F), 4),
     position_wise(
         "product-key",
@@ -176,6 +187,10 @@ def places(name, make, trainable, weights, **settings):
     return Suite(name, make, X, X, trainable, weights, settings={**MASKS, **settings})
 
 
+def normalized(**settings):
+    return NormalizedPositions(LearnedPositions(S, **settings), 1e-6, units=D, **settings)
+
+
 def ids(name, make, trainable, weights, **more):
     return Suite(name, make, (B, T), (B, T, D), trainable, weights, dtypes="int32", **more)
 
@@ -184,6 +199,7 @@ EMBEDDINGS = [
     places("sinusoidal", lambda **s: SinusoidalPositions(**s), 0, 0),
     places("no-positions", lambda **s: NoPositions(**s), 0, 0),
     places("learned", lambda **s: LearnedPositions(S, **s), S * D, 1),
+    places("normalized", normalized, S * D + norm(D) + dense(D, D), 5),
     places("axial", lambda **s: AxialPositions((3, 4), **s), (3 + 4) * D // 2, 2),
     places("convolutional", lambda **s: ConvolutionalPositions(3, **s), dense(3 * D, D), 2),
     places("concatenated", lambda **s: ConcatenatedPositions(S, 3, **s), S * 3 + dense(D + 3, D), 3),
@@ -211,7 +227,10 @@ EMBEDDINGS = [
         own_training=ARGUED,
     ),
 ]
+POOLINGS = [
+    Suite("pooling", lambda **s: Pooling("first", "tanh", **s), X, (B, D), dense(D, D), 2, settings=MASKS),
+]
 DROPOUTS = [
     Suite("dropout", lambda **s: Dropout(0.3, seed=1, **s), X, X, settings={**MASKS, "expected_num_seed_generators": 1})
 ]
-CASES = [*ATTENTIONS, *FEEDFORWARDS, *EMBEDDINGS, *DROPOUTS]
+CASES = [*ATTENTIONS, *FEEDFORWARDS, *EMBEDDINGS, *POOLINGS, *DROPOUTS]

@@ -1,9 +1,12 @@
 """Models whose layers have other settings than their defaults, as cases of the contract battery."""
 
 from tests.models.cases import SOURCES, TARGETS, batch, called, causal_text, stack, text
+from zoo.attention import MultiHeadAttention, RelativeAttention
+from zoo.blocks import PreNorm
 from zoo.check.laws import Case, length_mask, sequences
-from zoo.depth import make_stack, make_universal_stack
-from zoo.embeddings import LearnedPositions, NormalizedPositions, TokenEmbedding
+from zoo.depth import ReversibleStack, Stack, make_stack, make_universal_stack
+from zoo.embeddings import LearnedPositions, NoPositions, NormalizedPositions, TokenEmbedding
+from zoo.feedforward import FeedForward, GatedFeedForward
 from zoo.models import Classifier, LanguageModel, Pooling, Transformer
 
 
@@ -27,6 +30,25 @@ def narrow_classifier():
     return Classifier(TARGETS, 3, encoder, positions, embedding, pooling=Pooling("first", "tanh"))
 
 
+def t5():
+    """As T5 1.1: relative attention in the place of positions, gates, RMS norms, no biases, heads of another width."""
+
+    def block(cross=False):
+        over = MultiHeadAttention(6, 2, use_bias=False, head_units=4) if cross else None
+        attention = RelativeAttention(6, 2, num_buckets=8, max_distance=6, head_units=4)
+        return PreNorm(attention, GatedFeedForward(6, 8, "gelu_tanh"), over, norm="rms", epsilon=1e-6)
+
+    embeddings = TokenEmbedding(SOURCES, 6, False), TokenEmbedding(TARGETS, 6, False, tied=False)
+    stacks = Stack([block(), block()]), Stack([block(cross=True), block(cross=True)])
+    return Transformer(*embeddings, *stacks, positions=NoPositions())
+
+
+def both_streams():
+    """A reversible stack whose last norm reads both streams, as in the Reformer's code."""
+    blocks = [PreNorm(MultiHeadAttention(6, 2), FeedForward(6, 8)) for _ in range(2)]
+    return ReversibleStack(blocks, joined="both")
+
+
 def placed_classifier():
     """Of a universal stack that adds no positions."""
     encoder = make_universal_stack(3, 6, 2, 8, places=False)
@@ -43,6 +65,9 @@ def states(rows, time, noise):
 
 CASES = [
     Case("transformer-with-an-output", with_an_output, batch, called),
+    Case("transformer-t5", t5, batch, called),
+    Case("language-model-both-streams", lambda: LanguageModel(TARGETS, both_streams()), causal_text, called),
+    Case("classifier-both-streams", lambda: Classifier(TARGETS, 3, both_streams()), text, called),
     Case("language-model-output-bias", biased_language_model, causal_text, called),
     Case("pooling-mean", lambda: Pooling("mean", "relu"), states, pooled),
     Case("pooling-first", lambda: Pooling("first"), states, pooled),

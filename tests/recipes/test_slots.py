@@ -117,6 +117,32 @@ def test_some_blocks_may_have_another_layer():
     assert kinds == ["FeedForward", "ProductKeyMemory", "FeedForward"]
 
 
+def test_only_the_target_has_an_output():
+    output = {"output": "own", "output_bias": True, "scaled": False}
+    model = made(recipe("transformer", text={"shared": False}, embedding=output), 9, 8)
+    assert [len(each.weights) for each in (model.source_embedding, model.target_embedding)] == [1, 3]
+    assert not model.source_embedding.scaled and not model.target_embedding.scaled
+    shared = made(recipe("transformer", embedding={"output_bias": True}), 9, 9)
+    assert shared.source_embedding is shared.target_embedding and shared.target_embedding.output_bias
+
+
+def test_attention_over_a_source_has_heads_like_the_others():
+    one = recipe("transformer", attention={"layer": "relative", "head_units": 3}, positions="none")
+    over = made(one, 9, 9).decoder.blocks[0].cross_attention
+    assert type(over).__name__ == "MultiHeadAttention" and over.head_dim == 3 and not over.use_bias
+    one = recipe("transformer", attention={"head_units": 3, "use_bias": False}, model={"num_heads": 3})
+    over = made(one, 9, 9).decoder.blocks[0].cross_attention
+    assert over.head_dim == 3 and over.use_bias, "as in every recipe before it had a setting"
+
+
+def test_an_output_reads_as_much_as_the_decoder_gives():
+    wide = {"layer": "reversible", "joined": "both"}
+    for more in ({}, {"embedding": {"output_bias": True}}, {"embedding": {"output": "own", "scaled": False}}):
+        model = made(recipe("language_model", depth=wide, **more), 9)
+        assert model.embedding.output_matrix.shape == (9, 8) and model.embedding.matrix.shape == (9, 4)
+        assert model({"token_ids": np.full((2, 5), 4, "int32")}).shape == (2, 5, 9)
+
+
 def test_macarons_half_steps_share_the_width():
     block = made(recipe("language_model", block="macaron", model={"hidden_units": 6}), 9).decoder.blocks[0]
     assert (block.first.hidden_units, block.feedforward.hidden_units) == (3, 3)

@@ -5,6 +5,7 @@ from zoo.attention.additive import AdditiveAttention
 from zoo.attention.dot_product import DotProductAttention
 from zoo.attention.lsh import LSHAttention
 from zoo.attention.multi_head import MultiHeadAttention
+from zoo.attention.relative import RelativeAttention
 from zoo.attention.tensorized import MultiLinearAttention
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "LSHAttention",
     "MultiHeadAttention",
     "MultiLinearAttention",
+    "RelativeAttention",
 ]

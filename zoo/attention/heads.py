@@ -4,7 +4,7 @@ from keras import ops
 
 
 class Heads:
-    """A mixin, before the Keras layer, of `units`, `num_heads` and `head_dim = units / num_heads`."""
+    """A mixin, before the Keras layer, of `units`, `num_heads` and `head_dim`, the width of each head."""
 
     def split_heads(self, x):
         """`(batch, time, units)` -> `(batch, heads, time, head_dim)`."""
@@ -12,7 +12,8 @@ class Heads:
         return ops.transpose(x, (0, 2, 1, 3))
 
     def join_heads(self, x):
-        return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (ops.shape(x)[0], ops.shape(x)[2], self.units))
+        width = self.num_heads * self.head_dim
+        return ops.reshape(ops.transpose(x, (0, 2, 1, 3)), (ops.shape(x)[0], ops.shape(x)[2], width))
 
     @staticmethod
     def silence(output, query_mask):

@@ -41,14 +41,15 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
     memory where no fused kernel exists.
 
     Args:
-        units: width of the output and of all heads together.
-        num_heads: a divisor of `units`.
+        units: width of the output, and of all heads together unless there are `head_units`.
+        num_heads: a divisor of `units` then.
         dropout: on the attention weights.
         use_bias: of all four projections.
         seed: of the dropout.
+        head_units: `d`; None is `units / num_heads`.
 
     Raises:
-        ValueError: `num_heads` does not divide `units`.
+        ValueError: `num_heads` does not divide `units`, or a size is not a positive integer.
 
     Example:
         >>> import numpy as np
@@ -69,20 +70,24 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         dropout: float = 0.0,
         use_bias: bool = True,
         seed: int | None = None,
+        head_units: int | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if not all(isinstance(size, int) and size > 0 for size in (units, num_heads)) or units % num_heads:
+        sizes = (units, num_heads, 1 if head_units is None else head_units)
+        whole = all(isinstance(size, int) and size > 0 for size in sizes)
+        if not whole or (head_units is None and units % num_heads):
             raise ValueError(
-                "MultiHeadAttention needs units that its heads divide evenly, both positive. "
-                f"Received: units={units!r}, num_heads={num_heads!r}."
+                f"{type(self).__name__} needs units that its heads divide evenly, or head_units, all of them positive. "
+                f"Received: units={units!r}, num_heads={num_heads!r}, head_units={head_units!r}."
             )
-        self.units, self.num_heads = units, num_heads
+        self.units, self.num_heads, self.head_units = units, num_heads, head_units
         self.dropout, self.use_bias, self.seed = dropout, use_bias, seed
-        self.head_dim = units // num_heads
+        self.head_dim = head_units or units // num_heads
         self.supports_masking = True
         for name in ("query", "key", "value", "output"):
-            dense = layers.Dense(units, use_bias=use_bias, name=name, dtype=self.dtype_policy)
+            width = units if name == "output" else num_heads * self.head_dim
+            dense = layers.Dense(width, use_bias=use_bias, name=name, dtype=self.dtype_policy)
             setattr(self, f"{name}_projection", dense)
         self.dropout_layer = Dropout(dropout, seed=shifted(seed, 0), dtype=self.dtype_policy)
 
@@ -92,19 +97,25 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         for projection in (self.key_projection, self.value_projection):
             if not projection.built:  # `project` builds them where it is called first
                 projection.build(value_shape)
-        self.output_projection.build((*query_shape[:-1], self.units))
+        self.output_projection.build((*query_shape[:-1], self.num_heads * self.head_dim))
+
+    def bias(self, time, entries, causal):
+        """What is added to the scores, `(1, heads, time, entries)`; None is nothing."""
+        return None
 
     def call(self, query, value=None, *, query_mask=None, value_mask=None, causal=False, cache=None, training=None):
         if cache is not None:
-            mask = combined_mask(ops.shape(query)[1], ops.shape(cache["keys"])[2], value_mask, causal)
-            return self.silence(self.attend(query, cache, mask), query_mask), cache
+            sizes = ops.shape(query)[1], ops.shape(cache["keys"])[2]
+            mask, bias = combined_mask(*sizes, value_mask, causal), self.bias(*sizes, causal)
+            return self.silence(self.attend(query, cache, mask, bias), query_mask), cache
         if value is None:
             value, value_mask = query, query_mask if value_mask is None else value_mask
         projected = self.query_projection(query), self.key_projection(value), self.value_projection(value)
+        bias = self.bias(ops.shape(query)[1], ops.shape(value)[1], causal)
         if (self.dropout and training) or not has_kernel(self.compute_dtype):
-            mixed = self._mix_with_dropout(*projected, value_mask, causal, training)
+            mixed = self._mix_with_dropout(*projected, value_mask, causal, bias, training)
         else:
-            mixed = self.mix_all(*projected, value_mask, causal)
+            mixed = self.mix_all(*projected, value_mask, causal, bias)
         return self.silence(self.output_projection(mixed), query_mask)
 
     def project(self, value):
@@ -119,9 +130,9 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         zeros = ops.zeros((batch, self.num_heads, entries, self.head_dim), dtype=self.compute_dtype)
         return {"keys": zeros, "values": zeros}
 
-    def attend(self, query, cache, mask=None):
+    def attend(self, query, cache, mask=None, bias=None):
         """Over projected keys and values: query `(batch, time, units)`, mask `(batch | 1, time | 1, entries)` bool."""
-        mixed = self.mix(self.query_projection(query), cache["keys"], cache["values"], mask)
+        mixed = self.mix(self.query_projection(query), cache["keys"], cache["values"], mask, bias)
         return self.output_projection(mixed)
 
     def step(self, x, cache, seen=None, write_index=None):
@@ -140,22 +151,22 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         """The cache of `step`, without the outputs of the new positions."""
         return append(cache, *self.project(x).values(), write_index)
 
-    def extend(self, query, key, value, cache, seen, write_index):
+    def extend(self, query, key, value, cache, seen, write_index, bias=None):
         """`(mixed, cache)` of projected `(batch, beams, units)`: append, then mix."""
         cache = append(cache, self.split_heads(key), self.split_heads(value), write_index)
-        return self.mix(query, cache["keys"], cache["values"], seen), cache
+        return self.mix(query, cache["keys"], cache["values"], seen, bias), cache
 
-    def mix(self, query, keys, values, mask=None):
+    def mix(self, query, keys, values, mask=None, bias=None):
         """`[head_1; ...; head_h]` of a projected query and split keys and values."""
-        weights = self._weights(self.split_heads(query), keys, mask)
+        weights = self._weights(self.split_heads(query), keys, mask, bias)
         return self.join_heads(ops.matmul(weights, values))
 
-    def mix_all(self, query, key, value, value_mask=None, causal=False):
+    def mix_all(self, query, key, value, value_mask=None, causal=False, bias=None):
         """The same of projected `(batch, time, units)`, by a fused kernel where there is one."""
         mask = None if value_mask is None else value_mask[:, None, None, :]
         heads = [ops.reshape(part, (*ops.shape(part)[:2], self.num_heads, -1)) for part in (query, key, value)]
-        mixed = ops.dot_product_attention(*heads, mask=mask, is_causal=causal)
-        mixed = ops.reshape(mixed, (*ops.shape(query)[:2], self.units))
+        mixed = ops.dot_product_attention(*heads, bias=bias, mask=mask, is_causal=causal)
+        mixed = ops.reshape(mixed, (*ops.shape(query)[:2], self.num_heads * self.head_dim))
         if value_mask is None:
             return mixed
         # A kernel gives a query that may see nothing the mean of all values, later ones among them.
@@ -165,19 +176,21 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
     def attention_weights(self, query, value=None, *, value_mask=None, causal=False):
         """`(batch, heads, time, value_time)` for plots and tests."""
         value = query if value is None else value
-        mask = combined_mask(ops.shape(query)[1], ops.shape(value)[1], value_mask, causal)
-        return self._weights(self.split_heads(self.query_projection(query)), self.project(value)["keys"], mask)
+        sizes = ops.shape(query)[1], ops.shape(value)[1]
+        given = combined_mask(*sizes, value_mask, causal), self.bias(*sizes, causal)
+        return self._weights(self.split_heads(self.query_projection(query)), self.project(value)["keys"], *given)
 
-    def _weights(self, query, keys, mask):
+    def _weights(self, query, keys, mask, bias):
         scores = ops.matmul(query * self.head_dim**-0.5, ops.swapaxes(keys, -1, -2))
+        scores = scores if bias is None else scores + bias
         return masked_softmax(scores, None if mask is None else mask[:, None])
 
-    def _mix_with_dropout(self, query, key, value, value_mask, causal, training):
+    def _mix_with_dropout(self, query, key, value, value_mask, causal, bias, training):
         query, key, value = (self.split_heads(part) for part in (query, key, value))
         mask = combined_mask(ops.shape(query)[2], ops.shape(key)[2], value_mask, causal)
-        weights = self.dropout_layer(self._weights(query, key, mask), training=training)
+        weights = self.dropout_layer(self._weights(query, key, mask, bias), training=training)
         return self.join_heads(ops.matmul(weights, value))
 
     def get_config(self):
-        names = "units num_heads dropout use_bias seed".split()
+        names = "units num_heads dropout use_bias seed head_units".split()
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -167,13 +167,20 @@ class Depth(Attending):
         places_itself: it adds positions, so that a model does not.
         summarises: `call(..., summary=True)` gives one vector of each sequence, which a classifier then takes.
         exits: it has a rule of exit, `exit`, and passes of its own (`zoo.depth.DepthAdaptiveStack`).
+        output_units: the width of what comes out, where it is not `units`, that of what goes in.
     """
 
     places_itself: bool = False
     summarises: bool = False
     exits: bool = False
+    output_units: int | None = None
 
     METHODS: ClassVar = {"steps": ("remember", "prefill", "start", "step", "reorder")}
+
+
+def output_units(stack):
+    """The width of what comes out of a stack."""
+    return Depth.of(stack).output_units or stack.units
 
 
 @dataclass(frozen=True)
@@ -209,7 +216,7 @@ class Embedding(Traits):
             `buckets`).
         reads_sentences: it is told which ids end a sentence, `mark(ends)` (`zoo.text.sentence_ends`).
         writes: it has an output, too, as a model that writes needs: `logits(x, columns=None)`, `output_columns(ids)`
-            and `readout(x)`, as `zoo.embeddings.TokenEmbedding` has them, and `vocab_size`.
+            and `readout(x)`, as `zoo.embeddings.TokenEmbedding` has them, `vocab_size` and `output_units`.
     """
 
     gathers: bool = False

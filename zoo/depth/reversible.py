@@ -1,19 +1,21 @@
 """A reversible stack: the activations of a layer are computed again from its outputs, so depth costs no memory."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from keras import ops
 
 from zoo.core.precision import wide
-from zoo.core.protocols import Block
+from zoo.core.protocols import Block, output_units
 from zoo.core.registry import register
 from zoo.depth.stack import Stack
 from zoo.gradients.means import is_counting
 from zoo.gradients.recall import recording, replaying
 from zoo.gradients.recompute import Piece, after, checkpoint, each_output, vjp
 
+JOINED = ("sum", "both")
 ACTIVATIONS = ("plain", "checkpoint", "reversible")
 
 
@@ -25,8 +27,8 @@ class ReversibleStack(Stack):
     from the last two streams, and a training step needs the activations of one branch whatever the depth. With
     attention and feed-forward in turn this is `Y_1 = X_1 + Attention(X_2)`, `Y_2 = X_2 + FeedForward(Y_1)`; any
     pre-norm block is possible, also a `Macaron` or one with cross-attention, whose memory receives its gradient.
-    Dropout masks and the buckets of LSH attention are those of the forward pass. (The authors' code ends in `LN([a_L;
-    b_L])`, twice as wide.)
+    Dropout masks and the buckets of LSH attention are those of the forward pass. With `joined="both"` it ends in
+    `LN([a_L; b_L])`, twice as wide, as in the authors' code.
 
     Streams are float32 under mixed precision, too. Gradients are those of `activations="plain"` up to rounding.
 
@@ -34,10 +36,11 @@ class ReversibleStack(Stack):
         blocks: a list of `PreNorm`, `Macaron`, ... of the same units; not `PostNorm`, whose norm cannot be undone.
         activations: what a training step keeps: "reversible" the last two streams, "checkpoint" the stream before each
             branch (both compute each branch twice), "plain" everything.
+        joined: what the last norm reads: "sum" or "both" of the streams.
 
     Raises:
-        ValueError: a block that cannot be undone, or an unknown `activations`; in training, unless "plain", a sub-layer
-            that changes its variables (BatchNormalization).
+        ValueError: a block that cannot be undone, an unknown `activations` or `joined`; in training, unless "plain", a
+            sub-layer that changes its variables (BatchNormalization).
 
     Example:
         >>> import numpy as np
@@ -52,7 +55,9 @@ class ReversibleStack(Stack):
     References: https://arxiv.org/abs/1707.04585; https://arxiv.org/abs/2001.04451, section 3.
     """
 
-    def __init__(self, blocks: Sequence[Any], activations: str = "reversible", **kwargs: Any) -> None:
+    def __init__(
+        self, blocks: Sequence[Any], activations: str = "reversible", joined: str = "sum", **kwargs: Any
+    ) -> None:
         super().__init__(blocks, **{**kwargs, "autocast": False})
         wrong = sorted({type(block).__name__ for block in self.blocks if not Block.of(block).needs_final_norm})
         if wrong:
@@ -62,7 +67,16 @@ class ReversibleStack(Stack):
             )
         if activations not in ACTIVATIONS:
             raise ValueError(f"Unknown activations: expected one of {ACTIVATIONS}, received {activations!r}.")
-        self.activations = activations
+        if joined not in JOINED:
+            raise ValueError(f"Unknown joined: expected one of {JOINED}, received {joined!r}.")
+        self.activations, self.joined = activations, joined
+
+    @property
+    def traits(self):
+        return replace(super().traits, output_units=2 * self.units if self.joined == "both" else None)
+
+    def compute_output_shape(self, x_shape, memory_shape=None):
+        return (*x_shape[:-1], output_units(self))
 
     def call(self, x, mask=None, memory=None, memory_mask=None, causal=False, training=None):
         pieces = self._pieces(mask, memory_mask, causal, memory is not None, training)
@@ -88,7 +102,7 @@ class ReversibleStack(Stack):
         return wide(x), wide(x)
 
     def _finish(self, x):
-        return self.final_norm(x[0] + x[1])
+        return self.final_norm(x[0] + x[1] if self.joined == "sum" else ops.concatenate(x, axis=-1))
 
     def _pieces(self, mask, memory_mask, causal, remembers, training):
         """Every branch with its norm, as functions of a stream and the memory."""
@@ -107,7 +121,7 @@ class ReversibleStack(Stack):
         return pieces
 
     def get_config(self):
-        return {**super().get_config(), "activations": self.activations}
+        return {**super().get_config(), "activations": self.activations, "joined": self.joined}
 
     @classmethod
     def from_config(cls, config, custom_objects=None):

@@ -12,7 +12,7 @@ from zoo.core.beams import gather_beams
 from zoo.core.composed import Composed
 from zoo.core.masks import ImplicitMasks
 from zoo.core.norms import make_norm
-from zoo.core.protocols import Block, Depth
+from zoo.core.protocols import Block, Depth, output_units
 from zoo.core.registry import register
 from zoo.depth.settings import BlockSettings
 from zoo.feedforward import FeedForward
@@ -81,7 +81,7 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
             if not block.built:
                 block.build(x_shape, memory_shape)
         if self.final_norm is not None:
-            self.final_norm.build(tuple(x_shape))
+            self.final_norm.build((*x_shape[:-1], output_units(self)))
 
     def call(self, x, mask=None, memory=None, memory_mask=None, causal=False, training=None):
         for block in self.blocks:

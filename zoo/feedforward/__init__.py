@@ -2,6 +2,7 @@
 
 from zoo.feedforward.chunked import ChunkedFeedForward
 from zoo.feedforward.dense import FeedForward
+from zoo.feedforward.gated import GatedFeedForward
 from zoo.feedforward.product_key import ProductKeyMemory
 
-__all__ = ["ChunkedFeedForward", "FeedForward", "ProductKeyMemory"]
+__all__ = ["ChunkedFeedForward", "FeedForward", "GatedFeedForward", "ProductKeyMemory"]

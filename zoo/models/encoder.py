@@ -5,6 +5,7 @@ from typing import Any
 from keras import ops
 
 from zoo.core.precision import wide
+from zoo.core.protocols import output_units
 from zoo.core.registry import register
 from zoo.models import signatures
 from zoo.models.labelling import Labeller
@@ -81,7 +82,7 @@ class Encoder(Labeller):
 
     def signatures(self):
         """The typed table of what this model serves."""
-        return signatures.encoder(self.encoder.units)
+        return signatures.encoder(output_units(self.encoder))
 
     def get_config(self):
         config = {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}

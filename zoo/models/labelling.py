@@ -8,7 +8,7 @@ from keras import layers, ops
 from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
 from zoo.core.masks import length_mask, masked_mean
-from zoo.core.protocols import Depth, Embedding, Positions
+from zoo.core.protocols import Depth, Embedding, Positions, output_units
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
 from zoo.decoding.loop import PAD
@@ -61,9 +61,9 @@ class Labeller(Composed, InsideKeras, keras.Model):
             if not layer.built:
                 layer.build((None, None, width))
         if isinstance(self.pooling, layers.Layer) and not self.pooling.built:
-            self.pooling.build((None, None, self.encoder.units))
+            self.pooling.build((None, None, output_units(self.encoder)))
         if self.labels:
-            self.readout.build((None, self.encoder.units))
+            self.readout.build((None, output_units(self.encoder)))
 
     @property
     def entrance(self):

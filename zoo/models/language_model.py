@@ -75,7 +75,7 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
             )
         self.vocab_size, self.decoder, self.dropout, self.seed = vocab_size, decoder, dropout, seed
         policy = self.dtype_policy
-        self.embedding = embedding_of(self, vocab_size if embedding is None else embedding, decoder.units)
+        self.embedding = embedding_of(self, vocab_size if embedding is None else embedding, decoder)
         if self.embedding.vocab_size != vocab_size:
             raise ValueError(
                 f"A LanguageModel of vocab_size={vocab_size} cannot have an embedding of {self.embedding.vocab_size} "

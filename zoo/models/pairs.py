@@ -4,6 +4,7 @@ from typing import Any
 
 from keras import layers, ops
 
+from zoo.core.protocols import output_units
 from zoo.core.registry import register
 from zoo.models import signatures
 from zoo.models.labelling import Labeller
@@ -54,12 +55,14 @@ class PairClassifier(Labeller):
         **kwargs: Any,
     ) -> None:
         super().__init__(vocab_size, num_labels, encoder, positions, embedding, dropout, seed, pooling, **kwargs)
-        self.hidden = layers.Dense(self.encoder.units, activation="relu", name="hidden", dtype=self.dtype_policy)
+        self.hidden = layers.Dense(
+            output_units(self.encoder), activation="relu", name="hidden", dtype=self.dtype_policy
+        )
 
     def build(self, input_shape=None):
         super().build()
         if not self.hidden.built:
-            self.hidden.build((None, 4 * self.encoder.units))
+            self.hidden.build((None, 4 * output_units(self.encoder)))
 
     def call(self, inputs, training=None):
         first, second = (

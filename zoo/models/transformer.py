@@ -9,7 +9,7 @@ from zoo.attention.cache import entries_of
 from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
 from zoo.core.masks import length_mask, optional_mask
-from zoo.core.protocols import Positions
+from zoo.core.protocols import Positions, output_units
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
 from zoo.decoding.loop import BOS
@@ -114,11 +114,11 @@ class Transformer(Composed, InsideKeras, keras.Model):
 
     def _embeddings(self, source, target):
         """Of the two sides, each a number of ids or a layer."""
-        own = embedding_of(self, target, self.decoder.units)
+        own = embedding_of(self, target, self.decoder)
         given = [each for each in (source, target) if not isinstance(each, int)]
         self.embeddings_given = bool(given)
         if not self.shared:
-            return embedding_of(self, source, self.encoder.units, writes=False), own
+            return embedding_of(self, source, self.encoder, writes=False), own
         ids = source if isinstance(source, int) else source.vocab_size
         if ids != own.vocab_size or source not in (ids, own):
             raise ValueError(
@@ -134,7 +134,7 @@ class Transformer(Composed, InsideKeras, keras.Model):
             if not layer.built:  # one that comes out of a file is built already
                 layer.build(shape)
         if not self.decoder.built:
-            self.decoder.build(shape, shape)
+            self.decoder.build(shape, (*shape[:-1], output_units(self.encoder)))
 
     def states(self, inputs, training=None):
         """The decoder's states `d`, `(batch, time, units)`."""

@@ -4,7 +4,7 @@ Most settings stand in a table that has them only where they are read. What is h
 """
 
 from zoo.settings import table
-from zoo.settings.layers import Layer
+from zoo.settings.layers import Layer, head_units
 from zoo.settings.slots import SLOTS
 from zoo.settings.training import NEEDS_LEARNED_EXIT
 
@@ -16,6 +16,7 @@ class CrossAttention(Layer):
     """Of a Transformer's decoder, whatever its slots hold."""
 
     takes = ("units", "num_heads")
+    head_units: int | None = None
 
 
 def number_of_blocks(recipe):
@@ -35,7 +36,9 @@ def writes_from(recipe):
 
 def placed(recipe):
     """`(slot, the Layer's table)` of every layer that the model has; of slot None the cross-attention."""
-    found = [(None, CrossAttention())] if writes_from(recipe) and recipe.model.kind == "transformer" else []
+    found = []
+    if writes_from(recipe) and recipe.model.kind == "transformer":
+        found = [(None, CrossAttention(head_units=head_units(recipe.attention)))]
     gone = recipe.depth.replaces if recipe.depth else ()
     for slot in SLOTS:
         own = getattr(recipe, slot)

@@ -6,7 +6,7 @@
 import dataclasses
 from collections.abc import Callable
 
-from zoo.recipes.effects import IN_BLOCKS, number_of_blocks, placed
+from zoo.recipes.effects import IN_BLOCKS, CrossAttention, number_of_blocks, placed
 from zoo.settings import entrance, layers, table, wiring
 
 RECOMPUTED = ("reversible", "checkpoint")  # what a reversible stack remembers, where its blocks run twice
@@ -34,7 +34,7 @@ def _batch_norm(recipe):
 
 
 def _cannot_pass_by(recipe):
-    known = _is("attention", layers.MultiHead, layers.AdaptiveSpan)(recipe)
+    known = _is("attention", layers.MultiHead, layers.AdaptiveSpan, layers.Relative)(recipe)
     return _is("depth", layers.DepthAdaptive)(recipe) and not known
 
 
@@ -70,7 +70,7 @@ MIXES = (
         _cannot_pass_by,
         "a token that leaves a depth_adaptive decoder passes by the blocks above it, where its keys and values are "
         "needed without a look at others",
-        'attention = "multi_head" or "adaptive_span", or depth = "stack"',
+        'attention = "multi_head", "relative" or "adaptive_span", or depth = "stack"',
     ),
     Mix(
         _other_loss,
@@ -91,7 +91,8 @@ MIXES = (
 
 
 def _heads_divide(recipe, own):
-    return recipe.model.units % recipe.model.num_heads == 0
+    given = own.head_units if isinstance(own, CrossAttention) else layers.head_units(own)
+    return given or recipe.model.units % recipe.model.num_heads == 0
 
 
 def _longest(recipe):
@@ -117,7 +118,7 @@ def _is_as_wide(recipe, own):
 
 
 FITS = (  # (the layer, whether it is refused unless, what is expected); of None: each layer that has heads
-    (None, _heads_divide, "units that num_heads divides evenly"),
+    (None, _heads_divide, "units that num_heads divides evenly, or head_units"),
     (layers.MultiLinear, _reaches("max_time"), "max_time (or context) no shorter than the texts"),
     (entrance.Learned, _reaches("max_positions"), "max_positions (or context) no fewer than the texts are long"),
     (entrance.Tokens, _is_as_wide, "positions.projected = true where its width is another than that of the model"),

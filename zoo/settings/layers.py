@@ -6,6 +6,8 @@
 import math
 from typing import Annotated, ClassVar, Literal
 
+from msgspec import Meta
+
 from zoo.settings.kinds import (
     Between,
     Count,
@@ -44,6 +46,10 @@ class Layer(Table, tag_field="layer"):
 Blocks = Annotated[list[Positive] | None, Doc("numbers of the blocks that have it, from 1; without it all")]
 
 
+Buckets = Annotated[int, Meta(ge=4, multiple_of=2)]
+HeadUnits = Annotated[Positive | None, Doc("width of a head; without it model.units / model.num_heads")]
+
+
 # Attention
 
 
@@ -68,7 +74,26 @@ class MultiHead(Layer, tag="multi_head"):
 
     takes = ("units", "num_heads", "dropout", "seed")
     use_bias: Annotated[bool, Doc("biases of the four projections")] = True
+    head_units: HeadUnits = None
     blocks: Blocks = None
+
+
+class Relative(Layer, tag="relative"):
+    """Scaled dot products with a bias for every distance, Raffel et al. 2020 (T5)."""
+
+    takes = ("units", "num_heads", "dropout", "seed")
+    num_buckets: Annotated[Buckets, Doc("biases of a head, each for a range of distances")] = 32
+    max_distance: Annotated[at_least(2), Doc("distance from which on all have one bias")] = 128
+    use_bias: Annotated[bool, Doc("biases of the projections, those of attention over a source among them")] = False
+    head_units: HeadUnits = None
+    blocks: Blocks = None
+
+    def check(self):
+        if self.max_distance <= self.num_buckets // 2:
+            raise ValueError(
+                "max_distance must be more than half of num_buckets; received "
+                f"max_distance={self.max_distance} and num_buckets={self.num_buckets}."
+            )
 
 
 class Lsh(Layer, tag="lsh"):
@@ -126,6 +151,11 @@ class MultiLinear(Layer, tag="multi_linear"):
     blocks: Blocks = None
 
 
+def head_units(attention):
+    """The width of heads that the table of an attention gives; None where it gives none."""
+    return attention.head_units if isinstance(attention, MultiHead | Relative) else None
+
+
 # Feed-forward
 
 
@@ -134,6 +164,14 @@ class Dense(Layer, tag="dense"):
 
     takes = ("units", "hidden_units", "activation", "dropout", "seed")
     use_bias: Annotated[bool, Doc("biases of the two layers")] = True
+    blocks: Blocks = None
+
+
+class Gated(Layer, tag="gated"):
+    """A dense layer whose hidden units are multiplied by those of another, Shazeer 2020."""
+
+    takes = ("units", "hidden_units", "activation", "dropout", "seed")
+    use_bias: Annotated[bool, Doc("biases of the three layers")] = False
     blocks: Blocks = None
 
 
@@ -178,6 +216,7 @@ class Reversible(Layer, tag="reversible"):
     activations: Annotated[
         Literal["plain", "checkpoint", "reversible"], Doc("what is kept for the gradient: all, inputs, or nothing")
     ] = "reversible"
+    joined: Annotated[Literal["sum", "both"], Doc("streams that the last norm reads; both are twice as wide")] = "sum"
 
 
 HALTING = {"halting": ("accumulated", "interpolated")}

@@ -21,11 +21,13 @@ from zoo.settings.layers import (
     Dense,
     DepthAdaptive,
     Dot,
+    Gated,
     Lsh,
     MultiHead,
     MultiLinear,
     NoAttention,
     ProductKey,
+    Relative,
     Reversible,
     Stack,
     Star,
@@ -35,10 +37,10 @@ from zoo.settings.wiring import Macaron, PostNorm, PreNorm
 
 RECURRENT = {"attention": (Additive, Dot, NoAttention)}
 RECURRENT_READING = {"embedding": (Tokens, Spelled)}  # recurrence knows the order, so there are no positions
-FEEDFORWARD = (Dense, Chunked, ProductKey)
+FEEDFORWARD = (Dense, Chunked, ProductKey, Gated)
 BLOCK = (PreNorm, PostNorm, Macaron)
 CAUSAL = {
-    "attention": (MultiHead, Lsh, MultiLinear, AdaptiveSpan),
+    "attention": (MultiHead, Lsh, MultiLinear, AdaptiveSpan, Relative),
     "feedforward": FEEDFORWARD,
     "block": BLOCK,
     "depth": (Stack, Reversible, Universal),
@@ -47,7 +49,7 @@ CAUSAL = {
 }
 TRANSLATING = CAUSAL | {"depth": (Stack, Reversible, Universal, DepthAdaptive)}
 READING = {
-    "attention": (MultiHead, Lsh, MultiLinear),
+    "attention": (MultiHead, Lsh, MultiLinear, Relative),
     "feedforward": FEEDFORWARD,
     "block": BLOCK,
     "depth": (Stack, Reversible, Universal, Star),

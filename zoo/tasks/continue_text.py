@@ -54,8 +54,8 @@ class ContinueText(Task):
         from zoo.tasks.parts import building
 
         decoder = building.stack(recipe)
-        own = {"positions": building.positions(recipe, decoder), "embedding": building.embedding(recipe, *sizes)}
-        return LanguageModel(*sizes, decoder, **own, **building.dropout(recipe))
+        positions, embedding = building.positions(recipe, decoder), building.embedding(recipe, *sizes, decoder)
+        return LanguageModel(*sizes, decoder, positions, embedding=embedding, **building.dropout(recipe))
 
     def evaluate(self, run, examples, *, beams=None, progress=None):
         """Mean negative log-likelihood of a text, cut into windows that each begin anew, or of answers to prompts."""

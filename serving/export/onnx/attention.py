@@ -28,21 +28,21 @@ def native_attention():
         yield
 
 
-def _mix(layer, query, keys, values, mask=None):
+def _mix(layer, query, keys, values, mask=None, bias=None):
     """Replaces `MultiHeadAttention.mix`. A query for which every position is masked gets zeros."""
     if mask is None:
-        return _attention(layer, [query, keys, values], [query.shape])[0]
+        return _attention(layer, [query, keys, values, None, None, bias], [query.shape])[0]
     alike = mask.shape[1] == 1  # one mask for all queries, as for a source: the zeros need not be set inside a loop
     if alike:
         values = tf.where(mask[:, :, :, None], values, 0.0)
-    mixed = _attention(layer, [query, keys, values, None, None, _bias(mask, query)], [query.shape])[0]
+    mixed = _attention(layer, [query, keys, values, None, None, _bias(mask, query, bias)], [query.shape])[0]
     return mixed if alike else tf.where(tf.reduce_any(mask, axis=2)[:, :, None], mixed, 0.0)
 
 
-def _mix_all(layer, query, key, value, value_mask=None, causal=False):
+def _mix_all(layer, query, key, value, value_mask=None, causal=False, bias=None):
     """Replaces `MultiHeadAttention.mix_all`."""
     padding = None if value_mask is None else tf.cast(value_mask, tf.int32)
-    inputs = [query, key, value, None, padding]
+    inputs = [query, key, value, None, padding, bias]
     (mixed,) = _attention(layer, inputs, [query.shape], unidirectional=int(causal))
     if value_mask is None:
         return mixed
@@ -50,11 +50,11 @@ def _mix_all(layer, query, key, value, value_mask=None, causal=False):
     return tf.where(seeing[:, :, None], mixed, 0.0)
 
 
-def _extend(layer, query, key, value, cache, seen, write_index):
+def _extend(layer, query, key, value, cache, seen, write_index, bias=None):
     """Replaces `MultiHeadAttention.extend`: the operator appends to the cache. A beam always sees its new entry."""
     if write_index is not None:
-        return extend(layer, query, key, value, cache, seen, write_index)
-    bias = None if seen is None else _bias(seen, query)
+        return extend(layer, query, key, value, cache, seen, write_index, bias)
+    bias = bias if seen is None else _bias(seen, query, bias)
     held = query.shape[0], layer.num_heads, None, layer.head_dim
     inputs = [query, key, value, None, None, bias, cache["keys"], cache["values"]]
     mixed, keys, values = _attention(layer, inputs, [query.shape, held, held])
@@ -62,9 +62,10 @@ def _extend(layer, query, key, value, cache, seen, write_index):
 
 
 def _attention(layer, inputs, shapes, **attributes):
+    given = max(index for index, each in enumerate(inputs) if each is not None) + 1
     return onnx_op(
         "MultiHeadAttention",
-        inputs,
+        inputs[:given],
         ["float32"] * len(shapes),
         shapes,
         "com.microsoft",
@@ -74,8 +75,10 @@ def _attention(layer, inputs, shapes, **attributes):
     )
 
 
-def _bias(mask, query):
-    """The bias of the scores, `(batch | 1, 1, time, entries)`: 0 where the mask is true, `MASKED` elsewhere."""
+def _bias(mask, query, bias=None):
+    """The bias of the scores, `(batch | 1, heads | 1, time, entries)`: what is given, or `MASKED` outside the mask."""
+    if bias is not None:
+        return tf.where(tf.expand_dims(mask, 1), bias, MASKED)
     bias = tf.expand_dims(tf.where(mask, 0.0, MASKED), 1)
     if mask.shape[1] == query.shape[1]:
         return bias

@@ -19,10 +19,13 @@ from serving.hub.light import kept_files, rewritten
 from serving.runtime import Runtime, Sampling
 from serving.runtime.artefact import read_manifest
 from serving.runtime.manifest_format import checked, parse
-from tests.serving.conftest import MAX_LENGTH, TEXTS, make_model, make_seq2seq, settings_of
+from tests.serving.conftest import MAX_LENGTH, TEXTS, make_model, make_seq2seq, randomised, settings_of
 from tests.shared import made_once
 from tools import cli
 from zoo.decoding.shortlist import Shortlisted, search
+from zoo.depth import make_stack
+from zoo.embeddings import TokenEmbedding
+from zoo.models import Transformer
 
 IDS, LENGTHS = np.array([[5, 9, 7, 3], [4, 8, 3, 6]], "int32"), np.array([4, 3], "int32")
 
@@ -54,10 +57,22 @@ def written(ids, lengths):
     return [row[0, : length[0]].tolist() for row, length in zip(np.asarray(ids), np.asarray(lengths), strict=True)]
 
 
-@pytest.fixture(scope="module", params=["transformer", pytest.param("seq2seq", marks=pytest.mark.slow)])
+def with_an_output(tokenizers):
+    """A Transformer whose output has a matrix and a bias of its own."""
+    source, target = (tokenizer.vocab_size for tokenizer in tokenizers)
+    stacks = [make_stack(1, units=16, num_heads=2, hidden_units=32, cross=cross) for cross in (False, True)]
+    return randomised(Transformer(source, TokenEmbedding(target, 16, tied=False, output_bias=True), *stacks))
+
+
+SLOW = [pytest.param(each, marks=pytest.mark.slow) for each in ("seq2seq", "own-output")]
+
+
+@pytest.fixture(scope="module", params=["transformer", *SLOW])
 def model(request, tokenizers):
     if request.param == "transformer":
         return make_model("generate", tokenizers)
+    if request.param == "own-output":
+        return with_an_output(tokenizers)
     return make_seq2seq(tokenizers, attention="dot")
 
 

@@ -6,13 +6,13 @@ import tensorflow as tf
 
 from serving.export import export
 from serving.runtime.artefact import read_manifest
-from tests.serving.conftest import randomised, settings_of, sides
-from zoo.attention import AdaptiveSpanAttention, MultiLinearAttention
-from zoo.blocks import PreNorm
-from zoo.depth import Stack
-from zoo.embeddings import LearnedPositions
-from zoo.feedforward import FeedForward, ProductKeyMemory
-from zoo.models import LanguageModel
+from tests.serving.conftest import LABELS, randomised, settings_of, sides
+from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention, MultiLinearAttention, RelativeAttention
+from zoo.blocks import PostNorm, PreNorm
+from zoo.depth import ReversibleStack, Stack, UniversalStack
+from zoo.embeddings import LearnedPositions, NoPositions, NormalizedPositions, TokenEmbedding
+from zoo.feedforward import FeedForward, GatedFeedForward, ProductKeyMemory
+from zoo.models import Classifier, LanguageModel, Pooling, Transformer
 
 
 def spans():
@@ -33,6 +33,42 @@ def test_an_artefact_has_parity(parts, tokenizers, tmp_path):
         blocks[0].attention.fractions.assign([0.0, 0.1])
     artefact = export(model, sides("continue", tokenizers), tmp_path, settings_of("continue"))
     assert parts is tensors or blocks[0].attention.window == 10, "trimmed to what the widest head sees"
+    parity = read_manifest(artefact)["parity"]
+    assert parity["passed"] and parity["max_abs_diff"] <= 1e-4
+
+
+def t5(source, target):
+    """Relative biases, gates, RMS norms, no biases, and an output matrix of its own."""
+
+    def stack(cross=False):
+        memory = MultiHeadAttention(16, 2, use_bias=False, head_units=24) if cross else None
+        attention = RelativeAttention(16, 2, num_buckets=8, max_distance=12, head_units=24)
+        return Stack([PreNorm(attention, GatedFeedForward(16, 32, "gelu_tanh"), memory, norm="rms", epsilon=1e-6)])
+
+    ends = TokenEmbedding(source, 16, scaled=False), TokenEmbedding(target, 16, scaled=False, tied=False)
+    return Transformer(*ends, stack(), stack(cross=True), positions=NoPositions())
+
+
+def albert(source, target):
+    """One block, three times, without positions of its own; a narrow embedding; the first token with a dense layer."""
+    block = PostNorm(MultiHeadAttention(16, 2), FeedForward(16, 32, "gelu_tanh"), epsilon=1e-12)
+    positions = NormalizedPositions(LearnedPositions(512), 1e-12, units=16)
+    reading = {"embedding": TokenEmbedding(source, 8, scaled=False), "pooling": Pooling("first", "tanh")}
+    return Classifier(source, len(LABELS), UniversalStack(block, 3, places=False), positions, **reading)
+
+
+def reformer(source, target):
+    """A norm over both streams, and an output of their width with a bias."""
+    blocks = [PreNorm(MultiHeadAttention(16, 2), FeedForward(16, 32)) for _ in range(2)]
+    embedding = TokenEmbedding(source, 16, scaled=False, tied=False, output_bias=True, output_units=32)
+    return LanguageModel(source, ReversibleStack(blocks, joined="both"), LearnedPositions(48), embedding=embedding)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "make"), [("generate", t5), ("classify", albert), ("continue", reformer)])
+def test_what_other_peoples_networks_need_has_parity(kind, make, tokenizers, tmp_path):
+    model = randomised(make(*(tokenizer.vocab_size for tokenizer in tokenizers)))
+    artefact = export(model, sides(kind, tokenizers), tmp_path, settings_of(kind))
     parity = read_manifest(artefact)["parity"]
     assert parity["passed"] and parity["max_abs_diff"] <= 1e-4
 

@@ -9,6 +9,7 @@ from zoo.depth.settings import SEEDS_PER_BLOCK
 from zoo.embeddings import NormalizedPositions, TokenEmbedding, positions_before
 from zoo.models import DepthAdaptiveTransformer, Seq2Seq, Transformer
 from zoo.recurrent import RecurrentEncoder, RecurrentReader, SelfAttentiveEncoder
+from zoo.settings import layers
 from zoo.settings.wiring import Macaron
 from zoo.tasks.parts.slots import make_layer
 
@@ -47,7 +48,7 @@ def stack(recipe, number=0, cross=False, plain=False, summary=False):
         if halved:
             parts["first"] = make_layer(recipe, "feedforward", **own)
         if cross:
-            parts["cross_attention"] = MultiHeadAttention(sizes.units, sizes.num_heads)
+            parts["cross_attention"] = over_a_source(recipe)
         return make_layer(recipe, "block", parts=parts, seed=base)
 
     # Encoder and decoder have one seed for their offsets, which so agree.
@@ -55,6 +56,13 @@ def stack(recipe, number=0, cross=False, plain=False, summary=False):
     if cross and sizes.decoder_layers:
         place["num_layers"] = sizes.decoder_layers
     return make_layer(recipe, "depth", make_block=make_block, seed=seed, **place)
+
+
+def over_a_source(recipe):
+    """The attention of a decoder's block over its source: multi-head, with heads as wide as the others."""
+    own, sizes = recipe.attention, recipe.model
+    biased = own.use_bias if isinstance(own, layers.Relative) else True
+    return MultiHeadAttention(sizes.units, sizes.num_heads, use_bias=biased, head_units=layers.head_units(own))
 
 
 def positions(recipe, behind):
@@ -66,10 +74,13 @@ def positions(recipe, behind):
     return NormalizedPositions(made or positions_before(behind), own.norm_epsilon, units)
 
 
-def embedding(recipe, vocab_size, side=0):
-    """The layer of a side, None for plain vectors; the task tells it what it has to know of the pieces."""
-    seed = shifted(recipe.training.seed, SEEDS_PER_STACK * (1 + side) - 1)
-    return make_layer(recipe, "embedding", vocab_size=vocab_size, seed=seed)
+def embedding(recipe, vocab_size, behind=None):
+    """The layer, None for plain vectors; the task tells it what it has to know of the pieces.
+
+    `behind` is the stack whose states its output reads; None where it has none.
+    """
+    seed = shifted(recipe.training.seed, SEEDS_PER_STACK - 1)
+    return make_layer(recipe, "embedding", vocab_size=vocab_size, behind=behind, seed=seed)
 
 
 def dropout(recipe):
@@ -118,8 +129,8 @@ def _transformer(recipe, *sizes):
     spans = recipe.attention.layer == "adaptive_span"  # they look back alone, so the encoder has plain attention
     stacks = stack(recipe, plain=spans), stack(recipe, number=1, cross=True)
     shared = {"shared": recipe.text.shared, "positions": positions(recipe, stacks[1])}
-    source, target = (embedding(recipe, size, side) or size for side, size in enumerate(sizes))
-    sizes = (target if recipe.text.shared else source), target
+    target = embedding(recipe, sizes[1], stacks[1]) or sizes[1]
+    sizes = (target if recipe.text.shared else embedding(recipe, sizes[0]) or sizes[0]), target
     if recipe.depth.layer == "depth_adaptive":
         return DepthAdaptiveTransformer(*sizes, *stacks, tied=recipe.depth.tied, **shared, **dropout(recipe))
     return Transformer(*sizes, *stacks, **shared, **dropout(recipe))

@@ -4,8 +4,15 @@ import inspect
 
 from msgspec import structs
 
-from zoo.attention import AdaptiveSpanAttention, LSHAttention, MultiHeadAttention, MultiLinearAttention
+from zoo.attention import (
+    AdaptiveSpanAttention,
+    LSHAttention,
+    MultiHeadAttention,
+    MultiLinearAttention,
+    RelativeAttention,
+)
 from zoo.blocks import Macaron, PostNorm, PreNorm
+from zoo.core.protocols import output_units
 from zoo.core.seeds import shifted
 from zoo.depth import (
     ConfidenceExit,
@@ -31,7 +38,7 @@ from zoo.embeddings import (
     SpelledEmbedding,
     TokenEmbedding,
 )
-from zoo.feedforward import ChunkedFeedForward, FeedForward, ProductKeyMemory
+from zoo.feedforward import ChunkedFeedForward, FeedForward, GatedFeedForward, ProductKeyMemory
 from zoo.models.pooling import Pooling
 from zoo.settings import entrance, layers, wiring
 
@@ -48,8 +55,8 @@ def stack(make_block, num_layers):
     return Stack([make_block(index) for index in range(num_layers)])
 
 
-def reversible(make_block, num_layers, activations="reversible"):
-    return ReversibleStack([make_block(index) for index in range(num_layers)], activations)
+def reversible(make_block, num_layers, activations="reversible", joined="sum"):
+    return ReversibleStack([make_block(index) for index in range(num_layers)], activations, joined)
 
 
 def universal(
@@ -102,10 +109,14 @@ def tokens(vocab_size, units, scaled=True, width=0):
     return TokenEmbedding(vocab_size, width or units, scaled) if width or not scaled else None
 
 
-def tokens_and_output(vocab_size, units, scaled=True, output="tied", output_bias=False):
-    """Likewise, of models that write."""
-    plain = scaled and output == "tied" and not output_bias
-    return None if plain else TokenEmbedding(vocab_size, units, scaled, output == "tied", output_bias)
+def tokens_and_output(vocab_size, units, behind, scaled=True, output="tied", output_bias=False):
+    """Likewise, of models that write, whose output reads what the stack `behind` gives; None: it has no output."""
+    if behind is None:
+        return None if scaled else TokenEmbedding(vocab_size, units, scaled)
+    tied, read = output == "tied" and output_units(behind) == units, output_units(behind)
+    plain = scaled and not output_bias and (output == "tied" or read != units)
+    own = None if read == units else read
+    return None if plain else TokenEmbedding(vocab_size, units, scaled, tied, output_bias, own)
 
 
 def spelled(vocab_size, units, seed, alone=0.0, buckets=8192):
@@ -130,8 +141,10 @@ MAKERS = {
     layers.Lsh: LSHAttention,
     layers.AdaptiveSpan: AdaptiveSpanAttention,
     layers.MultiLinear: multi_linear,
+    layers.Relative: RelativeAttention,
     layers.Dense: FeedForward,
     layers.Chunked: chunked,
+    layers.Gated: GatedFeedForward,
     layers.ProductKey: ProductKeyMemory,
     wiring.PreNorm: PreNorm,
     wiring.PostNorm: PostNorm,
@@ -155,7 +168,7 @@ MAKERS = {
     entrance.First: first,
 }
 # What the model or its place decides, and no setting of the layer's own.
-OF_THE_PLACE = ("make_block", "cross", "offset_seed", "summary", "vocab_size", "seed")
+OF_THE_PLACE = ("make_block", "cross", "offset_seed", "summary", "vocab_size", "behind", "seed")
 
 
 def parameters(maker):
