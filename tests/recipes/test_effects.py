@@ -106,7 +106,11 @@ TOGETHER = [
         {"depth": {"layer": "reversible", "activations": "checkpoint"}, "feedforward": "product_key"},
         "layer",
     ),
-    ("transformer", {"depth": "depth_adaptive", "attention": "lsh"}, 'attention = "multi_head" or "adaptive_span"'),
+    (
+        "transformer",
+        {"depth": "depth_adaptive", "attention": "lsh"},
+        'attention = "multi_head", "relative" or "adaptive_span"',
+    ),
     (
         "transformer",
         {"loss": "depth_adaptive"},
@@ -119,7 +123,7 @@ TOGETHER = [
     (
         "tagger",
         {"model": {"units": 6, "num_heads": 4}},
-        "units that num_heads divides evenly; received units=6, num_he",
+        "units that num_heads divides evenly, or head_units; received units=6, num_he",
     ),
     ("tagger", {"attention": {"layer": "lsh", "num_buckets": 3}}, "attention.num_buckets must be an even whole number"),
     ("tagger", {"attention": {"layer": "lsh", "num_buckets": []}}, "attention: num_buckets must be an even whole numb"),

@@ -89,6 +89,7 @@ OTHER = {
     "units": 8,
     "num_keys": 8,
     "width": 5,
+    "max_distance": 64,
     "longest": 8,
     "rates": {"encoder/*": 0.1},
     "layout": {"*embedding/matrix": 0},
