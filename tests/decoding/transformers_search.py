@@ -1,6 +1,6 @@
 """Beam search as transformers 5.23 has it, in NumPy and float64, from the rules of `GenerationMixin._beam_search`.
 
-It was compared with the library itself: see docs/search.md. One sentence at a time, because its rules know of no other.
+It was compared with the library itself, see docs/beam-search.md. One sentence at a time: its rules know of no other.
 """
 
 import numpy as np

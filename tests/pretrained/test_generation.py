@@ -55,6 +55,12 @@ def test_an_opus_translator():
     assert honoured(OPUS, barred=(0, 2))["barred_tokens"] == []
 
 
+def test_a_penalty_comes_before_tokens_are_barred():
+    """Its factor is of log-probabilities that still share with them; one text of 64 told."""
+    found = honoured(OPUS | {"repetition_penalty": 1.5})
+    assert found["bad_words"] == [[0], [2]] and "barred_tokens" not in found
+
+
 @pytest.mark.parametrize(
     ("given", "expected"),
     [

@@ -102,7 +102,7 @@ def another(field, usual):
         return next(each for each in choices if each != usual)
     if field.name in OTHER:
         return OTHER[field.name]
-    candidates = (True, False, 2, 3, 0.25, 5, 8, 0.5, "other", ["other"], [1], {"text": "other"})
+    candidates = (True, False, 2, 3, 0.25, 5, 8, 0.5, "other", ["other"], [1], [[1]], {"text": "other"})
     for value in candidates:
         try:
             found = kinds.checked(value, field.type)
@@ -120,6 +120,7 @@ NEEDED = {  # what a setting needs beside it to have an effect
     "model.context": {"positions": "learned"},
     "scope.threshold": {"scope": {"label": "none", "trained": True}},
     "scope.trained": {"scope": {"label": "none"}},
+    "search.length_extra": {"search": {"length_ratio": 2.0}},
     "training.vocabulary": {"training": {"init": "runs/first"}},
     "training.init_differences": {"training": {"init": "runs/first"}},
     "training.layout": {"training": {"model_parallel": 2}},

@@ -1,7 +1,7 @@
 """What a `generation_config.json` asks for, as the `[search]` of a recipe: each setting is honoured or refused by name.
 
-The rules are those of transformers 5.23; docs/search.md has the table. There `max_length` and `min_length` count the
-token that a decoder starts with, and `max_length` a forced end of sentence; here lengths count neither.
+The rules are those of transformers 5.23; docs/beam-search.md has the table. There `max_length` and `min_length` count
+the token that a decoder starts with, and `max_length` a forced end of sentence; here lengths count neither.
 """
 
 import json
@@ -81,7 +81,8 @@ def search_of(given, ids, prompts=False, barred=()):
     if not prompts:
         found |= {"beam": asked.whole("num_beams", 1), "forced_tokens": asked.forced()}
     words = asked.words()
-    if found["renormalize"]:  # a token that is barred before or behind the softmax is then the same
+    # Where all is normalised again, a token may as well be barred before the softmax, unless a penalty comes between.
+    if found["renormalize"] and found["repetition_penalty"] == 1:
         found["barred_tokens"] = sorted({word[0] for word in words if len(word) == 1} - {*barred})
         words = [word for word in words if len(word) > 1]
     found["bad_words"] = [word for word in words if word[0] not in barred or len(word) > 1]

@@ -8,7 +8,7 @@ from zoo.data import pad
 from zoo.decoding import beam_search, greedy
 from zoo.decoding.fixed import Fixed
 from zoo.decoding.ranking import CHOICES, OURS, Ranking
-from zoo.decoding.rules import OFF, Rules
+from zoo.decoding.rules import LISTS, OFF, Rules
 from zoo.tasks.parts.lengths import bound
 from zoo.tasks.parts.vocabularies import right_answers
 from zoo.text.special import EOS
@@ -23,8 +23,8 @@ def ranking_of(search):
 
 def rules_of(search):
     """The rules of a recipe's table that are numbers and not off, by name: a request may ask for others instead."""
-    found = {name: getattr(search, name, off) for name, off in OFF.items() if not name.endswith(("tokens", "words"))}
-    return {name: value for name, value in found.items() if value != OFF[name]}
+    own = OFF.keys() & {*search.__struct_fields__} - {*LISTS}
+    return {name: getattr(search, name) for name in own if getattr(search, name) != OFF[name]}
 
 
 def fixed_of(search):
