@@ -18,8 +18,8 @@ class Predictor {
     Object.assign(this, { artefact, manifest, source, target, bound: boundOf(manifest, source.unknown) });
   }
 
-  read(text, end = [this.source.eos]) {
-    return this.bound.read(text, (part) => this.source.encode(part), end);
+  read(text, around = this.source) {
+    return this.bound.read(text, (part) => this.source.encode(part), around);
   }
 
   remarks(reading) {
@@ -71,7 +71,7 @@ export class Generate extends Predictor {
 export class Continue extends Generate {
   async run(text, options = {}) {
     const { length = null } = options;
-    const reading = this.read(text, []);
+    const reading = this.read(text, { before: this.source.before, after: [] });
     if (reading.error) return { ids: [], text: "", score: 0, options, ...this.remarks(reading) };
     const { max_length: step } = this.manifest;
     let written = [], score = 0;
@@ -162,11 +162,7 @@ export class Compare extends Classify {
 /** Predicts a tag for each word: that of the word's first piece. */
 export class Tag extends Classify {
   async run(text) {
-    const encode = (word) => {
-      const ids = this.source.encode(word);
-      return ids.length ? ids : [this.source.unknown];
-    };
-    const reading = this.bound.readWords(text, encode, [this.source.eos]);
+    const reading = this.bound.readWords(text, (word) => this.source.encodeWord(word), this.source);
     if (!reading.places.length) return { ids: [], text: "", words: [], ...this.remarks(reading) };
     const { probabilities } = await this.ask(padded([reading.ids], this.source.pieces.length));
     const letters = characters(text), { labels } = this.manifest, size = probabilities.dims.at(-1);

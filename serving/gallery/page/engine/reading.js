@@ -5,10 +5,14 @@ import { joined, unknown } from "./doubt.js";
 import { characters, isBlank, notUnicode, withoutNul, words } from "./text.js";
 
 export const DEFAULT = 1024; // tokens, where the artefact does not say how many it reads
+const NOTHING = { before: [], after: [] };
 const CHARACTERS = 16; // for each token: a text with more of them is not tokenised before it is refused or cut
 
-/** What is read of a text: `text`, `ids`, and `error` or `warning`; of words also their `places` and `first` pieces. */
-const reading = (more) => ({ text: "", ids: [], count: null, error: null, warning: null, places: [], first: [], ...more });
+/**
+ * What is read of a text: `text`, `ids`, of which `around` stand around it, and `error` or `warning`; of words also their
+ * `places` and `first` pieces.
+ */
+const reading = (more) => ({ text: "", ids: [], count: null, error: null, warning: null, places: [], first: [], around: 0, ...more });
 
 export class Bound {
   /**
@@ -28,33 +32,34 @@ export class Bound {
     return `only the ${this.side} ${kept} tokens are read, of ${count} ${unit}`;
   }
 
-  /** The reading of a text; `end` are ids behind it. */
-  read(text, encode, end = []) {
+  /** The reading of a text; `around` has the ids before and behind it. */
+  read(text, encode, around = NOTHING) {
     const part = this.clip(text);
-    return part.error ? part : this.doubted(this.limit(part, [...encode(part.text), ...end], end), end);
+    return part.error ? part : this.doubted(this.limit(part, encode(part.text), around));
   }
 
   /** As `read`, but each word is encoded separately, and is read as a whole or not at all. */
-  readWords(text, encode, end) {
+  readWords(text, encode, around = NOTHING) {
     const part = this.clip(text), letters = characters(part.text), places = words(part.text);
     if (part.error || !places.length) return part;
     const pieces = places.map(([start, stop]) => encode(withoutNul(letters.slice(start, stop).join(""))));
     const first = [0];
     for (const each of pieces) first.push(first.at(-1) + each.length);
-    const whole = [...pieces.flat(), ...end];
-    const limited = this.limit(part, whole, end);
+    const whole = pieces.flat(), { before, after } = around;
+    const limited = this.limit(part, whole, around);
     if (limited.error) return limited;
-    const kept = first.slice(1).filter((reached) => reached + end.length <= this.maxInput).length;
-    const ids = [...whole.slice(0, first[kept]), ...end];
-    const [found, unit] = part.count === null ? [whole.length, "tokens"] : [part.count, "characters"];
+    const kept = first.slice(1).filter((reached) => reached + limited.around <= this.maxInput).length;
+    const ids = [...before, ...whole.slice(0, first[kept]), ...after];
+    const [found, unit] = part.count === null ? [whole.length + limited.around, "tokens"] : [part.count, "characters"];
     const warning = limited.warning && this.only(ids.length, found, unit);
-    return this.doubted({ ...limited, ids, places: places.slice(0, kept), first: first.slice(0, kept), warning }, end);
+    const starts = first.slice(0, kept).map((place) => before.length + place);
+    return this.doubted({ ...limited, ids, places: places.slice(0, kept), first: starts, warning });
   }
 
   /** The reading, with a warning if the tokenizer does not know some of its pieces. */
-  doubted(read, end) {
+  doubted(read) {
     const count = read.ids.filter((id) => id === this.unknown).length;
-    return count ? { ...read, warning: joined(read.warning, unknown(count, read.ids.length - end.length)) } : read;
+    return count ? { ...read, warning: joined(read.warning, unknown(count, read.ids.length - read.around)) } : read;
   }
 
   /** The part of a text that is tokenised: characters far beyond the bound are cut off first, to save work. */
@@ -70,17 +75,15 @@ export class Bound {
     return reading({ text: part, count: letters.length });
   }
 
-  /** The reading of a clipped text with these ids, cut to the bound. */
-  limit(part, ids, end = []) {
-    const [found, unit] = part.count === null ? [ids.length, "tokens"] : [part.count, "characters"];
-    if (ids.length > this.maxInput) {
-      if (this.overlong === "refuse") return reading({ error: this.tooMany(found, unit) });
-      const kept = this.maxInput - end.length, whole = ids.slice(0, ids.length - end.length);
-      ids = [...(this.side === "first" ? whole.slice(0, kept) : whole.slice(-kept)), ...end];
-    } else if (part.count === null) {
-      return { ...part, ids };
-    }
-    return { ...part, ids, warning: this.only(ids.length, found, unit) };
+  /** The reading of a clipped text with these ids and those around them, cut to the bound. */
+  limit(part, own, { before, after } = NOTHING) {
+    const around = before.length + after.length, count = own.length + around, room = Math.max(0, this.maxInput - around);
+    const [found, unit] = part.count === null ? [count, "tokens"] : [part.count, "characters"];
+    if (count > this.maxInput && this.overlong === "refuse") return reading({ error: this.tooMany(found, unit) });
+    const start = this.side === "first" ? 0 : Math.max(0, own.length - room);
+    const ids = [...before, ...own.slice(start, start + room), ...after];
+    if (ids.length === count && part.count === null) return { ...part, ids, around };
+    return { ...part, ids, around, warning: this.only(ids.length, found, unit) };
   }
 }
 
@@ -92,7 +95,7 @@ export function boundOf(manifest, unknown) {
 }
 
 /** Whether a text is to be answered: it is neither blank nor refused. */
-export const isAnswered = (read) => read.ids.length > 1 && !isBlank(read.text);
+export const isAnswered = (read) => read.ids.length > read.around && !isBlank(read.text);
 
 const PLACES = ["first text: ", "second text: "];
 

@@ -1,8 +1,10 @@
-// SentencePiece itself, compiled to WebAssembly, over the bytes of an artefact's tokenizer.
+// The tokenizer of an artefact: SentencePiece itself, compiled to WebAssembly, or another kind, which begins with "{".
 
 import createSentencePiece from "../vendor/sentencepiece.mjs";
+import { written } from "./pieces.js";
 import { fields, text } from "./protobuf.js";
 
+const AROUND = 200; // the field with the ids that stand around every text, as JSON
 const UNKNOWN = 2; // of SentencePiece.Type; a piece that has no type is a normal one
 let library; // one instance serves all tokenizers
 
@@ -14,6 +16,7 @@ export class Tokenizer {
   }
 
   static async of(bytes, name) {
+    if (bytes[0] === 0x7b) return written(bytes);
     Tokenizer.begin();
     return new Tokenizer(await library, bytes, name);
   }
@@ -39,6 +42,12 @@ export class Tokenizer {
     });
   }
 
+  /** The ids of a word by itself, as a tagger reads it: at least one. */
+  encodeWord(word) {
+    const ids = this.encode(word);
+    return ids.length ? ids : [this.unknown];
+  }
+
   decode(ids) {
     const list = this.library.vecFromJSArray(ids);
     const found = String(this.processor.DecodeIds(list));
@@ -57,10 +66,10 @@ export class Tokenizer {
   }
 }
 
-/** `{pieces, eos, unknown}` of the bytes of a model; an id that it does not have is -1. */
+/** `{pieces, eos, unknown, before, after}` of the bytes of a model; an id that it does not have is -1. */
 function vocabulary(bytes) {
   const pieces = [];
-  let unknown = -1, end = "</s>";
+  let unknown = -1, end = "</s>", around;
   for (const { number, value } of fields(bytes)) {
     if (number === 1) {
       let piece = "", type = 1;
@@ -72,7 +81,8 @@ function vocabulary(bytes) {
       pieces.push(piece);
     } else if (number === 2) {
       for (const each of fields(value)) if (each.number === 47) end = text(each.value);
-    }
+    } else if (number === AROUND) around = JSON.parse(text(value));
   }
-  return { pieces, eos: pieces.indexOf(end), unknown };
+  const eos = pieces.indexOf(end), [before, after] = around ?? [[], [eos]];
+  return { pieces, eos, unknown, before, after };
 }
