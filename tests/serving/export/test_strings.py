@@ -20,6 +20,7 @@ from serving.export.onnx.graphs import opset_of
 from serving.export.onnx.strings import DOMAIN, UNREADABLE, with_strings
 from serving.export.strings import check_model, compare
 from serving.export.verify import verify
+from serving.hub.light import kept_files, rewritten
 from serving.runtime import Runtime
 from serving.runtime.artefact import Artefact, read_manifest, sha256
 from serving.runtime.errors import ParityError, UnsupportedError
@@ -32,7 +33,7 @@ from tests.serving.conftest import TEXTS, make_model, settings_of, sides
 from tests.text.samples import NASTY
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.text import Tokenizer
-from zoo.text.special import AROUND, Around
+from zoo.text.special import Around
 
 ODD = [text for text in [*HOSTILE, *NASTY, " \u3000\u2028 "] if "\0" not in text]
 ASK = """
@@ -49,7 +50,7 @@ SHAPES = {
 }
 
 
-def wrapped(directory, path, around=AROUND):
+def wrapped(directory, path):
     """Write the default graph of an artefact with its tokenizers inside, and return the runtime of the artefact."""
     runtime, manifest = Runtime(directory, threads=1), read_manifest(directory)
     kind = manifest["kind"]
@@ -64,11 +65,17 @@ def wrapped(directory, path, around=AROUND):
         table=lambda name: table,
     )
     tokenizers = [Tokenizer.load(directory / file) for _, file in sorted(manifest["tokenizer"].items())]
-    tokenizers = [tokenizer.with_around(*around) for tokenizer in tokenizers]
     stored = Artefact(directory).preferred(runtime.modes[0].graph)
     graph = with_strings(onnx.load(directory / stored), made, tokenizers)
     onnx.save(graph, path)
     return runtime
+
+
+def change(directory, **entries):
+    """Change a manifest that has no digest, and let it know the files that are there."""
+    files = {path.name: sha256(path) for path in directory.iterdir() if path.name != "manifest.json"}
+    manifest = read_manifest(directory, verify=False) | {"files": files} | entries
+    (directory / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
 
 
 def asked(graph, *batches):
@@ -110,13 +117,20 @@ def test_odd_texts_have_the_answers_of_the_runtime(kind, tmp_path):
 
 def test_ids_stand_before_and_behind_every_text(tmp_path):
     directory, around = fake_artefact.write(tmp_path / "echo"), Around((7, 2), (3, 6, 5))
-    wrapped(directory, tmp_path / "strings.onnx", around)
-    tokenizer, texts = Tokenizer.load(directory / "source.spm"), ["abc", "", "ab cd ef gh", "ha"]
+    source = Tokenizer.load(directory / "source.spm").with_around(*around)
+    source.save(directory / "source.spm")
+    change(directory, max_input=9)
+    runtime = wrapped(directory, tmp_path / "strings.onnx")
+    texts = ["abc", "", "ab cd ef gh", "ha", "abcd", "?", "日本"]
     (found,) = asked(tmp_path / "strings.onnx", texts)
-    written = [around.put(ids)[:-1] for ids in tokenizer.encode(texts)]  # the echo leaves the last id out
-    expected = tokenizer.decode(written)
-    expected[1] = ""  # a blank text is not read
-    assert [row["output_text"] for row in found] == expected
+    assert list(map(received, found)) == list(map(told, runtime.run(texts)))
+    written = [
+        source.decode([[7, 2, *ids, 3, 6]])[0] for ids in source.encode(texts)
+    ]  # the echo leaves the last id out
+    assert [row["output_text"] for row in found] == [
+        "" if not text or len(text) > 3 else answer for text, answer in zip(texts, written, strict=True)
+    ]
+    assert found[2]["errors"].endswith("tokens, at most 9")
 
 
 @pytest.mark.parametrize(
@@ -124,8 +138,7 @@ def test_ids_stand_before_and_behind_every_text(tmp_path):
 )
 def test_the_warning_of_a_bound_knows_the_rules_of_the_artefact(rules, tmp_path):
     directory = fake_artefact.write(tmp_path / "echo")
-    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    (directory / "manifest.json").write_text(json.dumps(manifest | {"rules": rules}), encoding="utf-8")
+    change(directory, rules=rules)
     runtime = wrapped(directory, tmp_path / "strings.onnx")
     texts = ["abcdefgh"[:count] for count in range(9)]
     expected = list(map(told, runtime.run(texts)))
@@ -237,6 +250,9 @@ def test_an_export_writes_compares_and_verifies_them(kind, tokenizers, tmp_path)
         assert name in manifest["files"] and opset_of(onnx.load(directory / name)) == manifest["onnx"][name]["opset"]
     table = next(table for table in manifest["signatures"] if table["name"] == entry["signature"])
     assert verify(directory)["strings"]["texts"] == entry["texts"]
+    files = {name: (directory / name).read_bytes() for name in kept_files(manifest, "float32")}
+    light = json.loads(rewritten(manifest, files, precision="float32"))
+    assert "strings" not in light and "strings.onnx" in light["left_out"]
     (found,) = asked(directory / "strings.onnx", TEXTS)
     assert list(found[0]) == [spec["name"] for spec in table["outputs"]]
     assert list(map(received, found)) == pytest.approx(list(map(told, Runtime(directory).run(TEXTS))), abs=1e-4)
@@ -245,9 +261,7 @@ def test_an_export_writes_compares_and_verifies_them(kind, tokenizers, tmp_path)
 def test_a_graph_that_answers_otherwise_is_found(tmp_path):
     directory = fake_artefact.write(tmp_path / "echo")
     wrapped(directory, directory / "strings.onnx")
-    manifest = json.loads((directory / "manifest.json").read_text(encoding="utf-8"))
-    manifest["files"]["strings.onnx"] = sha256(directory / "strings.onnx")
-    (directory / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    change(directory)
     kind = SimpleNamespace(extremes=lambda: ["", "a " * 1024])
     report = compare(kind, directory, ["abc"])
     assert report["graphs"] == ["strings.onnx"] and report["max_abs_diff"] < 1e-6
