@@ -199,7 +199,7 @@ def test_a_command_line_fills_a_slot_and_changes_what_is_in_it(tmp_path):
     changed = recipes.load(path, ["attention.rounds=4", "attention.resample=true", "depth.activations=plain"])
     before = plain(recipe("reformer"))
     assert plain(changed)["attention"] == before["attention"] | {"rounds": 4, "resample": True}
-    assert plain(changed)["depth"] == {"layer": "reversible", "activations": "plain"}
+    assert plain(changed)["depth"] == {"layer": "reversible", "activations": "plain", "joined": "sum"}
     usual = plain(recipes.load(path, ["attention=multi_head"]))["attention"]
     assert usual == {"layer": "multi_head", "use_bias": True}, "another layer begins with its own defaults"
     assert recipes.load(path, ["feedforward.blocks=[1]"]).feedforward.blocks == [1]
@@ -288,4 +288,4 @@ def test_files_with_the_former_name_of_activations_load(tmp_path):
     path.write_text('extends = "gutenberg-9-reformer"\n[depth]\nlayer = "reversible"\nmemory = "plain"\n')
     for base in ("gutenberg-9-reformer", "gutenberg-9-transformer", "tinyshakespeare-transformer-pre-norm"):
         (tmp_path / f"{base}.toml").write_text((files.CATALOGUE / f"{base}.toml").read_text(encoding="utf-8"))
-    assert plain(recipes.load(path))["depth"] == {"layer": "reversible", "activations": "plain"}
+    assert plain(recipes.load(path))["depth"] == {"layer": "reversible", "activations": "plain", "joined": "sum"}

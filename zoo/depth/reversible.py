@@ -102,7 +102,10 @@ class ReversibleStack(Stack):
         return wide(x), wide(x)
 
     def _finish(self, x):
-        return self.final_norm(x[0] + x[1] if self.joined == "sum" else ops.concatenate(x, axis=-1))
+        joined = (
+            x[0] + x[1] if self.joined == "sum" else ops.concatenate(x, axis=2)
+        )  # -1 needs a rank, and ONNX may not
+        return self.final_norm(joined)
 
     def _pieces(self, mask, memory_mask, causal, remembers, training):
         """Every branch with its norm, as functions of a stream and the memory."""
