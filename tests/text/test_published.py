@@ -9,6 +9,7 @@ import pytest
 
 from tests.text.published.make import rows_to_decode
 from zoo.text import BOS, EOS, BytePairs, WordPiece
+from zoo.text.byte_pairs import byte_signs
 from zoo.text.published import read_byte_pairs, read_wordpiece
 
 HOME = Path(__file__).with_name("published")
@@ -134,6 +135,14 @@ def test_a_source_with_one_special_piece_for_all(tmp_path):
     assert ids[:4] == [-1, -1, end, end] and ids.count(end) == 2
     assert (tokenizer.before, tokenizer.after) == ((), ())
     assert isinstance(tokenizer, BytePairs) and tokenizer.decode([[0, 2, 3]]) == [""]
+
+
+def test_merges_that_were_not_learnt_in_their_order_are_refused():
+    """A graph merges all pairs of one rank at once, which is the same for lists that were learnt."""
+    pieces = ["<pad>", "<unk>", "<s>", "</s>", *byte_signs(), "ab", "abc"]
+    BytePairs.make(pieces, [("a", "b"), ("ab", "c")])
+    with pytest.raises(ValueError, match="merge of 'a' and 'b' comes behind one that needs its result"):
+        BytePairs.make(pieces, [("ab", "c"), ("a", "b")])
 
 
 def test_words_that_are_too_long_are_unknown():

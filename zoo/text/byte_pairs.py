@@ -45,10 +45,16 @@ class BytePairs(WrittenTokenizer):
         if missing:
             raise ValueError(f"The vocabulary must have a piece for each byte; those of {missing} are missing.")
         self.byte_ids = [places[sign] for sign in bytes_]
-        self.ranks, self.results = {}, []
+        self.ranks, self.results, parts = {}, [], set()
         for left, right in zip(own["merges"][::2], own["merges"][1::2], strict=True):
             self.ranks.setdefault((left, right), len(self.results))
             self.results.append(places[self._pieces[left] + self._pieces[right]])
+            parts |= {left, right}
+            if self.results[-1] in parts:
+                raise ValueError(
+                    f"The merge of {self._pieces[left]!r} and {self._pieces[right]!r} comes behind one that needs its "
+                    "result; expected the order in which merges are learnt."
+                )
         # What a special piece is written with may be no byte; it is never shown.
         self.shown = [bytes(bytes_[sign] for sign in piece if sign in bytes_) for piece in self._pieces]
         letters, numbers, spaces = map(pattern, (own["letters"], own["numbers"], SPACES))
