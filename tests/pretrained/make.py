@@ -129,7 +129,107 @@ def marian(folder):
     said(folder, tokenizer, model, bad_words_ids=[[pad]])
 
 
-FAMILIES = {"marian": marian}
+SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}
+SMALL |= {"max_position_embeddings": 40}
+LABELS = {"id2label": {0: "good", 1: "bad", 2: "neither"}, "label2id": {"good": 0, "bad": 1, "neither": 2}}
+
+
+def wordpieces(folder):
+    """A tokenizer of BERT's kind, with its files in the folder."""
+    letters = sorted(set("".join(TEXTS)) - {" "})
+    words = ["the", "cat", "dog", "house", "old", "sea", "sh", "##s", "##ell", "##ouse", "and"]
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words, *letters, *(f"##{each}" for each in letters)]
+    vocabulary = list(dict.fromkeys(vocabulary))
+    (folder / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
+    tokenizer = transformers.BertTokenizer(str(folder / "vocab.txt"), do_lower_case=True)
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+def byte_pairs(folder, **options):
+    """A tokenizer of GPT-2's kind, trained on the texts."""
+    from tokenizers import ByteLevelBPETokenizer
+
+    trained = ByteLevelBPETokenizer()
+    special = options.pop("special")
+    trained.train_from_iterator(TEXTS * 3, vocab_size=290, special_tokens=special, show_progress=False)
+    trained.save_model(str(folder))
+    kind = options.pop("kind")
+    tokenizer = kind(vocab=str(folder / "vocab.json"), merges=str(folder / "merges.txt"), **options)
+    tokenizer.save_pretrained(folder)
+    return tokenizer
+
+
+def reader(folder, make, config, tokenizer):
+    """A network that reads, with its answers."""
+    model = stirred(make(config))
+    model.save_pretrained(folder)
+    answers(folder, model, np.arange(5, config.vocab_size - 1), config.pad_token_id)
+    said(folder, tokenizer)
+
+
+def minilm(folder):
+    tokenizer = wordpieces(folder)
+    config = transformers.BertConfig(vocab_size=len(tokenizer), layer_norm_eps=1e-12, **SMALL)
+    reader(folder, transformers.BertModel, config, tokenizer)
+    kinds = ("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize")
+    modules = [{"idx": at, "name": str(at), "path": path, "type": f"sentence_transformers.models.{kind}"}
+               for at, (path, kind) in enumerate(kinds)]  # fmt: skip
+    (folder / "modules.json").write_text(json.dumps(modules))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(
+        '{"word_embedding_dimension": 16, "pooling_mode_mean_tokens": true}'
+    )
+
+
+def bert(folder):
+    tokenizer = wordpieces(folder)
+    config = transformers.BertConfig(vocab_size=len(tokenizer), **LABELS, **SMALL)
+    reader(folder, transformers.BertForSequenceClassification, config, tokenizer)
+
+
+def bert_tagger(folder):
+    tokenizer = wordpieces(folder)
+    config = transformers.BertConfig(vocab_size=len(tokenizer), **LABELS, **SMALL)
+    reader(folder, transformers.BertForTokenClassification, config, tokenizer)
+
+
+def distilbert(folder):
+    tokenizer = wordpieces(folder)
+    config = transformers.DistilBertConfig(
+        vocab_size=len(tokenizer), dim=16, n_layers=2, n_heads=4, hidden_dim=24, max_position_embeddings=40, **LABELS
+    )
+    reader(folder, transformers.DistilBertForSequenceClassification, config, tokenizer)
+
+
+def roberta(folder):
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    tokenizer = byte_pairs(folder, special=special, kind=transformers.RobertaTokenizer)
+    config = transformers.RobertaConfig(
+        vocab_size=len(tokenizer), pad_token_id=1, bos_token_id=0, eos_token_id=2, type_vocab_size=1, **LABELS, **SMALL
+    )
+    reader(folder, transformers.RobertaForSequenceClassification, config, tokenizer)
+
+
+def fairseq_pieces(folder):
+    """A SentencePiece model with the first ids of XLM-R's and mBART's."""
+    path = folder / "sentencepiece.bpe.model"
+    path.write_bytes(pieces(TEXTS + GERMAN, 60, unk_id=0, bos_id=1, eos_id=2, pad_id=-1))
+    return str(path)
+
+
+def xlm_roberta(folder):
+    fairseq_pieces(folder)
+    size = sentencepiece.SentencePieceProcessor(model_file=str(folder / "sentencepiece.bpe.model")).vocab_size() + 2
+    config = transformers.XLMRobertaConfig(
+        vocab_size=size, pad_token_id=1, bos_token_id=0, eos_token_id=2, type_vocab_size=1, **LABELS, **SMALL
+    )
+    model = stirred(transformers.XLMRobertaForTokenClassification(config))
+    model.save_pretrained(folder)
+    answers(folder, model, np.arange(4, size - 1), 1)
+
+
+FAMILIES = {each.__name__: each for each in (marian, minilm, bert, bert_tagger, distilbert, roberta, xlm_roberta)}
 
 
 def main(home, *names):

@@ -1,6 +1,9 @@
 """What several families share: tables of rules for parts that many networks have, and readings of the same keys."""
 
+import numpy as np
+
 from zoo.pretrained.rules import Rule, transpose
+from zoo.pretrained.vocabulary import our_ids
 
 NORM = {"weight": "gamma", "bias": "beta"}
 QUERY_KEY_VALUE = {"query": "q_proj", "key": "k_proj", "value": "v_proj"}
@@ -20,7 +23,12 @@ def dense(theirs, ours, reads=(), writes=(), bias=True):
 
 def norm(theirs, ours, writes=()):
     """The rules of a layer norm."""
-    return [Rule(f"{theirs}.{name}", f"{ours}/{our}", *_along(writes, -1)) for name, our in NORM.items()]
+    return [
+        Rule(
+            f"{theirs}.{name}", f"{ours}/{our}", *_along(writes, -1), also=(f"{theirs}.{our}",)
+        )  # as TensorFlow has it
+        for name, our in NORM.items()
+    ]
 
 
 def _along(makers, axis):
@@ -71,3 +79,34 @@ def bart_model(config, activations):
         "activation": config.one_of("activation_function", activations),
         "dropout": config.number("dropout", 0.1),
     }
+
+
+def special_ids(read, size, *fallback):
+    """(a function that makes the only tokenizer, the ids): of the files beside a network, or of its settings alone.
+
+    Args:
+        read: a function of `zoo.text.published`, already given the folder.
+        size: how many ids the network knows.
+        *fallback: pad, unk, bos and eos, where there are no files.
+    """
+    try:
+        tokenizer, ids = read()
+    except (ValueError, OSError) as error:
+        failed = error
+
+        def refuse():
+            raise ValueError(f"the network has no tokenizer that is known here: {failed}") from failed
+
+        return refuse, our_ids(size, *fallback)
+    if max(ids) >= size:
+        raise ValueError(f"the tokenizer knows {max(ids) + 1:,} ids, and the network {size:,}")
+    return (lambda: (tokenizer,)), np.array(ids)
+
+
+def label_names(config):
+    """The names of the classes in `id2label`, by their ids."""
+    named = config.get("id2label") or {}
+    names = tuple(str(named.get(str(number), named.get(number, f"LABEL_{number}"))) for number in range(len(named)))
+    if len(set(names)) < max(2, len(names)):
+        config.refuse(f"id2label is {named}; expected two different names or more")
+    return names

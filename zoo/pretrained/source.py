@@ -67,9 +67,14 @@ class Source:
         """The `Reading` of config.json."""
         return Reading(self.json("config.json"), f"{self.address}/config.json")
 
+    @functools.cached_property
     def tensors(self):
-        """`{name: Tensor}` of its weights."""
+        """`{name: Tensor}` of its weights; no numbers are read yet."""
         return read_tensors([self._noted(path) for path in weights_files(self.folder)])
+
+    def prefix(self, *names):
+        """The name of these, such as "bert.", that stands before names of its tensors; "" where none does."""
+        return next((each for each in names if any(name.startswith(each) for name in self.tensors)), "")
 
     def _noted(self, path):
         self.read[path] = None

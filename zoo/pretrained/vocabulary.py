@@ -1,9 +1,11 @@
 """Vocabularies of others over our ids: PAD 0, UNK 1, BOS 2, EOS 3, and then theirs in their order."""
 
 import struct
+from pathlib import Path
 
 import numpy as np
 
+from zoo.text import Tokenizer
 from zoo.text.protobuf import field, fields, read_whole, whole
 from zoo.text.special import BOS, EOS, PAD, UNK
 
@@ -119,3 +121,18 @@ def _trainer(spec, size):
         + ids
         + b"".join(field(number, SPECIAL[our][0].encode()) for our, number in NAMES.items())
     )
+
+
+def read_fairseq(folder, others=("<mask>",), before=(BOS,), after=(EOS,)):
+    """(tokenizer, ids) of a folder whose SentencePiece model has ids one below those of the network, as fairseq's have.
+
+    Args:
+        folder: with `sentencepiece.bpe.model`.
+        others: pieces behind the model's own, which no text has.
+        before, after: ids of ours around a text.
+    """
+    path = Path(folder) / "sentencepiece.bpe.model"
+    model = path.read_bytes()
+    names = ["<s>", "<pad>", "</s>", "<unk>", *(piece for piece, _, _ in pieces_of(model)[3:]), *others]
+    ids = our_ids(len(names), 1, 3, 0, 2)
+    return Tokenizer(rewritten(model, names, ids, others, path)).with_around(before, after), ids

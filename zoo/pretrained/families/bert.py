@@ -1,0 +1,156 @@
+"""BERT and its kin: DistilBERT, RoBERTa and XLM-R, MiniLM, MPNet's cousins of the same form (arXiv:1810.04805).
+
+Plain, it gives a text its vector, by the pooling that a sentence encoder's folder names; with a head it classifies
+texts or tags tokens. Two texts at once, which it tells apart by token types, it does not read here.
+"""
+
+from functools import partial
+
+from zoo.pretrained.network import Family, Network, of_type, register
+from zoo.pretrained.parts import attention, dense, label_names, norm, special_ids
+from zoo.pretrained.rules import Rule, add_row, drop, rows
+from zoo.pretrained.vocabulary import read_fairseq
+from zoo.text.published import read_byte_pairs, read_wordpiece
+
+ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
+KEYS = {  # ours -> theirs, of DistilBERT and of all others
+    "units": ("dim", "hidden_size"),
+    "num_layers": ("n_layers", "num_hidden_layers"),
+    "num_heads": ("n_heads", "num_attention_heads"),
+    "hidden_units": ("hidden_dim", "intermediate_size"),
+}
+UNNEEDED = {
+    "*position_ids": "numbers from 0 on",
+    "*pooler.*": "trained to tell whether two sentences are neighbours; a vector is made of the states",
+    "cls.*": "guesses masked words",
+    "lm_head.*": "guesses masked words",
+    "vocab_*": "guesses masked words",
+}
+HEADS = {"ForSequenceClassification": "classify", "ForTokenClassification": "tag"}
+
+
+def network(source):
+    """A classifier, a tagger, or an encoder of texts."""
+    config, kind = source.config, source.config.get("model_type")
+    small = kind == "distilbert"
+    model = {"kind": "transformer"} | {ours: config.whole(theirs[not small]) for ours, theirs in KEYS.items()}
+    model["activation"] = config.one_of("activation" if small else "hidden_act", ACTIVATIONS)
+    model["dropout"] = config.number("dropout" if small else "hidden_dropout_prob", 0.1)
+    epsilon = 1e-12 if small else config.number("layer_norm_eps", 1e-12)
+    config.must(position_embedding_type="absolute", tie_weights_=True)
+    config.idle("sinusoidal_pos_embds", "attention_dropout", "qa_dropout", "seq_classif_dropout", "initializer_range")
+    config.idle("attention_probs_dropout_prob", "classifier_dropout", "type_vocab_size", "tie_word_embeddings")
+    pieces = kind in ("bert", "distilbert")
+    readers = {"roberta": read_byte_pairs, "xlm-roberta": read_fairseq}
+    read = partial(readers.get(kind, read_wordpiece), source.folder)
+    pad = config.get("pad_token_id", 0)
+    fallback = (
+        (pad, None, None, None) if pieces else (pad, None, config.get("bos_token_id"), config.get("eos_token_id"))
+    )
+    tokenizers, ids = special_ids(read, config.whole("vocab_size"), *fallback)
+    skipped = 0 if pieces else pad + 1  # RoBERTa counts its positions from behind the pad's id
+    longest = config.whole("max_position_embeddings") - skipped
+    task = _task(config)
+    recipe = {
+        "task": task,
+        "system": "transformer",
+        "text": {"vocab_size": len(ids), "max_input_length": longest},
+        "model": model,
+        "block": {"layer": "post_norm", "epsilon": epsilon},
+        "positions": {"layer": "learned", "max_positions": longest, "norm_epsilon": epsilon},
+        "embedding": {"layer": "tokens", "scaled": False},
+    }
+    if task == "classify":
+        recipe["pooling"] = {"layer": "first", "dense": "relu" if small else "tanh"}
+    elif task == "embed":
+        recipe |= _pooled(source, recipe)
+    before = source.prefix("bert.", "roberta.", "distilbert.")
+    return Network(
+        recipe=recipe,
+        ids=ids,
+        rules=(*_entrance(before, ids, skipped, small), *_blocks(before, small), *_head(before, kind, task)),
+        unneeded=UNNEEDED,
+        tokenizers=tokenizers,
+        labels=label_names(config) if task != "embed" else (),
+    )
+
+
+def _task(config):
+    """What its head does."""
+    names = config.get("architectures") or [""]
+    config.must(problem_type=(None, "single_label_classification"))
+    if any(word in names[0] for word in ("QuestionAnswering", "MultipleChoice", "NextSentence")):
+        config.refuse(
+            f"architectures is {names}; heads that are known here end in {', '.join(HEADS)}, or there is none"
+        )
+    return next((task for ending, task in HEADS.items() if names[0].endswith(ending)), "embed")
+
+
+def _pooled(source, recipe):
+    """What a sentence encoder's folder says of its vectors; the plain mean where it says nothing."""
+    modules = source.json("modules.json") or []
+    kinds = [each["type"].rpartition(".")[2] for each in modules]
+    if [each for each in kinds if each not in ("Transformer", "Pooling", "Normalize")]:
+        source.config.refuse(f"modules.json has {', '.join(kinds)}; known here are Transformer, Pooling and Normalize")
+    place = next((each["path"] for each, kind in zip(modules, kinds, strict=True) if kind == "Pooling"), "1_Pooling")
+    said = source.json(f"{place}/config.json")
+    modes = {name for name, value in said.items() if name.startswith("pooling_mode_") and value is True}
+    modes = modes or {f"pooling_mode_{said.get('pooling_mode', 'mean')}"}
+    known = {"pooling_mode_mean_tokens": "mean", "pooling_mode_mean": "mean"}
+    known |= {"pooling_mode_cls_token": "first", "pooling_mode_cls": "first"}
+    if len(modes) > 1 or not modes <= known.keys():
+        source.config.refuse(
+            f"{place}/config.json asks for {', '.join(sorted(modes))}; known here are {', '.join(known)}"
+        )
+    longest = source.json("sentence_bert_config.json").get("max_seq_length") or recipe["text"]["max_input_length"]
+    return {
+        "model": recipe["model"] | {"normalize": "Normalize" in kinds},
+        "text": recipe["text"] | {"max_input_length": min(longest, recipe["text"]["max_input_length"])},
+        "pooling": known.get(min(modes), "mean"),
+    }
+
+
+def _entrance(before, ids, skipped, small):
+    here = f"{before}embeddings"
+    places, steps = (f"{here}.position_embeddings.weight",), []
+    if not small:
+        places, steps = (*places, f"{here}.token_type_embeddings.weight"), [add_row(0)]
+    return (
+        Rule(f"{here}.word_embeddings.weight", "embedding/matrix", rows(ids)),
+        Rule(places, "positions/positions/matrix", *steps, *([drop(skipped)] if skipped else [])),
+        *norm(f"{here}.LayerNorm", "positions/norm"),
+    )  # fmt: skip
+
+
+def _blocks(before, small):
+    ours = "encoder/blocks/{n}"
+    if small:
+        here = f"{before}transformer.layer.{{n}}"
+        names = {name: f"{name[0]}_lin" for name in ("query", "key", "value")}
+        projections = attention(f"{here}.attention", f"{ours}/attention", names=names, output="out_lin")
+        inner, outer, norms = "ffn.lin1", "ffn.lin2", ("sa_layer_norm", "output_layer_norm")
+    else:
+        here = f"{before}encoder.layer.{{n}}"
+        names = {name: f"self.{name}" for name in ("query", "key", "value")}
+        projections = attention(f"{here}.attention", f"{ours}/attention", names=names, output="output.dense")
+        inner, outer = "intermediate.dense", "output.dense"
+        norms = "attention.output.LayerNorm", "output.LayerNorm"
+    found = projections + dense(f"{here}.{inner}", f"{ours}/feedforward/hidden")
+    found += dense(f"{here}.{outer}", f"{ours}/feedforward/output_projection")
+    return found + [
+        each for number, name in enumerate(norms) for each in norm(f"{here}.{name}", f"{ours}/norms/{number}")
+    ]
+
+
+def _head(before, kind, task):
+    if task == "embed":
+        return []
+    if task == "tag":
+        return dense("classifier", "readout")
+    pooler = {"distilbert": "pre_classifier", "bert": f"{before}pooler.dense"}.get(kind, "classifier.dense")
+    return dense(pooler, "pooling/projection") + dense(
+        "classifier.out_proj" if pooler == "classifier.dense" else "classifier", "readout"
+    )
+
+
+register(Family("bert", of_type("bert", "distilbert", "roberta", "xlm-roberta"), network, "AutoModel"))
