@@ -229,7 +229,42 @@ def xlm_roberta(folder):
     answers(folder, model, np.arange(4, size - 1), 1)
 
 
-FAMILIES = {each.__name__: each for each in (marian, minilm, bert, bert_tagger, distilbert, roberta, xlm_roberta)}
+def gpt2(folder):
+    tokenizer = byte_pairs(folder, special=["<|endoftext|>"], kind=transformers.GPT2Tokenizer)
+    size, end = len(tokenizer), tokenizer.eos_token_id
+    config = transformers.GPT2Config(
+        vocab_size=size, n_embd=16, n_layer=2, n_head=4, n_positions=40, bos_token_id=end, eos_token_id=end
+    )
+    model = stirred(transformers.GPT2LMHeadModel(config))
+    model.save_pretrained(folder)
+    answers(folder, model, np.arange(1, size), 1)
+    said(folder, tokenizer)
+
+
+def seq2seq(folder, make, config, vocabulary=100):
+    model = stirred(make(config(vocab_size=vocabulary, max_position_embeddings=40, **TINY)))
+    model.save_pretrained(folder)
+    answers(folder, model, np.arange(4, vocabulary), 1, 2)
+
+
+def bart(folder):
+    seq2seq(folder, transformers.BartForConditionalGeneration, transformers.BartConfig)
+
+
+def mbart(folder):
+    settings = {"scale_embedding": True, "decoder_start_token_id": 2}
+    make = transformers.MBartForConditionalGeneration
+    seq2seq(folder, make, lambda **own: transformers.MBartConfig(**own, **settings))
+
+
+def m2m100(folder):
+    seq2seq(folder, transformers.M2M100ForConditionalGeneration, transformers.M2M100Config)
+
+
+FAMILIES = {
+    each.__name__: each
+    for each in (marian, minilm, bert, bert_tagger, distilbert, roberta, xlm_roberta, gpt2, bart, mbart, m2m100)
+}
 
 
 def main(home, *names):

@@ -16,6 +16,7 @@ class Network:
         ids: for each id of ours the id that it has in the source (`zoo.pretrained.vocabulary.our_ids`).
         rules: from its tensors to our weights (`zoo.pretrained.rules`).
         unneeded: `{pattern: why}` of tensors that no weight needs.
+        constants: `{path: numbers}` of weights that no tensor gives.
         tokenizers: a function that makes one for each side of the task.
         labels: the names of the classes, by their ids.
         barred: ids of ours that are never written, and whose logits are compared with nothing.
@@ -26,6 +27,7 @@ class Network:
     ids: np.ndarray
     rules: tuple
     unneeded: dict[str, str] = dataclasses.field(default_factory=dict)
+    constants: dict[str, Any] = dataclasses.field(default_factory=dict)
     tokenizers: Callable[[], tuple] = tuple
     labels: tuple[str, ...] = ()
     barred: tuple[int, ...] = ()

@@ -82,7 +82,7 @@ def open_source(source, tokenizers=True, imports=()):
     recipe = make({"name": "imported", **network.recipe, **search})
     model = built(recipe.job, recipe, *sizes(network, recipe))
     try:
-        folds, spare = fill(named_weights(model), source.tensors, network.rules, network.unneeded)
+        folds, spare = fill(named_weights(model), source.tensors, network.rules, network.unneeded, network.constants)
     except ValueError as error:
         raise ValueError(f"{source.address}: {error}") from error
     return Opened(family, network, recipe, model, made, folds, spare)

@@ -73,6 +73,11 @@ def put(ids, value=NEVER):
     return each("what is never written barred", forward, lambda x: x)
 
 
+def barring(size, ids):
+    """A bias of the output that bars some ids and changes nothing else."""
+    return put(ids).forward(np.zeros(size, "float32"))[0]
+
+
 def split(count, axis=-1):
     """One array becomes several of the same size."""
     return Step(
@@ -141,7 +146,7 @@ def _expression(pattern):
                   re.escape(pattern))  # fmt: skip
 
 
-def fill(weights, tensors, rules, unneeded):
+def fill(weights, tensors, rules, unneeded, constants=()):
     """Give every weight its numbers.
 
     Args:
@@ -149,6 +154,7 @@ def fill(weights, tensors, rules, unneeded):
         tensors: `{name: Tensor}`.
         rules: of the family, the more particular ones first.
         unneeded: `{pattern: why}` of tensors that no weight needs; `*` stands for anything.
+        constants: `{path: numbers}` of weights that no tensor gives.
 
     Returns:
         (names of what was folded, `{name: why}` of the tensors that were not needed).
@@ -183,6 +189,9 @@ def fill(weights, tensors, rules, unneeded):
             for path in paths:
                 unset.pop(path, None)
             folds |= {step.name: None for step in rule.steps}
+    for path, values in dict(constants).items():
+        weights[path].assign(np.asarray(values, "float32"))
+        unset.pop(path)
     spare = {name: why for name in left if (why := _reason(name, unneeded))}
     strange = [name for name in left if name not in spare]
     if strange:

@@ -1,0 +1,90 @@
+"""BART, mBART, M2M100 and NLLB (arXiv:1910.13461, arXiv:2001.08210, arXiv:2010.11125, arXiv:2207.04672).
+
+BART has norms behind its branches, the others before. M2M100's sinusoids are others than ours, and become a table. The
+decoder begins with the row of the end of sentence, of which our BOS is a copy.
+"""
+
+import math
+
+import numpy as np
+
+from zoo.pretrained.network import Family, Network, of_type, register
+from zoo.pretrained.parts import bart_blocks, bart_model, norm
+from zoo.pretrained.rules import Rule, barring, drop, flat, put, rows
+from zoo.pretrained.vocabulary import our_ids
+from zoo.text.special import BOS, PAD
+
+ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "relu": "relu", "swish": "silu", "silu": "silu"}
+UNKNOWN, OFFSET, EPSILON = 3, 2, 1e-5
+SIDES = {"encoder": "source_positions", "decoder": "positions"}
+
+
+def network(source):
+    """A network that reads a text and writes one."""
+    config, kind = source.config, source.config.get("model_type")
+    plain, computed = kind == "bart", kind == "m2m_100"
+    config.must(
+        normalize_before=not plain, normalize_embedding=not computed, add_final_layer_norm=not plain,
+        add_bias_logits=False, static_position_embeddings=computed, extra_pos_embeddings=OFFSET,
+        share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
+    )  # fmt: skip
+    config.idle("max_length", "save_step")
+    model, size = bart_model(config, ACTIVATIONS), config.whole("vocab_size")
+    longest, scaled = config.whole("max_position_embeddings"), config.flag("scale_embedding", computed)
+    pad, eos, first = (config.get(f"{name}_token_id") for name in ("pad", "eos", "decoder_start"))
+    ids = our_ids(size, pad, UNKNOWN, eos if first is None else first, eos)
+    inside = "/positions" if not computed else ""
+    rules = [
+        Rule("model.shared.weight", "target_embedding/matrix", rows(ids),
+             also=("model.{side}.embed_tokens.weight", "lm_head.weight")),
+        *bart_blocks(),
+    ]  # fmt: skip
+    constants = {}
+    for side, ours in SIDES.items():
+        if computed:
+            constants[f"{ours}/matrix"] = sinusoids(longest, model["units"])
+        else:
+            rules.append(Rule(f"model.{side}.embed_positions.weight", f"{ours}{inside}/matrix", drop(OFFSET)))
+            rules += norm(f"model.{side}.layernorm_embedding", f"{ours}/norm")
+        rules += [] if plain else norm(f"model.{side}.layer_norm", f"{side}/final_norm")
+    if computed:
+        constants["target_embedding/output_bias"] = barring(len(ids), (PAD, BOS))
+    else:
+        rules.append(Rule("final_logits_bias", "target_embedding/output_bias", flat, rows(ids), put((PAD, BOS))))
+    return Network(
+        recipe={
+            "task": "translate",
+            "system": "transformer",
+            "text": {"shared": True, "vocab_size": len(ids)},
+            "model": model,
+            "block": {"layer": "post_norm" if plain else "pre_norm", "epsilon": EPSILON},
+            "positions": {
+                "layer": "learned", "max_positions": longest, "norm_epsilon": 0.0 if computed else EPSILON,
+            },
+            "embedding": {"layer": "tokens", "scaled": scaled, "output_bias": True},
+        },
+        ids=ids,
+        rules=tuple(rules),
+        unneeded={"model.*.embed_positions.weight*": "sinusoids are computed"},
+        constants=constants,
+        tokenizers=lambda: refuse_tokenizers(source),
+        barred=(PAD, BOS),
+    )  # fmt: skip
+
+
+def sinusoids(longest, units):
+    """M2M100's: all sines first, the last wave exactly 10,000 times as long as the first, positions from 2 on."""
+    rates = np.exp(np.arange(units // 2) * -(math.log(10_000) / (units // 2 - 1)))
+    angles = np.arange(OFFSET, OFFSET + longest)[:, None] * rates
+    return np.concatenate([np.sin(angles), np.cos(angles)], 1)
+
+
+def refuse_tokenizers(source):
+    """Their tokenizers name languages, which is not carried yet."""
+    raise ValueError(
+        f"{source.address}: the tokenizers of this family are not carried yet, so no run can be written; "
+        "`zoo.pretrained.load` gives the network itself."
+    )
+
+
+register(Family("bart", of_type("bart", "mbart", "m2m_100"), network, "AutoModelForSeq2SeqLM"))

@@ -1,0 +1,84 @@
+"""GPT-2 and its kin of the same form (Radford et al. 2019): a language model over byte pairs.
+
+It has one special piece, which ends a text and stands before the next: our BOS and EOS are copies of its row, so a text
+is read as one that begins. PAD and UNK are never written.
+"""
+
+from functools import partial
+
+from zoo.pretrained.network import Family, Network, of_type, register
+from zoo.pretrained.parts import norm, special_ids
+from zoo.pretrained.rules import Rule, barring, rows, split
+from zoo.text.published import read_byte_pairs
+from zoo.text.special import BOS, PAD, UNK
+
+ACTIVATIONS = {
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu": "gelu",
+    "relu": "relu",
+    "silu": "silu",
+}
+
+
+def network(source):
+    """A language model."""
+    config = source.config
+    units, size, longest = config.whole("n_embd"), config.whole("vocab_size"), config.whole("n_positions", 1024)
+    config.must(
+        scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, tie_word_embeddings=True, n_ctx=longest,
+        reorder_and_upcast_attn=(False, True),
+    )  # fmt: skip
+    config.idle("initializer_range", "attn_pdrop", "embd_pdrop", "summary_activation", "summary_first_dropout")
+    config.idle("summary_proj_to_labels", "reorder_and_upcast_attn")
+    epsilon, end = config.number("layer_norm_epsilon", 1e-5), config.get("eos_token_id")
+    tokenizers, ids = special_ids(partial(read_byte_pairs, source.folder), size, end, end, end, end)
+    ids = ids.copy()
+    ids[:4][ids[:4] < 0] = ids[3]
+    barred = tuple(each for each in (PAD, UNK, BOS) if ids[each] == ids[3])
+    before = source.prefix("transformer.")
+    here, ours = f"{before}h.{{n}}", "decoder/blocks/{n}"
+    projections = [f"{ours}/attention/{name}_projection" for name in ("query", "key", "value")]
+    inner, outer = (f"{ours}/feedforward/{name}" for name in ("hidden", "output_projection"))
+    layers = (("attn.c_proj", f"{ours}/attention/output_projection"), ("mlp.c_fc", inner), ("mlp.c_proj", outer))
+    rules = [
+        Rule(f"{before}wte.weight", "embedding/matrix", rows(ids), also=("lm_head.weight",)),
+        Rule(f"{before}wpe.weight", "positions/matrix"),
+        Rule(f"{here}.attn.c_attn.weight", [f"{each}/kernel" for each in projections], split(3)),
+        Rule(f"{here}.attn.c_attn.bias", [f"{each}/bias" for each in projections], split(3)),
+        *norm(f"{before}ln_f", "decoder/final_norm"),
+        *norm(f"{here}.ln_1", f"{ours}/norms/0"),
+        *norm(f"{here}.ln_2", f"{ours}/norms/1"),
+    ]
+    for theirs, mine in layers:  # its linear layers lie as ours do
+        rules += [Rule(f"{here}.{theirs}.weight", f"{mine}/kernel"), Rule(f"{here}.{theirs}.bias", f"{mine}/bias")]
+    return Network(
+        recipe={
+            "task": "continue",
+            "system": "transformer",
+            "text": {"vocab_size": len(ids)},
+            "model": {
+                "kind": "transformer",
+                "units": units,
+                "num_layers": config.whole("n_layer"),
+                "num_heads": config.whole("n_head"),
+                "hidden_units": config.whole("n_inner", None) or 4 * units,
+                "activation": config.one_of("activation_function", ACTIVATIONS),
+                "dropout": config.number("resid_pdrop", 0.1),
+                "context": longest,
+            },
+            "block": {"layer": "pre_norm", "epsilon": epsilon},
+            "positions": "learned",
+            "embedding": {"layer": "tokens", "scaled": False, "output_bias": True},
+        },
+        ids=ids,
+        rules=tuple(rules),
+        unneeded={"*attn.bias": "a triangle of ones", "*attn.masked_bias": "a large number"},
+        constants={"embedding/output_bias": barring(len(ids), barred)},
+        tokenizers=tokenizers,
+        barred=barred,
+        notes=("A text begins with <|endoftext|>, which stood before every text of its training.",),
+    )
+
+
+register(Family("gpt2", of_type("gpt2"), network, "GPT2LMHeadModel"))
