@@ -4,12 +4,15 @@ import numpy as np
 import tensorflow as tf
 from keras import tree
 
-from zoo.attention import MultiHeadAttention
+from zoo.attention import MultiHeadAttention, RelativeAttention
 
 # By class of layer: the weights whose gradient is zero by the formula, each beside one of the same layer that gives
 # the scale of the rounding noise. `softmax` does not see what is added to all scores of a query, and the key's bias b
 # adds q . b to each of them; the other attentions' key projections have no bias, or one inside a nonlinearity.
-UNSEEN = {MultiHeadAttention: lambda layer: [(layer.key_projection.bias, layer.key_projection.kernel)]}
+UNSEEN = dict.fromkeys(
+    (MultiHeadAttention, RelativeAttention),
+    lambda layer: [(layer.key_projection.bias, layer.key_projection.kernel)],
+)
 
 
 def unseen_weights(layer):
