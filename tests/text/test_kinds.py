@@ -109,6 +109,20 @@ def test_a_file_that_was_changed_is_refused(kind, changes, message):
         load_tokenizer(json.dumps(settings).encode())
 
 
+@pytest.mark.parametrize("kind", [WordPiece, BytePairs])
+@pytest.mark.parametrize(
+    "value", [None, 1, -1, 1 << 40, "x", [], [1], [[1]], ["x"], [-5, 9], [1 << 40] * 2, {}, {"xy": 1}]
+)
+def test_a_stranger_s_settings_are_refused_or_work(kind, value):
+    settings = MAKERS[kind]().settings
+    for key in settings:
+        try:
+            tokenizer = load_tokenizer(json.dumps(settings | {key: value}).encode())
+            tokenizer.decode(tokenizer.encode(NASTY))
+        except ValueError as error:
+            assert str(error)
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"missing\.spm: there is no such file"):
         load_tokenizer(tmp_path / "missing.spm")

@@ -35,7 +35,7 @@ class BytePairs(WrittenTokenizer):
     """
 
     kind = "byte_pairs"
-    keys = ("prefix_space", "letters", "numbers", "merges")
+    keys = {"prefix_space": bool, "letters": list, "numbers": list, "merges": list}
 
     def __init__(self, model_bytes: bytes):
         super().__init__(model_bytes)

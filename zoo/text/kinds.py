@@ -1,6 +1,7 @@
 """The kind of a tokenizer, found from the content of its file."""
 
 import os
+import re
 from pathlib import Path
 
 from zoo.text.base import BaseTokenizer
@@ -35,4 +36,7 @@ def _of(content):
     kind = read(content)["tokenizer"]
     if kind not in KINDS:
         raise ValueError(f"This seqzoo knows no tokenizer of the kind {kind!r}; it knows {sorted(KINDS)}.")
-    return KINDS[kind](content)
+    try:
+        return KINDS[kind](content)
+    except (TypeError, LookupError, AttributeError, OverflowError, re.error) as error:
+        raise ValueError(f"The tokenizer is damaged: {error!r}. Copy or import it again.") from error

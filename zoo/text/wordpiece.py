@@ -26,7 +26,7 @@ class WordPiece(WrittenTokenizer):
     """
 
     kind = "wordpiece"
-    keys = ("prefix", "longest", "removed", "alone", "becomes")
+    keys = {"prefix": str, "longest": int, "removed": list, "alone": list, "becomes": dict}
 
     def __init__(self, model_bytes: bytes):
         super().__init__(model_bytes)
@@ -36,7 +36,7 @@ class WordPiece(WrittenTokenizer):
             re.compile(f"[{pattern(own[name])}]" if own[name] else "(?!)") for name in ("removed", "alone")
         )
         self._first = {piece: token for token, piece in enumerate(self._pieces) if token not in {*self.special, UNK}}
-        size = len(own["prefix"])
+        self._most, size = max(map(len, self._first), default=0), len(own["prefix"])
         self._inner = {
             piece[size:]: token
             for piece, token in self._first.items()
@@ -93,7 +93,7 @@ class WordPiece(WrittenTokenizer):
             return [UNK]
         found, start, known = [], 0, self._first
         while start < len(word):
-            stop = len(word)
+            stop = min(len(word), start + self._most)
             while stop > start and word[start:stop] not in known:
                 stop -= 1
             if stop == start:

@@ -25,12 +25,13 @@ class WrittenTokenizer(BaseTokenizer):
     """
 
     kind = ""
-    keys: tuple[str, ...] = ()  # what the file of this kind has besides what all have
+    keys: dict[str, type] = {}  # what the file of this kind has besides what all have
 
     def __init__(self, model_bytes: bytes):
         self.settings = read(model_bytes)
         wanted = {"tokenizer", "before", "after", "special", "pieces", *self.keys}
-        if self.settings["tokenizer"] != self.kind or self.settings.keys() != wanted:
+        right = self.settings["tokenizer"] == self.kind and self.settings.keys() == wanted
+        if not right or any(type(self.settings[key]) is not kind for key, kind in self.keys.items()):
             raise ValueError(
                 f"Expected a tokenizer of the kind {self.kind!r} with {sorted(wanted)}; received "
                 f"{self.settings['tokenizer']!r} with {sorted(self.settings)}."

@@ -39,6 +39,7 @@ class WordPiece extends Written {
     this.becomes = new Map(Object.entries(becomes));
     const own = pieces.map((piece, id) => [piece, id]).filter(([, id]) => !this.special.has(id) && id !== UNKNOWN);
     this.first = new Map(own);
+    this.most = Math.max(0, ...own.map(([piece]) => piece.length));
     this.inner = new Map(own.filter(([piece]) => piece.startsWith(prefix) && piece !== prefix).map(([piece, id]) => [piece.slice(prefix.length), id]));
   }
 
@@ -59,7 +60,7 @@ class WordPiece extends Written {
     if (letters.length > this.settings.longest) return [UNKNOWN];
     const found = [];
     for (let start = 0, known = this.first; start < letters.length; known = this.inner) {
-      let stop = letters.length, id;
+      let stop = Math.min(letters.length, start + this.most), id;
       while (stop > start && (id = known.get(letters.slice(start, stop).join(""))) === undefined) stop -= 1;
       if (stop === start) return [UNKNOWN];
       found.push(id);
