@@ -22,6 +22,7 @@ KINDS = {  # of safetensors
     "F64": "f8", "F32": "f4", "F16": "f2", "BF16": "u2", "I64": "i8", "I32": "i4", "I16": "i2", "I8": "i1", "U8": "u1",
     "BOOL": "?",
 }  # fmt: skip
+ANSWERS = "answers.npz"  # what a network says, and none of its weights
 LONGEST_HEADER = 100_000_000
 RATIO = 200  # times that an array may be larger than its compressed bytes
 # What a folder may hold, the best first: one file, or an index of several.
@@ -54,7 +55,7 @@ def weights_files(folder):
             return [folder / name]
         if index.is_file():
             return _listed(index)
-    others = [each for each in sorted(folder.glob("*.npz")) if each.is_file()]
+    others = [each for each in sorted(folder.glob("*.npz")) if each.is_file() and each.name != ANSWERS]
     if len(others) == 1:  # Marian's are called after what they translate
         return others
     raise ValueError(

@@ -158,7 +158,7 @@ class Interpreter:
             ValueError: it does something that weights have no need of, or ends too early.
         """
         try:
-            for code, argument, _ in pickletools.genops(file):
+            for code, argument, _ in _instructions(file):
                 if code.name == "STOP":
                     return self.stack.pop()
                 self._do(code.name, argument)
@@ -222,6 +222,13 @@ class Interpreter:
         if kind not in KINDS or not isinstance(key, str) or not isinstance(count, int) or count < 0:
             raise ValueError(f"it has numbers that are described as {told!r}")
         return self.storages.setdefault(key, Storage(kind, key, count))
+
+
+def _instructions(file):
+    try:
+        yield from pickletools.genops(file)
+    except ValueError as error:
+        raise ValueError(f"its pickle is damaged: {error}") from error
 
 
 def _known(name):

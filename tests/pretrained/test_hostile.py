@@ -1,0 +1,246 @@
+"""Broken and hostile sources: each has a message that says what is wrong, nothing is written and nothing executed."""
+
+import io
+import json
+import os
+import pickle
+import shutil
+import struct
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from zoo.pretrained import import_network
+from zoo.pretrained.files import read_tensors
+
+MARIAN = Path(__file__).with_name("data") / "marian"
+WEIGHTS = "model.safetensors"
+KINDS = {"float32": "F32", "float16": "F16", "uint16": "BF16"}
+
+
+def tensors(folder):
+    return {name: np.array(each.read()) for name, each in read_tensors([folder / WEIGHTS]).items()}
+
+
+def safetensors(arrays):
+    """The bytes of a file of safetensors."""
+    header, content = {}, b""
+    for name, each in arrays.items():
+        place = [len(content), len(content) + each.nbytes]
+        header[name] = {"dtype": KINDS[each.dtype.name], "shape": list(each.shape), "data_offsets": place}
+        content += each.tobytes()
+    text = json.dumps(header).encode()
+    return struct.pack("<Q", len(text)) + text + content
+
+
+def weights(change):
+    """A change of the tensors, a dict, in the folder."""
+
+    def apply(folder):
+        arrays = tensors(folder)
+        (folder / WEIGHTS).write_bytes(safetensors(change(arrays) or arrays))
+
+    return apply
+
+
+def renamed(name, other):
+    return lambda arrays: {other if key == name else key: each for key, each in arrays.items()}
+
+
+def settings(**changes):
+    """A change of config.json."""
+
+    def apply(folder):
+        config = json.loads((folder / "config.json").read_text()) | changes
+        (folder / "config.json").write_text(json.dumps(config))
+
+    return apply
+
+
+def vocabulary(change):
+    def apply(folder):
+        pieces = json.loads((folder / "vocab.json").read_text())
+        (folder / "vocab.json").write_text(json.dumps(change(pieces)))
+
+    return apply
+
+
+def content(name, change):
+    """A change of a file's bytes."""
+    return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
+
+
+class Evil:
+    def __reduce__(self):
+        return os.system, ("touch executed",)
+
+
+def torch_zip(value, members=()):
+    """`pytorch_model.bin` with a pickle, instead of the safetensors."""
+
+    def apply(folder):
+        (folder / WEIGHTS).unlink()
+        with zipfile.ZipFile(folder / "pytorch_model.bin", "w") as archive:
+            archive.writestr("archive/data.pkl", value)
+            for name, each in members:
+                archive.writestr(name, each)
+
+    return apply
+
+
+def npz(**arrays):
+    def apply(folder):
+        (folder / WEIGHTS).unlink()
+        np.savez_compressed(folder / "model.npz", **arrays)
+
+    return apply
+
+
+def index(files):
+    def apply(folder):
+        (folder / WEIGHTS).unlink()
+        (folder / f"{WEIGHTS}.index.json").write_text(json.dumps({"weight_map": files}))
+
+    return apply
+
+
+def header(**entry):
+    """A safetensors file whose header says something else of one tensor."""
+
+    def apply(folder):
+        said = {"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]} | entry}
+        text = json.dumps(said).encode()
+        (folder / WEIGHTS).write_bytes(struct.pack("<Q", len(text)) + text + bytes(8))
+
+    return apply
+
+
+NAN = np.array([np.nan] * 16, "float32")
+NORM = "model.encoder.layers.0.final_layer_norm.weight"
+FC1 = "model.decoder.layers.1.fc1.weight"
+CASES = {
+    "a tensor is missing": (weights(lambda all: {k: v for k, v in all.items() if k != FC1}), "no tensor gives"),
+    "one too many": (weights(lambda all: all | {"surprise": NAN * 0 + 1}), "nothing here takes surprise"),
+    "one under another name": (weights(renamed(FC1, "fc1")), "nothing here takes fc1"),
+    "a wrong shape": (weights(lambda all: all | {FC1: np.ones((3, 16), "float32")}), f"{FC1} has the shape (3, 16)"),
+    "too few rows": (weights(lambda all: all | {"model.shared.weight": np.ones((3, 16), "float32")}), "does not fit"),
+    "a layer too many": (
+        weights(lambda all: all | {FC1.replace("layers.1", "layers.7"): all[FC1]}),
+        "which this model does not have",
+    ),
+    "NaN among weights": (weights(lambda all: all | {NORM: NAN}), f"{NORM} holds NaN"),
+    "tied twice, differently": (
+        weights(lambda all: all | {"lm_head.weight": all["model.shared.weight"] + 1}),
+        "lm_head.weight differs from model.shared.weight",
+    ),
+    "an unknown activation": (settings(activation_function="mish"), 'activation_function is "mish"; expected swish'),
+    "another architecture": (settings(normalize_before=True), "normalize_before is true; here it can only be false"),
+    "an unknown setting": (settings(rotary=7), "rotary = 7 is a setting that is not known here"),
+    "sizes that are no numbers": (settings(d_model="16"), 'd_model is "16"; expected a number from 1'),
+    "another network's sizes": (settings(d_model=32), "has the shape"),
+    "an unknown family": (settings(model_type="mystery"), "the type 'mystery', which no family knows"),
+    "no such id": (settings(pad_token_id=10**9), "do not lie in a vocabulary"),
+    "a setting twice": (content("config.json", lambda text: b'{"d_model": 1, "d_model": 2}'), "it has 'd_model' twice"),
+    "NaN among settings": (content("config.json", lambda text: text.replace(b"0.1", b"NaN")), "NaN, which is"),
+    "infinity among settings": (content("config.json", lambda text: text.replace(b"0.1", b"1e999")), "1e999, which is"),
+    "no JSON": (content("config.json", lambda text: text[:100]), "cannot be read as JSON"),
+    "a deep JSON": (content("config.json", lambda text: b"[" * 10**6), "cannot be read as JSON"),
+    "a hole in the vocabulary": (vocabulary(lambda all: {k: v for k, v in all.items() if v != 7}), "no piece has"),
+    "two pieces with one id": (vocabulary(lambda all: all | {"zzz": 7}), "have one id, 7"),
+    "an id too large": (vocabulary(lambda all: all | {"zzz": 700}), "has the id 700"),
+    "no SentencePiece model": (content("source.spm", lambda text: b"\x0f\xff" * 9), "is no SentencePiece model"),
+    "a SentencePiece model cut off": (content("target.spm", lambda text: text[:-3]), "is no SentencePiece model"),
+    "safetensors cut off": (content(WEIGHTS, lambda text: text[:-100]), "the file is cut off"),
+    "a header without an end": (content(WEIGHTS, lambda text: b"\xff" * 8 + text), "it is cut off, or damaged"),
+    "an empty file": (content(WEIGHTS, lambda text: b""), "it may be cut off"),
+    "bytes and shape differ": (header(shape=[3]), "which do not fit"),
+    "a negative place": (header(data_offsets=[-8, 0]), "are no whole numbers"),
+    "an unknown type": (header(dtype="F8_E4M3"), "is stored as F8_E4M3"),
+    "a pickle that calls os.system": (torch_zip(pickle.dumps({"x": Evil()}, 2)), "asks for posix.system"),
+    "a pickle of protocol 4": (torch_zip(pickle.dumps({"x": Evil()}, 4)), "asks for posix.system"),
+    "a pickle without an end": (torch_zip(pickle.dumps({"x": 1}, 2)[:-3]), "its pickle"),
+    "a pickle of other things": (torch_zip(pickle.dumps({"x": [1, 2]}, 2)), "something else than named tensors"),
+    "an npz of objects": (npz(x=np.array([{}], object)), "holds Python's objects"),
+    "an npz that is a bomb": (npz(x=np.zeros(10**7, "float32")), "bytes would become"),
+    "an index that leads outside": (index({"x": "../../secret.safetensors"}), "Nothing outside is read"),
+    "an index without its file": (index({"x": "model-00001.safetensors"}), "which is missing"),
+    "no weights": (lambda folder: (folder / WEIGHTS).unlink(), "has no weights that can be read"),
+    "no tokenizer": (lambda folder: (folder / "source.spm").unlink(), "lacks source.spm"),
+    "other answers": (weights(lambda all: all | {NORM: all[NORM] + 0.01}), "So it is not the same network"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_refused_in_words(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder, (change, message) = tmp_path / "source", CASES[name]
+    shutil.copytree(MARIAN, folder)
+    change(folder)
+    refused(folder, message, tmp_path)
+
+
+def refused(source, message, tmp_path):
+    there = sorted(tmp_path.iterdir())
+    with pytest.raises(ValueError) as error:
+        import_network(source, tmp_path / "run")
+    assert message in str(error.value)
+    assert sorted(tmp_path.iterdir()) == there  # no run, no part of one, and nothing that a pickle has made
+
+
+def tarred(path, *members):
+    with tarfile.open(path, "w:gz") as archive:
+        for name, kind, data in members:
+            member = tarfile.TarInfo(name)
+            member.type, member.size, member.linkname = kind, len(data), "/etc/passwd"
+            archive.addfile(member, io.BytesIO(data))
+    return path
+
+
+ARCHIVES = {
+    "a path outside": ((("../evil.txt", tarfile.REGTYPE, b"x"),), "leads out of its folder"),
+    "an absolute path": ((("/tmp/evil.txt", tarfile.REGTYPE, b"x"),), "leads out of its folder"),
+    "a link": ((("config.json", tarfile.SYMTYPE, b""),), "is a link or another special file"),
+    "a bomb": ((("model.npz", tarfile.REGTYPE, bytes(2**24)),), "which is too many"),
+}
+
+
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_archives_are_refused_in_words(name, tmp_path):
+    members, message = ARCHIVES[name]
+    refused(tarred(tmp_path / "source.tar.gz", *members), message, tmp_path)
+
+
+def test_a_zip_may_not_lead_outside_or_be_cut_off(tmp_path):
+    path = tmp_path / "source.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a/../../evil.txt", "x")
+    refused(path, "leads out of its folder", tmp_path)
+    path.write_bytes(b"no archive at all")
+    refused(path, "neither a zip nor a tar", tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_halves_are_read(kind, tmp_path):
+    """They are rounded, which the kept answers notice; so those are taken away."""
+
+    def half(each):
+        return each.astype("float16") if kind == "float16" else (each.view("uint32") >> 16).astype("uint16")
+
+    folder = tmp_path / "source"
+    shutil.copytree(MARIAN, folder)
+    weights(lambda all: {name: half(each) for name, each in all.items()})(folder)
+    (folder / "answers.npz").unlink()
+    assert import_network(folder, tmp_path / "run")["parity"] is None
+    assert "Not compared" in (tmp_path / "run" / "card.md").read_text()
+
+
+def test_a_zip_is_imported_as_its_folder(tmp_path):
+    shutil.make_archive(str(tmp_path / "opus"), "zip", MARIAN)
+    record = import_network(tmp_path / "opus.zip", tmp_path / "run")
+    assert record["licence"] == "apache-2.0" and record["parity"]["largest"] < 2e-6
+    with pytest.raises(ValueError, match="is there already"):
+        import_network(MARIAN, tmp_path / "run")
+    assert import_network(MARIAN, tmp_path / "run", force=True)["family"] == "marian"
