@@ -7,7 +7,7 @@ import os
 import sys
 from pathlib import Path
 
-from serving.export.settings import STORAGES
+from serving.export.settings import GRAPHS, STORAGES
 from serving.runtime.artefact import MANIFEST, read_manifest, resolve
 from serving.runtime.reading import OVERLONG
 
@@ -63,6 +63,14 @@ def add_arguments(parser):
         action="store_true",
         help="of an artefact: copy its files as they are, with the SavedModel to where TensorFlow Serving reads it; "
         "older versions of seqzoo put it into a folder of its own",
+    )
+    parser.add_argument(
+        "--graphs",
+        action="append",
+        choices=GRAPHS,
+        help="which graphs are written besides the search: the greedy one, the one that samples, the one that scores, "
+        "the encoder and the step of a search of your own; repeatable (default: all; of a network of more than 100 MB "
+        "the search and what scores, and of a language model what samples)",
     )
     parser.add_argument("--no-int8", action="store_true", help="leave out the quantised graphs")
     parser.add_argument(
@@ -209,6 +217,7 @@ def changes(args):
     given = {"name": args.name, "beams": tuple(args.beam or ()), "max_input": args.max_input, "overlong": args.overlong}
     given |= {"storage": args.storage, "xla": args.xla, "serving_version": args.serving_version}
     given |= {
+        "graphs": tuple(args.graphs or ()),
         "strings": args.strings,
         "shortlist": args.shortlist,
         "rules": rule_options.given(args, rule_options.NUMBERS),

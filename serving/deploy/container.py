@@ -21,7 +21,8 @@ def command(places, options):
 
 def megabytes(manifests):
     """A bound on memory to start with, in MiB, a multiple of 256; measure your own traffic and correct it."""
-    graphs = sum(size for manifest in manifests for name, size in manifest["sizes"].items() if name.endswith(".onnx"))
+    sizes = [each for manifest in manifests for each in manifest["sizes"].items()]
+    graphs = sum(size for name, size in sizes if name.endswith((".onnx", ".onnx_data")))
     return 256 * math.ceil((BASE + PER_BYTE * graphs) / MEGA / 256)
 
 

@@ -11,6 +11,7 @@ import shutil
 from serving.deploy import files
 from serving.deploy.prototext import Word, prototext
 from serving.runtime.artefact import Artefact
+from serving.runtime.manifest_format import weights_of
 
 FOLDER = "repository"
 TYPES = {"int32": "TYPE_INT32", "int64": "TYPE_INT64", "float32": "TYPE_FP32", "bool": "TYPE_BOOL"}
@@ -32,6 +33,8 @@ def prepare(plan, out):
         for table, file in graphs(model.folder(version), manifest):
             place = out / FOLDER / _title(name, table) / str(version) / "model.onnx"
             files.link(model.folder(version) / file, place)
+            for weights in weights_of(manifest, file):  # whose name stands in the graph
+                files.link(model.folder(version) / weights, place.with_name(weights))
 
 
 def finish(plan, rendered, out):

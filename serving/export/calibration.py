@@ -1,7 +1,11 @@
 """The texts that give the ranges of int8, and the runs of float32 graphs with them (`serving.export.onnx.ranges`)."""
 
+import numpy as np
+
 from serving.export.onnx.graphs import required
 from serving.export.onnx.ranges import keys_of, observed
+from serving.export.onnx.weights import INSIDE
+from serving.export.sizes import TEXTS, TOKENS
 
 MOST = 200  # texts that are run
 
@@ -24,23 +28,27 @@ class Calibration:
         settings = kind.settings
         self.ranges, self.known = {}, {} if settings.calibration else settings.ranges
 
-    def complete(self, name, graph):
-        """Add what the graph, a float32 `ModelProto` of the exported function `name`, has and `ranges` do not."""
-        keys = keys_of(graph)
+    def complete(self, name, graph, weights=INSIDE):
+        """Add what the graph, a float32 `ModelProto` of the exported function `name`, has and `ranges` do not.
+
+        Its arrays are in `weights`.
+        """
+        keys = keys_of(graph, weights)
         self.ranges |= {key: self.known[key] for key in sorted(keys & self.known.keys())}
         missing = keys - self.ranges.keys()
         feeds = self._feeds(name) if missing else []
         if feeds and set(required(graph.graph)) <= feeds[0].keys():
             kind = "validation texts" if self.kind.settings.calibration else "example texts and random ids"
             self.log(f"finding the ranges of int8 with {len(feeds)} {kind}")
-            self.ranges = observed(graph, feeds) | self.ranges
+            self.ranges = observed(graph, feeds, weights) | self.ranges
 
     def _feeds(self, name):
         """Inputs of the exported function."""
         settings = self.kind.settings
-        texts = (settings.calibration or settings.texts)[:MOST]
+        texts = (settings.calibration or settings.texts)[: TEXTS if self.kind.large else MOST]
         feeds = [fed for fed in (self.kind.fed(self.tokenizers, text) for text in texts) if fed]
         if not settings.calibration or not feeds:
             cases = self.kind.cases([tokenizer.vocab_size for tokenizer in self.tokenizers])
             feeds += [inputs for case, inputs in cases if case == name]
-        return feeds
+        short = {"max_length": np.array([TOKENS], "int32")} if self.kind.large else {}
+        return [fed | short for fed in feeds]

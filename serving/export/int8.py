@@ -2,9 +2,12 @@
 
 import statistics
 import time
+from dataclasses import replace
 from pathlib import Path
 
+from serving.export.sizes import TOKENS
 from serving.runtime import Runtime
+from serving.runtime.manifest_format import graph_bytes, weights_of
 from serving.runtime.sessions import PRECISIONS, graph_file
 
 BATCH = 32
@@ -13,6 +16,9 @@ ROUNDS = 5
 
 def report(directory, texts, trial=None):
     """`{"texts", "modes": [..], "scores": {mode: {name: pair}}}`; a pair is the number for float32 and for int8.
+
+    Of a large network answers have at most `sizes.TOKENS` tokens, which "tokens" says, unless a trial scores them, and
+    times are those of one run.
 
     Each mode is a dict: `mode` is its name; `megabytes` is a pair; `milliseconds` has a pair for each batch size;
     `identical` is the share of answers that are the same in int8 (for a tagger, of tags).
@@ -26,16 +32,22 @@ def report(directory, texts, trial=None):
     directory, texts = Path(directory), list(trial.texts if trial else texts)
     runtimes = {name: Runtime(directory, precision=name, threads=1) for name in PRECISIONS}
     some = [texts[index % len(texts)] for index in range(BATCH)]
-    found, scores = [], {}
-    for mode in runtimes["float32"].modes:
-        pair = [[result.answer for result in runtimes[name].run(texts, **mode.options)] for name in PRECISIONS]
-        sizes = [(directory / graph_file(mode.graph, name)).stat().st_size for name in PRECISIONS]
+    found, scores, bytes_of = [], {}, graph_bytes(runtimes["float32"].manifest)
+    large = any(weights_of(runtimes["float32"].manifest, mode.graph) for mode in runtimes["float32"].modes)
+    short = {"max_length": TOKENS} if large and "max_length" in runtimes["float32"].options else {}
+    rounds = 1 if large else ROUNDS
+    for mode in (replace(mode, options=mode.options | short) for mode in runtimes["float32"].modes):
+        own = {name: value for name, value in mode.options.items() if not trial or name not in short}
+        pair = [[result.answer for result in runtimes[name].run(texts, **own)] for name in PRECISIONS]
+        sizes = [bytes_of[graph_file(mode.graph, name)] for name in PRECISIONS]
         found.append(
             {
                 "mode": mode.name,
                 "megabytes": [round(size / 1e6, 2) for size in sizes],
                 "milliseconds": {
-                    str(batch): [round(1e3 * seconds, 3) for seconds in medians(runtimes, some[:batch], mode).values()]
+                    str(batch): [
+                        round(1e3 * each, 3) for each in medians(runtimes, some[:batch], mode, rounds).values()
+                    ]
                     for batch in (1, BATCH)
                 },
                 "identical": _same(*pair),
@@ -46,7 +58,8 @@ def report(directory, texts, trial=None):
             scores[mode.name] = {name: [round(one[name], 3), round(other[name], 3)] for name in one}
     if runtimes["float32"].kind == "continue":
         scores["score"] = {"nats_per_token": [_nats(runtime.score(texts)) for runtime in runtimes.values()]}
-    return {"texts": len(texts), "modes": found, "scores": scores}
+    bound = {"tokens": TOKENS} if short else {}
+    return {"texts": len(texts), "modes": found, "scores": scores} | bound
 
 
 def medians(runtimes, texts, mode, rounds=ROUNDS):

@@ -24,8 +24,10 @@ def write_manifest(kind, directory, version, parity=None, int8=None, strings=Non
         for path in sorted(directory.rglob("*"))
         if path.is_file() and path.name != MANIFEST
     }
+    graphs = {name: path for name, path in files.items() if path.suffix == ".onnx"}
+    graphs = {name: requirements(onnx.load(path, load_external_data=False)) for name, path in graphs.items()}
     manifest = {
-        "format": FORMAT,
+        "format": FORMAT if any("weights" in graph for graph in graphs.values()) else FORMAT - 1,
         "name": settings.name,
         "version": version,
         "task": settings.task,
@@ -35,7 +37,7 @@ def write_manifest(kind, directory, version, parity=None, int8=None, strings=Non
         "vocabulary": kind.vocabulary(),
         "signatures": [_table(kind, table) for table in (kind.table("serving_default"), *kind.signatures())],
         "graphs": {name: function.graph for name, function in kind.functions.items() if function.graph},
-        "onnx": {name: requirements(onnx.load(path)) for name, path in files.items() if path.suffix == ".onnx"},
+        "onnx": graphs,
         "tokenizer": {side: f"{side}.spm" for side in kind.sides},
         "texts": list(settings.texts),
         "ranges": settings.ranges,
@@ -153,8 +155,9 @@ def _int8(report):
         for mode, pairs in report["scores"].items()
         for name, (one, other) in pairs.items()
     )
+    bound = f" Answers have at most {report['tokens']} tokens." if "tokens" in report else ""
     return f"""## int8
-float32 / int8, on {report["texts"]} texts and one thread; *identical*: answers that are the same in int8.
+float32 / int8, on {report["texts"]} texts and one thread; *identical*: answers that are the same in int8.{bound}
 
 | | MB | {heads} | identical |
 |---|---|{"---|" * (len(batches) + 1)}

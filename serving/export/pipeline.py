@@ -19,11 +19,13 @@ from serving.export.onnx import convert as onnx_convert
 from serving.export.onnx.names import compact
 from serving.export.onnx.narrow import narrow
 from serving.export.onnx.quantize import quantize
+from serving.export.onnx.weights import INSIDE, Beside, WeightsFile
 from serving.export.parity.compare import checker
 from serving.export.partial import explained, reserved
 from serving.export.rules import with_defaults
 from serving.export.settings import Settings
 from serving.export.shortlist import FILE
+from serving.export.sizes import WEIGHTS
 from serving.runtime.sessions import graph_file
 from zoo.core.protocols import Attention, declaring
 
@@ -131,6 +133,8 @@ def _write_files(kind, tokenizers, directory, log):
     kind.model.save(directory / "model.keras")
     if kind.settings.storage != "float32":
         storage.halve(directory / "model.keras")
+    elif kind.large:
+        storage.pack(directory / "model.keras")
     saved_model.write(kind, tokenizers, directory)
     servers.told(directory, kind.settings.serving_version, log)
     for side, tokenizer in zip(kind.sides, tokenizers, strict=True):
@@ -138,26 +142,34 @@ def _write_files(kind, tokenizers, directory, log):
     (directory / "recipe.toml").write_text(kind.settings.recipe, encoding="utf-8")
     if kind.settings.shortlist is not None:
         kind.settings.shortlist.save(directory / FILE)
-    calibration = Calibration(kind, tokenizers, log)
-    # Of two signatures that share a graph, the first says what is there if nothing more is given.
-    first = {function.graph: function for function in reversed(kind.functions.values()) if function.graph}
-    for function in reversed(first.values()):
-        log(f"writing {function.graph}")
-        graph = with_defaults(onnx_convert.convert(function.function, function.signature), function.signature)
-        _write_graph(kind, graph, directory / function.graph)
-        if kind.settings.int8 and function.int8:
-            calibration.complete(function.name, graph)
-            quantized = quantize(graph, calibration.ranges)
-            _write_graph(kind, quantized, directory / graph_file(function.graph, "int8"))
-    kind.settings = dataclasses.replace(kind.settings, ranges=calibration.ranges)
+    _write_graphs(kind, directory, Calibration(kind, tokenizers, log), log)
     if kind.settings.strings:
         log("writing the graphs of texts")
         strings.write(kind, tokenizers, directory, log)
 
 
-def _write_graph(kind, graph, path):
+def _write_graphs(kind, directory, calibration, log):
+    files = {name: WeightsFile(directory / file) for name, file in WEIGHTS.items() if kind.large}
+    # Of two signatures that share a graph, the first says what is there if nothing more is given.
+    first = {function.graph: function for function in reversed(kind.functions.values()) if function.graph}
+    for function in reversed(first.values()):
+        log(f"writing {function.graph}")
+        weights = Beside() if files else INSIDE
+        graph = onnx_convert.convert(function.function, function.signature, weights=weights)
+        graph = with_defaults(graph, function.signature)
+        _write_graph(kind, graph, directory / function.graph, weights, files.get("float32"))
+        if kind.settings.int8 and function.int8:
+            calibration.complete(function.name, graph, weights)
+            quantized = quantize(graph, calibration.ranges, weights)
+            _write_graph(kind, quantized, directory / graph_file(function.graph, "int8"), weights, files.get("int8"))
+    kind.settings = dataclasses.replace(kind.settings, ranges=calibration.ranges)
+
+
+def _write_graph(kind, graph, path, weights, file):
+    """Write a graph; `file` is that of the weights, or None where they are in the graph."""
     stored = kind.settings.storage
-    onnx_convert.write(compact(graph if stored == "float32" else narrow(graph, stored)), path)
+    graph = compact(graph if stored == "float32" else narrow(graph, stored, weights))
+    onnx_convert.write(graph if file is None else file.referring(graph, weights), path)
 
 
 def _check(kind, tokenizers, directory, version, log, parity):

@@ -13,6 +13,7 @@ from zoo.decoding.fixed import Fixed
 from zoo.decoding.ranking import CHOICES, Ranking
 
 STORAGES = ("float32", "float16", "int8")
+GRAPHS = ("search", "greedy", "sample", "score", "steps", "all")
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,8 @@ class Settings:
             and its int8 form; it needs onnxruntime-extensions.
         serving_version: the version of TensorFlow Serving, such as "2.20", that must be able to load the SavedModel;
             None warns of each version that cannot.
+        graphs: which graphs are written besides those of the search, of `GRAPHS`; none is all, or of a large network
+            those that answer texts (docs/artefacts.md). "search" is the search alone.
     """
 
     name: str
@@ -108,6 +111,7 @@ class Settings:
     shortlist: Shortlist | None = None
     strings: bool = False
     serving_version: str | None = None
+    graphs: tuple[str, ...] = ()
 
     def __post_init__(self):
         if not self.beams or min(self.beams) < 1:
@@ -122,6 +126,9 @@ class Settings:
             raise ValueError(f"Unknown storage: expected one of {STORAGES}, received {self.storage!r}.")
         if self.strings:
             check_installed()
+        unknown = sorted(set(self.graphs) - set(GRAPHS))
+        if unknown:
+            raise ValueError(f"Unknown graphs: expected some of {', '.join(GRAPHS)}, received {', '.join(unknown)}.")
         if self.serving_version is not None:
             check_version(self.serving_version)
 
@@ -144,6 +151,7 @@ class Settings:
         """
         default, files = manifest.get("default_beam", 4), (*manifest["files"], *manifest.get("left_out", ()))
         named = filter(None, (re.fullmatch(r"model\.beam(\d+)\.onnx", file) for file in files))
+        without = manifest.get("without")
         others = sorted({int(beams) for beams in (*manifest.get("generation", ()), *(found[1] for found in named))})
         return cls(
             name=manifest["name"],
@@ -164,6 +172,7 @@ class Settings:
             xla=any(table["name"] == "tokens_xla" for table in manifest["signatures"]),
             storage=manifest["storage"],
             strings="strings" in manifest,
+            graphs=tuple(name for name in GRAPHS[:-1] if name not in without) if without is not None else (),
         )
 
 

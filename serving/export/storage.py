@@ -124,14 +124,26 @@ def halve(path):
     `keras.models.load_model` reads it as any other: a layer's variables are float32 and get the same values as before.
     The file is written beside and renamed, so it is the old one or the new one.
     """
+    _rewrite(path, halved, zipfile.ZIP_DEFLATED)
+
+
+def pack(path):
+    """Rewrite a `.keras` archive with the same arrays, which HDF5 packs: a seventh less of float32, of a large network.
+
+    Nobody has to unpack it: HDF5 does so when it reads an array.
+    """
+    _rewrite(path, lambda content: _rewritten(content, packed=True), zipfile.ZIP_STORED)
+
+
+def _rewrite(path, change, compression):
     path, beside = Path(path), Path(f"{path}.partial")
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as new:
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(beside, "w") as new:
         for name in old.namelist():
             content = old.read(name)
             entry = zipfile.ZipInfo(name, EARLIEST)
-            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.compress_type = compression
             entry.external_attr = 0o600 << 16
-            new.writestr(entry, halved(content) if name == WEIGHTS else content)
+            new.writestr(entry, change(content) if name == WEIGHTS else content)
     with open(beside, "rb") as written:
         os.fsync(written.fileno())
     os.replace(beside, path)
@@ -139,19 +151,24 @@ def halve(path):
 
 def halved(content):
     """The bytes of an HDF5 file with the same groups, attributes and arrays, the exact ones of float32 in float16."""
+    return _rewritten(content)
+
+
+def _rewritten(content, packed=False):
     written = io.BytesIO()
     with h5py.File(io.BytesIO(content), "r") as old, h5py.File(written, "w") as new:
-        _copy(old, new)
+        _copy(old, new, packed)
     return written.getvalue()
 
 
-def _copy(old, new):
+def _copy(old, new, packed):
     new.attrs.update(old.attrs)
     for name, item in old.items():
         if isinstance(item, h5py.Group):
-            _copy(item, new.create_group(name))
+            _copy(item, new.create_group(name), packed)
             continue
         values = item[()]
-        small = values.dtype == np.float32 and is_exact(values)
-        made = new.create_dataset(name, data=values.astype("float16") if small else values)
+        small = not packed and values.dtype == np.float32 and is_exact(values)
+        filters = {"shuffle": True, "compression": "gzip", "compression_opts": 1} if packed and values.ndim else {}
+        made = new.create_dataset(name, data=values.astype("float16") if small else values, **filters)
         made.attrs.update(item.attrs)

@@ -15,7 +15,7 @@ from serving.gallery.facts import told
 from serving.runtime import manifest_format
 from serving.runtime.artefact import MANIFEST
 from serving.runtime.errors import UnsupportedError
-from serving.runtime.external import names_files
+from serving.runtime.external import weights_files
 from serving.runtime.named import located, opened
 
 INDEX = "gallery.json"
@@ -42,7 +42,8 @@ class Model:
     @property
     def files(self):
         """The names of the files that the page needs, but for the manifest."""
-        return sorted({*self.manifest["tokenizer"].values(), *self.graphs.values()})
+        weights = {file for graph in self.graphs.values() for file in manifest_format.weights_of(self.manifest, graph)}
+        return sorted({*self.manifest["tokenizer"].values(), *self.graphs.values(), *weights})
 
 
 def write(names, out, log=lambda line: None):
@@ -184,10 +185,10 @@ def _check_graph(model, name, content):
     oldest = model.manifest["onnx"].get(name, {}).get("onnxruntime", "0")
     if _numbers(oldest) > _numbers(here):
         raise UnsupportedError(f"{model.folder}/{name} needs ONNX Runtime {oldest}; that of the gallery is {here}.")
-    if names_files(content):
-        raise UnsupportedError(
-            f"{model.folder}/{name} keeps tensors in other files, which no graph of an artefact does."
-        )
+    try:
+        weights_files(content, model.manifest, name)
+    except ValueError as error:
+        raise UnsupportedError(f"{model.folder}/{name} is not shown: {error}.") from error
 
 
 def _numbers(version):

@@ -10,7 +10,16 @@ import hashlib
 import json
 
 from serving.runtime.artefact import MANIFEST, saved_model_folder
-from serving.runtime.manifest_format import DIGEST, IN_GRAPHS, OF_KIND, WRITING, checked, digest_of, int8_name
+from serving.runtime.manifest_format import (
+    DIGEST,
+    IN_GRAPHS,
+    OF_KIND,
+    WRITING,
+    checked,
+    digest_of,
+    int8_name,
+    weights_of,
+)
 
 KEPT = ("model.keras", "recipe.toml")
 CARD = "card.md"
@@ -39,7 +48,8 @@ def kept_files(manifest, precision, light=True):
         return sorted(names)
     graphs = kept_graphs(manifest).values()
     graphs = [int8_name(graph) if precision == "int8" else graph for graph in graphs]
-    return sorted({*KEPT, *manifest["tokenizer"].values(), *graphs} & names)
+    weights = {file for graph in graphs for file in weights_of(manifest, graph)}
+    return sorted({*KEPT, *manifest["tokenizer"].values(), *graphs, *weights} & names)
 
 
 def rewritten(manifest, files, **changes):

@@ -1,11 +1,13 @@
-"""Finds out whether an ONNX model keeps tensors in other files, with the standard library alone.
+"""Finds the files in which an ONNX model keeps tensors, with the standard library alone.
 
-ONNX Runtime opens the files that a model names; for a model given as bytes it looks for them in the working folder. The
-graphs of an artefact hold all their tensors, so a graph that names a file is refused.
+ONNX Runtime opens the files that a model names; for a model given as bytes it looks for them in the working folder. So
+a graph of an artefact may name one file, the one that its manifest names, whose bytes are given to ONNX Runtime.
 
 The model is parsed as the numbered fields of protobuf. The numbers are those of onnx.proto, and only messages that can
 hold a tensor are parsed further.
 """
+
+from serving.runtime.manifest_format import weights_of
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
 EXTERNAL = 1  # of TensorProto.data_location
@@ -21,24 +23,49 @@ INSIDE = {  # message -> number of a field -> the message in this field
 NESTING = 64
 
 
-def names_files(content):
-    """Whether the model in `content`, bytes, has a tensor that is stored in another file.
+def weights_files(content, manifest, name):
+    """The names of the files, one or none, with the weights of the graph `name`, whose bytes are `content`.
+
+    Raises:
+        ValueError: the bytes are not a model, or it names other files than the manifest does.
+    """
+    held = weights_of(manifest, name)
+    others = named_files(content) ^ set(held)
+    if others:
+        raise ValueError(f"it keeps tensors in other files than the manifest says: {', '.join(sorted(others))}")
+    return held
+
+
+def named_files(content):
+    """The set of the files that tensors of the model in `content`, bytes, are stored in; "" for one without a name.
 
     Raises:
         ValueError: the bytes are not a model in protobuf's format.
     """
-    waiting = [("model", memoryview(content), 0)]
+    found, waiting = set(), [("model", memoryview(content), 0)]
     while waiting:
         message, view, depth = waiting.pop()
         if depth > NESTING:
             raise ValueError(f"messages are nested more than {NESTING} levels deep")
+        if message == "tensor":
+            found |= _named(view)
+            continue
         for number, kind, value in _fields(view):
-            if message == "tensor":
-                if number == 13 or (number == 14 and value == EXTERNAL):  # external_data, data_location
-                    return True
-            elif kind == BYTES and number in INSIDE[message]:
+            if kind == BYTES and number in INSIDE[message]:
                 waiting.append((INSIDE[message][number], value, depth + 1))
-    return False
+    return found
+
+
+def _named(tensor):
+    """The set of the files that a tensor names: none if it holds its numbers."""
+    outside, names = False, set()
+    for number, kind, value in _fields(tensor):
+        if number == 14 and value == EXTERNAL:  # data_location
+            outside = True
+        elif number == 13 and kind == BYTES:  # external_data: keys and values, 1 and 2
+            outside, entry = True, {number: bytes(part) for number, wire, part in _fields(value) if wire == BYTES}
+            names |= {entry.get(2, b"").decode(errors="replace")} if entry.get(1) == b"location" else set()
+    return names or {""} if outside else set()
 
 
 def _fields(view):

@@ -113,11 +113,15 @@ class Loaded:
                 without it.
         """
         if signature not in self.manifest["graphs"]:
-            why = "was published without it" if "left_out" in self.manifest else "comes from an older seqzoo"
+            why, how = "comes from an older seqzoo", ()
+            if self.manifest.get("without"):
+                why, how = "was exported without it", ("--graphs", "all")
+            elif "left_out" in self.manifest:
+                why = "was published without it"
             raise UnsupportedError(
                 f"{self.artefact.origin} holds no graph for {signature!r}; it holds those for "
                 f"{sorted(self.manifest['graphs'])}, and {why}. Write an artefact that has it with "
-                f"`{self.artefact.exporting()}`."
+                f"`{self.artefact.exporting(*how)}`."
             )
         return self.manifest["graphs"][signature]
 

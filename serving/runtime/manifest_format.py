@@ -1,8 +1,8 @@
 """The format of `manifest.json`: its number, the values of its keys, and the defaults of missing keys.
 
-Format 1 had no number; format 2 added `format`, `sizes`, `onnx`, `vocabulary` and `manifest_sha256`. A reader knows its
-own format and all older ones. `python -m serving.runtime.manifest_format`
-prints the JSON Schema, which is stored in docs/manifest.schema.json.
+Format 1 had no number; format 2 added `format`, `sizes`, `onnx`, `vocabulary` and `manifest_sha256`; format 3 added the
+`weights` of a graph, and only artefacts that have them are of it. A reader knows its own format and all older ones.
+`python -m serving.runtime.manifest_format` prints the JSON Schema, which is stored in docs/manifest.schema.json.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from serving.runtime.schema import (
     mismatch,
 )
 
-FORMAT = 2
+FORMAT = 3
 DIGEST = "manifest_sha256"
 
 # A part of a relative path: not empty, not "." or "..", and without slash, backslash, colon or control character.
@@ -41,7 +41,9 @@ TENSOR = Record(
     {"name": NAME, "dtype": NAME, "shape": List(AXIS)}, {"minimum": BOUND, "maximum": BOUND, "default": Anything()}
 )
 TABLE = Record({"name": NAME, "inputs": List(TENSOR), "outputs": List(TENSOR)})
-GRAPH = Record({"opset": Integer(1, 1000), "operators": List(NAME, unique=True), "onnxruntime": VERSION})
+GRAPH = Record(
+    {"opset": Integer(1, 1000), "operators": List(NAME, unique=True), "onnxruntime": VERSION}, {"weights": FILE}
+)
 
 REQUIRED = {
     "name": NAME,
@@ -70,6 +72,7 @@ OPTIONAL = {
     "strings": Record(
         {"graphs": List(FILE, least=1), "signature": NAME, "texts": Integer(1), "max_abs_diff": Number()}
     ),
+    "without": List(Text("a choice of graphs"), unique=True),
     "step": Record({"inputs": List(NAME), "outputs": List(NAME)}),
     "vocabulary": Map(SIDE, Integer(1)),
     "signatures": List(TABLE),
@@ -175,6 +178,19 @@ def shortlist_name(graph):
     return f"{graph.removesuffix('.onnx')}.shortlist.onnx"
 
 
+def weights_of(manifest, graph):
+    """The names of the files, one or none, that hold the weights of a graph beside it."""
+    weights = manifest["onnx"].get(graph, {}).get("weights")
+    return [weights] if weights else []
+
+
+def graph_bytes(manifest):
+    """`{graph: bytes}` of the graphs of a manifest, each with its weights."""
+    sizes = manifest["sizes"]
+    graphs = [name for name in sizes if name.endswith(".onnx")]
+    return {name: sum(sizes[file] for file in (name, *weights_of(manifest, name))) for name in graphs}
+
+
 def _check_files(manifest):
     """Check that every file that is used is in `files`, and so is every file with a size or an ONNX entry.
 
@@ -193,6 +209,9 @@ def _check_files(manifest):
     for file in manifest.get("strings", {}).get("graphs", ()):
         if file not in manifest["files"]:
             raise mismatch("strings.graphs", "files that `files` lists", file)
+    for graph, entry in manifest.get("onnx", {}).items():
+        if entry.get("weights", graph) not in manifest["files"]:
+            raise mismatch(f"onnx.{graph}.weights", "a file that `files` lists", entry["weights"])
 
 
 def _check_kind(manifest):

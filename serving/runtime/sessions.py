@@ -8,8 +8,8 @@ import onnxruntime
 
 from serving.runtime.artefact import damaged
 from serving.runtime.errors import UnsupportedError
-from serving.runtime.external import names_files
-from serving.runtime.manifest_format import int8_name
+from serving.runtime.external import weights_files
+from serving.runtime.manifest_format import graph_bytes, int8_name
 
 PRECISIONS = ("float32", "int8")
 SMALL = 8_000_000  # bytes of a graph: one of fewer is faster with one thread (benchmarks/threads.py)
@@ -56,14 +56,14 @@ def turns(threads=None):
     return max(2, cores() // (threads or cores()))
 
 
-def chosen(sizes):
-    """The threads of an operator for graphs of these sizes, `{file: bytes}`: 1 if all are small, and else None.
+def chosen(manifest):
+    """The threads of an operator for the graphs of a manifest: 1 if all are small, and else None.
 
     The operators of a small graph take so little time that threads cost more than they save, and a core that is left
     alone may run another request.
     """
-    graphs = [size for name, size in sizes.items() if name.endswith(".onnx")]
-    return 1 if graphs and max(graphs) < SMALL else None
+    sizes = graph_bytes(manifest).values()
+    return 1 if sizes and max(sizes) < SMALL else None
 
 
 class Graphs:
@@ -91,7 +91,7 @@ class Graphs:
         if threads is not None and threads < 1:
             raise ValueError(f"threads must be a positive integer or None; received {threads}.")
         self.artefact, self.precision = artefact, precision
-        self.threads = threads or chosen(artefact.manifest["sizes"])
+        self.threads = threads or chosen(artefact.manifest)
         self._sessions, self._opening = {}, threading.Lock()
         self.turns = threading.BoundedSemaphore(turns(self.threads))  # held while a session runs
 
@@ -114,9 +114,9 @@ class Graphs:
         content, path = self.artefact.read(name), self.artefact.directory / name
         check_version(path, self.artefact.manifest["onnx"].get(name, {}).get("onnxruntime", OLDEST))
         try:
-            if names_files(content):
-                raise ValueError("it keeps tensors in other files, which no graph of an artefact does")
-            options = session_options(self.threads)
+            weights = {file: self.artefact.read(file) for file in weights_files(content, self.artefact.manifest, name)}
+            options, sizes = session_options(self.threads), list(map(len, weights.values()))
+            options.add_external_initializers_from_files_in_memory(list(weights), list(weights.values()), sizes)
             session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         except Exception as error:  # the only common base class of ONNX Runtime's errors
             raise damaged(path, error) from error

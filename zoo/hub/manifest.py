@@ -26,6 +26,14 @@ def read(folder):
     return value if isinstance(value, dict) else {}
 
 
+def weights_of(manifest, graph):
+    """The names of the files, one or none, that hold the weights of a graph beside it, as those of a large network."""
+    try:
+        return [manifest["onnx"][graph]["weights"]]
+    except (KeyError, TypeError):
+        return []
+
+
 def check_title(folder, entry):
     """Refuse files that are another model, or another version, than the index says, if their manifest is there.
 

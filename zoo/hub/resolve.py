@@ -13,7 +13,7 @@ from zoo.hub.download import Download
 from zoo.hub.errors import HubError, Unreachable
 from zoo.hub.index import MANIFEST, Entry, choose, nearest, run_files, split, title
 from zoo.hub.keras_file import check_keras
-from zoo.hub.manifest import check_title, read as read_manifest
+from zoo.hub.manifest import check_title, read as read_manifest, weights_of
 from zoo.hub.places import is_offline, places, read_index, unplaced
 from zoo.hub.progress import Progress
 
@@ -168,8 +168,8 @@ def default_files(found: Found, precision: Literal["float32", "int8"] | None = N
         return chosen
     if not forms:
         return chosen
-    light = entry["int8"] is True if precision is None else precision == "int8"
-    return [name for name in chosen if not name.endswith(".onnx")] + [forms[-1] if light else forms[0]]
+    graph = forms[-1 if (entry["int8"] is True if precision is None else precision == "int8") else 0]
+    return [*(name for name in chosen if not name.endswith(".onnx")), graph, *weights_of(manifest, graph)]
 
 
 def bring(

@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from serving.export import gate
 from serving.export.signatures import find
+from serving.export.sizes import is_large
 from serving.runtime.reading import DEFAULT, Bound, is_answered
 from zoo.core.signatures import Signature
 from zoo.models.signatures import batched
@@ -66,12 +67,20 @@ class Kind(ABC):
     name = ""
     sides = ("source",)  # one for each tokenizer; "target" is the second where output has its own vocabulary
     side, overlong = "first", "refuse"  # the part of a long text that can be read, and the default for long texts
+    choices, first = {}, ()  # functions by what `settings.graphs` calls them, and which are chosen for a large network
 
     def __init__(self, model, settings):
-        self.model, self.settings = model, settings
+        self.model, self.settings, self.large = model, settings, is_large(model)
         self.tables = [with_remarks(table) for table in model.signatures()]
         self.bound = self.make_bound()
-        self.functions = {function.name: function for function in self.make_functions()}
+        gone = {name for choice in self.without for name in self.choices[choice]}
+        self.functions = {each.name: each for each in self.make_functions() if each.name not in gone}
+
+    @property
+    def without(self):
+        """The choices of graphs that are not written."""
+        wanted = self.settings.graphs or (self.first if self.large else ("all",))
+        return [] if "all" in wanted else [name for name in self.choices if name not in wanted]
 
     def table(self, name):
         return find(self.tables, name)
@@ -165,7 +174,8 @@ class Kind(ABC):
 
     def facts(self):
         """The entries of the manifest that only this kind has."""
-        return {"max_input": self.bound.max_input, "overlong": self.bound.overlong}
+        more = {"without": self.without} if self.without or self.large else {}
+        return {"max_input": self.bound.max_input, "overlong": self.bound.overlong} | more
 
     def ask(self, name, **inputs):
         """The results of the exported function `name`, as arrays."""

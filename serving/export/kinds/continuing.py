@@ -16,6 +16,7 @@ class Continue(Generate):
     name = "continue"
     sides = ("source",)
     remembers = False
+    first = ("sample", "score")
     scoring = staticmethod(text_scoring)
     score_graph = "score.onnx"  # the probability of a text is how a language model is evaluated
     side, overlong = "last", "truncate"  # the model continues from the end of its prompt

@@ -65,7 +65,7 @@ class Classify(Kind):
         return self.ask(self.name, **row(ids))["probabilities"][0]
 
     def cases(self, vocabularies):
-        return ((self.name, source) for source in grid(vocabularies[0], most=self.max_ids))
+        return ((self.name, source) for source in grid(vocabularies[0], most=self.max_ids, few=self.large))
 
     def facts(self):
         scope = {"scope": dict(self.settings.scope)} if self.settings.scope else {}
@@ -109,7 +109,7 @@ class Compare(Classify):
 
     def cases(self, vocabularies):
         """Pairs of cases from two grids, with equal batch sizes and mostly different lengths."""
-        firsts, seconds = (list(grid(vocabularies[0], seed, self.max_ids)) for seed in (0, 1))
+        firsts, seconds = (list(grid(vocabularies[0], seed, self.max_ids, self.large)) for seed in (0, 1))
         for number, first in enumerate(firsts):
             alike = [second for second in seconds if len(second["lengths"]) == len(first["lengths"])]
             yield self.name, _pair_inputs(first, alike[(number + 3) % len(alike)])

@@ -40,10 +40,21 @@ class Generate(Kind):
     name = "generate"
     sides = ("source", "target")
     remembers = True  # whether a decoding step reads a memory
+    choices = {
+        "greedy": ("greedy", signature_of("greedy")),
+        "sample": ("sample",),
+        "score": ("score",),
+        "steps": ("encode", "step"),
+    }
+    first = ("score",)
     scoring = staticmethod(scoring)
     score_graph = None
     target_time = TARGET_TIME  # tokens after which steps are compared, in the parity check
     _teacher = None
+
+    @property
+    def without(self):
+        return [name for name in super().without if name != "greedy" or 1 not in self.settings.beams]
 
     def make_functions(self):
         model, settings = self.model, self.settings
@@ -128,24 +139,23 @@ class Generate(Kind):
         return found, found["output_ids"][0, 0, : found["output_lengths"][0, 0]].tolist()
 
     def cases(self, vocabularies):
+        held = self.functions.keys() | ({"drive"} if "step" in self.functions else set())
         for name, inputs in self._cases(vocabularies):
-            yield name, inputs
-            if signature_of(name) in self.functions:
-                yield signature_of(name), inputs
+            yield from ((each, inputs) for each in (name, signature_of(name)) if each in held)
 
     def _cases(self, vocabularies):
         rng = np.random.default_rng(1)
-        for number, source in enumerate(grid(vocabularies[0], most=self.max_ids)):
+        for number, source in enumerate(grid(vocabularies[0], most=self.max_ids, few=self.large)):
             batch = len(source["lengths"])
             target = rng.integers(FIRST_WORD, vocabularies[-1], (batch, self.target_time)).astype("int32")
             yield "greedy", source
             yield "encode", source
             yield "drive", {**source, "target_ids": target}
             yield "score", self.scored(source, target, rng.integers(0, self.target_time + 1, batch).astype("int32"))
-            if number % 2:
+            if number == 0 if self.large else number % 2:
                 for name in ("tokens", *self._more_beams()):
                     yield name, source
-            if number % 4 == 1:
+            if number % 4 == 1 or self.large and number:
                 shape = batch, 1, self.settings.max_length
                 yield (
                     "sample",
@@ -167,7 +177,7 @@ class Generate(Kind):
             "no_repeat_ngram_size": rng.integers(0, 4, batch),
             "repetition_penalty": rng.uniform(1, 1.5, batch).astype("float32"),
             "min_length": rng.integers(0, 5, batch),
-            "max_length": rng.integers(0, 9, batch),
+            "max_length": rng.integers(int(self.large), 9, batch),  # 0 leaves it to the model, which may write long
             "length_ratio": rng.integers(0, 3, batch).astype("float32"),
             "length_extra": rng.integers(0, 4, batch),
             "forced_tokens": rng.integers(FIRST_WORD, size, (batch, 1)),
@@ -225,8 +235,9 @@ class Generate(Kind):
         return abs(float(expected - received))
 
     def facts(self):
-        settings, step = self.settings, self.functions["step"].signature
+        settings, graphs = self.settings, {function.graph for function in self.functions.values()}
         generation = {str(beams): graph_name(beams, settings) for beams in sorted({1, *settings.beams})}
+        generation = {beams: graph for beams, graph in generation.items() if graph in graphs}
         own = {
             "generation": generation,
             "default_beam": settings.beams[0],
@@ -234,8 +245,10 @@ class Generate(Kind):
             "alpha": settings.alpha,
             "rules": settings.rules,
             **({"search": settings.search} if settings.search else {}),
-            "step": {side: [spec.name for spec in getattr(step, side)] for side in ("inputs", "outputs")},
         }
+        if "step" in self.functions:
+            step = self.functions["step"].signature
+            own["step"] = {side: [spec.name for spec in getattr(step, side)] for side in ("inputs", "outputs")}
         return super().facts() | facts(settings.shortlist, generation) | own
 
 

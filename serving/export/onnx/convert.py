@@ -3,7 +3,6 @@
 import contextlib
 import logging
 
-import onnx
 import onnxruntime
 import tensorflow as tf
 from onnx import TensorProto, helper
@@ -18,6 +17,7 @@ from serving.export.onnx.operators import native_operators
 from serving.export.onnx.patches import replaced
 from serving.export.onnx.places import places
 from serving.export.onnx.recurrent import native_recurrent
+from serving.export.onnx.weights import INSIDE
 from serving.runtime.errors import ConversionError
 from zoo.core.storage import write_atomically
 
@@ -42,7 +42,7 @@ DTYPES = {
 }
 
 
-def convert(function, signature, path=None):
+def convert(function, signature, path=None, weights=INSIDE):
     """Convert a function of tensors to an ONNX `ModelProto`.
 
     The graph is traced under `native()`, so that recurrent layers, attention, normalisation and look-ups become native
@@ -57,16 +57,17 @@ def convert(function, signature, path=None):
         signature: `zoo.core.signatures.Signature`; its names become the ONNX names, and its named axes the dynamic
             dimensions.
         path: the file to write, or None. It is written under another name and renamed, so it is complete or absent.
+        weights: where the arrays of the graph will be; None of `path` where they are not in it.
 
     Raises:
         ConversionError: an operation has no ONNX form, or the outputs disagree with the signature.
     """
-    model = _to_onnx(_trace(function, signature), signature)
-    loops.optimize(model)
+    model = _to_onnx(_trace(function, signature), signature, weights)
+    loops.optimize(model, weights)
     _declare(model.graph, signature)
     _drop_unused_domains(model)
-    onnx.checker.check_model(model)
-    load(model)
+    weights.check(model)
+    load(model, weights)
     if path is not None:
         write(model, path)
     return model
@@ -79,10 +80,11 @@ def native():
         yield
 
 
-def load(model):
-    """An onnxruntime session for a `ModelProto`, one thread, CPU."""
+def load(model, weights=INSIDE):
+    """An onnxruntime session for a `ModelProto` whose arrays are in `weights`, one thread, CPU."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.log_severity_level = 1, 3
+    held = weights.give(options, model)  # noqa: F841  must live until the session is made
     return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
 
 
@@ -123,13 +125,13 @@ def _compare(outputs, signature):
             )
 
 
-def _to_onnx(concrete, signature):
+def _to_onnx(concrete, signature, weights):
     inputs = [tensor.name for tensor in concrete.inputs[: len(signature.inputs)]]  # then captures
     outputs = {name: tensor.name for name, tensor in concrete.structured_outputs.items()}
     renames = dict(zip(inputs, (spec.name for spec in signature.inputs), strict=True))
     renames.update({tensor: name for name, tensor in outputs.items()})
     with _errors_of_tf2onnx() as errors, replaced(controlflow, prefix_graph=_prefix_graph), tf.device("/cpu:0"):
-        frozen, weights = freeze(concrete, inputs, outputs.values())
+        frozen, values = freeze(concrete, inputs, outputs.values())
         with tf.Graph().as_default() as graph:
             tf.import_graph_def(frozen, name="")
             parsed = tfonnx.process_tf_graph(
@@ -137,7 +139,7 @@ def _to_onnx(concrete, signature):
                 opset=OPSET,
                 extra_opset=[MICROSOFT],
                 custom_op_handlers=handlers.HANDLERS,
-                input_names=[*inputs, *weights],
+                input_names=[*inputs, *values],
                 output_names=list(outputs.values()),
                 tensors_to_rename=renames,
                 continue_on_error=True,
@@ -145,7 +147,7 @@ def _to_onnx(concrete, signature):
         _refuse(errors, signature, concrete.graph)
         parsed = optimizer.optimize_graph(parsed, catch_errors=False, optimizers=OPTIMIZERS)
         model = parsed.make_model(signature.name)
-    restore(model, weights)
+    restore(model, values, weights)
     return model
 
 

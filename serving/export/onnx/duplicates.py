@@ -7,6 +7,7 @@ so it does not recognise nodes as equal if they read different copies of the num
 from onnx import numpy_helper
 
 from serving.export.onnx.graphs import RANDOM, bodies, drop_unread_initializers, rename_reads, replace_nodes
+from serving.export.onnx.weights import is_beside
 
 SMALL = 1024  # bytes of a constant that is compared with others
 
@@ -42,6 +43,8 @@ def _key(node):
 def _merge_constants(graph, known):
     names = {}
     for tensor in graph.initializer:
+        if is_beside(tensor):
+            continue
         value = numpy_helper.to_array(tensor)
         if value.nbytes <= SMALL and value.dtype != object:
             (first,) = known.setdefault((value.dtype.str, value.shape, value.tobytes()), [tensor.name])

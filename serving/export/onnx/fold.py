@@ -7,15 +7,16 @@ onnxruntime folds constants, too, but only when it loads the model. This is too 
 from collections import Counter
 
 import numpy as np
-from onnx import helper, numpy_helper
+from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from serving.export.onnx.graphs import RANDOM, bodies, reads, replace_nodes
+from serving.export.onnx.weights import INSIDE
 
 SMALL = 4096  # bytes by which folding a node may always enlarge the file
 
 
-def fold_constants(graph, opset, whatever_it_costs=()):
+def fold_constants(graph, opset, whatever_it_costs=(), weights=INSIDE):
     """Replace nodes of the outermost, sorted graph by initializers, unless the file would become larger.
 
     Args:
@@ -23,9 +24,10 @@ def fold_constants(graph, opset, whatever_it_costs=()):
         opset: version of the ONNX operators.
         whatever_it_costs: operator types that are folded even if the file becomes larger, such as the transpose of an
             embedding which is also read without the transpose.
+        weights: where the arrays are (`serving.export.onnx.weights`).
     """
     inputs = {value.name for value in graph.input}  # one with an initializer may be given another value
-    constants = {each.name: numpy_helper.to_array(each) for each in graph.initializer if each.name not in inputs}
+    constants = {each.name: weights.array(each) for each in graph.initializer if each.name not in inputs}
     outputs = {value.name for value in graph.output}
     readers = Counter(name for node in graph.node for name in reads(node))
     kept = []
@@ -40,7 +42,7 @@ def fold_constants(graph, opset, whatever_it_costs=()):
         if not values:
             kept.append(node)
         constants.update(values)
-        graph.initializer.extend(numpy_helper.from_array(v, name) for name, v in values.items())
+        graph.initializer.extend(weights.tensor(value, name) for name, value in values.items())
     replace_nodes(graph, kept)
 
 

@@ -1,15 +1,26 @@
 """Takes the weights out of a traced function before its conversion, and puts them back afterwards.
 
 tf2onnx and TensorFlow's optimiser copy a graph dozens of times; with the weights inside, this would be most of the time
-of a conversion. So `freeze` replaces the weights by inputs, and `restore` adds them to the ONNX model as initializers.
+of a conversion, and a graph of more than 2 GB cannot be copied at all. So `freeze` replaces the weights by inputs, and
+`restore` makes initializers of the ONNX model of them.
 """
 
+import numpy as np
 import tensorflow as tf
-from onnx import numpy_helper
 from tensorflow.python.framework import convert_to_constants as constants
 from tf2onnx import tf_loader
 
+from serving.export.onnx.patches import replaced
+from serving.export.onnx.weights import INSIDE
+
 LARGE = 1024  # bytes; smaller float constants stay in the graph
+
+
+class _Variables(constants._FunctionConverterDataInEager):
+    """The values of the variables, which are not copied."""
+
+    def _eval(self, tensor):
+        return np.asarray(tensor.value() if isinstance(tensor, tf.Variable) else tensor)
 
 
 def freeze(concrete, inputs, outputs):
@@ -20,21 +31,30 @@ def freeze(concrete, inputs, outputs):
         inputs, outputs: names of its tensors.
     """
     # The first part of `convert_variables_to_constants_v2`, which would then wrap the graph with its weights again.
-    data = constants._FunctionConverterDataInEager(concrete, lower_control_flow=False, aggressive_inlining=True)
-    graph_def, _ = constants._replace_variables_by_constants(data)
-    weights = {f"{node.name}:0": _take(node) for node in graph_def.node if _is_weight(node)}
+    data = _Variables(concrete, lower_control_flow=False, aggressive_inlining=True)
+    variables = {name: each.numpy for name, each in data.tensor_data.items()}
+    with replaced(constants.tensor_util, make_tensor_proto=_without_large_values):
+        graph_def, _ = constants._replace_variables_by_constants(data)
+    weights = {f"{node.name}:0": _take(node, variables) for node in graph_def.node if _is_weight(node)}
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(graph_def, name="")
         graph_def = tf_loader.fix_freezing_errors_part2(graph.as_graph_def(add_shapes=True))
         return tf_loader.tf_optimize([*inputs, *weights], list(outputs), graph_def), weights
 
 
-def restore(model, weights):
-    """Turn the inputs that `freeze` added into initializers of the ONNX model."""
-    kept = [value for value in model.graph.input if value.name not in weights]
+def restore(model, values, weights=INSIDE):
+    """Turn the inputs that `freeze` added into initializers of the ONNX model, whose arrays will be in `weights`."""
+    kept = [value for value in model.graph.input if value.name not in values]
     del model.graph.input[:]
     model.graph.input.extend(kept)
-    model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in weights.items())
+    model.graph.initializer.extend(weights.tensor(value, name) for name, value in values.items())
+
+
+def _without_large_values(values, dtype=None, shape=None, make=constants.tensor_util.make_tensor_proto, **more):
+    """`make_tensor_proto`, of a weight with its type and shape alone."""
+    if not isinstance(values, np.ndarray) or values.dtype != np.float32 or values.nbytes < LARGE:
+        return make(values, dtype, shape, **more)
+    return make(np.zeros(1, np.float32), dtype, values.shape, **more)  # one value stands for as many as the shape has
 
 
 def _is_weight(node):
@@ -43,10 +63,12 @@ def _is_weight(node):
     return tf.TensorShape(node.attr["value"].tensor.tensor_shape).num_elements() * 4 >= LARGE
 
 
-def _take(node):
+def _take(node, variables):
     """Turn a constant node into a placeholder and return its value."""
     tensor = node.attr["value"].tensor
-    value, shape = tf.make_ndarray(tensor), tf.TensorShape(tensor.tensor_shape)
+    value, shape = variables.get(node.name), tf.TensorShape(tensor.tensor_shape)
+    if value is None:
+        value = tf.make_ndarray(tensor)
     node.op = "Placeholder"
     del node.attr["value"]
     node.attr["shape"].shape.CopyFrom(shape.as_proto())

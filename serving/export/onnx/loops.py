@@ -24,10 +24,11 @@ from serving.export.onnx.graphs import (
     unique_names,
     walk,
 )
+from serving.export.onnx.weights import INSIDE, is_beside
 
 
-def optimize(model):
-    """Run all passes on an ONNX `ModelProto` in place, and return it."""
+def optimize(model, weights=INSIDE):
+    """Run all passes on an ONNX `ModelProto`, whose arrays are in `weights`, in place, and return it."""
     graph = model.graph
     for inner in walk(graph):
         del inner.value_info[:]  # the names will change; onnxruntime infers shapes itself
@@ -39,7 +40,7 @@ def optimize(model):
     sort_nodes(graph)
     hoist(graph)
     merge_duplicates(graph)
-    fold_constants(graph, opset_of(model))
+    fold_constants(graph, opset_of(model), weights=weights)
     prune(graph)
     sink_initializers(graph)
     sort_nodes(graph)
@@ -189,14 +190,15 @@ def _upstream(graph, names):
 def sink_initializers(graph):
     """Move each initializer into the innermost body that contains all nodes that read it.
 
-    onnxruntime prepacks a captured weight only if it is in the graph directly around the body.
+    onnxruntime prepacks a captured weight only if it is in the graph directly around the body. Those whose array is not
+    in the graph stay where they are, because onnxruntime reads them in the outermost graph alone.
     """
     inner = [(body, captured(body)) for node in graph.node for body in bodies(node)]
     own = {value.name for value in graph.output}.union(*(node.input for node in graph.node))
     stay = []
     for tensor in graph.initializer:
         users = [body for body, names in inner if tensor.name in names]
-        if len(users) == 1 and tensor.name not in own:
+        if len(users) == 1 and tensor.name not in own and not is_beside(tensor):
             users[0].initializer.append(tensor)
         else:
             stay.append(tensor)

@@ -6,16 +6,17 @@ before and gives the same results bit for bit. An initializer that a format cann
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
 
 from serving.export.onnx.graphs import replace_nodes, walk
+from serving.export.onnx.weights import INSIDE
 from serving.export.storage import in_bytes, is_exact
 
 STEPS = "/steps"  # ends the name of the powers of two, which stay as they are
 LEAST = 512  # bytes of float32; the nodes take more room than they save for smaller ones
 
 
-def narrow(model, storage):
+def narrow(model, storage, weights=INSIDE):
     """A version of an ONNX `ModelProto`, as a new model, with float32 initializers in fewer bits where they are exact.
 
     Each gets another name, and a node in the same graph, be it the body of a loop, gets the old one, which the other
@@ -25,35 +26,36 @@ def narrow(model, storage):
         model: the model, which is not changed.
         storage: "float16"; or "int8", which is int8 where eight bits and a power of two for each index of one axis
             suffice (`serving.export.storage.in_bytes`), and else float16.
+        weights: where the arrays of the model are, and those of the new one will be.
     """
     model = onnx.ModelProto.FromString(model.SerializeToString())
     for graph in walk(model.graph):
         outputs = {value.name for value in graph.output}
         tensors = [tensor for tensor in graph.initializer if tensor.name not in outputs]
-        nodes = [node for tensor in tensors for node in _narrowed(graph, tensor, storage)]
+        nodes = [node for tensor in tensors for node in _narrowed(graph, tensor, storage, weights)]
         if nodes:
             replace_nodes(graph, [*nodes, *graph.node])
-    onnx.checker.check_model(model)
+    weights.check(model)
     return model
 
 
-def _narrowed(graph, tensor, storage):
+def _narrowed(graph, tensor, storage, weights):
     """The nodes that compute what the initializer was; none if it is still what it was."""
     if tensor.data_type != TensorProto.FLOAT or tensor.name.endswith(STEPS):
         return []
-    name, values = tensor.name, numpy_helper.to_array(tensor)
+    name, values = tensor.name, weights.array(tensor)
     if values.nbytes < LEAST:
         return []
     whole = in_bytes(values) if storage == "int8" and values.ndim > 1 else None
     if whole:
-        numbers = numpy_helper.from_array(whole[0], f"{name}/int8")
-        steps = numpy_helper.from_array(whole[1], name + STEPS)
+        numbers = weights.tensor(whole[0], f"{name}/int8")
+        steps = weights.tensor(whole[1], name + STEPS)
         tensor.CopyFrom(numbers)
         graph.initializer.append(steps)
         cast = _cast(numbers.name, f"{numbers.name}/float32")
         return [cast, helper.make_node("Mul", [cast.output[0], steps.name], [name], f"{name}/Mul")]
     if is_exact(values):
-        tensor.CopyFrom(numpy_helper.from_array(values.astype(np.float16), f"{name}/float16"))
+        tensor.CopyFrom(weights.tensor(values.astype(np.float16), f"{name}/float16"))
         return [_cast(tensor.name, name)]
     return []
 

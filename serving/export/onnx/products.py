@@ -3,7 +3,9 @@
 import hashlib
 
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+
+from serving.export.onnx.weights import INSIDE
 
 SMALLEST = 16  # a matrix with a side shorter than this stays float32
 STEPS = 64  # to each side of zero: 2 * 255 * 64 < 2^15
@@ -13,17 +15,20 @@ ROW_STEPS = 127  # the same for weights that are not multiplied as integers
 class Constants:
     """The constants that a graph can read, its own and those of the graphs around it, and their int8 versions."""
 
-    def __init__(self, homes=None, done=None, columns=None):
+    def __init__(self, weights=INSIDE, homes=None, done=None, columns=None, turned=None):
+        self.weights = weights
         self.homes = homes or {}  # name -> (graph, tensor)
         self.done = {} if done is None else done  # (name, kind) -> int8 names
         self.columns = columns or {}  # name of a matrix of gathered columns -> name of the matrix of its rows
+        self.turned = turned or {}  # name of the transpose of a matrix -> name of the matrix
 
     def within(self, graph):
         """Those that a graph inside this one can read."""
         own = {tensor.name: (graph, tensor) for tensor in graph.initializer}
-        found = Constants(self.homes | own, self.done)
+        found = Constants(self.weights, self.homes | own, self.done)
         gathered = {turned.output[0]: rows.input[0] for turned, rows in gathered_columns(graph, found)}
-        return Constants(found.homes, self.done, self.columns | gathered)
+        turned = {turned.output[0]: turned.input[0] for turned in turned_matrices(graph, found)}
+        return Constants(self.weights, found.homes, self.done, self.columns | gathered, self.turned | turned)
 
     def shape(self, name):
         """The shape of a float constant; () for any other name."""
@@ -35,8 +40,9 @@ class Constants:
 
         It is a digest of the numbers, which do not depend on how the graph holds them: transposed, or as gathered rows.
         """
-        if node.op_type == "MatMul" and not node.domain and node.input[1] in self.columns:
-            return self._digest(self.columns[node.input[1]], True)
+        rows = self.columns | self.turned
+        if node.op_type == "MatMul" and not node.domain and node.input[1] in rows:
+            return self._digest(rows[node.input[1]], True)
         return self._digest(node.input[1], is_turned(node)) if is_product(node, self) else None
 
     def int8(self, name, transposed=False, steps=STEPS):
@@ -73,13 +79,13 @@ class Constants:
         return hashlib.sha256(repr(weight.shape).encode() + weight.tobytes()).hexdigest()[:16]
 
     def _weight(self, name, transposed):
-        weight = numpy_helper.to_array(self.homes[name][1])
+        weight = self.weights.array(self.homes[name][1])
         return np.swapaxes(weight, -1, -2) if transposed else weight
 
     def _kept(self, name, base, rounded, scale):
         """The names of initializers, beside the weight, of what was rounded and of its scales."""
         names = [base, f"{base}_scale"]
-        self.homes[name][0].initializer.extend(map(numpy_helper.from_array, (rounded, scale), names))
+        self.homes[name][0].initializer.extend(map(self.weights.tensor, (rounded, scale), names))
         return names
 
 
@@ -117,8 +123,9 @@ def is_product(node, constants):
 
 def width(node, constants):
     """The shape of a bias of a product."""
-    shape = constants.shape(node.input[1])
-    return shape[:1] if is_turned(node) else shape[1:]
+    turned = constants.turned.get(node.input[1])
+    shape = constants.shape(turned or node.input[1])
+    return shape[:1] if turned or is_turned(node) else shape[1:]
 
 
 def is_look_up(node, constants):
@@ -127,12 +134,20 @@ def is_look_up(node, constants):
     return len(shape) == 2 and min(shape) >= SMALLEST and not attributes(node).get("axis")
 
 
+def turned_matrices(graph, constants):
+    """The nodes of matrices `Transpose(W)`, with constant W."""
+    shapes = [(node, constants.shape(node.input[0])) for node in graph.node if node.op_type == "Transpose"]
+    return [node for node, shape in shapes if len(shape) == 2 and min(shape) >= SMALLEST and _turns(node)]
+
+
+def _turns(node):
+    return list(attributes(node).get("perm", [])) == [1, 0]
+
+
 def gathered_columns(graph, constants):
     """`[(transpose, gather)]`: the nodes of matrices `Transpose(Gather(W, ids))`, with constant rows W."""
     made = {node.output[0]: node for node in graph.node}
     pairs = [(node, made.get(node.input[0])) for node in graph.node if node.op_type == "Transpose"]
     return [
-        (turned, rows)
-        for turned, rows in pairs
-        if rows is not None and is_look_up(rows, constants) and list(attributes(turned).get("perm", [])) == [1, 0]
+        (turned, rows) for turned, rows in pairs if rows is not None and is_look_up(rows, constants) and _turns(turned)
     ]

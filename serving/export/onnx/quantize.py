@@ -2,6 +2,8 @@
 
 * MatMul and Gemm with a constant weight -> QuantizeLinear and `com.microsoft.MatMulIntegerToFloat`, bias included.
 * Gather of rows of a constant matrix (an embedding) -> Gather of int8 rows, then their scale.
+* MatMul with the transpose of such a matrix, which is no initializer of its own (the output matrix of a large network)
+  -> the product with the transpose of the same int8 rows, which ONNX Runtime makes when it opens the graph.
 * MatMul with such rows, transposed (the output matrix of a shortlist) -> Gather and Transpose of int8 rows, Gather of
   their scales, and the product with both.
 * LSTM -> its weights are int8 in the file alone: it computes in float32.
@@ -27,7 +29,6 @@ import itertools
 from collections import Counter
 
 import numpy as np
-import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from serving.export.onnx.graphs import bodies, drop_unread_initializers, reads, replace_nodes, sort_nodes, walk
@@ -39,14 +40,17 @@ from serving.export.onnx.products import (
     gathered_columns,
     is_look_up,
     is_turned,
+    turned_matrices,
     width,
 )
 from serving.export.onnx.ranges import foldable
+from serving.export.onnx.weights import INSIDE
 
 DOMAIN = "com.microsoft"
+LAST = "last_axis"  # an initializer
 
 
-def quantize(model, ranges):
+def quantize(model, ranges, weights=INSIDE):
     """An int8 version of a `ModelProto` from `convert`, as a new model.
 
     `loops.optimize` must have run before, because without it the weights inside a loop are not constants.
@@ -54,14 +58,16 @@ def quantize(model, ranges):
     Args:
         model: the float32 model.
         ranges: `serving.export.onnx.ranges.observed` of it, or of models with the same weights.
+        weights: where the arrays of the model are, and those of the int8 version will be.
     """
-    model = foldable(model)
-    _quantize_graph(model.graph, Constants(), ranges, itertools.count())
+    model = foldable(model, weights)
+    model.graph.initializer.append(numpy_helper.from_array(np.array([-1]), LAST))
+    _quantize_graph(model.graph, Constants(weights), ranges, itertools.count())
     for graph in walk(model.graph):
         drop_unread_initializers(graph)
     if DOMAIN not in {opset.domain for opset in model.opset_import}:
         model.opset_import.append(helper.make_opsetid(DOMAIN, 1))
-    onnx.checker.check_model(model)
+    weights.check(model)
     return model
 
 
@@ -93,12 +99,12 @@ def _quantize_graph(graph, constants, ranges, numbers):
             continue
         nodes.append(node)
     replace_nodes(graph, nodes)
-    if constants.columns:
+    if constants.columns or constants.turned:
         prune(graph)  # the float rows, which nothing reads any more
 
 
 def _gather_columns(graph, constants):
-    """Add the nodes that gather int8 columns, and their scales, beside those that gather float32 columns."""
+    """Add the nodes of int8 columns, and of the scales of gathered ones, beside those of float32 columns."""
     nodes = []
     for turned, rows in gathered_columns(graph, constants):
         weight, scale = constants.int8_rows(rows.input[0])
@@ -109,6 +115,9 @@ def _gather_columns(graph, constants):
             helper.make_node("Transpose", [gathered], [columns], perm=[1, 0]),
             helper.make_node("Gather", [scale, rows.input[1]], [scales]),
         ]
+    for turned in turned_matrices(graph, constants):
+        rows, _ = constants.int8_rows(turned.input[0])
+        nodes.append(helper.make_node("Transpose", [rows], [f"{turned.output[0]}/columns"], perm=[1, 0]))
     if nodes:
         graph.node.extend(nodes)
         sort_nodes(graph)
@@ -128,6 +137,8 @@ def _product(node, rounded, bias, output, constants):
     matrix, (x, scale, zero) = node.input[1], rounded
     if matrix in constants.columns:
         weight = f"{matrix}/columns", f"{matrix}/scales"
+    elif matrix in constants.turned:
+        weight = f"{matrix}/columns", constants.int8_rows(constants.turned[matrix])[1]
     else:
         weight = constants.int8(matrix, is_turned(node))
     inputs = [x, weight[0], scale, weight[1], zero, *(["", bias] if bias else [])]
@@ -148,8 +159,17 @@ def _bias_additions(graph, constants):
 
 
 def _look_up(node, constants):
+    rows, numbers, scales, column = (f"{node.output[0]}/{kind}" for kind in ("int8", "float", "scales", "column"))
+    if node.input[0] in constants.turned.values():
+        weight, scale = constants.int8_rows(node.input[0])
+        return (
+            helper.make_node("Gather", [weight, node.input[1]], [rows]),
+            helper.make_node("Cast", [rows], [numbers], to=TensorProto.FLOAT),
+            helper.make_node("Gather", [scale, node.input[1]], [scales]),
+            helper.make_node("Unsqueeze", [scales, LAST], [column]),
+            helper.make_node("Mul", [numbers, column], [node.output[0]]),
+        )
     weight, scale = constants.int8(node.input[0], steps=ROW_STEPS)
-    rows, numbers = (f"{node.output[0]}/{kind}" for kind in ("int8", "float"))
     return (
         helper.make_node("Gather", [weight, node.input[1]], [rows]),
         helper.make_node("Cast", [rows], [numbers], to=TensorProto.FLOAT),

@@ -13,14 +13,15 @@ from onnx import TensorProto, helper, numpy_helper
 
 from serving.export.onnx.convert import load
 from serving.export.onnx.fold import fold_constants
-from serving.export.onnx.graphs import bodies, opset_of, replace_nodes, required
+from serving.export.onnx.graphs import bodies, opset_of, replace_nodes
 from serving.export.onnx.products import Constants
+from serving.export.onnx.weights import INSIDE
 
 ENDS = "ReduceMin", "ReduceMax"
 ZERO, FLAT = "ranges/zero", "ranges/flat"  # initializers: a zero, which belongs to every range, and the shape of a list
 
 
-def observed(model, feeds):
+def observed(model, feeds, weights=INSIDE):
     """`{key: (low, high)}` of the products of a float32 `ModelProto`, over runs with each of `feeds`.
 
     A key is `Constants.key`. Each range has zero in it, and is (0, 0) for a product that no run came to.
@@ -28,33 +29,39 @@ def observed(model, feeds):
     Args:
         model: from `convert`; it is not changed.
         feeds: dicts of arrays by input name.
+        weights: where the arrays of the model are.
     """
-    watched = foldable(model)
-    names = _watch(watched.graph, Constants(), itertools.count())
+    watched = foldable(model, weights)
+    names = _watch(watched.graph, Constants(weights), itertools.count())
     if not names:
         return {}
     constants = {ZERO: np.zeros(1, "float32"), FLAT: np.array([-1])}
     watched.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in constants.items())
     del watched.graph.output[:]
     watched.graph.output.extend(_output(name) for pair in names.values() for name in pair)
-    session, inputs = load(watched), required(watched.graph)
+    session, inputs = load(watched, weights), {value.name for value in watched.graph.input}
     ranges = dict.fromkeys(names, (0.0, 0.0))
     for feed in feeds:
-        found = np.ravel(session.run(None, {name: feed[name] for name in inputs})).reshape(-1, 2).tolist()
+        found = np.ravel(session.run(None, {name: feed[name] for name in inputs & feed.keys()})).reshape(-1, 2).tolist()
         for key, (low, high) in zip(names, found, strict=True):
             ranges[key] = min(low, ranges[key][0]), max(high, ranges[key][1])
     return {key: tuple(float(f"{end:.6g}") for end in ends) for key, ends in ranges.items()}
 
 
-def keys_of(model):
-    """The keys of the products of a float32 `ModelProto`."""
-    return set(_watch(foldable(model).graph, Constants(), itertools.count()))
+def keys_of(model, weights=INSIDE):
+    """The keys of the products of a float32 `ModelProto`, whose arrays are in `weights`."""
+    return set(_watch(foldable(model, weights).graph, Constants(weights), itertools.count()))
 
 
-def foldable(model):
-    """A copy of the model in which every weight that is only transposed is an initializer."""
+def foldable(model, weights=INSIDE):
+    """A copy of the model in which every weight that is only transposed is an initializer.
+
+    Where arrays stand beside the graph, one that is also read as it is, as an embedding that is the output matrix, too,
+    stays one: ONNX Runtime transposes it when it opens the graph.
+    """
     model = onnx.ModelProto.FromString(model.SerializeToString())
-    fold_constants(model.graph, opset_of(model), whatever_it_costs=("Transpose",))
+    always = () if weights is not INSIDE else ("Transpose",)
+    fold_constants(model.graph, opset_of(model), always, weights)
     return model
 
 

@@ -5,6 +5,7 @@ gives wrong results if `MultiHeadAttention` has a mask (a bias or padding) and t
 """
 
 from serving.export.onnx.graphs import opset_of, walk
+from serving.export.onnx.weights import is_beside, location
 
 OLDEST = "1.20"  # the oldest that was measured
 MASKED = "1.21"  # the oldest whose MultiHeadAttention honours masks
@@ -12,14 +13,18 @@ MASKS = (4, 5)  # inputs of com.microsoft::MultiHeadAttention: key_padding_mask,
 
 
 def requirements(model):
-    """`{"opset", "operators", "onnxruntime"}` of a `ModelProto`; operators outside ONNX are given as "domain::name"."""
+    """`{"opset", "operators", "onnxruntime"}` of a `ModelProto`, and `weights`, the file of those that are not in it.
+
+    Operators outside ONNX are given as "domain::name".
+    """
     nodes = [node for graph in walk(model.graph) for node in graph.node]
     custom = sorted({f"{node.domain}::{node.op_type}" for node in nodes if node.domain not in ("", "ai.onnx")})
+    weights = {location(tensor) for tensor in model.graph.initializer if is_beside(tensor)}
     return {
         "opset": opset_of(model),
         "operators": custom,
         "onnxruntime": MASKED if any(map(_masked, nodes)) else OLDEST,
-    }
+    } | dict.fromkeys(["weights"] * len(weights), *weights)
 
 
 def _masked(node):

@@ -107,9 +107,8 @@ class Opened:
     def at(cls, directory):
         manifest = read_manifest(directory)
         loaded = tf.saved_model.load(str(saved_model_folder(directory, manifest["files"]))).signatures
-        return cls(
-            directory, manifest, loaded, {n: _session(directory / file) for n, file in manifest["graphs"].items()}
-        )
+        sessions = {file: _session(directory / file) for file in set(manifest["graphs"].values())}
+        return cls(directory, manifest, loaded, {name: sessions[file] for name, file in manifest["graphs"].items()})
 
 
 def check(opened, arrays):

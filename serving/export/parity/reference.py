@@ -4,6 +4,8 @@ import numpy as np
 
 from serving.export.kinds.base import REMARKS
 
+FEW = 2
+
 
 def expectation(kind, tokenizers, texts, bounded=True):
     """All inputs and expected outputs as a flat dict of arrays: `number/name/in/input` and `number/name/out/output`.
@@ -37,7 +39,8 @@ def expectation(kind, tokenizers, texts, bounded=True):
 
 
 def batches(kind, texts, bounded=True):
-    """The lists of texts that the text signature is asked, in order."""
+    """The lists of texts that the text signature is asked, in order; of a large network `FEW` texts."""
+    texts = texts[:FEW] if kind.large else texts
     return list(filter(None, (list(texts), list(kind.extremes()) if bounded else [])))
 
 

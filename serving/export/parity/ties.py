@@ -58,6 +58,8 @@ def undecided(kind, tokenizers, texts, bounded, expected, rows):
     asked = dict(zip(of_texts, batches(kind, texts, bounded), strict=True))
     changed = {case: set() for case in rows}
     for seed in range(DRAWS):
+        if all(changed[case] == set(among) for case, among in rows.items()):
+            break
         with nudged(kind.model, seed, TIMES):
             for case, among in rows.items():
                 inputs, outputs = known[case]
@@ -90,7 +92,10 @@ def _alike(outputs, answer):
 
 
 def unexplained(kind, expected, rows, near):
-    """Sentences about the rows that are answered otherwise and not `near` a tie, and about signatures of ties alone."""
+    """Sentences about the rows that are answered otherwise and not `near` a tie, and about signatures of ties alone.
+
+    Signatures of one function, such as those of a search with and without rules, are compared together.
+    """
     known = {(number, name): (inputs, outputs) for number, name, inputs, outputs, *_ in cases(expected)}
     lines = []
     for case, found in rows.items():
@@ -99,8 +104,14 @@ def unexplained(kind, expected, rows, near):
             gap = kind.gap(*one, found[row])
             lines.append(str(found[row]) + ("" if gap is None else f"; their log-probabilities differ by {gap:.2g}"))
     for name in sorted({name for _, name in near}):
-        sizes = {case: len(next(iter(inputs.values()))) for case, (inputs, _) in known.items() if case[1] == name}
+        alike = [case for case in known if _function(kind, case[1]) == _function(kind, name)]
+        sizes = {case: len(next(iter(known[case][0].values()))) for case in alike}
         gone, there = sum(len(near.get(case, ())) for case in sizes), sum(sizes.values())
         if gone == there:
             lines.append(f"{name}: the answers of all {there} rows hang on near ties, so it cannot be compared")
     return lines
+
+
+def _function(kind, name):
+    """What computes a signature: a function of the kind, or its name, of those that are no function."""
+    return kind.functions[name].function if name in kind.functions else name

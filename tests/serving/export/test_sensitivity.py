@@ -15,6 +15,8 @@ from tests.serving import fake_artefact
 class Recurrence:
     """A kind whose one number is `steps` steps of the logistic map, which doubles a small change in each of them."""
 
+    large = False
+
     def __init__(self, steps, ids=lambda value: 0):
         self.model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(1, use_bias=False)])
         self.model.set_weights([np.float32([[0.9]])])

@@ -17,6 +17,8 @@ SCORES = np.float32([[0.7, 0.7 + 6e-8], [0.7, 0.6], [0.7, 0.7 + 3e-5]])  # of tw
 class Chooser:
     """A kind whose answer is the likelier of two tokens; a sample takes the second token from `border` on."""
 
+    large, functions = False, {}
+
     def __init__(self, border=0.5):
         self.model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2, use_bias=False)])
         self.model.set_weights([SCORES])
@@ -128,7 +130,7 @@ def test_a_form_that_differs_elsewhere_does_not_pass_and_the_message_says_where(
 
 
 def test_a_signature_of_which_all_rows_are_near_ties_does_not_pass():
-    kind = types.SimpleNamespace()
+    kind = types.SimpleNamespace(functions={})
     expected = {"0/greedy/in/token_ids": np.zeros((3, 1)), "1/greedy/in/token_ids": np.zeros((2, 1))}
     most = {("0", "greedy"): [0, 1, 2]}
     assert ties.unexplained(kind, expected, {}, most) == []

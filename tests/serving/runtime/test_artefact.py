@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from serving.runtime import Runtime
 from serving.runtime.artefact import Artefact, check_files, extra_files, read_manifest
 from serving.runtime.errors import DamagedError, ServingError, UnsupportedError
-from serving.runtime.external import names_files
+from serving.runtime.external import named_files
 from serving.runtime.loaded import Loaded
 from serving.runtime.manifest_format import digest_of
 from serving.runtime.sessions import check_version
@@ -197,7 +197,7 @@ def with_external_tensor(where, location):
 @pytest.mark.parametrize("location", ["weights.bin", "/etc/hostname", "../outside"])
 def test_a_graph_that_reads_other_files_is_refused(artefact, where, location):
     content = with_external_tensor(where, location)
-    assert names_files(content)
+    assert named_files(content) == {location}
     (artefact / "model.onnx").write_bytes(content)
     change(artefact, files=listed(artefact, "model.onnx"))
     with pytest.raises(DamagedError, match=r"model.onnx is damaged.*keeps tensors in other files"):
@@ -206,19 +206,19 @@ def test_a_graph_that_reads_other_files_is_refused(artefact, where, location):
 
 def test_our_graphs_name_no_files(artefact):
     for path in artefact.glob("*.onnx"):
-        assert not names_files(path.read_bytes())
+        assert not named_files(path.read_bytes())
     whole = onnx.load(artefact / "step.onnx").SerializeToString()
     for end in (1, len(whole) // 2, len(whole) - 1):
         try:
-            names_files(whole[:end])
+            named_files(whole[:end])
         except ValueError as error:
             assert "field is longer" in str(error) or "no end" in str(error)
 
 
 def test_what_is_newer_than_this_reader_is_said_so(artefact, capsys):
-    change(artefact, format=3)
+    change(artefact, format=4)
     with pytest.raises(
-        UnsupportedError, match="is of format 3; this seqzoo reads formats up to 2. Install a newer seqzoo"
+        UnsupportedError, match="is of format 4; this seqzoo reads formats up to 3. Install a newer seqzoo"
     ):
         Artefact(artefact)
     assert cli.main(["run", str(artefact), "abc"]) == 1

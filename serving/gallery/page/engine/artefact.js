@@ -7,7 +7,7 @@ import { withoutDefaults } from "./rules.js";
 import { spansOf } from "./spans.js";
 import { Tokenizer } from "./tokenizer.js";
 
-const FORMAT = 2; // of the manifests that this page reads, and of older ones
+const FORMAT = 3; // of the manifests that this page reads, and of older ones
 
 export class Artefact {
   /** `entry` is a model in gallery.json; `read(path, sha256)` answers a promise of the bytes of a file. */
@@ -49,13 +49,19 @@ export class Artefact {
     if (!this.opened.has(key)) {
       if (!this.has(signature)) throw new Error(`${this.entry.name} has no graph for ${signature}.`);
       const name = this.entry.graphs[signature];
-      this.opened.set(key, this.bytes(name, rules).then((bytes) => Graph.of(bytes, name)));
+      this.opened.set(key, this.bytes(name, rules).then(async (bytes) => Graph.of(bytes, name, await this.weights(name))));
     }
     return this.opened.get(key);
   }
 
   async bytes(name, rules) {
     return rules ? withoutDefaults(await this.read(name), this.manifest) : this.read(name);
+  }
+
+  /** The files, one or none, with the weights of a graph beside it. */
+  async weights(name) {
+    const path = this.manifest.onnx?.[name]?.weights;
+    return path ? [{ path, data: await this.read(path) }] : [];
   }
 
   /** The graph that answers, given the options of `run`. */
@@ -72,7 +78,7 @@ export class Artefact {
 
   async opening(name, rules) {
     const { bytes, told } = withHistory(await this.bytes(name, rules));
-    return { graph: told.length ? await Graph.of(bytes, name) : null, told };
+    return { graph: told.length ? await Graph.of(bytes, name, await this.weights(name)) : null, told };
   }
 
   /** How far back the heads look, where they have learned it; see `spansOf`. */

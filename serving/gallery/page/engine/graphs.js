@@ -26,8 +26,8 @@ const OPTIONS = {
 };
 
 export class Graph {
-  static async of(bytes, name) {
-    return new Graph(await ort.InferenceSession.create(bytes, OPTIONS), name);
+  static async of(bytes, name, externalData = []) {
+    return new Graph(await ort.InferenceSession.create(bytes, { ...OPTIONS, externalData }), name);
   }
 
   constructor(session, name) {

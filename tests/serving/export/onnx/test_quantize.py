@@ -1,5 +1,6 @@
 from collections import Counter
 
+import keras
 import numpy as np
 import onnx
 import tensorflow as tf
@@ -10,6 +11,7 @@ from serving.export.onnx.convert import convert, load
 from serving.export.onnx.graphs import walk
 from serving.export.onnx.quantize import quantize
 from serving.export.onnx.ranges import observed
+from serving.export.onnx.weights import Beside
 from zoo.core.signatures import Signature, TensorSpec
 
 
@@ -114,6 +116,33 @@ def test_tied_embedding_is_read_and_multiplied_as_int8():
     assert kinds(quantized)["MatMulIntegerToFloat"] == 1 and not kinds(quantized)["MatMul"]
     assert not any(t.data_type == onnx.TensorProto.FLOAT and len(t.dims) == 2 for t in quantized.graph.initializer)
     (received,), expected = load(quantized).run(None, inputs), function(**inputs)["y"].numpy()
+    assert np.abs(received - expected).max() < 0.02 * np.abs(expected).max()
+
+
+def test_of_a_large_network_the_tied_embedding_is_held_once():
+    random = np.random.default_rng(0)
+    table, bias = (random.normal(size=size).astype("float32") for size in ((67, 31), (67,)))
+    table *= np.exp(random.normal(size=(67, 1))).astype("float32")  # each row has a scale of its own
+    matrix = tf.Variable(table)
+    ids = TensorSpec("ids", "int32", ("batch", "time"))
+    x = TensorSpec("x", "float32", ("batch", "time", 31))
+    y = TensorSpec("y", "float32", ("batch", "time", 67))
+
+    def function(ids):
+        found = tf.gather(matrix, ids)
+        return {"x": found, "y": keras.ops.matmul(tf.tanh(found), tf.transpose(matrix)) + bias}
+
+    weights = Beside()
+    model = convert(function, Signature("tied", (ids,), (x, y)), weights=weights)
+    inputs = {"ids": np.array([[0, 66, 5], [7, 7, 1]], "int32")}
+    quantized = quantize(model, observed(model, [inputs], weights), weights)
+    assert kinds(quantized)["MatMulIntegerToFloat"] == 1 and not kinds(quantized)["MatMul"] + kinds(quantized)["Add"]
+    (held,) = [tensor for tensor in quantized.graph.initializer if len(tensor.dims) == 2]
+    scale = np.abs(table).max(axis=1, keepdims=True) / 64
+    np.testing.assert_array_equal(weights.array(held), np.rint(table / scale).astype("int8"))
+    rows, received = load(quantized, weights).run(None, inputs)
+    np.testing.assert_allclose(rows, (weights.array(held) * scale)[inputs["ids"]], rtol=1e-6)
+    expected = function(**inputs)["y"].numpy()
     assert np.abs(received - expected).max() < 0.02 * np.abs(expected).max()
 
 
