@@ -261,6 +261,21 @@ def m2m100(folder):
     seq2seq(folder, transformers.M2M100ForConditionalGeneration, transformers.M2M100Config)
 
 
+def t5(folder, **settings):
+    path = folder / "spiece.model"
+    path.write_bytes(pieces(TEXTS, 60, pad_id=0, eos_id=1, unk_id=2, bos_id=-1))
+    size = sentencepiece.SentencePieceProcessor(model_file=str(path)).vocab_size()
+    given = {"d_model": 16, "d_kv": 6, "d_ff": 24, "num_layers": 2, "num_heads": 4, "vocab_size": size + 3}
+    given |= {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 6, "decoder_start_token_id": 0}
+    model = stirred(transformers.T5ForConditionalGeneration(transformers.T5Config(**given | settings)))
+    model.save_pretrained(folder)
+    answers(folder, model, np.arange(3, size), 0, 0)
+
+
+def mt5(folder):
+    t5(folder, feed_forward_proj="gated-gelu", tie_word_embeddings=False, num_decoder_layers=1)
+
+
 def torch_files(folder):
     """Both forms of torch.save, with views, halves, one tensor under two names and whole numbers."""
     whole = torch.arange(24, dtype=torch.float32).reshape(4, 6) / 7
@@ -286,6 +301,8 @@ FAMILIES = {
         bart,
         mbart,
         m2m100,
+        t5,
+        mt5,
         torch_files,
     )
 }

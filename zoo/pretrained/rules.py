@@ -87,6 +87,11 @@ def split(count, axis=-1):
     )
 
 
+def copies(count):
+    """One array becomes several that are equal."""
+    return Step(f"copied to {count} layers", lambda x: (x,) * count, lambda *arrays: arrays[:1])
+
+
 def join(axis=-1):
     """Several arrays become one."""
     return Step("joined", lambda *arrays: (np.concatenate(arrays, axis),), None)

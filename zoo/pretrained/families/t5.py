@@ -1,0 +1,113 @@
+"""T5, T5 1.1, mT5 and Flan-T5 (arXiv:1910.10683, arXiv:2010.11934): RMS norms, biases of distances, no other biases.
+
+Its attention is not divided by the root of a head's width, which the queries make up for; one set of biases serves
+all layers of a side, and is copied to each. Where the output has the vectors of the tokens, they may be scaled down,
+which the last norm does here. The decoder begins with the row of the pad token, of which our BOS is a copy.
+"""
+
+from zoo.pretrained.network import Family, Network, of_type, register
+from zoo.pretrained.rules import Rule, barring, copies, rows, scale, transpose
+from zoo.pretrained.vocabulary import our_ids, pieces_of, rewritten
+from zoo.text import Tokenizer
+from zoo.text.special import BOS, PAD
+
+ACTIVATIONS = {"relu": "relu", "gated-gelu": "gelu_tanh", "gated-silu": "silu", "gelu": "gelu", "gated-relu": "relu"}
+UNKNOWN = 2
+SIDES = {"encoder": ("attention", "feedforward"), "decoder": ("attention", "cross_attention", "feedforward")}
+PROJECTIONS = {"q": "query", "k": "key", "v": "value", "o": "output"}
+
+
+def network(source):
+    """A network that reads a text and writes one."""
+    config = source.config
+    units, head, heads = config.whole("d_model"), config.whole("d_kv"), config.whole("num_heads")
+    layers = {"encoder": config.whole("num_layers")}
+    layers["decoder"] = config.whole("num_decoder_layers", None) or layers["encoder"]
+    form = config.get("feed_forward_proj", "relu")
+    activation, gated = config.one_of("feed_forward_proj", ACTIVATIONS, "relu"), str(form).startswith("gated")
+    config.must(is_gated_act=gated)
+    config.idle("dense_act_fn", "initializer_factor", "n_positions", "classifier_dropout", "num_hidden_layers")
+    config.idle("d_model", "head_dim")
+    tied = config.flag("tie_word_embeddings", True)
+    scaled = config.flag("scale_decoder_outputs", tied)  # a key of transformers 5; before it, what is tied is scaled
+    size, pad, eos = config.whole("vocab_size"), config.get("pad_token_id", 0), config.get("eos_token_id", 1)
+    first = config.get("decoder_start_token_id", pad)
+    ids = our_ids(size, pad, UNKNOWN, pad if first is None else first, eos)
+    rules = [
+        Rule("shared.weight", "target_embedding/matrix", rows(ids),
+             also=("{side}.embed_tokens.weight", *(["lm_head.weight"] if tied else []))),
+        Rule("encoder.final_layer_norm.weight", "encoder/final_norm/scale"),
+        Rule("decoder.final_layer_norm.weight", "decoder/final_norm/scale", *([scale(units**-0.5)] if scaled else [])),
+    ]  # fmt: skip
+    rules += [] if tied else [Rule("lm_head.weight", "target_embedding/output_matrix", rows(ids))]
+    for side, parts in SIDES.items():
+        paths = [f"{side}/blocks/{number}/attention/biases" for number in range(layers[side])]
+        biases = f"{side}.block.0.layer.0.SelfAttention.relative_attention_bias.weight"
+        rules.append(Rule(biases, paths, copies(layers[side])))
+        for number, part in enumerate(parts):
+            here, ours = f"{side}.block.{{n}}.layer.{number}", f"{side}/blocks/{{n}}"
+            rules.append(Rule(f"{here}.layer_norm.weight", f"{ours}/norms/{number}/scale"))
+            rules += _part(here, f"{ours}/{part}", part, head**0.5, gated)
+    return Network(
+        recipe={
+            "task": "translate",
+            "system": "transformer",
+            "text": {"shared": True, "vocab_size": len(ids)},
+            "model": {
+                "kind": "transformer",
+                "units": units,
+                "num_layers": layers["encoder"],
+                "decoder_layers": layers["decoder"],
+                "num_heads": heads,
+                "hidden_units": config.whole("d_ff"),
+                "activation": activation,
+                "dropout": config.number("dropout_rate", 0.1),
+            },
+            "attention": {
+                "layer": "relative",
+                "head_units": head,
+                "num_buckets": config.whole("relative_attention_num_buckets", 32),
+                "max_distance": config.whole("relative_attention_max_distance", 128),
+            },
+            "feedforward": "gated" if gated else {"layer": "dense", "use_bias": False},
+            "block": {"layer": "pre_norm", "norm": "rms", "epsilon": config.number("layer_norm_epsilon", 1e-6)},
+            "positions": "none",
+            "embedding": {
+                "layer": "tokens", "scaled": False, "output": "tied" if tied else "own", "output_bias": True,
+            },
+        },
+        ids=ids,
+        rules=tuple(rules),
+        unneeded={"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight": "no layer ever read it"},
+        constants={"target_embedding/output_bias": barring(len(ids), (PAD, BOS))},
+        tokenizers=lambda: tokenizers(source, ids, size),
+        barred=(PAD, BOS),
+    )  # fmt: skip
+
+
+def _part(here, ours, part, root, gated):
+    """The rules of one branch of a block."""
+    if part == "feedforward":
+        names = {"wo": "output_projection"} | ({"wi_0": "hidden", "wi_1": "gated"} if gated else {"wi": "hidden"})
+        return [
+            Rule(f"{here}.DenseReluDense.{theirs}.weight", f"{ours}/{mine}/kernel", transpose)
+            for theirs, mine in names.items()
+        ]
+    theirs = "SelfAttention" if part == "attention" else "EncDecAttention"
+    return [
+        Rule(f"{here}.{theirs}.{name}.weight", f"{ours}/{mine}_projection/kernel", transpose,
+             *([scale(root)] if name == "q" else []))
+        for name, mine in PROJECTIONS.items()
+    ]  # fmt: skip
+
+
+def tokenizers(source, ids, size):
+    """(source, target): one SentencePiece model; the rows behind its pieces stand for no text."""
+    path = source.path("spiece.model")
+    names = [piece for piece, _, _ in pieces_of(path.read_bytes())]
+    others = [f"<extra_id_{size - 1 - number}>" for number in range(len(names), size)]
+    made = Tokenizer(rewritten(path.read_bytes(), names + others, ids, others, path))
+    return made, made
+
+
+register(Family("t5", of_type("t5", "mt5"), network, "AutoModelForSeq2SeqLM"))
