@@ -147,6 +147,7 @@ CASES = {
     "NaN among settings": (content("config.json", lambda text: text.replace(b"0.1", b"NaN")), "NaN, which is"),
     "infinity among settings": (content("config.json", lambda text: text.replace(b"0.1", b"1e999")), "1e999, which is"),
     "no JSON": (content("config.json", lambda text: text[:100]), "cannot be read as JSON"),
+    "a configuration that is a list": (content("config.json", lambda text: b"[1]"), "holds no settings"),
     "a deep JSON": (content("config.json", lambda text: b"[" * 10**6), "cannot be read as JSON"),
     "a hole in the vocabulary": (vocabulary(lambda all: {k: v for k, v in all.items() if v != 7}), "no piece has"),
     "two pieces with one id": (vocabulary(lambda all: all | {"zzz": 7}), "have one id, 7"),

@@ -44,6 +44,7 @@ def family_of(source):
         importlib.import_module(f"{own.__name__}.{module.name}")
     for point in importlib.metadata.entry_points(group=GROUP):
         importlib.import_module(point.module)
+    source.config  # noqa: B018  one that holds no settings is refused here
     for family in families():
         if family.knows(source):
             return family
