@@ -19,6 +19,7 @@ if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
         feedforward as feedforward,
         hub as hub,
         models as models,
+        pretrained as pretrained,
         recurrent as recurrent,
         training as training,
     )
@@ -38,12 +39,21 @@ _HOMES = {  # what is used most, from where it is
     "register": ("zoo.core.occupants", "register"),
     "train": ("zoo.recipes.python", "train"),
 }
-__all__ = [*ROOMS, "evaluate", "hub", "load", "path", "register", "train"]  # not `open`, which is Python's, too
+__all__ = [
+    *ROOMS,
+    "evaluate",
+    "hub",
+    "load",
+    "path",
+    "pretrained",
+    "register",
+    "train",
+]  # not `open`, which is Python's, too
 
 
 def __getattr__(name: str) -> Any:
     """A room by its name, or a function for users, imported when it is asked for."""
-    if name in ROOMS or name == "hub":
+    if name in (*ROOMS, "hub", "pretrained"):
         return importlib.import_module(f"zoo.{name}")
     if name in _HOMES:
         home, own = _HOMES[name]
@@ -52,7 +62,7 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *ROOMS, *_HOMES, "hub"})
+    return sorted({*globals(), *ROOMS, *_HOMES, "hub", "pretrained"})
 
 
 expect_keras()  # last, for a package that brings layers may import zoo while this runs
