@@ -128,7 +128,7 @@ def halve(path):
 
 
 def pack(path):
-    """Rewrite a `.keras` archive with the same arrays, which HDF5 packs: a seventh less of float32, of a large network.
+    """Rewrite a `.keras` archive with the same arrays, which HDF5 packs: a ninth less of float32, of a large network.
 
     Nobody has to unpack it: HDF5 does so when it reads an array.
     """
