@@ -12,6 +12,7 @@ import re
 import struct
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -112,7 +113,7 @@ def _safetensors(path):
         if length > min(LONGEST_HEADER, size - 8):
             raise ValueError(f"its header has {length:,} bytes and the file {size:,}: it is cut off, or damaged")
         header = _header(file.read(length))
-    data, ends, found = np.memmap(path, mode="r", dtype="u1", offset=8 + length) if size > 8 + length else b"", [], {}
+    begin, room, ends, found = 8 + length, size - 8 - length, [], {}
     for name, each in header.items():
         if name == "__metadata__":
             continue
@@ -120,15 +121,10 @@ def _safetensors(path):
         width = np.dtype(KINDS[dtype]).itemsize
         if not 0 <= first <= last or last - first != math.prod(shape) * width:
             raise ValueError(f"{name!r} has the shape {shape} and {last - first} bytes, which do not fit")
-        if last > len(data):
-            raise ValueError(f"{name!r} ends at byte {last:,} of {len(data):,}: the file is cut off")
+        if last > room:
+            raise ValueError(f"{name!r} ends at byte {last:,} of {room:,}: the file is cut off")
         ends.append((first, last, name))
-        found[name] = (
-            shape,
-            lambda first=first, last=last, dtype=dtype, shape=shape: _values(
-                data[first:last].view(KINDS[dtype]), dtype
-            ).reshape(shape),
-        )
+        found[name] = shape, partial(_stored, path, begin + first, dtype, shape)
     for (_, last, one), (first, _, other) in zip(sorted(ends), sorted(ends)[1:], strict=False):
         if first < last:
             raise ValueError(f"{one!r} and {other!r} lie in the same bytes")
@@ -163,8 +159,9 @@ def _described(name, each):
     return dtype, shape, first, last
 
 
-def _values(array, dtype):
-    """The numbers; bfloat16 is the upper half of float32."""
+def _stored(path, begin, dtype, shape):
+    """The numbers at a place of a file, which is not mapped into memory; bfloat16 is the upper half of float32."""
+    array = np.fromfile(path, KINDS[dtype], math.prod(shape), offset=begin).reshape(shape)
     return (array.astype("u4") << 16).view("f4") if dtype == "BF16" else array
 
 
