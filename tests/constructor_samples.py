@@ -120,7 +120,8 @@ SAMPLES = {
         for buckets in (8, [2, 4])
     ],
     "Encoder": [
-        {name: LABELLER[name] for name in LABELLER if name != "num_labels"} | {"pooling": "first", "normalize": True}
+        {name: LABELLER[name] for name in LABELLER if name != "num_labels"}
+        | {"pooling": lambda: Pooling("first"), "normalize": True}
     ],
     "LanguageModel": [{name: LABELLER[name] for name in ("vocab_size", "positions", "dropout", "seed", "embedding")}],
     "LearnedPositions": [{"max_positions": 5}],

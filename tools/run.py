@@ -30,12 +30,13 @@ EPILOG = """examples:
   seqzoo run TAGGER "The cat sat ." --json
   seqzoo run --server http://127.0.0.1:8080 dates "3. März 2021"
   seqzoo run dates --file lines.txt.gz --out answers.txt --shard 2/4 --resume
+  seqzoo run ENCODER --file lines.txt --out vectors.npy
 
 Without texts and without --file, lines are read from standard input.
 Each input line gives one output line: the output of a translator, the continuation of a prompt by a language model, the
-label of a classifier and its probability, or the words of a tagger as word/tag. With --n-best N there are up to N lines
-for each input line, each with line number, score and text, separated by tabs. --json shows everything, including
-probabilities, offsets and scores.
+label of a classifier and its probability, the words of a tagger as word/tag, or a vector as a JSON list. With --n-best
+N there are up to N lines for each input line, each with line number, score and text, separated by tabs. --json shows
+everything, including probabilities, offsets and scores.
 
 A blank line has a blank answer (a language model begins a new text). A line that is not UTF-8, or is longer than the
 model reads, has an empty answer: standard error gives its number and the reason, all other lines are answered, and the
@@ -44,8 +45,10 @@ there is only one text, given as an argument. Control characters are written as 
 is. A text that begins with a hyphen goes after --.
 
 A corpus: with --out, the answers to --file are written block by block, and what is done survives the end of the
-process: the same command with --resume goes on there, and ends with the bytes of an undisturbed run. --shard 2/4 is the
-second of four processes, on one machine or on four; the parts, put one behind the other, are the answers in order."""
+process: the same command with --resume goes on there, and ends with the bytes of an undisturbed run. --shard 2/4 is
+the second of four processes, on one machine or on four; the parts, put one behind the other, are the answers in
+order. An OUT that ends in .parquet has columns; one that ends in .npy is the matrix of the vectors, a row of zeros
+where there is none."""
 
 
 def add_arguments(parser):

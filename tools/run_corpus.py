@@ -8,7 +8,7 @@ from pathlib import Path
 
 from serving.corpus import shards
 from serving.corpus.columns import columns
-from serving.corpus.forms import ParquetForm, TextForm, is_parquet
+from serving.corpus.forms import NumpyForm, ParquetForm, TextForm, is_numpy, is_parquet
 from serving.corpus.lines import Lines, readable
 from serving.corpus.process import check as check_target, process
 from serving.corpus.rows import Rows
@@ -54,8 +54,10 @@ def check(args):
         raise ValueError("--out needs a file of texts: give one with --file IN.")
     if args.plot_attention:
         raise ValueError("--plot-attention draws the map of one text: leave out --out.")
-    if args.json and is_parquet(args.out):
-        raise ValueError("--json writes lines, and a Parquet file has columns: leave out --json, or name another file.")
+    if args.json and (is_parquet(args.out) or is_numpy(args.out)):
+        raise ValueError(
+            "--json writes lines, and a Parquet or NumPy file has none: leave out --json, or name another file."
+        )
     with readable(args.file), open(args.file, "rb"):
         out = target(args)
     check_target(out, args.resume)
@@ -116,6 +118,13 @@ def _form(args, runtime, source):
     if is_parquet(args.out):
         schema = source.schema if isinstance(source, Rows) else None
         return ParquetForm(schema, columns(runtime.kind, args.n_best))
+    if is_numpy(args.out):
+        if runtime.kind != "embed":
+            raise ValueError(
+                f"{args.out} would hold vectors, and this model is of the kind {runtime.kind!r}. Name a file of lines, "
+                "such as answers.txt, or one of Parquet."
+            )
+        return NumpyForm(len(runtime.run(["a"])[0].vector))
     show = answers.record if args.json else answers.line
 
     def shown(number, text, result):
@@ -184,5 +193,7 @@ def together(out, first):
     parts = str(first).replace("-00001-of-", "-*-of-")
     if is_parquet(out):
         return f"readers of Parquet take them as one: {parts}"
+    if is_numpy(out):
+        return f"numpy.concatenate puts them together: {parts}"
     quoted = "*".join(map(shlex.quote, parts.split("*")))
     return f"to put them together: cat {quoted} > {shlex.quote(str(Path(out)))}"

@@ -1,10 +1,15 @@
 """From the columns of an answer to the results that `serving.runtime.Runtime` gives."""
 
 from serving.client.errors import AnswerError
-from serving.runtime.predictors.results import Hypothesis, Label, Result, Tags, Word
+from serving.runtime.predictors.results import Hypothesis, Label, Result, Tags, Vector, Word
 
 EMPTY = -1e9  # the score of a place without a hypothesis
-MARKS = {"label": "classify", "tags": "tag", "output_text": "generate"}  # the output by which a kind is known
+MARKS = {
+    "label": "classify",
+    "tags": "tag",
+    "output_text": "generate",
+    "vector": "embed",
+}  # the output by which a kind is known
 
 
 def kind_of(described, where):
@@ -26,7 +31,7 @@ def results(kind, texts, columns, labels):
     """A result for each text.
 
     Args:
-        kind: "generate", "classify", "compare" or "tag".
+        kind: "generate", "classify", "compare", "tag" or "embed".
         texts: the texts that were asked.
         columns: the outputs, lists by name with a row for each text.
         labels: the names of the labels in the order of their ids, if they are known.
@@ -44,7 +49,7 @@ def results(kind, texts, columns, labels):
             *(columns.get(f"{name}s", [""] * count) for name in ("error", "warning")), strict=True
         )
     ]
-    make = {"tag": _tags, "classify": _labels, "compare": _labels}.get(kind, _written)
+    make = {"tag": _tags, "classify": _labels, "compare": _labels, "embed": _vectors}.get(kind, _written)
     return [made(**remark) for made, remark in zip(make(texts, columns, labels), remarks, strict=True)]
 
 
@@ -54,6 +59,8 @@ def blank(kind, error):
         return Tags((), error=error)
     if kind in ("classify", "compare"):
         return Label("", 0.0, {}, error=error)
+    if kind == "embed":
+        return Vector((), error=error)
     return Result("", 0.0, (Hypothesis("", 0.0),), error=error)
 
 
@@ -82,6 +89,11 @@ def _labels(texts, columns, labels):
         else:
             found = {label: score}
         yield _later(Label, label, score, found)
+
+
+def _vectors(texts, columns, labels):
+    for row in columns["vector"]:
+        yield _later(Vector, tuple(map(float, row)) if any(row) else ())
 
 
 def _tags(texts, columns, labels):

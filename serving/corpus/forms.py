@@ -1,10 +1,12 @@
-"""How answers are written: as lines of text, which may be compressed, or as the columns of a Parquet file.
+"""How answers are written: as lines of text, which may be compressed, as the columns of a Parquet file, or as a matrix.
 
 A form makes the bytes of a block, which can be appended to those of the blocks before, and from all of them the file.
 """
 
 import gzip
 import lzma
+import shutil
+import struct
 from pathlib import Path
 
 from serving.corpus import disk
@@ -12,7 +14,7 @@ from serving.corpus.lines import Block
 from serving.corpus.rows import SUFFIX
 
 GROUP_ROWS = 1 << 16  # of a row group of the Parquet file
-ARROW = {str: "string", float: "double", int: "int64"}
+ARROW = {str: "string", float: "double", "float32": "float", int: "int64"}
 
 
 class TextForm:
@@ -108,6 +110,32 @@ class ParquetForm:
         return finished
 
 
+class NumpyForm:
+    """The matrix of the vectors, `(texts, units)` float32, as `numpy.load` reads it; a text without a vector has zeros.
+
+    Args:
+        units: of a vector.
+    """
+
+    def __init__(self, units):
+        self._units, self.identity = units, {"npy": units}
+
+    def encode(self, block, results):
+        """The bytes of a block."""
+        return b"".join(struct.pack(f"<{self._units}f", *(each.vector or [0.0] * self._units)) for each in results)
+
+    def finish(self, answers, finished):
+        """The file: its header, and the bytes of all blocks."""
+        shape = answers.stat().st_size // (4 * self._units), self._units
+        header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}, }}"
+        header = header.ljust(-(-(len(header) + 11) // 64) * 64 - 11) + "\n"  # the matrix begins at a multiple of 64
+        with open(answers, "rb") as file, open(finished, "wb") as whole:
+            disk.append(whole, b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode("latin1"))
+            shutil.copyfileobj(file, whole)
+            disk.sync(whole)
+        return finished
+
+
 def answered(table, results, columns):
     """A pyarrow.Table with the columns of the answers behind its own; see `serving.corpus.columns`."""
     import pyarrow
@@ -144,6 +172,11 @@ def _arrow(kind):
 def is_parquet(path):
     """Whether a name is that of a Parquet file."""
     return Path(path).suffix.lower() == SUFFIX
+
+
+def is_numpy(path):
+    """Whether a name is that of a matrix of NumPy."""
+    return Path(path).suffix.lower() == ".npy"
 
 
 COMPRESS = {".gz": lambda content: gzip.compress(content, 6, mtime=0), ".xz": lzma.compress}

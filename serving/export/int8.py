@@ -5,10 +5,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from serving.export.sizes import TOKENS
 from serving.runtime import Runtime
 from serving.runtime.manifest_format import graph_bytes, weights_of
 from serving.runtime.sessions import PRECISIONS, graph_file
+from zoo.scores import cosines
 
 BATCH = 32
 ROUNDS = 5
@@ -21,7 +24,8 @@ def report(directory, texts, trial=None):
     times are those of one run.
 
     Each mode is a dict: `mode` is its name; `megabytes` is a pair; `milliseconds` has a pair for each batch size;
-    `identical` is the share of answers that are the same in int8 (for a tagger, of tags).
+    `identical` is the share of answers that are the same in int8 (for a tagger, of tags; for
+    vectors, their mean cosine).
 
     Args:
         directory: the artefact.
@@ -80,8 +84,12 @@ def _nats(scored):
 
 
 def _same(one, other):
-    """The share of equal answers; if answers are lists of tags, the share of equal tags."""
+    """The share of equal answers; if answers are lists of tags, of equal tags; of vectors, the mean cosine."""
     pairs = list(zip(one, other, strict=True))
+    if isinstance(one[0], tuple):
+        return (
+            round(float(np.mean(cosines(*zip(*filter(all, pairs), strict=True)))), 6) if any(map(all, pairs)) else 1.0
+        )
     if isinstance(one[0], list):
         pairs = [words for answers in pairs for words in zip(*answers, strict=True)]
     return round(sum(a == b for a, b in pairs) / max(1, len(pairs)), 6)

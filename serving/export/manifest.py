@@ -157,7 +157,8 @@ def _int8(report):
     )
     bound = f" Answers have at most {report['tokens']} tokens." if "tokens" in report else ""
     return f"""## int8
-float32 / int8, on {report["texts"]} texts and one thread; *identical*: answers that are the same in int8.{bound}
+float32 / int8, on {report["texts"]} texts and one thread; *identical*: answers that are the same in int8, or the
+mean cosine of vectors.{bound}
 
 | | MB | {heads} | identical |
 |---|---|{"---|" * (len(batches) + 1)}

@@ -24,6 +24,7 @@ SCORED = (
     "wer",
     "per",
     "out_of_scope_recall",
+    "spearman",
 )  # reported for int8
 
 
@@ -102,18 +103,13 @@ def examples(run, count=5):
     from zoo.recipes import read
 
     if run.recipe.data.generated:
-        return tuple(_line(text) for text in read(run.recipe, "test")[0][:count])
+        return tuple(run.recipe.job.lines(read(run.recipe, "test")[0][:count]))
     tokenizer = run.tokenizers[0]
     words = range(4, tokenizer.vocab_size)
     texts = tokenizer.decode([list(words[start :: max(1, len(words) // 7)][:9]) for start in range(count)])
     if run.recipe.job.kind == "compared":
-        texts = [_line(pair) for pair in zip(texts, [*texts[1:], texts[0]], strict=True)]
+        texts = run.recipe.job.lines(zip(texts, [*texts[1:], texts[0]], strict=True))
     return tuple(texts)
-
-
-def _line(text):
-    """A text as the artefact reads it: of a pair, "first TAB second"."""
-    return text if isinstance(text, str) else "\t".join(text)
 
 
 def trial(recipe, split, directory):
@@ -124,12 +120,12 @@ def trial(recipe, split, directory):
     if recipe.task == "continue":
         return Trial(_prompts(recipe, texts[0]))
 
-    def scored(found, references):
-        found = [" ".join(answer) if isinstance(answer, list) else answer for answer in found]
-        scores = recipe.job.score(recipe, found, references)
+    def scored(found, _):
+        scores = recipe.job.score(recipe, recipe.job.told(found), answers)
         return {name: scores[name] for name in SCORED if name in scores}
 
-    return Trial(tuple(map(_line, texts)), tuple(answers), scored)
+    lines = tuple(recipe.job.lines(texts))
+    return Trial(lines, tuple(answers) * (len(lines) // len(answers)), scored)
 
 
 def calibration(recipe, directory=None):
@@ -140,7 +136,7 @@ def calibration(recipe, directory=None):
         texts, _ = read(recipe, "valid", directory)
     except ValueError:
         return ()
-    return _prompts(recipe, texts[0]) if recipe.task == "continue" else tuple(map(_line, texts[:MOST]))
+    return _prompts(recipe, texts[0]) if recipe.task == "continue" else tuple(recipe.job.lines(texts[:MOST]))
 
 
 def _prompts(recipe, whole):

@@ -111,6 +111,15 @@ def probabilities(model):
     return classify
 
 
+def vectors(model):
+    """The vector of each text."""
+
+    def embed(token_ids, lengths):
+        return {"vector": model({"token_ids": token_ids, "lengths": lengths}, training=False)}
+
+    return embed
+
+
 def pair_probabilities(model):
     """`softmax(logits)` of a model that labels pairs of texts."""
 

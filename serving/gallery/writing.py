@@ -22,6 +22,7 @@ INDEX = "gallery.json"
 FORMAT = 1
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # a name that is a folder on every system, and in addresses
 WRITES_BY_DRAWING = "sample"
+SHOWN = tuple(kind for kind in manifest_format.OF_KIND if kind != "embed")  # the page has nothing to show of a vector
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,8 @@ def _chosen(name):
     artefact = opened(located(name))
     manifest = artefact.manifest
     kind = manifest["kind"]
-    if kind not in manifest_format.OF_KIND:
-        known = ", ".join(manifest_format.OF_KIND)
+    if kind not in SHOWN:
+        known = ", ".join(SHOWN)
         raise UnsupportedError(f"{artefact.origin} is of the kind {kind!r}, which no gallery shows; it shows {known}.")
     if not SAFE.fullmatch(manifest["name"]):
         raise ValueError(

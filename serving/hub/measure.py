@@ -102,7 +102,7 @@ def measure(directory, recipe, examples, log=lambda line: None):
         int8=None if lost is None else not lost,
         compared=compared,
         precision=best,
-        speed=speed(runtimes[best], best, inputs),
+        speed=speed(runtimes[best], best, task.lines(inputs[:TIMED])),
     )
 
 
@@ -130,11 +130,9 @@ def _loses(recipe, log, float32, int8):
     return worse and (leading["p_value"] < CLEAR or not low <= leading["b"] <= high)
 
 
-def speed(runtime, precision, inputs):
+def speed(runtime, precision, texts):
     """The median time of one text, after a first round that is not counted."""
-    from zoo.tasks.parts.task import one_line
-
-    texts, taken = [one_line(each) for each in inputs[:TIMED]], []
+    taken = []
     for text in [*texts[:3], *texts]:
         start = time.process_time()  # of one thread; what else the machine is doing does not count
         runtime.run([text])

@@ -16,12 +16,14 @@ if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
         Result as Result,
         Sampling as Sampling,
         Tags as Tags,
+        Vector as Vector,
         Word as Word,
     )
     from serving.runtime.runtime import Runtime as Runtime
 
 _HOMES = {"Runtime": "serving.runtime.runtime"} | dict.fromkeys(
-    ("Attention", "Hypothesis", "Label", "Result", "Sampling", "Tags", "Word"), "serving.runtime.predictors.results"
+    ("Attention", "Hypothesis", "Label", "Result", "Sampling", "Tags", "Vector", "Word"),
+    "serving.runtime.predictors.results",
 )
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazily(__name__, _HOMES)

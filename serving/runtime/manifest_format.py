@@ -98,8 +98,9 @@ OF_KIND = {  # further required keys of each kind; an unknown kind is refused el
     "classify": ("labels",),
     "compare": ("labels",),
     "tag": ("labels",),
+    "embed": (),
 }
-IN_GRAPHS = {"classify": "classify", "compare": "compare", "tag": "tag"}  # the signature that each of these kinds runs
+IN_GRAPHS = {kind: kind for kind in OF_KIND if OF_KIND[kind] != WRITING}  # the signature that each of these kinds runs
 DEFAULTS = {  # values of keys that older formats do not have
     "format": 1,
     "task": "",
@@ -219,7 +220,7 @@ def _check_kind(manifest):
     if "source" not in manifest["tokenizer"]:
         raise Mismatch("tokenizer lacks ['source']")
     if kind in IN_GRAPHS and IN_GRAPHS[kind] not in manifest["graphs"]:
-        raise Mismatch(f"graphs lacks {[IN_GRAPHS[kind]]}")
+        raise Mismatch(f"graphs lacks {[IN_GRAPHS[kind]]}, which the kind {kind!r} runs")
     if OF_KIND.get(kind) != WRITING:
         return
     held = set(manifest["graphs"].values())

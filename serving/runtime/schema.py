@@ -7,6 +7,7 @@ JSON Schema (draft 2020-12).
 
 import math
 import re
+import sys
 from dataclasses import dataclass, field
 
 NESTING = 32  # the deepest nesting that is accepted
@@ -89,7 +90,7 @@ class Number:
     """A finite number."""
 
     def check(self, value, place):
-        if type(value) not in (int, float) or not math.isfinite(value):
+        if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
             raise mismatch(place, "a finite number", value)
 
     def describe(self):

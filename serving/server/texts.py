@@ -28,7 +28,9 @@ TAGGED = (
     spec("word_counts", "INT32", -1),
     *REMARKS,
 )
+ENCODED = spec("vector", "FP32", -1, -1), *REMARKS
 OUTPUTS = {"generate": WRITTEN, "continue": WRITTEN, "classify": LABELLED, "compare": LABELLED, "tag": TAGGED}
+OUTPUTS["embed"] = ENCODED
 DRAWN = {"temperature": float, "top_k": int, "top_p": float, "seed": int, "first": int}
 CHOSEN = {"beam": int, "n_best": int, "length": int}
 
@@ -130,6 +132,8 @@ class Texts:
         batch = len(results)
         if self.kind == "tag":
             found = self._tagged(results)
+        elif self.kind == "embed":
+            found = [self._encoded(results)]
         elif self.kind in ("classify", "compare"):
             rows = [[result.probabilities.get(label, 0.0) for label in self.labels] for result in results]
             found = [
@@ -160,6 +164,12 @@ class Texts:
             scores.append([each.score for each in held] + [EMPTY] * missing)
         shape = len(results), width
         return [Tensor("output_text", "BYTES", shape, texts), Tensor("scores", "FP32", shape, _floats(scores, shape))]
+
+    def _encoded(self, results):
+        """`(batch, units)`; a text without a vector has zeros."""
+        units = self.runtime.signatures["embed"]["outputs"][0]["shape"][-1]
+        rows = [result.vector or [0.0] * units for result in results]
+        return Tensor("vector", "FP32", (len(rows), units), _floats(rows, (len(rows), units)))
 
     @staticmethod
     def _tagged(results):

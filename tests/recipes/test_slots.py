@@ -53,8 +53,8 @@ def made(one, *sizes):
     return built(one.job, one, *sizes)
 
 
-def test_every_task_is_built_below():
-    assert set(OF_TASK) == set(TASKS)
+def test_every_task_that_is_trained_is_built_below():
+    assert set(OF_TASK) == {name for name, task in TASKS.items() if not task.untrained}
 
 
 @pytest.mark.parametrize(("task", "slot", "table"), CASES)

@@ -17,6 +17,12 @@ SIDES = {
     "tagging": (*samples.tag_sentences(1, "BI"), {}, "entity_f1"),
     "transduction": (*samples.sentences(2), {}, "wer"),
     "language_model": ([2 * each for each in NATS], [10] * 50, {"bytes": [12] * 50}, "nats_per_character"),
+    "similarity": (
+        [float(each * each % 11) for each in range(40)],
+        [float(each) for each in range(40)],
+        {},
+        "spearman",
+    ),
     "out_of_scope": (["a", "oos", "a", "oos"] * 9, ["a", "oos", "oos", "a"] * 9, {}, "out_of_scope_recall"),
 }
 

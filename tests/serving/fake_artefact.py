@@ -4,7 +4,7 @@
 empty: length 0, score -1e9. The attention of step j is half on source position j (a counter in the state) and half on
 the positions that hold the id written last. A sample is the source, too, and its score minus the sum of all that came
 with it. "continue": the prompt comes again, however long. "classify": the label is that of the length, modulo 3.
-"tag": the label is that of the token's id, modulo 3.
+"tag": the label is that of the token's id, modulo 3. "embed": the vector is 1 at the length, modulo 3.
 
 `python -m tests.serving.fake_artefact DIR [KIND]` writes one.
 """
@@ -109,16 +109,16 @@ def echo_drawn(end):
     )
 
 
-def labels(of):
-    """One-hot probabilities of `of` ("lengths" or "token_ids") modulo the number of labels."""
+def labels(of, name="probabilities"):
+    """One-hot numbers of `of` ("lengths" or "token_ids") modulo the number of labels."""
     axes = ["batch"] if of == "lengths" else ["batch", "time"]
     return graph(
         [
             ("Mod", [of, "count"], ["label"], {}),
-            ("OneHot", ["label", "count", "values"], ["probabilities"], {}),
+            ("OneHot", ["label", "count", "values"], [name], {}),
         ],
         SOURCE,
-        [("probabilities", TensorProto.FLOAT, *axes, len(LABELS))],
+        [(name, TensorProto.FLOAT, *axes, len(LABELS))],
         {"count": np.array(len(LABELS), "int32"), "values": np.array([0, 1], "float32")},
     )
 
@@ -213,6 +213,7 @@ KINDS = {
     "continue": {"greedy": ("greedy.onnx", lambda: echo(1, 0)), "sample": ("sample.onnx", lambda: echo_drawn(0))},
     "classify": {"classify": ("model.onnx", lambda: labels("lengths"))},
     "tag": {"tag": ("model.onnx", lambda: labels("token_ids"))},
+    "embed": {"embed": ("model.onnx", lambda: labels("lengths", "vector"))},
 }
 FACTS = {
     "generate": {
@@ -223,6 +224,7 @@ FACTS = {
     "continue": {"generation": {"1": "greedy.onnx"}, "default_beam": 1, "max_length": MAX_LENGTH["continue"]},
     "classify": {"labels": LABELS},
     "tag": {"labels": LABELS},
+    "embed": {},
 }
 
 

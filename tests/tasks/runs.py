@@ -19,6 +19,7 @@ SETTINGS = {
     "classify": READER,
     "compare": READER,
     "tag": READER,
+    "embed": READER,
     "continue": {
         "text": {"pieces": "char", "vocab_size": 40},
         "model": {"kind": "transformer", "context": 8, **STACK},
@@ -34,6 +35,7 @@ def lines(task):
         "transduce": (TEXTS, [text[::-1] for text in TEXTS]),
         "classify": (TEXTS, labels),
         "compare": (TEXTS, TEXTS[::-1], labels),
+        "embed": (TEXTS, TEXTS[::-1], [f"{i * i % 7 / 2}" for i in range(40)]),
         "tag": (TEXTS, [" ".join(word[0].upper() for word in text.split()) for text in TEXTS]),
         "continue": (TEXTS,),
     }[task]
@@ -50,6 +52,7 @@ def recipe(task, directory, **changes):
     settings = {"name": "small", "task": task} | SETTINGS[task] | changes
     if task != "continue":
         roles = {"classify": ("text", "label"), "compare": ("first", "second", "label"), "tag": ("words", "tags")}
+        roles["embed"] = ("first", "second", "score")
         columns = {role: number for number, role in enumerate(roles.get(task, ("source", "target")), 1)}
         names["columns"] = columns | {"header": False}
     return recipes.make(settings | {"data": settings.get("data", {}) | names})

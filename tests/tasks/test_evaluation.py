@@ -16,6 +16,7 @@ EXPECTED = {  # what `seqzoo evaluate --json` promises
     "classify": {"accuracy", "macro_f1"},
     "compare": {"accuracy", "macro_f1"},
     "tag": {"accuracy"},
+    "embed": {"spearman", "pearson"},
     "continue": {"nats_per_character", "bits_per_character", "bits_per_byte", "perplexity", "token_accuracy"},
 }
 

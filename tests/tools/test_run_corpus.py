@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pyarrow
 import pytest
 from pyarrow import parquet
@@ -20,7 +21,7 @@ from tests.serving import fake_artefact
 from tools import cli
 from tools.progress import Progress
 
-KINDS = ("generate", "continue", "classify", "tag")
+KINDS = ("generate", "continue", "classify", "tag", "embed")
 TEXTS = b"abc\n\nb 2 c\r\n\xff\n0123456789\n" * 9 + b"a" * 20000 + b"\ngh"
 
 
@@ -45,7 +46,7 @@ def call(*arguments):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("options", [[], ["--json"], ["--n-best", "2"], ["--sample", "--seed", "3"]], ids=str)
 def test_a_file_has_what_standard_output_has(artefacts, kind, options, capsys, tmp_path):
-    labels = kind in ("classify", "tag")
+    labels = kind in ("classify", "tag", "embed")
     if labels and options and options != ["--json"]:
         assert call(artefacts[kind], "--file", "in.txt", "--out", "out.txt", *options) == 2
         assert sorted(path.name for path in tmp_path.iterdir()) == ["in.txt"]
@@ -143,15 +144,30 @@ def test_ctrl_c_says_how_to_go_on(artefacts, capsys, monkeypatch, tmp_path):
 def test_parquet_in_and_out(artefacts, kind, tmp_path):
     assert call(artefacts[kind], "--file", "in.txt", "--out", "a.parquet") == 1
     found = parquet.read_table(tmp_path / "a.parquet")
-    more = ["words"] if kind == "tag" else []
-    assert found.column_names == ["id", "text", "answer", "score", *more, "error", "warning"]
+    own = {"tag": ["answer", "score", "words"], "embed": ["vector"]}.get(kind, ["answer", "score"])
+    assert found.column_names == ["id", "text", *own, "error", "warning"]
     rows = found.to_pylist()
     assert len(rows) == 47 and rows[3]["error"].startswith("not UTF-8") and rows[0]["error"] is None
-    answer = {"generate": "abc", "continue": " abc", "classify": "zwei", "tag": ["null"]}[kind]
-    assert type(rows[0]["answer"]) is type(answer) and (kind == "tag" or rows[0]["answer"] == answer)
+    answer = {"generate": "abc", "continue": " abc", "classify": "zwei", "tag": ["null"], "embed": [0, 0, 1]}
+    answer, first = answer[kind], rows[0][own[0]]
+    assert type(first) is type(answer) and (kind == "tag" or first == answer)
     parquet.write_table(found.select(["text"]), tmp_path / "b.parquet")
     assert call(artefacts[kind], "--file", "b.parquet", "--out", "c.txt", "--column", "text") == (kind != "continue")
     assert len((tmp_path / "c.txt").read_text().split("\n")) == 48
+
+
+def test_vectors_become_a_matrix_of_numpy(artefacts, capsys, tmp_path):
+    """A vector is 1 at the length of the text, with its end, modulo 3; a row without a vector is 0."""
+    assert call(artefacts["embed"], "--file", "in.txt", "--out", "a.npy") == 1
+    found = np.load(tmp_path / "a.npy")
+    assert found.dtype == "float32" and found.shape == (47, 3)
+    assert found[:5].tolist() == [[0, 0, 1], [0, 0, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0]]
+    for index in (1, 2):
+        call(artefacts["embed"], "--file", "in.txt", "--out", "b.npy", "--shard", f"{index}/2")
+    parts = [np.load(tmp_path / f"b-0000{index}-of-00002.npy") for index in (1, 2)]
+    np.testing.assert_array_equal(np.concatenate(parts), found)
+    assert call(artefacts["classify"], "--file", "in.txt", "--out", "c.npy") == 2
+    assert "would hold vectors, and this model is of the kind 'classify'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("out", [[], ["--out", "a.txt"]], ids=["shown", "written"])

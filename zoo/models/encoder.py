@@ -9,7 +9,6 @@ from zoo.core.protocols import output_units
 from zoo.core.registry import register
 from zoo.models import signatures
 from zoo.models.labelling import Labeller
-from zoo.models.pooling import RULES, pooled
 
 SMALLEST = 1e-24  # of a squared length: a vector of zeros stays one, with a gradient that is finite
 
@@ -33,8 +32,8 @@ class Encoder(Labeller):
         vocab_size, encoder, positions, embedding: as of `Classifier`.
         dropout: on the sum of embeddings and positions.
         seed: of the dropout.
-        pooling: "mean" of the states over the text's own positions, or the summary of an encoder that has one; "first"
-            is the state of the first token.
+        pooling: a layer such as `zoo.models.Pooling`; None is the mean of the states over the text's own positions, or
+            the summary of an encoder that has one (`zoo.depth.StarStack`).
         normalize: whether vectors have the length 1.
 
     Example:
@@ -48,6 +47,7 @@ class Encoder(Labeller):
     Reference: https://arxiv.org/abs/1908.10084 (Sentence-BERT), section 3.
     """
 
+    parts = (*Labeller.parts, "pooling")
     labels = False
 
     def __init__(
@@ -58,23 +58,17 @@ class Encoder(Labeller):
         embedding: Any = None,
         dropout: float = 0.1,
         seed: int | None = None,
-        pooling: str = "mean",
+        pooling: Any = None,
         normalize: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(vocab_size, None, encoder, positions, embedding, dropout, seed, **kwargs)
-        if pooling not in RULES:
-            raise ValueError(f"There is no pooling {pooling!r}. Expected one of {RULES}.")
-        self.pooling, self.normalize = pooling, normalize
+        super().__init__(vocab_size, None, encoder, positions, embedding, dropout, seed, pooling, **kwargs)
+        self.normalize = normalize
 
-    def summarise(self, inputs, training=None):
-        """One vector of each text, as `pooling` says."""
-        if self.pooling == "mean":
-            return super().summarise(inputs, training)
-        return self.pool(*self.read(inputs, training))
-
-    def pool(self, states, mask):
-        return pooled(states, mask, self.pooling)
+    @property
+    def units(self):
+        """Of a vector."""
+        return output_units(self.encoder)
 
     def call(self, inputs, training=None):
         vectors = self.summarise(inputs, training)
@@ -82,8 +76,8 @@ class Encoder(Labeller):
 
     def signatures(self):
         """The typed table of what this model serves."""
-        return signatures.encoder(output_units(self.encoder))
+        return signatures.encoder(self.units)
 
     def get_config(self):
-        config = {**super().get_config(), "pooling": self.pooling, "normalize": self.normalize}
+        config = {**super().get_config(), "normalize": self.normalize}
         return {name: value for name, value in config.items() if name != "num_labels"}

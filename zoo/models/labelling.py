@@ -60,7 +60,7 @@ class Labeller(Composed, InsideKeras, keras.Model):
         for layer, width in zip((self.positions, self.encoder), widths, strict=True):
             if not layer.built:
                 layer.build((None, None, width))
-        if isinstance(self.pooling, layers.Layer) and not self.pooling.built:
+        if self.pooling is not None and not self.pooling.built:
             self.pooling.build((None, None, output_units(self.encoder)))
         if self.labels:
             self.readout.build((None, output_units(self.encoder)))
@@ -86,10 +86,6 @@ class Labeller(Composed, InsideKeras, keras.Model):
         if Depth.of(self.encoder).summarises:
             return self.read(inputs, training, summary=True)[0]
         states, mask = self.read(inputs, training)
-        return self.pool(states, mask)
-
-    def pool(self, states, mask):
-        """`(batch, units)` of the states that the mask keeps."""
         return masked_mean(states, mask) if self.pooling is None else self.pooling(states, mask=mask)
 
     def logits(self, states, training=None):

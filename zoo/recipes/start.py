@@ -37,6 +37,8 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
         ValueError: the directory holds a run already, or one of another recipe; files of the corpus, or a library that
             its scores need, are missing; what `training.init`, `freeze` or `rates` say does not fit.
     """
+    if recipe.job.untrained:
+        raise ValueError(f"recipe {recipe.name}: {recipe.job.untrained}")
     directory = Path(directory)
     recipe, data = corpora.trained_on(recipe, data)
     recipe, initial = adopted(recipe)

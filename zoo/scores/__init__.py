@@ -7,6 +7,7 @@ from zoo.scores.entities import find_entities, tagging, tagging_scores
 from zoo.scores.labels import classification, classification_scores, confusion
 from zoo.scores.language import language_model, language_model_scores
 from zoo.scores.scope import choose_threshold, out_of_scope, out_of_scope_scores, with_threshold
+from zoo.scores.similarity import cosines, similarity, similarity_scores
 from zoo.scores.texts import (
     by_length,
     check_language,
@@ -28,6 +29,7 @@ __all__ = [
     "classification_scores",
     "compare",
     "confusion",
+    "cosines",
     "edit_distances",
     "find_entities",
     "influences",
@@ -41,6 +43,8 @@ __all__ = [
     "report",
     "resampled",
     "score_by_length",
+    "similarity",
+    "similarity_scores",
     "source_length",
     "tagging",
     "tagging_scores",

@@ -69,6 +69,10 @@ class Score:
         """The score of all examples."""
         return self.value(self.sums)[0]
 
+    def of(self, times):
+        """The scores of resamples in which the rows of `statistics` are so often, `(resamples, rows)`."""
+        return self.value(times @ self.statistics)
+
     @property
     def rows(self):
         """The row of `statistics` of each example."""
@@ -101,21 +105,21 @@ def resampled(scores, resamples=RESAMPLES, seed=0):
             + "."
         )
     generator = np.random.default_rng(seed)
-    sums = [np.empty((resamples, score.statistics.shape[1])) for score in scores]
+    values = [[] for _ in scores]
     at_once = max(1, DRAWS // count)
     for start in range(0, resamples, at_once):
         part = slice(start, min(start + at_once, resamples))
         drawn = generator.integers(count, size=(part.stop - start, count), dtype="int32")
         times = {}  # of each kind in each resample, for the scores of a task that have the same kinds
-        for score, found in zip(scores, sums, strict=True):
+        for score, found in zip(scores, values, strict=True):
             key = id(score.kind_of), len(score.statistics)
             if key not in times:
-                times[key] = _frequencies(drawn if score.kind_of is None else score.kind_of[drawn], key[1])
-            found[part] = times[key] @ score.statistics
-    return [score.value(found) for score, found in zip(scores, sums, strict=True)]
+                times[key] = frequencies(drawn if score.kind_of is None else score.kind_of[drawn], key[1])
+            found.append(score.of(times[key]))
+    return [np.concatenate(found) for found in values]
 
 
-def _frequencies(drawn, kinds):
+def frequencies(drawn, kinds):
     """How often each kind occurs in each row: (rows, kinds)."""
     rows = len(drawn)
     flat = drawn + kinds * np.arange(rows)[:, None]

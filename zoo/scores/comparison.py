@@ -8,6 +8,7 @@ from zoo.scores.entities import tagging_scores
 from zoo.scores.labels import classification_scores
 from zoo.scores.language import language_model_scores
 from zoo.scores.scope import out_of_scope_scores
+from zoo.scores.similarity import similarity_scores
 from zoo.scores.texts import translation_scores
 
 TASKS = {
@@ -17,6 +18,7 @@ TASKS = {
     "transduction": transduction_scores,
     "language_model": language_model_scores,
     "out_of_scope": out_of_scope_scores,
+    "similarity": similarity_scores,
 }
 SHOWN = 20  # examples that differ most
 

@@ -31,12 +31,9 @@ class Recurrent(Model, tag="recurrent"):
     ] = "bidirectional"
 
 
-class Transformer(Model, tag="transformer"):
+class Blocks(Model):
     """Blocks of attention and feed-forward layers, as the slots say."""
 
-    decoder_layers: Annotated[
-        Count, Doc("layers of a translator's decoder, where they are not as many as the encoder's; 0: as many")
-    ] = 0
     num_heads: Annotated[Positive, Doc("heads of each attention")] = 4
     hidden_units: Annotated[
         Positive, Doc("width inside the feed-forward layers; Macaron's two have half of it each")
@@ -48,3 +45,22 @@ class Transformer(Model, tag="transformer"):
     context: Annotated[
         Positive, Doc("tokens that a language model sees in training, and that learned positions are for")
     ] = 64
+
+
+class Transformer(Blocks, tag="transformer"):
+    """Blocks of attention and feed-forward layers, as the slots say."""
+
+    decoder_layers: Annotated[
+        Count, Doc("layers of a translator's decoder, where they are not as many as the encoder's; 0: as many")
+    ] = 0
+
+
+class Encoding(Blocks, tag="transformer"):
+    """The same, where a text is given its vector."""
+
+    normalize: Annotated[bool, Doc("vectors have the length 1")] = True
+
+    @property
+    def decoder_layers(self):
+        """None: it has no decoder."""
+        return 0

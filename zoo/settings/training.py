@@ -17,6 +17,10 @@ class LabelLoss(Table, tag_field="kind", tag="cross_entropy"):
     label_smoothing: Smoothing = 0.0
 
 
+class NoLoss(Table, tag_field="kind", tag="none"):
+    """Nothing: the weights come from elsewhere."""
+
+
 class TokenLoss(Table, tag_field="kind", tag="cross_entropy"):
     """Cross-entropy of tokens."""
 

@@ -100,6 +100,17 @@ class Tags(Remarks):
 
 
 @dataclass(frozen=True)
+class Vector(Remarks):
+    """The vector of a text; that of a blank text, and of one that is refused, is empty."""
+
+    vector: tuple[float, ...]
+
+    @property
+    def answer(self) -> tuple[float, ...]:
+        return self.vector
+
+
+@dataclass(frozen=True)
 class Attention:
     """An attention map: `weights[j, i]` is the weight of source piece i for output piece j."""
 

@@ -9,6 +9,7 @@ OUTPUTS = {
     "tag": ("tags", "scores", "starts", "ends", "word_counts"),
     "classify": ("label", "scores", "probabilities"),
     "compare": ("label", "scores", "probabilities"),
+    "embed": ("vector",),
 }
 TYPES = {str: ("BYTES", "bytes_contents"), float: ("FP32", "fp32_contents"), int: ("INT32", "int_contents")}
 
@@ -65,6 +66,8 @@ class Fake:
                 for name, (part, blank) in parts.items()
             }
             return found | {"word_counts": [len(result.words) for result in results]}
+        if runtime.kind == "embed":
+            return {"vector": [list(result.vector) or [0.0] * 3 for result in results]}
         if runtime.kind in ("classify", "compare"):
             labels = runtime.manifest["labels"]
             found = {"label": [result.label for result in results]}

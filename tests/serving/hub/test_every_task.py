@@ -17,6 +17,7 @@ GRAPHS = {
     "classify": {"model.onnx"},
     "compare": {"model.onnx"},
     "tag": {"model.onnx"},
+    "embed": {"model.onnx"},
 }
 
 

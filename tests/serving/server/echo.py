@@ -47,6 +47,7 @@ TABLES = {
     "classify": {"classify": (IDS, [("probabilities", "float32", ["batch", 3])])},
     "compare": {"compare": (PAIR, [("probabilities", "float32", ["batch", 3])])},
     "tag": {"tag": (IDS, [("probabilities", "float32", ["batch", "time", 3])])},
+    "embed": {"embed": (IDS, [("vector", "float32", ["batch", 3])])},
 }
 
 

@@ -45,13 +45,17 @@ def test_metadata(server):
     assert tables["tokens"]["inputs"]["token_ids"]["dtype"] == "DT_INT32"
 
 
-@pytest.mark.parametrize("kind", ["generate", "continue", "classify", "tag"])
+@pytest.mark.parametrize("kind", ["generate", "continue", "classify", "tag", "embed"])
 def test_texts_are_answered_as_by_the_runtime(server, runtimes, kind):
     """Good texts and bad ones in one request: a bad one costs no other its answer."""
     found, expected = server.infer(kind, *TEXTS), runtimes[kind].run(TEXTS)
     assert found["errors"] == [result.error or "" for result in expected]
     assert found["warnings"] == [result.warning or "" for result in expected]
     assert any(found["errors"]) and not all(found["errors"])
+    if kind == "embed":
+        rows = np.reshape(found["vector"], (len(TEXTS), 3)).tolist()
+        assert rows == [list(result.vector) or [0.0] * 3 for result in expected]
+        return
     if kind == "tag":
         width = max(len(result.words) for result in expected)
         rows = np.reshape(found["tags"], (len(TEXTS), width)).tolist()

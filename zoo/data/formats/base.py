@@ -10,6 +10,7 @@ ROLES = {  # what an example of each kind is made of, in this order
     "pairs": ("source", "target"),
     "labelled": ("text", "label"),
     "compared": ("first", "second", "label"),
+    "scored": ("first", "second", "score"),
     "tagged": ("words", "tags"),
     "running": ("text",),
 }
@@ -19,6 +20,7 @@ KINDS = {  # what a message calls them
     "pairs": "pairs of texts",
     "labelled": "labelled texts",
     "compared": "texts to compare",
+    "scored": "scored pairs of texts",
     "tagged": "tagged words",
     "running": "running text",
 }

@@ -211,9 +211,10 @@ def _by_content(rows, kind, taken, missing):
     if len(columns) != len(missing):
         return None
     order = list(columns)
-    if "label" in missing:
-        label = min(order, key=lambda at: _like_a_text(columns[at]))
-        order = [at for at in order if at != label] + [label]
+    for role, likeness in (("label", _like_a_text), ("score", lambda cells: -sum(map(_is_number, cells)))):
+        if role in missing:
+            chosen = min(order, key=lambda at: likeness(columns[at]))
+            order = [at for at in order if at != chosen] + [chosen]
     return dict(zip(missing, order, strict=True))
 
 

@@ -19,10 +19,10 @@ class Examples:
     """What is read: `inputs[i]` is to be answered by `answers[i]`.
 
     Attributes:
-        kind: "pairs", "labelled", "compared", "tagged" or "running".
-        inputs: strings; of "compared" tuples of two strings; of "tagged" the words, joined by one space each; of
-            "running" the whole text, as one string.
-        answers: strings: the translation, the label, the tags, joined by one space each; of "running" "".
+        kind: "pairs", "labelled", "compared", "scored", "tagged" or "running".
+        inputs: strings; of "compared" and "scored" tuples of two strings; of "tagged" the words, joined by one
+            space each; of "running" the whole text, as one string.
+        answers: strings: the translation, the label, the number, the tags, joined by one space each; of "running" "".
         files: where the examples come from.
         places: of each example its file and line, in eight bytes; `where` tells them.
         notes: what was left out or read otherwise than it was written, in words.
@@ -83,6 +83,17 @@ def _labelled(text, label, problems):
 
 def _compared(first, second, label, problems):
     return (text_of("first text", first), text_of("second text", second)), label_of(label)
+
+
+def _scored(first, second, score, problems):
+    number = label_of(score)
+    try:
+        finite = math.isfinite(float(number))
+    except ValueError:
+        finite = False
+    if not finite:
+        raise Wrong(f"the score is {shown(score)}; expected a number. Name another column.")
+    return (text_of("first text", first), text_of("second text", second)), number
 
 
 def _running(text, problems):
@@ -210,4 +221,5 @@ def _check_unicode(role, value):
         ) from None
 
 
-_MAKERS = {"pairs": _pair, "labelled": _labelled, "compared": _compared, "tagged": _tagged, "running": _running}
+_MAKERS = {"pairs": _pair, "labelled": _labelled, "compared": _compared, "scored": _scored, "tagged": _tagged}
+_MAKERS["running"] = _running

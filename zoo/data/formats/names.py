@@ -22,6 +22,11 @@ ALIASES = {  # kind -> role -> names, the likelier first
         "label": "label labels gold_label class target is_duplicate duplicate entailment_judgment judgment judgement "
         "entailment relation relationship similarity score y",
     },
+    "scored": {
+        "first": "first sentence1 text1 text_a sentence_a question1 query anchor left",
+        "second": "second sentence2 text2 text_b sentence_b question2 passage answer document right",
+        "score": "score similarity_score similarity relatedness_score relatedness label gold rating y",
+    },
     "tagged": {
         "words": "words tokens word token sentence text form",
         "tags": "tags labels tag label ner_tags pos_tags ner pos upos slots chunk_tags",

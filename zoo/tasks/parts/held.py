@@ -7,6 +7,7 @@ SHAPES = {  # of an example, as a message shows it
     "pairs": "(source, target)",
     "labelled": "(text, label)",
     "compared": "((first, second), label)",
+    "scored": "((first, second), number)",
     "tagged": "(words, tags)",
     "running": "one string",
 }
@@ -56,7 +57,7 @@ def _values(kind, row):
         return (row,)
     if isinstance(row, tuple | list) and len(row) == 2:
         one, answer = row
-        if kind != "compared":
+        if kind not in ("compared", "scored"):
             return one, answer
         if isinstance(one, tuple | list) and len(one) == 2:
             return (*one, answer)

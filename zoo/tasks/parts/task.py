@@ -76,6 +76,7 @@ class Task(ABC):
         labelled: whether its answers are labels, whose names are kept.
         between_languages: whether inputs and answers are texts of languages, which scores have to know.
         scope: the table of what is out of scope; None where nothing can be.
+        untrained: why it cannot be trained, in a sentence; "" where it can.
     """
 
     name: ClassVar[str]
@@ -87,6 +88,7 @@ class Task(ABC):
     labelled: ClassVar[bool] = False
     between_languages: ClassVar[bool] = False
     scope: ClassVar[type[Table] | None] = None
+    untrained: ClassVar[str] = ""
 
     def choice(self, recipe):
         """The `Choice` of a recipe's model."""
@@ -182,6 +184,14 @@ class Task(ABC):
         """How long each example is, for scores by length; empty where examples are grouped in another way."""
         return []
 
+    def lines(self, inputs):
+        """What an artefact is asked, a line each: of a pair "first TAB second"."""
+        return list(map(one_line, inputs))
+
+    def told(self, answers):
+        """The outputs that are scored, of an artefact's answers to `lines`."""
+        return [" ".join(answer) if isinstance(answer, list) else answer for answer in answers]
+
     def questions(self, recipe, runtime, examples):
         """The examples, (inputs, answers), as an artefact is asked them: as they are, but for running text.
 
@@ -199,8 +209,7 @@ class Task(ABC):
 
         Args: as of `questions`, which gave `inputs` and `references`.
         """
-        answers = [result.answer for result in runtime.run([one_line(each) for each in inputs])]
-        return [" ".join(answer) if isinstance(answer, list) else answer for answer in answers]
+        return self.told([result.answer for result in runtime.run(self.lines(inputs))])
 
     def assess(self, recipe, inputs, outputs, references):
         """The `Evaluation` of what `respond` gave."""

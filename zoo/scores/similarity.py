@@ -1,0 +1,107 @@
+"""Scores of vectors of texts: how well their cosines order pairs of texts to which people gave numbers.
+
+Spearman's rank correlation is Pearson's of the ranks, where equal numbers share the mean of their ranks. It is what is
+reported of semantic textual similarity (Reimers, Beyer and Gurevych 2016, "Task-Oriented Intrinsic Evaluation of
+Semantic Textual Similarity", https://aclanthology.org/C16-1009), beside Pearson's of the cosines themselves.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, frequencies, report
+
+SMALLEST = 1e-12  # of a variance, as a share of the mean square: below it all numbers are equal
+UNDEFINED = "all numbers are equal, or there is one pair alone"
+
+
+def cosines(first, second):
+    """`u v / (|u| |v|)` of each pair of vectors, 0 where one of them is 0 or empty: (pairs,) float64.
+
+    Example:
+        >>> from zoo.scores import cosines
+        >>> cosines([[1.0, 1.0], [0.0, 2.0], ()], [[2.0, 2.0], [3.0, 0.0], [1.0, 2.0]]).round(6).tolist()
+        [1.0, 0.0, 0.0]
+    """
+    found = np.zeros(len(first))
+    for row, (one, other) in enumerate(zip(first, second, strict=True)):
+        if len(one) and len(other):
+            one, other = np.asarray(one, "float64"), np.asarray(other, "float64")
+            length = np.linalg.norm(one) * np.linalg.norm(other)
+            found[row] = one @ other / length if length else 0.0
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class RankCorrelation(Score):
+    """Spearman's correlation of `columns`, two arrays of numbers. In each resample the numbers are ranked anew."""
+
+    columns: tuple = ()
+
+    def of(self, times):
+        weighted = times[:, :, None] * _products(*(_ranks(column, times) for column in self.columns))
+        return _correlation(weighted.sum(axis=1))
+
+    @property
+    def total(self):
+        return self.of(frequencies(self.rows[None], len(self.statistics)))[0]
+
+
+def _ranks(column, times):
+    """The rank of each number among those that are there so often: (resamples, numbers); equal ones share the mean."""
+    _, group = np.unique(column, return_inverse=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.searchsorted(group[order], np.arange(group.max() + 1))
+    there = np.add.reduceat(times[:, order], starts, axis=1)
+    return (np.cumsum(there, axis=1) - (there - 1) / 2)[:, group]
+
+
+def _products(x, y):
+    """`[1, x, y, x x, y y, x y]`, whose sums are what a correlation is made of, along a new last axis."""
+    return np.stack([np.ones_like(x), x, y, x * x, y * y, x * y], axis=-1)
+
+
+def _correlation(sums):
+    """100 times Pearson's correlation of sums of `_products`; nan where all numbers of a side are equal."""
+    sums = np.asarray(sums, "float64")
+    count, x, y, xx, yy, xy = (sums[:, place] / sums[:, 0] for place in range(6))
+    spread = [
+        np.where(square - mean**2 > SMALLEST * square, square - mean**2, 0.0) for square, mean in ((xx, x), (yy, y))
+    ]
+    below = np.sqrt(spread[0] * spread[1])
+    found = np.divide(100 * (xy - x * y), below, out=np.full(len(sums), np.nan), where=below > 0)
+    return np.clip(found, -100, 100)
+
+
+def similarity_scores(outputs, references):
+    """The `Score`s of `similarity`, the one that is compared first leading."""
+    check_pairs(outputs, references)
+    columns = tuple(np.array([float(each) for each in side]) for side in (outputs, references))
+    ranks = (_ranks(column, np.ones((1, len(column))))[0] for column in columns)
+    centred = (column - column.mean() for column in columns)  # so that rounding does not count
+    return [
+        RankCorrelation("spearman", _products(*ranks), _correlation, undefined=UNDEFINED, columns=columns),
+        Score("pearson", _products(*centred), _correlation, undefined=UNDEFINED),
+    ]
+
+
+def similarity(outputs, references, *, resamples=RESAMPLES, seed=0):
+    """How well similarities of pairs of texts agree with numbers that people gave them.
+
+    Args:
+        outputs: the similarity of each pair, numbers or strings of them.
+        references: the right numbers, on any scale.
+        resamples: of the bootstrap.
+        seed: of the bootstrap.
+
+    Returns:
+        A dict with `count` (also as `sentences`), and `spearman` and `pearson`, correlations times 100, with their
+        intervals at 95 %.
+
+    Example:
+        >>> from zoo.scores import similarity
+        >>> round(similarity([0.1, 0.9, 0.3, 0.5], [1, 5, 2, 2])["spearman"], 1)
+        94.9
+    """
+    scores, count = similarity_scores(outputs, references), len(references)
+    return {"count": count, "sentences": count, **report(scores, resamples, seed)}

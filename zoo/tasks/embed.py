@@ -1,0 +1,118 @@
+"""A vector for a text: search by meaning, near duplicates, clusters. Scored on pairs of texts with a number each."""
+
+from zoo.settings.data import Files
+from zoo.settings.models import Encoding
+from zoo.settings.slots import READING, READS
+from zoo.settings.text import Read
+from zoo.settings.training import NoLoss
+from zoo.tasks.parts.task import Choice, Evaluation, Task
+from zoo.tasks.parts.vocabularies import encode_words, learn, tell_embedding
+
+BATCH_SIZE = 64  # of texts that are read together
+SIMILARITY, DIGITS = "similarity", 6  # the key of an answer of an artefact, and in how many decimals it is kept
+
+
+class Embed(Task):
+    """A text to a vector, by an `Encoder`; scored by the rank correlation of cosines with people's numbers."""
+
+    name = "embed"
+    kind = "scored"
+    data = (Files,)
+    text = Read
+    models = {"transformer": Choice(Encoding, READING, (NoLoss,), needs=READS)}
+    untrained = (
+        "The task embed has no training of its own. Expected a run that is imported, such as a sentence encoder "
+        "(`seqzoo import`)."
+    )
+
+    def starter(self, examples):
+        """Refused."""
+        raise ValueError(self.untrained)
+
+    def texts(self, inputs, answers):
+        """Those of both sides."""
+        return (self.lines(inputs),)
+
+    def tokenizers(self, recipe, inputs, answers):
+        """The only one."""
+        return (learn(recipe.text, recipe.text, *self.texts(inputs, answers)),)
+
+    def batches(self, recipe, tokenizers, labels, examples, training=False):
+        """Those of all texts; `labels` of a batch are none."""
+        batches, _ = self._batches(recipe, tokenizers[0], self.lines(examples[0]))
+        return batches
+
+    def _batches(self, recipe, tokenizer, texts):
+        """(batches of texts, how many `max_input_length` cut)."""
+        from zoo.data import LabelledBatches
+
+        words, cut = encode_words([[ids] for ids in tokenizer.encode(texts)], recipe.text.max_input_length)
+        plan = {"around": tokenizer.around, "batch_size": BATCH_SIZE, "shuffle": False}
+        return LabelledBatches(words, [0] * len(words), **plan), cut
+
+    def model(self, recipe, *sizes):
+        """An `Encoder`."""
+        from zoo.models import Encoder
+        from zoo.tasks.parts import building
+
+        def make(vocab_size, num_labels, *parts, **settings):
+            return Encoder(vocab_size, *parts, normalize=recipe.model.normalize, **settings)
+
+        return building.reader(make, recipe, *sizes, None)
+
+    def prepare(self, recipe, model, tokenizers):
+        """An embedding that reads the tokens' spelling, or finds the ends of sentences, learns them."""
+        tell_embedding(model.embedding, tokenizers[0])
+
+    def predict(self, run, texts, progress=None):
+        """(the vectors of the texts, `(texts, units)` float32; how many texts were cut)."""
+        import numpy as np
+
+        from zoo.tasks.parts import lengths
+        from zoo.tasks.parts.compiled import Compiled
+        from zoo.training.steps import model_inputs
+
+        batches, cut = self._batches(run.recipe, run.tokenizers[0], list(texts))
+        lengths.check(run.recipe, run.model, {"data": batches})
+        encoder = Compiled(run.model, lambda batch: run.model(model_inputs(batch)))
+        vectors, done = np.zeros((len(texts), run.model.units), "float32"), 0
+        for step, batch in enumerate(batches):
+            rows = list(batches.examples(step))
+            vectors[rows] = np.asarray(encoder.predict_on_batch(batch))[: len(rows)]
+            done += len(rows)
+            if progress:
+                progress(done)
+        return vectors, cut
+
+    def evaluate(self, run, examples, *, beams=None, progress=None):
+        """The scores of the cosines of pairs."""
+        inputs, answers = examples
+        vectors, cut = self.predict(run, self.lines(inputs), progress and (lambda n: progress(n // 2, len(inputs))))
+        found = self.assess(run.recipe, inputs, self.told(vectors), answers)
+        return found._replace(scores=found.scores | {"cut": cut})
+
+    def lines(self, inputs):
+        """The texts of both sides, the second of a pair behind its first."""
+        return [text for pair in inputs for text in pair]
+
+    def told(self, answers):
+        """The cosine of each pair of vectors; 0 where a text was refused, and has none."""
+        from zoo.scores import cosines
+
+        return [{SIMILARITY: round(float(each), DIGITS)} for each in cosines(answers[::2], answers[1::2])]
+
+    def score(self, recipe, outputs, references):
+        """Rank correlation, and Pearson's."""
+        return super().score(recipe, [each[SIMILARITY] for each in outputs], references)
+
+    def scored_by(self, recipe, references):
+        """Spearman's and Pearson's correlation."""
+        return "similarity", {}
+
+    def assess(self, recipe, inputs, outputs, references):
+        """The `Evaluation`, whose outputs are the cosines in digits."""
+        shown = [f"{each[SIMILARITY]:.{DIGITS}f}" for each in outputs]
+        return Evaluation(self.score(recipe, outputs, references), shown, inputs, references)
+
+
+TASK = Embed()
