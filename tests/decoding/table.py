@@ -75,10 +75,11 @@ def everything(table, row, max_length, alpha):
     return [one for part in (ended, cut) for one in sorted(part, key=lambda item: -item[1])]
 
 
-def search(table, row, max_length, beams, alpha, changed=lambda tokens, gains: gains):
+def search(table, row, max_length, beams, alpha, changed=lambda tokens, gains: gains, added=lambda tokens: 0.0):
     """Beam search in plain Python, which always goes on to `max_length`: leaving early may change nothing.
 
     `changed(tokens, log_probs)` is what rules make of the log-probabilities behind `tokens`; -inf is never taken.
+    `added(tokens)` is added to the score of a whole output, EOS included where it has ended.
     """
     alive, ended = [((), 0.0)], []
     for _ in range(max_length):
@@ -89,10 +90,11 @@ def search(table, row, max_length, beams, alpha, changed=lambda tokens, gains: g
             if gain > -math.inf
         ]
         grown = sorted(grown, key=lambda item: -item[1])[: 2 * beams]
-        ended += [(tokens[:-1], total / penalty(len(tokens), alpha)) for tokens, total in grown if tokens[-1] == EOS]
+        new = [(tokens, total) for tokens, total in grown if tokens[-1] == EOS]
+        ended += [(tokens[:-1], total / penalty(len(tokens), alpha) + added(tokens)) for tokens, total in new]
         ended = sorted(ended, key=lambda item: -item[1])[:beams]
         alive = [item for item in grown if item[0][-1] != EOS][:beams]
-    cut = [(tokens, total / penalty(max_length, alpha)) for tokens, total in alive]
+    cut = [(tokens, total / penalty(max_length, alpha) + added(tokens)) for tokens, total in alive]
     return (ended + sorted(cut, key=lambda item: -item[1]))[:beams]
 
 

@@ -61,7 +61,7 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
     Reference: https://arxiv.org/abs/1706.03762, section 3.2.
     """
 
-    traits = Attention(causal=True, crosses=True, steps=True, skips=True)
+    traits = Attention(causal=True, crosses=True, steps=True, skips=True, weighs=True)
 
     def __init__(
         self,
@@ -179,6 +179,11 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         sizes = ops.shape(query)[1], ops.shape(value)[1]
         given = combined_mask(*sizes, value_mask, causal), self.bias(*sizes, causal)
         return self._weights(self.split_heads(self.query_projection(query)), self.project(value)["keys"], *given)
+
+    def memory_weights(self, query, cache, mask=None):
+        """`(batch, time, entries)`: the weights of `attend`, the mean of the heads."""
+        heads = self.split_heads(self.query_projection(query))
+        return ops.mean(self._weights(heads, cache["keys"], mask, None), axis=1)
 
     def _weights(self, query, keys, mask, bias):
         scores = ops.matmul(query * self.head_dim**-0.5, ops.swapaxes(keys, -1, -2))

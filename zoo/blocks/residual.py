@@ -84,17 +84,18 @@ class Block(Composed, ImplicitMasks, layers.Layer, ABC):
     def traits(self):
         """What the attentions can do, the block can."""
         own = protocols.Attention.of(self.attention)
-        remembers = self.cross_attention is None or protocols.Attention.of(self.cross_attention).steps
+        crosses = None if self.cross_attention is None else protocols.Attention.of(self.cross_attention)
         return protocols.Block(
             causal=own.causal,
             both_ways=own.both_ways,
-            steps=own.steps and remembers,
+            steps=own.steps and (crosses is None or crosses.steps),
             approximate=own.approximate,
             needs_final_norm=self.needs_final_norm,
             norm=self.norm,
             epsilon=self.epsilon,
             skips=own.skips,
             newest=own.newest,
+            weighs=crosses is not None and crosses.weighs,
         )
 
     @property
@@ -164,12 +165,12 @@ class Block(Composed, ImplicitMasks, layers.Layer, ABC):
 
         return self._run(x, {"attention": attend}), kept["cache"]
 
-    def step(self, x, cache, seen=None, write_index=None, cross=None, cross_mask=None):
+    def step(self, x, cache, seen=None, write_index=None, cross=None, cross_mask=None, weights=None):
         """One new position a beam, `x (batch, beams, units)`: `(output, cache)`. See `MultiHeadAttention.step`.
 
         Args:
-            cross: what `remember` returned.
-            cross_mask: `(batch, 1, memory_time)` bool.
+            cross, cross_mask: what `remember` returned, and its mask `(batch, 1, memory_time)` bool.
+            weights: a list, to which the weights over the memory `(batch, beams, memory_time)` are appended, or None.
         """
         kept = {}
 
@@ -178,10 +179,11 @@ class Block(Composed, ImplicitMasks, layers.Layer, ABC):
             return output
 
         def attend_memory(h):
+            if weights is not None:
+                weights.append(self.cross_attention.memory_weights(h, cross, cross_mask))
             return self.cross_attention.attend(h, cross, cross_mask)
 
-        x = self._run(x, {"attention": attend, "cross_attention": attend_memory})
-        return x, kept["cache"]
+        return self._run(x, {"attention": attend, "cross_attention": attend_memory}), kept["cache"]
 
     def skip(self, x, cache, seen=None, write_index=None):
         """The cache behind positions that pass the block by: their state `x` stays, and later ones may look at it."""

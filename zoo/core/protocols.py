@@ -65,12 +65,15 @@ class Attending(Traits):
         both_ways: with `causal=False` a position sees later ones, too; encoders and classifiers need it.
         steps: it writes one position after the other, over a cache of what came before (`zoo.attention.cache`).
         approximate: its pass over a whole sequence approximates those steps, as hashing does, and does not equal them.
+        weighs: it tells how a step weighs a memory: an attention by `memory_weights(query, cache, mask)`, a block or a
+            stack by what `step` appends to the list `weights`.
     """
 
     causal: bool = False
     both_ways: bool = True
     steps: bool = False
     approximate: bool = False
+    weighs: bool = False
 
 
 @dataclass(frozen=True)
@@ -106,6 +109,7 @@ class Attention(Attending):
         "steps": ("project", "empty_cache", "step"),
         "skips": ("append_to_cache",),
         "trims": ("trim",),
+        "weighs": ("memory_weights",),
     }
 
     def methods(self):

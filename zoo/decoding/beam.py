@@ -1,8 +1,9 @@
-"""Beam search with the length penalty of GNMT (Wu et al. 2016)."""
+"""Beam search with the length penalty and the coverage penalty of GNMT (Wu et al. 2016)."""
 
 from keras import ops
 
 from zoo.core.beams import gather_beams
+from zoo.decoding.coverage import coverage_penalty, uncovered
 from zoo.decoding.loop import EOS, IMPOSSIBLE, PAD, decode, write
 from zoo.decoding.ranking import OURS
 from zoo.decoding.written import BARRED
@@ -32,10 +33,15 @@ class Beam:
     still enter it: `log p <= 0` can only fall, so `log p / lp(max_length)` bounds what its rank may become. A sentence
     that is done does not change while others of the batch go on. Ties go to the earlier finished hypothesis, then to
     the lower beam, then to the lower id. This is the search with our `Ranking`, which says what others do instead.
+
+    With a coverage penalty, finished hypotheses compete by `log p / lp + cp`, and so do those that `max_length` cuts
+    off; `cp <= 0`, so the bound holds. Open hypotheses are compared by `log p` all the same: what they leave out they
+    may still write. `covered (batch, beams, source time)`, the sum of their attention, goes on with them.
     """
 
-    def __init__(self, beams, max_length, alpha, rules=None, ranking=OURS):
+    def __init__(self, beams, max_length, alpha, rules=None, ranking=OURS, covered=None):
         self.beams, self.max_length, self.alpha, self.rules = beams, max_length, alpha, rules
+        self.covered, self.aligned = covered, covered is not None
         self.ranking, self.longest = ranking, max_length + (ranking.longest == "end")
 
     def penalty(self, length):
@@ -55,6 +61,7 @@ class Beam:
                 "scores": nothing,
             },
             **({} if self.ranking.stop == "sure" else {"closed": ops.zeros((batch,), dtype="bool")}),
+            **({"covered": self.covered} if self.aligned else {}),
         }
 
     def done(self, hypotheses):
@@ -73,7 +80,7 @@ class Beam:
             over = best_open / self.penalty(length) <= worst
         return ops.logical_or(hypotheses["closed"], ops.logical_and(over, length < self.longest))
 
-    def advance(self, position, logits, hypotheses):
+    def advance(self, position, logits, hypotheses, weights=None):
         vocabulary = ops.shape(logits)[-1]  # a number, or a tensor where a shortlist decides it
         logits = self.rules.allowed(logits) if self.rules else logits
         log_probs, before = ops.log_softmax(logits, axis=-1), hypotheses["log_probs"][:, :, None]
@@ -88,6 +95,9 @@ class Beam:
         ends = token == EOS
 
         score = totals / self.penalty(position + 1)
+        if self.aligned:
+            covered = hypotheses["covered"] + ops.cast(weights, "float32")
+            score = score + gather_beams(coverage_penalty(covered, self.rules.coverage), parents)
         real = ops.logical_and(ends, totals > IMPOSSIBLE / 2)
         if self.ranking.ends == "first":
             real = ops.logical_and(real, ops.arange(token.shape[1], dtype="int32") < self.beams)
@@ -106,6 +116,8 @@ class Beam:
         kept = gather_beams({"parents": parents, "token": token, "tokens": prefixes}, which)
         if "closed" in hypotheses:
             more = {"closed": self._closed(hypotheses, position + 1, open_[:, 0], ended["scores"][:, -1])}
+        if self.aligned:
+            more["covered"] = gather_beams(covered, kept["parents"])
         return (
             kept["token"],
             {
@@ -127,12 +139,14 @@ class Beam:
         if "closed" in hypotheses:
             real = ops.logical_and(real, ops.logical_not(hypotheses["closed"])[:, None])
         score = totals / self.penalty(self.longest)
+        if self.aligned:
+            score = score + coverage_penalty(hypotheses["covered"], self.rules.coverage)
         cut = {
             "tokens": hypotheses["tokens"],
             "lengths": ops.where(real, self.max_length, 0),
             "scores": ops.where(real, score, IMPOSSIBLE),
         }
-        both = join(ended, cut)
+        both = join(ended, best(cut, cut["scores"], self.beams) if self.aligned else cut)
         ranks = both["scores"]
         if self.ranking.longest == "behind":
             # Both are in order already. Places are whole numbers, so that their order is exact.
@@ -147,18 +161,21 @@ def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False, ru
     """Beam search over the step protocol, best hypothesis first.
 
     `score(Y) = log p(Y | x) / ((5 + |Y|) / 6)^alpha`, |Y| counting EOS. `alpha = 0` compares log-probabilities.
-    `rules`, a `zoo.decoding.rules.Rules`, change log p, token by token. `ranking`, a `zoo.decoding.ranking.Ranking`,
-    has other scores, and other ways to end.
+    `rules`, a `zoo.decoding.rules.Rules`, change log p, token by token, and may add a coverage penalty. `ranking`, a
+    `zoo.decoding.ranking.Ranking`, has other scores, and other ways to end.
 
     Returns: `token_ids (batch, beams, max_length)` int32 without EOS and PAD after the end, `lengths (batch, beams)`
     int32, `scores (batch, beams)` float32; a place without a hypothesis has length 0 and score -1e9. Hypotheses that
     `max_length` cut off come behind all that have ended, unless the ranking lets them count.
 
     Raises:
-        ValueError: `alpha` is negative (an open hypothesis could then not be bounded).
+        ValueError: `alpha` is negative (an open hypothesis could then not be bounded), or there is a coverage penalty
+            and the model does not tell its attention over the source.
 
-    Reference: https://arxiv.org/abs/1609.08144, section 7 (without its coverage penalty).
+    Reference: https://arxiv.org/abs/1609.08144, section 7.
     """
     if alpha < 0:
         raise ValueError(f"The length penalty's alpha must be >= 0. Received: {alpha!r}.")
-    return decode(model, memory, Beam(beams, max_length, alpha, rules, ranking), beams, max_length, growing)
+    ranked = rules is not None and rules.coverage is not None
+    covered = uncovered(model, memory, beams) if ranked else None
+    return decode(model, memory, Beam(beams, max_length, alpha, rules, ranking, covered), beams, max_length, growing)

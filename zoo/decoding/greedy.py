@@ -9,9 +9,19 @@ class Greedy:
     """`y_i = argmax_v p(v | y_<i, x)`; ties go to the lowest id. A row that has written EOS does not change any more.
 
     Rows are `(batch, width)` and independent of each other; a subclass with another `choose` is another strategy.
+
+    Raises:
+        ValueError: the rules have a coverage penalty, for which there is nothing to rank.
     """
 
+    aligned = False
+
     def __init__(self, max_length, width=1, rules=None):
+        if rules is not None and rules.coverage is not None:
+            raise ValueError(
+                "A coverage penalty ranks the hypotheses of a beam search; greedy decoding and sampling rank none. "
+                "Leave coverage_penalty out, or search with two beams or more."
+            )
         self.max_length, self.width, self.rules = max_length, width, rules
 
     def choose(self, position, logits):

@@ -24,7 +24,8 @@ def decode(model, memory, strategy, beams, max_length, growing=False):
 
     A strategy has `begin(batch) -> hypotheses`, `done(hypotheses) -> (batch,) bool`,
     `advance(position, logits, hypotheses) -> (next tokens (batch, beams), hypotheses, parents or None)` and
-    `finish(hypotheses)`. `logits` is float32 `(batch, beams, vocabulary)`.
+    `finish(hypotheses)`. `logits` is float32 `(batch, beams, vocabulary)`. One that is `aligned` gives `advance` the
+    attention of the step over the source as a fourth argument; see `zoo.decoding.coverage.AlignedSteps`.
 
     Args:
         growing: let the model's caches grow from step to step instead of having their full size from the start. This
@@ -41,8 +42,8 @@ def decode(model, memory, strategy, beams, max_length, growing=False):
         return ops.logical_and(position < max_length, ops.logical_not(ops.all(strategy.done(hypotheses))))
 
     def body(position, last, state, hypotheses):
-        logits, state = model.step(last, state, memory)
-        last, hypotheses, parents = strategy.advance(position, ops.cast(logits, "float32"), hypotheses)
+        logits, state, *weights = step(last, state, memory)
+        last, hypotheses, parents = strategy.advance(position, ops.cast(logits, "float32"), hypotheses, *weights)
         if parents is not None:
             state = model.reorder(state, parents)
         if "running" in state:
@@ -50,6 +51,7 @@ def decode(model, memory, strategy, beams, max_length, growing=False):
             state = {**state, "running": ops.logical_and(state["running"], going_on)}
         return position + 1, last, state, hypotheses
 
+    step = model.aligned_step if strategy.aligned else model.step
     last, state = model.start(memory, beams, None if growing else max_length)
     loop = ops.zeros((), dtype="int32"), last, state, strategy.begin(ops.shape(last)[0])
     return strategy.finish(ops.while_loop(going, body, loop)[3])

@@ -1,6 +1,7 @@
 """Rules of a search: what may not be written, or costs more, given what is written already.
 
-Each rule changes the scores of the next token, as the logits processors of transformers do, whose names they have.
+Each rule but the coverage penalty changes the scores of the next token, as the logits processors of transformers do,
+whose names they have.
 """
 
 from keras import ops
@@ -20,7 +21,9 @@ OFF = {
     "length_extra": 0,
     "forced_tokens": -1,
     "bad_words": -1,
+    "coverage_penalty": 0.0,
 }
+RANKING = ("coverage_penalty",)  # the rules that rank hypotheses, and so mean nothing where there is one
 LISTS = "forced_tokens", "bad_words"
 DTYPES = {name: "float32" if isinstance(value, float) else "int32" for name, value in OFF.items()}
 
@@ -39,6 +42,8 @@ class Rules:
     - `forced_tokens (batch or 1, places)`: at the first places these tokens must be written, whatever other rules say;
       -1 is no rule.
     - `bad_words (batch or 1, words, pieces)`: sequences of tokens that may not be written; -1 fills on the left.
+    - `coverage_penalty`: beta of `zoo.decoding.coverage`, which a beam search adds to the score of a hypothesis; 0 adds
+      nothing. No token's score depends on it.
 
     Args:
         source_lengths: `(batch,)`, for `length_ratio`.
@@ -49,7 +54,7 @@ class Rules:
         **given: rules by name.
 
     Raises:
-        ValueError: there is no such rule, or an n-gram is longer than 16.
+        ValueError: there is no such rule, an n-gram is longer than 16, or the coverage penalty is negative.
     """
 
     def __init__(self, source_lengths=None, before=None, conditional=False, fixed=NOTHING, **given):
@@ -59,6 +64,9 @@ class Rules:
         n = given.get("no_repeat_ngram_size", 0)
         if isinstance(n, int) and not 0 <= n <= MOST_NGRAM:
             raise ValueError(f"no_repeat_ngram_size must lie between 0 and {MOST_NGRAM}. Received: {n}.")
+        beta = given.get("coverage_penalty", 0.0)
+        if isinstance(beta, int | float) and not beta >= 0:
+            raise ValueError(f"coverage_penalty must be a number >= 0. Received: {beta}.")
         on = {name: value for name, value in given.items() if not isinstance(value, int | float) or value != OFF[name]}
         self.on = {name: ops.convert_to_tensor(value, DTYPES[name]) for name, value in on.items()}
         self.source_lengths, self.before, self.conditional = source_lengths, before, conditional
@@ -67,12 +75,15 @@ class Rules:
         if conditional and "no_repeat_ngram_size" in self.on:
             self.most_ngram = ops.maximum(ops.max(self.on["no_repeat_ngram_size"]), 2)
         self.rows = {name: ops.reshape(value, (-1, 1, 1)) for name, value in self.on.items() if name not in LISTS}
+        beta = self.on.pop("coverage_penalty", None)
+        self.coverage = None if beta is None else ops.reshape(beta, (-1, 1))
         self.only_at = self._longest() if self.on.keys() & {"max_length", "length_ratio"} else None
         asked = {name: ops.any(value != OFF[name]) for name, value in self.on.items() if name != "length_extra"}
         self.asked = _any(asked.values())
         self.asked_more = _any(value for name, value in asked.items() if name != "no_repeat_ngram_size")
 
     def __bool__(self):
+        """Whether any changes the scores of tokens."""
         return bool(self.on or self.always)
 
     def among(self, candidates):

@@ -141,6 +141,16 @@ class Shortlisted:
         logits, state = self.model.step(written, state, memory["model"], memory["rows"])
         return ops.cast(logits, "float32") + memory["barred"], state
 
+    def source_mask(self, memory):
+        """As of the model."""
+        return self.model.source_mask(memory["model"])
+
+    def aligned_step(self, token_ids, state, memory):
+        """As `step`, with the model's attention over the source."""
+        written = ops.take(memory["ids"], token_ids, axis=0)
+        logits, state, weights = self.model.aligned_step(written, state, memory["model"], memory["rows"])
+        return ops.cast(logits, "float32") + memory["barred"], state, weights
+
     def reorder(self, state, parents):
         """As of the model."""
         return self.model.reorder(state, parents)
@@ -151,9 +161,9 @@ def search(shortlisted, source_ids, source_lengths, max_length, beams=4, alpha=0
 
     Caches grow. Ids that the `Fixed` rules force must be among those that the shortlist always allows.
     """
-    forced = rules.on.get("forced_tokens") if rules else None  # rules that are all off are false, and no tensor
+    forced = None if rules is None else rules.on.get("forced_tokens")
     memory = shortlisted.encode(source_ids, source_lengths, forced)
-    rules = rules and rules.among(memory["ids"])
+    rules = None if rules is None else rules.among(memory["ids"])
     if beams == 1:
         places, *found = greedy(shortlisted, memory, max_length, True, rules)
     else:

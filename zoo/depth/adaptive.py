@@ -92,7 +92,7 @@ class DepthAdaptiveStack(Stack):
 
     @property
     def traits(self):
-        return replace(super().traits, exits=True)
+        return replace(super().traits, exits=True, weighs=False)
 
     @property
     def rule(self):
@@ -175,7 +175,7 @@ class DepthAdaptiveStack(Stack):
         outputs, thought, caches = self._descend(x, state["running"], run, skip, plan, classify)
         return outputs, thought, {**following, "caches": caches}
 
-    def _advance(self, x, state, seen, write_index, cross, cross_mask):
+    def _advance(self, x, state, seen, write_index, cross, cross_mask, weights=None):
         outputs, _, following = self.think_step(x, state, cross, cross_mask)
         return outputs, following["caches"]
 

@@ -74,6 +74,7 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
             both_ways=all(block.both_ways for block in blocks),
             steps=all(block.steps for block in blocks),
             approximate=any(block.approximate for block in blocks),
+            weighs=blocks[-1].weighs,
         )
 
     def build(self, x_shape, memory_shape=None):
@@ -148,10 +149,13 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
                 "(zoo.core.protocols), such as those with MultiHeadAttention."
             )
 
-    def step(self, x, state, cross=None, cross_mask=None):
-        """One new position a beam, `x (batch, beams, units)`: `(outputs, state)`."""
+    def step(self, x, state, cross=None, cross_mask=None, weights=None):
+        """One new position a beam, `x (batch, beams, units)`: `(outputs, state)`.
+
+        To `weights`, a list, those of the last block over the memory are appended, `(batch, beams, memory_time)`.
+        """
         following, seen, write_index = self._follow(state, ops.shape(x)[1])
-        x, caches = self._advance(x, state, seen, write_index, cross, cross_mask)
+        x, caches = self._advance(x, state, seen, write_index, cross, cross_mask, weights)
         return x, {**following, "caches": caches}
 
     @staticmethod
@@ -165,12 +169,14 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
             following["write_index"] = write_index + beams
         return following, seen, write_index
 
-    def _advance(self, x, state, seen, write_index, cross, cross_mask):
+    def _advance(self, x, state, seen, write_index, cross, cross_mask, weights=None):
         """The outputs and the caches of one step."""
         x, caches = self._enter(x), []
         for index, block in enumerate(self.blocks):
             held = None if cross is None else cross[index]
-            x, cache = block.step(x, state["caches"][index], seen, write_index, held, cross_mask)
+            asked = weights is not None and index == len(self.blocks) - 1
+            more = {"weights": weights} if asked else {}
+            x, cache = block.step(x, state["caches"][index], seen, write_index, held, cross_mask, **more)
             caches.append(cache)
         return self._finish(x), tuple(caches)
 

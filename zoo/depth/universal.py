@@ -86,7 +86,7 @@ class UniversalStack(Stack):
 
     @property
     def traits(self):
-        return replace(super().traits, places_itself=self.places)
+        return replace(super().traits, places_itself=self.places, weighs=False)
 
     @property
     def block(self):
@@ -196,7 +196,7 @@ class UniversalStack(Stack):
         lengths = ops.zeros((batch,), "int32") if prompt is None else ops.sum(ops.cast(prompt[1], "int32"), axis=1)
         return {**state, "before": lengths}  # the place of the first token that is written
 
-    def _advance(self, x, state, seen, write_index, cross, cross_mask):
+    def _advance(self, x, state, seen, write_index, cross, cross_mask, weights=None):
         caches, held = [], None if cross is None else cross[0]
 
         def run(h, index):

@@ -86,6 +86,24 @@ class Ensemble(Composed, keras.Model):
         taken = {name: each.step(token_ids, state[name], memory[name], own.get(name)) for name, each in self._named()}
         return _mean([logits for logits, _ in taken.values()]), {name: after for name, (_, after) in taken.items()}
 
+    def source_mask(self, memory):
+        """`(batch, source_time)` bool: the positions that `aligned_step` weighs.
+
+        Raises:
+            ValueError: a member cannot tell its attention.
+        """
+        return [each.source_mask(memory[name]) for name, each in self._named()][0]
+
+    def aligned_step(self, token_ids, state, memory, rows=None):
+        """`(logits, state, weights)`: a `step`, and the mean of the members' attention over the source."""
+        own = rows or {}
+        taken = [
+            (name, *each.aligned_step(token_ids, state[name], memory[name], own.get(name)))
+            for name, each in self._named()
+        ]
+        names, logits, states, weights = zip(*taken, strict=True)
+        return _mean(logits), dict(zip(names, states, strict=True)), ops.mean(ops.stack(weights), axis=0)
+
     def reorder(self, state, parents):
         """The state whose beam `k` goes on from beam `parents[:, k]`."""
         return {name: each.reorder(state[name], parents) for name, each in self._named()}

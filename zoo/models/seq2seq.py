@@ -162,6 +162,24 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
         shape = ops.shape(token_ids)
         return ops.reshape(logits, (shape[0], shape[1], ops.shape(logits)[-1])), state
 
+    def source_mask(self, memory):
+        """`(batch, source_time)` bool: the positions that `aligned_step` weighs.
+
+        Raises:
+            ValueError: the model was made without attention.
+        """
+        if self.attention is None:
+            raise ValueError(
+                "A Seq2Seq with attention=None looks at no position of its source, so no search can tell what is "
+                "covered. Leave coverage_penalty out, or train a model with attention."
+            )
+        return memory["mask"]
+
+    def aligned_step(self, token_ids, state, memory, rows=None):
+        """`(logits, state, weights)`: a `step`, and its attention `(batch, beams, source_time)`."""
+        logits, state = self.step(token_ids, state, memory, rows)
+        return logits, state, state["attention"]
+
     def reorder(self, state, parents):
         """The state whose beam `k` goes on from beam `parents[:, k]`."""
         return gather_beams(state, parents)

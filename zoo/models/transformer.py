@@ -9,7 +9,7 @@ from zoo.attention.cache import entries_of
 from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
 from zoo.core.masks import length_mask, optional_mask
-from zoo.core.protocols import Positions, output_units
+from zoo.core.protocols import Depth, Positions, output_units
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
 from zoo.decoding.loop import BOS
@@ -184,14 +184,36 @@ class Transformer(Composed, InsideKeras, keras.Model):
         """What `step` needs to give logits of the ids `(n,)` alone."""
         return self.target_embedding.output_columns(ids)
 
-    def step(self, token_ids, state, memory, rows=None):
+    def step(self, token_ids, state, memory, rows=None, weights=None):
         """`(batch, beams)` last tokens -> logits `(batch, beams, vocabulary)` and the next state.
 
-        With `rows` of `output_rows`, the logits are those of its ids: `(batch, beams, n)`.
+        With `rows` of `output_rows`, the logits are those of its ids: `(batch, beams, n)`. To `weights`, a list, those
+        of the decoder over the source are appended.
         """
         x = self.target_entrance.step(token_ids, state["position"], entries_of(state))
-        x, state = self.decoder.step(x, state, memory["cross"], memory["mask"][:, None, :])
+        more = () if weights is None else (weights,)
+        x, state = self.decoder.step(x, state, memory["cross"], memory["mask"][:, None, :], *more)
         return self.target_embedding.logits(x, rows), state
+
+    def source_mask(self, memory):
+        """`(batch, source_time)` bool: the positions that `aligned_step` weighs.
+
+        Raises:
+            ValueError: the decoder does not tell its attention.
+        """
+        if not Depth.of(self.decoder).weighs:
+            raise ValueError(
+                "A coverage penalty needs the attention of each step over the source, which the "
+                f"{type(self.decoder).__name__} of this model does not tell: expected a Stack whose last block has a "
+                "MultiHeadAttention over the source. Leave coverage_penalty out."
+            )
+        return memory["mask"]
+
+    def aligned_step(self, token_ids, state, memory, rows=None):
+        """`(logits, state, weights)`: a `step`, and the attention of the last block, the mean of its heads."""
+        weights = []
+        logits, state = self.step(token_ids, state, memory, rows, weights)
+        return logits, state, weights[-1]
 
     def reorder(self, state, parents):
         """The state whose beam `k` goes on from beam `parents[:, k]`."""
