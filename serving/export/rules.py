@@ -3,14 +3,14 @@
 from onnx import helper
 
 from serving.export.onnx.convert import DTYPES as ONNX_TYPES
-from serving.runtime.rules import INPUTS, names
+from serving.runtime.rules import INPUTS, RULES, names
 from zoo.core.signatures import TensorSpec
 from zoo.decoding.rules import DTYPES, OFF
 
 AXES = {"forced_tokens": ("places",), "bad_words": ("words", "pieces")}
 
 
-def rule_inputs(defaults, prompts):
+def rule_inputs(defaults, prompts, ranks=False):
     """The `TensorSpec` of every rule that a model takes, each with the value that holds where none is given.
 
     A rule has one row, or as many as there are ids. Axes have names of their own: ONNX Runtime takes those of one name
@@ -19,9 +19,11 @@ def rule_inputs(defaults, prompts):
     Args:
         defaults: rules by name, of a search for which nobody gives any.
         prompts: whether the model continues prompts.
+        ranks: whether it is a beam search, which takes the rules that rank hypotheses if `defaults` have them.
     """
     found = []
-    for name in (INPUTS.get(name, name) for name in names(prompts)):
+    taken = [name for name in names(prompts) if not RULES[name].ranks or ranks and name in defaults]
+    for name in (INPUTS.get(name, name) for name in taken):
         axes, default = AXES.get(name, ()), [defaults.get(name, OFF[name])]
         for _ in axes:
             default = [default]

@@ -56,7 +56,8 @@ class Settings:
         max_length: the longest output in tokens.
         alpha: exponent of the length penalty.
         rules: rules of the search by name (`serving.runtime.rules`) where a caller gives none, such as
-            {"no_repeat_ngram_size": 3}.
+            {"no_repeat_ngram_size": 3}. With "coverage_penalty", even of 0, the beam searches compute it, and take it
+            as an input; without it they cost nothing for it.
         search: what else belongs to the search, by name: the choices of `zoo.decoding.ranking.Ranking`, and the rules
             of `zoo.decoding.fixed.Fixed`, which hold whatever rules a caller gives.
         max_input: the largest number of tokens of a text that are read, including the end of sentence; None is the
@@ -120,6 +121,12 @@ class Settings:
         if texts:
             raise ValueError(
                 f"An artefact has rules that are numbers; received {', '.join(texts)}. Give it when it runs."
+            )
+        ranks = ", ".join(name for name in self.rules if RULES[name].ranks)
+        if ranks and max(self.beams) < 2:
+            raise ValueError(
+                f"{ranks} ranks the hypotheses of a beam search: expected a beam width of 2 or more. Received: "
+                f"{list(self.beams)}. Export another width, too, or leave {ranks} out."
             )
         self.ranking, self.fixed  # noqa: B018  what is wrong in `search` is told here
         if self.storage not in STORAGES:

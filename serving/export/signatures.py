@@ -9,7 +9,7 @@ from zoo.decoding import beam_search, greedy
 from zoo.decoding.fixed import NOTHING
 from zoo.decoding.loop import BOS, EOS, decode
 from zoo.decoding.ranking import OURS
-from zoo.decoding.rules import Rules
+from zoo.decoding.rules import RANKING, Rules
 from zoo.decoding.sampling import Sample
 from zoo.decoding.shortlist import Shortlisted, search
 
@@ -17,7 +17,9 @@ FOUND = ("output_ids", "output_lengths", "scores")
 
 
 def ruled(defaults, prompts=False, fixed=NOTHING):
-    """`(token_ids, lengths, given) -> Rules`: those that are given, which may all be off, or else the defaults.
+    """`(token_ids, lengths, given, ranks) -> Rules`: those that are given, which may all be off, or else the defaults.
+
+    Without `ranks`, in greedy decoding and sampling, the rules that rank hypotheses are left out of these.
 
     Args:
         defaults: rules by name, numbers or values of one row.
@@ -25,9 +27,10 @@ def ruled(defaults, prompts=False, fixed=NOTHING):
         fixed: the `Fixed` rules of the model, which hold in any case.
     """
 
-    def rules(token_ids, lengths, given):
+    def rules(token_ids, lengths, given, ranks=False):
         before = (token_ids, lengths) if prompts else None
-        return Rules(lengths, before, conditional=bool(given), fixed=fixed, **(given or defaults))
+        own = {name: value for name, value in defaults.items() if ranks or name not in RANKING}
+        return Rules(lengths, before, conditional=bool(given), fixed=fixed, **(given or own))
 
     return rules
 
@@ -42,7 +45,7 @@ def generation(model, beams, max_length, alpha, growing=True, rules=NONE, rankin
     """
 
     def tokens(token_ids, lengths, **given):
-        memory, own = model.encode(token_ids, lengths), rules(token_ids, lengths, given)
+        memory, own = model.encode(token_ids, lengths), rules(token_ids, lengths, given, beams > 1)
         if beams == 1:
             found = greedy(model, memory, max_length, growing, own)
         else:
@@ -57,7 +60,7 @@ def shortlisted(model, shortlist, settings, beams, rules=NONE):
     narrowed = Shortlisted(model, shortlist.table, (*shortlist.always, *settings.fixed.forced_tokens))
 
     def tokens(token_ids, lengths, **given):
-        own = rules(token_ids, lengths, given)
+        own = rules(token_ids, lengths, given, beams > 1)
         bounds = settings.max_length, beams, settings.alpha
         found = search(narrowed, token_ids, lengths, *bounds, own, settings.ranking)
         return dict(zip(FOUND, found, strict=True))

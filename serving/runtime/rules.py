@@ -22,6 +22,8 @@ class Rule:
         least, most: the range of a number.
         input: the input of the graph, if it has another name.
         prompts: whether a model that continues a prompt takes it, too.
+        ranks: whether it ranks the hypotheses of a beam search, so that greedy decoding and sampling have no use for
+            it. Graphs compute it where their export has a value for it, and take others then.
     """
 
     says: str
@@ -30,6 +32,7 @@ class Rule:
     least: float = 0
     most: float = MOST
     prompts: bool = True
+    ranks: bool = False
 
     def check(self, name, value):
         """The value as its kind.
@@ -72,6 +75,14 @@ RULES = {
     "length_extra": Rule("with length_ratio, so many pieces more", int, 0, prompts=False),
     "prefix": Rule("every answer begins with this text", str, "", prompts=False),
     "bad_words": Rule("words that no answer holds, piece by piece as the tokenizer cuts them", list, ()),
+    "coverage_penalty": Rule(
+        "an answer that leaves parts of the text out ranks lower, by GNMT's beta (0.2, for example); 0 ranks none",
+        float,
+        0.0,
+        most=100,
+        prompts=False,
+        ranks=True,
+    ),
 }
 INPUTS = {"prefix": "forced_tokens"}  # what a graph calls a rule, where it has another name
 

@@ -65,8 +65,7 @@ class Attending(Traits):
         both_ways: with `causal=False` a position sees later ones, too; encoders and classifiers need it.
         steps: it writes one position after the other, over a cache of what came before (`zoo.attention.cache`).
         approximate: its pass over a whole sequence approximates those steps, as hashing does, and does not equal them.
-        weighs: it tells how a step weighs a memory: an attention by `memory_weights(query, cache, mask)`, a block or a
-            stack by what `step` appends to the list `weights`.
+        weighs: it tells how a step weighs a memory: by `memory_weights`, or in the list `weights` that `step` is given.
     """
 
     causal: bool = False
@@ -142,8 +141,7 @@ class Block(Attending):
     `step(x, cache, seen, write_index, cross, cross_mask)` -> `(x, cache)`.
 
     Attributes:
-        needs_final_norm: it adds to the stream and leaves it without a norm. A stack of such blocks ends in one, and
-            can be reversed.
+        needs_final_norm: no norm stands behind what it adds; a stack of such blocks ends in one, and can be reversed.
         norm, epsilon: of that norm: "layer" or "rms", and what it adds to the variance.
         skips, newest: as of its attention; `skip(x, cache, seen, write_index)` gives the cache alone.
     """

@@ -16,6 +16,7 @@ from serving.runtime.doubt import doubted
 from serving.runtime.reading import is_answered
 from serving.runtime.rules import longest
 from zoo.core.protocols import Depth
+from zoo.decoding.coverage import uncovered
 from zoo.decoding.rules import DTYPES
 from zoo.models import Ensemble
 from zoo.text.special import BOS, EOS
@@ -59,14 +60,17 @@ class Generate(Kind):
     def make_functions(self):
         model, settings = self.model, self.settings
         most, alpha = settings.max_length, settings.alpha
-        model.start(model.encode(np.zeros((1, 1), "int32"), np.ones(1, "int32")), 1, most)  # refuses a long max_length
+        memory = model.encode(np.zeros((1, 1), "int32"), np.ones(1, "int32"))
+        model.start(memory, 1, most)  # refuses a long max_length
+        if "coverage_penalty" in settings.rules:
+            uncovered(model, memory, 1)  # refuses a model that tells no attention
         sizes, rules = {"output_time": most}, ruled(settings.rules, not self.remembers, settings.fixed)
 
         def search(name, beams, **kwargs):
             table = self.table("greedy" if beams == 1 else "tokens").fix(beams=beams, **sizes)
             function = generation(model, beams, most, alpha, not kwargs.get("xla"), rules, settings.ranking)
             if kwargs.get("graph"):
-                table = self._with_rules(table)
+                table = self._with_rules(table, beams > 1)
             return ExportedFunction(dataclasses.replace(table, name=name), function, **kwargs)
 
         searches = [
@@ -90,9 +94,10 @@ class Generate(Kind):
             ExportedFunction(*pair["step"], "step.onnx", saved=False),
         ]
 
-    def _with_rules(self, table):
+    def _with_rules(self, table, ranks=False):
         """The table with the rules of a search as inputs that need not be given."""
-        return dataclasses.replace(table, inputs=(*table.inputs, *rule_inputs(self.settings.rules, not self.remembers)))
+        rules = rule_inputs(self.settings.rules, not self.remembers, ranks)
+        return dataclasses.replace(table, inputs=(*table.inputs, *rules))
 
     def _more_beams(self):
         return {f"tokens_beam{beams}": beams for beams in self.settings.beams[1:] if beams > 1}
@@ -182,6 +187,7 @@ class Generate(Kind):
             "length_extra": rng.integers(0, 4, batch),
             "forced_tokens": rng.integers(FIRST_WORD, size, (batch, 1)),
             "bad_words": rng.integers(FIRST_WORD, size, (batch, 3, 1)),
+            "coverage_penalty": rng.uniform(0, 1, batch),
         }
         taken = [spec.name for spec in self.functions[RULED].signature.inputs if spec.name in drawn]
         return {name: drawn[name].astype(DTYPES[name]) for name in taken}

@@ -31,7 +31,7 @@ class Generate:
 
     def run(self, texts, beam=None, n_best=1, sampling=None, **given):
         self.check(beam, n_best, sampling)
-        given = rules.checked(given)
+        given = self._ranked(rules.checked(given), beam, sampling)
         readings, held = self.loaded.read(texts), self.loaded.manifest.get("rules", {}) | given
         sequences = {number: reading.ids for number, reading in enumerate(readings) if is_answered(reading)}
         found = {number: [("", 0.0)] for number in range(len(readings))}
@@ -66,6 +66,30 @@ class Generate:
         """The inputs of a graph for checked rules, the same for each of so many rows."""
         one = rules.inputs(dict(given), lambda text: self.loaded.target.encode([text])[0])
         return {name: np.repeat(values, rows, axis=0) for name, values in one.items()}
+
+    def _ranked(self, given, beam, sampling):
+        """The rules without those that rank hypotheses where a graph has no input for them; they are off there.
+
+        Raises:
+            ValueError: such a rule is not off.
+        """
+        searches = sampling is None and (beam or self.default_beam) > 1
+        known = self.loaded.manifest.get("rules", {}) if searches else {}
+        lacking = [name for name in given if rules.RULES[name].ranks and name not in known]
+        for name in lacking:
+            if given[name] != rules.RULES[name].off and not searches:
+                raise ValueError(
+                    f"{name} ranks the hypotheses of a beam search; received it with "
+                    f"{'beam=1' if sampling is None else 'sampling'}, which has none to rank. Leave one out."
+                )
+            if given[name] != rules.RULES[name].off:
+                flag = f"--{name.replace('_', '-')}"
+                raise ValueError(
+                    f"{self.loaded.name} was exported without {name}, which its graphs would have to compute in each "
+                    f"step. Leave it out, or write an artefact that takes it, if its model attends to its source, with "
+                    f"`{self.loaded.artefact.exporting(flag, given[name])}`."
+                )
+        return {name: value for name, value in given.items() if name not in lacking}
 
     def draw(self, sequences, keys, sampling, given=(), start=0):
         """One sample for each sequence; its first token has the number `start`, see `Sampling.inputs`."""

@@ -24,6 +24,8 @@ export function inputsOf(rules, manifest, encode) {
   const lists = (words ?? []).map(encode).filter((pieces) => pieces.length);
   const most = Math.max(0, ...lists.map((pieces) => pieces.length));
   if (most) given.bad_words = [lists.map((pieces) => [...Array(most - pieces.length).fill(-1), ...pieces])];
+  const lacking = Object.keys(given).find((name) => given[name][0] && !taken(manifest).some((spec) => spec.name === name));
+  if (lacking) throw new Error(`${manifest.name} was exported without ${lacking}; leave it out.`);
   return Object.fromEntries(taken(manifest).map((spec) => {
     const values = given[spec.name] ?? spec.default, dims = [];
     for (let each = values; Array.isArray(each); each = each[0]) dims.push(each.length);

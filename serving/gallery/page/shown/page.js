@@ -42,6 +42,7 @@ function chosen(keepText) {
   at("about").textContent = model.description || `${model.name}, a model of the kind “${model.kind}”.`;
   at("ruling").hidden = !model.rules;
   at("prefix").parentElement.hidden = model.kind === "continue";
+  at("coverage_penalty").parentElement.hidden = !("coverage_penalty" in (model.rules ?? {}));
   at("drawing").hidden = model.kind !== "continue" || !("sample" in model.graphs);
   at("examples").replaceChildren(...model.examples.map((text) =>
     make("button", { type: "button", class: "plain", dir: "auto", onclick: () => { at("text").value = text; ask(); } }, text)));
@@ -64,8 +65,9 @@ function wanted(model) {
 /** The rules of the search that are given, of a model that takes any. */
 function ruled(model) {
   if (!model.rules) return {};
-  const numbers = ["no_repeat_ngram_size", "repetition_penalty", "min_length"].map((name) => [name, at(name)]);
-  const given = numbers.filter(([, input]) => input.value !== "" && input.validity.valid);
+  const names = ["no_repeat_ngram_size", "repetition_penalty", "min_length", "coverage_penalty"];
+  const taken = names.filter((name) => name !== "coverage_penalty" || name in model.rules).map((name) => [name, at(name)]);
+  const given = taken.filter(([, input]) => input.value !== "" && input.validity.valid);
   const found = Object.fromEntries(given.map(([name, input]) => [name, input.valueAsNumber]));
   const words = at("bad_words").value.split(/\s+/).filter(Boolean), prefix = at("prefix").value.trim();
   if (words.length) found.bad_words = words;
