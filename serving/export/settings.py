@@ -9,8 +9,6 @@ from serving.export.servers import check_version
 from serving.export.shortlist import Shortlist
 from serving.export.strings import check_installed
 from serving.runtime.rules import RULES, checked
-from zoo.decoding.fixed import Fixed
-from zoo.decoding.ranking import CHOICES, Ranking
 
 STORAGES = ("float32", "float16", "int8")
 GRAPHS = ("search", "greedy", "sample", "score", "steps", "all")
@@ -140,13 +138,18 @@ class Settings:
             check_version(self.serving_version)
 
     @property
-    def ranking(self) -> Ranking:
-        """How the beam search ranks and stops."""
+    def ranking(self):
+        """How the beam search ranks and stops: a `zoo.decoding.ranking.Ranking`."""
+        from zoo.decoding.ranking import CHOICES, Ranking
+
         return Ranking(**{name: value for name, value in self.search.items() if name in CHOICES})
 
     @property
-    def fixed(self) -> Fixed:
-        """The rules that hold in every search."""
+    def fixed(self):
+        """The rules that hold in every search: a `zoo.decoding.fixed.Fixed`."""
+        from zoo.decoding.fixed import Fixed
+        from zoo.decoding.ranking import CHOICES
+
         own = {name: value for name, value in self.search.items() if name not in CHOICES}
         return Fixed(**{name: value if name == "renormalize" else _tuples(value) for name, value in own.items()})
 

@@ -17,6 +17,7 @@ import numpy as np
 import sentencepiece
 import torch
 import transformers
+from make_torch_files import torch_files
 
 TEXTS = [
     "the cat sat on the mat",
@@ -276,36 +277,13 @@ def mt5(folder):
     t5(folder, feed_forward_proj="gated-gelu", tie_word_embeddings=False, num_decoder_layers=1)
 
 
-def torch_files(folder):
-    """Both forms of torch.save, with views, halves, one tensor under two names and whole numbers."""
-    whole = torch.arange(24, dtype=torch.float32).reshape(4, 6) / 7
-    held = {"whole": whole, "turned": whole.T, "part": whole[1:3, 2:5], "again": whole, "scalar": torch.tensor(3.5)}
-    held |= {"half": whole.half(), "brain": whole.bfloat16(), "numbers": torch.arange(5), "none": torch.zeros(0, 3)}
-    held = torch.nn.Module.state_dict(torch.nn.Linear(2, 3)) | held  # an OrderedDict with notes of its own
-    torch.save(held, folder / "new.bin")
-    torch.save(held, folder / "old.bin", _use_new_zipfile_serialization=False)
-    np.savez(folder / "right.npz", **{name: each.float().numpy() for name, each in held.items()})
-
-
 FAMILIES = {
     each.__name__: each
     for each in (
-        marian,
-        minilm,
-        bert,
-        bert_tagger,
-        distilbert,
-        roberta,
-        xlm_roberta,
-        gpt2,
-        bart,
-        mbart,
-        m2m100,
-        t5,
-        mt5,
-        torch_files,
+        marian, minilm, bert, bert_tagger, distilbert, roberta, xlm_roberta, gpt2,
+        bart, mbart, m2m100, t5, mt5, torch_files,
     )
-}
+}  # fmt: skip
 
 
 def main(home, *names):
@@ -315,9 +293,7 @@ def main(home, *names):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         FAMILIES[name](folder)
-        print(
-            name, sum(each.stat().st_size for each in folder.iterdir()), sorted(each.name for each in folder.iterdir())
-        )
+        print(name, sorted(each.name for each in folder.iterdir()))
 
 
 if __name__ == "__main__":

@@ -31,33 +31,34 @@ class Recurrent(Model, tag="recurrent"):
     ] = "bidirectional"
 
 
-class Blocks(Model):
+Heads = Annotated[Positive, Doc("heads of each attention")]
+HiddenUnits = Annotated[Positive, Doc("width inside the feed-forward layers; Macaron's two have half of it each")]
+Activation = Annotated[
+    Literal["relu", "gelu", "gelu_tanh", "silu"],
+    Doc("inside the feed-forward layers; gelu_tanh approximates gelu, as GPT-2 does"),
+]
+Context = Annotated[Positive, Doc("tokens that a language model sees in training, and that learned positions are for")]
+
+
+class Transformer(Model, tag="transformer"):
     """Blocks of attention and feed-forward layers, as the slots say."""
 
-    num_heads: Annotated[Positive, Doc("heads of each attention")] = 4
-    hidden_units: Annotated[
-        Positive, Doc("width inside the feed-forward layers; Macaron's two have half of it each")
-    ] = 512
-    activation: Annotated[
-        Literal["relu", "gelu", "gelu_tanh", "silu"],
-        Doc("inside the feed-forward layers; gelu_tanh approximates gelu, as GPT-2 does"),
-    ] = "relu"
-    context: Annotated[
-        Positive, Doc("tokens that a language model sees in training, and that learned positions are for")
-    ] = 64
-
-
-class Transformer(Blocks, tag="transformer"):
-    """Blocks of attention and feed-forward layers, as the slots say."""
-
+    num_heads: Heads = 4
+    hidden_units: HiddenUnits = 512
+    activation: Activation = "relu"
+    context: Context = 64
     decoder_layers: Annotated[
         Count, Doc("layers of a translator's decoder, where they are not as many as the encoder's; 0: as many")
     ] = 0
 
 
-class Encoding(Blocks, tag="transformer"):
+class Encoding(Model, tag="transformer"):
     """The same, where a text is given its vector."""
 
+    num_heads: Heads = 4
+    hidden_units: HiddenUnits = 512
+    activation: Activation = "relu"
+    context: Context = 64
     normalize: Annotated[bool, Doc("vectors have the length 1")] = True
 
     @property
