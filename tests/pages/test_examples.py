@@ -23,7 +23,8 @@ print(json.dumps([scores["task"], scores["count"], len(answers), [each.error for
 
 
 def test_every_task_has_one():
-    assert {path.stem for path in EXAMPLES} == {FILES.get(name, name) for name in TASKS}
+    trained = set(TASKS) - {"embed"}  # whose networks are imported
+    assert {path.stem for path in EXAMPLES} == {FILES.get(name, name) for name in trained}
 
 
 def test_the_others_have_tests():
