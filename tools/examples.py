@@ -11,7 +11,7 @@ EXAMPLES = {
     "import": (
         "seqzoo import opus-mt-de-en --out runs/de-en",
         "seqzoo import hf://Helsinki-NLP/opus-mt-de-en --out runs/de-en",
-        "seqzoo import nllb-200-distilled-600M --out runs/de-en --languages deu_Latn eng_Latn",
+        "seqzoo import hf://sentence-transformers/all-MiniLM-L6-v2 --out runs/minilm",
     ),
     "train": (
         "seqzoo train reviews.toml --out runs/reviews",

@@ -13,13 +13,6 @@ def add_arguments(parser):
     )
     parser.add_argument("--out", required=True, metavar="RUN", help="the run directory to write")
     parser.add_argument("--name", help="name of its recipe; default: that of the run directory")
-    parser.add_argument(
-        "--languages",
-        nargs=2,
-        metavar=("SRC", "TGT"),
-        default=("", ""),
-        help="of a network for many languages, the two to translate between, as it names them",
-    )
     parser.add_argument("--force", action="store_true", help="take the place of an imported run that is there")
     own_modules.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print what import.json says as one JSON object")
@@ -31,7 +24,7 @@ def main(args):
     from zoo.pretrained import import_network
     from zoo.pretrained.writing import told
 
-    options = {"name": args.name or "", "languages": tuple(args.languages), "imports": tuple(args.imports)}
+    options = {"name": args.name or "", "imports": tuple(args.imports)}
     record = import_network(args.source, args.out, force=args.force, **options)
     if args.json:
         print(json_text(record))

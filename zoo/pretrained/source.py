@@ -33,7 +33,6 @@ class Source:
         address: as the user wrote it.
         name: what to call the run.
         revision: of a repository, the commit; else "".
-        languages: (source, target) as the user asks for them; "" where he does not.
         read: the files that were read, in order.
     """
 
@@ -41,7 +40,6 @@ class Source:
     address: str
     name: str
     revision: str = ""
-    languages: tuple[str, str] = ("", "")
     read: dict = dataclasses.field(default_factory=dict)
 
     def has(self, name):
@@ -103,7 +101,7 @@ class Source:
 
 
 @contextlib.contextmanager
-def opened(address, languages=("", "")):
+def opened(address):
     """A context with the `Source` of an address; what was taken out of an archive does not outlive it.
 
     Raises:
@@ -113,13 +111,13 @@ def opened(address, languages=("", "")):
     path = Path(address)
     if address.startswith("hf://"):
         folder, name, revision = _fetched(address)
-        yield Source(folder, address, name, revision, languages)
+        yield Source(folder, address, name, revision)
     elif path.is_dir():
-        yield Source(path, address, path.resolve().name, "", languages)
+        yield Source(path, address, path.resolve().name)
     elif path.is_file():
         with tempfile.TemporaryDirectory() as work:
             name = path.name.split(".")[0] if path.suffix != ".zip" else path.stem
-            yield Source(_unpacked(path, Path(work)), address, name, "", languages)
+            yield Source(_unpacked(path, Path(work)), address, name)
     else:
         raise ValueError(
             f"There is no {address}. Expected a folder, a .zip or .tar with the files of a network, or a repository "
