@@ -180,10 +180,10 @@ class Unscaled(PreNorm):
 class Unfinished(Stack):
     """A step leaves out the last norm."""
 
-    def _advance(self, x, state, seen, write_index, cross, cross_mask):
+    def _advance(self, *args, **options):
         before, self.final_norm.epsilon = self.final_norm.epsilon, 1.0
         try:
-            return super()._advance(x, state, seen, write_index, cross, cross_mask)
+            return super()._advance(*args, **options)
         finally:
             self.final_norm.epsilon = before
 

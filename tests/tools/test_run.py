@@ -81,7 +81,7 @@ def test_json(artefact, capsys):
         (["a", "--top-k", "3", "--seed", "1"], "--top-k, --seed is about sampling: give --sample, too"),
         (["a", "--sample", "--beam", "4"], "either samples or searches"),
         (["a", "--sample", "--top-p", "1.5"], "top_p must be a number > 0 and <= 1; received 1.5"),
-        (["a", "--length", "9"], "bad_words; received length"),
+        (["a", "--length", "9"], "coverage_penalty; received length"),
     ],
 )
 def test_wrong_use(artefact, capsys, arguments, message):

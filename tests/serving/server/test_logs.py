@@ -13,7 +13,8 @@ from serving.server.logs import Handler, Log
 
 @pytest.fixture
 def lines(monkeypatch):
-    """The lines that asyncio's warnings have become."""
+    """The lines that asyncio's warnings have become, without those about what earlier tests left to the collector."""
+    gc.collect()
     stream, logger = io.StringIO(), logging.getLogger("asyncio")
     monkeypatch.setattr(logger, "handlers", [Handler(Log(stream))])
     monkeypatch.setattr(logger, "propagate", False)
