@@ -6,6 +6,7 @@ Commands run in this process, so that a framework is imported once; trainings ta
 import contextlib
 import io
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -44,6 +45,8 @@ def test_every_block_of_the_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     if page == START:
         write_reviews(tmp_path)
+    elif page.stem == "embed":  # a tiny network in the place of the real one
+        shutil.copytree(ROOT / "tests" / "pretrained" / "data" / "minilm", tmp_path / "all-MiniLM-L6-v2")
     names, printed = {"__name__": "__main__"}, {}
     for block in blocks(page):
         if block.kind == "python":

@@ -21,13 +21,13 @@ from zoo.models.inside_keras import InsideKeras
 class Labeller(Composed, InsideKeras, keras.Model):
     """What both share: ids to states of a bidirectional stack, and states to logits, unless there are no `labels`."""
 
-    parts = ("encoder", "positions", "embedding")
+    parts: tuple[str, ...] = ("encoder", "positions", "embedding")
     labels = True
 
     def __init__(
         self,
         vocab_size: int,
-        num_labels: int,
+        num_labels: int | None,
         encoder: Any,
         positions: Any = None,
         embedding: Any = None,

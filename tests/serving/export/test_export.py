@@ -123,9 +123,12 @@ def test_a_changed_byte_is_found(artefacts, tmp_path, capsys):
 def test_an_artefact_that_answers_otherwise_is_removed(models, tokenizers, tmp_path, monkeypatch):
     convert = pipeline.onnx_convert.convert
 
-    def other(function, signature, path=None):
+    def other(function, signature, *args, **options):
         return convert(
-            lambda **inputs: {key: value + 1e-3 for key, value in function(**inputs).items()}, signature, path
+            lambda **inputs: {key: value + 1e-3 for key, value in function(**inputs).items()},
+            signature,
+            *args,
+            **options,
         )
 
     monkeypatch.setattr(pipeline.onnx_convert, "convert", other)  # what goes into ONNX, not the expectation
