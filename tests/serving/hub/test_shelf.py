@@ -2,15 +2,14 @@
 
 import json
 import multiprocessing
-import sys
 
 import pytest
 
 from serving.hub import publish, shelf, withdraw
 from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import DamagedError, ServingError
-from tests.hub import tiny
 from tests.serving.hub.echo import FACTS, six
+from tests.serving.hub.publishers import put, put_or_leave
 from tools import cli
 
 
@@ -63,16 +62,9 @@ def test_a_damaged_index_is_left_as_it_is(made, hub):
     assert (hub / "index.json").read_text() == '{"format": 1, "models": [' and not (hub / "echo" / "2").exists()
 
 
-def put(hub, name):
-    """What a publisher does in the end: a folder takes its place, and the index its entry."""
-    with shelf.staging(hub, name, 1) as folder:
-        shelf.write(folder / "manifest.json", b"{}")
-        shelf.add(hub, folder, tiny.entry(name, 1))
-
-
 def test_publishers_at_once_lose_no_entry(tmp_path):
     names = [f"model-{number}" for number in range(6)]
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     running = [context.Process(target=put, args=(tmp_path, name)) for name in names]
     for each in running:
         each.start()
@@ -83,15 +75,8 @@ def test_publishers_at_once_lose_no_entry(tmp_path):
     assert not list(tmp_path.rglob("*.partial"))
 
 
-def put_or_leave(hub, name):
-    try:
-        put(hub, name)
-    except ValueError as error:
-        sys.exit(7 if "published already" in str(error) else 8)
-
-
 def test_of_publishers_of_one_version_one_publishes(tmp_path):
-    context = multiprocessing.get_context("fork")
+    context = multiprocessing.get_context("spawn")
     running = [context.Process(target=put_or_leave, args=(tmp_path, "echo")) for _ in range(4)]
     for each in running:
         each.start()
