@@ -169,6 +169,17 @@ def reader(folder, make, config, tokenizer):
     said(folder, tokenizer)
 
 
+def albert(folder, make=transformers.AlbertForSequenceClassification, **settings):
+    config = transformers.AlbertConfig(vocab_size=50, embedding_size=8, **LABELS, **SMALL | settings)
+    model = stirred(make(config))
+    model.save_pretrained(folder)
+    answers(folder, model, np.arange(5, 50), 0)
+
+
+def albert_groups(folder):
+    albert(folder, transformers.AlbertModel, num_hidden_layers=4, num_hidden_groups=2, inner_group_num=2)
+
+
 def minilm(folder):
     tokenizer = wordpieces(folder)
     config = transformers.BertConfig(vocab_size=len(tokenizer), layer_norm_eps=1e-12, **SMALL)
@@ -280,7 +291,7 @@ def mt5(folder):
 FAMILIES = {
     each.__name__: each
     for each in (
-        marian, minilm, bert, bert_tagger, distilbert, roberta, xlm_roberta, gpt2,
+        marian, minilm, albert, albert_groups, bert, bert_tagger, distilbert, roberta, xlm_roberta, gpt2,
         bart, mbart, m2m100, t5, mt5, torch_files,
     )
 }  # fmt: skip

@@ -6,6 +6,16 @@ from zoo.pretrained.rules import Rule, transpose
 from zoo.pretrained.vocabulary import our_ids
 
 NORM = {"weight": "gamma", "bias": "beta"}
+ACTIVATIONS = {  # of `transformers`, and ours
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+    "silu": "silu",
+    "swish": "silu",
+}
+HEADS = {"ForSequenceClassification": "classify", "ForTokenClassification": "tag"}
 QUERY_KEY_VALUE = {"query": "q_proj", "key": "k_proj", "value": "v_proj"}
 
 
@@ -110,3 +120,39 @@ def label_names(config):
     if len(set(names)) < max(2, len(names)):
         config.refuse(f"id2label is {named}; expected two different names or more")
     return names
+
+
+def reads_for(config):
+    """The task of a network that reads, by its head: "classify", "tag", or "embed" where it has none."""
+    names = config.get("architectures") or [""]
+    config.must(problem_type=(None, "single_label_classification"))
+    if any(word in names[0] for word in ("QuestionAnswering", "MultipleChoice", "NextSentence")):
+        config.refuse(
+            f"architectures is {names}; heads that are known here end in {', '.join(HEADS)}, or there is none"
+        )
+    return next((task for ending, task in HEADS.items() if names[0].endswith(ending)), "embed")
+
+
+def pooled(source, recipe):
+    """The tables of a recipe for what a sentence encoder's folder says of its vectors; the plain mean where it says
+    nothing."""
+    modules = source.json("modules.json") or []
+    kinds = [each["type"].rpartition(".")[2] for each in modules]
+    if [each for each in kinds if each not in ("Transformer", "Pooling", "Normalize")]:
+        source.config.refuse(f"modules.json has {', '.join(kinds)}; known here are Transformer, Pooling and Normalize")
+    place = next((each["path"] for each, kind in zip(modules, kinds, strict=True) if kind == "Pooling"), "1_Pooling")
+    said = source.json(f"{place}/config.json")
+    modes = {name for name, value in said.items() if name.startswith("pooling_mode_") and value is True}
+    modes = modes or {f"pooling_mode_{said.get('pooling_mode', 'mean')}"}
+    known = {"pooling_mode_mean_tokens": "mean", "pooling_mode_mean": "mean"}
+    known |= {"pooling_mode_cls_token": "first", "pooling_mode_cls": "first"}
+    if len(modes) > 1 or not modes <= known.keys():
+        source.config.refuse(
+            f"{place}/config.json asks for {', '.join(sorted(modes))}; known here are {', '.join(known)}"
+        )
+    longest = source.json("sentence_bert_config.json").get("max_seq_length") or recipe["text"]["max_input_length"]
+    return {
+        "model": recipe["model"] | {"normalize": "Normalize" in kinds},
+        "text": recipe["text"] | {"max_input_length": min(longest, recipe["text"]["max_input_length"])},
+        "pooling": known.get(min(modes), "mean"),
+    }

@@ -7,12 +7,11 @@ texts or tags tokens. Two texts at once, which it tells apart by token types, it
 from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import attention, dense, label_names, norm, special_ids
+from zoo.pretrained.parts import ACTIVATIONS, attention, dense, label_names, norm, pooled, reads_for, special_ids
 from zoo.pretrained.rules import Rule, add_row, drop, rows
 from zoo.pretrained.vocabulary import read_fairseq
 from zoo.text.published import read_byte_pairs, read_wordpiece
 
-ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "relu": "relu"}
 KEYS = {  # ours -> theirs, of DistilBERT and of all others
     "units": ("dim", "hidden_size"),
     "num_layers": ("n_layers", "num_hidden_layers"),
@@ -26,7 +25,6 @@ UNNEEDED = {
     "lm_head.*": "guesses masked words",
     "vocab_*": "guesses masked words",
 }
-HEADS = {"ForSequenceClassification": "classify", "ForTokenClassification": "tag"}
 
 
 def network(source):
@@ -50,7 +48,7 @@ def network(source):
     tokenizers, ids = special_ids(read, config.whole("vocab_size"), *fallback)
     skipped = 0 if pieces else pad + 1  # RoBERTa counts its positions from behind the pad's id
     longest = config.whole("max_position_embeddings") - skipped
-    task = _task(config)
+    task = reads_for(config)
     recipe = {
         "task": task,
         "system": "transformer",
@@ -63,7 +61,7 @@ def network(source):
     if task == "classify":
         recipe["pooling"] = {"layer": "first", "dense": "relu" if small else "tanh"}
     elif task == "embed":
-        recipe |= _pooled(source, recipe)
+        recipe |= pooled(source, recipe)
     before = source.prefix("bert.", "roberta.", "distilbert.")
     return Network(
         recipe=recipe,
@@ -73,41 +71,6 @@ def network(source):
         tokenizers=tokenizers,
         labels=label_names(config) if task != "embed" else (),
     )
-
-
-def _task(config):
-    """What its head does."""
-    names = config.get("architectures") or [""]
-    config.must(problem_type=(None, "single_label_classification"))
-    if any(word in names[0] for word in ("QuestionAnswering", "MultipleChoice", "NextSentence")):
-        config.refuse(
-            f"architectures is {names}; heads that are known here end in {', '.join(HEADS)}, or there is none"
-        )
-    return next((task for ending, task in HEADS.items() if names[0].endswith(ending)), "embed")
-
-
-def _pooled(source, recipe):
-    """What a sentence encoder's folder says of its vectors; the plain mean where it says nothing."""
-    modules = source.json("modules.json") or []
-    kinds = [each["type"].rpartition(".")[2] for each in modules]
-    if [each for each in kinds if each not in ("Transformer", "Pooling", "Normalize")]:
-        source.config.refuse(f"modules.json has {', '.join(kinds)}; known here are Transformer, Pooling and Normalize")
-    place = next((each["path"] for each, kind in zip(modules, kinds, strict=True) if kind == "Pooling"), "1_Pooling")
-    said = source.json(f"{place}/config.json")
-    modes = {name for name, value in said.items() if name.startswith("pooling_mode_") and value is True}
-    modes = modes or {f"pooling_mode_{said.get('pooling_mode', 'mean')}"}
-    known = {"pooling_mode_mean_tokens": "mean", "pooling_mode_mean": "mean"}
-    known |= {"pooling_mode_cls_token": "first", "pooling_mode_cls": "first"}
-    if len(modes) > 1 or not modes <= known.keys():
-        source.config.refuse(
-            f"{place}/config.json asks for {', '.join(sorted(modes))}; known here are {', '.join(known)}"
-        )
-    longest = source.json("sentence_bert_config.json").get("max_seq_length") or recipe["text"]["max_input_length"]
-    return {
-        "model": recipe["model"] | {"normalize": "Normalize" in kinds},
-        "text": recipe["text"] | {"max_input_length": min(longest, recipe["text"]["max_input_length"])},
-        "pooling": known.get(min(modes), "mean"),
-    }
 
 
 def _entrance(before, ids, skipped, small):

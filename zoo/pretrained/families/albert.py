@@ -1,0 +1,115 @@
+"""ALBERT (arXiv:1909.11942): one block for all steps, and a projection behind embeddings that are narrower than states.
+
+Plain, it gives a text its vector; with a head it classifies texts or tags tokens. A network of several groups, or of
+several blocks in one, which nobody has published, becomes a stack of blocks, to which their weights are copied.
+"""
+
+from zoo.pretrained.network import Family, Network, of_type, register
+from zoo.pretrained.parts import ACTIVATIONS, dense, label_names, norm, pooled, reads_for
+from zoo.pretrained.rules import Rule, add_row, copies, rows
+from zoo.pretrained.vocabulary import our_ids
+
+UNKNOWN = 1  # the id that the unknown piece has in all of its vocabularies
+LAYERS = {  # of a block
+    **{f"attention.{name}": f"attention/{name}_projection" for name in ("query", "key", "value")},
+    "attention.dense": "attention/output_projection",
+    "ffn": "feedforward/hidden",
+    "ffn_output": "feedforward/output_projection",
+}
+NORMS = {"attention.LayerNorm": "norms/0", "full_layer_layer_norm": "norms/1"}
+UNNEEDED = {
+    "*position_ids": "numbers from 0 on",
+    "*pooler.*": "trained to tell whether two sentences are in order; a vector is made of the states",
+    "predictions.*": "guesses masked words",
+    "sop_classifier.*": "tells whether two sentences are in order",
+}
+
+
+def network(source):
+    """A classifier, a tagger, or an encoder of texts."""
+    config = source.config
+    layers, groups, inner = (
+        config.whole(name, usual)
+        for name, usual in (("num_hidden_layers", 12), ("num_hidden_groups", 1), ("inner_group_num", 1))
+    )
+    epsilon, longest = config.number("layer_norm_eps", 1e-12), config.whole("max_position_embeddings")
+    size, narrow = config.whole("vocab_size"), config.whole("embedding_size", 128)
+    config.must(
+        position_embedding_type="absolute", down_scale_factor=1, gap_size=0, net_structure_type=0,
+        num_memory_blocks=0, layers_to_keep=[], tie_word_embeddings=(True, False),
+    )  # fmt: skip
+    config.idle("initializer_range", "attention_probs_dropout_prob", "classifier_dropout_prob", "type_vocab_size")
+    special = (config.get(f"{name}_token_id", usual) for name, usual in (("bos", 2), ("eos", 3)))
+    ids = our_ids(size, config.get("pad_token_id", 0), UNKNOWN, *special)
+    shared = groups == inner == 1
+    task = reads_for(config)
+    recipe = {
+        "task": task,
+        "system": "transformer",
+        "text": {"vocab_size": len(ids), "max_input_length": longest},
+        "model": {
+            "kind": "transformer",
+            "units": config.whole("hidden_size"),
+            "num_layers": layers * inner,
+            "num_heads": config.whole("num_attention_heads"),
+            "hidden_units": config.whole("intermediate_size"),
+            "activation": config.one_of("hidden_act", ACTIVATIONS, "gelu_new"),
+            "dropout": config.number("hidden_dropout_prob", 0.0),
+        },
+        "block": {"layer": "post_norm", "epsilon": epsilon},
+        "depth": {"layer": "universal", "places": False} if shared else "stack",
+        "positions": {"layer": "learned", "max_positions": longest, "norm_epsilon": epsilon, "projected": True},
+        "embedding": {"layer": "tokens", "scaled": False, "width": narrow},
+    }
+    if task == "classify":
+        recipe["pooling"] = {"layer": "first", "dense": "tanh"}
+    elif task == "embed":
+        recipe |= pooled(source, recipe)
+    before = source.prefix("albert.")
+    here = f"{before}embeddings"
+    rules = [
+        Rule(f"{here}.word_embeddings.weight", "embedding/matrix", rows(ids)),
+        Rule([f"{here}.{name}_embeddings.weight" for name in ("position", "token_type")],
+             "positions/positions/matrix", add_row(0)),
+        *norm(f"{here}.LayerNorm", "positions/norm"),
+        *dense(f"{before}encoder.embedding_hidden_mapping_in", "positions/projection"),
+    ]  # fmt: skip
+    for group in range(groups):
+        mine = [number for number in range(layers) if int(number / (layers / groups)) == group]
+        for place in range(inner):
+            paths = ["encoder/blocks/0"] if shared else [f"encoder/blocks/{each * inner + place}" for each in mine]
+            rules += _block(f"{before}encoder.albert_layer_groups.{group}.albert_layers.{place}", paths)
+    if task == "classify":
+        rules += dense(f"{before}pooler", "pooling/projection")
+    if task != "embed":
+        rules += dense("classifier", "readout")
+    return Network(
+        recipe=recipe,
+        ids=ids,
+        rules=tuple(rules),
+        unneeded=UNNEEDED,
+        tokenizers=lambda: refuse_tokenizers(source),
+        labels=label_names(config) if task != "embed" else (),
+    )
+
+
+def _block(here, paths):
+    """The rules of a block, whose weights go to several places."""
+    one = [each for theirs, ours in LAYERS.items() for each in dense(f"{here}.{theirs}", ours)]
+    one += [each for theirs, ours in NORMS.items() for each in norm(f"{here}.{theirs}", ours)]
+    shared = (copies(len(paths)),) if len(paths) > 1 else ()
+    return [
+        Rule(rule.theirs, [f"{path}/{rule.ours[0]}" for path in paths], *rule.steps, *shared, also=rule.also)
+        for rule in one
+    ]
+
+
+def refuse_tokenizers(source):
+    """Its SentencePiece model is read behind rules for accents and letters of its own, which are not carried yet."""
+    raise ValueError(
+        f"{source.address}: the tokenizer of this family is not carried yet, so no run can be written; "
+        "`zoo.pretrained.load` gives the network itself."
+    )
+
+
+register(Family("albert", of_type("albert"), network, "AutoModel"))
