@@ -10,13 +10,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq -c constrain
 MAKEFLAGS += --no-print-directory
 # Commands say what they do themselves, so that the last line of `make demo` is the demo's own.
 .SILENT:
-.PHONY: demo test test-slow test-release test-seconds test-arithmetic docs lint types format clean
+.PHONY: demo test test-slow test-release test-arithmetic docs lint types format clean
 
 ## Train on dates, export, verify and run through ONNX Runtime; the last line is one JSON object.
 demo: $(STAMP)
 	$(BIN)/python -m tools.demo --out $(OUT)
 
-## The cheapest tests of every file: `tests/tiers.py` says which those are.
+## The quick tests: all that are not marked as slow (`tests/tiers.py`).
 test: $(STAMP)
 	$(BIN)/python -m pytest -m "not slow" $(PYTEST_ARGS)
 
@@ -29,10 +29,6 @@ test-release: $(STAMP)
 	$(BIN)/python -m pytest -m "release" $(PYTEST_ARGS)
 	echo "The release tier passed at $$(date -u '+%Y-%m-%d %H:%M') UTC, on commit $$(git rev-parse --short HEAD)." \
 		| tee tests/release.txt
-
-## What each test takes on this machine, for `tests/tiers.py`; keep everything else quiet.
-test-seconds: $(STAMP)
-	$(BIN)/python -m pytest -m "not release" --write-seconds $(PYTEST_ARGS)
 
 ## The quick tests of numbers once more, in another processor's arithmetic: other kernels, other orders of summation.
 NUMBERS := $(addprefix tests/,attention depth training/test_resume.py serving/export/test_parity.py test_contracts.py \

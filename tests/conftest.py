@@ -57,16 +57,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(pytest.mark.slow)
         if item.get_closest_marker("xdist_group") is None and (group := shared_by(item)):
             item.add_marker(pytest.mark.xdist_group(group))
-    tiers.mark(items, tiers.Seconds())
-
-
-def pytest_addoption(parser):
-    parser.addoption("--write-seconds", action="store_true", help="write what tests take to tests/seconds.json")
-
-
-def pytest_configure(config):
-    if config.getoption("--write-seconds") and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(tiers.Stopwatch())
+    tiers.mark(items)
 
 
 def shares(item):

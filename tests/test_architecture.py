@@ -107,7 +107,7 @@ def test_rooms_are_those_that_are_there():
     ("module", "absent"),
     [
         ("zoo", {"keras", "tensorflow", "jax", "tensorflow_text", *ONNX}),
-        ("zoo.models", {"tensorflow_text", *ONNX}),
+        pytest.param("zoo.models", {"tensorflow_text", *ONNX}, marks=pytest.mark.slow),
         ("zoo.scores", FRAMEWORKS - {"zoo"} | {"matplotlib", "sacrebleu"}),
         ("zoo.data.formats", {"datasets", "keras", "tensorflow", "jax", "tensorflow_text", *ONNX}),
         ("zoo.recipes", {"keras", "tensorflow", "jax", "tensorflow_text", *ONNX}),

@@ -105,6 +105,7 @@ def test_samples_leave_nothing_at_its_default(name):
         assert any(each != parameter.default for each in given), argument
 
 
+@pytest.mark.slow(but=61)
 @pytest.mark.parametrize("name", PUBLIC)
 def test_arguments_are_attributes(name):
     for sample in SAMPLES[name]:

@@ -23,9 +23,10 @@ CASES = [*(case for room in ROOMS_OF_LAYERS for case in room.CASES), *MODELS]
 LAWS = {**laws.LAWS, "implicit_masks": implicit_masks.check, "quantized": quantized.check}
 OF_LAYERS = {"static": sizes.check_static, "training": in_training.check, "differences": differences.check}
 LAWS |= OF_LAYERS
+CHEAP = ("padding",)
 
 
-# Each differs from another case in a setting alone, and its whole battery is asked in the slow run.
+# Each differs from another case in a setting alone, and its battery is asked at a release.
 VARIATIONS = """
 multi-head-without-bias multi-linear-both-ways adaptive-span-window lsh-one-chunk feedforward-gelu chunked-3-gelu
 product-key-all-slots post_norm-encoder pre_norm-encoder macaron-encoder stack-pre_norm-gelu-encoder
@@ -42,14 +43,12 @@ multi-head-head-units relative-with-bias gated-with-bias
 
 
 def cost(case, law):
-    if law == "differences" and case not in (*attention.CASES, *feedforward.CASES, *embeddings.CASES):
-        return (pytest.mark.slow, pytest.mark.release)  # two passes for each weight
-    if law in OF_LAYERS:
+    """Core cases go through all laws before anything lands, and through the cheapest at once; the rest at a release."""
+    if case.core and law != "differences":  # which takes two passes for each weight
+        return () if law in CHEAP else (pytest.mark.slow,)
+    if law in ("gradients", "implicit_masks", *CHEAP) and case.name not in VARIATIONS:
         return (pytest.mark.slow,)
-    if law == "quantized" and case not in (*attention.CASES, *feedforward.CASES, *embeddings.CASES):
-        return (pytest.mark.slow,) if case.core else (pytest.mark.slow, pytest.mark.release)  # each is traced anew
-    cheap = law in ("padding", "gradients") or (case in attention.CASES and law == "implicit_masks")
-    return () if case.core or (cheap and case.name not in VARIATIONS) else (pytest.mark.slow,)
+    return (pytest.mark.release,)
 
 
 def asked(case, law):
@@ -95,6 +94,7 @@ def process(backend, way, core, *marks):
     return pytest.param(backend, way, core, marks=[pytest.mark.xdist_group(f"{backend}-{way}-{core}"), *marks])
 
 
+@pytest.mark.release(but="tensorflow-called-True")
 @pytest.mark.parametrize(
     ("backend", "way", "core"),
     [
@@ -123,6 +123,7 @@ def test_loads_elsewhere(backend, way, core, build, tmp_path, subtests):
             implicit_masks.check_elsewhere(build(case), tmp_path, backend)
 
 
+@pytest.mark.slow
 def test_everything_public_has_a_case():
     """One whose cheap laws are asked in every run."""
     used = set()

@@ -176,6 +176,8 @@ def language_model(dynamic=False, window=None):
 PROMPTS, LENGTHS = np.random.default_rng(5).integers(4, 11, (3, 11)).astype("int32"), np.array([11, 3, 1], "int32")
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("dynamic", [False, True])
 @pytest.mark.parametrize("max_length", [None, 12])
 def test_steps_are_the_full_pass(dynamic, max_length):
@@ -185,6 +187,7 @@ def test_steps_are_the_full_pass(dynamic, max_length):
     check_steps(language_model(dynamic), PROMPTS, LENGTHS, following, parents.astype("int32"), max_length)
 
 
+@pytest.mark.slow
 def test_a_growing_cache_stays_as_short_as_the_window():
     model = language_model()
     memory = model.encode(PROMPTS, LENGTHS)
@@ -222,6 +225,8 @@ def test_settings_are_checked(settings, message):
         AdaptiveSpanAttention(**{"units": 6, "num_heads": 2, **settings})
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_an_empty_sequence_has_an_empty_output(dynamic):
     """The prompt before the first token of a text is one; in a graph its length is not known."""

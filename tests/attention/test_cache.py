@@ -55,6 +55,7 @@ def operations(max_length):
     return {one.type for one in step.get_concrete_function(np.ones((2, 2, 6), "float32")).graph.get_operations()}
 
 
+@pytest.mark.slow
 def test_caches_that_grow_are_not_written_in_place():
     """`slice_update` is lost in ONNX: house_rules.py allows it for static caches alone."""
     updates = {"XlaDynamicUpdateSlice", "TensorScatterUpdate", "TensorStridedSliceUpdate"}

@@ -59,6 +59,8 @@ def classifier(make, settings):
 DEAR = set(LAYERS) - {"multi-head", "stack"}
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if n in DEAR else ()) for n in LAYERS])
 def test_padding_changes_neither_answers_nor_training(name):
     """A functional model of Keras' layers and one of ours, answering and after a step of `fit`, by padding alone."""
@@ -116,6 +118,8 @@ def test_a_query_and_a_value(name):
     np.testing.assert_allclose(layer(query, value), expected, atol=1e-6)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=2)
 @pytest.mark.parametrize("make", [make_stack, make_reformer_stack, make_universal_stack])
 def test_a_stack_beside_a_memory(make):
     """Two tensors, of which Keras hands over the masks by names of their own; not causal, so that padding matters."""
@@ -132,6 +136,8 @@ def test_a_stack_beside_a_memory(make):
         np.testing.assert_allclose(ops.convert_to_numpy(received)[MASK], expected, atol=1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=3)
 @pytest.mark.parametrize("name", ["additive", "dot", "multi-head", "lsh", "span", "multi-linear"])
 def test_nothing_later_and_nothing_masked_has_a_gradient(name):
     """Causal attention under masks that begin with padding: queries that see nothing are moved by nothing."""

@@ -154,11 +154,14 @@ def test_neighbours_are_found_more_often_with_more_rounds():
     np.testing.assert_allclose(found, [0.44, 0.66, 0.90, 0.99], atol=0.07)
 
 
+@pytest.mark.slow
 def test_no_later_position_is_seen():
     layer = made()
     check_causal(lambda x: layer(x, causal=True), X[:2])
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("chunk_length", [16, 4])
 def test_steps_are_the_causal_pass_of_one_chunk(chunk_length):
     """However long the layer's own chunks are; over caches that grow, and over static ones."""
@@ -173,6 +176,7 @@ def test_steps_are_the_causal_pass_of_one_chunk(chunk_length):
             np.testing.assert_allclose(ops.convert_to_numpy(found)[:, 0], expected[:, position], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_beams_see_their_own_slot_last():
     """Three beams that begin with the same two tokens and differ in the third: each is its own text."""
     layer, x = made(chunk_length=16), X[:1]
@@ -187,6 +191,7 @@ def test_beams_see_their_own_slot_last():
         np.testing.assert_allclose(ops.convert_to_numpy(received)[0, beam], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_one_program_serves_all_lengths():
     """In a graph with a dynamic time; under XLA, which compiles each length, the same numbers."""
     layer = made(use_bias=True)
@@ -215,6 +220,7 @@ def test_rotations_come_from_the_seed_and_are_not_trained():
         assert not np.allclose(one, other)
 
 
+@pytest.mark.slow
 def test_resampled_rotations_differ_from_step_to_step_in_training_only():
     layer = made(resample=True)
     still = [ops.convert_to_numpy(layer(X)) for _ in range(2)]

@@ -29,6 +29,7 @@ def made(*inputs, **settings):
     return random_weights(layer)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use_bias", [True, False])
 def test_is_the_papers_equation(use_bias):
     """Over a memory of other units and lengths, one of which is 0."""
@@ -49,6 +50,7 @@ def test_causal_is_the_papers_equation():
         assert not np.any(received[row, length:]), "outputs of masked queries are 0"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("causal", [False, True])
 def test_keras_own_layer_agrees(causal):
     ours, theirs = made(QUERY, VALUE), keras.layers.MultiHeadAttention(3, 5, output_shape=15)
@@ -78,6 +80,7 @@ def test_a_query_that_sees_nothing_gives_the_bias():
         np.testing.assert_array_equal(received, np.broadcast_to(layer.output_projection.bias, (5, 15)))
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_ways_to_compute_agree(causal):
     """The fused kernel, the explicit form that dropout needs, and a cache."""
@@ -92,6 +95,7 @@ def test_the_ways_to_compute_agree(causal):
     np.testing.assert_allclose(ops.convert_to_numpy(explicit), fused, atol=1e-5)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("causal", [False, True])
 def test_any_mask_at_all(causal):
     """Random masks, every share of them: each query is the paper's equation over what it sees, or the bias alone.
@@ -119,6 +123,7 @@ def test_any_mask_at_all(causal):
         np.testing.assert_allclose(ops.convert_to_numpy(received), expected, atol=1e-5)
 
 
+@pytest.mark.slow(but=6)
 @pytest.mark.parametrize("dropout", [0.0, 0.5])
 @pytest.mark.parametrize("mask", [(0, 1, 1, 1), (0, 0, 1, 0), (1, 0, 0, 1), (0, 0, 0, 0)])
 def test_no_later_position_is_seen_under_a_mask(mask, dropout):
@@ -155,6 +160,7 @@ def test_no_later_position_is_seen():
     check_causal(lambda x: layer(x, causal=True), VALUE[:2, :5])
 
 
+@pytest.mark.slow
 def test_steps_are_the_causal_pass():
     """One new position after the other, over caches that grow and over static ones, with another sentence beside it."""
     x = VALUE[:2]

@@ -105,6 +105,7 @@ def test_parameters_are_the_papers(units, rank, cores, time, expected):
     assert heads.count_params() - units**2 == 3 * units**2
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("max_length", [None, 6])
 def test_steps_are_the_full_pass(mode, max_length):

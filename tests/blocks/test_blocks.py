@@ -35,6 +35,7 @@ def test_an_encoders_block_is_the_papers_equation(name):
         np.testing.assert_allclose(received[row, :length], expected, atol=2e-5)
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_decoders_block_is_the_papers_equation(name):
     block = made(name, cross=True)
@@ -45,6 +46,7 @@ def test_a_decoders_block_is_the_papers_equation(name):
         np.testing.assert_allclose(received[row], expected, atol=2e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BLOCKS)
 def test_no_later_position_is_seen(name):
     block = made(name)
@@ -82,6 +84,7 @@ def test_a_prompt_leaves_the_keys_of_its_steps(name):
         np.testing.assert_allclose(*map(ops.convert_to_numpy, (grown[part], cache[part])), atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BLOCKS)
 def test_dropout_is_on_every_branch_in_training_only(name):
     """Dropped entirely, nothing is added: the stream goes through, with a norm after each branch or none."""
@@ -113,6 +116,7 @@ def test_any_attention_fits():
     check_causal(lambda x: block(x, causal=True), X)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_memory_and_cross_attention_belong_together(name):
     with pytest.raises(ValueError, match="has no cross_attention but was given a memory.*Expected a memory exactly"):

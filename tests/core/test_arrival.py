@@ -10,6 +10,7 @@ from tests.house_rules import ROOT
 REGISTERED = "assert any(name.startswith('zoo>') for name in keras.saving.get_custom_objects())"
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "before", ["import importlib.util as util; util.find_spec('keras')", "import zoo.hub", "import zoo.blocks.residual"]

@@ -164,7 +164,6 @@ def test_many_devices_and_processes_train_as_one(tmp_path):
     assert names[0] == names[1]  # the second process has written nothing else
 
 
-@pytest.mark.slow
 @pytest.mark.release
 def test_a_run_goes_on_with_another_number_of_devices(tmp_path):
     """It is killed after a checkpoint; what is resumed on two devices ends where a run on one device does."""

@@ -192,6 +192,7 @@ def installed(folder, module="linear_attention"):
     return folder
 
 
+@pytest.mark.release(but="linear_attention")
 @pytest.mark.slow
 @pytest.mark.parametrize("first", ["keras", "linear_attention", "zoo.models"])
 def test_an_installed_package_brings_its_layers(first, tmp_path):

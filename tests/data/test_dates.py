@@ -15,6 +15,7 @@ def year(number):
     return [date(number, 1, 1) + timedelta(i) for i in range((date(number + 1, 1, 1) - date(number, 1, 1)).days)]
 
 
+@pytest.mark.slow
 def test_no_text_means_two_dates():
     # Every text holds its four-digit year, so two dates of different years never share one.
     meaning = {}
@@ -25,6 +26,7 @@ def test_no_text_means_two_dates():
             assert "/" not in text or text.startswith(f"{day.year}/")
 
 
+@pytest.mark.slow
 def test_the_splits_share_no_date_and_no_text():
     examples = {split: dates(split, 3000) for split in ("train", "valid", "test")}
     for side in (0, 1):
@@ -70,6 +72,7 @@ def test_ordinals():
         assert f"May {number}{suffix}, 2001" in written_forms(date(2001, 5, number))
 
 
+@pytest.mark.release(but=4)
 @pytest.mark.parametrize(
     ("shape", "form"),
     [
@@ -104,6 +107,7 @@ def test_letters_come_in_three_cases():
     assert turkish and not any("NISAN" in text for text in sources)
 
 
+@pytest.mark.slow
 def test_examples_are_distinct_and_a_prefix_of_more():
     sources, targets = dates("test", 500, seed=7)
     assert len(set(sources)) == len(sources) == len(targets) == 500
@@ -112,6 +116,7 @@ def test_examples_are_distinct_and_a_prefix_of_more():
     assert dates("test", 500, seed=8)[0] != sources
 
 
+@pytest.mark.slow
 def test_every_process_draws_the_same():
     code = (
         "import hashlib; from zoo.data.dates import dates;"
@@ -135,6 +140,7 @@ def test_says_how_to_install_babel(monkeypatch):
         dates("train", 1)
 
 
+@pytest.mark.slow
 def test_pairs_of_dates_are_labelled_by_the_calendar():
     """The oracle is the year, which every text holds in four digits; of one year, that of both texts is the same."""
     pairs, relations = date_pairs("valid", 3000)
@@ -147,6 +153,7 @@ def test_pairs_of_dates_are_labelled_by_the_calendar():
         assert relations.count(relation) > 900
 
 
+@pytest.mark.slow
 def test_pairs_of_dates_are_drawn_from_their_seed_and_refused_by_name():
     assert date_pairs("test", 20, seed=3) == date_pairs("test", 20, seed=3) != date_pairs("test", 20, seed=4)
     train, test = (set(sum(date_pairs(split, 2000)[0], ())) for split in ("train", "test"))

@@ -58,6 +58,7 @@ def test_slots_without_a_hypothesis_are_empty():
     assert received[85:] == [((), np.float32(NEVER))] * 5
 
 
+@pytest.mark.slow(but=4)
 @pytest.mark.parametrize("beams", [1, 2, 3, 7])
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_narrow_it_is_the_search_in_plain_python(beams, alpha):
@@ -67,6 +68,8 @@ def test_narrow_it_is_the_search_in_plain_python(beams, alpha):
         assert_same(received, search(LONG, row, 5, beams, alpha))
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_leaving_early_changes_nothing(alpha):
     """Each row on its own, so that no neighbour keeps the loop going; EOS is likely, so that it leaves early."""
@@ -79,6 +82,7 @@ def test_leaving_early_changes_nothing(alpha):
         assert_same(received, search(LONG, row, 5, beams=2, alpha=alpha))
 
 
+@pytest.mark.slow
 def test_n_best_are_distinct_sorted_and_scored():
     memory = LONG.random(batch=20, seed=3)
     for row, received in zip(memory["logits"], rows_of(beam_search(LONG, memory, 5, beams=4, alpha=0.6)), strict=True):
@@ -96,6 +100,7 @@ def test_n_best_are_distinct_sorted_and_scored():
             np.testing.assert_allclose(score, expected, atol=2e-5)
 
 
+@pytest.mark.slow
 def test_rows_do_not_know_each_other():
     """A row that is done at once is frozen while others go on, and equals itself alone."""
     memory = certain(LONG, [(), (4, 4, 1, 4), (1,)])
@@ -164,6 +169,7 @@ def test_ties_go_to_what_ended_earlier():
     assert received[0][1] == received[1][1]
 
 
+@pytest.mark.slow
 def test_an_impossible_token_never_appears():
     memory = LONG.random(batch=5, seed=6)
     memory["logits"][:, :, 1] = -np.inf
@@ -172,6 +178,7 @@ def test_an_impossible_token_never_appears():
         assert all(np.isfinite(score) for _, score in received)
 
 
+@pytest.mark.slow
 def test_one_beam_is_not_greedy_but_no_worse():
     """One open beam goes on behind an EOS that was only second best, or best but by score not final.
 

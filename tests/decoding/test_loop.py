@@ -100,6 +100,8 @@ def test_rows_that_are_done_may_rest(search):
     assert beams > 0 and model.rested[:3].tolist() == 3 * [beams] and model.rested.min() == 0
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 def test_one_trace_serves_all_batches_and_xla_agrees(search):
     specs = {"logits": tf.TensorSpec((None, TABLE.prefixes, 5), tf.float32)}
@@ -112,6 +114,7 @@ def test_one_trace_serves_all_batches_and_xla_agrees(search):
     assert graph.experimental_get_tracing_count() == 1
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 def test_ties_are_the_same_under_xla(search):
     memory = {"logits": np.zeros((2, TABLE.prefixes, 5), "float32")}
@@ -142,6 +145,8 @@ def test_states_follow_their_beams():
     np.testing.assert_array_equal(ops.convert_to_numpy(moved["a"]), expected)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 def test_scores_are_those_of_the_full_pass(built):
     """Every hypothesis of a real model, fed back by teacher forcing, has the score it was given."""
     model = built.layer
@@ -158,6 +163,8 @@ def test_scores_are_those_of_the_full_pass(built):
     assert len(ends) > 1
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 def test_padding_and_other_rows_change_nothing(built, search):
     model = built.layer
@@ -180,6 +187,8 @@ def search(model, source, sizes, growing):
     return [one(model, memory, growing) for one in SEARCHES.values()]
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 def test_one_graph_serves_all_lengths(built):
     """With caches that grow; static ones, eagerly, find the same."""
     specs = [tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)]
@@ -192,6 +201,7 @@ def test_one_graph_serves_all_lengths(built):
     assert_close(numpy_leaves(search(built.layer, *inputs, growing=True)), expected)
 
 
+@pytest.mark.release(but="seq2seq-gru_reset_before-1-None")
 @pytest.mark.parametrize(
     "built", [pytest.param(name, marks=pytest.mark.slow) for name in (FIRST, *NAMES)], indirect=True
 )
@@ -218,6 +228,7 @@ for path in pathlib.Path(sys.argv[1]).glob("*.keras"):
 """
 
 
+@pytest.mark.release(but="language-model-learned")
 @pytest.mark.slow
 @pytest.mark.parametrize("built", [FIRST, "transformer-pre_norm", "language-model-learned"], indirect=True)
 def test_jax_finds_the_same(built, tmp_path):

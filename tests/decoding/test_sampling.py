@@ -49,6 +49,7 @@ def frequencies(tokens):
     return np.bincount(tokens, minlength=13) / len(tokens)
 
 
+@pytest.mark.slow(but=9)
 @pytest.mark.parametrize("settings", FILTERS, ids=str)
 def test_tokens_come_as_often_as_they_should(settings):
     """Evenly spaced numbers in place of random ones: frequencies are exact up to one part in their count."""
@@ -60,6 +61,7 @@ def test_tokens_come_as_often_as_they_should(settings):
         assert not np.any(frequencies(tokens)[expected == 0])
 
 
+@pytest.mark.slow
 def test_random_numbers_give_the_distribution():
     """Chi-square of 20,000 samples, 12 degrees of freedom: below 32.9 with probability 0.999."""
     memory, count = WIDE.random(batch=1, seed=4, scale=1.0), 20_000
@@ -92,6 +94,7 @@ def test_scores_are_the_models_own():
     assert len(sizes) > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{"top_k": 1}, {"temperature": 0}, {"top_p": 1e-6}], ids=str)
 def test_the_narrowest_choice_is_greedy(settings):
     """Also where the greatest uniform number, just below 1, is drawn."""
@@ -128,6 +131,7 @@ def test_an_impossible_token_never_appears():
     assert not {1, 8} & set(tokens)
 
 
+@pytest.mark.slow
 def test_rows_do_not_know_each_other():
     memory, draws = LONG.random(batch=7, seed=3), uniforms(4, 7, 2, 5)
     together = sample(LONG, memory, 5, draws, top_p=0.9)

@@ -95,6 +95,8 @@ def adaptive(stack):
     return run
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     ("rule", "block"),
     [*((rule, "pre_norm") for rule in RULES), ("geometric", "post_norm"), ("geometric", "macaron")],
@@ -114,6 +116,7 @@ def test_is_the_papers_recurrence(rule, block):
     assert thought["ran"] == thought["exits"].max()
 
 
+@pytest.mark.slow
 def test_always_the_last_is_a_plain_decoder():
     stack = made()
     plain = Stack(stack.blocks)
@@ -126,6 +129,7 @@ def test_always_the_last_is_a_plain_decoder():
     assert nothing is None and len(states) == LAYERS
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_blocks_that_all_have_left_are_not_run(depth):
     """Of blocks that count, in a pass and in a step."""
@@ -143,6 +147,7 @@ def test_blocks_that_all_have_left_are_not_run(depth):
     assert all(cache["keys"].shape[2] == 1 for cache in state["caches"]), "all blocks know the copy"
 
 
+@pytest.mark.slow
 def test_a_block_runs_for_the_one_who_has_not_left():
     stack, found = made(GeometricExit(LAYERS, 0.6)), []
     for row in range(len(X)):
@@ -153,6 +158,7 @@ def test_a_block_runs_for_the_one_who_has_not_left():
     assert think(stack)[1]["ran"] == max(found)
 
 
+@pytest.mark.slow
 def test_nobody_waits_for_a_row_that_is_done():
     stack = made(GeometricExit(LAYERS, 0.6))
     cross, mask = stack.remember(MEMORY), MASK[:, None, :]
@@ -170,6 +176,7 @@ def test_nobody_waits_for_a_row_that_is_done():
     assert_close([ops.convert_to_numpy(following["running"])], [~done[:, None]])
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("rule", ["sequence", "multinomial", "geometric"])
 def test_distributions(rule):
     """They sum to 1, and are those of the paper."""
@@ -196,6 +203,7 @@ def test_distributions(rule):
             np.testing.assert_allclose(found[row, t], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_paths_copy_upwards():
     """A path of one depth for all is that depth, and a path of the exits that a rule chose is what it gave."""
     stack = made(RULES["geometric"]())
@@ -209,6 +217,8 @@ def test_paths_copy_upwards():
     assert set(np.unique(drawn)) == {1, 2, 3, 4} and abs(drawn.mean() - 2.5) < 0.1
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("rule", ["geometric", "multinomial"])
 def test_no_token_sees_what_follows(rule):
     stack = made(RULES[rule]())

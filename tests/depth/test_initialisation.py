@@ -57,6 +57,7 @@ def last_gradient(blocks, final_norm, seed):
     return float(tf.norm(tape.gradient(loss, blocks[-1].feedforward.output_projection.kernel.value)))
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("wiring", WIRINGS)
 def test_the_last_gradient_against_the_depth(wiring):
@@ -78,6 +79,7 @@ def squared_norms(values):
     return float(np.mean(np.sum(ops.convert_to_numpy(values) ** 2, axis=-1)))
 
 
+@pytest.mark.slow
 def test_norms_in_front_let_the_stream_grow():
     """Lemma 2: `(1 + l/2) d <= E ||x_l||^2 <= (1 + 3l/2) d`."""
     stack = theorems_stack("pre_norm", 8)

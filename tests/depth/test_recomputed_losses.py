@@ -22,6 +22,7 @@ class Penalty(layers.Layer):
         return x
 
 
+@pytest.mark.slow(but=3)
 @pytest.mark.parametrize("activations", ["checkpoint", "reversible"])
 @pytest.mark.parametrize("chunked", [False, True])
 def test_losses_that_layers_add_come_out_once_with_their_gradients(activations, chunked):

@@ -94,6 +94,8 @@ CONFIGURATIONS = [
 ]
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("settings", CONFIGURATIONS)
 @pytest.mark.parametrize("activations", ["checkpoint", "reversible"])
 def test_gradients_are_those_of_keeping_everything(activations, settings, float64):
@@ -109,6 +111,8 @@ def test_gradients_are_those_of_keeping_everything(activations, settings, float6
     assert all(np.abs(each).max() > 1e-6 for each in [*sources, *seen]), "every source and weight has a gradient"
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("activations", ["checkpoint", "reversible"])
 def test_buckets_are_those_of_the_forward_pass(activations, monkeypatch):
     """Nothing is hashed in the backward pass: in 16 bits it would find other buckets."""
@@ -123,6 +127,7 @@ def test_buckets_are_those_of_the_forward_pass(activations, monkeypatch):
     assert len(hashed) == 3
 
 
+@pytest.mark.release(but="reversible")
 @pytest.mark.slow
 @pytest.mark.parametrize("activations", ["checkpoint", "reversible"])
 def test_compiled_gradients_are_those_of_keeping_everything(activations, float64):
@@ -152,7 +157,6 @@ for activations in ("checkpoint", "reversible"):
 """
 
 
-@pytest.mark.slow
 @pytest.mark.release
 def test_gradients_on_jax():
     environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT)}
@@ -160,6 +164,7 @@ def test_gradients_on_jax():
     assert done.returncode == 0, done.stderr[-3000:]
 
 
+@pytest.mark.release(but="jax")
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_depth_costs_no_memory(backend):
@@ -195,6 +200,7 @@ def test_masks_of_dropout_differ_from_step_to_step_and_from_branch_to_branch():
     assert not later & set(states)
 
 
+@pytest.mark.slow
 def test_steps_are_the_causal_pass():
     """Of a chunk that holds all, for beyond that LSH attention steps over more than it sees at once."""
     stack = made("reversible", kind="multi_head")
@@ -209,11 +215,13 @@ def test_steps_are_the_causal_pass():
     np.testing.assert_allclose(ops.convert_to_numpy(output)[:, 0], expected[:, 4], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_no_later_position_is_seen():
     stack = made("reversible")
     check_causal(lambda x: stack(x, causal=True, training=True), X)
 
 
+@pytest.mark.slow
 def test_mixed_precision_keeps_its_streams_in_float32():
     """A small step on a large stream is not lost, and gradients are those of keeping everything."""
     keras.config.set_dtype_policy("mixed_bfloat16")
@@ -264,16 +272,12 @@ def test_settings_are_checked():
         ReversibleStack([make_block("pre_norm"), make_block("post_norm")])
     with pytest.raises(ValueError, match="expected one of .*'checkpoint'.*received 'none'"):
         ReversibleStack([make_block("pre_norm")], "none")
+    with pytest.raises(ValueError, match="Unknown joined: expected one of .*received 'all'"):
+        ReversibleStack([make_block("pre_norm")], joined="all")
     with pytest.raises(ValueError, match="has no cross_attention but was given a memory"):
         ReversibleStack([make_block("pre_norm")])(X, memory=MEMORY)
     with pytest.raises(ValueError, match="needs a memory"):
         ReversibleStack([make_block("pre_norm", cross=True)])(X, training=True)
-
-
-def test_files_with_the_former_name_of_activations_load():
-    config = made("checkpoint").get_config()
-    config["memory"] = config.pop("activations")
-    assert ReversibleStack.from_config(config).activations == "checkpoint"
 
 
 def test_the_last_norm_may_read_both_streams():
@@ -293,8 +297,3 @@ def test_the_last_norm_may_read_both_streams():
             b = b + transformer_oracles.feed_forward(block.feedforward)(norms[1](a))
         expected = transformer_oracles.layer_norm(stack.final_norm)(np.concatenate([a, b], axis=-1))
         np.testing.assert_allclose(received[row, :length], expected, atol=2e-5)
-
-
-def test_what_is_joined_is_checked():
-    with pytest.raises(ValueError, match="Unknown joined: expected one of .*received 'all'"):
-        ReversibleStack([PreNorm(MultiHeadAttention(6, 2), FeedForward(6, 8))], joined="all")

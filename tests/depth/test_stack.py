@@ -32,6 +32,7 @@ def made(*args, **settings):
     return stack
 
 
+@pytest.mark.slow(but=4)
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
 @pytest.mark.parametrize("block", BLOCKS)
 def test_is_the_papers_stack(block, activation):
@@ -65,6 +66,7 @@ def test_make_stack_says_it_all():
     assert make_stack(1, 6, 2, 8).blocks[0].cross_attention is None
 
 
+@pytest.mark.slow
 def test_macaron_has_the_baselines_parameters():
     counts = {}
     for block in BLOCKS:
@@ -80,6 +82,8 @@ def prompt(stack):
     return stack.prefill(X[:, :4]), length_mask(((0, 4), (0, 2), (0, 0)), 4)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("prompted", [False, True])
 @pytest.mark.parametrize("beams", [1, 3])
 def test_a_state_grows_or_stays(beams, prompted):

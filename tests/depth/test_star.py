@@ -24,6 +24,7 @@ def made(*args, **settings):
     return stack
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("connections", ["star", "ring", "radical"])
 @pytest.mark.parametrize("summary", [True, False])
 def test_is_the_papers_algorithm(connections, summary):
@@ -36,6 +37,7 @@ def test_is_the_papers_algorithm(connections, summary):
         np.testing.assert_allclose(read[row], expected[1], atol=1e-4)
 
 
+@pytest.mark.slow
 def test_without_a_mask_all_positions_count():
     stack = made(2, 6, 2)
     x, mask = X[:1], np.ones((1, 7), bool)
@@ -74,6 +76,7 @@ def reached(steps, connections, length):
     return changed(results[1], results[0], -1).tolist()
 
 
+@pytest.mark.slow
 def test_news_reach_the_neighbours_first_and_then_everyone():
     assert reached(1, "star", 7) == [True, True, False, False, False, False, True]
     assert reached(1, "star", 5) == [True, True, False, False, True], "the ring closes behind the row's own length"
@@ -82,6 +85,7 @@ def test_news_reach_the_neighbours_first_and_then_everyone():
     assert reached(1, "radical", 7) == [True] + [False] * 6
 
 
+@pytest.mark.slow
 def test_mixed_precision_is_near():
     x, outputs = sequences(ROWS, 7, 64, noise=5), []
     exact = make_star_stack(2, 64, 4)
@@ -110,6 +114,7 @@ def test_make_star_stack_says_it_all():
     assert all(block.relay_attention is None for block in make_star_stack(2, 6, 2, connections="ring").blocks)
 
 
+@pytest.mark.slow
 def test_dropout_is_in_training_only():
     stack = made(2, 6, 2, dropout=0.5, seed=3)
     still = ops.convert_to_numpy(stack(X, mask=MASK))

@@ -78,6 +78,7 @@ def universal(stack, causal=False):
     return run
 
 
+@pytest.mark.release(but=4)
 @pytest.mark.parametrize("rule", [None, *RULES])
 @pytest.mark.parametrize("block", ["post_norm", "pre_norm", "macaron"])
 def test_is_the_papers_recurrence(block, rule):
@@ -94,6 +95,8 @@ def test_is_the_papers_recurrence(block, rule):
     assert not rule or len(found) > 1, "the positions halt at different steps"
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("rule", RULES)
 def test_a_pass_that_stops_early_is_the_whole_one(rule):
     """Training runs all the steps; the loop without training only those that somebody needs."""
@@ -150,6 +153,8 @@ def test_one_certain_step_is_one_step():
     np.testing.assert_allclose(ops.convert_to_numpy(outputs)[MASK], expected[MASK], atol=1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("rule", RULES)
 def test_steps_really_made_are_those_of_the_slowest(rule):
     """Of a block that counts, in a loop that ends; padding does not ask for any."""
@@ -170,6 +175,7 @@ def test_steps_really_made_are_those_of_the_slowest(rule):
     assert int(stack.ponder(X, mask=MASK)[1]["steps"]) == most
 
 
+@pytest.mark.slow
 def test_the_gradient_of_the_remainder_is_the_numeric_one():
     """Of the whole ponder cost, N being constant between two steps."""
     import tensorflow as tf
@@ -194,6 +200,8 @@ def test_the_gradient_of_the_remainder_is_the_numeric_one():
     assert received < -0.01, "who is surer to halt has less of a remainder"
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("rule", RULES)
 def test_the_ponder_cost_is_the_mean_of_steps_and_remainders(rule):
     stack = made(4, Halting(rule, ponder=0.25), 0.5, dropout=0.0)
@@ -214,12 +222,14 @@ def test_parameters_do_not_grow_with_the_steps():
     assert made(3, Halting()).count_params() == counts.pop() + 7
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("rule", [None, *RULES])
 def test_no_position_sees_what_follows(rule):
     stack = made(3, rule and Halting(rule), rule and 0.0)
     check_causal(lambda x: stack(x, causal=True), X[:2])
 
 
+@pytest.mark.slow
 def test_random_offsets_are_of_training_and_move_a_whole_row():
     stack = made(2, max_offset=7, seed=1, dropout=0.0)
     x = np.repeat(X[:1], 40, axis=0)
@@ -239,6 +249,7 @@ def test_random_offsets_are_of_training_and_move_a_whole_row():
     assert set(nearest) == set(range(8))
 
 
+@pytest.mark.slow
 def test_stacks_of_one_seed_draw_the_same_offsets():
     x = np.repeat(X[:1], 40, axis=0)
     one, same, other = (made(2, max_offset=7, seed=seed, dropout=0.0) for seed in (1, 1, 2))

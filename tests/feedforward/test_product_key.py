@@ -52,6 +52,7 @@ def test_selection_is_that_of_brute_force_on_200_queries(n, k):
 VALUES = st.integers(-4, 4).map(float)  # small numbers, so that sums are exact and many are equal
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None, derandomize=True, database=None)
 @given(arrays("float32", (2, 3, 6), elements=VALUES), st.integers(1, 36))
 def test_selection_is_the_best_with_ties_too(halves, k):
@@ -134,6 +135,7 @@ def test_a_reversible_stack_takes_layer_norm_and_refuses_batch_norm():
         stack("batch")(x, training=True)
 
 
+@pytest.mark.slow
 def test_memories_stand_in_any_stack_and_steps_are_the_full_pass():
     stack = Stack([PreNorm(MultiHeadAttention(6, 2), ProductKeyMemory(6, 4, 2, 3, 6)) for _ in range(2)])
     x = sequences(ROWS[:2], 7, 6)
@@ -168,6 +170,7 @@ def test_usage_and_kl(weights, usage, kl):
     np.testing.assert_allclose(found["kl"], kl, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_batch_norm_removes_what_all_inputs_share():
     """A common offset sends all queries to the same keys; the paper's cure is to normalise them."""
     generator = np.random.default_rng(1)

@@ -55,6 +55,7 @@ def show(page, address, model):
     done(page)
 
 
+@pytest.mark.release(but="babi-1")
 @pytest.mark.parametrize("name", MODELS)
 def test_answers_are_those_of_seqzoo_run(name, page, address, benchmark):
     asked = USUAL[name] + HOSTILE
@@ -142,6 +143,7 @@ def test_pairs_of_texts(opened, tmp_path):
 CHECKS = (ROOT / "tests" / "gallery" / "checks.js").read_text(encoding="utf-8")
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("name", ["dates-depth-adaptive", "pos-en-star", "shakespeare-adaptive-span", "babi-1"])
 def test_the_page_can_be_read(name, dark, opened, address):

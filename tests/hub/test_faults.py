@@ -50,6 +50,7 @@ def spawn(code, **more):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
 
+@pytest.mark.slow
 def test_20_cuts_at_random_bytes_of_one_download(server):
     places = random.Random(1).sample(range(1, SIZE // 20), 20)  # bytes from where the last answer ended
     server.faults.extend(partial(faults.cut, place) for place in places)
@@ -75,6 +76,7 @@ def test_a_server_that_always_cuts_is_given_up_and_the_next_call_goes_on(server,
     assert server.of(FILE)[-1] == "bytes=1000-"
 
 
+@pytest.mark.slow
 def test_a_stall_is_ended_and_the_download_goes_on(server, monkeypatch):
     monkeypatch.setenv("SEQZOO_TIMEOUT", "0.2")
     server.faults.extend([partial(faults.stall, 0), partial(faults.stall, 70_000)])
@@ -149,12 +151,15 @@ def test_an_index_that_is_cut_is_asked_for_again(server, fault):
     assert fetch() == whole(server) and len(server.of("index.json")) == 3
 
 
+@pytest.mark.slow
 def test_an_index_that_is_always_cut_is_given_up(server):
     server.faults_of_index.extend([partial(faults.cut, 300)] * 3)
     with pytest.raises(hub.HubError, match="given up after 3 attempts: .*index.json ended .* bytes before it said"):
         fetch()
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("to", ["file:///etc/passwd", "ftp://127.0.0.1/x", "data:,x"])
 def test_a_redirect_leads_to_file_servers_alone(server, cache, to):
     server.faults.extend([partial(faults.redirect, to)] * 9)
@@ -163,6 +168,8 @@ def test_a_redirect_leads_to_file_servers_alone(server, cache, to):
     assert visible(cache) == []
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("count", [5, pytest.param(50, marks=pytest.mark.slow)])
 def test_kill_9(server, cache, count):
     """Processes that are killed while they download: nothing half is visible, and the next one goes on."""
@@ -191,6 +198,7 @@ def test_kill_9(server, cache, count):
     )
 
 
+@pytest.mark.slow
 def test_8_processes_download_once(server):
     server.faults.append(partial(faults.slow, 0.005))
     processes = [spawn(f"{FETCH}\nprint(open(zoo.hub.fetch('big') / 'manifest.json').read())") for _ in range(8)]
@@ -200,6 +208,7 @@ def test_8_processes_download_once(server):
     assert sorted(path for path, _ in server.asked) == ["big/1/manifest.json", FILE, "index.json"]
 
 
+@pytest.mark.slow
 def test_a_full_disk(server, cache):
     """The system ends the file at 100,000 bytes, as it does where a disk is full."""
     limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
@@ -212,6 +221,8 @@ def test_a_full_disk(server, cache):
     assert server.of(FILE)[-1] == "bytes=100000-"
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
 def test_a_disk_that_fails_at_the_last_moment(server, cache, monkeypatch, number):
     def fail(handle):
@@ -232,6 +243,7 @@ def test_a_disk_that_is_too_small_is_told_before(server, monkeypatch):
     assert server.of(FILE) == []
 
 
+@pytest.mark.slow
 def test_what_has_arrived_needs_no_more_room(server, cache, monkeypatch):
     """After a full disk, a download goes on as soon as what is missing has room."""
     digest = json.loads((server.home / "index.json").read_text())["models"][0]["files"]["model.bin"]
@@ -246,6 +258,7 @@ def test_what_has_arrived_needs_no_more_room(server, cache, monkeypatch):
         fetch()
 
 
+@pytest.mark.slow
 def test_a_cache_that_can_only_be_read_serves_what_it_has(server, monkeypatch):
     content = fetch()
 
@@ -259,6 +272,7 @@ def test_a_cache_that_can_only_be_read_serves_what_it_has(server, monkeypatch):
         hub.fetch("big", ["manifest.json"])
 
 
+@pytest.mark.slow
 def test_what_was_damaged_in_the_cache_is_fetched_again(server, caplog):
     path = hub.fetch("big", ["model.bin"]) / "model.bin"
     for spoil in (lambda: path.write_bytes(bytes(SIZE)), lambda: path.write_bytes(b""), path.unlink):
@@ -270,6 +284,7 @@ def test_what_was_damaged_in_the_cache_is_fetched_again(server, caplog):
     assert fetch() == whole(server) and not path.is_symlink()
 
 
+@pytest.mark.slow
 def test_a_partial_file_of_somebody_else_is_not_believed(server, cache):
     digest = json.loads((server.home / "index.json").read_text())["models"][0]["files"]["model.bin"]
     for spoiled in (bytes(1000), bytes(SIZE), bytes(SIZE + 1)):

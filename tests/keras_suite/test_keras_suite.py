@@ -36,7 +36,8 @@ def row(case, *marks):
     return pytest.param(case, id=case.name, marks=marks)
 
 
-@pytest.mark.parametrize("case", [*(row(case) for case in QUICK), *(row(case, pytest.mark.slow) for case in SLOW)])
+@pytest.mark.slow(but=2)
+@pytest.mark.parametrize("case", [*(row(case) for case in QUICK), *(row(case, pytest.mark.release) for case in SLOW)])
 def test_on_tensorflow(case):
     run(case)
 
@@ -62,6 +63,7 @@ def test_on_jax(subtests, part):
             assert problem is None, problem
 
 
+@pytest.mark.slow
 def test_every_public_layer_is_in_the_table():
     used = set()
     for case in CASES:

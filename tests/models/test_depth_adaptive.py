@@ -47,6 +47,8 @@ def arrays(structure):
     return keras.tree.map_structure(ops.convert_to_numpy, structure)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     ("rule", "block", "tied", "max_length"),
     [
@@ -69,6 +71,7 @@ def test_steps_with_copies_are_the_full_pass(rule, block, tied, max_length):
     check_steps(model, INPUTS["source_ids"], INPUTS["source_lengths"], following, parents, max_length)
 
 
+@pytest.mark.slow
 def test_always_the_last_is_a_transformer():
     model = made()
     plain = Transformer(SOURCES, TARGETS, model.encoder, make_stack(4, 6, 2, 8, cross=True), dropout=0.0)
@@ -82,6 +85,8 @@ def test_always_the_last_is_a_transformer():
     np.testing.assert_allclose(arrays(model(INPUTS))[1], expected, atol=1e-4)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("tied", [True, False])
 def test_training_gives_each_depth_its_logits(tied):
     model = made(GeometricExit(4), tied=tied)
@@ -96,6 +101,8 @@ def test_training_gives_each_depth_its_logits(tied):
     assert_close([arrays(model(INPUTS))[:, :1]], [first], 1e-5)  # the first token has no neighbour that left
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("tied", [True, False])
 def test_mixed_training_reads_each_token_at_its_own_depth(tied):
     model = made(paths=2, tied=tied)
@@ -113,6 +120,7 @@ def test_mixed_training_reads_each_token_at_its_own_depth(tied):
             np.testing.assert_allclose(logits[row, path, token], states[row, token] @ matrix, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_with_exit_copies_all_but_the_rule():
     model = made(ConfidenceExit(4, 0.4), tied=False)
     twin = model.with_exit(ConfidenceExit(4, [0.0, 0.5, 0.5]))
@@ -122,6 +130,7 @@ def test_with_exit_copies_all_but_the_rule():
     assert twin.encoder is not model.encoder and twin.decoder.blocks[0] is not model.decoder.blocks[0]
 
 
+@pytest.mark.slow
 def test_report_counts_the_tokens_that_are_there():
     model = made(MultinomialExit(4))
     exits = arrays(model.think(INPUTS)["exits"])
@@ -159,6 +168,7 @@ def test_report_asks_every_feedforward_layer_for_its_width(parts):
     assert found["flops"] == found["full_flops"] == pytest.approx(full / 10)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("wrap", [lambda memory: memory, lambda memory: ChunkedFeedForward(memory, 2)])
 def test_report_refuses_what_the_papers_formula_does_not_count(wrap):
     memory = {"feedforward": lambda: wrap(ProductKeyMemory(6, num_keys=4, num_heads=2, k=2, query_dim=4))}
@@ -168,6 +178,7 @@ def test_report_refuses_what_the_papers_formula_does_not_count(wrap):
         made().report(INPUTS, [0, 0, 0])
 
 
+@pytest.mark.slow
 def test_positions_are_its_own_and_kept():
     model = made(positions=LearnedPositions(9))
     again = type(model).from_config(model.get_config())

@@ -37,6 +37,7 @@ def test_it_is_the_mean_of_log_probabilities(members):
     np.testing.assert_allclose(Ensemble(members)(BATCH), expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_search_goes_on_with_what_all_members_found(members):
     model, found = Ensemble(members), []
     memory = model.encode(BATCH["source_ids"], BATCH["source_lengths"])

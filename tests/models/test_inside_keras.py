@@ -23,6 +23,8 @@ def weights(model):
     return [ops.convert_to_numpy(variable) for variable in model.trainable_variables]
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("name", KINDS)
 def test_fit_takes_the_steps_of_our_own_loop(name):
     """Two epochs of two batches, under XLA, with weights of the samples; losses that layers add count in both."""
@@ -48,6 +50,8 @@ def test_fit_takes_the_steps_of_our_own_loop(name):
     assert any(np.abs(one - before).max() > 1e-3 for one, before in zip(weights(fitted), start, strict=True))
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("name", ["tagger", pytest.param("depth_adaptive", marks=pytest.mark.slow)])
 def test_weighted_metrics_of_a_data_set(name):
     """evaluate and fit of a tf.data.Dataset count what NumPy counts in the logits of predict."""
@@ -106,6 +110,7 @@ def test_callbacks_of_keras_and_a_backup(tmp_path):
     assert found[0] == pytest.approx(found[1], rel=1e-6)
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("policy", ["mixed_bfloat16", "mixed_float16"])
 def test_mixed_precision(policy):
@@ -163,6 +168,7 @@ def test_a_table_is_updated_by_the_rows_whose_gradient_is_not_zero():
     np.testing.assert_array_equal(np.flatnonzero(moved), [1, 4, 6])
 
 
+@pytest.mark.slow(but=3)
 @pytest.mark.parametrize("name", ["classifier", "seq2seq", "language_model", "transformer"])
 @pytest.mark.parametrize("format", ["tf_saved_model", "onnx"])
 def test_export_says_what_exports(name, format, tmp_path):
@@ -193,7 +199,6 @@ def test_a_compiled_model_loads_after_import_zoo_alone(tmp_path):
     assert done.stdout.strip() == f"ChunkedCrossEntropy {loss.get_config()}"
 
 
-@pytest.mark.slow
 @pytest.mark.release
 def test_all_of_this_on_jax():
     once_more_on_jax(__file__)

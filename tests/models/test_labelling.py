@@ -35,6 +35,7 @@ def test_a_classifier_reads_the_mean_of_the_states(name):
         np.testing.assert_allclose(received[row], expected, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_a_tagger_reads_every_state():
     model = made("tagger")
     received = ops.convert_to_numpy(model(INPUTS))
@@ -115,6 +116,7 @@ def test_what_a_state_of_a_recurrent_tagger_knows(bidirectional, reach):
     np.testing.assert_array_equal(changed(after, before, -1), expected)
 
 
+@pytest.mark.slow
 def test_every_token_sees_both_ways():
     model = made("tagger")
     before = ops.convert_to_numpy(model(INPUTS))
@@ -156,6 +158,7 @@ def test_signatures_are_the_table():
     assert offsets == ["tags", "starts", "ends", "scores", "word_counts"]
 
 
+@pytest.mark.slow
 def test_a_star_gives_a_classifier_its_summary_and_a_tagger_its_states():
     models = [(made("star-classifier"), 1), (made("star-tagger"), 0)]
     for model, part in models:

@@ -61,6 +61,7 @@ SITUATIONS = [
 ]
 
 
+@pytest.mark.release(but=4)
 @pytest.mark.parametrize(("positions", "prompts", "max_length"), SITUATIONS)
 def test_steps_are_the_full_pass(models, positions, prompts, max_length):
     """Behind any prompt, of beams that change their parents: each has the logits of its own history."""
@@ -87,6 +88,7 @@ def test_the_first_token_is_the_prompts_last_or_bos(models):
         np.testing.assert_array_equal(ops.convert_to_numpy(first), np.repeat(np.array(expected)[:, None], 2, axis=1))
 
 
+@pytest.mark.slow
 def test_logits_depend_on_no_later_token(models):
     model = models["sinusoidal"]
     before = ops.convert_to_numpy(model({"token_ids": TEXT}))
@@ -98,6 +100,7 @@ def test_logits_depend_on_no_later_token(models):
         assert np.all(changed(after[:, position], before[:, position], -1))
 
 
+@pytest.mark.slow
 def test_learned_positions_bound_a_text(models):
     """11 positions: 5 for the prompt, 6 to write. BOS of an uncut prompt is at position 0."""
     model, prompt = models["learned"], token_ids(((1, 9),), 9, TARGETS)

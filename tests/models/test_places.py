@@ -52,6 +52,7 @@ DECODERS = {
 }
 
 
+@pytest.mark.release(but=("post_norm-growing", "reversible-growing"))
 @pytest.mark.parametrize("max_length", [None, pytest.param(6, marks=pytest.mark.slow)], ids=["growing", "static"])
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_a_decoder_with_adaptive_spans_steps_as_it_reads(decoder, max_length):
@@ -59,6 +60,8 @@ def test_a_decoder_with_adaptive_spans_steps_as_it_reads(decoder, max_length):
     check_steps(model, SOURCE, LENGTHS, FOLLOWING, PARENTS, max_length)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("max_length", [pytest.param(None, marks=pytest.mark.slow), 6], ids=["growing", "static"])
 def test_tokens_that_leave_early_pass_by_adaptive_spans(max_length):
     decoder = DepthAdaptiveStack([block(), block(), block()], GeometricExit(3))
@@ -70,6 +73,8 @@ def test_tokens_that_leave_early_pass_by_adaptive_spans(max_length):
     assert len(np.unique(exits)) > 1  # or else nobody would have passed by
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     "make", [lambda: LearnedPositions(9), lambda: AxialPositions((3, 3))], ids=["learned", "axial"]
 )

@@ -30,6 +30,7 @@ def encoder_decoder(**settings):
     return randomised(Transformer(SOURCES, TARGETS, stack(**settings), stack(cross=True, **settings), dropout=0.0))
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     ("make", "vocabulary", "max_length"),
     [

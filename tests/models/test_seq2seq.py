@@ -57,6 +57,8 @@ def test_is_the_papers_model(models, attention):
             np.testing.assert_allclose(received[row, j], write @ t + b, atol=1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     "name",
     [pytest.param(case.name, marks=() if case.core else pytest.mark.slow) for case in CASES if "seq2seq" in case.name],
@@ -67,6 +69,8 @@ def test_steps_are_the_full_pass(models, name):
     check_steps(models(name), SOURCE, LENGTHS, following, parents, max_length=5)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("attention", [None, "additive", "dot"])
 def test_logits_depend_on_no_later_target(models, attention):
     model = models(f"seq2seq-gru-1-{attention}")
@@ -81,6 +85,8 @@ def test_logits_depend_on_no_later_target(models, attention):
         assert np.all(changed(after[:, position], before[:, position], -1))
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("attention", [None, "additive", "dot"])
 def test_every_source_word_counts(models, attention):
     model = models(f"seq2seq-lstm-1-{attention}")
@@ -97,6 +103,7 @@ def test_every_source_word_counts(models, attention):
         np.testing.assert_array_equal(changed(after, before, (1, 2)), position < LENGTHS)
 
 
+@pytest.mark.slow
 def test_dropout_is_seeded_and_in_training_only():
     def make():
         return Seq2Seq(SOURCES, TARGETS, 5, num_layers=2, dropout=0.5, seed=3)

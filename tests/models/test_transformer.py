@@ -36,6 +36,7 @@ def models():
     return model
 
 
+@pytest.mark.slow(but=3)
 @pytest.mark.parametrize("name", NAMES)
 def test_is_the_papers_model(models, name):
     model = models(name)
@@ -45,6 +46,8 @@ def test_is_the_papers_model(models, name):
         np.testing.assert_allclose(received[row], expected, atol=1e-4)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("max_length", [None, 6], ids=["growing", "static"])
 @pytest.mark.parametrize("name", [NAMES[0], *(pytest.param(name, marks=pytest.mark.slow) for name in NAMES[1:])])
 def test_steps_are_the_full_pass(models, name, max_length):
@@ -54,12 +57,14 @@ def test_steps_are_the_full_pass(models, name, max_length):
     check_steps(models(name), SOURCE, LENGTHS, following, parents, max_length)
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("max_length", [None, 9], ids=["growing", "static"])
 def test_steps_of_one_beam_are_the_full_pass(models, max_length):
     following = token_ids(((7, 3), (8, 3), (9, 3)), 3, TARGETS)[:, None]
     check_steps(models("transformer-pre_norm"), SOURCE, LENGTHS, following, max_length=max_length)
 
 
+@pytest.mark.slow
 def test_logits_depend_on_no_later_target(models):
     model = models("transformer-pre_norm")
     before = ops.convert_to_numpy(model(INPUTS))
@@ -71,6 +76,7 @@ def test_logits_depend_on_no_later_target(models):
         assert np.all(changed(after[:, position], before[:, position], -1))
 
 
+@pytest.mark.slow
 def test_every_source_word_counts(models):
     model = models("transformer-pre_norm")
     before = ops.convert_to_numpy(model(INPUTS))
@@ -81,6 +87,8 @@ def test_every_source_word_counts(models):
         np.testing.assert_array_equal(changed(after, before, (1, 2)), position < LENGTHS)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("growing", [True, False])
 def test_wide_enough_a_beam_finds_the_best_of_all_sequences(growing):
     """Of a vocabulary of 5: the full pass over all prefixes, tabulated, and everything enumerated."""
@@ -132,6 +140,7 @@ def test_states_are_what_the_logits_are_made_of(models):
         np.testing.assert_allclose(ops.convert_to_numpy(model(INPUTS)), embedding.logits(states), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_dropout_is_seeded_and_in_training_only():
     def make():
         stacks = [make_stack(1, 6, 2, 8, dropout=0.5, cross=cross, seed=3 + cross) for cross in (False, True)]
@@ -176,6 +185,7 @@ def test_settings_are_checked(arguments, message):
         Transformer(*arguments)
 
 
+@pytest.mark.slow
 def test_a_decoder_needs_cross_attention_and_an_encoder_none():
     with pytest.raises(ValueError, match="has no cross_attention but was given a memory"):
         Transformer(SOURCES, TARGETS, stack("pre_norm"), stack("pre_norm"))(INPUTS)

@@ -33,6 +33,7 @@ def encoder_decoder(rule=None, cross=True, *args):
     return randomised(Transformer(SOURCES, TARGETS, stack(rule, False, *args), stack(rule, True, *args), dropout=0.0))
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     ("make", "rule", "block", "max_length"),
     [

@@ -139,7 +139,6 @@ max_output_length = 8
 """
 
 
-@pytest.mark.slow
 @pytest.mark.release
 def test_a_recipe_names_it_without_a_line_of_the_zoo(tmp_path):
     """Installed by pip, it is found by its entry point: trained, exported with parity, verified and run."""

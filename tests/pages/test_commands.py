@@ -169,6 +169,7 @@ def test_from_a_corpus_to_a_server(tmp_path):
     assert (tmp_path / "lengths.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_the_page_of_hubs(tmp_path):
     (block,) = blocks(ROOT / "docs" / "hub.md", "shell")
     out = paste(block.text, tmp_path)
@@ -182,6 +183,7 @@ def write_reviews(folder):
     (folder / "reviews.csv").write_text("review,stars\n" + "".join(rows))
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("page", ["README.md", "docs/recipes.md"])
 def test_your_own_data_in_two_commands(page, tmp_path):
@@ -218,6 +220,7 @@ def test_the_page_of_training(tmp_path):
     assert recipes.check_run(tmp_path / "runs/trec-sweep").name == "trec-transformer-pre-norm"
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("block", [each for each in blocks(MANY, "shell") if "--devices" in each.text], ids=str)
 def test_the_page_of_many_devices(block, tmp_path):
@@ -225,6 +228,7 @@ def test_the_page_of_many_devices(block, tmp_path):
     assert ": 2 steps in " in paste(block.text, tmp_path)
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("command", sorted(TRAINED))
 def test_what_the_pages_train_trains(command, tmp_path, monkeypatch, capsys):
@@ -264,6 +268,7 @@ def test_a_recipe_saved_in_an_empty_folder_is_one(block, tmp_path, monkeypatch):
     assert merged(said, {key: own for key, own in settings.items() if isinstance(own, dict)}) == said
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "block", [block for block in RECIPES if block.page != STORY and GRID not in block.text], ids=str

@@ -47,6 +47,7 @@ def test_it_is_made_of_cells(path):
             assert ast.parse(body).body
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("path", mostly_at_releases([pytest.param(path, id=path.stem) for path in EXAMPLES], 2))
 def test_it_runs_from_an_empty_folder(path, tmp_path):

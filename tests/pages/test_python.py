@@ -12,7 +12,17 @@ WITH_PYTHON = [page for page in PAGES if blocks(page, "python")]
 WITH_PYTHON = [page for page in WITH_PYTHON if page.parent.name != "tasks"]  # whose commands come first: test_walks.py
 
 
-@pytest.mark.parametrize("path", [path for path in SOURCES if ">>> " in (ROOT / path).read_text("utf-8")])
+HEAVY = ("zoo/blocks/", "zoo/depth/", "zoo/models/")  # rooms whose examples build whole networks
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.slow] if path.startswith(HEAVY) else [])
+        for path in SOURCES
+        if ">>> " in (ROOT / path).read_text("utf-8")
+    ],
+)
 def test_docstring_examples(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     module = importlib.import_module(path.removesuffix(".py").replace("/", "."))
@@ -25,12 +35,17 @@ def test_docstring_examples(path, tmp_path, monkeypatch):
 
 
 # They train, or export, or compile much.
-LONG = ("depth-adaptive.md", "inside-keras.md", "product-key-memory.md", "python.md", "universal-transformer.md")
+SLOW = {"product-key-memory.md", "star-transformer.md", "transformer.md", "universal-transformer.md"}
+RELEASE = {"depth-adaptive.md", "inside-keras.md", "python.md"}
+
+
+def cost(page):
+    return [pytest.mark.slow] * (page.name in SLOW) + [pytest.mark.release] * (page.name in RELEASE)
 
 
 @pytest.mark.parametrize(
     "page",
-    [pytest.param(page, marks=[pytest.mark.slow] if page.name in LONG else []) for page in WITH_PYTHON],
+    [pytest.param(page, marks=cost(page)) for page in WITH_PYTHON],
     ids=lambda page: page.name,
 )
 def test_pages(page, tmp_path, monkeypatch):

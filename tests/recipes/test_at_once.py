@@ -22,6 +22,7 @@ def folder(tmp_path_factory):
     return directory
 
 
+@pytest.mark.release(but=7)
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -47,6 +48,7 @@ def test_it_is_told_within_a_second(folder, code, message):
     check_told_at_once(code.replace("FOLDER", str(folder)), message)
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     "before",
     [

@@ -45,6 +45,7 @@ def same(one, other):
     return {path for path in one if path in other and np.array_equal(one[path], other[path])}
 
 
+@pytest.mark.slow
 def test_weights_and_vocabulary_are_kept(base, tmp_path):
     """All but the readout is frozen, so what was taken is still there behind a step."""
     run, data = base
@@ -160,6 +161,8 @@ WRONG = {  # what the recipe says -> the message, before any data are read
 }
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("message", WRONG)
 def test_what_does_not_fit_is_told_before_the_data_are_read(message, base, tmp_path, monkeypatch):
     from zoo.recipes import run as training
@@ -171,6 +174,7 @@ def test_what_does_not_fit_is_told_before_the_data_are_read(message, base, tmp_p
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_kept_vocabularies_decide_what_the_recipe_says_of_them(base):
     one, initial = adopted(tuned(base[0], "classifier"))
     assert one.text.vocab_size == 30 and initial.labels == ("HUM", "LOC", "NUM")
@@ -180,6 +184,7 @@ def test_kept_vocabularies_decide_what_the_recipe_says_of_them(base):
     assert shorter.text.vocab_size == 30, "the recipe said nothing of it"
 
 
+@pytest.mark.release(but="language_model")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["classifier", "language_model"])
 def test_a_fine_tuned_run_goes_on_where_it_was(kind, tmp_path):

@@ -52,6 +52,7 @@ def test_examples_that_are_too_long_to_be_trained_on_are_told():
     assert not list(_cuts(recipe(), make_parts(recipe())))
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["classifier", "tagger"])
 def test_training_and_evaluation_say_how_many_were_cut(model, tmp_path):

@@ -29,6 +29,7 @@ assert "tensorflow" not in sys.modules
 """
 
 
+@pytest.mark.release(but="tagger")
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["seq2seq", "tagger"])
 def test_jax_needs_no_tensorflow(model, tmp_path):

@@ -41,6 +41,7 @@ def weights(model):
     return [np.array(variable.value, copy=None) for variable in model.trainable_variables]
 
 
+@pytest.mark.release(but=1)
 def test_the_directory_is_complete(kind):
     directory, summary, one, data = kind
     files = {path.name for path in directory.iterdir()}
@@ -55,6 +56,7 @@ def test_the_directory_is_complete(kind):
     assert summary["data_sha256"] == corpora.digest(*recipes.read(one, "train", data))
 
 
+@pytest.mark.release(but=1)
 def test_a_run_opens_as_it_was_saved(kind):
     directory, summary, one, _ = kind
     run = recipes.open_run(directory)
@@ -66,6 +68,7 @@ def test_a_run_opens_as_it_was_saved(kind):
         assert one.text.shared and run.tokenizers[0].model_bytes == run.tokenizers[1].model_bytes
 
 
+@pytest.mark.release(but="language_model")
 @pytest.mark.slow
 def test_a_run_goes_on_where_it_was(kind, tmp_path):
     directory, _, one, data = kind
@@ -76,6 +79,7 @@ def test_a_run_goes_on_where_it_was(kind, tmp_path):
         np.testing.assert_array_equal(whole, halves)
 
 
+@pytest.mark.release(but=1)
 def test_evaluation_of_each_kind(kind):
     directory, _, one, data = kind
     run, done = recipes.open_run(directory), []

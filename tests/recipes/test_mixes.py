@@ -106,6 +106,7 @@ def test_all_that_are_not_refused_are_built():
     assert not failed
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "mix", mostly_at_releases([pytest.param(mix, id="-".join(mix)) for mix in sample(60, "slow")], 10)

@@ -204,6 +204,7 @@ def trained(capsys, *changes):
     return scores
 
 
+@pytest.mark.release(but="tag--lists.csv")
 @pytest.mark.slow
 @pytest.mark.parametrize(("task", "names"), mostly_at_releases(TRAINED, 5), ids=lambda case: "".join(case))
 def test_what_is_written_trains_and_is_scored(task, names, tmp_path, monkeypatch, capsys):
@@ -213,6 +214,7 @@ def test_what_is_written_trains_and_is_scored(task, names, tmp_path, monkeypatch
     assert scores[name] >= 0 and len(scores[f"{name}_interval"]) == 2
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("ending", ["txt", "jsonl"])
 def test_what_is_written_for_running_text_trains_and_is_scored(ending, tmp_path, monkeypatch, capsys):

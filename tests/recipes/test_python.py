@@ -36,6 +36,7 @@ def test_a_dict_extends_files_of_the_working_folder(tmp_path, monkeypatch):
     assert found.attention.layer == "additive" and "extends" in settings  # what is given is left as it is
 
 
+@pytest.mark.slow(but=4)
 @pytest.mark.parametrize(
     ("code", "message"),
     [

@@ -189,6 +189,7 @@ def put(settings, place, value):
     return settings | {first: put(inside if isinstance(inside, dict) else {}, rest, value) if rest else value}
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     "kind", ["seq2seq", *(pytest.param(each, marks=pytest.mark.slow) for each in ("reformer", "tagger", "pairs"))]
 )

@@ -69,6 +69,7 @@ MIXES = list(itertools.product(SIZES, CELLS, ENCODERS))
 QUICK = [("classify", "gru", "unidirectional"), ("tag", "lstm", "self_attentive")]
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     ("task", "cell", "encoder"),
     QUICK + mostly_at_releases([pytest.param(*mix, marks=pytest.mark.slow) for mix in MIXES if mix not in QUICK], 6),
@@ -77,6 +78,7 @@ def test_every_cell_with_every_encoder(task, cell, encoder, tmp_path):
     trains_and_loads(recipe(task, cell, encoder), tmp_path / "model.keras")
 
 
+@pytest.mark.release(but="unidirectional-none-simple_rnn")
 @pytest.mark.slow
 @pytest.mark.parametrize("cell", mostly_at_releases(CELLS, 1))
 @pytest.mark.parametrize(("encoder", "attention"), [("self_attentive", "dot"), ("unidirectional", "none")])
@@ -122,6 +124,7 @@ def test_a_recurrent_reader_reads_the_spelling_and_knows_no_positions():
         recipe("classify", embedding="sentences")
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("name", ["trec-transformer-pre-norm", "ewt-pos-transformer-pre-norm", "trec-star"])
 def test_a_recipe_of_blocks_becomes_recurrent_by_one_setting(name):
     """What has no effect in it any more, as the number of heads, falls away."""

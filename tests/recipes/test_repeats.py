@@ -180,6 +180,7 @@ def test_every_combination_is_tried(mine):
     }
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -194,6 +195,7 @@ def test_values_have_a_comma_between_them(text, expected):
     assert repeats.values(text) == expected
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     ("asked", "message"),
     [
@@ -213,6 +215,7 @@ def test_a_wrong_sweep_is_refused(asked, message, mine):
         repeats.sweep(mine, asked)
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("count", [0, 101])
 def test_wrong_numbers_of_seeds_are_refused(count):
     with pytest.raises(ValueError, match="a series has from 1 to 100 runs"):
@@ -231,6 +234,7 @@ def command(*words, **settings):
     return subprocess.run(done, env=environment, capture_output=True, text=True, **settings)
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -23,6 +23,7 @@ def weights(model):
     return [np.array(variable.value, copy=None) for variable in model.trainable_variables]
 
 
+@pytest.mark.slow
 def test_the_directory_is_complete(run):
     directory, summary = run
     files = {path.name for path in directory.iterdir()}
@@ -37,6 +38,7 @@ def test_the_directory_is_complete(run):
     assert summary["data_sha256"] == corpora.digest(*recipes.read(recipe(), "train"))
 
 
+@pytest.mark.slow
 def test_the_model_is_the_average_of_the_best_if_that_is_better(run):
     directory, summary = run
     run = recipes.open_run(directory)
@@ -47,6 +49,7 @@ def test_the_model_is_the_average_of_the_best_if_that_is_better(run):
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.slow
 def test_translations_come_in_order_whatever_the_batches(run):
     opened = recipes.open_run(run[0])
     sentences, _ = recipes.read(recipe(), "test")

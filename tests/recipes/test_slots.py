@@ -35,9 +35,9 @@ OF_TASK = {
     "compare": "pairs",
     "tag": "tagger",
 }
-SLOW = ("compare",)  # whose model reads each text as a classifier does
+COST = {"compare": [pytest.mark.release], "tag": []}  # pairs are read as a classifier reads; of the rest one is quick
 CASES = [
-    pytest.param(task, slot, layer, marks=[pytest.mark.slow] if task in SLOW else [])
+    pytest.param(task, slot, layer, marks=COST.get(task, [pytest.mark.slow]))
     for task in OF_TASK
     for slot, choices in TASKS[task].models["transformer"].slots.items()
     for layer in choices[1:]
@@ -249,6 +249,7 @@ def test_the_readme_names_every_layer():
         assert of_slot - {"none"} <= set(row.split("`"))
 
 
+@pytest.mark.slow
 def test_a_depth_adaptive_decoder_has_its_own_model_and_loss():
     table = {"layer": "depth_adaptive", "exit": "sequence", "tied": False}
     learns = {"oracle": "correctness", "price": 0.3, "label_smoothing": 0.2}

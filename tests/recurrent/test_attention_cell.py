@@ -27,6 +27,7 @@ def recurrence(cell="gru", attention="additive", num_layers=1):
     return rnn
 
 
+@pytest.mark.slow(but=7)
 @pytest.mark.parametrize("attention", ATTENTIONS)
 @pytest.mark.parametrize("name", CELLS)
 def test_is_the_papers_equation(name, attention):
@@ -71,6 +72,7 @@ def test_hypotheses_of_a_sentence_are_queries_of_one_memory():
         np.testing.assert_allclose(received, ops.convert_to_numpy(shares)[:, 0], atol=1e-6)
 
 
+@pytest.mark.slow
 def test_keys_are_projected_once_per_sentence(monkeypatch):
     rnn = recurrence()
     calls = []

@@ -41,6 +41,7 @@ def test_without_attention_every_step_sees_the_final_state(name):
         np.testing.assert_allclose(received[row], expected, atol=3e-6)
 
 
+@pytest.mark.slow(but=4)
 @pytest.mark.parametrize("attention", [None, *ATTENTIONS])
 @pytest.mark.parametrize(("cell", "layers"), [("gru", 1), ("lstm", 2)])
 def test_sees_no_later_input(attention, cell, layers):
@@ -49,6 +50,7 @@ def test_sees_no_later_input(attention, cell, layers):
     check_causal(lambda inputs: states(inputs, memory)[:, :, :5], INPUTS)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("attention", [None, *ATTENTIONS])
 def test_an_encoder_without_a_cell_state_can_start_an_lstm(attention):
     decoder, memory = prepared("lstm", attention, num_layers=2, states=1)

@@ -27,6 +27,7 @@ def both_ways(name, layer, inputs, units=5):
     return oracles.encode(forward, backward, inputs, lengths(ROWS), units, count)
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("name", CELLS)
 def test_two_layers_read_both_ways_over_the_true_lengths(name):
     encoder = prepared(RecurrentEncoder(5, name, num_layers=2))
@@ -76,6 +77,7 @@ def test_states_attend_to_each_other(name):
     np.testing.assert_allclose(ops.convert_to_numpy(states[0]), finals[0], atol=3e-6)
 
 
+@pytest.mark.slow
 def test_dropout_is_between_layers_in_training_only():
     encoder = RecurrentEncoder(5, num_layers=2, dropout=0.5, seed=3)
     still = ops.convert_to_numpy(encoder(INPUTS, mask=MASK)[0])

@@ -43,6 +43,7 @@ def check_layout(figure):
             assert min(apart) <= 1, f"{text!r} lies on {other!r}"
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("kinds", [2, 6, 20])
 def test_a_matrix_shows_each_count(kinds):
     outputs, references = samples.labels(1, kinds=kinds, count=1000)

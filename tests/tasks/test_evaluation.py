@@ -37,6 +37,7 @@ def evaluated(request, tmp_path_factory):
     return one, folder, found
 
 
+@pytest.mark.release(but=1)
 def test_each_score_has_an_interval(evaluated):
     one, _, found = evaluated
     names = {key.removesuffix("_interval") for key in found.scores if key.endswith("_interval")}
@@ -47,6 +48,7 @@ def test_each_score_has_an_interval(evaluated):
     assert found.scores["count"] == (len(found.measured["nats"]) if one.task == "continue" else 9)
 
 
+@pytest.mark.release(but=1)
 def test_what_is_kept_gives_the_scores_again(evaluated):
     one, folder, found = evaluated
     own = kept.read(folder, "test")
@@ -65,6 +67,7 @@ def test_what_is_kept_gives_the_scores_again(evaluated):
     }
 
 
+@pytest.mark.release(but=1)
 def test_examples_are_grouped_by_length_or_label(evaluated):
     one, folder, found = evaluated
     lengths = kept.read(folder, "test")["lengths"]
@@ -79,6 +82,8 @@ def test_examples_are_grouped_by_length_or_label(evaluated):
         assert lengths == []
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 def test_the_older_form_gives_scores_and_outputs(evaluated):
     _, folder, found = evaluated
     scored, outputs = recipes.evaluate(recipes.open_run(folder), "test", limit=8)

@@ -150,6 +150,7 @@ def files_of(task, home):
     return {"train": "book.txt"}
 
 
+@pytest.mark.release(but="tag")
 @pytest.mark.slow
 @pytest.mark.parametrize("task", mostly_at_releases(sorted(TASKS.keys() - {"embed"}, reverse=True), 4))
 def test_a_recipe_on_files_is_trained_evaluated_and_exported(task, tmp_path, monkeypatch, capsys):

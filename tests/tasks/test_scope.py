@@ -46,6 +46,7 @@ def opened(tmp_path_factory):
     return recipes.open_run(runs.write(recipe(folder), folder / "run"))
 
 
+@pytest.mark.slow
 def test_the_threshold_is_the_best_of_the_validation(opened):
     inputs, answers = opened.recipe.job.read(opened.recipe, "valid")
     found = [probabilities(opened, text) for text in inputs]
@@ -59,6 +60,7 @@ def test_the_threshold_is_the_best_of_the_validation(opened):
     assert right(opened.threshold) == max(right(threshold) for threshold in np.linspace(0, 1, 5001))
 
 
+@pytest.mark.slow
 def test_a_text_below_the_threshold_is_out_of_scope(opened):
     texts = runs.TEXTS[:6] + OUT
     found = [probabilities(opened, text) for text in texts]
@@ -77,6 +79,7 @@ def between(confidences):
     return float(ranked[place : place + 2].mean())
 
 
+@pytest.mark.slow
 def test_recall_and_accuracy_in_scope_have_intervals(opened):
     found = recipes.evaluation(opened, "test")
     own = scores.out_of_scope(found.outputs, found.references)
@@ -90,6 +93,7 @@ def test_recall_and_accuracy_in_scope_have_intervals(opened):
     assert again["outputs"] == found.outputs
 
 
+@pytest.mark.slow
 def test_texts_in_scope_alone_have_the_scores_of_a_classifier(opened, tmp_path):
     path = tmp_path / "known.tsv"
     path.write_text("".join(f"{line}\n" for line in runs.lines("classify")[:8]))
@@ -98,6 +102,7 @@ def test_texts_in_scope_alone_have_the_scores_of_a_classifier(opened, tmp_path):
     assert opened.recipe.job.scored_by(opened.recipe, found.references) == ("classification", {})
 
 
+@pytest.mark.slow
 def test_the_label_may_be_learnt_like_the_others(tmp_path):
     one = recipe(tmp_path, threshold=False, trained=True)
     run = recipes.open_run(runs.write(one, tmp_path / "run"))

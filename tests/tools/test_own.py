@@ -47,6 +47,7 @@ def site(tmp_path_factory):
     return home
 
 
+@pytest.mark.slow
 def test_the_command_line(theirs, site, tmp_path):
     artefact = fake_artefact.write(tmp_path / "echo")
     run = [sys.executable, "-m", "seqzoo", "run", str(artefact), "ab"]
@@ -56,6 +57,7 @@ def test_the_command_line(theirs, site, tmp_path):
     assert done.returncode == 0 and "dates-gru-additive" in done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_the_packages_and_nothing_else(theirs, site):
     code = (
         "import sys; before = list(sys.path); import seqzoo; assert sys.path == before;"
@@ -67,6 +69,7 @@ def test_the_packages_and_nothing_else(theirs, site):
     assert done.stdout.split() == list(map(str, expected)), done.stderr
 
 
+@pytest.mark.slow
 def test_a_process_of_ones_own(theirs):
     done = start(own.command("serving.runtime.artefact"), *theirs)
     assert (done.returncode, done.stderr) == (0, "")

@@ -19,6 +19,7 @@ from zoo.training import (
 )
 
 
+@pytest.mark.slow
 def test_one_program_per_shape():
     model, optimizer = tiny.ByName(), tiny.make_optimizer()
     steps = make_steps(model, optimizer, SmoothedCrossEntropy())
@@ -48,6 +49,7 @@ def test_a_step_is_gradient_descent_on_the_loss():
     assert losses[0] - losses[1] == pytest.approx(rate * moved, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_run_leaves_what_it_promises(tmp_path, capsys):
     plan = TrainingPlan(steps=40, validate_every=10, keep=2, log_every=5)
     model, state = tiny.train(tmp_path, plan=plan)
@@ -82,6 +84,7 @@ def test_validation_uses_no_dropout_and_leaves_no_trace():
     assert first[2] == batch["weights"].sum()
 
 
+@pytest.mark.slow
 def test_patience_stops_and_a_finished_run_stays_finished(tmp_path):
     plan = TrainingPlan(steps=50, validate_every=2, patience=2, log_every=50)
 
@@ -103,6 +106,7 @@ def test_patience_stops_and_a_finished_run_stays_finished(tmp_path):
     assert run(resume=True) == state
 
 
+@pytest.mark.slow
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
     class Infinite(tiny.Batches):
         def batch(self, step):

@@ -10,6 +10,8 @@ from zoo.models import Tagger
 from zoo.training import RowAdam, SmoothedCrossEntropy, make_steps
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("make", [keras.optimizers.Adam, RowAdam])
 def test_the_first_update_of_adam_is_the_sign_of_the_gradient(make):
     """`m / sqrt(v) = g / |g|`, whatever the gradient; with a sum of squares in `v` it would be less."""

@@ -18,6 +18,7 @@ def run(directory, backend, phase, step=0):
     return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_a_killed_run_resumes_to_the_same_bits(tmp_path, backend):

@@ -41,6 +41,7 @@ def labelled(step):
 OFTEN = ("seq2seq-lstm-2-additive", "recurrent-classifier", "star-tagger", "language-model-span-memory")
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     "name", mostly_at_releases(sorted((each.name for each in CASES), key=lambda name: name not in OFTEN), len(OFTEN))
 )
@@ -71,6 +72,7 @@ def test_paths_are_attributes():
 PATHS = ["bias", "embedding/matrix", "encoder/blocks/0/bias", "encoder/blocks/10/bias", "encoder/blocks/0/norm/gamma"]
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     ("pattern", "expected"),
     [
@@ -87,6 +89,7 @@ def test_what_a_pattern_selects(pattern, expected):
     assert selected("freeze", pattern, PATHS) == expected
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize(
     ("pattern", "near"), [("encodr/*", "encoder"), ("encoder/block/0", "encoder/blocks/0"), ("zzz", "bias, embedding")]
 )
@@ -130,6 +133,7 @@ def test_the_rest_trains_by_hand_as_if_the_frozen_weights_were_constants():
     np.testing.assert_allclose(kernel.numpy(), expected, atol=2e-5)
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("decay", [None, 0.3])
 def test_factors_are_exact(decay):
     """Two steps of Adam on given gradients, against its equations in float64."""
@@ -201,6 +205,7 @@ def text(step):
 MEMORY = "decoder/blocks/{}/feedforward"
 
 
+@pytest.mark.release(but="SpanSteps")
 @pytest.mark.slow
 @pytest.mark.parametrize("make", [make_steps, SpanSteps])
 def test_tables_of_rows_are_frozen_and_have_factors_too(make):
@@ -266,7 +271,6 @@ def test_a_recurrent_direction_is_frozen_alone():
     assert still == set(frozen)
 
 
-@pytest.mark.slow
 @pytest.mark.release
 def test_the_same_on_jax():
     """Without the gradient that TensorFlow computes."""

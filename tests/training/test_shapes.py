@@ -53,6 +53,7 @@ def test_the_number_of_shapes_may_be_unknown():
     assert said.startswith("the longest batch shape, token_ids 2 x 5; expected memory about ")
 
 
+@pytest.mark.slow
 def test_the_longest_batch_and_its_memory_are_told():
     data = Batches([[4] * 9, [5]] * 8, [[6] * 6, [7]] * 8, batch_size=4, num_buckets=2)
     assert {name: array.shape for name, array in data.longest().items()} == {
@@ -88,6 +89,7 @@ def test_the_most_that_is_held_at_one_time():
     assert most_held([]) == 0
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("units", "factor"), [(16, 1), (32, 2)])
 def test_memory_grows_with_the_batch_and_the_model(units, factor):
     """The logits alone, forward and backward, are 8 bytes times batch, time and vocabulary."""

@@ -72,6 +72,8 @@ def test_the_training_goes_on_during_a_write_that_holds_the_step_it_began_with(m
     assert saved_step(tmp_path) == 7 and best_path(tmp_path, 7).is_file() and best_path(tmp_path, 6).is_file()
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("held", [False, True], ids=["written at once", "written late"])
 def test_the_numbers_are_those_of_a_training_that_waits(monkeypatch, tmp_path, held):
     """The compiled steps reuse the memory of weights whose copies are still being written."""
@@ -161,6 +163,7 @@ def test_one_write_at_a_time():
     assert most == [1] * 5
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_a_run_that_is_killed_while_it_writes_resumes_to_the_same_bits(tmp_path, backend):

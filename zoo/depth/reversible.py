@@ -126,12 +126,6 @@ class ReversibleStack(Stack):
     def get_config(self):
         return {**super().get_config(), "activations": self.activations, "joined": self.joined}
 
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        """Files of version 0.1.0 call `activations` by its former name, `memory`."""
-        renamed = {"activations" if name == "memory" else name: value for name, value in config.items()}
-        return super().from_config(renamed, custom_objects)
-
 
 def half_step(streams, change):
     """`(a, b)` -> `(b, a + change)`."""

@@ -129,8 +129,3 @@ class DepthAdaptiveLoss(keras.losses.Loss):
             name: getattr(self, name) for name in ("oracle", "price", "width", "alpha", "smoothing", "depth_weights")
         }
         return {"name": self.name, **own}
-
-    @classmethod
-    def from_config(cls, config):
-        """The loss of a configuration. Files of version 0.1.0 call `oracle` by its former name, "judge"."""
-        return cls(**{"oracle" if name == "judge" else name: value for name, value in config.items()})

@@ -67,6 +67,7 @@ def further(tokenizers, tmp_path_factory):
     return made
 
 
+@pytest.mark.release(but="classify")
 @pytest.mark.parametrize("kind", ["generate", "continue", "classify", "tag", "recurrent", "compare"])
 def test_every_signature_answers_as_in_python(program, artefacts, further, kind, tmp_path):
     folder = further(kind) if kind in ("recurrent", "compare") else artefacts(kind)

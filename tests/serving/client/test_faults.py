@@ -30,6 +30,7 @@ def faults(scheme, pairs):
     return [pair["grpc" in scheme] for pair in pairs]
 
 
+@pytest.mark.slow(but=2)
 def test_a_busy_server_is_asked_again(fake, servers, scheme):
     fake.script[:] = faults(scheme, [BUSY, BUSY, BUSY])
     assert Client(servers.url(scheme), "generate").run(["abc"])[0].text == "abc"
@@ -100,6 +101,8 @@ def test_one_part_of_a_list_that_fails_fails_the_list(fake, servers, scheme):
         client.run(["a", "b", "c", "d"] * 4)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=2)
 def test_an_answer_that_is_late(fake, servers, scheme):
     client = Client(servers.url(scheme), "generate", timeout=0.3)
     client.described  # noqa: B018
@@ -145,6 +148,7 @@ def body(content, status=200, headers=()):
     return lambda request: request._send(status, content, headers)
 
 
+@pytest.mark.slow
 def test_a_dripping_answer_has_the_same_deadline(fake, servers):
     client = Client(servers.url("http"), "generate", timeout=0.4)
     client.described  # noqa: B018
@@ -198,6 +202,7 @@ def test_one_value_does_not_stand_for_a_whole_memory(servers, monkeypatch):
         client.run(["abc"])
 
 
+@pytest.mark.slow
 def test_a_server_that_asks_to_wait(fake, servers):
     fake.script[:] = [body(b"{}", 503, [("Retry-After", "0.3")])]
     begun = time.monotonic()
@@ -211,6 +216,7 @@ def test_a_port_that_speaks_something_else(servers):
         Client(url, "generate", tries=1, timeout=3).run(["abc"])
 
 
+@pytest.mark.slow
 def test_a_connection_is_kept(servers):
     client = Client(servers.url("http"), "generate")
     for _ in range(5):
@@ -220,6 +226,7 @@ def test_a_connection_is_kept(servers):
     assert not client._protocol.transport._idle
 
 
+@pytest.mark.slow
 def test_many_threads_mix_nothing_up(servers, scheme):
     client, wrong = Client(servers.url(scheme), "generate", batch=2), []
 
@@ -236,6 +243,7 @@ def test_many_threads_mix_nothing_up(servers, scheme):
     assert not wrong and not any(thread.is_alive() for thread in threads)
 
 
+@pytest.mark.slow
 def test_of_asyncio(fake, servers, scheme):
     async def ask():
         async with AsyncClient(servers.url(scheme), "generate", batch=3) as client:

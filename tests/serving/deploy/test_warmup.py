@@ -109,6 +109,7 @@ def test_a_deployment_that_was_killed_makes_its_warm_up_anew(home, tmp_path, mon
     assert deploy(*small) == 0 and (home / "1" / FILE).read_bytes() == b"[1, 2, 4]"
 
 
+@pytest.mark.release(but="classify")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["generate", "continue", "classify", "tag"])
 def test_exported_models_answer_their_warm_up(artefacts, kind, tmp_path):

@@ -97,6 +97,7 @@ def test_every_form_holds_the_rounded_weights(again, artefacts):
         np.testing.assert_allclose(list(one.probabilities.values()), list(other.probabilities.values()), atol=5e-3)
 
 
+@pytest.mark.slow
 def test_what_is_missing_is_named(artefacts, tmp_path, capsys):
     copy = light(artefacts("classify"), tmp_path / "classify" / "1")
     (copy / "model.keras").unlink()
@@ -105,6 +106,7 @@ def test_what_is_missing_is_named(artefacts, tmp_path, capsys):
     assert "expected model.keras, recipe.toml, source.spm in it, and model.keras is missing. Fetch or copy" in said
 
 
+@pytest.mark.slow
 def test_a_changed_model_is_not_exported(artefacts, tmp_path, capsys):
     copy = light(artefacts("classify"), tmp_path / "classify" / "1")
     content = bytearray((copy / "model.keras").read_bytes())
@@ -125,6 +127,7 @@ def test_what_a_light_artefact_left_out_is_made_again(artefacts):
     assert not Settings.of(manifest | {"files": files}).int8
 
 
+@pytest.mark.release(but="tag")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["generate", "continue", "tag"])
 def test_every_kind_is_exported_again(kind, artefacts, tmp_path):
@@ -136,6 +139,7 @@ def test_every_kind_is_exported_again(kind, artefacts, tmp_path):
     assert manifest["sizes"]["model.keras"] < before["sizes"]["model.keras"] / 2
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["generate", "continue"])
 def test_in_bytes_all_forms_agree_as_well(kind, artefacts, tmp_path):
@@ -161,6 +165,7 @@ def test_recurrent_models_in_float16(cell, tokenizers, tmp_path):
     assert read_manifest(path)["parity"]["passed"] and read_manifest(path)["storage"] == "float16"
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_a_fresh_process_loads_it_on_each_backend(backend, again, tmp_path):

@@ -28,6 +28,7 @@ def test_an_axis_has_the_name_of_what_it_follows():
     assert (n.shape, n.dtype) == ((), "int32")
 
 
+@pytest.mark.slow
 def test_names_and_axes(models, tokenizers):
     def shapes(model, name, side, **kwargs):
         return {spec.name: spec.shape for spec in getattr(driver(model, **kwargs)[name][0], side)}
@@ -48,6 +49,7 @@ def test_names_and_axes(models, tokenizers):
     assert recurrent["memory.values"] == ("batch", "time", 14)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("kind", ["generate", "continue", "recurrent"])
 def test_beams_are_driven_by_what_the_axes_say(kind, models, tokenizers):
     """Two beams, then both go on from the second: each beam's logits are those of its own history in one pass."""

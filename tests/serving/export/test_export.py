@@ -39,6 +39,7 @@ def left(directory):
     return sorted(path.name for path in directory.rglob("*"))
 
 
+@pytest.mark.release(but="classify")
 @pytest.mark.parametrize("kind", FEW)
 def test_the_artefact_holds_what_the_design_names(artefacts, kind):
     artefact = artefacts(kind)
@@ -48,6 +49,7 @@ def test_the_artefact_holds_what_the_design_names(artefacts, kind):
     assert not [name for name in HELD[kind] if name not in told and not name.endswith(".int8.onnx")]
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("kind", FEW)
 def test_the_manifest_knows_every_file_and_what_was_measured(artefacts, kind):
     artefact = artefacts(kind)
@@ -62,6 +64,7 @@ def test_the_manifest_knows_every_file_and_what_was_measured(artefacts, kind):
     assert names[0] == "serving_default" and set(manifest["graphs"]) < set(names)
 
 
+@pytest.mark.release(but=2)
 @pytest.mark.parametrize(
     ("kind", "quantities"),
     [
@@ -104,6 +107,7 @@ def test_it_still_verifies_after_it_was_moved(artefacts, tmp_path):
     assert any("manifest.json does not list variables/more.txt" in line for line in lines)
 
 
+@pytest.mark.release(but="classify")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["generate", "continue", "classify"])
 def test_every_kind_verifies(artefacts, kind):
@@ -195,6 +199,7 @@ def test_beam_widths_are_positive(beams):
         Settings("any", "test", beams=beams)
 
 
+@pytest.mark.release(but=2)
 @pytest.mark.parametrize("kind", KINDS)
 def test_settings_come_back_from_the_manifest(kind, artefacts):
     given, found = settings_of(kind), Settings.of(read_manifest(artefacts(kind)))

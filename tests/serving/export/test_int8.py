@@ -13,6 +13,7 @@ from serving.runtime.artefact import read_manifest
 from tests.serving.conftest import TEXTS, settings_of
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize(
     ("kind", "modes"),
     [
@@ -32,6 +33,7 @@ def test_every_mode_is_measured(artefacts, kind, modes):
         assert all(size > 0 for size in row["megabytes"])
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("kind", ["generate", "continue", "classify", "tag"])
 def test_an_answer_does_not_hang_on_its_batch_mates(artefacts, kind):
     """Every text alone, with every other, and in another order; the untrained models are near many ties."""

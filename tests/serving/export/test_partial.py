@@ -28,6 +28,7 @@ def largest_file(size):
         signal.signal(signal.SIGXFSZ, handler)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize(("size", "writer"), [(2_000, "OSError"), (120_000, "OutOfRangeError")])  # Keras, TensorFlow
 def test_a_full_disk_is_a_sentence(models, tokenizers, tmp_path, size, writer):
     from serving.export import export

@@ -36,6 +36,7 @@ def compare(model, session, short):
             np.testing.assert_allclose(received, expected[name], atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "file"), [("continue", "sample.onnx"), ("continue", "score.onnx"), ("tag", "model.onnx")]
 )
@@ -54,6 +55,7 @@ def test_beam_search_runs_there_too(artefacts, file):
     compare(onnx.load(path), onnxruntime.InferenceSession(path), short=True)
 
 
+@pytest.mark.slow(but=("lstm", "simple_rnn"))
 @pytest.mark.parametrize("cell", ["gru", "lstm", "simple_rnn"])
 def test_recurrent_graphs_need_no_custom_operator(tokenizers, cell):
     """`onnx.reference` ignores the lengths of recurrent operators: full rows."""
@@ -63,6 +65,7 @@ def test_recurrent_graphs_need_no_custom_operator(tokenizers, cell):
     compare(model, load(model), short=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["continue", "tag"])
 def test_the_manifest_lists_what_each_graph_needs(artefacts, kind):
     manifest = read_manifest(artefacts(kind))

@@ -15,6 +15,7 @@ def stack(chunk_length=4, cross=False):
     return make_reformer_stack(1, 16, 2, 32, hashing=hashing, chunks=2, cross=cross, seed=1)
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["continue", "generate"])
 def test_an_artefact_of_a_reformer_has_parity(kind, tokenizers, tmp_path):

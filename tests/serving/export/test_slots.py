@@ -24,6 +24,7 @@ def tensors(longest=48):
     return [PreNorm(MultiLinearAttention(16, 8, max_time=longest), FeedForward(16, 32))], LearnedPositions(longest)
 
 
+@pytest.mark.release(but="tensors")
 @pytest.mark.slow
 @pytest.mark.parametrize("parts", [spans, tensors])
 def test_an_artefact_has_parity(parts, tokenizers, tmp_path):
@@ -64,6 +65,7 @@ def reformer(source, target):
     return LanguageModel(source, ReversibleStack(blocks, joined="both"), LearnedPositions(48), embedding=embedding)
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "make"), [("generate", t5), ("classify", albert), ("continue", reformer)])
 def test_what_other_peoples_networks_need_has_parity(kind, make, tokenizers, tmp_path):

@@ -137,6 +137,7 @@ def test_a_refused_model_is_as_it_was(model):
     assert all(np.array_equal(values, before[path]) for path, values in arrays(model).items())
 
 
+@pytest.mark.slow
 def test_a_keras_file_of_half_the_size_has_the_same_weights(tokenizers, tmp_path):
     model, path = make_model("generate", tokenizers, num_layers=2), tmp_path / "model.keras"
     with rounded(model, "float16"):

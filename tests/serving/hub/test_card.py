@@ -30,6 +30,7 @@ def rows_of(hub, parts=QUICK, **options):
     return check(hub / "echo" / "1", entry_of(hub), parts, **options)
 
 
+@pytest.mark.slow
 def test_the_card_says_everything(whole, monkeypatch, capsys):
     monkeypatch.setenv("SEQZOO_HUB", str(whole))
     assert cli.main(["hub", "card", "echo"]) == 0
@@ -83,6 +84,7 @@ def test_the_worst_translations_are_those_farthest_from_what_is_right(tmp_path):
     assert [row for row, _, _ in found] == [2, 0] and {name for _, _, name in found} == {"chrf"}
 
 
+@pytest.mark.slow
 def test_every_number_holds(whole, capsys):
     rows = rows_of(whole)
     assert all(row.equal for row in rows) and {row.part for row in rows} == set(QUICK) - {"data"}
@@ -172,6 +174,7 @@ LIES = {  # what is published, and what the check then finds
 }
 
 
+@pytest.mark.slow(but=5)
 @pytest.mark.parametrize("lie", LIES)
 def test_what_is_not_true_is_found(lie, hub, capsys):
     publish, part, what = LIES[lie]

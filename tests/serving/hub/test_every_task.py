@@ -21,6 +21,7 @@ GRAPHS = {
 }
 
 
+@pytest.mark.release(but="continue")
 @pytest.mark.slow
 @pytest.mark.parametrize("task", mostly_at_releases(GRAPHS, 2))
 def test_a_task_is_published_and_checked(task, tmp_path):

@@ -273,6 +273,7 @@ def other_manifest(hub):
     echo.seal(hub / "echo" / "1", task="another")
 
 
+@pytest.mark.release(but=4)
 @pytest.mark.parametrize("trick", [swapped, linked, folder, names_outside, other_manifest])
 def test_files_that_are_not_those_of_the_index_are_not_used(trick, hub, here, monkeypatch):
     entry, home = opened("echo", hub)

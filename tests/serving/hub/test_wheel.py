@@ -44,6 +44,7 @@ def test_the_same_files_give_the_same_bytes(wheel, whole, tmp_path):
     assert (tmp_path / "again" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("hubs", ["", "nowhere"])
 def test_once_installed_it_answers_without_any_hub(wheel, hubs, tmp_path, monkeypatch):
     """As pip installs it, into a folder of its own; the package is found and never imported."""

@@ -34,6 +34,7 @@ def answer(outputs, row):
 QUICK = ("classify", "generate")
 
 
+@pytest.mark.release(but="classify")
 @pytest.mark.parametrize(
     "kind", [kind if kind in QUICK else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS]
 )
@@ -63,6 +64,7 @@ def test_bad_texts_cost_themselves_alone(artefacts, kind):
         assert not any(np.any(saved[name][1:6]) for name in ("scores", "probabilities", "starts") if name in saved)
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("kind", ["classify", pytest.param("tag", marks=pytest.mark.slow)])
 def test_a_part_of_a_long_text_is_read_where_that_is_asked_for(artefacts, kind):
     runtime = Runtime(artefacts(kind), threads=1, overlong="truncate")

@@ -144,6 +144,7 @@ def answers(artefact):
     return found
 
 
+@pytest.mark.slow(but=6)
 @pytest.mark.parametrize("reader", ["sealed", "unsealed", "forged"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_manifest_is_refused_in_words_or_changes_nothing(artefacts, kind, reader):

@@ -67,6 +67,7 @@ def test_samples_are_those_of_the_model(runtimes, models, tokenizers):
     assert len({each.text for result in found for each in result.hypotheses}) > 6
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("kind", ["generate", "continue"])
 def test_a_sample_hangs_on_its_seed_and_its_number_alone(runtimes, kind):
     runtime, sampling = runtimes(kind), Sampling(seed=3)
@@ -77,6 +78,7 @@ def test_a_sample_hangs_on_its_seed_and_its_number_alone(runtimes, kind):
     assert runtime.run(["a mat"], sampling=later)[0].text == runtime.run(["", "a", "a mat"], sampling=sampling)[2].text
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("kind", ["generate", "continue"])
 def test_no_temperature_and_one_token_are_greedy(runtimes, kind):
     runtime = runtimes(kind)
@@ -138,6 +140,7 @@ def test_tags_are_those_of_the_model(runtimes, models, tokenizers):
         assert [text[word.start : word.end] for word in result.words] == words
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("kind", ["classify", "tag"])
 def test_the_saved_model_agrees_on_nasty_texts(runtimes, artefacts, kind):
     import tensorflow as tf
@@ -157,6 +160,8 @@ def test_the_saved_model_agrees_on_nasty_texts(runtimes, artefacts, kind):
         assert not answers["scores"][row][count:].any() and set(answers["tags"][row][count:]) <= {b""}
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("kind", ["continue", "tag"])
 def test_answers_do_not_hang_on_batch_mates(runtimes, kind):
     runtime = runtimes(kind)
@@ -164,6 +169,7 @@ def test_answers_do_not_hang_on_batch_mates(runtimes, kind):
     assert together == [runtime.run([text])[0].answer for text in NASTY]
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("kind", ["continue", "classify", "tag"])
 def test_it_runs_where_tensorflow_is_not_imported(runtimes, artefacts, kind):
     code = (

@@ -31,6 +31,7 @@ def test_the_strings_are_what_they_are_called(strings):
         assert "\n" not in text
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["generate", "continue", "classify", "tag"])
 def test_no_string_is_lost_or_moves_another(artefacts, strings, kind):

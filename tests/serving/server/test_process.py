@@ -177,6 +177,7 @@ def test_two_models_of_one_name(tmp_path):
     assert status == 2 and "two models have the name 'echo'" in said.splitlines()[-1]
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["http", "grpc"])
 def test_a_port_that_is_taken(tmp_path, which):
@@ -199,6 +200,7 @@ def test_without_kserve_the_extra_is_named(tmp_path):
     assert done.stderr == "seqzoo serve: kserve is not installed: pip install 'seqzoo[serve]'\n"
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["term", "int"])
 def test_what_was_taken_on_is_finished(tmp_path, number):

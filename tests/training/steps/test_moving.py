@@ -28,6 +28,8 @@ def followed(steps, updates=5):
     return weights, mean
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("scaled", [False, True])
 def test_the_model_has_the_averages_for_a_while(scaled):
     optimizer = keras.optimizers.LossScaleOptimizer(adam()) if scaled else adam()
@@ -44,6 +46,7 @@ def test_the_model_has_the_averages_for_a_while(scaled):
     np.testing.assert_array_equal(np.asarray(steps.evaluate(batch)), plain)
 
 
+@pytest.mark.slow
 def test_without_an_average_nothing_changes():
     steps = make_steps(tiny.ByName(), keras.optimizers.Adam(0.02), SmoothedCrossEntropy())
     steps.train(tiny.Batches(0).batch(0))
@@ -81,7 +84,6 @@ def test_a_run_keeps_the_averages_and_resumes_with_them(tmp_path):
     assert len(found) == len(mean)
 
 
-@pytest.mark.slow
 @pytest.mark.release
 def test_the_same_on_jax():
     once_more_on_jax(__file__)

@@ -54,6 +54,8 @@ def same(one, other):
         np.testing.assert_allclose(mine, yours, atol=1e-5, rtol=1e-5)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("parts", [2, 4])
 def test_parts_train_as_the_whole_batch(parts):
     """Though they have other numbers of tokens; one of 16 parts has none."""
@@ -72,10 +74,12 @@ def test_a_weight_without_a_gradient_stays_as_it_is():
     same(found[0], whole[0])
 
 
+@pytest.mark.slow
 def test_a_part_of_padding_alone_adds_nothing():
     same(trained(16)[0], trained(1)[0])
 
 
+@pytest.mark.slow
 def test_in_chunks_of_the_time_too():
     def chunked():
         return LanguageModel(11, make_stack(1, units=8, num_heads=2, hidden_units=8, dropout=0.0), dropout=0.0)
@@ -94,6 +98,7 @@ def test_in_chunks_of_the_time_too():
     same(without_lengths(4), without_lengths(1))
 
 
+@pytest.mark.slow
 def test_rows_of_a_memory_are_updated_as_with_the_whole_batch():
     def memory():
         stack = make_stack(1, units=8, num_heads=2, hidden_units=8, dropout=0.0)
@@ -111,6 +116,7 @@ def test_each_part_has_rows_of_every_block():
     np.testing.assert_array_equal(ops.convert_to_numpy(rows_by_part(np.arange(6), 2)), [[0, 2, 4], [1, 3, 5]])
 
 
+@pytest.mark.slow
 def test_a_scaled_loss_is_the_loss():
     """The gradients are scaled back before they are clipped, and the value is not scaled."""
     scaled = trained(1, lambda: keras.optimizers.LossScaleOptimizer(sgd(), initial_scale=1024.0))
@@ -126,6 +132,7 @@ class Huge(SmoothedCrossEntropy):
         return 1e30 * super().call(labels, logits)
 
 
+@pytest.mark.slow
 def test_a_gradient_that_overflows_is_left_out_and_the_scale_halved():
     model = Tagger(11, 5, make_stack(1, units=8, num_heads=2, hidden_units=8, dropout=0.0), dropout=0.0)
     model.build()
@@ -145,7 +152,6 @@ def test_wrong_numbers_of_parts_are_refused(parts):
         make_steps(tiny.ByName(), sgd(), SmoothedCrossEntropy(), parts)
 
 
-@pytest.mark.slow
 @pytest.mark.release
 def test_the_same_on_jax():
     once_more_on_jax(__file__)

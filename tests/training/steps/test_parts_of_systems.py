@@ -53,7 +53,6 @@ def test_parts_train_as_the_whole_batch(system, tmp_path):
         np.testing.assert_allclose(one, other, atol=1e-6, rtol=0)
 
 
-@pytest.mark.slow
 @pytest.mark.release
 def test_the_same_on_jax():
     once_more_on_jax(__file__)

@@ -105,7 +105,6 @@ print(json.dumps([losses, [ops.convert_to_numpy(memory.values).tolist() for memo
 """
 
 
-@pytest.mark.slow
 @pytest.mark.release
 def test_jax_takes_the_same_steps():
     _, memories, _, losses = trained(4)

@@ -7,6 +7,7 @@ from tests.serving.export.onnx.twins import ATTEND, VECTORS, check_attention, sa
 from zoo.attention import AdaptiveSpanAttention
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_one_graph_serves_all_lengths(dynamic, tmp_path):
     layer = AdaptiveSpanAttention(8, 2, max_span=32, ramp=4, dynamic=dynamic)

@@ -57,6 +57,8 @@ def sentences(rows, time):
     return {"token_ids": random.integers(4, 61, (rows, time)).astype("int32"), "lengths": lengths.astype("int32")}
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("shape", SHAPES)
 def test_tokens_and_scores_are_those_of_keras(generator, shape):
     inputs = sentences(*shape)
@@ -67,6 +69,8 @@ def test_tokens_and_scores_are_those_of_keras(generator, shape):
     np.testing.assert_allclose(scores, expected["scores"], atol=1e-4)
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 def test_rows_do_not_depend_on_their_batch_mates(generator):
     inputs = sentences(8, 13)
     session = load(generator.graph)
@@ -76,6 +80,8 @@ def test_rows_do_not_depend_on_their_batch_mates(generator):
         np.testing.assert_array_equal(alone[0], together[row])
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 def test_a_step_is_fused_and_carries_no_weight(generator):
     (loop,) = (node for node in generator.graph.graph.node if node.op_type == "Loop")
     (body,) = bodies(loop)
@@ -89,6 +95,8 @@ def test_a_step_is_fused_and_carries_no_weight(generator):
     assert len(loop.input) - 2 <= 2 * 2 + bookkeeping + 2
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 def test_int8_is_smaller_and_close(generator):
     small = quantize(generator.graph, observed(generator.graph, [sentences(4, 9)]))
     found = Counter(node.op_type for node in bodies(next(n for n in small.graph.node if n.op_type == "Loop"))[0].node)

@@ -69,6 +69,7 @@ def counting(model):
     return count
 
 
+@pytest.mark.release(but="confidence")
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "rule", [lambda: GeometricExit(LAYERS), lambda: ConfidenceExit(LAYERS, 0.35)], ids=["geometric", "confidence"]

@@ -13,6 +13,7 @@ from zoo.models import LanguageModel
 VECTORS = TensorSpec("x", "float32", ("batch", "time", 8)), TensorSpec("mask", "bool", ("batch", "time"))
 
 
+@pytest.mark.release(but="settings1")
 @pytest.mark.parametrize("settings", [{"num_buckets": 8}, {"num_buckets": [4, 2], "rounds": 3, "use_bias": True}])
 def test_one_graph_serves_all_lengths(settings):
     layer = LSHAttention(8, 2, chunk_length=4, seed=1, **settings)

@@ -12,6 +12,7 @@ VECTORS = TensorSpec("x", "float32", ("batch", "time", 8)), TensorSpec("y", "flo
 SIGNATURE = Signature("remember", VECTORS[:1], VECTORS[1:])
 
 
+@pytest.mark.slow(but="layer")
 @pytest.mark.parametrize("query_norm", ["batch", "layer"])
 def test_one_graph_serves_all_lengths(query_norm, tmp_path):
     layer = ProductKeyMemory(8, 13, 2, 5, 6, query_norm, seed=1)

@@ -125,6 +125,8 @@ def results(exported):
     return found
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES.keys())
 @pytest.mark.parametrize("case", CASES)
 def test_equals_keras(results, case, shape):
@@ -135,6 +137,7 @@ def test_equals_keras(results, case, shape):
         np.testing.assert_allclose(received[name], expected[name], rtol=1e-5, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.slow
 def test_every_case_is_one_native_operator_per_direction_and_no_loop(exported):
     kinds = Counter(node.op_type for graph in walk(exported.graph) for node in graph.node)
     two_way = sum(isinstance(layer, layers.Bidirectional) for layer, *_ in CASES.values())
@@ -142,6 +145,7 @@ def test_every_case_is_one_native_operator_per_direction_and_no_loop(exported):
     assert not kinds.keys() & {"Loop", "Scan", "If"}
 
 
+@pytest.mark.slow
 def test_weights_are_constants(exported):
     constants = {tensor.name for tensor in exported.graph.initializer}
     for node in exported.graph.node:
@@ -149,6 +153,7 @@ def test_weights_are_constants(exported):
             assert set(node.input[1:4]) <= constants
 
 
+@pytest.mark.slow
 def test_empty_row_keeps_its_state_and_gives_zeros(results):
     data = batch(SHAPES["ragged, one row empty"])
     _, received = results[SHAPES["ragged, one row empty"]]

@@ -34,6 +34,7 @@ def test_one_graph_serves_all_lengths():
             np.testing.assert_allclose(received, expected, atol=1e-4)
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["classify", "tag"])
 def test_an_artefact_of_a_star_has_parity(kind, tokenizers, tmp_path):

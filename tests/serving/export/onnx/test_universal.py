@@ -30,6 +30,8 @@ def thinking(rule):
     return think
 
 
+@pytest.mark.slow
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("rule", ["accumulated", pytest.param("interpolated", marks=pytest.mark.slow)])
 def test_the_loop_stops_early_everywhere(rule, tmp_path):
     think, random, found = thinking(rule), np.random.default_rng(0), set()
