@@ -6,7 +6,6 @@ EXAMPLES = {
         "seqzoo new translate train.de train.en valid.de valid.en --out de-en.toml",
         "seqzoo new tag train.conll dev.conll test.conll --out tags.toml --set data.columns.tags=4",
         "seqzoo new continue novel.txt.gz --out novel.toml",
-        "seqzoo new rewrite old.toml --out new.toml",
     ),
     "import": (
         "seqzoo import opus-mt-de-en --out runs/de-en",

@@ -1,4 +1,4 @@
-"""`seqzoo new`: a recipe for files of one's own, written after looking at them; or an old recipe in today's form."""
+"""`seqzoo new`: a recipe for files of one's own, written after looking at them."""
 
 import re
 import shlex
@@ -11,9 +11,7 @@ TASKS = ("translate", "transduce", "classify", "compare", "tag", "continue")
 
 
 def add_arguments(parser):
-    parser.add_argument(
-        "task", metavar="TASK", help=f"one of {', '.join(TASKS)}; or rewrite, for a recipe without tables"
-    )
+    parser.add_argument("task", metavar="TASK", help=f"one of {', '.join(TASKS)}")
     parser.add_argument(
         "files", metavar="FILE", nargs="+", help="examples; a name with valid, dev or test says the split"
     )
@@ -31,13 +29,15 @@ def add_arguments(parser):
 def main(args):
     """Write the recipe and print what to do with it."""
     from zoo.core.storage import write_text
+    from zoo.recipes.proposal import commented, propose
 
     out = Path(args.out)
     if out.suffix != ".toml":
         raise ValueError(f"--out is the name of a recipe, a file that ends in .toml; received {args.out!r}.")
     if out.exists() and not args.force:
         raise ValueError(f"{out} exists. Choose another --out, or write over it with --force.")
-    text, notes = _rewritten(args) if args.task == "rewrite" else _proposed(args, out)
+    settings, notes = propose(args.task, args.files, _name(out), args.set)
+    text = commented(settings, notes)
     write_text(out, text)
     for note in notes:
         print(shown(note), file=sys.stderr)
@@ -49,25 +49,3 @@ def main(args):
 def _name(out):
     """The name of the recipe: that of its file, with a hyphen for what no name may have, such as spaces."""
     return re.sub(r"[^\w.+-]+", "-", out.stem)
-
-
-def _proposed(args, out):
-    from zoo.recipes.proposal import commented, propose
-
-    settings, notes = propose(args.task, args.files, _name(out), args.set)
-    return commented(settings, notes), notes
-
-
-def _rewritten(args):
-    from zoo.recipes.files import read
-    from zoo.recipes.flat import rewritten
-
-    if args.set:
-        raise ValueError("rewrite changes no setting, and takes no --set.")
-    if len(args.files) != 1:
-        raise ValueError(f"rewrite takes one recipe; received {len(args.files)} files.")
-    path = Path(args.files[0])
-    if not path.is_file():
-        raise ValueError(f"there is no recipe {path}.")
-    read(path)  # says what is no TOML, and where
-    return rewritten(path.read_text(encoding="utf-8")), []

@@ -114,15 +114,3 @@ def test_a_recipe_of_a_stranger_imports_nothing_from_the_working_folder(stranger
         assert cli.main(command) == 2
         told = capsys.readouterr().err
         assert "received 'theirs'" in told and f"only if you ask for it: --import {MODULE}" in told
-
-
-@pytest.mark.parametrize("separator", ["\u2028", "\x85"])
-def test_a_comment_ends_with_its_line_alone(stranger, separator):
-    """`new rewrite`: what Python takes for the end of a line, and TOML does not, takes no setting into the comment."""
-    comment = f'# one{separator}imports = ["{MODULE}"]\n'
-    settings = 'name = "a"\nsystem = "b"\ndata = "reversal"\nmodel = "seq2seq"\nunits = 8\n'
-    (stranger / "old.toml").write_text(comment + settings, encoding="utf-8")
-    assert cli.main(["new", "rewrite", "old.toml", "--out", "mine.toml"]) == 0
-    text = (stranger / "mine.toml").read_text(encoding="utf-8")
-    assert text.startswith(comment)
-    assert tomllib.loads(text)["name"] == "a" and "imports" not in tomllib.loads(text)

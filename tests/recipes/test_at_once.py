@@ -27,9 +27,9 @@ def folder(tmp_path_factory):
     ("code", "message"),
     [
         ("recipes.load('dates-gru')", "unknown recipe 'dates-gru'. Did you mean"),
-        ("recipes.load('dates-gru-additive', ['unit=3'])", "unknown setting 'unit'. Did you mean 'units'"),
+        ("recipes.load('dates-gru-additive', ['unit=3'])", "unknown setting 'unit'. Did you mean model.units"),
         ("recipes.load('dates-gru-additive', ['model.unit=3'])", "has no setting 'unit'. Did you mean 'units'"),
-        ("recipes.load('dates-gru-additive', ['num_heads=3'])", "model = 'recurrent' has no setting 'num_heads'"),
+        ("recipes.load('dates-gru-additive', ['model.num_heads=3'])", "model = 'recurrent' has no setting 'num_heads'"),
         ("recipes.load('gutenberg-9-reformer', ['attention.rounds=0'])", "a whole number of at least 1; received 0"),
         ("recipes.load('gutenberg-9-product-key', ['depth=reversible'])", "query_norm = "),
         ("recipes.load('FOLDER/nothing.toml')", "there is no recipe"),

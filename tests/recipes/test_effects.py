@@ -192,7 +192,7 @@ def test_a_setting_that_was_given_in_vain_is_still_refused_there(tmp_path):
     with pytest.raises(ValueError, match="has no setting 'num_heads'"):
         recipes.load(tmp_path / "more.toml")
     with pytest.raises(ValueError, match="has no setting 'num_heads'"):
-        recipes.load(tmp_path / "base.toml", ["steps=6"])
+        recipes.load(tmp_path / "base.toml", ["training.steps=6"])
 
 
 @pytest.mark.parametrize(
@@ -235,4 +235,4 @@ def test_what_a_run_spells_out_is_what_it_loads(name, tmp_path):
     one = recipes.load(name)
     (tmp_path / "recipe.toml").write_text(recipes.dumps(one))
     assert recipes.load(tmp_path / "recipe.toml") == read_stored(tmp_path / "recipe.toml") == one
-    assert recipes.load(tmp_path / "recipe.toml", [f"steps={one.training.steps + 1}"]) != one
+    assert recipes.load(tmp_path / "recipe.toml", [f"training.steps={one.training.steps + 1}"]) != one

@@ -116,17 +116,12 @@ BROKEN = [
     ("classify {ok} dev.csv --out new.toml", "dev.csv:2: 3 columns"),
     ("classify {ok} --set data.encodin=x --out new.toml", "has no setting 'encodin'. Did you mean 'encoding'"),
     ("classify {ok} --set data.encoding=x --out new.toml", "encoding 'x'. Expected a name that Python knows"),
-    ("rewrite {ok} --set steps=3 --out new.toml", "rewrite changes no setting, and takes no --set"),
     ("clasify {ok} --out new.toml", "There is no task 'clasify'. Did you mean 'classify'? The tasks are"),
     ("classify {ok} --out taken.toml", "taken.toml exists. Choose another --out, or write over it with --force"),
     ("classify {ok} --out new.json", "--out is the name of a recipe, a file that ends in .toml; received 'new.json'"),
     ("classify none.csv --out new.toml", "There is no file none.csv"),
     ("classify {bad} --out new.toml", "broken.csv:2: 3 columns"),
     ("classify test.csv --out new.toml", "None of the files is for training: test.csv"),
-    ("rewrite {ok} {ok} --out new.toml", "rewrite takes one recipe; received 2 files"),
-    ("rewrite none.toml --out new.toml", "there is no recipe none.toml"),
-    ("rewrite tables.toml --out new.toml", "is written in tables already, so there is nothing to rewrite"),
-    ("rewrite {ok} --out new.toml", "ok.csv is not TOML"),
 ]
 
 
@@ -154,30 +149,6 @@ def test_what_is_wrong_is_told_and_nothing_is_written(words, said, home, capsys)
 def test_a_file_that_is_there_is_written_over_on_demand(home):
     assert new("classify", "ok.csv", "--out", "taken.toml", "--force") == 0
     assert recipes.load("taken.toml").task == "classify"
-
-
-FLAT = """# What we train every night.
-name = "nightly"
-system = "recurrent"
-model = "seq2seq"
-data = "reversal"
-attention = "dot"
-units = 32
-source_pieces = "word"
-target_vocab_size = 40
-beam = 2
-judge = "accuracy"
-"""
-
-
-def test_an_old_recipe_is_rewritten(home):
-    (home / "old.toml").write_text(FLAT)
-    assert new("rewrite", "old.toml", "--out", "today.toml") == 0
-    text = (home / "today.toml").read_text()
-    assert text.startswith("# What we train every night.\n")
-    settings = tomllib.loads(text)
-    assert settings["model"] == {"kind": "recurrent", "units": 32} and settings["training"] == {"monitor": "accuracy"}
-    assert recipes.load("today.toml") == recipes.load("old.toml")
 
 
 def test_comments_are_refused_for_what_is_no_recipe():

@@ -90,8 +90,9 @@ def test_a_terminal_remains_one():
 
 @pytest.mark.slow
 def test_the_demo_shows_no_banner_and_its_card_holds_its_score(tmp_path):
-    small = "train_size=40 valid_size=5 test_size=6 units=3 batch_size=8 steps=1 validate_every=1 warmup=0"
-    changes = [word for setting in f"{small} num_buckets=1 max_output_length=5".split() for word in ("--set", setting)]
+    small = "data.train_size=40 data.valid_size=5 data.test_size=6 model.units=3 training.batch_size=8"
+    steps = "training.steps=1 training.validate_every=1 training.warmup=0 training.num_buckets=1"
+    changes = [word for setting in f"{small} {steps} search.max_output_length=5".split() for word in ("--set", setting)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
     done = subprocess.run(
         [sys.executable, "-m", "tools.demo", "--out", str(tmp_path / "out"), *changes],

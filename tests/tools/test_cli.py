@@ -17,8 +17,21 @@ TINY = (  # of a tagger
     *("training.num_buckets=1", "training.max_length=0", "training.average=1"),
 )
 SMALL = (
-    *("train_size=40", "valid_size=5", "test_size=6", "longest=4", "units=3", "batch_size=8"),
-    *("steps=2", "validate_every=1", "warmup=0", "num_buckets=1", "max_output_length=5"),
+    *(
+        "data.train_size=40",
+        "data.valid_size=5",
+        "data.test_size=6",
+        "data.longest=4",
+        "model.units=3",
+        "training.batch_size=8",
+    ),
+    *(
+        "training.steps=2",
+        "training.validate_every=1",
+        "training.warmup=0",
+        "training.num_buckets=1",
+        "search.max_output_length=5",
+    ),
 )
 
 
@@ -82,7 +95,7 @@ def test_wrong_use_is_2(tmp_path, capsys):
     assert cli.main(["train", "dates-gru-aditive"]) == 2
     assert "Did you mean 'dates-gru-additive'?" in capsys.readouterr().err
     assert cli.main(arguments(tmp_path, "--set", "unit=3")) == 2
-    assert "unknown setting 'unit'. Did you mean 'units'?" in capsys.readouterr().err
+    assert "unknown setting 'unit'. Did you mean model.units?" in capsys.readouterr().err
     for wrong in ([], ["bogus"], ["train"], ["list", "--no-such-option"]):
         with pytest.raises(SystemExit) as stop:
             cli.main(wrong)

@@ -129,8 +129,9 @@ def test_an_installed_wheel_trains_exports_verifies_and_runs(installed, theirs, 
         assert done.returncode == 0, done.stderr
         return done
 
-    small = "train_size=40 valid_size=5 test_size=6 longest=4 units=3 batch_size=8 steps=2 validate_every=1 warmup=0"
-    changes = [word for setting in f"{small} num_buckets=1 max_output_length=5".split() for word in ("--set", setting)]
+    small = "data.train_size=40 data.valid_size=5 data.test_size=6 data.longest=4 model.units=3 training.batch_size=8"
+    steps = "training.steps=2 training.validate_every=1 training.warmup=0 training.num_buckets=1"
+    changes = [word for setting in f"{small} {steps} search.max_output_length=5".split() for word in ("--set", setting)]
     trained = seqzoo("train", "reversal-gru-additive", "--out", tmp_path / "run", *changes)
     assert not re.search(r"oneDNN|absl|cuInit|^[IWE]0000", trained.stderr, re.MULTILINE), trained.stderr
     as_module = (installed.with_name("python"), "-m", "seqzoo")

@@ -35,11 +35,9 @@ CASES = [
     ("new", "classify some.csv", "the following arguments are required: --out"),
     ("new", "classify some.csv --out new.json", "a file that ends in .toml; received 'new.json'"),
     ("new", "classify some.csv --out run/recipe.toml", "recipe.toml exists. Choose another --out"),
-    ("new", "rewrite nowhere.toml --out new.toml", "there is no recipe nowhere.toml"),
-    ("new", "rewrite run/recipe.toml --out new.toml", "is written in tables already"),
     ("train", "there", "unknown recipe 'there'"),
     ("train", "xyz", "unknown recipe 'xyz'. `seqzoo list` shows those of the zoo; one of your own is named by"),
-    ("train", "dates-gru-additive --set unit=3", "unknown setting 'unit'. Did you mean 'units'?"),
+    ("train", "dates-gru-additive --set unit=3", "unknown setting 'unit'. Did you mean model.units?"),
     (
         "train",
         "dates-gru-additive --set model.unit=3",

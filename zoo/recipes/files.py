@@ -4,9 +4,8 @@ import tomllib
 from pathlib import Path
 
 from zoo.core import occupants
-from zoo.recipes import flat
 from zoo.recipes.effects import useless
-from zoo.recipes.recipe import TABLES, Recipe, allowed, make, modules, plain, read as read_settings
+from zoo.recipes.recipe import TABLES, TEXTS, Recipe, allowed, homes, make, modules, plain, read as read_settings
 from zoo.recipes.toml import toml
 from zoo.settings import table
 from zoo.settings.slots import SLOTS
@@ -19,8 +18,7 @@ def parse(assignment):
     """The tables of a command line's "table.key=value": `{"training": {"steps": 100}}`.
 
     The value is read as TOML reads it; what is no TOML is a text without quotation marks. The name of a table that has
-    a choice chooses: "attention=lsh". A setting that recipes had before there were tables is found without its table,
-    too: "steps=100".
+    a choice chooses: "attention=lsh".
 
     Raises:
         ValueError: there is no "=" or no such setting.
@@ -35,16 +33,12 @@ def parse(assignment):
         where = tuple(key.split("."))
     elif first in TAGS:
         where = (first, TAGS[first])
-    elif key in (*flat.KEPT, "task"):
+    elif key in (*TEXTS, "extends", "imports"):
         return {key: text}
     else:
-        where = flat.place(key)
-        if where is None:
-            among = [*TABLES, *flat.RENAMED, *flat.PLAIN]
-            raise ValueError(
-                f"unknown setting {key!r}.{table.hint(key, among)} Expected table.key, where the table is one of "
-                f"{', '.join(TABLES)}."
-            )
+        raise ValueError(
+            f"unknown setting {key!r}.{homes(key)} Expected table.key, where the table is one of {', '.join(TABLES)}."
+        )
     value = _value(text)
     for name in reversed(where):
         value = {name: value}
@@ -132,22 +126,8 @@ def read(path):
 
 
 def read_stored(path):
-    """The recipe of a run folder.
-
-    A run was trained without what has no effect, however it is written down, so that is left out here instead of
-    refused as in a recipe that is still to be trained (`load`). The modules that it names are not imported: a run may
-    be a stranger's.
-    """
-    settings = read(path)
-    if not flat.is_flat(settings):
-        return make(settings)
-    settings = flat.stored(settings, allowed)
-    for path in idle(settings, slots=True):
-        settings = table.without(settings, path)
-    sizes = settings["model"]
-    if settings.get("block", {}).get("layer") == "macaron" and "hidden_units" in sizes:
-        sizes["hidden_units"] -= sizes["hidden_units"] % 2  # what its two halves came to
-    return make(settings)
+    """The recipe of a run folder. The modules that it names are not imported: a run may be a stranger's."""
+    return make(read(path))
 
 
 def _layers(own, path, before=()):
@@ -190,10 +170,6 @@ def settled(layers):
 
     A setting that had its effect where it was given, and lost it by what a later one says, falls away with it.
     """
-    layers = [
-        flat.nested(own, not at) if flat.is_flat(own) or (at and flat.is_loose(own)) else own
-        for at, own in enumerate(layers)
-    ]
     states = [{}]
     for own in layers:
         states.append(merged(states[-1], own))
@@ -225,10 +201,10 @@ def _paths(settings):
     return {path for path in inside(own, ()) if len(path) > 1}
 
 
-def idle(settings, slots=False):
+def idle(settings):
     """`{(table, ..., setting)}` without effect in these settings; none where they are too wrong to say, `make` tells.
 
-    Layers are named because they are asked for, so they do not count, unless with `slots`.
+    Layers are named because they are asked for, so they do not count.
     """
     try:
         places = allowed(settings)
@@ -236,7 +212,7 @@ def idle(settings, slots=False):
         read = {where: table.readable(places[where], own[where]) for where in own if where in places}
         found = _paths(own) - _paths(read)
         recipe = read_settings({key: value for key, value in settings.items() if key not in own} | read)
-        return found | {tuple(each.split(".")) for each in useless(recipe) if slots or each not in SLOTS}
+        return found | {tuple(each.split(".")) for each in useless(recipe) if each not in SLOTS}
     except (KeyError, TypeError, ValueError):
         return set()
 

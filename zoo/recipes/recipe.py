@@ -7,7 +7,6 @@ import msgspec
 
 from zoo.core import occupants
 from zoo.recipes.effects import useless
-from zoo.recipes.flat import is_flat, nested, place
 from zoo.recipes.mixes import wrong_mix
 from zoo.settings import foreign, layers, table
 from zoo.settings.slots import SLOTS, WHY_NOT
@@ -118,8 +117,7 @@ def _why_not(settings, place):
 def make(settings):
     """A `Recipe` from a dict of tables; whole numbers are taken for floats.
 
-    A slot or another table with a choice may be the name of what is chosen alone. Settings in one flat table, as
-    recipes were written before, are understood, too (`zoo.recipes.flat`).
+    A slot or another table with a choice may be the name of what is chosen alone.
 
     Raises:
         ValueError: a setting is unknown (the message names the nearest one) or missing, of the wrong kind, without
@@ -134,7 +132,6 @@ def make(settings):
 
 def read(settings):
     """A `Recipe` whose tables are right each by itself; `make` checks how they fit each other."""
-    settings = nested(settings) if is_flat(settings) else dict(settings)
     missing = [name for name in ("name", "task") if not settings.get(name)]
     if missing:
         told = "; ".join(f"{name}, {TEXTS[name]}" for name in missing)
@@ -200,9 +197,22 @@ def known(key, tables, settings):
         raise ValueError(
             f"{recipe}: [{key}] has no place in this recipe: its model has {', '.join(tables)}. Leave it out."
         )
-    if where := place(key):
-        raise ValueError(f"{recipe}: {key} stands in a table: write it as {'.'.join(where)}.")
-    raise ValueError(f"{recipe}: unknown setting {key!r}.{table.hint(key, places)} A recipe has {', '.join(places)}.")
+    near = table.hint(key, places) or homes(key)
+    raise ValueError(f"{recipe}: unknown setting {key!r}.{near} A recipe has {', '.join(places)}.")
+
+
+def homes(name):
+    """ " Did you mean ...?", with the tables of any recipe that have a setting of this name or one like it."""
+    if "." in name:
+        return table.hint(name.partition(".")[0], TABLES)
+    found = {}
+    for task, kinds in TASKS.items():
+        for kind in kinds.models:
+            for place, classes in allowed({"task": task, "model": kind}).items():
+                for each in (each for one in classes for each in table.fields(one)):
+                    found.setdefault(each, {})[f"{place}.{each}"] = None
+    near = table.nearest(name, found)
+    return f" Did you mean {' or '.join(found[near])}?" if near else ""
 
 
 def _named(what, name, among):

@@ -183,8 +183,14 @@ def without(settings, path):
 
 def hint(name, among):
     """ " Did you mean ...?", or nothing where no name is like it."""
-    nearest = difflib.get_close_matches(str(name), [str(each) for each in among], n=1, cutoff=0.4)
-    return f" Did you mean {nearest[0]!r}?" if nearest else ""
+    found = nearest(name, among)
+    return f" Did you mean {found!r}?" if found else ""
+
+
+def nearest(name, among):
+    """The name that is most like another one, or None."""
+    found = difflib.get_close_matches(str(name), [str(each) for each in among], n=1, cutoff=0.4)
+    return found[0] if found else None
 
 
 def explained(where, table, tables=()):
