@@ -139,11 +139,10 @@ class SavedRuntime:
         import tensorflow_text  # noqa: F401  its operations
 
         from serving.runtime import Runtime
-        from serving.runtime.artefact import saved_model_folder
 
         self.known, self.tf = Runtime(folder), tf
         self.kind, self.manifest = self.known.kind, self.known.manifest
-        self.module = tf.saved_model.load(str(saved_model_folder(folder, self.manifest["files"])))
+        self.module = tf.saved_model.load(str(folder))
         self.function, self.signatures, self.lengths = self.module.signatures["serving_default"], {}, self.known.lengths
 
     def run(self, texts):

@@ -59,12 +59,6 @@ def add_arguments(parser):
         "(default: float32)",
     )
     parser.add_argument(
-        "--copy",
-        action="store_true",
-        help="of an artefact: copy its files as they are, with the SavedModel to where TensorFlow Serving reads it; "
-        "older versions of seqzoo put it into a folder of its own",
-    )
-    parser.add_argument(
         "--graphs",
         action="append",
         choices=GRAPHS,
@@ -106,8 +100,6 @@ def main(args):
     own_modules.apply(args)
     hub_options.apply(args)
     path = _place(args.run)
-    if args.copy:
-        return _copied(args, path)
     export, name, recipe = _artefact(args, resolve(path)) if is_artefact(path) else _run(args, path)
     check(args, args.name or name)
     if args.data or args.split or args.shortlist:
@@ -119,10 +111,6 @@ def main(args):
 
     log = lambda stage: print(stage, file=sys.stderr)  # noqa: E731
     path = export(out=args.out, version=args.version, data=args.data, split=args.split, log=log, **changes(args))
-    return _told(args, path)
-
-
-def _told(args, path):
     manifest = read_manifest(path)
     if args.json:
         difference = (manifest["parity"] or {}).get("max_abs_diff")
@@ -130,25 +118,6 @@ def _told(args, path):
     else:
         print(path)
     return 0
-
-
-def _copied(args, path):
-    """Copy an artefact as it is.
-
-    Raises:
-        ValueError: it is a run, or an option asks for something to be computed.
-    """
-    if not is_artefact(path):
-        raise ValueError(f"--copy takes an artefact, and {path} is none. Without --copy, a run is exported.")
-    given = {**changes(args), "ensemble": args.ensemble, "import": args.imports, "data": args.data, "split": args.split}
-    chosen = [f"--{name.replace('_', '-')}" for name, value in given.items() if value or name == "int8"]
-    if chosen:
-        names = {"--int8": "--no-int8", "--beams": "--beam"}
-        chosen = ", ".join(names.get(each, each) for each in chosen)
-        raise ValueError(f"--copy keeps every file as it is, and {chosen} would change them. Leave one of them out.")
-    from serving.export.copied import copy
-
-    return _told(args, copy(resolve(path), args.out, args.version))
 
 
 def _place(name):

@@ -8,7 +8,7 @@ import yaml
 
 from serving.deploy import container, proxy, tf_serving
 from serving.deploy.files import heading
-from serving.deploy.served import has_saved_model
+from serving.runtime.artefact import has_saved_model
 
 PLACE, CONFIG = "/models", "/deployment"
 SERVING = "tensorflow/serving:2.20.0"

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from serving.runtime.artefact import SAVED_MODEL, Artefact, check_files, resolve
+from serving.runtime.artefact import Artefact, check_files, has_saved_model, resolve
 
 
 @dataclass(frozen=True)
@@ -54,26 +54,20 @@ def found(path):
     if folder.name != str(manifest["version"]):
         raise ValueError(
             f"{folder} cannot be deployed: its manifest says that it is version {manifest['version']}, so its folder "
-            f"must have this name, and not {folder.name!r}. Copy it with `seqzoo export {folder} --copy --out DIR`."
+            f"must have this name, and not {folder.name!r}. Rename it, or copy it to a folder of this name."
         )
     asked = manifest["version"] if Path(path).resolve() == folder else None
     return Model(manifest["name"], folder.parent), asked
-
-
-def has_saved_model(manifest):
-    """Whether TensorFlow Serving can load the version as it is."""
-    return SAVED_MODEL in manifest["files"]
 
 
 def check_saved_model(folder, manifest):
     """Refuse a version that TensorFlow Serving cannot load.
 
     Raises:
-        ValueError: it has no SavedModel, or has it where an older seqzoo wrote it.
+        ValueError: it has no SavedModel.
     """
-    if has_saved_model(manifest):
-        return
-    older = any(name.endswith(f"/{SAVED_MODEL}") for name in manifest["files"])
-    how = "--copy --out DIR` copies it to the form of today" if older else "--out DIR` makes it"
-    what = "its SavedModel lies in a folder of its own" if older else "it has no SavedModel"
-    raise ValueError(f"TensorFlow Serving cannot load {folder}: {what}. `seqzoo export {folder} {how}.")
+    if not has_saved_model(manifest):
+        raise ValueError(
+            f"TensorFlow Serving cannot load {folder}: it has no SavedModel. "
+            f"`seqzoo export {folder} --out DIR` makes it."
+        )

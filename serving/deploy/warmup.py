@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from serving.deploy import files
-from serving.deploy.served import has_saved_model
 from serving.deploy.tf_serving import OF_MODEL, batching
-from serving.runtime.artefact import SAVED_MODEL, damaged
+from serving.runtime.artefact import SAVED_MODEL, damaged, has_saved_model
 
 FILE = "assets.extra/tf_serving_warmup_requests"
 TIME = 8  # tokens of an example of ids

@@ -7,7 +7,7 @@ import math
 
 from serving.hub.light import CARD
 from serving.hub.outputs import FILE
-from serving.runtime.artefact import MANIFEST, saved_model_folder
+from serving.runtime.artefact import MANIFEST, has_saved_model
 from zoo import scores as scoring
 from zoo.core.escaping import in_markdown, in_markdown_code
 from zoo.scores.plots import score_name, written
@@ -225,7 +225,7 @@ def _use(entry, manifest):
     sampled = " --sample" if kind == "continue" else ""
     served = (
         "The folder above is a base path of TensorFlow Serving, with the SavedModel in this folder."
-        if saved_model_folder("", manifest["files"]) is not None
+        if has_saved_model(manifest)
         else "TensorFlow Serving needs a SavedModel, which is made from the published files: "
         f"`seqzoo export $(seqzoo hub fetch {name} --all)`."
     )

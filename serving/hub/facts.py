@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 from serving.hub import licences
-from serving.runtime.artefact import saved_model_folder
+from serving.runtime.artefact import has_saved_model
 
 LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,8}")  # a tag of BCP 47, as far as its form goes
 
@@ -123,7 +123,7 @@ def requires(manifest):
     found = {"onnxruntime": oldest, "seqzoo": own_version().removeprefix(">=")}
     versions = manifest["versions"]
     found |= {name: versions[name] for name in ("keras",) if name in versions}
-    if saved_model_folder("", manifest["files"]) is not None and "tensorflow" in versions:
+    if has_saved_model(manifest) and "tensorflow" in versions:
         found["tensorflow"] = versions["tensorflow"]
     return {name: ">=" + ".".join(map(str, numbers(each)[:2])) for name, each in sorted(found.items()) if each}
 

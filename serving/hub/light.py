@@ -9,7 +9,7 @@ them again from `model.keras`.
 import hashlib
 import json
 
-from serving.runtime.artefact import MANIFEST, saved_model_folder
+from serving.runtime.artefact import MANIFEST, has_saved_model
 from serving.runtime.manifest_format import (
     DIGEST,
     IN_GRAPHS,
@@ -80,7 +80,7 @@ def rewritten(manifest, files, **changes):
         del made["strings"]
     if "step" not in made["graphs"]:
         made.pop("step", None)
-    if saved_model_folder("", held) is None:
+    if not has_saved_model(made):
         made["signatures"] = [table for table in manifest["signatures"] if table["name"] in made["graphs"]]
     if not made["left_out"]:
         del made["left_out"]

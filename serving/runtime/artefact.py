@@ -16,7 +16,6 @@ from serving.runtime.errors import DamagedError, UnsupportedError
 MANIFEST = "manifest.json"
 MOST_BYTES = 2**24  # of a manifest
 SAVED_MODEL = "saved_model.pb"  # at the top of the artefact, which therefore is a version folder of TensorFlow Serving
-OLDER = "saved_model"  # the folder in the artefact that held the SavedModel in artefacts of older versions of seqzoo
 MEND = "Copy the artefact again, or export it again."
 
 
@@ -166,16 +165,9 @@ def _suggestion(directory):
     return " Expected what `seqzoo export RUN --out DIR` wrote."
 
 
-def saved_model_folder(directory, files):
-    """The folder from which TensorFlow loads the SavedModel of an artefact, or None if it has none.
-
-    Args:
-        directory: the artefact.
-        files: the names of its files. Artefacts that older versions of seqzoo wrote have the SavedModel in a folder.
-    """
-    if SAVED_MODEL in files:
-        return Path(directory)
-    return Path(directory) / OLDER if f"{OLDER}/{SAVED_MODEL}" in files else None
+def has_saved_model(manifest):
+    """Whether TensorFlow and its servers can load the artefact: a SavedModel lies at its top."""
+    return SAVED_MODEL in manifest["files"]
 
 
 def resolve(directory):

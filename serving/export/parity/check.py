@@ -22,7 +22,7 @@ import onnxruntime
 import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the tokenizers' operations
 
-from serving.runtime.artefact import SAVED_MODEL, read_manifest, saved_model_folder
+from serving.runtime.artefact import SAVED_MODEL, read_manifest
 
 TOLERANCE = 1e-4
 # Where `serving.export.parity.sensitivity` was measured, an output may differ by this many times what the Keras model
@@ -106,7 +106,7 @@ class Opened:
     @classmethod
     def at(cls, directory):
         manifest = read_manifest(directory)
-        loaded = tf.saved_model.load(str(saved_model_folder(directory, manifest["files"]))).signatures
+        loaded = tf.saved_model.load(str(directory)).signatures
         sessions = {file: _session(directory / file) for file in set(manifest["graphs"].values())}
         return cls(directory, manifest, loaded, {name: sessions[file] for name, file in manifest["graphs"].items()})
 
@@ -115,7 +115,7 @@ def check(opened, arrays):
     """The `Report` on an artefact, compared with `serving.export.parity.reference.expectation`."""
     report = Report()
     _check_signatures(report, opened.manifest, opened.loaded, opened.sessions)
-    _check_operations(report, saved_model_folder(opened.directory, opened.manifest["files"]))
+    _check_operations(report, opened.directory)
     for number, name, inputs, outputs, spread, left_out in cases(arrays):
         where = ", ".join(f"{key} {list(value.shape)}" for key, value in inputs.items())
         for engine, answer in _answers(name, inputs, opened.loaded, opened.sessions):
