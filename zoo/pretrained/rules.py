@@ -3,7 +3,8 @@
     Rule("encoder.layers.{n}.fc1.weight", "encoder/blocks/{n}/feedforward/hidden/kernel", transpose)
 
 Words in braces stand for numbers and names, which are the same on both sides. Between them stand steps, each with a
-name and a reverse: what a rule has read, `Rule.back` writes again. Nothing of them is left when the model runs.
+name, and with a reverse unless it loses something: what a rule has read, `Rule.back` writes again. Nothing of them is
+left when the model runs.
 """
 
 import dataclasses
@@ -18,16 +19,17 @@ FEW = 6  # names that a message gives
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """Arrays to arrays, `forward(*arrays)` a tuple of them; `reverse` is the way back."""
+    """Arrays to arrays, `forward(*arrays)` a tuple of them; `reverse` is the way back, None where numbers are lost."""
 
     name: str
     forward: Callable
-    reverse: Callable
+    reverse: Callable | None = None
 
 
-def each(name, forward, reverse):
+def each(name, forward, reverse=None):
     """A step that treats every array by itself."""
-    return Step(name, lambda *arrays: tuple(map(forward, arrays)), lambda *arrays: tuple(map(reverse, arrays)))
+    back = reverse and (lambda *arrays: tuple(map(reverse, arrays)))
+    return Step(name, lambda *arrays: tuple(map(forward, arrays)), back)
 
 
 transpose = each("transposed", np.transpose, np.transpose)
@@ -58,8 +60,7 @@ def scale(factor):
 
 def drop(count):
     """Without the first rows."""
-    back = lambda x: np.concatenate([np.zeros((count, *x.shape[1:]), x.dtype), x])  # noqa: E731
-    return each(f"the first {count} rows left out", lambda x: x[count:], back)
+    return each(f"the first {count} rows left out", lambda x: x[count:])
 
 
 def put(ids, value=NEVER):
@@ -70,7 +71,7 @@ def put(ids, value=NEVER):
         x[list(ids)] = value
         return x
 
-    return each("what is never written barred", forward, lambda x: x)
+    return each("what is never written barred", forward)
 
 
 def barring(size, ids):
@@ -92,14 +93,18 @@ def copies(count):
     return Step(f"copied to {count} layers", lambda x: (x,) * count, lambda *arrays: arrays[:1])
 
 
-def join(axis=-1):
-    """Several arrays become one."""
-    return Step("joined", lambda *arrays: (np.concatenate(arrays, axis),), None)
+def join(*sizes, axis=-1):
+    """Several arrays, of these sizes along an axis, become one."""
+    return Step(
+        "joined",
+        lambda *arrays: (np.concatenate(arrays, axis),),
+        lambda x: tuple(np.split(x, np.cumsum(sizes)[:-1], axis)),
+    )
 
 
 def add_row(number=0):
     """The second array's row of a number is added to every row of the first."""
-    return Step("a row of another matrix added", lambda x, other: (x + other[number],), None)
+    return Step("a row of another matrix added", lambda x, other: (x + other[number],))
 
 
 @dataclasses.dataclass(frozen=True, init=False)
@@ -140,7 +145,17 @@ class Rule:
         return arrays
 
     def back(self, *arrays):
-        """Weights to tensors."""
+        """Weights to tensors.
+
+        Raises:
+            ValueError: a step has lost some of the tensors' numbers.
+        """
+        lost = [step.name for step in self.steps if step.reverse is None]
+        if lost:
+            raise ValueError(
+                f"{', '.join(self.ours)} cannot become {', '.join(self.theirs)} again, for numbers were lost when it "
+                f"was read: {', '.join(lost)}. Take them from the file that was imported."
+            )
         for step in reversed(self.steps):
             arrays = step.reverse(*arrays)
         return arrays
