@@ -1,4 +1,4 @@
-"""Other rankings than ours, against transformers' beam search in NumPy and against all sequences there are."""
+"""Other rankings than ours, against the searches of transformers and Marian in NumPy, and all sequences there are."""
 
 import itertools
 
@@ -48,6 +48,36 @@ def test_it_is_the_search_of_transformers(beams, alpha, early_stopping):
         assert 5 < reached, "some reach the longest length"
 
 
+def marian_search(log_probs, longest, beams, alpha):
+    """Marian's beam search, from its src/translator/beam_search.cpp and history.h: an end narrows its beam for good."""
+    beam, ended = [(0.0, ())], []
+    for length in range(1, longest + 1):
+        grown = [
+            (total + gain, (*tokens, token)) for total, tokens in beam for token, gain in enumerate(log_probs(tokens))
+        ]
+        grown = sorted(grown, key=lambda one: -one[0])[: beams - len(ended)]
+        final = [one for one in grown if one[1][-1] == EOS or length == longest]
+        ended += [(tokens, total / length**alpha) for total, tokens in final]
+        beam = [one for one in grown if one not in final]
+        if not beam:
+            break
+    found = sorted(ended, key=lambda one: -one[1])
+    return [(tokens[:-1] if tokens[-1] == EOS else tokens, score) for tokens, score in found]
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("beams", [1, 2, 4])
+def test_it_is_the_search_of_marian(beams, alpha):
+    given = memory(beams + 1)
+    found = rows_of(
+        beam_search(TABLE, given, LONGEST, beams, alpha, ranking=Ranking("length", "places", "count", "full"))
+    )
+    for row, received in zip(given["logits"], found, strict=True):
+        expected = marian_search(lambda tokens, row=row: TABLE.log_probs(row, tokens), LONGEST, beams, alpha)
+        assert len(expected) == beams
+        assert_same(received, expected)
+
+
 def test_rows_on_their_own_leave_early_with_the_same_answers():
     ranking = Ranking("length", "first", "count", "likely")
     specs = [{"logits": tf.TensorSpec((1, TABLE.prefixes, 5), tf.float32)}]
@@ -67,6 +97,7 @@ def test_rows_on_their_own_leave_early_with_the_same_answers():
     [
         {"penalty": "length"},
         {"ends": "first"},
+        {"ends": "places"},
         {"longest": "count"},
         {"longest": "end"},
         {"stop": "likely"},

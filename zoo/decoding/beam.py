@@ -99,8 +99,13 @@ class Beam:
             covered = hypotheses["covered"] + ops.cast(weights, "float32")
             score = score + gather_beams(coverage_penalty(covered, self.rules.coverage), parents)
         real = ops.logical_and(ends, totals > IMPOSSIBLE / 2)
-        if self.ranking.ends == "first":
-            real = ops.logical_and(real, ops.arange(token.shape[1], dtype="int32") < self.beams)
+        if self.ranking.ends != "candidates":
+            places = self.beams
+            if self.ranking.ends == "places":
+                taken = ops.cast(hypotheses["ended"]["scores"] > IMPOSSIBLE / 2, "int32")
+                places = self.beams - ops.sum(taken, axis=1, keepdims=True)
+            among = ops.arange(token.shape[1], dtype="int32")[None] < places
+            real = ops.logical_and(real, among)
         if "closed" in hypotheses:
             real = ops.logical_and(real, ops.logical_not(hypotheses["closed"])[:, None])
         new = {
@@ -111,7 +116,8 @@ class Beam:
         pool = join(hypotheses["ended"], new)
         ended, more = best(pool, pool["scores"], self.beams), {}
 
-        open_, which = ops.top_k(ops.where(ends, BARRED, totals), self.beams)
+        over = ops.logical_or(ends, ops.logical_not(among)) if self.ranking.ends == "places" else ends
+        open_, which = ops.top_k(ops.where(over, BARRED, totals), self.beams)
         which = ops.cast(which, "int32")
         kept = gather_beams({"parents": parents, "token": token, "tokens": prefixes}, which)
         if "closed" in hypotheses:

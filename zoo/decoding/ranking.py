@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 
 CHOICES = {
     "penalty": ("gnmt", "length"),
-    "ends": ("candidates", "first"),
+    "ends": ("candidates", "first", "places"),
     "longest": ("behind", "count", "end"),
     "stop": ("sure", "likely", "full"),
 }
@@ -15,12 +15,14 @@ class Ranking:
     """The choices of a `zoo.decoding.beam.Beam`; the first of each is ours.
 
     transformers searches with `Ranking("length", "first", "count", stop)`, or with "end" where a model has a
-    `forced_eos_token_id`; its `early_stopping` is "sure" for "never", "likely" for False and "full" for True.
+    `forced_eos_token_id`; its `early_stopping` is "sure" for "never", "likely" for False and "full" for True. Marian
+    searches with `Ranking("length", "places", "count", "full")`.
 
     Args:
         penalty: what `log p(Y)` is divided by, |Y| counting EOS: "gnmt" `((5 + |Y|) / 6)^alpha`, "length" `|Y|^alpha`.
         ends: which continuations that end in EOS finish a hypothesis: all of the `2 * beams` best ("candidates"), or
-            only those among the first `beams` of them ("first").
+            only those among the first `beams` of them ("first"), or among as many as there are places, of which each
+            finished hypothesis keeps one ("places"): so many hypotheses go on, fewer with every end.
         longest: what becomes of hypotheses that `max_length` cuts off: they come behind all that have ended
             ("behind"), are ranked with them as they are ("count"), or with an EOS that costs nothing ("end").
         stop: when the search of a sentence is over: when no open hypothesis can enter the pool any more ("sure"), when

@@ -136,8 +136,11 @@ class Continuation(Table):
         Literal["gnmt", "length"], Doc("what log p is divided by: ((5 + length) / 6)^alpha, or length^alpha")
     ] = "gnmt"
     ends: Annotated[
-        Literal["candidates", "first"],
-        Doc("which ends count: of all 2 * beam candidates, or of the first beam of them, as in transformers"),
+        Literal["candidates", "first", "places"],
+        Doc(
+            "which ends count: of all 2 * beam candidates, of the first beam of them, as in transformers, or of as "
+            "many as places are left, as in Marian, where every end keeps one"
+        ),
     ] = "candidates"
     longest: Annotated[
         Literal["behind", "count", "end"],
