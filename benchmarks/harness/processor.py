@@ -7,6 +7,8 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from zoo.core import processor as this
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("tensorflow", "keras", "jax", "onnx", "onnxruntime", "tf2onnx", "numpy")
 # Those that decide how fast products and int8 are, the newest first.
@@ -25,25 +27,14 @@ SETS = (
 )
 
 
-def _cpuinfo():
-    """The fields of the first processor in /proc/cpuinfo; of another system nothing."""
-    try:
-        text = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\n\n")[0]
-    except OSError:
-        return {}
-    pairs = (line.partition(":") for line in text.splitlines())
-    return {name.strip(): value.strip() for name, _, value in pairs}
-
-
 def processor():
     """`{"name", "family", "model", "instruction_sets", "cores", "system"}` of this machine."""
-    found = _cpuinfo()
-    flags = set(found.get("flags", found.get("Features", "")).split())
+    found, sets = this.fields(), this.instruction_sets()
     return {
-        "name": found.get("model name") or platform.processor() or platform.machine(),
+        "name": this.name(),
         "family": found.get("cpu family", ""),
         "model": found.get("model", ""),
-        "instruction_sets": [name for name in SETS if name in flags],
+        "instruction_sets": [name for name in SETS if name in sets],
         "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
         "system": platform.system(),
     }

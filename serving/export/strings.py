@@ -115,14 +115,13 @@ def compare(kind, directory, texts):
 
 def session(path):
     """A session of ONNX Runtime for a graph of texts."""
-    import onnxruntime
     from onnxruntime_extensions import get_library_path
 
-    from serving.runtime.sessions import session_options
+    from serving.runtime.sessions import open_graph, session_options
 
     options = session_options(1)
     options.register_custom_ops_library(get_library_path())
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    return open_graph(path, options)
 
 
 def answers(session, texts):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import onnx
-import onnxruntime
 
 from serving.export import strings
 from serving.export.onnx.weights import is_beside, location, relocate
 from serving.runtime.artefact import MANIFEST, check_files, read_manifest
 from serving.runtime.errors import DamagedError
 from serving.runtime.manifest_format import int8_name
+from serving.runtime.sessions import open_graph
 from zoo.hub.keras_file import UnsafeError, check_keras
 
 # Difference of two numbers of int8 graphs, relative for those above 1. Their activations are whole numbers: where
@@ -108,7 +108,7 @@ def _same_answers(kind, tokenizers, directories, manifest):
     """
     files = {name: int8_name(graph) for name, graph in manifest["graphs"].items()}
     files = {name: file for name, file in files.items() if file in manifest["files"]}
-    pairs = {name: [_session(each / file) for each in directories] for name, file in files.items()}
+    pairs = {name: [open_graph(each / file) for each in directories] for name, file in files.items()}
     same = {file: [] for file in files.values()}
     for name, inputs in kind.cases([tokenizer.vocab_size for tokenizer in tokenizers]):
         if name in pairs:
@@ -121,12 +121,6 @@ def _rows(outputs):
     """For each row of a batch what all outputs have of it; all of them together where they have no rows in common."""
     counts = {each.shape[:1] for each in outputs}
     return list(zip(*outputs, strict=True)) if len(counts) == 1 and () not in counts else [outputs]
-
-
-def _session(path):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 3
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def _run(session, inputs):

@@ -4,14 +4,13 @@ The artefact itself is run, in the precision in which it will be run, on one thr
 """
 
 import math
-import platform
 import statistics
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 from serving.runtime import Runtime
 from serving.runtime.manifest_format import int8_name
+from zoo.core import processor
 
 TIMED = 20  # texts whose times are measured, one at a time
 CLEAR = 0.05  # a p-value below it says that a difference is not chance
@@ -138,17 +137,7 @@ def speed(runtime, precision, texts):
         runtime.run([text])
         taken.append(time.process_time() - start)
     milliseconds = round(1e3 * statistics.median(taken[len(texts[:3]) :]), 2)
-    return {"milliseconds": milliseconds, "batch": 1, "precision": precision, "processor": processor()}
-
-
-def processor():
-    """The name of the processor."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        lines = []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return " ".join(next(names, platform.processor() or platform.machine() or "unknown").split())
+    return {"milliseconds": milliseconds, "batch": 1, "precision": precision, "processor": processor.name()}
 
 
 def plain(scores):

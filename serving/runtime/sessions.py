@@ -29,6 +29,18 @@ def session_options(threads=None):
     return options
 
 
+def open_graph(graph, options=None):
+    """A session for a graph of one's own, of one thread unless the options say otherwise.
+
+    Args:
+        graph: the path of a file, or bytes.
+        options: onnxruntime's; None are those of the runtime.
+    """
+    options = options or session_options(1)
+    content = graph if isinstance(graph, bytes) else str(graph)
+    return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+
+
 def cores():
     """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -117,7 +129,7 @@ class Graphs:
             weights = {file: self.artefact.read(file) for file in weights_files(content, self.artefact.manifest, name)}
             options, sizes = session_options(self.threads), list(map(len, weights.values()))
             options.add_external_initializers_from_files_in_memory(list(weights), list(weights.values()), sizes)
-            session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+            session = open_graph(content, options)
         except Exception as error:  # the only common base class of ONNX Runtime's errors
             raise damaged(path, error) from error
         session._model_bytes = None  # a second copy of the graph, kept only for a restart with other providers

@@ -8,11 +8,11 @@ of. The figure is `DIR/SYSTEM.png`, which holds the SHA-256 of the results that 
 import hashlib
 import importlib
 import json
-import platform
 import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from zoo.core import processor as processors
 from zoo.core.storage import json_text, write_atomically, write_text
 from zoo.reproduce.systems import SYSTEMS
 
@@ -55,12 +55,8 @@ def module_of(system):
 
 def processor():
     """The name of the processor and the widest of its vector instructions, which decide how sums are rounded."""
-    path = Path("/proc/cpuinfo")
-    lines = path.read_text("utf-8").splitlines() if path.exists() else ()
-    said = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in reversed(lines))}
-    name = said.get("model name") or platform.processor() or platform.machine()
-    flags = said.get("flags", said.get("Features", "")).split()
-    widest = next((each for each in WIDEST if each in flags), "")
+    name, sets = processors.name(), processors.instruction_sets()
+    widest = next((each for each in WIDEST if each in sets), "")
     return f"{name}, {widest}" if widest else name
 
 

@@ -4,6 +4,7 @@ import os
 from abc import ABC, abstractmethod
 from pathlib import Path
 
+from zoo.core.storage import write_atomically
 from zoo.text.special import EOS, UNK, Around
 
 UNKNOWN = " \u2047 "  # how UNK is shown: SentencePiece's sign
@@ -90,10 +91,7 @@ class BaseTokenizer(ABC):
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the file; a crash leaves the old file or the new one, never a part."""
-        path = Path(path)
-        part = path.with_name(f"{path.name}.{os.getpid()}.part")
-        part.write_bytes(self.model_bytes)
-        os.replace(part, path)
+        write_atomically(path, lambda file: file.write(self.model_bytes))
 
 
 def check_texts(texts):

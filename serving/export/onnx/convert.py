@@ -3,7 +3,6 @@
 import contextlib
 import logging
 
-import onnxruntime
 import tensorflow as tf
 from onnx import TensorProto, helper
 from tf2onnx import optimizer, tfonnx
@@ -19,6 +18,7 @@ from serving.export.onnx.places import places
 from serving.export.onnx.recurrent import native_recurrent
 from serving.export.onnx.weights import INSIDE
 from serving.runtime.errors import ConversionError
+from serving.runtime.sessions import open_graph, session_options
 from zoo.core.storage import write_atomically
 
 OPSET = 18  # the newest that tf2onnx writes
@@ -82,10 +82,9 @@ def native():
 
 def load(model, weights=INSIDE):
     """An onnxruntime session for a `ModelProto` whose arrays are in `weights`, one thread, CPU."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 3
+    options = session_options(1)
     held = weights.give(options, model)  # noqa: F841  must live until the session is made
-    return onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    return open_graph(model.SerializeToString(), options)
 
 
 def write(model, path):

@@ -23,6 +23,7 @@ import tensorflow as tf
 import tensorflow_text  # noqa: F401  registers the tokenizers' operations
 
 from serving.runtime.artefact import SAVED_MODEL, read_manifest
+from serving.runtime.sessions import open_graph
 
 TOLERANCE = 1e-4
 # Where `serving.export.parity.sensitivity` was measured, an output may differ by this many times what the Keras model
@@ -107,7 +108,7 @@ class Opened:
     def at(cls, directory):
         manifest = read_manifest(directory)
         loaded = tf.saved_model.load(str(directory)).signatures
-        sessions = {file: _session(directory / file) for file in set(manifest["graphs"].values())}
+        sessions = {file: open_graph(directory / file) for file in set(manifest["graphs"].values())}
         return cls(directory, manifest, loaded, {name: sessions[file] for name, file in manifest["graphs"].items()})
 
 
@@ -127,12 +128,6 @@ def check(opened, arrays):
                     pair = [np.delete(value, left_out, axis=0) for value in pair]
                 report.compare(what, where, *pair, spread.get(key, 0.0), case)
     return report
-
-
-def _session(path):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads, options.log_severity_level = 1, 3
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def cases(arrays):
