@@ -28,7 +28,9 @@ from serving.server.service import Service
 from serving.server.slots import Slots
 from serving.server.visitors import Visitors
 
-BACKLOG = 2048  # connections that wait to be accepted
+# Connections that wait to be accepted, at some 70 microseconds each: in a longer queue a caller would wait longer than
+# for an answer. Who finds it full is told nothing, and its system tries again after a second.
+BACKLOG = 512
 ENDING = 2.0  # seconds for runs that are ended: they are asked between two operators
 SWITCH = 1e-3  # seconds after which a thread that computes in Python lets the event loop go on
 

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import json
 import os
+import select
 import shutil
 import signal
 import socket
@@ -25,6 +26,21 @@ def failed(*arguments, **kwargs):
     """`(exit status, standard error)` of a server that does not start."""
     done = subprocess.run(echo.command(*arguments), capture_output=True, text=True, timeout=60, **kwargs)
     return done.returncode, done.stderr
+
+
+def test_a_caller_waits_behind_few_others_until_it_is_accepted():
+    listening = process._bound("127.0.0.1", 0)
+    poll, callers = select.poll(), [socket.socket() for _ in range(700)]
+    try:
+        for caller in callers:
+            caller.setblocking(False)
+            caller.connect_ex(listening.getsockname())
+            poll.register(caller, select.POLLOUT)
+        connected = sum(event == select.POLLOUT for _, event in poll.poll(100))
+        assert 100 < connected <= 600  # 0.07 ms each
+    finally:
+        for made in (listening, *callers):
+            made.close()
 
 
 def damage(folder, name="model.onnx"):
