@@ -22,6 +22,7 @@ WITHOUT_KERAS = (
     "core.escaping",
     "core.layouts",
     "core.occupants",
+    "core.processor",
     "core.protocols",
     "core.storage",
     "data",
