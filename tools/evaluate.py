@@ -58,9 +58,14 @@ def main(args):
     """
     from zoo import recipes
     from zoo.core.storage import one_writer
+    from zoo.settings.training import Search
 
     own_modules.apply(args)
     recipe = recipes.check_run(args.run)
+    if args.beam and not isinstance(recipe.search, Search):
+        raise ValueError(
+            f"the task {recipe.task!r} is scored without a search, which --beam would change. Leave it out."
+        )
     other = _other(args, recipe)
     if other and args.record:
         said = " and ".join(f"--{name}" for name in other)

@@ -102,6 +102,7 @@ def main(args):
     path = _place(args.run)
     export, name, recipe = _artefact(args, resolve(path)) if is_artefact(path) else _run(args, path)
     check(args, args.name or name)
+    refuse_options_of_searches(args, recipe)
     if args.data or args.split or args.shortlist:
         from zoo.recipes import check_data, last_split
 
@@ -192,6 +193,26 @@ def changes(args):
         "rules": rule_options.given(args, rule_options.NUMBERS),
     }
     return {key: value for key, value in given.items() if value} | ({"int8": False} if args.no_int8 else {})
+
+
+def refuse_options_of_searches(args, recipe):
+    """Refuse what is about a search, of a model that has none.
+
+    Args:
+        args: of the command line.
+        recipe: a function that gives the recipe.
+
+    Raises:
+        ValueError: such an option is given.
+    """
+    rules = rule_options.given(args, rule_options.NUMBERS)
+    given = {"beam": args.beam, "xla": args.xla, "graphs": set(args.graphs or ()) - {"search", "all"}, **rules}
+    names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
+    if names and recipe().search is None:
+        raise ValueError(
+            f"a model of the task {recipe().task!r} has no search, which {', '.join(names)} would change. Leave "
+            f"{'it' if len(names) == 1 else 'them'} out."
+        )
 
 
 def check(args, name):

@@ -70,6 +70,7 @@ CASES = [
     ("train", "run/recipe.toml --out run", "run holds a run already. Continue it with --resume"),
     ("evaluate", "own --data nowhere", "there is no file or folder nowhere, which was given as the data"),
     ("evaluate", "run --beam 0", "argument --beam: expected a whole number of at least 1, received '0'"),
+    ("evaluate", "classes --beam 3", "the task 'classify' is scored without a search, which --beam would change."),
     ("evaluate", "run --limit -3", "--limit: expected"),
     ("export", "nowhere", "No run or artefact at nowhere: there is no such directory, and"),
     ("export", "./nowhere", "nowhere is not a finished run"),
@@ -78,6 +79,12 @@ CASES = [
     ("export", "finished --name ../up", "--name is the name of a folder in --out; received '../up'"),
     ("export", "finished --beam 2.5", "--beam: expected a whole number"),
     ("export", "finished --max-input 1", "--max-input counts the end of sentence, so it is at least 2; received 1"),
+    ("export", "classes --beam 3", "a model of the task 'classify' has no search, which --beam would change. Leave it"),
+    (
+        "export",
+        "classes --xla --graphs greedy --min-length 3",
+        "which --xla, --graphs, --min-length would change. L",
+    ),
     ("export", "finished --overlong cut", "invalid choice: 'cut'"),
     ("export", "finished --storage float8", "--storage: invalid choice: 'float8'"),
     ("export", "echo", "expected model.keras, recipe.toml, source.spm, target.spm in it, and model.keras, recipe.toml"),
@@ -133,12 +140,16 @@ def told(tmp_path_factory):
     (home / "some.csv").write_text("text,label\ngood,pos\nbad,neg\n")
     (home / "worse.csv").write_text("text,label\nGood, really,pos\nBad,neg\nGood, too,pos\n")
     (home / "broken.csv").write_text("text,label\nGood, really,pos\nBad,neg\n")
-    own = {"name": "own", "task": "transduce", "data": {"corpus": "files", "train": "some.csv"}}
-    (home / "own.toml").write_text(recipes.dumps(recipes.make(own)))
+    own, classes = (
+        recipes.make({"name": "own", "task": task, "data": {"corpus": "files", "train": "some.csv"}})
+        for task in ("transduce", "classify")
+    )
+    (home / "own.toml").write_text(recipes.dumps(own))
     ready = ["model.keras", "source.spm", "target.spm", "labels.json"]
-    for name, files in (("run", []), ("finished", ready), ("own", ready)):
+    runs = {"run": (recipe(), []), "finished": (recipe(), ready), "own": (own, ready), "classes": (classes, ready)}
+    for name, (settings, files) in runs.items():
         (home / name).mkdir()
-        (home / name / "recipe.toml").write_text(recipes.dumps(recipes.make(own) if name == "own" else recipe()))
+        (home / name / "recipe.toml").write_text(recipes.dumps(settings))
         for file in files:
             (home / name / file).touch()
     code = PROGRAM.replace("FRAMEWORKS", repr(FRAMEWORKS))
