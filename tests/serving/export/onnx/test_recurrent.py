@@ -103,13 +103,14 @@ INPUTS = (
 
 @pytest.fixture(scope="module")
 def exported():
-    keras.utils.set_random_seed(7)
-    names = []
+    names, random = [], np.random.default_rng(7)
     for name, value in every_case(**batch((2, 3))).items():
         middle = ("time",) if len(value.shape) == 3 else ()
         names.append(TensorSpec(name, "float32", ("batch", *middle, value.shape[-1])))
-    for layer, *_ in CASES.values():  # biases start at zero, which hides a wrong order
-        layer.set_weights([w + 0.3 * np.random.normal(size=w.shape) for w in layer.get_weights()])
+    # All weights are drawn here: a bias of zero hides a wrong order, and initializers choose their seeds when this
+    # module is imported, before anything is seeded. A few such draws amplify float32's rounding to more than 2e-6.
+    for layer, *_ in CASES.values():
+        layer.set_weights([random.normal(scale=0.4, size=w.shape) for w in layer.get_weights()])
     return convert(every_case, Signature("every_case", INPUTS, tuple(names)))
 
 
@@ -133,8 +134,8 @@ def test_equals_keras(results, case, shape):
     expected, received = results[shape]
     chosen = [name for name in expected if name.rpartition("/")[0] == case]
     assert chosen
-    for name in chosen:  # each library has a tanh of its own
-        np.testing.assert_allclose(received[name], expected[name], rtol=1e-5, atol=1e-5, err_msg=name)
+    for name in chosen:
+        np.testing.assert_allclose(received[name], expected[name], rtol=1e-5, atol=2e-6, err_msg=name)
 
 
 @pytest.mark.slow
