@@ -67,7 +67,7 @@ class FeedForward(layers.Layer):
         super().__init__(**kwargs)
         if not all(isinstance(size, int) and size > 0 for size in (units, hidden_units)):
             raise ValueError(
-                "FeedForward needs positive integers as units and hidden_units. "
+                f"{type(self).__name__} needs positive integers as units and hidden_units. "
                 f"Received: units={units!r}, hidden_units={hidden_units!r}."
             )
         self.units, self.hidden_units, self.activation = units, hidden_units, activation
@@ -87,8 +87,12 @@ class FeedForward(layers.Layer):
         self.hidden.build(x_shape)
         self.output_projection.build((*x_shape[:-1], self.hidden_units))
 
+    def inner(self, x):
+        """The hidden units, `(batch, time, hidden_units)`."""
+        return self.hidden(x)
+
     def call(self, x, training=None):
-        return self.output_projection(self.dropout_layer(self.hidden(x), training=training))
+        return self.output_projection(self.dropout_layer(self.inner(x), training=training))
 
     def compute_output_shape(self, x_shape):
         return (*x_shape[:-1], self.units)

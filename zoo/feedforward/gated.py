@@ -4,13 +4,13 @@ from typing import Any
 
 from keras import layers
 
-from zoo.core.dropout import Dropout
+from zoo.core import protocols
 from zoo.core.registry import register
-from zoo.feedforward.dense import activation_of
+from zoo.feedforward.dense import FeedForward
 
 
 @register
-class GatedFeedForward(layers.Layer):
+class GatedFeedForward(FeedForward):
     """`y = W_2 (f(W_0 x) * W_1 x)`, each position by itself, with biases if asked for.
 
     With `f` the sigmoid it is GLU, with "gelu" GEGLU and with "silu" SwiGLU. It has three matrices where `FeedForward`
@@ -39,6 +39,8 @@ class GatedFeedForward(layers.Layer):
     Reference: https://arxiv.org/abs/2002.05202.
     """
 
+    traits = protocols.FeedForward()  # the formula of `zoo.depth.flops` counts two matrices and not three
+
     def __init__(
         self,
         units: int,
@@ -49,32 +51,12 @@ class GatedFeedForward(layers.Layer):
         use_bias: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(**kwargs)
-        if not all(isinstance(size, int) and size > 0 for size in (units, hidden_units)):
-            raise ValueError(
-                "GatedFeedForward needs positive integers as units and hidden_units. "
-                f"Received: units={units!r}, hidden_units={hidden_units!r}."
-            )
-        self.units, self.hidden_units, self.activation = units, hidden_units, activation
-        self.dropout, self.seed, self.use_bias = dropout, seed, use_bias
-        self.supports_masking = True
-        own = {"use_bias": use_bias, "dtype": self.dtype_policy}
-        self.hidden = layers.Dense(hidden_units, activation=activation_of(activation), name="hidden", **own)
-        self.gated = layers.Dense(hidden_units, name="gated", **own)
-        self.output_projection = layers.Dense(units, name="output", **own)
-        self.dropout_layer = Dropout(dropout, seed=seed, dtype=self.dtype_policy)
+        super().__init__(units, hidden_units, activation, dropout, seed, use_bias, **kwargs)
+        self.gated = layers.Dense(hidden_units, name="gated", use_bias=use_bias, dtype=self.dtype_policy)
 
     def build(self, x_shape):
-        self.hidden.build(x_shape)
         self.gated.build(x_shape)
-        self.output_projection.build((*x_shape[:-1], self.hidden_units))
+        super().build(x_shape)
 
-    def call(self, x, training=None):
-        return self.output_projection(self.dropout_layer(self.hidden(x) * self.gated(x), training=training))
-
-    def compute_output_shape(self, x_shape):
-        return (*x_shape[:-1], self.units)
-
-    def get_config(self):
-        names = "units hidden_units activation dropout seed use_bias".split()
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+    def inner(self, x):
+        return self.hidden(x) * self.gated(x)
