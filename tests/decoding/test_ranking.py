@@ -11,6 +11,7 @@ from tests.decoding.transformers_search import transformers_search
 from zoo.decoding import beam_search
 from zoo.decoding.beam import length_penalty
 from zoo.decoding.ranking import Ranking
+from zoo.decoding.rules import Rules
 
 STOPS = {"never": "sure", False: "likely", True: "full"}
 TABLE = Table(vocabulary=5, max_length=6)
@@ -68,14 +69,18 @@ def marian_search(log_probs, longest, beams, alpha):
 @pytest.mark.parametrize("alpha", [0.0, 1.0])
 @pytest.mark.parametrize("beams", [1, 2, 4])
 def test_it_is_the_search_of_marian(beams, alpha):
-    given = memory(beams + 1)
-    found = rows_of(
-        beam_search(TABLE, given, LONGEST, beams, alpha, ranking=Ranking("length", "places", "count", "full"))
-    )
-    for row, received in zip(given["logits"], found, strict=True):
-        expected = marian_search(lambda tokens, row=row: TABLE.log_probs(row, tokens), LONGEST, beams, alpha)
+    """Every other sentence is so short that it cuts off its translation."""
+    given, lengths = memory(beams + 1), np.where(np.arange(ROWS) % 2, 9, 2).astype("int32")
+    rules, ranking = Rules(lengths, length_ratio=1.5), Ranking("length", "places", "count", "full")
+    found = rows_of(beam_search(TABLE, given, LONGEST, beams, alpha, rules=rules, ranking=ranking))
+    reached = 0
+    for row, length, received in zip(given["logits"], lengths, found, strict=True):
+        longest = min(3 * length // 2, LONGEST)
+        expected = marian_search(lambda tokens, row=row: TABLE.log_probs(row, tokens), longest, beams, alpha)
         assert len(expected) == beams
         assert_same(received, expected)
+        reached += length == 2 and any(len(tokens) == longest for tokens, _ in expected)
+    assert reached > 5
 
 
 def test_rows_on_their_own_leave_early_with_the_same_answers():

@@ -86,7 +86,13 @@ class Beam:
         log_probs, before = ops.log_softmax(logits, axis=-1), hypotheses["log_probs"][:, :, None]
         if self.rules:
             before = before + self.rules(position, log_probs, hypotheses["tokens"])
-        totals = log_probs + before
+        totals, length = log_probs + before, position + 1
+        if self.rules and self.rules.only_at is not None and self.ranking.longest != "behind":
+            cut = position >= self.rules.only_at
+            only_end = ops.where(ops.arange(vocabulary, dtype="int32") == EOS, 0.0, BARRED)
+            totals = ops.where(cut, hypotheses["log_probs"][:, :, None] + only_end, totals)
+            if self.ranking.longest == "count":
+                length = length - ops.cast(cut[:, 0], "int32")
         totals = ops.reshape(totals, (-1, self.beams * vocabulary))
         totals, flat = ops.top_k(totals, self.beams if logits.shape[-1] == 1 else 2 * self.beams)
         flat = ops.cast(flat, "int32")
@@ -94,7 +100,7 @@ class Beam:
         prefixes = gather_beams(hypotheses["tokens"], parents)
         ends = token == EOS
 
-        score = totals / self.penalty(position + 1)
+        score = totals / self.penalty(length)
         if self.aligned:
             covered = hypotheses["covered"] + ops.cast(weights, "float32")
             score = score + gather_beams(coverage_penalty(covered, self.rules.coverage), parents)

@@ -24,7 +24,9 @@ class Ranking:
             only those among the first `beams` of them ("first"), or among as many as there are places, of which each
             finished hypothesis keeps one ("places"): so many hypotheses go on, fewer with every end.
         longest: what becomes of hypotheses that `max_length` cuts off: they come behind all that have ended
-            ("behind"), are ranked with them as they are ("count"), or with an EOS that costs nothing ("end").
+            ("behind"), are ranked with them as they are ("count"), or with an EOS that costs nothing ("end"). The last
+            two hold for the rules `max_length` and `length_ratio`, too; with the first, the EOS that these ask for
+            costs what the model says.
         stop: when the search of a sentence is over: when no open hypothesis can enter the pool any more ("sure"), when
             the best open one could not enter if it ended where it is ("likely"), or when the pool is full ("full").
             The last two may miss better answers.

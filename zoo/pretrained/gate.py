@@ -45,7 +45,10 @@ def kept(source):
 
 def measure(model, network, answers):
     """(what was compared, the largest difference as a share of the largest number), padding left out."""
-    batch = {name: ours(value, network) if name.endswith("ids") else value for name, value in answers.items()}
+    batch = {
+        name: ours(value, network.ids_of(name.partition("_")[0])) if name.endswith("ids") else value
+        for name, value in answers.items()
+    }
     batch = {name: value.astype("int32") for name, value in batch.items() if name not in ("logits", "states")}
     what = "states" if "states" in answers else "logits"
     made = np.asarray(model.states(batch) if what == "states" else model(batch))
@@ -60,10 +63,10 @@ def measure(model, network, answers):
     return what, difference.max() / np.abs(theirs).max()
 
 
-def ours(ids, network):
-    """Ids of the source as ours; what begins a target is our BOS."""
-    new = np.zeros(network.ids.max() + 1, int)
-    new[network.ids[::-1]] = np.arange(len(network.ids))[::-1]
+def ours(ids, theirs):
+    """Ids of the source as ours, of `theirs` for each of ours; what begins a target is our BOS."""
+    new = np.zeros(theirs.max() + 1, int)
+    new[theirs[::-1]] = np.arange(len(theirs))[::-1]
     return new[ids]
 
 

@@ -21,6 +21,7 @@ class Network:
         labels: the names of the classes, by their ids.
         barred: ids of ours that are never written, and whose logits are compared with nothing.
         notes: what the card says of the family's ways.
+        source_ids: `ids` of the source's vocabulary, where the target has another one.
     """
 
     recipe: dict[str, Any]
@@ -32,6 +33,11 @@ class Network:
     labels: tuple[str, ...] = ()
     barred: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
+    source_ids: np.ndarray | None = None
+
+    def ids_of(self, side):
+        """`ids` of a side of the task."""
+        return self.ids if self.source_ids is None or side != "source" else self.source_ids
 
 
 @dataclasses.dataclass(frozen=True)

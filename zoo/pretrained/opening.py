@@ -103,4 +103,4 @@ def search_of(source, network):
 def sizes(network, recipe):
     """What the task needs to make the model: the sizes of the vocabularies, and of the labels."""
     labels = [len(network.labels)] if recipe.job.labelled else []
-    return [len(network.ids)] * len(recipe.job.sides) + labels
+    return [len(network.ids_of(side)) for side in recipe.job.sides] + labels

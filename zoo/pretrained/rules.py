@@ -47,6 +47,11 @@ def rows(ids):
     return each("rows put into the order of our ids", lambda x: x[ids], back)
 
 
+def append_row():
+    """A row of zeros behind the last."""
+    return each("a row of zeros added", lambda x: np.concatenate([x, np.zeros_like(x[:1])]), lambda x: x[:-1])
+
+
 def channels(order, axis=-1):
     """The places of an axis in another order."""
     name = "channels put into the order of our positions"

@@ -19,7 +19,7 @@ from zoo.pretrained.files import RATIO, read_tensors, weights_files
 from zoo.pretrained.reading import Reading, read_json
 
 MOST_FILES = 10_000
-WANTED = ("*.json", "*.txt", "*.spm", "*.model", "README.md")  # of a repository, beside its weights
+WANTED = ("*.json", "*.txt", "*.spm", "*.model", "*.yml", "README.md", "LICENSE")  # of a repository, beside its weights
 HEAD = re.compile(r"\A---\n(.*?)\n---", re.DOTALL)
 LICENCE = re.compile(r"^license(?:_name)?:[ \t]*(?:\n[ \t]*-[ \t]*)?(\S[^\n]*)$", re.MULTILINE)
 

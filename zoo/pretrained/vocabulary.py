@@ -52,15 +52,22 @@ def names_by_id(vocabulary, size, where):
     return found
 
 
-def pieces_of(model):
-    """[(piece, score, kind)] of a serialised SentencePiece model."""
+def pieces_of(model, where="the SentencePiece model"):
+    """[(piece, score, kind)] of a serialised SentencePiece model.
+
+    Raises:
+        ValueError: it is none.
+    """
     found = []
-    for number, _, body in fields(model):
-        if number == PIECES:
-            parts = {part: content for part, _, content in fields(body)}
-            score = struct.unpack("<f", parts.get(SCORE, bytes(4)))[0]
-            kind = read_whole(parts[KIND]) if KIND in parts else NORMAL
-            found.append((parts.get(PIECE, b"").decode("utf-8"), score, kind))
+    try:
+        for number, _, body in fields(model):
+            if number == PIECES:
+                parts = {part: content for part, _, content in fields(body)}
+                score = struct.unpack("<f", parts.get(SCORE, bytes(4)))[0]
+                kind = read_whole(parts[KIND]) if KIND in parts else NORMAL
+                found.append((parts.get(PIECE, b"").decode("utf-8"), score, kind))
+    except (ValueError, struct.error) as error:
+        raise ValueError(f"{where} is no SentencePiece model: {error}") from error
     return found
 
 
@@ -80,11 +87,8 @@ def rewritten(model, names, ids, control=(), where="the SentencePiece model"):
     Raises:
         ValueError: it is no such model, or two pieces are equal.
     """
-    try:
-        own = {piece: (score, kind) for piece, score, kind in pieces_of(model)}
-        others = [(number, part, body) for number, part, body in fields(model) if number != PIECES]
-    except (ValueError, struct.error) as error:
-        raise ValueError(f"{where} is no SentencePiece model: {error}") from error
+    own = {piece: (score, kind) for piece, score, kind in pieces_of(model, where)}
+    others = [(number, part, body) for number, part, body in fields(model) if number != PIECES]
     lowest = min((score for score, kind in own.values() if kind == NORMAL), default=0.0)
     table = {name: own.get(name) or _strange(name, lowest) for name in names}
     table |= {name: (0.0, CONTROL) for name in control}

@@ -1,0 +1,115 @@
+"""Marian's own files against Marian's own engine, whose answers `make_marian.py` kept."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import zoo
+from zoo.data import pad
+from zoo.pretrained import import_network
+from zoo.pretrained.families.marian_files import SETTINGS
+from zoo.pretrained.opening import open_source
+from zoo.pretrained.source import opened
+from zoo.pretrained.yaml_files import parse_yaml
+from zoo.tasks.parts.search import Searcher
+
+DATA = Path(__file__).with_name("data")
+NAMES = "marian_files", "marian_files_apart"
+
+
+@pytest.mark.slow(but=1)
+@pytest.mark.parametrize("name", NAMES)
+def test_it_writes_what_marian_writes(name):
+    said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))
+    with opened(DATA / name) as source:
+        made = open_source(source)
+    search, (reads, writes) = made.recipe.search, made.tokenizers
+    batch = pad([reads.around.put(ids) for ids in reads.encode(said["texts"])])
+    for beams, answers in ((1, "greedy_texts"), (4, "beam_texts")):
+        assert len({*said[answers]}) > 5
+        searcher = Searcher(made.model, beams, search.alpha, 80, search)
+        searcher.compile(jit_compile=False)
+        token_ids, lengths, _ = searcher.predict_on_batch(batch)
+        found = [ids[:length].tolist() for ids, length in zip(token_ids, lengths, strict=True)]
+        assert writes.decode(found) == said[answers]
+
+
+def test_it_becomes_a_run(tmp_path):
+    record = import_network(DATA / NAMES[1], tmp_path / "run")
+    assert record["family"] == "marian-nmt" and "scaled by 1.702" in record["folds"] and record["parity"] is None
+    assert {*record["files"]} == {
+        "decoder.yml", "model.npz", "source.spm", "src.vocab.yml", "target.spm", "trg.vocab.yml"
+    }  # fmt: skip
+    run = zoo.open(tmp_path / "run")
+    assert [each.vocab_size for each in run.tokenizers] == [run.model.source_vocab_size, run.model.target_vocab_size]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return shutil.copytree(DATA / "marian_files", tmp_path / "marian")
+
+
+def changed(folder, **settings):
+    """Other settings in the network's own."""
+    with np.load(folder / "model.npz") as arrays:
+        held = dict(arrays)
+    text = held[SETTINGS].astype("uint8").tobytes().rstrip(b"\0").decode()
+    own = parse_yaml(text, "it") | {name.replace("_", "-"): value for name, value in settings.items()}
+    held[SETTINGS] = np.frombuffer(json.dumps(own).encode() + b"\0", "int8")
+    np.savez(folder / "model.npz", **held)
+
+
+def refusal(folder):
+    with opened(folder) as source, pytest.raises(ValueError) as error:
+        open_source(source)
+    return str(error.value)
+
+
+def test_all_that_is_not_known_is_told_at_once_before_weights_are_read(folder):
+    changed(folder, transformer_decoder_autoreg="rnn", dec_cell="ssru", transformer_preprocess="n", a_new_one=[1])
+    with open(folder / "decoder.yml", "a") as file:
+        file.write("shortlist: [lex.s2t, 50, 50]\nn-best: true\nnormalise: 1\n")
+    told = refusal(folder)
+    assert 'transformer-decoder-autoreg is "rnn"; here it can only be "self-attention"' in told
+    assert "transformer-preprocess has n" in told and "a-new-one = [1] is a setting that is not known here" in told
+    assert 'shortlist is ["lex.s2t", 50, 50]' in told and "n-best is true" in told and "normalise = 1" in told
+
+
+def test_the_search_is_that_of_its_settings(folder):
+    (folder / "decoder.yml").write_text(
+        "vocabs: [../../vocab.spm, /elsewhere/vocab.spm]\nbeam-size: 6\nnormalize: 0.6\nallow-unk: true\n"
+    )
+    with opened(folder) as source:
+        search = open_source(source).recipe.search
+    assert (search.beam, search.alpha, search.penalty, search.bad_words) == (6, 0.6, "length", [])
+    assert (search.ends, search.longest, search.stop, search.length_ratio) == ("places", "count", "full", 3.0)
+    (folder / "decoder.yml").unlink()
+    with opened(folder) as source:
+        search = open_source(source).recipe.search
+    assert (search.beam, search.alpha, search.bad_words) == (12, 0.0, [[1]]), "as marian-decoder has it"
+
+
+VOCABULARIES = {
+    "none": ("- vocab.yml\n- vocab.yml", None, "lacks vocab.yml"),
+    "one": ("- vocab.spm", None, "expected two of each"),
+    "a hole": ("- vocab.yml\n- vocab.yml", '"</s>": 0\n"<unk>": 2\n', "no piece has the id 1"),
+    "two with one id": ("- vocab.yml\n- vocab.yml", '"</s>": 0\n"<unk>": 0\n', "have one id, 0"),
+    "a piece twice": ("- vocab.yml\n- vocab.yml", '"a": 0\n"a": 1\n', "it has 'a' twice"),
+    "an alias": ("- vocab.yml\n- vocab.yml", '"a": &x 0\n"b": *x\n', "it has an anchor or a tag"),
+    "a tag": ("- vocab.yml\n- vocab.yml", "a: !!python/object/apply:os.system [x]", "it has an anchor or a tag"),
+    "a list": ("- vocab.yml\n- vocab.yml", "- a\n- b", "it holds no settings by name"),
+    "too deep": ("- vocab.yml\n- vocab.yml", "a: " + "[" * 100_000, "cannot be read as YAML"),
+    "infinity": ("- vocab.yml\n- vocab.yml", "a: 1e999", "1e999, which is no number"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VOCABULARIES)
+def test_vocabularies_are_refused_in_words(name, folder):
+    named, content, message = VOCABULARIES[name]
+    (folder / "decoder.yml").write_text(f"vocabs:\n{named}\n")
+    if content:
+        (folder / "vocab.yml").write_text(content)
+    assert message in refusal(folder)

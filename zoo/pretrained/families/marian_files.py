@@ -1,0 +1,226 @@
+"""Marian's own files, as OPUS-MT's archives and marian-train hold them (https://aclanthology.org/P18-4020).
+
+Weights are `model.npz` (or one .npz of another name), whose array `special:model.yml` has the settings; `decoder.yml`
+names the vocabularies and says how to search. What a setting means was read in Marian's sources, models/transformer.h,
+translator/beam_search.cpp and common/config_parser.cpp. Its decoder begins with a vector of zeros, here the row
+of PAD and of BOS. Its last sinusoid is exactly 10,000 times as long as the first, which ours and that of `transformers`
+is not, so the positions are a table.
+"""
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from zoo.pretrained.network import Family, Network, register
+from zoo.pretrained.reading import Reading
+from zoo.pretrained.rules import Rule, append_row, barring, flat, put, rows, scale, transpose
+from zoo.pretrained.vocabulary import names_by_id, our_ids, pieces_of, rewritten
+from zoo.pretrained.yaml_files import parse_yaml, read_yaml
+from zoo.text import Tokenizer
+from zoo.text.special import BOS, PAD, UNK
+
+SETTINGS, DECODER = "special:model.yml", "decoder.yml"
+LONGEST, EPSILON = 1024, 1e-6  # positions that are kept; Marian computes as many as a text needs
+GELU = 1.702  # its gelu is x * sigmoid(1.702 x)
+ACTIVATIONS = {"swish": "silu", "relu": "relu", "gelu": "silu"}
+NOTE = "Texts are split by the SentencePiece models alone; the source's preprocess.sh is not run."
+TRAINED = (  # settings of `special:model.yml` of training alone, or of parts that are refused where they are on
+    "version", "dim-rnn", "enc-type", "enc-cell", "enc-cell-depth", "dec-cell", "dec-cell-base-depth",
+    "dec-cell-high-depth", "transformer-dim-aan", "transformer-aan-depth", "transformer-aan-activation",
+    "transformer-aan-nogate", "transformer-guided-alignment-layer", "transformer-depth-scaling", "max-length",
+    "ulr-dim-emb", "ulr-trainable-transformation", "lemma-dependency", "factors-combine", "dropout-rnn", "dropout-src",
+    "dropout-trg", "transformer-dropout", "transformer-dropout-attention", "transformer-dropout-ffn", "skip",
+    "bert-train-type-embeddings", "bert-type-vocab-size", "special-vocab",
+)  # fmt: skip
+HOW = (  # settings of `decoder.yml` that change how fast it is, or what is told beside the translation
+    "relative-paths", "models", "workspace", "log", "log-level", "log-time-zone", "quiet", "quiet-translation", "seed",
+    "devices", "num-devices", "cpu-threads", "mini-batch", "mini-batch-words", "mini-batch-fit", "maxi-batch",
+    "maxi-batch-sort", "alignment", "word-scores", "skip-cost", "model-mmap", "config", "dump-config", "input",
+    "output", "port", "authors", "cite", "build-info", "interpolate-env-vars", "sigterm", "stat-freq",
+    "use-legacy-batching", "max-length", "max-length-crop", "gemm-precision", "optimize", "version", "ssplit-mode",
+    "ssplit-prefix-file", "max-length-break", "no-const", "sync-sgd", "ignore-model-config",
+)  # fmt: skip
+SIDES = {"encoder": ("self",), "decoder": ("self", "context")}
+
+
+def network(source):
+    """A translator."""
+    config = settings_of(source)
+    config.must(
+        **{
+            "type": "transformer", "transformer-decoder-autoreg": "self-attention", "transformer-no-projection": False,
+            "transformer-pool": False, "transformer-tied-layers": [], "transformer-train-position-embeddings": False,
+            "transformer-train-positions": False, "transformer-ffn-depth": 2, "transformer-postprocess-emb": ("d", ""),
+            "layer-normalization": False, "right-left": False, "ulr": False, "lemma-dim-emb": 0, "factors-dim-emb": 0,
+            "input-types": [], "transformer-decoder-dim-ffn": (config.get("transformer-dim-ffn", 2048), 0),
+            "transformer-decoder-ffn-depth": (0, 2), "transformer-postprocess": ("dan", "an"),
+            "transformer-postprocess-top": "",
+        }
+    )  # fmt: skip
+    config.idle(*TRAINED, *HOW)
+    if "n" in str(config.get("transformer-preprocess", "")):
+        config.refuse(
+            "transformer-preprocess has n: its queries are normalised and its keys not, which no block here has"
+        )
+    units, activation = config.whole("dim-emb", 512), config.one_of("transformer-ffn-activation", ACTIVATIONS, "swish")
+    if units % 2:
+        config.refuse(f"dim-emb is {units}; sinusoids need an even number")
+    tied = config.flag("tied-embeddings-all", False)
+    shared = config.flag("tied-embeddings-src", False) or tied
+    output = "tied" if config.flag("tied-embeddings", False) or tied else "own"
+    biased, depths = (
+        not config.flag("output-omit-bias", False),
+        {side: config.whole(f"{side[:3]}-depth", 1) for side in SIDES},
+    )
+    model = {
+        "kind": "transformer",
+        "units": units,
+        "num_layers": depths["encoder"],
+        "decoder_layers": depths["decoder"],
+        "num_heads": config.whole("transformer-heads", 8),
+        "hidden_units": config.whole("transformer-dim-ffn", 2048),
+        "activation": activation,
+    }
+    search, vocabularies = search_of(config), _vocabularies(source, config, shared)
+    config.finish()
+    source_ids, ids = (_ids(names) for names, _ in vocabularies)
+    table = sinusoids(LONGEST, units)
+    constants = {"source_positions/matrix": table, "positions/matrix": table}
+    if not biased:
+        constants["target_embedding/output_bias"] = barring(len(ids), (PAD, BOS))
+    target = {} if shared else {"target": {"vocab_size": len(ids)}}
+    return Network(
+        recipe={
+            "task": "translate",
+            "system": "transformer",
+            "text": {"shared": shared, "vocab_size": len(source_ids)} | target,
+            "model": model,
+            "block": {"layer": "post_norm", "epsilon": EPSILON},
+            "positions": {"layer": "learned", "max_positions": LONGEST},
+            "embedding": {"layer": "tokens", "output": output, "output_bias": True},
+            "search": search,
+        },
+        ids=ids,
+        source_ids=source_ids,
+        rules=(
+            *_embeddings(source, shared, output, biased, source_ids, ids),
+            *(rule for side in SIDES for number in range(depths[side]) for rule in _block(side, number, config)),
+        ),
+        unneeded={SETTINGS: "the settings, which were read"},
+        constants=constants,
+        tokenizers=lambda: tuple(
+            Tokenizer(rewritten(path.read_bytes(), [*names, "<pad>"], _ids(names), where=path))
+            for names, path in vocabularies
+        ),
+        barred=(PAD, BOS),
+        notes=(NOTE,) if source.has("preprocess.sh") else (),
+    )
+
+
+def settings_of(source):
+    """The `Reading` of both files of settings, of which the network's own count, as in Marian."""
+    where = f"{source.address}: {SETTINGS}"
+    text = source.tensors[SETTINGS].read().astype("uint8").tobytes().rstrip(b"\0")
+    given = read_yaml(source.path(DECODER)) if source.has(DECODER) else {}
+    return Reading(given | parse_yaml(text.decode("utf-8", "replace"), where), f"{where} or {DECODER}")
+
+
+def search_of(config):
+    """The table `search`; what is not given is as in marian-decoder."""
+    config.must(**{
+        "word-penalty": 0, "n-best": False, "no-spm-decode": False, "output-sampling": (False, []), "tsv": False,
+        "output-approx-knn": [], "shortlist": [], "weights": [], "fp16": False, "precision": (["float32"], "float32"),
+    })  # fmt: skip
+    return {
+        "beam": config.whole("beam-size", 12),
+        "alpha": config.number("normalize", 0),
+        "length_ratio": config.number("max-length-factor", 3),
+        "bad_words": [] if config.flag("allow-unk", False) else [[UNK]],
+        "max_output_length": LONGEST // 2,
+        "penalty": "length",
+        "ends": "places",
+        "longest": "count",
+        "stop": "full",
+    }
+
+
+def _vocabularies(source, config, shared):
+    """[(the pieces by their ids, the path of the SentencePiece model)] of both sides; [] where they are refused."""
+    sizes, given = config.get("dim-vocabs"), config.get("vocabs", ["vocab.spm", "vocab.spm"])
+    if not (isinstance(sizes, list) and isinstance(given, list) and len(sizes) == len(given) == 2):
+        config.refuse(
+            f"dim-vocabs is {sizes} and vocabs {given}; expected two of each: there is one source, one target"
+        )
+        return []
+    found = []
+    for side, size, name in zip(("source", "target"), sizes, given, strict=True):
+        path = source.path(Path(str(name)).name)  # paths are those of the machine where it was trained
+        if path.suffix == ".spm":
+            names, model = [piece for piece, _, _ in pieces_of(path.read_bytes(), path)], path
+        else:
+            names, model = names_by_id(read_yaml(path), size, path), source.path(f"{side}.spm")
+        if len(names) != size or not {"</s>", "<unk>"} <= {*names}:
+            config.refuse(f"{path.name} has {len(names):,} pieces; expected {size:,}, with </s> and <unk> among them")
+        found.append((names, model))
+    if shared and found[0][0] != found[1][0]:
+        config.refuse("embeddings of source and target are tied, and their vocabularies are not the same")
+    return found
+
+
+def _ids(names):
+    """For each id of ours the one of a vocabulary, behind which a row of zeros stands for PAD and BOS."""
+    return our_ids(len(names) + 1, len(names), names.index("<unk>"), len(names), names.index("</s>"))
+
+
+def sinusoids(longest, units):
+    """`sin(t / 10000^(i / (units / 2 - 1)))`, and behind them all cosines: `(longest, units)`."""
+    rates = np.exp(np.arange(units // 2) * -(math.log(10_000) / (units // 2 - 1)))
+    angles = np.arange(longest)[:, None] * rates
+    return np.concatenate([np.sin(angles), np.cos(angles)], 1)
+
+
+def _embeddings(source, shared, output, biased, source_ids, ids):
+    made = "target_embedding"
+    found = [Rule("Wemb" if shared else "decoder_Wemb", f"{made}/matrix", append_row(), rows(ids))]
+    found += [] if shared else [Rule("encoder_Wemb", "source_embedding/matrix", append_row(), rows(source_ids))]
+    if output == "own":
+        old = "decoder_ff_logit_out_W" in source.tensors  # the other way round
+        name = f"decoder_ff_logit_out_W{'' if old else 't'}"
+        found.append(Rule(name, f"{made}/output_matrix", *([transpose] if old else []), append_row(), rows(ids)))
+    if biased:
+        steps = flat, append_row(), rows(ids), put((PAD, BOS))
+        found.append(Rule("decoder_ff_logit_out_b", f"{made}/output_bias", *steps))
+    return found
+
+
+def _block(side, number, config):
+    here, ours, found = f"{side}_l{number + 1}", f"{side}/blocks/{number}", []
+    for place, part in enumerate(SIDES[side]):
+        attention = f"{ours}/{'cross_attention' if part == 'context' else 'attention'}"
+        for theirs, name in {"q": "query", "k": "key", "v": "value", "o": "output"}.items():
+            found += _dense(f"{here}_{part}_", theirs, f"{attention}/{name}_projection")
+        found += _norm(f"{here}_{part}_Wo", f"{ours}/norms/{place}")
+    wide, narrow = (), ()
+    if config.get("transformer-ffn-activation") == "gelu":
+        wide, narrow = [scale(GELU)], [scale(1 / GELU)]
+    found += _dense(f"{here}_ffn_", "1", f"{ours}/feedforward/hidden", wide, wide)
+    found += _dense(f"{here}_ffn_", "2", f"{ours}/feedforward/output_projection", narrow)
+    return found + _norm(f"{here}_ffn_ffn", f"{ours}/norms/{len(SIDES[side])}")
+
+
+def _dense(theirs, name, ours, kernel=(), bias=()):
+    return [Rule(f"{theirs}W{name}", f"{ours}/kernel", *kernel), Rule(f"{theirs}b{name}", f"{ours}/bias", flat, *bias)]
+
+
+def _norm(theirs, ours):
+    names = {"scale": "gamma", "bias": "beta"}
+    return [Rule(f"{theirs}_ln_{name}", f"{ours}/{our}", flat) for name, our in names.items()]
+
+
+def knows(source):
+    """Whether there is no config.json, and weights with Marian's settings among them."""
+    return not source.has("config.json") and SETTINGS in source.tensors
+
+
+register(Family("marian-nmt", knows, network))
