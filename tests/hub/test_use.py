@@ -11,6 +11,7 @@ from serving import Runtime
 from serving.runtime.errors import DamagedError
 from tests.house_rules import ROOT
 from tests.hub import tiny
+from tests.recipes.small import recipe
 from tests.serving import fake_artefact
 from tools import cli
 from zoo import hub
@@ -143,6 +144,7 @@ def test_what_was_not_published_is_made_from_the_name(served, monkeypatch, capsy
         Runtime("echo@1").run(["a"], beam=3)
     given = {}
     monkeypatch.setattr("serving.export.again.check_artefact", lambda folder: {"name": "echo"})
+    monkeypatch.setattr("zoo.recipes.files.read_stored", lambda path: recipe())
     monkeypatch.setattr("serving.export.again.export_again", lambda folder, **more: given.update(more) or folder)
     assert cli.main(["export", "echo@1", "--beam", "4", "--beam", "3"]) == 0
     folder = hub.find("echo@1").folder
