@@ -56,6 +56,7 @@ CASES = [
         "dates-gru-additive --set data.corpus=files --set data.train=no.csv",
         "there is no file no.csv, which data",
     ),
+    ("train", "dates-gru-additive --data some.csv", "makes its data itself, and some.csv was given as the data. Leave"),
     ("train", "own.toml --data nowhere", "there is no file or folder nowhere, which was given as the data"),
     ("train", "own.toml --out own.toml", "own.toml is a file. Choose another --out"),
     ("train", "own.toml --out own.toml/run", "own.toml is a file. Choose another --out"),

@@ -72,7 +72,8 @@ def check_data(recipe, kind, splits, directory=None):
         directory: where the files lie, unless the data are generated.
 
     Raises:
-        ValueError: the directory is missing where one is needed, a file is not there, or there is no such split.
+        ValueError: the directory is missing where one is needed or given where none is, a file is not there, or there
+            is no such split.
     """
     own = recipe.data
     if isinstance(own, FILES):
@@ -85,6 +86,11 @@ def check_data(recipe, kind, splits, directory=None):
             "data.corpus = 'files'."
         )
     if own.generated:
+        if directory is not None:
+            raise ValueError(
+                f"recipe {recipe.name} makes its data itself, and {directory} was given as the data. Leave it out; for "
+                "files of your own, write a recipe with `seqzoo new`."
+            )
         wrong = [split for split in splits if split not in SPLITS]
         if wrong:
             raise ValueError(f"{recipe.name} has the splits {', '.join(SPLITS)}; received {wrong[0]!r}.")
