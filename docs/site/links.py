@@ -14,6 +14,7 @@ from mkdocs.structure.files import File
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {  # of the top of the checkout -> of the site
     "README.md": "overview.md",
+    "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",

@@ -11,6 +11,7 @@ TABS = re.compile(r"<!-- tabs -->\n(.*?)<!-- end of tabs -->\n", re.DOTALL)
 BOOSTS = {  # more for the pages that lead through something, less for those that have the words of all others
     "api/": 0.55,
     "changelog.md": 0.4,
+    "architecture.md": 0.4,
     "contributing.md": 0.4,
     "corpus.md": 1.7,
     "deploy.md": 1.6,

@@ -18,7 +18,7 @@ from markdown_it import MarkdownIt
 
 from tests.house_rules import ROOT
 
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "ARCHITECTURE.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/**/*.md"))]
 PROGRAMS = ("seqzoo", ".venv/bin/", ".ci/run", "make ", "pip ", "python ")  # what a line of a shell begins with
 KINDS = {"sh": "shell", "text": "formula"}  # of a fence that is marked so
 SHAPE = re.compile(r"(\S*)\s*\((\d+(?: \+ \d+)?(?:, \d+(?: \+ \d+)?)+,?|\d+,)\)")

@@ -20,7 +20,7 @@ from tests.serving.conftest import MAX_LENGTH, TEXTS, make_model, make_seq2seq, 
 from tests.shared import mostly_at_releases
 from tools import cli
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "artefacts.md").read_text(encoding="utf-8")
 KINDS = ("generate", "continue", "classify", "tag")
 FEW = ["generate", *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[1:])]
 SERVED = {"saved_model.pb", "variables", "assets", "fingerprint.pb"}
@@ -45,7 +45,7 @@ def test_the_artefact_holds_what_the_design_names(artefacts, kind):
     artefact = artefacts(kind)
     assert {path.name for path in artefact.iterdir()} == HELD[kind]
     assert artefact.parts[-2:] == (kind, "1")
-    told = re.findall(r"[\w*.]+", README.split("### The artefact")[1].split("\n## ")[0])
+    told = re.findall(r"[\w*.]+", PAGE.split("## What is in it")[1].split("\n## ")[0])
     assert not [name for name in HELD[kind] if name not in told and not name.endswith(".int8.onnx")]
 
 
