@@ -6,9 +6,7 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
-pytest.importorskip("babel")
-
-from zoo.data.dates import LOCALES, date_pairs, dates, written_forms  # noqa: E402
+from zoo.data.dates import LOCALES, date_pairs, dates, written_forms
 
 
 def year(number):

@@ -4,6 +4,7 @@ import io
 import json
 
 import pytest
+from pyarrow import parquet
 
 from serving import Runtime
 from serving.runtime.errors import DamagedError
@@ -54,7 +55,6 @@ def test_labels_in_every_form(labelled, stranger, capsys):
         assert text.splitlines() == text.split("\n")[:-1]
     check_json_lines(text)
     assert [json.loads(line)["label"] for line in text.splitlines()] == answers
-    parquet = pytest.importorskip("pyarrow.parquet")
     assert cli.main(["run", str(artefact), "--file", "in.txt", "--out", "out.parquet"]) == 0
     assert parquet.read_table("out.parquet").to_pydict()["answer"] == answers
 

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import tensorflow as tf
 from keras import ops
 
 from tests import oracles, star_oracles, transformer_oracles
@@ -67,7 +68,6 @@ def test_an_encoder_pools_the_states(pooling, normalize):
 
 def test_vectors_of_empty_texts_have_finite_gradients():
     """The length of a vector of zeros has none."""
-    tf = pytest.importorskip("tensorflow")
     model = Encoder(TARGETS, stack("post_norm", 1), normalize=True)
     empty = {"token_ids": np.zeros((2, 4), "int32"), "lengths": np.array([0, 3], "int32")}
     with tf.GradientTape() as tape:

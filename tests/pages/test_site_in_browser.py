@@ -37,7 +37,6 @@ all(".md-search, .md-sidebar, .headerlink, .md-top, .md-code__nav").forEach((eac
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    pytest.importorskip("mkdocs", reason="the site needs MkDocs: pip install '.[docs]'")
     home = tmp_path_factory.mktemp("site")
     build = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(home)]
     environment = os.environ | {"NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)}

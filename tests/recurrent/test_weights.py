@@ -7,7 +7,6 @@ import pytest
 from zoo.attention import AdditiveAttention
 from zoo.recurrent import RecurrentDecoder, RecurrentEncoder
 
-pytestmark = pytest.mark.skipif(keras.backend.backend() != "tensorflow", reason="it is about TensorFlow's gradient")
 UNITS, ROWS, TIME = 6, 3, 4
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sacrebleu import metrics
 
 from tests.scores import samples
 from zoo.scores import Score, influences, interval, labels, paired, report, resampled, translation_scores
@@ -28,14 +29,13 @@ def test_a_resample_draws_as_many_examples_as_there_are_and_each_as_often():
 
 
 def test_a_resample_is_scored_as_the_corpus_that_it_is():
-    sacrebleu = pytest.importorskip("sacrebleu.metrics")
     outputs, references = samples.sentences(1)
     scores = translation_scores(outputs, references, "en")
     values = dict(zip((score.name for score in scores), resampled(scores, 5), strict=True))
     for number, drawn in enumerate(frequencies(len(outputs), 5).astype(int)):
         both = [[line for line, times in zip(side, drawn, strict=True) for _ in range(times)]
                 for side in (outputs, references)]  # fmt: skip
-        for name, metric in (("bleu", sacrebleu.BLEU()), ("chrf", sacrebleu.CHRF()), ("ter", sacrebleu.TER())):
+        for name, metric in (("bleu", metrics.BLEU()), ("chrf", metrics.CHRF()), ("ter", metrics.TER())):
             assert values[name][number] == pytest.approx(metric.corpus_score(both[0], [both[1]]).score, rel=1e-12)
 
 

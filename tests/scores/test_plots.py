@@ -5,7 +5,6 @@ import pytest
 from tests.scores import samples
 from zoo.scores import compare, plots, translation
 
-pytest.importorskip("matplotlib")
 LONG = ("multi30k-de-en-transformer-macaron", "multi30k-de-en-transformer-pre-norm")
 
 

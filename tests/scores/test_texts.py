@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from sacrebleu import metrics
 
 from tests.scores import samples
 from zoo.scores import check_language, score_by_length, translation, translation_scores
 
-metrics = pytest.importorskip("sacrebleu.metrics")
 CHINESE = ["我今天很高兴。", "两只狗在雪里跑!"], ["我今天非常高兴。", "三只狗在深雪里跑。"]
 
 

@@ -4,13 +4,11 @@ import sys
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-tf = pytest.importorskip("tensorflow")
-pytest.importorskip("tensorflow_text")
-
-from tests.text.samples import CORPUS, NASTY  # noqa: E402
-from zoo.text import BOS, EOS, PAD, Tokenizer  # noqa: E402
-from zoo.text.graph import GraphTokenizer  # noqa: E402
+from tests.text.samples import CORPUS, NASTY
+from zoo.text import BOS, EOS, PAD, Tokenizer
+from zoo.text.graph import GraphTokenizer
 
 SETTINGS = {
     "unigram": {},

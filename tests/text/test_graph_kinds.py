@@ -2,15 +2,13 @@
 
 import numpy as np
 import pytest
+import tensorflow as tf
 
-tf = pytest.importorskip("tensorflow")
-pytest.importorskip("tensorflow_text")
-
-from tests.text.odd import CHOSEN, drawn  # noqa: E402
-from tests.text.samples import NASTY  # noqa: E402
-from tests.text.test_kinds import MAKERS  # noqa: E402
-from zoo.text import BytePairs, WordPiece  # noqa: E402
-from zoo.text.graph import GraphTokenizer  # noqa: E402
+from tests.text.odd import CHOSEN, drawn
+from tests.text.samples import NASTY
+from tests.text.test_kinds import MAKERS
+from zoo.text import BytePairs, WordPiece
+from zoo.text.graph import GraphTokenizer
 
 TEXTS = [*CHOSEN, *NASTY, *drawn(120, seed=1), "a" * 2001 + "b"]
 

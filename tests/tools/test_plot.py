@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
+from matplotlib.figure import Figure
 
 from tools import cli
 from tools.plot import by_length, distinct
@@ -37,7 +38,7 @@ def test_two_metrics_do_not_share_an_axis(tmp_path, capsys):
 
 
 def test_counts_of_sentences_are_shown_where_all_runs_have_the_same(tmp_path):
-    figure = pytest.importorskip("matplotlib.figure").Figure()
+    figure = Figure()
     folders = [Path(run_folder(tmp_path / name, lengths=[count])) for name, count in (("a", 20), ("b", 20), ("c", 30))]
     for runs, shown in ((folders[:2], "source length\n(sentences: 1-5: 20)"), (folders, "source length")):
         axes = figure.add_subplot()

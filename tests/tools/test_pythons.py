@@ -46,7 +46,7 @@ def test_the_oldest_is_the_one_that_is_required():
 def test_it_answers_right_after_pip_install(version, wheel, tmp_path):
     python = interpreter(version)
     if python is None:
-        pytest.skip(f"there is no Python {version} here")
+        pytest.skip(f"there is no Python {version} here: pyenv install {version}")
     subprocess.run([python, "-m", "venv", str(tmp_path / "env")], check=True)
     own = tmp_path / "env" / "bin" / "python"
     done = subprocess.run([own, *PIP, "install", "-q", "-c", ROOT / "constraints.txt", wheel], capture_output=True)

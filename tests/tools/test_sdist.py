@@ -15,7 +15,6 @@ from tests.house_rules import ROOT
 @pytest.mark.slow
 def test_a_wheel_from_the_sdist_is_that_of_the_checkout(tmp_path):
     """File by file, with the address of a release; and without the hub nothing is built."""
-    pytest.importorskip("setuptools", minversion="77")
     copy = tmp_path / "checkout"
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True).stdout
     left = ("tests/", "docs/", "benchmarks/")  # and of the hub all but what a wheel carries

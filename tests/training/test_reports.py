@@ -6,7 +6,7 @@ import struct
 import sys
 import time
 
-import pytest
+from tensorboard.compat.proto import event_pb2
 
 from zoo.training import reports
 
@@ -37,7 +37,6 @@ def test_csv_forgets_what_lies_beyond_the_checkpoint(tmp_path):
 
 
 def test_events_are_what_tensorboard_reads(tmp_path):
-    event_pb2 = pytest.importorskip("tensorboard.compat.proto.event_pb2")
     log = reports.TensorBoardLog(tmp_path)
     log.on_train_begin({"step": 3})
     log.write(7, {"loss": 0.5, "valid_nll": 2.0})

@@ -19,7 +19,7 @@ CURLS = [
 ]
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl on this machine")
+@pytest.mark.skipif(shutil.which("curl") is None, reason="no curl: apt-get install curl")
 def test_what_the_page_asks_is_answered(tmp_path, monkeypatch):
     folder = echo.write(tmp_path / "dates" / "1", name="dates")
     tiny.write_index(tmp_path, tiny.entry("dates", 1, folder))
