@@ -282,11 +282,3 @@ def test_a_depth_adaptive_decoder_has_its_own_model_and_loss():
 def test_what_a_depth_adaptive_decoder_cannot_have(depth, loss, message):
     with pytest.raises(ValueError, match=message):
         recipe("transformer", model={"num_layers": 2}, depth={"layer": "depth_adaptive"} | depth, loss=loss)
-
-
-def test_files_with_the_former_name_of_activations_load(tmp_path):
-    path = tmp_path / "old.toml"
-    path.write_text('extends = "gutenberg-9-reformer"\n[depth]\nlayer = "reversible"\nmemory = "plain"\n')
-    for base in ("gutenberg-9-reformer", "gutenberg-9-transformer", "tinyshakespeare-transformer-pre-norm"):
-        (tmp_path / f"{base}.toml").write_text((files.CATALOGUE / f"{base}.toml").read_text(encoding="utf-8"))
-    assert plain(recipes.load(path))["depth"] == {"layer": "reversible", "activations": "plain", "joined": "sum"}
