@@ -141,6 +141,15 @@ CASES = {
     "an unknown setting": (settings(rotary=7), "rotary = 7 is a setting that is not known here"),
     "sizes that are no numbers": (settings(d_model="16"), 'd_model is "16"; expected a number from 1'),
     "another network's sizes": (settings(d_model=32), "has the shape"),
+    "no settings": (lambda folder: (folder / "config.json").unlink(), "source holds no config.json, which no family"),
+    "a run of ours": (
+        lambda folder: (folder / "config.json").rename(folder / "recipe.toml"),
+        "is a run or an artefact of seqzoo, which needs no import",
+    ),
+    "settings that say nothing": (
+        lambda folder: (folder / "config.json").write_text('{"model_type": "bert"}'),
+        "vocab_size",
+    ),
     "an unknown family": (settings(model_type="mystery"), "the type 'mystery', which no family knows"),
     "no such id": (settings(pad_token_id=10**9), "do not lie in a vocabulary"),
     "a setting twice": (content("config.json", lambda text: b'{"d_model": 1, "d_model": 2}'), "it has 'd_model' twice"),

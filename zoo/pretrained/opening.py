@@ -44,14 +44,17 @@ def family_of(source):
         importlib.import_module(f"{own.__name__}.{module.name}")
     for point in importlib.metadata.entry_points(group=GROUP):
         importlib.import_module(point.module)
+    if source.has("recipe.toml") and not source.has("config.json"):
+        raise ValueError(f"{source.address} is a run or an artefact of seqzoo, which needs no import.")
     source.config  # noqa: B018  one that holds no settings is refused here
     for family in families():
         if family.knows(source):
             return family
     kind = source.json("config.json").get("model_type")
     names = ", ".join(sorted(each.name for each in families()))
+    lacking = "names no model_type in its config.json" if source.has("config.json") else "holds no config.json"
     raise ValueError(
-        f"{source.address} is of {f'the type {kind!r}' if kind else 'no type that it names'}, which no family knows. "
+        f"{source.address} {f'is of the type {kind!r}' if kind else lacking}, which no family knows. "
         f"Known are {names}; docs/pretrained.md says how to write one."
     )
 

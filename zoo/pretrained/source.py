@@ -168,7 +168,11 @@ def _unpacked(path, work):
                 members = [(each.name, each.size, not each.isfile(), each) for each in archive if not each.isdir()]
                 _take(path, work, members, limit, archive.extractfile)
         else:
-            raise ValueError(f"{path} is neither a zip nor a tar.")
+            raise ValueError(
+                f"{path} is neither a zip nor a tar. Expected one with the files of a network, or a folder."
+            )
+    except PermissionError:
+        raise
     except (zipfile.BadZipFile, tarfile.TarError, EOFError, RuntimeError, NotImplementedError, OSError) as error:
         raise ValueError(f"{path} cannot be unpacked, it may be cut off: {error}") from error
     inside = list(work.iterdir())

@@ -29,7 +29,12 @@ def our_ids(size, pad, unk, bos, eos):
     wrong = [each for each in given if each is not None and not (type(each) is int and 0 <= each < size)]
     if wrong:
         raise ValueError(f"the special ids {given} do not lie in a vocabulary of {size:,}: {wrong[0]!r}")
-    free = iter([each for each in range(size) if each not in given])
+    rest = [each for each in range(size) if each not in given]
+    if len(rest) < given.count(None):
+        raise ValueError(
+            f"a vocabulary of {size:,} has no rows for the special ids {given}, of which None needs its own"
+        )
+    free = iter(rest)
     special = [next(free) if each is None else each for each in given]
     return np.array(special + [each for each in range(size) if each not in special])
 
