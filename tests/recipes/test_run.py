@@ -78,3 +78,11 @@ def test_what_is_no_run_is_refused(tmp_path):
     (tmp_path / "recipe.toml").write_text(recipes.dumps(recipe("tagger")))
     with pytest.raises(ValueError, match="it lacks model.keras, source.spm, labels.json. Finish it with"):
         recipes.open_run(tmp_path)
+
+
+def test_a_damaged_model_is_told(tmp_path):
+    (tmp_path / "recipe.toml").write_text(recipes.dumps(recipe()))
+    for name in ("model.keras", "source.spm", "target.spm"):
+        (tmp_path / name).touch()
+    with pytest.raises(ValueError, match=r"model.keras is damaged: expected a file that Keras has saved. Copy the run"):
+        recipes.open_run(tmp_path)

@@ -66,6 +66,8 @@ CASES = [
     ("train", "dates-gru-additive --out run", "holds a run already"),
     ("train", "dates-gru-additive --steps 3", "unrecognized arguments: --steps"),
     ("evaluate", "nowhere", "nowhere is not a finished run: there is no such folder."),
+    ("evaluate", "some.csv", "some.csv is not a finished run: it is a file. Train one with"),
+    ("evaluate", "exported", "It is an artefact, which `seqzoo export` wrote of a run: name that run."),
     ("evaluate", "run", "it lacks model.keras, "),
     ("evaluate", "run", "Finish it with `seqzoo train run/recipe.toml --out run --resume` (and --data, if it was"),
     ("train", "run/recipe.toml --out run", "run holds a run already. Continue it with --resume"),
@@ -104,6 +106,11 @@ CASES = [
     ("serve", "", "the following arguments are required: MODEL"),
     ("serve", "echo --http-port 70000", "expected a number from 0 to 65535; received '70000'"),
     ("serve", "echo --max-delay -1", "the longest wait must be between 0 and 1,000 milliseconds"),
+    (
+        "serve",
+        "echo --proxy x",
+        "a proxy is named by its address or network, such as 10.0.0.7 or 10.0.0.0/24; receive",
+    ),
     ("serve", "echo --max-batch-texts 0", "--max-batch-texts: expected a whole number"),
     ("serve", "echo --deadline 0", "the limit 'deadline' must be more than 0; received 0.0"),
     ("serve", "echo --version-poll -1", "--version-poll must be a number of seconds, 0 or more; received -1.0"),
@@ -147,7 +154,13 @@ def told(tmp_path_factory):
     )
     (home / "own.toml").write_text(recipes.dumps(own))
     ready = ["model.keras", "source.spm", "target.spm", "labels.json"]
-    runs = {"run": (recipe(), []), "finished": (recipe(), ready), "own": (own, ready), "classes": (classes, ready)}
+    runs = {
+        "exported": (recipe(), ["manifest.json"]),
+        "run": (recipe(), []),
+        "finished": (recipe(), ready),
+        "own": (own, ready),
+        "classes": (classes, ready),
+    }
     for name, (settings, files) in runs.items():
         (home / name).mkdir()
         (home / name / "recipe.toml").write_text(recipes.dumps(settings))

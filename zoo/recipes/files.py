@@ -120,7 +120,9 @@ def read(path):
     """
     try:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror}. Expected a recipe that may be read.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not TOML: {error}") from error
     return settings
 

@@ -124,13 +124,16 @@ def _flat(settings, before=""):
 def _demand(directory, *names):
     missing = [name for name in names if not (directory / name).is_file()]
     if missing:
-        why = f"it lacks {', '.join(missing)}" if directory.is_dir() else "there is no such folder"
+        there = "it is a file" if directory.is_file() else "there is no such folder"
+        why = f"it lacks {', '.join(missing)}" if directory.is_dir() else there
         raise ValueError(f"{directory} is not a finished run: {why}. {remedy(directory)}")
 
 
 def remedy(directory):
     """The command that makes a folder a finished run."""
     recipe = directory / "recipe.toml"
+    if (directory / "manifest.json").is_file():
+        return "It is an artefact, which `seqzoo export` wrote of a run: name that run."
     if not recipe.is_file():
         return "Train one with `seqzoo train RECIPE --out DIR`."
     command = shlex.join(["seqzoo", "train", str(recipe), "--out", str(directory), "--resume"])

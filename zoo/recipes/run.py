@@ -4,6 +4,7 @@ import dataclasses
 import os
 import sys
 import time
+import zipfile
 
 import keras
 
@@ -273,7 +274,12 @@ def together(runs):
 
 def open_run(recipe, directory):
     """See `zoo.recipes.open_run`, which has checked what it is given."""
-    model = keras.models.load_model(directory / "model.keras", compile=False)
+    path = directory / "model.keras"
+    if not zipfile.is_zipfile(path):
+        raise ValueError(
+            f"{path} is damaged: expected a file that Keras has saved. Copy the run again, or train it again."
+        )
+    model = keras.models.load_model(path, compile=False)
     tokenizers = tuple(load_tokenizer(directory / name) for name in tokenizer_names(recipe))
     labels = read_labels(directory) if recipe.job.labelled else ()
     threshold = read_threshold(directory) if has_threshold(recipe) else None
