@@ -84,6 +84,12 @@ def test_tensorflow_is_refused_before_anything_is_read(monkeypatch, tmp_path, ca
     assert not (tmp_path / "run").exists()
 
 
+def test_other_backends_are_refused_before_anything_is_read(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(devices, "backend", lambda: "torch")
+    assert cli.main(["train", *RECIPE, "--out", str(tmp_path / "run")]) == 2
+    assert "on Keras' backends tensorflow and jax; received 'torch'. Set KERAS_BACKEND" in capsys.readouterr().err
+
+
 def test_a_batch_that_cannot_be_split(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(devices, "backend", lambda: "jax")
     assert cli.main(["train", *RECIPE, "--devices", "3", "--out", str(tmp_path / "run")]) == 2

@@ -26,6 +26,7 @@ import numpy as np
 
 from zoo.core import layouts
 
+BACKENDS = ("tensorflow", "jax")  # of Keras, on which recipes are trained and scored
 PREFIX = "KERAS_DISTRIBUTION_"
 HEARTBEAT = 20  # seconds without a sign of life after which a process counts as lost
 
@@ -77,6 +78,19 @@ def backend():
         path = Path(os.environ.get("KERAS_HOME", os.path.expanduser("~/.keras"))) / "keras.json"
         return json.loads(path.read_text(encoding="utf-8")).get("backend", "tensorflow")
     return "tensorflow"
+
+
+def check_backend():
+    """Refuse a backend of Keras on which no recipe is trained or scored.
+
+    Raises:
+        ValueError: it is such a one.
+    """
+    if backend() not in BACKENDS:
+        raise ValueError(
+            f"recipes are trained and scored on Keras' backends {' and '.join(BACKENDS)}; received {backend()!r}. Set "
+            "KERAS_BACKEND to one of them."
+        )
 
 
 def on_a_processor():

@@ -37,6 +37,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
         ValueError: the directory holds a run already, or one of another recipe; files of the corpus, or a library that
             its scores need, are missing; what `training.init`, `freeze` or `rates` say does not fit.
     """
+    many.check_backend()
     if recipe.job.untrained:
         raise ValueError(f"recipe {recipe.name}: {recipe.job.untrained}")
     directory = Path(directory)
@@ -82,6 +83,7 @@ def open_run(directory, *others):
     Raises:
         ValueError: a directory holds no finished run, or runs do not fit each other.
     """
+    many.check_backend()
     directories = [Path(each) for each in (directory, *others)]
     recipes = [check_run(each) for each in directories]
     if others:
