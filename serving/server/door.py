@@ -48,7 +48,7 @@ class Door:
 
     def __init__(self, keys=(), proxies=()):
         self._keys = [(name, _digest(key)) for name, key in keys]
-        self._proxies = [ipaddress.ip_network(each, strict=False) for each in proxies]
+        self._proxies = [_network(each) for each in proxies]
 
     def caller(self, host, authorization=None, forwarded=None):
         """The name of the key that a caller has, or its address.
@@ -89,6 +89,15 @@ class Door:
                 break
             host = told.strip() or host
         return host
+
+
+def _network(proxy):
+    try:
+        return ipaddress.ip_network(proxy, strict=False)
+    except ValueError:
+        raise ValueError(
+            f"a proxy is named by its address or network, such as 10.0.0.7 or 10.0.0.0/24; received {proxy!r}."
+        ) from None
 
 
 def _digest(key):
