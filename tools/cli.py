@@ -183,6 +183,8 @@ def _said(error):
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)
     mend = ". Free some space there, and try again." if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
+    if isinstance(error, (NotADirectoryError, FileExistsError)):
+        mend = ". A file lies where a folder is needed: choose another place, or remove it."
     return f"{error.filename}: {error.strerror}{mend}" if error.filename else f"{error.strerror}{mend}"
 
 

@@ -85,7 +85,9 @@ def main(args):
         rows = [(each["name"], each["system"], _task(each), _brief(each["scores"])) for each in recipes]
         _print([("NAME", "SYSTEM", "TASK", "SCORES"), *rows])
     if not recipes and not models:
-        print("nothing fits; leave out some of the options", file=sys.stderr)
+        known = sorted({each["task"] for each in (*entries(catalogue()), *list_models.models())})
+        tasks = "" if args.task in (None, *known) else f"; there are the tasks {', '.join(known)}"
+        print(f"nothing fits; leave out some of the options{tasks}", file=sys.stderr)
     return 0
 
 

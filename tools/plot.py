@@ -132,7 +132,7 @@ def distinct(runs):
     """A short name for each run: the end of its path, from where no two runs have the same."""
     parts = [Path(run).parts for run in runs]
     for kept in range(1, max(map(len, parts)) + 1):
-        names = ["/".join(each[-kept:]) for each in parts]
+        names = [str(Path(*each[-kept:])) for each in parts]
         if len(set(names)) == len(names):
             break
     return names

@@ -112,6 +112,23 @@ def test_wrong_use_is_2_and_one_line(tmp_path, capsys):
     assert not (tmp_path / "x").exists()
 
 
+def test_a_file_in_the_place_of_a_folder_is_told(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    assert cli.main(["hub", "package", "dates", "--out", str(tmp_path / "file")]) == 1
+    assert "file: File exists. A file lies where a folder is needed: choose another place" in capsys.readouterr().err
+
+
+def test_a_recipe_that_cannot_be_read_is_told(tmp_path, monkeypatch, capsys):
+    (tmp_path / "mine.toml").touch()
+
+    def refuse(*args, **kwargs):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.read_text", refuse)
+    assert cli.main(["train", str(tmp_path / "mine.toml")]) == 2
+    assert "mine.toml cannot be read: Permission denied. Expected a recipe that may be" in capsys.readouterr().err
+
+
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "zoo.recipes", None)
     monkeypatch.setitem(sys.modules, "zoo", None)

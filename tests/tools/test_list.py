@@ -94,7 +94,10 @@ def test_the_table(shown, capsys):
     assert rows[2] == ["m1", "1", "recurrent", "translate", "de-en", "2.0", "MB", "Apache-2.0", "BLEU", "30.0"]
     assert rows[4:6] == [[], ["Recipes:", "seqzoo", "train", "NAME"]] and rows[7][:2] == ["r1", "s"]
     assert cli.main(["list", "--task", "nothing"]) == 0
-    assert capsys.readouterr() == ("", "nothing fits; leave out some of the options\n")
+    told = "nothing fits; leave out some of the options"
+    assert capsys.readouterr() == ("", f"{told}; there are the tasks continue, tag, translate\n")
+    assert cli.main(["list", "--task", "translate", "--language", "xx"]) == 0
+    assert capsys.readouterr() == ("", f"{told}\n")
 
 
 def test_one_model(shown, capsys):

@@ -118,4 +118,5 @@ def test_scores_and_confusions_are_drawn_from_kept_answers(tmp_path, capsys):
 
 def test_runs_of_one_name_are_told_apart_by_their_paths():
     assert distinct(["x/a", "x/b/"]) == ["a", "b"] and distinct(["r/x/a", "r/y/a"]) == ["x/a", "y/a"]
+    assert distinct(["/x/a", "/x/a"]) == ["/x/a", "/x/a"]
     assert distinct(["x/a", "x/a"]) == ["x/a", "x/a"]  # one run, given twice
