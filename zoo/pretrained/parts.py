@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from zoo.pretrained.rules import Rule, transpose
+from zoo.pretrained.rules import Rule, flat, put, rows, transpose
 from zoo.pretrained.vocabulary import our_ids
 
 NORM = {"weight": "gamma", "bias": "beta"}
@@ -66,6 +66,21 @@ def bart_blocks(stream=()):
         for number, name in enumerate(norms):
             found += norm(f"{here}.{name}_layer_norm", f"{ours}/norms/{number}", stream)
     return found
+
+
+def bart_vectors(ids, barred=None, stream=()):
+    """The rules of the vectors of tokens, which are those of the output, too, and of its bias.
+
+    Args:
+        ids: for each id of ours the id there.
+        barred: ids of ours that are never written; None where there is no bias.
+        stream: steps of the residual stream.
+    """
+    also = ("model.{side}.embed_tokens.weight", "lm_head.weight")
+    vectors = Rule("model.shared.weight", "target_embedding/matrix", rows(ids), *_along(stream, -1), also=also)
+    if barred is None:
+        return [vectors]
+    return [vectors, Rule("final_logits_bias", "target_embedding/output_bias", flat, rows(ids), put(barred))]
 
 
 def bart_model(config, activations):

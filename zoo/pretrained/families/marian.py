@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import bart_blocks, bart_model
-from zoo.pretrained.rules import Rule, channels, flat, put, rows
+from zoo.pretrained.parts import bart_blocks, bart_model, bart_vectors
+from zoo.pretrained.rules import channels
 from zoo.pretrained.vocabulary import names_by_id, our_ids, rewritten
 from zoo.text import Tokenizer
 from zoo.text.special import BOS, PAD
@@ -51,14 +51,7 @@ def network(source):
         },
         ids=ids,
         rules=(
-            Rule(
-                "model.shared.weight",
-                "target_embedding/matrix",
-                rows(ids),
-                stream[0](),
-                also=("model.{side}.embed_tokens.weight", "lm_head.weight"),
-            ),
-            Rule("final_logits_bias", "target_embedding/output_bias", flat, rows(ids), put((PAD, BOS))),
+            *bart_vectors(ids, (PAD, BOS), stream),
             *bart_blocks(stream),
         ),
         unneeded={"model.*.embed_positions.weight": "sinusoids are computed"},
