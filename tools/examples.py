@@ -10,7 +10,8 @@ EXAMPLES = {
     "import": (
         "seqzoo import opus-mt-de-en --out runs/de-en",
         "seqzoo import hf://Helsinki-NLP/opus-mt-de-en --out runs/de-en",
-        "seqzoo import hf://sentence-transformers/all-MiniLM-L6-v2 --out runs/minilm",
+        "seqzoo import hf://facebook/nllb-200-distilled-600M --out runs/de-en --source-language deu_Latn "
+        "--target-language eng_Latn",
     ),
     "train": (
         "seqzoo train reviews.toml --out runs/reviews",

@@ -13,6 +13,9 @@ def add_arguments(parser):
     )
     parser.add_argument("--out", required=True, metavar="RUN", help="the run directory to write")
     parser.add_argument("--name", help="name of its recipe; default: that of the run directory")
+    for side, verb in (("source", "read"), ("target", "write")):
+        of = f"the language to {verb}, of a network for many languages, as it names it; default: what its files state"
+        parser.add_argument(f"--{side}-language", metavar="CODE", default="", help=of)
     parser.add_argument("--force", action="store_true", help="take the place of an imported run that is there")
     own_modules.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print what import.json says as one JSON object")
@@ -25,6 +28,7 @@ def main(args):
     from zoo.pretrained.writing import told
 
     options = {"name": args.name or "", "imports": tuple(args.imports)}
+    options |= {"source_language": args.source_language, "target_language": args.target_language}
     record = import_network(args.source, args.out, force=args.force, **options)
     if args.json:
         print(json_text(record))

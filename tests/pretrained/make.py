@@ -145,22 +145,26 @@ def roberta(folder):
     reader(folder, transformers.RobertaForSequenceClassification, config, tokenizer)
 
 
-def fairseq_pieces(folder):
+def fairseq_pieces(folder, **options):
     """A SentencePiece model with the first ids of XLM-R's and mBART's."""
     path = folder / "sentencepiece.bpe.model"
-    path.write_bytes(pieces(TEXTS + GERMAN, 60, unk_id=0, bos_id=1, eos_id=2, pad_id=-1))
+    path.write_bytes(pieces(TEXTS + GERMAN, 60, unk_id=0, bos_id=1, eos_id=2, pad_id=-1, **options))
     return str(path)
 
 
-def xlm_roberta(folder):
+def xlm_roberta(folder, kind="XLMRoberta", before=0):
     fairseq_pieces(folder)
-    size = sentencepiece.SentencePieceProcessor(model_file=str(folder / "sentencepiece.bpe.model")).vocab_size() + 2
-    config = transformers.XLMRobertaConfig(
-        vocab_size=size, pad_token_id=1, bos_token_id=0, eos_token_id=2, type_vocab_size=1, **LABELS, **SMALL
-    )
-    model = stirred(transformers.XLMRobertaForTokenClassification(config))
+    tokenizer = getattr(transformers, f"{kind}Tokenizer").from_pretrained(folder)
+    ids = {"pad_token_id": 1, "bos_token_id": before, "eos_token_id": tokenizer.eos_token_id, "type_vocab_size": 1}
+    config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer), **ids, **LABELS, **SMALL)
+    model = stirred(getattr(transformers, f"{kind}ForTokenClassification")(config))
     model.save_pretrained(folder)
-    answers(folder, model, np.arange(4, size - 1), 1)
+    answers(folder, model, np.arange(7, len(tokenizer) - 1), 1)
+    said(folder, tokenizer, texts=TEXTS + GERMAN)
+
+
+def camembert(folder):
+    xlm_roberta(folder, "Camembert", before=5)
 
 
 def gpt2(folder):
@@ -175,24 +179,62 @@ def gpt2(folder):
     said(folder, tokenizer)
 
 
-def seq2seq(folder, make, config, vocabulary=100):
-    model = stirred(make(config(vocab_size=vocabulary, max_position_embeddings=40, **TINY)))
+def seq2seq(folder, make, config, tokenizer, ordinary, start=2, search=(), **settings):
+    """A network that reads and writes, with its answers and what its search writes; `search` is of its generation."""
+    sizes = TINY | {"max_position_embeddings": 40, "forced_eos_token_id": None, "decoder_start_token_id": start}
+    model = stirred(make(config(**sizes | settings)))
+    search = {"max_new_tokens": 12, "num_beams": 4, "no_repeat_ngram_size": 2, "bad_words_ids": [[3]]} | dict(search)
+    for name, value in search.items():
+        setattr(model.generation_config, name, value)
     model.save_pretrained(folder)
-    answers(folder, model, np.arange(4, vocabulary), 1, 2)
+    answers(folder, model, np.arange(4, ordinary), 1, start)
+    said(folder, tokenizer, model)
 
 
 def bart(folder):
-    seq2seq(folder, transformers.BartForConditionalGeneration, transformers.BartConfig)
+    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    tokenizer = byte_pairs(folder, special=special, kind=transformers.BartTokenizer)
+    search = {"forced_bos_token_id": 0, "forced_eos_token_id": 2, "min_length": 5, "length_penalty": 2.0}
+    size = len(tokenizer) + 2  # rows of nothing
+    make, config = transformers.BartForConditionalGeneration, transformers.BartConfig
+    seq2seq(folder, make, config, tokenizer, size, search=search, vocab_size=size)
+
+
+def of_languages(folder, kind, **config):
+    """A tokenizer of several languages, with its files in the folder."""
+    fairseq_pieces(folder, model_type="bpe" if kind == "NllbTokenizer" else "unigram")
+    (folder / "tokenizer_config.json").write_text(json.dumps({"tokenizer_class": kind, **config}))
+    return getattr(transformers, kind).from_pretrained(folder)
 
 
 def mbart(folder):
-    settings = {"scale_embedding": True, "decoder_start_token_id": 2}
-    make = transformers.MBartForConditionalGeneration
-    seq2seq(folder, make, lambda **own: transformers.MBartConfig(**own, **settings))
+    tokenizer = of_languages(folder, "MBartTokenizer", src_lang="de_DE")
+    make, config = transformers.MBartForConditionalGeneration, transformers.MBartConfig
+    start, size = tokenizer.convert_tokens_to_ids("fr_XX"), len(tokenizer)
+    seq2seq(folder, make, config, tokenizer, size, start, vocab_size=size, scale_embedding=True)
 
 
 def m2m100(folder):
-    seq2seq(folder, transformers.M2M100ForConditionalGeneration, transformers.M2M100Config)
+    path = fairseq_pieces(folder)
+    known = sentencepiece.SentencePieceProcessor(model_file=path)
+    names = ["<s>", "<pad>", "</s>", "<unk>", *(known.id_to_piece(each) for each in range(3, known.vocab_size()))]
+    names.remove("at")  # a piece of texts that the vocabulary lacks is unknown
+    (folder / "vocab.json").write_text(json.dumps({name: number for number, name in enumerate(names)}))
+    tokenizer = of_languages(folder, "M2M100Tokenizer", src_lang="de")
+    size = len(names) + 108  # 100 languages, and 8 rows of nothing
+    search = {"forced_bos_token_id": tokenizer.get_lang_id("fr"), "early_stopping": True}
+    make, config = transformers.M2M100ForConditionalGeneration, transformers.M2M100Config
+    seq2seq(folder, make, config, tokenizer, size, search=search, vocab_size=size)
+
+
+def nllb(folder):
+    codes = ["deu_Latn", "eng_Latn", "zho_Hans"]
+    tokenizer = of_languages(folder, "NllbTokenizer", src_lang="deu_Latn", extra_special_tokens=codes)
+    tokenizer.save_pretrained(folder)
+    search = {"forced_bos_token_id": tokenizer.convert_tokens_to_ids("eng_Latn")}
+    size = len(tokenizer) + 2
+    make, config = transformers.M2M100ForConditionalGeneration, transformers.M2M100Config
+    seq2seq(folder, make, config, tokenizer, size, search=search, vocab_size=size)
 
 
 def t5(folder, **settings):
@@ -213,8 +255,8 @@ def mt5(folder):
 FAMILIES = {
     each.__name__: each
     for each in (
-        marian, minilm, albert, albert_groups, bert, bert_tagger, distilbert, roberta, xlm_roberta, gpt2,
-        bart, mbart, m2m100, t5, mt5, torch_files,
+        marian, minilm, albert, albert_groups, bert, bert_tagger, distilbert, roberta, xlm_roberta, camembert, gpt2,
+        bart, mbart, m2m100, nllb, t5, mt5, torch_files,
     )
 }  # fmt: skip
 

@@ -6,9 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from zoo.data import pad
 from zoo.pretrained.gate import kept, measure
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.source import opened
+from zoo.tasks.parts.search import Searcher
+from zoo.text.special import BOS, EOS
 
 DATA = Path(__file__).with_name("data")
 NAMES = sorted(each.name for each in DATA.iterdir() if (each / "answers.npz").is_file())
@@ -39,3 +42,20 @@ def test_texts_have_the_ids_that_they_have_there(name):
     tokenizer, ids = made.tokenizers[0], made.network.ids
     encoded = [[*tokenizer.before, *each, *tokenizer.after] for each in tokenizer.encode(said["texts"])]
     assert [ids[each].tolist() for each in encoded] == said["ids"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["bart", "mbart", "m2m100", "nllb"])
+def test_searches_write_what_is_written_there(name):
+    """With what each source forces: its first tokens, its shortest length, its bad words, no bigram twice."""
+    said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))
+    with opened(DATA / name) as source:
+        made = open_source(source)
+    tokenizer, ids, search = made.tokenizers[0], made.network.ids, made.recipe.search
+    rows, lengths = pad([tokenizer.around.put(each) for each in tokenizer.encode(said["texts"])])
+    for beams, there in ((1, said["greedy"]), (search.beam, said["beam"])):
+        find = Searcher(made.model, beams, search.alpha, search.max_output_length, search)
+        found, sizes, _ = map(np.asarray, find.predict_on_batch((rows, lengths)))
+        written = [ids[row[:size]].tolist() for row, size in zip(found, sizes, strict=True)]
+        assert written == [row[1:-1] if row[-1] == ids[EOS] else row[1:] for row in there]
+        assert {row[0] for row in there} == {ids[BOS]}

@@ -11,9 +11,11 @@ from tools import cli
 
 DATA = Path(__file__).with_name("data")
 TASKS = {"marian": "translate", "t5": "translate", "gpt2": "continue", "bert": "classify", "bert_tagger": "tag"}
-TASKS |= {"distilbert": "classify", "roberta": "classify", "xlm_roberta": "tag"}
+TASKS |= {"distilbert": "classify", "roberta": "classify", "xlm_roberta": "tag", "camembert": "tag"}
+TASKS |= dict.fromkeys(("bart", "mbart", "m2m100", "nllb"), "translate")
 
 
+@pytest.mark.slow(but=8)
 @pytest.mark.parametrize("name", TASKS)
 def test_a_run_opens_with_the_same_weights(name, tmp_path, capsys):
     assert cli.main(["import", str(DATA / name), "--out", str(tmp_path / "run"), "--json"]) == 0

@@ -12,12 +12,21 @@ from zoo.pretrained.network import Family, Network, register
 __all__ = ["Family", "Network", "import_network", "load", "register"]
 
 
-def load(source: str | PathLike[str], tokenizers: bool = False, *, imports=()) -> Any:
+def load(
+    source: str | PathLike[str],
+    tokenizers: bool = False,
+    *,
+    source_language: str = "",
+    target_language: str = "",
+    imports: tuple[str, ...] = (),
+) -> Any:
     """`(model, ids)` of a source: the Keras model, and for each id of ours the id that it has there.
 
     Args:
         source: a folder, a zip or tar, or hf://OWNER/NAME[@REVISION].
         tokenizers: whether its tokenizers are made, too; then the result is `(model, ids, tokenizers)`.
+        source_language, target_language: of a network for many languages, by its own names; those that it states by
+            default.
         imports: modules that bring families, from the working folder, too.
 
     Raises:
@@ -26,7 +35,7 @@ def load(source: str | PathLike[str], tokenizers: bool = False, *, imports=()) -
     from zoo.pretrained.opening import open_source
     from zoo.pretrained.source import opened
 
-    with opened(source) as found:
+    with opened(source, (source_language, target_language)) as found:
         made = open_source(found, tokenizers, imports)
     return (made.model, made.network.ids, *((made.tokenizers,) if tokenizers else ()))
 
@@ -36,13 +45,15 @@ def import_network(
     out: str | PathLike[str],
     *,
     name: str = "",
+    source_language: str = "",
+    target_language: str = "",
     imports: tuple[str, ...] = (),
     force: bool = False,
 ) -> dict[str, Any]:
     """Write a source as the run `out`, as training writes one, and return what its import.json says.
 
     Args:
-        source, imports: as of `load`.
+        source, source_language, target_language, imports: as of `load`.
         out: the folder of the run.
         name: of its recipe; that of `out` by default.
         force: take the place of an imported run that is there.
@@ -58,6 +69,6 @@ def import_network(
     from zoo.pretrained.source import opened
     from zoo.pretrained.writing import write_run
 
-    with opened(source) as found:
+    with opened(source, (source_language, target_language)) as found:
         made = open_source(found, True, imports)
         return write_run(made, found, compare(made, found), out, name or Path(out).name, force)

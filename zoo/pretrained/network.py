@@ -18,6 +18,8 @@ class Network:
         unneeded: `{pattern: why}` of tensors that no weight needs.
         constants: `{path: numbers}` of weights that no tensor gives.
         tokenizers: a function that makes one for each side of the task.
+        generation: settings of `zoo.pretrained.generation` that take the place of the source's, in its ids.
+        languages: (source, target), of a network for many of them.
         labels: the names of the classes, by their ids.
         barred: ids of ours that are never written, and whose logits are compared with nothing.
         notes: what the card says of the family's ways.
@@ -30,6 +32,8 @@ class Network:
     unneeded: dict[str, str] = dataclasses.field(default_factory=dict)
     constants: dict[str, Any] = dataclasses.field(default_factory=dict)
     tokenizers: Callable[[], tuple] = tuple
+    generation: dict[str, Any] = dataclasses.field(default_factory=dict)
+    languages: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     barred: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()

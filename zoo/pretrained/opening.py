@@ -77,6 +77,8 @@ def open_source(source, tokenizers=True, imports=()):
     except (ValueError, TypeError, ArithmeticError):
         source.config.finish()  # a value that was refused may be the reason
         raise
+    if any(source.languages) and not network.languages:
+        source.config.refuse(f"a network of the family {family.name} has no languages to choose from")
     search = search_of(source, network)
     source.config.finish()
     made = network.tokenizers() if tokenizers else ()
@@ -97,7 +99,8 @@ def search_of(source, network):
     prompts = network.recipe["task"] == "continue"
     if not prompts and network.recipe["task"] not in WRITING or not source.has("config.json"):
         return {}
-    found, problems = generation.search_of(generation.given_by(source), network.ids, prompts, network.barred)
+    given = generation.given_by(source) | network.generation
+    found, problems = generation.search_of(given, network.ids, prompts, network.barred)
     for each in problems:
         source.config.refuse(f"generation: {each}")
     return {"search": found | network.recipe.get("search", {})}

@@ -33,6 +33,7 @@ class Source:
         address: as the user wrote it.
         name: what to call the run.
         revision: of a repository, the commit; else "".
+        languages: (source, target) that the user asks for; "" where he does not.
         read: the files that were read, in order.
     """
 
@@ -40,6 +41,7 @@ class Source:
     address: str
     name: str
     revision: str = ""
+    languages: tuple[str, str] = ("", "")
     read: dict = dataclasses.field(default_factory=dict)
 
     def has(self, name):
@@ -101,7 +103,7 @@ class Source:
 
 
 @contextlib.contextmanager
-def opened(address):
+def opened(address, languages=("", "")):
     """A context with the `Source` of an address; what was taken out of an archive does not outlive it.
 
     Raises:
@@ -111,13 +113,13 @@ def opened(address):
     path = Path(address)
     if address.startswith("hf://"):
         folder, name, revision = _fetched(address)
-        yield Source(folder, address, name, revision)
+        yield Source(folder, address, name, revision, languages)
     elif path.is_dir():
-        yield Source(path, address, path.resolve().name)
+        yield Source(path, address, path.resolve().name, "", languages)
     elif path.is_file():
         with tempfile.TemporaryDirectory() as work:
             name = path.name.split(".")[0] if path.suffix != ".zip" else path.stem
-            yield Source(_unpacked(path, Path(work)), address, name)
+            yield Source(_unpacked(path, Path(work)), address, name, "", languages)
     else:
         raise ValueError(
             f"There is no {address}. Expected a folder, a .zip or .tar with the files of a network, or a repository "

@@ -39,6 +39,22 @@ def our_ids(size, pad, unk, bos, eos):
     return np.array(special + [each for each in range(size) if each not in special])
 
 
+def with_start(size, pad, unk, first, eos, lost=0):
+    """(ids, order) where our BOS is a copy of the row that a decoder starts with, which keeps an id of its own.
+
+    Args:
+        size, pad, unk, eos: as of `our_ids`.
+        first: the row that is copied.
+        lost: copies of the unknown row, which come last.
+
+    Returns:
+        ids as of `our_ids`, and the same where copies have numbers from `size` on.
+    """
+    order = our_ids(size + 1 + lost, pad, unk, size, eos)
+    our_ids(size, pad, unk, first, eos)  # refuses what lies outside
+    return np.array([*range(size), first, *[unk] * lost])[order], order
+
+
 def names_by_id(vocabulary, size, where):
     """The pieces of `{piece: id}` in the order of their ids.
 
@@ -132,16 +148,19 @@ def _trainer(spec, size):
     )
 
 
-def read_fairseq(folder, others=("<mask>",), before=(BOS,), after=(EOS,)):
-    """(tokenizer, ids) of a folder whose SentencePiece model has ids one below those of the network, as fairseq's have.
+def read_fairseq(folder):
+    """(tokenizer, ids) of XLM-R: its SentencePiece model has ids one below those of the network, as fairseq's have."""
+    return _read_shifted(folder, ["<s>", "<pad>", "</s>", "<unk>"], 3)
 
-    Args:
-        folder: with `sentencepiece.bpe.model`.
-        others: pieces behind the model's own, which no text has.
-        before, after: ids of ours around a text.
-    """
+
+def read_camembert(folder):
+    """(tokenizer, ids) of CamemBERT, whose ids are four below: special pieces were added to those of the model."""
+    return _read_shifted(folder, ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED"], 1)
+
+
+def _read_shifted(folder, first, skipped):
     path = Path(folder) / "sentencepiece.bpe.model"
     model = path.read_bytes()
-    names = ["<s>", "<pad>", "</s>", "<unk>", *(piece for piece, _, _ in pieces_of(model)[3:]), *others]
-    ids = our_ids(len(names), 1, 3, 0, 2)
-    return Tokenizer(rewritten(model, names, ids, others, path)).with_around(before, after), ids
+    names = [*first, *(piece for piece, _, _ in pieces_of(model)[skipped:]), "<mask>"]
+    ids = our_ids(len(names), *map(names.index, ("<pad>", "<unk>", "<s>", "</s>")))
+    return Tokenizer(rewritten(model, names, ids, [*first, names[-1]], path)).with_around((BOS,), (EOS,)), ids

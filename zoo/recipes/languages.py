@@ -51,6 +51,14 @@ def notes(target):
     return []
 
 
+def of_codes(source, target):
+    """`{"source_language", "target_language"}` of codes such as deu_Latn; {} where BLEU cannot cut the target."""
+    codes = [of_name(first) or first for first in (code.partition("_")[0] for code in (source, target))]
+    if not all(codes) or not has_tokenizer(codes[1]):
+        return {}
+    return {f"{side}_language": code for side, code in zip(SIDES, codes, strict=True)}
+
+
 def of_name(name):
     """The language that a column is named after; "" for none, or several."""
     words = [word for word in normal(name).split("_") if word in LANGUAGES]

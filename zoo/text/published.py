@@ -13,6 +13,9 @@ from zoo.text.wordpiece import WordPiece
 
 NAMES = ("pad", "unk", "bos", "eos")  # the order of our ids
 BERT = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+GPT2 = dict.fromkeys(("unk_token", "bos_token", "eos_token"), "<|endoftext|>")
+BART = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "mask_token": "<mask>"}
+BART["tokenizer_class"] = "RobertaTokenizer"
 ROBERTA = {"RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDTokenizer"}  # <s> before and </s> behind
 
 
@@ -42,8 +45,13 @@ def read_wordpiece(folder) -> tuple[WordPiece, list[int]]:
     return WordPiece.make(pieces, special=special, **chosen), ids
 
 
-def read_byte_pairs(folder) -> tuple[BytePairs, list[int]]:
+def read_byte_pairs(folder, ids=None) -> tuple[BytePairs, list[int]]:
     """The `BytePairs` of a folder, and the id there of each id here; -1 is one that it does not have.
+
+    Args:
+        folder: with its files.
+        ids: the id there of each id here, where a network says which; its last one is what the decoder starts with,
+            and no piece of a text.
 
     Raises:
         ValueError: a file is missing or damaged, or asks for what `BytePairs` does not do.
@@ -62,12 +70,17 @@ def read_byte_pairs(folder) -> tuple[BytePairs, list[int]]:
         vocabulary = _listed(_read(Path(folder) / "vocab.json"))
         lines = (Path(folder) / "merges.txt").read_text(encoding="utf-8").split("\n")
         merges = [line for line in lines if line and not line.startswith("#version")]
-        prefix, surrounded = config.get("add_prefix_space", False), config.get("tokenizer_class") in ROBERTA
+        prefix = config.get("add_prefix_space", False)
+    if "eos_token" not in config:  # as in the oldest folders, which name no special piece
+        config = (GPT2 if GPT2["eos_token"] in vocabulary else BART) | config
+    if not whole:
+        surrounded = config.get("tokenizer_class") in ROBERTA
     tokens = [config.get(f"{name}_token") for name in NAMES]
     tokens[1] = None if tokens[1] in tokens[2:] else tokens[1]  # of GPT-2, whose only special piece is all of them
-    pieces, ids, special = _ours(vocabulary, whole, tokens)
+    pieces, ids, special = _ours(vocabulary, whole, tokens, ids, [*tokens, config.get("mask_token")])
     pairs = [tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair) for pair in merges]
-    around = Around((BOS,), (EOS,)) if surrounded else Around((), ())
+    begin = pieces.index(tokens[2]) if tokens[2] in pieces else BOS
+    around = Around((begin,), (EOS,)) if surrounded else Around((), ())
     return BytePairs.make(pieces, pairs, prefix_space=prefix, special=special, around=around), ids
 
 
@@ -116,9 +129,9 @@ def _listed(places):
     return pieces
 
 
-def _ours(vocabulary, whole, tokens):
+def _ours(vocabulary, whole, tokens, ids=None, special=()):
     """(pieces in the order of our ids, the id there of each, the ids of more special pieces)."""
-    pieces, special = list(vocabulary), []
+    pieces, special = list(vocabulary), list(special)
     for added in sorted((whole or {}).get("added_tokens", ()), key=lambda each: each["id"]):
         if not added["special"]:
             raise ValueError(
@@ -132,10 +145,22 @@ def _ours(vocabulary, whole, tokens):
     if lost:
         raise ValueError(f"The vocabulary does not have its own special pieces {lost}.")
     first = [-1 if token is None else places[token] for token in tokens]
+    if ids is not None:
+        ids = [int(token) for token in ids]
+        if [ids[at] for at in (0, 1, 3)] != [first[at] for at in (0, 1, 3)]:
+            raise ValueError(
+                f"The network has PAD, UNK and EOS at {[ids[at] for at in (0, 1, 3)]}, and the tokenizer at "
+                f"{[first[at] for at in (0, 1, 3)]}; expected the same."
+            )
+        size = max(ids)  # what the decoder starts with
+        if lost := [piece for piece in pieces[size:] if piece not in special]:
+            raise ValueError(f"The tokenizer has pieces that the network does not know: {lost[:6]}.")
+        unused = [f"<unused {token}>" for token in range(len(pieces), size)]
+        pieces, special, first = pieces[:size] + unused + ["<start>"], special + unused, ids[: len(NAMES)]
     named = [
         pieces[token] if token >= 0 and token not in first[:place] else f"<|{name}|>"
         for place, (name, token) in enumerate(zip(NAMES, first, strict=True))
     ]
-    ids = first + [token for token in range(len(pieces)) if token not in first]
+    ids = ids or first + [token for token in range(len(pieces)) if token not in first]
     ours = named + [pieces[token] for token in ids[len(NAMES) :]]
     return ours, ids, tuple(place for place, piece in enumerate(ours) if piece in special and place >= len(NAMES))

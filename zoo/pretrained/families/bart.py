@@ -8,10 +8,13 @@ import math
 
 import numpy as np
 
+from zoo.pretrained import generation, languages
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import bart_blocks, bart_model, norm
-from zoo.pretrained.rules import Rule, barring, drop, flat, put, rows
-from zoo.pretrained.vocabulary import our_ids
+from zoo.pretrained.parts import bart_blocks, bart_model, bart_vectors, norm
+from zoo.pretrained.rules import Rule, barring, drop
+from zoo.pretrained.vocabulary import with_start
+from zoo.recipes.languages import of_codes
+from zoo.text.published import read_byte_pairs
 from zoo.text.special import BOS, PAD
 
 ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "relu": "relu", "swish": "silu", "silu": "silu"}
@@ -31,14 +34,15 @@ def network(source):
     config.idle("max_length", "save_step")
     model, size = bart_model(config, ACTIVATIONS), config.whole("vocab_size")
     longest, scaled = config.whole("max_position_embeddings"), config.flag("scale_embedding", computed)
-    pad, eos, first = (config.get(f"{name}_token_id") for name in ("pad", "eos", "decoder_start"))
-    ids = our_ids(size, pad, UNKNOWN, eos if first is None else first, eos)
+    starts = (config.get(f"{name}_token_id") for name in ("decoder_start", "bos"))
+    first = next((each for each in starts if each is not None), 0)
+    words = byte_pairs(source, size, first) if plain else languages.vocabulary(source, size, first)
+    ids, barred = words["ids"], words["barred"]
+    # PAD is never written, and keeps its share of the probabilities, as there.
+    never = generation.given_by(source).get("bad_words_ids") or []
+    words["generation"] |= {"bad_words_ids": [*never, [int(ids[PAD])]]} if isinstance(never, list) else {}
     inside = "/positions" if not computed else ""
-    rules = [
-        Rule("model.shared.weight", "target_embedding/matrix", rows(ids),
-             also=("model.{side}.embed_tokens.weight", "lm_head.weight")),
-        *bart_blocks(),
-    ]  # fmt: skip
+    rules = [*bart_vectors(ids, None if computed else barred), *bart_blocks()]
     constants = {}
     for side, ours in SIDES.items():
         if computed:
@@ -48,9 +52,7 @@ def network(source):
             rules += norm(f"model.{side}.layernorm_embedding", f"{ours}/norm")
         rules += [] if plain else norm(f"model.{side}.layer_norm", f"{side}/final_norm")
     if computed:
-        constants["target_embedding/output_bias"] = barring(len(ids), (PAD, BOS))
-    else:
-        rules.append(Rule("final_logits_bias", "target_embedding/output_bias", flat, rows(ids), put((PAD, BOS))))
+        constants["target_embedding/output_bias"] = barring(len(ids), barred)
     return Network(
         recipe={
             "task": "translate",
@@ -62,13 +64,12 @@ def network(source):
                 "layer": "learned", "max_positions": longest, "norm_epsilon": 0.0 if computed else EPSILON,
             },
             "embedding": {"layer": "tokens", "scaled": scaled, "output_bias": True},
+            "data": of_codes(*words.get("languages", ("", ""))),
         },
-        ids=ids,
         rules=tuple(rules),
         unneeded={"model.*.embed_positions.weight*": "sinusoids are computed"},
         constants=constants,
-        tokenizers=lambda: refuse_tokenizers(source),
-        barred=(PAD, BOS),
+        **words,
     )  # fmt: skip
 
 
@@ -79,12 +80,17 @@ def sinusoids(longest, units):
     return np.concatenate([np.sin(angles), np.cos(angles)], 1)
 
 
-def refuse_tokenizers(source):
-    """Their tokenizers name languages, which is not carried yet."""
-    raise ValueError(
-        f"{source.address}: the tokenizers of this family are not carried yet, so no run can be written; "
-        "`zoo.pretrained.load` gives the network itself."
-    )
+def byte_pairs(source, size, first):
+    """BART's `ids`, `barred` and `tokenizers`: `<s>` stands before a text, and is not what the decoder starts with."""
+    pad, eos = (source.config.get(f"{name}_token_id") for name in ("pad", "eos"))
+    ids, order = with_start(size, pad, UNKNOWN, first, eos)
+
+    def tokenizers():
+        for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt"):
+            source.has(name) and source.path(name)  # counts as read
+        return (read_byte_pairs(source.folder, order)[0],) * 2
+
+    return {"ids": ids, "barred": (BOS,), "tokenizers": tokenizers, "generation": {}}
 
 
 register(Family("bart", of_type("bart", "mbart", "m2m_100"), network, "AutoModelForSeq2SeqLM"))

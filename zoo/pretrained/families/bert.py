@@ -1,4 +1,4 @@
-"""BERT and its kin: DistilBERT, RoBERTa and XLM-R, MiniLM, MPNet's cousins of the same form (arXiv:1810.04805).
+"""BERT and its kin: DistilBERT, RoBERTa, XLM-R, CamemBERT, MiniLM, MPNet's cousins of the same form (arXiv:1810.04805).
 
 Plain, it gives a text its vector, by the pooling that a sentence encoder's folder names; with a head it classifies
 texts or tags tokens. Two texts at once, which it tells apart by token types, it does not read here.
@@ -9,7 +9,7 @@ from functools import partial
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import ACTIVATIONS, attention, dense, label_names, norm, pooled, reads_for, special_ids
 from zoo.pretrained.rules import Rule, add_row, drop, rows
-from zoo.pretrained.vocabulary import read_fairseq
+from zoo.pretrained.vocabulary import read_camembert, read_fairseq
 from zoo.text.published import read_byte_pairs, read_wordpiece
 
 KEYS = {  # ours -> theirs, of DistilBERT and of all others
@@ -39,7 +39,7 @@ def network(source):
     config.idle("sinusoidal_pos_embds", "attention_dropout", "qa_dropout", "seq_classif_dropout", "initializer_range")
     config.idle("attention_probs_dropout_prob", "classifier_dropout", "type_vocab_size", "tie_word_embeddings")
     pieces = kind in ("bert", "distilbert")
-    readers = {"roberta": read_byte_pairs, "xlm-roberta": read_fairseq}
+    readers = {"roberta": read_byte_pairs, "xlm-roberta": read_fairseq, "camembert": read_camembert}
     read = partial(readers.get(kind, read_wordpiece), source.folder)
     pad = config.get("pad_token_id", 0)
     fallback = (
@@ -116,4 +116,4 @@ def _head(before, kind, task):
     )
 
 
-register(Family("bert", of_type("bert", "distilbert", "roberta", "xlm-roberta"), network, "AutoModel"))
+register(Family("bert", of_type("bert", "distilbert", "roberta", "xlm-roberta", "camembert"), network, "AutoModel"))
