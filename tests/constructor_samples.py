@@ -139,7 +139,15 @@ SAMPLES = {
     "ProductKeyMemory": [
         {"units": 4, "num_keys": 3, "num_heads": 2, "k": 5, "query_dim": 6, "query_norm": "layer", "seed": 3}
     ],
-    "RecurrentDecoder": [{"units": 3, "cell": "lstm", "attention": lambda: AdditiveAttention(3), "num_layers": 2}],
+    "RecurrentDecoder": [
+        {
+            "units": 3,
+            "cell": "lstm",
+            "attention": lambda: AdditiveAttention(3),
+            "num_layers": 2,
+            "state_activation": "linear",
+        }
+    ],
     "RecurrentEncoder": [
         {"units": 3, "cell": "lstm", "num_layers": 2, "bidirectional": False, "dropout": 0.3, "seed": 3}
     ],
@@ -173,6 +181,7 @@ SAMPLES = {
             "dropout": 0.3,
             "seed": 3,
             "encoder": lambda: RecurrentEncoder(5, "lstm"),
+            "state_activation": "linear",
         }
     ],
     "SequenceExit": [{"num_layers": 3}],

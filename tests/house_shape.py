@@ -6,7 +6,7 @@ from tests.house_rules import ROOT, read
 
 MAX_LINES = 300
 MAX_ARGUMENTS = 8
-MORE_ARGUMENTS = {"zoo.models.seq2seq.Seq2Seq.__init__": "two vocabularies and seven choices, each of them a paper's"}
+MORE_ARGUMENTS = {"zoo.models.seq2seq.Seq2Seq.__init__": "two vocabularies and eight choices, each of them a paper's"}
 MAX_LEVELS = 2
 
 

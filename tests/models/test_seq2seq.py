@@ -11,6 +11,7 @@ from tests.models.cases import CASES, SOURCES, TARGETS
 from zoo.check.laws import build, changed, lengths, token_ids
 from zoo.check.steps import check_steps
 from zoo.models import Seq2Seq
+from zoo.recurrent import RecurrentEncoder
 
 ROWS = ((1, 7), (2, 3), (3, 0))
 SOURCE, LENGTHS = token_ids(ROWS, 7, SOURCES, noise=5), lengths(ROWS)
@@ -55,6 +56,33 @@ def test_is_the_papers_model(models, attention):
             (s,) = step(np.concatenate([y, context]), (s,))
             t = np.tanh(np.concatenate([s, context, y]) @ W_t + b_t)
             np.testing.assert_allclose(received[row, j], write @ t + b, atol=1e-5)
+
+
+def test_without_tanh_and_context_it_is_sutskevers_model():
+    """The decoder goes on where the encoder ended, and its states are what the output matrix reads."""
+    units = 4
+    encoder = RecurrentEncoder(units, "gru", bidirectional=False)
+    model = Seq2Seq(SOURCES, TARGETS, units, "gru", None, encoder=encoder, state_activation="linear")
+    model.build()
+    generator = np.random.default_rng(5)
+    for weight in model.trainable_weights:
+        weight.assign(generator.normal(0.0, 0.5, weight.shape))
+    identity, nothing = np.eye(units, dtype="float32"), np.zeros((units, units), "float32")
+    model.decoder.bridges[0].set_weights([identity, np.zeros(units)])
+    model.readout.set_weights([np.concatenate([identity, nothing, nothing]), np.zeros(units)])
+    target = token_ids(((4, 5), (5, 5), (6, 5)), 5, TARGETS)
+    received = ops.convert_to_numpy(model({"source_ids": SOURCE, "source_lengths": LENGTHS, "target_ids": target}))
+    read, write, b = oracles.numpy(model.source_embedding.embeddings, model.target_embedding.embeddings, model.bias)
+    reads, _ = oracles.from_keras("gru", encoder.layers[0].cell)
+    writes, _ = oracles.from_keras("gru", model.decoder.step_cell)
+    for row, length in enumerate(LENGTHS):
+        state = (np.zeros(units),)
+        for x in read[SOURCE[row, :length]]:
+            state = reads(x, state)
+        last = state[0]
+        for j, y in enumerate(write[target[row]]):
+            state = writes(np.concatenate([y, last]), state)
+            np.testing.assert_allclose(received[row, j], write @ state[0] + b, atol=1e-5)
 
 
 @pytest.mark.slow

@@ -51,6 +51,8 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
         seed: of the dropout.
         encoder: another encoder, for example a `SelfAttentiveEncoder`; None is a bidirectional `RecurrentEncoder` with
             these `units`, `cell`, `num_layers` and `dropout`.
+        state_activation: "tanh" or "linear", of `t_j` and of the decoder's first state. With "linear" the first may be
+            `s_{j+1}` and the second the encoder's last state, as in Sutskever et al. (2014).
 
     Raises:
         ValueError: unknown cell or attention; the message lists the known ones.
@@ -64,8 +66,8 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
         >>> tuple(model(batch).shape)
         (2, 4, 13)
 
-    References: https://arxiv.org/abs/1406.1078, https://arxiv.org/abs/1409.0473, https://arxiv.org/abs/1508.04025;
-    one output matrix and embedding: https://arxiv.org/abs/1608.05859.
+    References: https://arxiv.org/abs/1406.1078, https://arxiv.org/abs/1409.0473, https://arxiv.org/abs/1508.04025,
+    https://arxiv.org/abs/1409.3215; one output matrix and embedding: https://arxiv.org/abs/1608.05859.
     """
 
     parts = ("encoder",)
@@ -81,6 +83,7 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
         dropout: float = 0.0,
         seed: int | None = None,
         encoder: Any = None,
+        state_activation: str = "tanh",
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -90,7 +93,7 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
             )
         self.source_vocab_size, self.target_vocab_size, self.units = source_vocab_size, target_vocab_size, units
         self.cell, self.attention, self.num_layers = cell, attention, num_layers
-        self.dropout, self.seed = dropout, seed
+        self.dropout, self.seed, self.state_activation = dropout, seed, state_activation
         policy = self.dtype_policy
         self.source_embedding = layers.Embedding(source_vocab_size, units, dtype=policy)
         self.target_embedding = layers.ReversibleEmbedding(target_vocab_size, units, dtype=policy)
@@ -98,8 +101,8 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
             units, cell, num_layers, dropout=dropout, seed=shifted(seed, len(DROPOUTS)), dtype=policy
         )
         attend = ATTENTIONS[attention](units, policy)
-        self.decoder = RecurrentDecoder(units, cell, attend, num_layers, dtype=policy)
-        self.readout = layers.Dense(units, activation="tanh", dtype=policy)
+        self.decoder = RecurrentDecoder(units, cell, attend, num_layers, state_activation, dtype=policy)
+        self.readout = layers.Dense(units, activation=state_activation, dtype=policy)
         self.dropout_layers = {
             name: Dropout(dropout, seed=shifted(seed, index), name=f"drop_{name}", dtype=policy)
             for index, name in enumerate(DROPOUTS)
@@ -189,5 +192,7 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
         return signatures.generating()
 
     def get_config(self):
-        names = "source_vocab_size target_vocab_size units cell attention num_layers dropout seed".split()
+        names = (
+            "source_vocab_size target_vocab_size units cell attention num_layers dropout seed state_activation".split()
+        )
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -40,21 +40,31 @@ class RecurrentDecoder(ImplicitMasks, layers.Layer):
         cell: the name of the recurrence (`zoo.recurrent.cells`).
         attention: an alignment attention layer, or None.
         num_layers: cells stacked in one step; the topmost state is the attention's query.
+        state_activation: of the first state, "tanh" or "linear": `s_0 = W h_final`. With `W` the identity the decoder
+            goes on where the encoder ended (Sutskever et al. 2014).
 
-    Reference: https://arxiv.org/abs/1409.0473, appendix A.2.2; https://arxiv.org/abs/1406.1078, section 2.2.
+    Reference: https://arxiv.org/abs/1409.0473, appendix A.2.2; https://arxiv.org/abs/1406.1078, section 2.2;
+    https://arxiv.org/abs/1409.3215, section 2.
     """
 
     def __init__(
-        self, units: int, cell: Any = "gru", attention: Any = None, num_layers: int = 1, **kwargs: Any
+        self,
+        units: int,
+        cell: Any = "gru",
+        attention: Any = None,
+        num_layers: int = 1,
+        state_activation: str = "tanh",
+        **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.supports_masking = True
         self.units, self.cell, self.attention, self.num_layers = units, check_cell(cell), attention, num_layers
+        self.state_activation = state_activation
         inner = make_cell(cell, units, num_layers, dtype=self.dtype_policy)
         self.step_cell = inner if attention is None else AttentionCell(inner, attention, dtype=self.dtype_policy)
         self.rnn = layers.RNN(self.step_cell, return_sequences=True, zero_output_for_mask=True, dtype=self.dtype_policy)
         sizes = tree.flatten(inner.state_size)
-        self.bridges = [layers.Dense(size, activation="tanh", dtype=self.dtype_policy) for size in sizes]
+        self.bridges = [layers.Dense(size, activation=state_activation, dtype=self.dtype_policy) for size in sizes]
 
     def build(self, inputs_shape, memory_shape):
         values_shape = memory_shape["summary" if self.attention is None else "values"]
@@ -161,6 +171,7 @@ class RecurrentDecoder(ImplicitMasks, layers.Layer):
             "cell": self.cell,
             "attention": keras.saving.serialize_keras_object(self.attention),
             "num_layers": self.num_layers,
+            "state_activation": self.state_activation,
         }
 
     @classmethod

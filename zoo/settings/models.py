@@ -5,7 +5,11 @@ from typing import Annotated, Literal
 from zoo.settings.kinds import BelowOne, Count, Doc, Positive
 from zoo.settings.table import Table
 
-Cell = Literal["simple_rnn", "gru", "gru_reset_before", "lstm"]
+Cell = Annotated[Literal["simple_rnn", "gru", "gru_reset_before", "lstm"], Doc("recurrent cell")]
+Reads = Annotated[
+    Literal["bidirectional", "unidirectional", "self_attentive"],
+    Doc("how the encoder reads; self_attentive: in both directions, and its states attend to each other"),
+]
 
 
 class Model(Table, tag_field="kind"):
@@ -22,13 +26,20 @@ class Model(Table, tag_field="kind"):
 
 
 class Recurrent(Model, tag="recurrent"):
-    """A recurrent encoder, and a recurrent decoder where the model writes."""
+    """A recurrent encoder."""
 
-    cell: Annotated[Cell, Doc("recurrent cell")] = "gru"
-    encoder: Annotated[
-        Literal["bidirectional", "unidirectional", "self_attentive"],
-        Doc("how the encoder reads; self_attentive: in both directions, and its states attend to each other"),
-    ] = "bidirectional"
+    cell: Cell = "gru"
+    encoder: Reads = "bidirectional"
+
+
+class RecurrentWriter(Model, tag="recurrent"):
+    """A recurrent encoder and a recurrent decoder."""
+
+    cell: Cell = "gru"
+    encoder: Reads = "bidirectional"
+    state_activation: Annotated[
+        Literal["tanh", "linear"], Doc("of the decoder's first state, and of what the output matrix reads")
+    ] = "tanh"
 
 
 Heads = Annotated[Positive, Doc("heads of each attention")]

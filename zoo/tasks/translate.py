@@ -2,7 +2,7 @@
 
 from zoo import scores as scoring
 from zoo.settings.data import Dates, Files, Parallel, Reversal
-from zoo.settings.models import Recurrent, Transformer
+from zoo.settings.models import RecurrentWriter, Transformer
 from zoo.settings.slots import RECURRENT, TRANSLATES, TRANSLATING
 from zoo.settings.text import TwoSided
 from zoo.settings.training import DepthLoss, LabelLoss, Search, TokenLoss
@@ -21,7 +21,7 @@ class Translate(Task):
     data = (Files, Parallel, Dates, Reversal)
     text = TwoSided
     models = {
-        "recurrent": Choice(Recurrent, RECURRENT, (LabelLoss,), Search),
+        "recurrent": Choice(RecurrentWriter, RECURRENT, (LabelLoss,), Search),
         "transformer": Choice(Transformer, TRANSLATING, (TokenLoss, DepthLoss), Search, TRANSLATES),
     }
     sides = ("source", "target")

@@ -120,9 +120,9 @@ def recurrent_encoder(recipe):
 def _seq2seq(recipe, *sizes):
     own = recipe.model
     attention = None if recipe.attention.layer == "none" else recipe.attention.layer
-    shape = {"units": own.units, "cell": own.cell, "attention": attention, "num_layers": own.num_layers}
+    shape = {name: getattr(own, name) for name in ("units", "cell", "num_layers", "state_activation")}
     encoder = None if own.encoder == "bidirectional" else recurrent_encoder(recipe)  # the former is Seq2Seq's own
-    return Seq2Seq(*sizes, **shape, encoder=encoder, **dropout(recipe))
+    return Seq2Seq(*sizes, attention=attention, **shape, encoder=encoder, **dropout(recipe))
 
 
 def _transformer(recipe, *sizes):
