@@ -18,6 +18,9 @@ OLDEST = (2, 35)  # glibc that has large pages; those before it refuse such a th
 MARK = "SEQZOO_KEEPS_MEMORY"  # of the program that was started again
 PAGES = "/sys/kernel/mm/transparent_hugepage/enabled"
 
+# oneDNN, in TensorFlow on a processor, keeps what it once had in regions that double; with this it frees arrays.
+FREED = {"TF_ONEDNN_USE_SYSTEM_ALLOCATOR": "1"}
+
 
 def wanted(environment, libc, pages):
     """What to ask glibc for, the value of `GLIBC_TUNABLES`; None if there is nothing to ask for.
@@ -33,6 +36,12 @@ def wanted(environment, libc, pages):
     if tuple(int(part) for part in version.split(".")[:2] if part.isdecimal()) < OLDEST:
         return None
     return f"{KEEP}:{LARGE}" if "[madvise]" in pages else KEEP
+
+
+def free_memory():
+    """Have TensorFlow give memory back: for a program that holds a network and computes little with it."""
+    for name, value in FREED.items():
+        os.environ.setdefault(name, value)
 
 
 def keep_memory():

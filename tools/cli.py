@@ -17,7 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from serving.runtime.errors import ServingError
 
-from .allocation import keep_memory
+from .allocation import free_memory, keep_memory
 from .calm import calm
 from .examples import ENVIRONMENT, epilog
 from .lean import lean
@@ -134,12 +134,14 @@ def main(argv=None):
     """Run one subcommand and return its exit status, or exit as argparse does.
 
     When it runs as a program (`argv` is None), the log lines of native libraries are filtered, optional packages that
-    no command uses are not imported, and a training keeps its memory, in large pages.
+    no command uses are not imported, a training keeps its memory, in large pages, and an import or export frees it.
     """
     if argv is not None:
         return _main(list(argv))
     if sys.argv[1:2] in (["train"], ["reproduce"]):
         keep_memory()
+    if sys.argv[1:2] in (["import"], ["export"], ["verify"]):
+        free_memory()
     lean()
     loud = " ".join(sys.argv[1:2]) in LOUD or " ".join(sys.argv[1:3]) in LOUD
     with calm() if loud else contextlib.nullcontext():

@@ -27,6 +27,7 @@ from serving.export.settings import Settings
 from serving.export.shortlist import FILE
 from serving.export.sizes import WEIGHTS
 from serving.runtime.sessions import graph_file
+from zoo.core.keras_file import save_model
 from zoo.core.protocols import Attention, declaring
 
 
@@ -130,7 +131,7 @@ def make_again(kind, tokenizers, directory, log=lambda stage: None):
 
 def _write_files(kind, tokenizers, directory, log):
     log("writing model.keras and the SavedModel")
-    kind.model.save(directory / "model.keras")
+    save_model(kind.model, directory / "model.keras")
     if kind.settings.storage != "float32":
         storage.halve(directory / "model.keras")
     elif kind.large:

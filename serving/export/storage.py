@@ -8,8 +8,10 @@ holds of them. `serving.export.onnx.narrow` does the same for graphs.
 """
 
 import contextlib
-import io
+import functools
 import os
+import shutil
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -132,33 +134,40 @@ def pack(path):
 
     Nobody has to unpack it: HDF5 does so when it reads an array.
     """
-    _rewrite(path, lambda content: _rewritten(content, packed=True), zipfile.ZIP_STORED)
+    _rewrite(path, functools.partial(halved, packed=True), zipfile.ZIP_STORED)
 
 
 def _rewrite(path, change, compression):
+    """`change` writes the weights from one file to another, so that one array at a time is in memory."""
     path, beside = Path(path), Path(f"{path}.partial")
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(beside, "w") as new:
+    files = [tempfile.TemporaryFile(dir=path.parent) for _ in range(2)]
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(beside, "w") as new, files[0] as held, files[1] as changed:
         for name in old.namelist():
-            content = old.read(name)
             entry = zipfile.ZipInfo(name, EARLIEST)
             entry.compress_type = compression
             entry.external_attr = 0o600 << 16
-            new.writestr(entry, change(content) if name == WEIGHTS else content)
+            entry.file_size = old.getinfo(name).file_size  # at most; says whether 2 GB are enough
+            with old.open(name) as source, new.open(entry, "w") as target:
+                if name == WEIGHTS:
+                    shutil.copyfileobj(source, held)
+                    change(held, changed)
+                    changed.seek(0)
+                    source = changed
+                shutil.copyfileobj(source, target)
     with open(beside, "rb") as written:
         os.fsync(written.fileno())
     os.replace(beside, path)
 
 
-def halved(content):
-    """The bytes of an HDF5 file with the same groups, attributes and arrays, the exact ones of float32 in float16."""
-    return _rewritten(content)
+def halved(content, written, packed=False):
+    """Write an HDF5 file with the same groups, attributes and arrays, the exact ones of float32 in float16.
 
-
-def _rewritten(content, packed=False):
-    written = io.BytesIO()
-    with h5py.File(io.BytesIO(content), "r") as old, h5py.File(written, "w") as new:
+    Args:
+        content, written: the files, open.
+        packed: instead, every array stays as it is, and HDF5 packs it.
+    """
+    with h5py.File(content, "r") as old, h5py.File(written, "w") as new:
         _copy(old, new, packed)
-    return written.getvalue()
 
 
 def _copy(old, new, packed):

@@ -60,6 +60,7 @@ def recipe(task, directory, **changes):
 
 def write(one, directory):
     """The folder of a finished run of a recipe."""
+    from zoo.core.keras_file import save_model
     from zoo.recipes import run
     from zoo.tasks.parts.building import built
     from zoo.tasks.parts.task import Run
@@ -72,7 +73,7 @@ def write(one, directory):
     if parts.labels:
         (directory / "labels.json").write_text(json.dumps(parts.labels))
     model = built(one.job, one, *parts.sizes)
-    run.save_model(model, directory / "model.keras")
+    save_model(model, directory / "model.keras")
     threshold = one.job.threshold(Run(one, model, parts.tokenizers, parts.labels), parts.examples)
     if threshold is not None:
         (directory / "scope.json").write_text(json.dumps({"label": one.scope.label, "threshold": threshold}))

@@ -206,7 +206,8 @@ def fill(weights, tensors, rules, unneeded, constants=()):
                     if not np.array_equal(arrays[0], tensors[name].read()):
                         problems.append(f"{name} differs from {names[0]}, which should be the same tensor")
                 if not strange:
-                    problems += _set(rule, names[0], arrays, {path: weights[path] for path in paths}, unset)
+                    shape, arrays = arrays[0].shape, _made(rule, names[0], arrays)
+                    problems += _set(names[0], shape, arrays, {path: weights[path] for path in paths}, unset)
             except ValueError as error:
                 problems.append(str(error))
             for name in (*names, *others):
@@ -229,17 +230,21 @@ def fill(weights, tensors, rules, unneeded, constants=()):
     return [name for name in folds if name != transpose.name], spare
 
 
-def _set(rule, name, arrays, weights, unset):
-    """Assign what a rule makes of arrays; returns what is wrong with it."""
+def _made(rule, name, arrays):
+    """What a rule makes of arrays."""
     try:
-        made = rule.forth(*arrays)
+        return rule.forth(*arrays)
     except (ValueError, IndexError) as error:
         raise ValueError(f"{name} has the shape {arrays[0].shape}, which does not fit: {error}") from error
-    for (path, weight), values in zip(weights.items(), made, strict=True):
+
+
+def _set(name, shape, arrays, weights, unset):
+    """Assign arrays, which were made of a tensor of this shape; yields what is wrong with them."""
+    for (path, weight), values in zip(weights.items(), arrays, strict=True):
         if path not in unset:
             yield f"{name} would become {path}, which has its numbers from another tensor"
         elif tuple(values.shape) != tuple(weight.shape):
-            yield f"{name} has the shape {arrays[0].shape}, where {path} would need {tuple(weight.shape)}"
+            yield f"{name} has the shape {shape}, where {path} would need {tuple(weight.shape)}"
         else:
             weight.assign(np.ascontiguousarray(values, weight.dtype))
 

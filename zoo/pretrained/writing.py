@@ -41,7 +41,7 @@ def write_run(opened, source, parity, out, name, force=False):
         write_json(beside / "data.json", {"licence": record["licence"], "splits": {}, "unseen": {}, "duplicates": {}})
         write_json(beside / RECORD, record)
         write_text(beside / CARD, card(name, recipe, record))
-        from zoo.recipes.run import save_model
+        from zoo.core.keras_file import save_model
 
         save_model(opened.model, beside / "model.keras")
         if out.exists():  # with --force

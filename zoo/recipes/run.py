@@ -1,7 +1,6 @@
 """How a recipe is trained in its run folder, and how a run is opened; `zoo.recipes.start` has checked both."""
 
 import dataclasses
-import os
 import sys
 import time
 import zipfile
@@ -10,6 +9,7 @@ import keras
 
 from zoo.core import devices as many
 from zoo.core.escaping import shown
+from zoo.core.keras_file import save_model
 from zoo.core.storage import write_json, write_text
 from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
@@ -253,16 +253,6 @@ def _choose(steps, measure, paths, state, loss):
         load_weights(paths[first], steps.model)
         return {key: value for key, value in best.items() if key != "step"} | {"averaged": 1}
     return scores
-
-
-def save_model(model, path):
-    """Write a `.keras` file; a crash or a full disk leaves the old file or the new one."""
-    beside = path.with_name(f".partial-{path.name}")
-    try:
-        model.save(beside)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def together(runs):
