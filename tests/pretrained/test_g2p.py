@@ -1,6 +1,7 @@
 """The family of docs/pretrained.md, as a module of somebody's own, on random weights that are named as g2p-en's."""
 
 import numpy as np
+import pytest
 
 import zoo
 from tests.house_rules import ROOT
@@ -51,10 +52,16 @@ def pronounced(word, held):
     return found
 
 
-def test_its_words_are_pronounced_as_there(tmp_path, monkeypatch):
+@pytest.fixture
+def unknown():
+    """The family is known neither before, for the page may have been run, nor behind."""
+    network._known.pop("g2p-en", None)
+    yield
+    network._known.pop("g2p-en", None)
+
+
+def test_its_words_are_pronounced_as_there(tmp_path, monkeypatch, unknown):
     monkeypatch.chdir(tmp_path)
-    others = {name: family for name, family in network._known.items() if name != "g2p-en"}
-    monkeypatch.setattr(network, "_known", others)  # the page itself may have been run
     block, _ = blocks(ROOT / "docs" / "pretrained.md", "python")
     (tmp_path / "g2p_family.py").write_text(block.text, encoding="utf-8")
     held = weights()
