@@ -65,7 +65,7 @@ SAMPLES = {
     "AdaptiveSpanAttention": [{**SPAN, "initial_span": 2}, {**SPAN, "dynamic": True}],
     "AdditiveAttention": [{"units": 3}],
     "AttentionCell": [{"cell": lambda: layers.GRUCell(3), "attention": lambda: AdditiveAttention(3)}],
-    "AxialPositions": [{"shape": (3, 4)}, {"shape": [3, 4]}],
+    "AxialPositions": [{"shape": (3, 4), "row_units": 1}, {"shape": [3, 4], "row_units": 2}],
     "ChunkedCrossEntropy": [{"chunks": 3, "smoothing": 0.25, "name": "other"}],
     "ChunkedFeedForward": [{"feedforward": feedforward, "chunks": 3}],
     "Classifier": [{**LABELLER, "pooling": lambda: Pooling("first")}],
@@ -152,6 +152,30 @@ SAMPLES = {
         {"units": 3, "cell": "lstm", "num_layers": 2, "bidirectional": False, "dropout": 0.3, "seed": 3}
     ],
     "RecurrentReader": [{"encoder": lambda: RecurrentEncoder(3)}],
+    "LocalAttention": [
+        {
+            "units": 4,
+            "num_heads": 2,
+            "chunk_length": 3,
+            "looks": (2, 1),
+            "multiple": 6,
+            "head_units": 5,
+            "dropout": 0.3,
+            "seed": 3,
+        }
+    ],
+    "RingLSHAttention": [
+        {
+            "units": 4,
+            "num_heads": 2,
+            "num_buckets": [2, 4],
+            "chunk_length": 3,
+            "rounds": 2,
+            "head_units": 5,
+            "looks": (2, 1),
+            "multiple": 6,
+        }
+    ],
     "RelativeAttention": [
         {
             "units": 4,

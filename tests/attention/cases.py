@@ -4,10 +4,12 @@ from zoo.attention import (
     AdaptiveSpanAttention,
     AdditiveAttention,
     DotProductAttention,
+    LocalAttention,
     LSHAttention,
     MultiHeadAttention,
     MultiLinearAttention,
     RelativeAttention,
+    RingLSHAttention,
 )
 from zoo.check.laws import Case, length_mask, sequences
 
@@ -118,4 +120,21 @@ CASES += [
     relative("causal", core=True),
     relative("both-ways", lambda layer, arguments: layer(**arguments), head_units=5),
     relative("with-bias", use_bias=True, num_buckets=4, max_distance=3),
+]
+
+
+def local(name, apply=causally, core=False, **settings):
+    return Case(f"local-{name}", lambda: LocalAttention(6, 2, **{"chunk_length": 2} | settings), alone, apply, (), core)
+
+
+def ring_lsh(name, apply=causally, core=False, **settings):
+    own = {"num_buckets": 4, "chunk_length": 2, **settings}
+    return Case(f"ring-lsh-{name}", lambda: RingLSHAttention(6, 2, **own), alone, apply, ("bfloat16",), core)
+
+
+CASES += [
+    local("causal", core=True),
+    local("ring", lambda layer, arguments: layer(**arguments), looks=(1, 1), multiple=4, head_units=5),
+    ring_lsh("causal", core=True, rounds=2),
+    ring_lsh("both-ways", lambda layer, arguments: layer(**arguments), looks=(2, 1), multiple=4, head_units=5),
 ]

@@ -53,6 +53,7 @@ def written(layer, arguments):
 
 CASES = [
     Case("axial", lambda: AxialPositions((4, 3)), even, of_x),
+    Case("axial-unequal", lambda: AxialPositions((4, 3), row_units=1), even, of_x),
     Case("normalized", lambda: NormalizedPositions(LearnedPositions(11), 1e-3), vectors, of_x, core=True),
     Case("normalized-projected", lambda: NormalizedPositions(ConvolutionalPositions(3), 1e-3, units=7), masked),
     Case("concatenated", lambda: ConcatenatedPositions(11, 3), masked),

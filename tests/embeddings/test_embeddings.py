@@ -67,12 +67,14 @@ def test_learned_positions_are_rows_of_the_matrix():
     np.testing.assert_allclose(received, x + matrix[:7], atol=1e-6)
 
 
-def test_axial_positions_are_a_row_and_a_column():
-    layer = AxialPositions((4, 3))
+@pytest.mark.parametrize("row_units", [None, 2, 5])
+def test_axial_positions_are_a_row_and_a_column(row_units):
+    layer = AxialPositions((4, 3), row_units)
+    width = row_units or 3
     x = sequences(((1, 12), (2, 12)), 12, 6)
     received = ops.convert_to_numpy(layer(x))
     rows, columns = (ops.convert_to_numpy(matrix) for matrix in (layer.rows, layer.columns))
-    assert rows.shape == (4, 3) and columns.shape == (3, 3) and layer.max_positions == 12
+    assert rows.shape == (4, width) and columns.shape == (3, 6 - width) and layer.max_positions == 12
     for place in range(12):
         added = np.concatenate([rows[place // 3], columns[place % 3]])
         np.testing.assert_allclose(received[:, place], x[:, place] + added, atol=1e-6)
@@ -88,8 +90,12 @@ def test_grids_are_checked(shape):
 
 
 def test_axial_positions_need_even_units():
-    with pytest.raises(ValueError, match="must be even. Received: 5"):
+    with pytest.raises(ValueError, match="must be even, or row_units given. Received: 5"):
         AxialPositions((4, 3)).build((None, None, 5))
+    with pytest.raises(ValueError, match="no channel for the columns.*Received: row_units=5"):
+        AxialPositions((4, 3), 5).build((None, None, 5))
+    with pytest.raises(ValueError, match="positive row_units, or None. Received: row_units=0"):
+        AxialPositions((4, 3), 0)
 
 
 @pytest.mark.parametrize("width", [1, 3, 7])

@@ -8,10 +8,12 @@ from zoo.attention import (
     AdaptiveSpanAttention,
     AdditiveAttention,
     DotProductAttention,
+    LocalAttention,
     LSHAttention,
     MultiHeadAttention,
     MultiLinearAttention,
     RelativeAttention,
+    RingLSHAttention,
 )
 from zoo.core.dropout import Dropout
 from zoo.embeddings import (
@@ -125,6 +127,16 @@ ATTENTIONS = [
         fixed=D * 2 * (2 + 4) // 2,
         fixed_weights=2,
         settings={"expected_num_seed_generators": 1},
+    ),
+    # Heads of 5 channels, of the local and of the hashing layers of transformers' Reformer.
+    attention("local", lambda **s: LocalAttention(D, H, chunk_length=2, head_units=5, **s), 4 * D * H * 5, 4),
+    attention(
+        "ring-lsh",
+        lambda **s: RingLSHAttention(D, H, num_buckets=4, chunk_length=2, rounds=3, head_units=5, **s),
+        3 * D * H * 5,
+        3,
+        fixed=H * 5 * 3 * 4 // 2,
+        fixed_weights=1,
     ),
     # https://arxiv.org/abs/1906.09777: three factors of rank R, h diagonal cores, and W_O over all pairs of places.
     attention(

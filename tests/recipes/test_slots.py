@@ -18,6 +18,7 @@ from zoo.tasks.parts.slots import MAKERS, make_layer
 
 SMALL = {
     "lsh": {"num_buckets": 4, "chunk_length": 4},
+    "local": {"chunk_length": 2, "hashed": {"blocks": [2], "num_buckets": 4, "chunk_length": 3}},
     "multi_linear": {"rank": 3, "max_time": 8},
     "adaptive_span": {"max_span": 6, "ramp": 2},
     "product_key": {"num_keys": 4, "k": 2, "query_dim": 4},

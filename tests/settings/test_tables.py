@@ -129,6 +129,7 @@ NEEDED = {  # what a setting needs beside it to have an effect
     "depth.ponder": {"depth": {"halting": "accumulated"}},
     "depth.paths": {"depth": {"exit": "last"}},
     "DepthLoss": {"depth": "depth_adaptive"},
+    "Hashed": {"attention": {"layer": "local"}},
     "Parallel": {"data": {"source_language": "fr", "target_language": "en"}},
 }
 

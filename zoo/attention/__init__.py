@@ -3,9 +3,11 @@
 from zoo.attention.adaptive_span import AdaptiveSpanAttention
 from zoo.attention.additive import AdditiveAttention
 from zoo.attention.dot_product import DotProductAttention
+from zoo.attention.local import LocalAttention
 from zoo.attention.lsh import LSHAttention
 from zoo.attention.multi_head import MultiHeadAttention
 from zoo.attention.relative import RelativeAttention
+from zoo.attention.ring_lsh import RingLSHAttention
 from zoo.attention.tensorized import MultiLinearAttention
 
 __all__ = [
@@ -13,7 +15,9 @@ __all__ = [
     "AdditiveAttention",
     "DotProductAttention",
     "LSHAttention",
+    "LocalAttention",
     "MultiHeadAttention",
     "MultiLinearAttention",
     "RelativeAttention",
+    "RingLSHAttention",
 ]

@@ -41,6 +41,28 @@ def take_rows(x, index):
     return ops.take(ops.reshape(x, (-1, x.shape[-1])), index, axis=0)
 
 
+def neighbours(x, index):
+    """The chunks that each one meets, side by side; for the index -1 any.
+
+    Args:
+        x: `(batch, heads, chunks, length, d)`.
+        index: `(batch | 1, chunks, slots)` int32.
+
+    Returns: `(batch, heads, chunks, slots * length, d)`.
+    """
+    (batch, heads, chunks), (length, width) = ops.shape(x)[:3], x.shape[-2:]
+    slots = index.shape[-1]
+    index = ops.broadcast_to(ops.maximum(index, 0)[:, None], (batch, heads, chunks, slots))
+    found = take_rows(ops.reshape(x, (batch, heads, chunks, length * width)), index)
+    return ops.reshape(found, (batch, heads, chunks, slots * length, width))
+
+
+def places_of_neighbours(known, index):
+    """`neighbours` of places `(batch, heads, chunks, length, 1)`, -1 where there is none."""
+    there = ops.repeat(index >= 0, known.shape[3], axis=2)[:, None, :, :, None]
+    return ops.where(there, neighbours(known, index), -1)
+
+
 def windows(x, fill=0):
     """Each chunk after the previous one, `(..., chunks, c, d)` -> `(..., chunks, 2c, d)`; the first behind `fill`."""
     before = ops.pad(x, [(0, 0)] * (len(x.shape) - 3) + [(1, 0), (0, 0), (0, 0)], constant_values=fill)
@@ -64,7 +86,7 @@ def multiplicity(chunk_of, order, chunk):
     return ops.maximum(count, 1)
 
 
-def lsh_attention(qk, values, buckets, chunk, mask=None, causal=False):
+def lsh_attention(qk, values, buckets, chunk, mask=None, causal=False, ring=None):
     """Softmax attention of each position over the union of what its rounds let it meet.
 
     In round `r` positions are sorted by `(bucket, position)`, cut into chunks, and `i` meets the positions of its own
@@ -79,6 +101,8 @@ def lsh_attention(qk, values, buckets, chunk, mask=None, causal=False):
         chunk: a divisor of the time.
         mask: `(batch, time)` bool, True = keep. Masked positions are sorted after all others, and their outputs are 0.
         causal: position j sees only positions up to j.
+        ring: `(batch, rounds * chunks, slots)` int32, the chunks that each one meets instead, of all rounds in order
+            (`zoo.attention.adjacent`); then there is no `N_ij`, and what meets twice counts twice.
 
     Returns: `(batch, heads, time, d)`.
     """
@@ -95,18 +119,28 @@ def lsh_attention(qk, values, buckets, chunk, mask=None, causal=False):
     def chunked(x):
         return ops.reshape(x, (batch, heads, rounds, -1, chunk, x.shape[-1]))
 
+    def around(x, fill=0):
+        if ring is None:
+            return windows(x, fill)
+        meet = neighbours if fill == 0 else places_of_neighbours
+        met = meet(ops.reshape(x, (batch, heads, -1, chunk, x.shape[-1])), ring)
+        return ops.reshape(met, (batch, heads, rounds, -1, ring.shape[2] * chunk, x.shape[-1]))
+
     queries, held = chunked(take_rows(qk, order)), chunked(take_rows(values, order))
     here = chunked(known[..., None])
-    there = ops.swapaxes(windows(here, fill=-1), -1, -2)  # where the keys of each query are, -1 before the first chunk
-    scores = ops.matmul(queries, ops.swapaxes(windows(unit(queries)), -1, -2))
+    there = ops.swapaxes(around(here, fill=-1), -1, -2)  # where the keys of each query are, -1 before the first chunk
+    scores = ops.matmul(queries, ops.swapaxes(around(unit(queries)), -1, -2))
     scores = ops.where(here == there, ALONE, scores)
-    if rounds > 1:
+    if rounds > 1 and ring is None:
         chunk_of = ops.transpose(rank // chunk, (0, 1, 3, 2))
         scores = scores - ops.log(ops.cast(multiplicity(chunk_of, order, chunk), scores.dtype))
     allowed = ops.logical_and(there >= 0, there <= here) if causal else there >= 0
     scores = ops.where(allowed, scores, MASKED)
     log_sum = ops.logsumexp(scores, axis=-1, keepdims=True)
-    outputs = ops.matmul(ops.exp(scores - log_sum), windows(held))
+    weights = ops.exp(scores - log_sum)
+    if ring is not None:  # where a position meets nothing but itself, and twice, float32 rounds the sum by up to 0.004
+        weights = weights / ops.sum(weights, axis=-1, keepdims=True)
+    outputs = ops.matmul(weights, around(held))
 
     def unsorted(x):
         """`(batch, heads, rounds, time, ...)`."""

@@ -32,7 +32,7 @@ SLOTS = {
 }
 # The names that recipes give to the zoo's own layers; a test compares them with what recipes know.
 TAKEN = {
-    "attention": "none additive dot multi_head lsh adaptive_span multi_linear relative".split(),
+    "attention": "none additive dot multi_head lsh adaptive_span multi_linear relative local".split(),
     "feedforward": "none dense chunked product_key gated".split(),
     "block": "post_norm pre_norm macaron star".split(),
     "depth": "none stack reversible universal star depth_adaptive".split(),

@@ -14,18 +14,19 @@ from zoo.embeddings.positions import STDDEV, Positions
 class AxialPositions(Positions):
     """`x_t + [A_(t div n_2); B_(t mod n_2)]`: position `t` in a grid of `n_1` rows and `n_2` columns.
 
-    Half of the channels encode the row of the grid and the others its column, so `(n_1 + n_2) units / 2` weights
-    suffice for `n_1 n_2` positions.
+    Half of the channels, or `row_units` of them, encode the row of the grid and the others its column, so
+    `(n_1 + n_2) units / 2` weights suffice for `n_1 n_2` positions.
 
     Shapes: `(batch, time, units)` -> the same. `at(positions)`: `(...)` -> `(..., units)`; positions beyond the grid
     have the vector of its last position.
 
     Args:
         shape: `(n_1, n_2)`, for at most `n_1 * n_2` positions.
+        row_units: channels that encode the row; None is half of them.
 
     Raises:
-        ValueError: `shape` is not two positive integers, `units` are odd, or (where the length is static) a sequence
-            is longer.
+        ValueError: `shape` is not two positive integers, `units` are odd and `row_units` not given, either part has no
+            channel, or (where the length is static) a sequence is longer.
 
     Example:
         >>> import numpy as np
@@ -36,7 +37,7 @@ class AxialPositions(Positions):
     References: https://arxiv.org/abs/1912.12180; https://arxiv.org/abs/2001.04451, section 4.
     """
 
-    def __init__(self, shape: Any, **kwargs: Any) -> None:
+    def __init__(self, shape: Any, row_units: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         pair = isinstance(shape, (list, tuple)) and len(shape) == 2
         if not pair or not all(isinstance(size, int) and size > 0 for size in shape):
@@ -44,7 +45,9 @@ class AxialPositions(Positions):
                 "AxialPositions needs two positive integers, rows and columns of the grid of positions. Received: "
                 f"shape={shape!r}."
             )
-        self.shape = shape
+        if row_units is not None and (not isinstance(row_units, int) or row_units < 1):
+            raise ValueError(f"AxialPositions needs positive row_units, or None. Received: row_units={row_units!r}.")
+        self.shape, self.row_units = shape, row_units
         self.max_positions = shape[0] * shape[1]
 
     @property
@@ -53,15 +56,21 @@ class AxialPositions(Positions):
 
     def build(self, x_shape):
         units = x_shape[-1]
-        if units % 2:
+        if self.row_units is None and units % 2:
             raise ValueError(
-                "AxialPositions gives half of the units to rows and half to columns, so they must be even. Received: "
-                f"{units}."
+                "AxialPositions gives half of the units to rows and half to columns, so they must be even, or "
+                f"row_units given. Received: {units}."
             )
-        names = zip(("rows", "columns"), self.shape, strict=True)
+        of_rows = self.row_units or units // 2
+        if of_rows >= units:
+            raise ValueError(
+                f"AxialPositions leaves no channel for the columns. Expected row_units below {units}, the units. "
+                f"Received: row_units={of_rows}."
+            )
+        parts = zip(("rows", "columns"), self.shape, (of_rows, units - of_rows), strict=True)
         self.rows, self.columns = (
-            self.add_weight(name=name, shape=(size, units // 2), initializer=RandomNormal(stddev=STDDEV))
-            for name, size in names
+            self.add_weight(name=name, shape=(size, width), initializer=RandomNormal(stddev=STDDEV))
+            for name, size, width in parts
         )
 
     def call(self, x, mask=None, places=None):
@@ -76,4 +85,4 @@ class AxialPositions(Positions):
         return ops.concatenate(halves, axis=len(row.shape))  # -1 needs a rank, which an ONNX graph may not know
 
     def get_config(self):
-        return {**super().get_config(), "shape": self.shape}
+        return {**super().get_config(), "shape": self.shape, "row_units": self.row_units}

@@ -117,13 +117,23 @@ def _is_as_wide(recipe, own):
     return own.width in (0, recipe.model.units) or projected
 
 
+def _has_both_parts(recipe, own):
+    units = recipe.model.units
+    return units % 2 == 0 if own.row_units is None else own.row_units < units
+
+
+def _hashes_in_blocks(recipe, own):
+    return max(own.hashed.blocks, default=0) <= number_of_blocks(recipe)
+
+
 FITS = (  # (the layer, whether it is refused unless, what is expected); of None: each layer that has heads
     (None, _heads_divide, "units that num_heads divides evenly, or head_units"),
     (layers.MultiLinear, _reaches("max_time"), "max_time (or context) no shorter than the texts"),
     (entrance.Learned, _reaches("max_positions"), "max_positions (or context) no fewer than the texts are long"),
     (entrance.Tokens, _is_as_wide, "positions.projected = true where its width is another than that of the model"),
     (entrance.Axial, _reaches(None), "a context no shorter than the texts"),
-    (entrance.Axial, lambda recipe, own: recipe.model.units % 2 == 0, "even units, half for rows, half for columns"),
+    (entrance.Axial, _has_both_parts, "even units, half for rows, half for columns, or row_units below them"),
+    (layers.Local, _hashes_in_blocks, "hashed.blocks that are numbers of its blocks"),
 )
 NO_HEADS_TO_DIVIDE = (layers.ProductKey,)  # its heads are queries, and share no width
 

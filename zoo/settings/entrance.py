@@ -32,6 +32,7 @@ class Axial(Layer, tag="axial"):
 
     takes = ("context",)
     columns: Annotated[Positive, Doc("positions of a row")] = 64
+    row_units: Annotated[Positive | None, Doc("channels that encode the row; without it half of them")] = None
     norm_epsilon: NormEpsilon = 0.0
     projected: Projected = False
 

@@ -108,12 +108,46 @@ class Lsh(Layer, tag="lsh"):
     blocks: Blocks = None
 
     def check(self):
-        factors = self.num_buckets if isinstance(self.num_buckets, list) else [self.num_buckets]
-        if not factors or math.prod(factors) > 2**20:
-            raise ValueError(
-                f"num_buckets must be an even whole number, or a list of them whose product is at most {2**20}; "
-                f"received {self.num_buckets!r}."
-            )
+        _check_buckets(self.num_buckets)
+
+
+def _check_buckets(num_buckets):
+    factors = num_buckets if isinstance(num_buckets, list) else [num_buckets]
+    if not factors or math.prod(factors) > 2**20:
+        raise ValueError(
+            f"num_buckets must be an even whole number, or a list of them whose product is at most {2**20}; "
+            f"received {num_buckets!r}."
+        )
+
+
+Before = Annotated[Count, Doc("chunks before its own that a position meets")]
+After = Annotated[Count, Doc("chunks after its own that a position meets, where it may look ahead")]
+
+
+class Hashed(Table):
+    """The blocks of a local attention that hash instead, as every second one of a Reformer does."""
+
+    blocks: Annotated[list[Positive], Doc("their numbers, from 1; without them none")] = []
+    num_buckets: Annotated[Even | list[Even], Doc("hash buckets, or the factors of their number")] = 16
+    chunk_length: Annotated[Positive, Doc("positions of a chunk")] = 64
+    before: Before = 1
+    after: After = 0
+    rounds: Annotated[Positive, Doc("hashings whose results are mixed")] = 1
+
+    def check(self):
+        _check_buckets(self.num_buckets)
+
+
+class Local(Layer, tag="local"):
+    """Attention among neighbouring chunks, and among hashed ones in some blocks: the Reformer of Hugging Face."""
+
+    takes = ("units", "num_heads")
+    chunk_length: Annotated[Positive, Doc("positions of a chunk")] = 64
+    before: Before = 1
+    after: After = 0
+    head_units: HeadUnits = None
+    hashed: Annotated[Hashed, Doc("the blocks that hash")] = Hashed()
+    blocks: Blocks = None
 
 
 class AdaptiveSpan(Layer, tag="adaptive_span"):
@@ -153,7 +187,7 @@ class MultiLinear(Layer, tag="multi_linear"):
 
 def head_units(attention):
     """The width of heads that the table of an attention gives; None where it gives none."""
-    return attention.head_units if isinstance(attention, MultiHead | Relative) else None
+    return attention.head_units if isinstance(attention, MultiHead | Relative | Local) else None
 
 
 # Feed-forward

@@ -22,6 +22,7 @@ from zoo.settings.layers import (
     DepthAdaptive,
     Dot,
     Gated,
+    Local,
     Lsh,
     MultiHead,
     MultiLinear,
@@ -40,7 +41,7 @@ RECURRENT_READING = {"embedding": (Tokens, Spelled)}  # recurrence knows the ord
 FEEDFORWARD = (Dense, Chunked, ProductKey, Gated)
 BLOCK = (PreNorm, PostNorm, Macaron)
 CAUSAL = {
-    "attention": (MultiHead, Lsh, MultiLinear, AdaptiveSpan, Relative),
+    "attention": (MultiHead, Lsh, MultiLinear, AdaptiveSpan, Relative, Local),
     "feedforward": FEEDFORWARD,
     "block": BLOCK,
     "depth": (Stack, Reversible, Universal),
@@ -49,11 +50,11 @@ CAUSAL = {
 }
 TRANSLATING = CAUSAL | {"depth": (Stack, Reversible, Universal, DepthAdaptive)}
 READING = {
-    "attention": (MultiHead, Lsh, MultiLinear, Relative),
+    "attention": (MultiHead, Lsh, MultiLinear, Relative, Local),
     "feedforward": FEEDFORWARD,
     "block": BLOCK,
     "depth": (Stack, Reversible, Universal, Star),
-    "positions": (Sinusoidal, Convolutional, Concatenated, Learned, NoPositions),
+    "positions": (Sinusoidal, Convolutional, Concatenated, Learned, NoPositions, Axial),
     "embedding": (Tokens, Spelled, Sentences),
     "pooling": (Mean, First),
 }

@@ -1,15 +1,18 @@
 """From what a recipe puts into a slot to the layer: the maker of each table of `zoo.settings.layers`."""
 
 import inspect
+import math
 
 from msgspec import structs
 
 from zoo.attention import (
     AdaptiveSpanAttention,
+    LocalAttention,
     LSHAttention,
     MultiHeadAttention,
     MultiLinearAttention,
     RelativeAttention,
+    RingLSHAttention,
 )
 from zoo.blocks import Macaron, PostNorm, PreNorm
 from zoo.core.protocols import output_units
@@ -45,6 +48,16 @@ from zoo.settings import entrance, layers, wiring
 
 def multi_linear(units, context, rank=32, max_time=None, num_cores=2, mode="split_concat"):
     return MultiLinearAttention(units, rank, max_time or context, num_cores, mode)
+
+
+def local(units, num_heads, block, chunk_length=64, before=1, after=0, head_units=None, hashed=layers.Hashed()):  # noqa: B008
+    """The attention of the block of that number; a text is padded to a multiple of the chunks of all blocks."""
+    chunks = (chunk_length, hashed.chunk_length) if hashed.blocks else (chunk_length,)
+    own = {"head_units": head_units, "multiple": math.lcm(*chunks)}
+    if block not in hashed.blocks:
+        return LocalAttention(units, num_heads, chunk_length, (before, after), **own)
+    looks, buckets = (hashed.before, hashed.after), hashed.num_buckets
+    return RingLSHAttention(units, num_heads, buckets, hashed.chunk_length, hashed.rounds, looks=looks, **own)
 
 
 def chunked(units, hidden_units, activation, chunks=2):
@@ -96,8 +109,8 @@ def learned(context, max_positions=None):
     return LearnedPositions(max_positions or context)
 
 
-def axial(context, columns=64):
-    return AxialPositions((-(-context // columns), columns))
+def axial(context, columns=64, row_units=None):
+    return AxialPositions((-(-context // columns), columns), row_units)
 
 
 def concatenated(max_positions=128, columns=32):
@@ -142,6 +155,7 @@ MAKERS = {
     layers.AdaptiveSpan: AdaptiveSpanAttention,
     layers.MultiLinear: multi_linear,
     layers.Relative: RelativeAttention,
+    layers.Local: local,
     layers.Dense: FeedForward,
     layers.Chunked: chunked,
     layers.Gated: GatedFeedForward,
@@ -168,7 +182,7 @@ MAKERS = {
     entrance.First: first,
 }
 # What the model or its place decides, and no setting of the layer's own.
-OF_THE_PLACE = ("make_block", "cross", "offset_seed", "summary", "vocab_size", "behind", "seed")
+OF_THE_PLACE = ("make_block", "cross", "offset_seed", "summary", "vocab_size", "behind", "seed", "block")
 
 
 def parameters(maker):
@@ -186,7 +200,7 @@ def make_layer(recipe, slot, block=None, plain=False, parts=None, **others):
     if plain or (block is not None and block not in (table.blocks or [block])):
         table = recipe.choice.slots[slot][0]()
     maker = table.maker or MAKERS[type(table)]
-    known = structs.asdict(recipe.model) | {"seed": recipe.training.seed} | others
+    known = structs.asdict(recipe.model) | {"seed": recipe.training.seed, "block": block} | others
     shared = {name: known[name] for name in parameters(maker) if name in known}
     own = {name: value for name, value in structs.asdict(table).items() if name not in table.elsewhere}
     return maker(**shared | own | (parts or {}))

@@ -1,0 +1,141 @@
+"""Attention among neighbouring chunks, as the Reformer of Hugging Face has it between its hashing layers."""
+
+from typing import Any
+
+from keras import ops
+
+from zoo.attention.adjacent import checked_looks, checked_multiple, chunks_of_texts, in_a_ring, in_a_row
+from zoo.attention.banded import chunked
+from zoo.attention.base import combined_mask
+from zoo.attention.hashing import neighbours, places_of_neighbours
+from zoo.attention.multi_head import MultiHeadAttention
+from zoo.core.masks import masked_softmax
+from zoo.core.protocols import Attention
+from zoo.core.registry import register
+
+
+@register
+class LocalAttention(MultiHeadAttention):
+    """`head_i = softmax(Q_i K_i^T / sqrt(d)) V_i` of each position over its own chunk and the chunks beside it.
+
+    Position `t` is in the chunk `t div chunk_length`, and meets `looks[0]` chunks before its own and `looks[1]` after
+    it. If causal, it meets the earlier positions of these. Else the chunks of a text form a ring, so that its first
+    chunk meets its last one, as in the code of Hugging Face: there, and here for each text by itself, a text is padded
+    to a `multiple` first, and a chunk that is reached twice counts twice.
+
+    Call arguments: as of `MultiHeadAttention`; `value` must be None. Steps over a cache are those of the causal pass.
+
+    Returns: `(batch, time, units)`. Cost: `O(time * chunk_length * units)` in time, and `O(num_heads * time *
+    chunk_length)` in memory, times the number of chunks that are met.
+
+    Args:
+        units, num_heads: as of `MultiHeadAttention`; no projection has a bias.
+        chunk_length: positions of a chunk.
+        looks: chunks before and after its own that a position meets.
+        multiple: of positions, to which a text is padded; None is `chunk_length`.
+        head_units: width of each head; None is `units / num_heads`.
+        dropout: on the attention weights.
+        seed: of the dropout.
+
+    Raises:
+        ValueError: sizes that do not fit, or a `value`.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.attention import LocalAttention
+        >>> tuple(LocalAttention(8, num_heads=2, chunk_length=4)(np.ones((2, 11, 8), "float32"), causal=True).shape)
+        (2, 11, 8)
+
+    References: https://arxiv.org/abs/1801.10198, section 4.2.4; the ring: `LocalSelfAttention` of transformers.
+    """
+
+    traits = Attention(causal=True, steps=True, skips=True)
+
+    def __init__(
+        self,
+        units: int,
+        num_heads: int,
+        chunk_length: int = 64,
+        looks: Any = (1, 0),
+        multiple: int | None = None,
+        head_units: int | None = None,
+        dropout: float = 0.0,
+        seed: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(units, num_heads, dropout, False, seed, head_units, **kwargs)
+        if not isinstance(chunk_length, int) or chunk_length < 1:
+            raise ValueError(
+                f"LocalAttention needs a positive number of positions in a chunk. Received: {chunk_length!r}."
+            )
+        self.chunk_length, self.looks = chunk_length, checked_looks("LocalAttention", looks)
+        self.padded_to, self.multiple = checked_multiple("LocalAttention", multiple, chunk_length), multiple
+
+    def call(self, query, value=None, *, query_mask=None, value_mask=None, causal=False, cache=None, training=None):
+        if value is not None:
+            raise ValueError(
+                f"{self.name} looks at the chunks of one text: expected value=None, received a value. For attention "
+                "over a memory take MultiHeadAttention."
+            )
+        if cache is not None:
+            mask = self._near(ops.shape(query)[1], ops.shape(cache["keys"])[2], value_mask, causal)
+            return self.silence(self.attend(query, cache, mask), query_mask), cache
+        mask = query_mask if value_mask is None else value_mask
+        parts = self.query_projection(query), self.key_projection(query), self.value_projection(query)
+        mixed = self._among_chunks(*map(self.split_heads, parts), mask, causal, training)
+        return self.silence(self.output_projection(self.join_heads(mixed)), query_mask)
+
+    def _near(self, time, entries, value_mask, causal):
+        """`(batch | 1, time, entries)` bool: what positions meet, pair by pair, in a row."""
+        steps = (ops.arange(time, dtype="int32") // self.chunk_length)[:, None]
+        steps = ops.arange(entries, dtype="int32")[None] // self.chunk_length - steps
+        near = ops.logical_and(steps >= -self.looks[0], steps <= self.looks[1])[None]
+        mask = combined_mask(time, entries, value_mask, causal)
+        return near if mask is None else ops.logical_and(mask, near)
+
+    def _among_chunks(self, query, keys, values, mask, causal, training):
+        """`(batch, heads, time, head_dim)` of split heads."""
+        time = ops.shape(query)[2]
+        extra = (self.padded_to - time % self.padded_to) % self.padded_to
+        if mask is None:
+            mask = ops.ones_like(query[:, 0, :, 0], dtype="bool")
+        mask = ops.pad(mask, ((0, 0), (0, extra)), constant_values=False)
+        room = ((0, 0), (0, 0), (0, extra), (0, 0))
+        query, keys, values = (chunked(ops.pad(part, room), self.chunk_length) for part in (query, keys, values))
+        here = ops.arange(time + extra, dtype="int32")
+        known = chunked(ops.where(mask, here, -1)[:, None, :, None], self.chunk_length)
+        count = ops.shape(query)[2]
+        if causal:
+            index = in_a_row(count, self.looks[0])
+        else:
+            own = chunks_of_texts(mask, self.chunk_length, self.padded_to)
+            index = in_a_ring(own, count, 1, self.looks)
+        there = ops.swapaxes(places_of_neighbours(known, index), -1, -2)
+        allowed = there >= 0
+        if causal:
+            allowed = ops.logical_and(allowed, there <= chunked(here[None, None, :, None], self.chunk_length))
+        scores = ops.matmul(query * self.head_dim**-0.5, ops.swapaxes(neighbours(keys, index), -1, -2))
+        weights = self.dropout_layer(masked_softmax(scores, allowed), training=training)
+        mixed = ops.matmul(weights, neighbours(values, index))
+        return ops.reshape(mixed, (*ops.shape(mixed)[:2], -1, self.head_dim))[:, :, :time]
+
+    def step(self, x, cache, seen=None, write_index=None):
+        """As of `MultiHeadAttention`; the place of an entry is counted in a beam's own history."""
+        if seen is None:
+            seen = ops.ones((1, 1, ops.shape(cache["keys"])[2] + 1), dtype="bool")  # one beam, whose history is all
+        chunk = (ops.cumsum(ops.cast(seen, "int32"), axis=-1) - 1) // self.chunk_length
+        near = ops.logical_and(seen, chunk >= chunk[..., -1:] - self.looks[0])
+        projected = self.query_projection(x), self.key_projection(x), self.value_projection(x)
+        mixed, cache = self.extend(*projected, cache, near, write_index)
+        return self.output_projection(mixed), cache
+
+    def attention_weights(self, query, value=None, *, value_mask=None, causal=False):
+        """`(batch, heads, time, time)` for plots and tests, of chunks in a row."""
+        time = ops.shape(query)[1]
+        queries = self.split_heads(self.query_projection(query))
+        mask = self._near(time, time, value_mask, causal)
+        return self._weights(queries, self.project(query)["keys"], mask, None)
+
+    def get_config(self):
+        own = {name: getattr(self, name) for name in "chunk_length looks multiple".split()}
+        return {name: value for name, value in {**super().get_config(), **own}.items() if name != "use_bias"}
