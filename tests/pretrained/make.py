@@ -16,8 +16,9 @@ import numpy as np
 import sentencepiece
 import torch
 import transformers
+from make_reformer import reformer, reformer_classifier, reformer_reader
 from make_torch_files import torch_files
-from making import GERMAN, TEXTS, answers, pieces, said, stirred
+from making import GERMAN, LABELS, TEXTS, answers, pieces, said, stirred
 
 TINY = {"d_model": 16, "encoder_layers": 2, "decoder_layers": 2, "encoder_attention_heads": 4}
 TINY |= {"decoder_attention_heads": 4, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24}
@@ -54,7 +55,6 @@ def marian(folder):
 
 SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}
 SMALL |= {"max_position_embeddings": 40}
-LABELS = {"id2label": {0: "good", 1: "bad", 2: "neither"}, "label2id": {"good": 0, "bad": 1, "neither": 2}}
 
 
 def wordpieces(folder):
@@ -256,7 +256,7 @@ FAMILIES = {
     each.__name__: each
     for each in (
         marian, minilm, albert, albert_groups, bert, bert_tagger, distilbert, roberta, xlm_roberta, camembert, gpt2,
-        bart, mbart, m2m100, nllb, t5, mt5, torch_files,
+        bart, mbart, m2m100, nllb, t5, mt5, reformer, reformer_reader, reformer_classifier, torch_files,
     )
 }  # fmt: skip
 

@@ -23,6 +23,7 @@ GERMAN = [
     "wo ist das alte Haus",
     "das große Haus ist schön",
 ]
+LABELS = {"id2label": {0: "good", 1: "bad", 2: "neither"}, "label2id": {"good": 0, "bad": 1, "neither": 2}}
 
 
 def pieces(texts, size, **options):
@@ -40,7 +41,7 @@ def stirred(model, seed=7):
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, each in [*model.named_parameters(), *model.named_buffers()]:
-            if not each.is_floating_point() or "embed_positions" in name and not each.requires_grad:
+            if not each.is_floating_point() or not each.ndim or "embed_positions" in name and not each.requires_grad:
                 continue
             noise = torch.randn(each.shape, generator=generator)
             centre = 1.0 if each.ndim == 1 and name.endswith("weight") else 0.0
@@ -55,8 +56,8 @@ def rows(generator, ordinary, pad, count=4, longest=9):
     return np.where(there, generator.choice(ordinary, (count, longest)), pad), lengths, there
 
 
-def answers(folder, model, ordinary, pad, start=None):
-    """Write answers.npz."""
+def answers(folder, model, ordinary, pad, start=None, alone=False):
+    """Write answers.npz; `alone` asks for each text by itself, where the padding of a batch changes what is said."""
     generator = np.random.default_rng(3)
     ids, lengths, there = rows(generator, ordinary, pad)
     given = {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(there.astype(int))}
@@ -65,11 +66,19 @@ def answers(folder, model, ordinary, pad, start=None):
         target = np.concatenate([np.full((len(ids), 1), start), generator.choice(ordinary, (len(ids), 6))], 1)
         given["decoder_input_ids"] = torch.tensor(target)
         kept = {"source_ids": ids, "source_lengths": lengths, "target_ids": target}
+    what, found = spoken(model, given)
+    for row, length in enumerate(lengths if alone else ()):
+        own = spoken(model, {name: each[row : row + 1, :length] for name, each in given.items()})[1][0]
+        found[row][tuple(map(slice, own.shape))] = own
+    np.savez_compressed(folder / "answers.npz", **kept | {what: found})
+
+
+def spoken(model, given):
+    """("logits" or "states", the numbers)."""
     with torch.no_grad():
         said = model(**given)
     what = "logits" if hasattr(said, "logits") else "states"
-    kept[what] = (said.logits if what == "logits" else said.last_hidden_state).numpy()
-    np.savez_compressed(folder / "answers.npz", **kept)
+    return what, (said.logits if what == "logits" else said.last_hidden_state).numpy()
 
 
 def said(folder, tokenizer, model=None, texts=TEXTS, **options):

@@ -16,7 +16,7 @@ IDLE = {
     "use_bfloat16", "tf_legacy_loss", "prefix", "bos_token_id", "eos_token_id", "pad_token_id", "sep_token_id",
     "decoder_start_token_id", "is_encoder_decoder", "_attn_implementation_autoset", "attn_implementation",
     "gradient_checkpointing", "_num_labels", "output_past", "summary_type", "summary_use_proj",
-    "return_dict_in_generate",
+    "return_dict_in_generate", "chunk_size_feed_forward",
 }  # fmt: skip
 # Keys of generation, which older files keep among those of the network: `zoo.pretrained.generation` reads them.
 GENERATION = {
@@ -30,7 +30,7 @@ GENERATION = {
 # Keys that change something unless they have the value with which nothing happens.
 USUAL = {
     "add_cross_attention": False, "is_decoder": False, "cross_attention_hidden_size": None,
-    "chunk_size_feed_forward": 0, "tie_encoder_decoder": False,
+    "tie_encoder_decoder": False,
 }  # fmt: skip
 LOST = object()
 
@@ -74,7 +74,6 @@ class Reading:
             raise ValueError(f"{where} holds no settings, but {type(settings).__name__}.")
         self.settings, self.where, self.problems = settings, where, []
         self.asked = IDLE | GENERATION
-        self.must(**USUAL)
 
     def get(self, name, default=None):
         """The value as it is; a key that the family treats itself."""
@@ -131,6 +130,7 @@ class Reading:
         Raises:
             ValueError: something was refused, or a key was asked for by nobody.
         """
+        self.must(**{name: value for name, value in USUAL.items() if name not in self.asked})
         for name in sorted(self.settings.keys() - self.asked):
             self.refuse(f"{name} = {json.dumps(self.settings[name])} is a setting that is not known here")
         if self.problems:

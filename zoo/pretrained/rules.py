@@ -36,6 +36,20 @@ transpose = each("transposed", np.transpose, np.transpose)
 flat = each("one row taken as a vector", lambda x: x.reshape(-1), lambda x: x[None])
 
 
+def squeeze(axis):
+    """Without an axis of one."""
+    return each("an axis of one left out", lambda x: np.squeeze(x, axis), lambda x: np.expand_dims(x, axis))
+
+
+def widen(count, axis=-1):
+    """With so many zeros behind an axis, which change nothing where another layer has none of their units."""
+
+    def forward(x):
+        return np.pad(x, [(0, count * (place == axis % x.ndim)) for place in range(x.ndim)])
+
+    return each(f"{count} units of zeros added", forward, lambda x: np.delete(x, np.s_[-count:], axis))
+
+
 def rows(ids):
     """Rows in the order of our ids; a row that has two of them is copied."""
 

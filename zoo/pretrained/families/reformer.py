@@ -1,0 +1,181 @@
+"""The Reformer of Hugging Face (arXiv:2001.04451): hashing and local attention in turn, two streams, axial positions.
+
+With `is_decoder` it is a language model, else it gives a text its vector or classifies it. Its rotations are drawn anew
+in every call there, unless a seed of them is in its settings; here they are drawn once, from that seed if there is one.
+"""
+
+from functools import partial
+
+from zoo.pretrained.network import Family, Network, of_type, register
+from zoo.pretrained.parts import ACTIVATIONS, dense, label_names, norm, pooled, reads_for
+from zoo.pretrained.rotations import buckets_for, rotations
+from zoo.pretrained.rules import Rule, barring, put, rows, squeeze, widen
+from zoo.pretrained.vocabulary import UNKNOWN, our_ids, pieces_of, rewritten
+from zoo.text import Tokenizer
+from zoo.text.special import BOS, PAD
+
+PROJECTIONS = {"lsh": {"query_key": "query"}, "local": {"query": "query", "key": "key"}}
+FORMER = (
+    "attention_probs_dropout_prob",
+    "intermediate_size",
+    "num_chunks_before",
+    "num_chunks_after",
+)  # nobody read them
+SIZES = {"chunk_length": "attn_chunk_length", "before": "num_chunks_before", "after": "num_chunks_after"}
+USUAL, LEAST = {"chunk_length": 64, "before": 1, "after": 0}, {"chunk_length": 1, "before": 0, "after": 0}
+UNNEEDED = {"*mask_value_float*": "large numbers", "lm_head.*": "guesses masked words"}
+UNUSED_BIAS = {"lm_head.bias": "transformers 5 does not add it"}
+
+
+def network(source):
+    """A language model, a classifier, or an encoder of texts."""
+    config = source.config
+    units, heads = config.whole("hidden_size", 256), config.whole("num_attention_heads", 12)
+    kinds = config.get("attn_layers", ["local", "lsh"] * 3)
+    if not isinstance(kinds, list) or not kinds or {*map(str, kinds)} - PROJECTIONS.keys():
+        config.refuse(f'attn_layers is {kinds}; expected a list of "lsh" and "local"')
+        kinds = ["local"]
+    writes = config.flag("is_decoder", False)
+    config.must(tie_word_embeddings=False, num_hidden_layers=len(kinds), sinusoidal_pos_embds=False)
+    config.idle("axial_norm_std", "initializer_range", "chunk_size_lm_head", "classifier_dropout", *FORMER)
+    config.idle("local_attention_probs_dropout_prob", "lsh_attention_probs_dropout_prob")
+    task, names = reads_for(config), config.get("architectures") or [""]
+    if names[0] and writes != names[0].endswith("WithLMHead") or task == "tag":
+        config.refuse(
+            f"architectures is {names} and is_decoder {str(writes).lower()}; a decoder is known here as "
+            "ReformerModelWithLMHead, and any other network as a plain one or with a head for classes or masked words"
+        )
+    size, pad = config.whole("vocab_size", 320), config.get("pad_token_id", 0)
+    pieces = pieces_of(source.path("spiece.model").read_bytes()) if source.has("spiece.model") else []
+    unknown = next((place for place, (_, _, kind) in enumerate(pieces) if kind == UNKNOWN), None)
+    first = config.get("bos_token_id")
+    ids = our_ids(size, pad, unknown, pad if first is None else first, config.get("eos_token_id", 2))
+    epsilon, barred = config.number("layer_norm_eps", 1e-12), (PAD, BOS) if writes else ()
+    positions, longest, placed = _positions(config, source.prefix("reformer."), units)
+    attention, draws = _attention(config, kinds, heads, longest)
+    recipe = {
+        "task": "continue" if writes else task,
+        "system": "transformer",
+        "text": {"vocab_size": len(ids)} | ({} if writes else {"max_input_length": longest}),
+        "model": {
+            "kind": "transformer",
+            "units": units,
+            "num_layers": len(kinds),
+            "num_heads": heads,
+            "hidden_units": config.whole("feed_forward_size", 512),
+            "activation": config.one_of("hidden_act", ACTIVATIONS, "relu"),
+            "dropout": config.number("hidden_dropout_prob", 0.05),
+        }
+        | ({"context": longest} if writes or positions["layer"] == "axial" else {}),
+        "attention": attention,
+        "block": {"layer": "pre_norm", "epsilon": epsilon},
+        "depth": {"layer": "reversible", "joined": "both"},
+        "positions": positions,
+        "embedding": {"layer": "tokens", "scaled": False},
+    }
+    rules, constants = [*placed], {}
+    if writes:
+        recipe["embedding"] |= {"output": "own", "output_bias": True}
+        rules.append(Rule("lm_head.decoder.weight", "embedding/output_matrix", rows(ids)))
+        if str(config.get("transformers_version", "2.9")).startswith(("2.", "3.", "4.")):
+            bias = Rule("lm_head.bias", "embedding/output_bias", rows(ids), put(barred), also=("lm_head.decoder.bias",))
+            rules.append(bias)
+        else:
+            constants["embedding/output_bias"] = barring(len(ids), barred)
+    elif task == "classify":
+        recipe["pooling"] = {"layer": "first", "dense": "tanh"}
+        rules += dense("classifier.dense", "pooling/projection", writes=(partial(widen, units),))
+        rules += dense("classifier.out_proj", "readout", reads=(partial(widen, units),))
+    else:
+        recipe |= pooled(source, recipe)
+    side = "decoder" if writes else "encoder"
+    before = source.prefix("reformer.")
+    rules += [
+        Rule(f"{before}embeddings.word_embeddings.weight", "embedding/matrix", rows(ids)),
+        *norm(f"{before}encoder.layer_norm", f"{side}/final_norm"),
+        *_blocks(f"{before}encoder.layers", f"{side}/blocks", kinds),
+    ]
+    return Network(
+        recipe=recipe,
+        ids=ids,
+        rules=tuple(rules),
+        unneeded=(UNUSED_BIAS if writes else {}) | UNNEEDED,
+        constants=constants | {f"{side}/blocks/{path}": numbers for path, numbers in draws.items()},
+        tokenizers=lambda: (_tokenizer(source, pieces, ids),),
+        labels=label_names(config) if task == "classify" else (),
+        barred=barred,
+        notes=("Rotations are drawn once; transformers draws new ones in every call, unless hash_seed is set.",),
+    )
+
+
+def _positions(config, before, units):
+    """(the table of a recipe, how many positions there are, the rules of their weights)."""
+    longest, here = config.whole("max_position_embeddings", 4096), f"{before}embeddings.position_embeddings"
+    shape, widths = config.get("axial_pos_shape", [64, 64]), config.get("axial_pos_embds_dim", [64, 192])
+    if not config.flag("axial_pos_embds", True):
+        rule = Rule(f"{here}.embedding.weight", "positions/matrix")
+        return {"layer": "learned", "max_positions": longest}, longest, [rule]
+    pairs = all(isinstance(each, list) and len(each) == 2 for each in (shape, widths))
+    if not pairs or not all(type(each) is int and each > 0 for each in [*shape, *widths]) or sum(widths) != units:
+        config.refuse(
+            f"axial_pos_shape is {shape} and axial_pos_embds_dim {widths}; expected two sizes each, the latter of "
+            f"together hidden_size = {units}"
+        )
+        return {"layer": "axial"}, longest, []
+    rules = [
+        Rule(f"{here}.weights.{n}", f"positions/{name}", squeeze(1 - n)) for n, name in enumerate(("rows", "columns"))
+    ]
+    return {"layer": "axial", "columns": shape[1], "row_units": widths[0]}, shape[0] * shape[1], rules
+
+
+def _attention(config, kinds, heads, longest):
+    """(the table of a recipe, `{path in the blocks: numbers}` of the rotations)."""
+    hashed = [place + 1 for place, kind in enumerate(kinds) if kind == "lsh"]
+    head, hashes = config.whole("attention_head_size", 64), config.whole("num_hashes", 1)
+    seed, given = config.whole("hash_seed", None, least=0), config.get("num_buckets")
+    config.idle(*(f"{kind}_{name}" for kind in PROJECTIONS for name in SIZES.values()))  # of a kind that no layer has
+    sizes = {
+        kind: {ours: config.whole(f"{kind}_{theirs}", USUAL[ours], LEAST[ours]) for ours, theirs in SIZES.items()}
+        for kind in {*kinds}
+    }
+    own = sizes.get("local", sizes.get("lsh")) | {"layer": "local", "head_units": head}
+    if not hashed:
+        return own, {}
+    buckets = given or buckets_for(longest, config.get("max_position_embeddings", 4096), sizes["lsh"]["chunk_length"])
+    factors = buckets if isinstance(buckets, list) else [buckets]
+    if not all(type(each) is int and each > 0 and each % 2 == 0 for each in factors):
+        config.refuse(f"num_buckets is {given}; expected an even number, or a list of them")
+        factors = [2]
+    # There the first factor counts least, and here most.
+    own["hashed"] = {"blocks": hashed, "num_buckets": factors[::-1], "rounds": hashes, **sizes["lsh"]}
+    draws = {
+        f"{place - 1}/attention/rotation_{len(factors) - 1 - number}": drawn
+        for place in hashed
+        for number, drawn in enumerate(rotations(place if seed is None else seed, (heads, head, hashes), factors))
+    }
+    return own, draws
+
+
+def _blocks(theirs, ours, kinds):
+    found = []
+    for place, kind in enumerate(kinds):
+        here, mine = f"{theirs}.{place}", f"{ours}/{place}"
+        layers = {f"attention.self_attention.{name}": our for name, our in PROJECTIONS[kind].items()}
+        layers |= {"attention.self_attention.value": "value", "attention.output.dense": "output"}
+        for name, our in layers.items():
+            found += dense(f"{here}.{name}", f"{mine}/attention/{our}_projection", bias=False)
+        found += dense(f"{here}.feed_forward.dense.dense", f"{mine}/feedforward/hidden")
+        found += dense(f"{here}.feed_forward.output.dense", f"{mine}/feedforward/output_projection")
+        for number, name in enumerate(("attention", "feed_forward")):
+            found += norm(f"{here}.{name}.layer_norm", f"{mine}/norms/{number}")
+    return found
+
+
+def _tokenizer(source, pieces, ids):
+    """The SentencePiece model; a text has no pieces around it."""
+    path, names = source.path("spiece.model"), [piece for piece, _, _ in pieces]
+    others = [f"<extra_{number}>" for number in range(len(names), len(ids))]
+    return Tokenizer(rewritten(path.read_bytes(), names + others, ids, others, path)).with_around((), ())
+
+
+register(Family("reformer", of_type("reformer"), network, "AutoModel"))
