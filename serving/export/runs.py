@@ -11,8 +11,7 @@ from serving.export.calibration import MOST
 from serving.export.pipeline import export
 from serving.export.settings import Settings, Trial
 from serving.export.shortlist import chosen
-from zoo.decoding.fixed import Fixed
-from zoo.decoding.ranking import CHOICES
+from zoo.core.searching import CHOICES, Fixed
 from zoo.tasks.parts.task import Run
 
 SCORED = (

@@ -9,6 +9,7 @@ from serving.export.servers import check_version
 from serving.export.shortlist import Shortlist
 from serving.export.strings import check_installed
 from serving.runtime.rules import RULES, checked
+from zoo.core.searching import CHOICES, Fixed, Ranking
 
 STORAGES = ("float32", "float16", "int8")
 GRAPHS = ("search", "greedy", "sample", "score", "steps", "all")
@@ -56,8 +57,8 @@ class Settings:
         rules: rules of the search by name (`serving.runtime.rules`) where a caller gives none, such as
             {"no_repeat_ngram_size": 3}. With "coverage_penalty", even of 0, the beam searches compute it, and take it
             as an input; without it they cost nothing for it.
-        search: what else belongs to the search, by name: the choices of `zoo.decoding.ranking.Ranking`, and the rules
-            of `zoo.decoding.fixed.Fixed`, which hold whatever rules a caller gives.
+        search: what else belongs to the search, by name: the choices of `zoo.core.searching.Ranking`, and the rules
+            of `zoo.core.searching.Fixed`, which hold whatever rules a caller gives.
         max_input: the largest number of tokens of a text that are read, including the end of sentence; None is the
             number of positions of the model, or 1,024 if it has no bound.
         overlong: "refuse" gives an error instead of an answer to a longer text; "truncate" reads a part of it and adds
@@ -139,17 +140,12 @@ class Settings:
 
     @property
     def ranking(self):
-        """How the beam search ranks and stops: a `zoo.decoding.ranking.Ranking`."""
-        from zoo.decoding.ranking import CHOICES, Ranking
-
+        """How the beam search ranks and stops: a `zoo.core.searching.Ranking`."""
         return Ranking(**{name: value for name, value in self.search.items() if name in CHOICES})
 
     @property
     def fixed(self):
-        """The rules that hold in every search: a `zoo.decoding.fixed.Fixed`."""
-        from zoo.decoding.fixed import Fixed
-        from zoo.decoding.ranking import CHOICES
-
+        """The rules that hold in every search: a `zoo.core.searching.Fixed`."""
         own = {name: value for name, value in self.search.items() if name not in CHOICES}
         return Fixed(**{name: value if name == "renormalize" else _tuples(value) for name, value in own.items()})
 

@@ -5,10 +5,9 @@ With `growing`, caches grow in each step, which suits TensorFlow graphs and ONNX
 
 from keras import ops
 
+from zoo.core.searching import NOTHING, OURS
 from zoo.decoding import beam_search, greedy
-from zoo.decoding.fixed import NOTHING
 from zoo.decoding.loop import BOS, EOS, decode
-from zoo.decoding.ranking import OURS
 from zoo.decoding.rules import RANKING, Rules
 from zoo.decoding.sampling import Sample
 from zoo.decoding.shortlist import Shortlisted, search
@@ -41,7 +40,7 @@ NONE = ruled({})
 def generation(model, beams, max_length, alpha, growing=True, rules=NONE, ranking=OURS):
     """`(token_ids, lengths, **rules) -> {output_ids, output_lengths, scores}`; `beams = 1` is greedy decoding.
 
-    `rules` is a function of `ruled`, `ranking` a `zoo.decoding.ranking.Ranking`.
+    `rules` is a function of `ruled`, `ranking` a `zoo.core.searching.Ranking`.
     """
 
     def tokens(token_ids, lengths, **given):

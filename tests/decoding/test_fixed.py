@@ -7,8 +7,8 @@ import pytest
 import tensorflow as tf
 
 from tests.decoding.table import EOS, Table, assert_same, rows_of, search
+from zoo.core.searching import Fixed
 from zoo.decoding import beam_search, greedy
-from zoo.decoding.fixed import Fixed
 from zoo.decoding.rules import Rules
 from zoo.decoding.sampling import Sample, decode, uniforms
 

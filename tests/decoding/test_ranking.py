@@ -8,9 +8,9 @@ import tensorflow as tf
 
 from tests.decoding.table import EOS, Table, assert_same, log_prob, rows_of
 from tests.decoding.transformers_search import transformers_search
+from zoo.core.searching import Ranking
 from zoo.decoding import beam_search
 from zoo.decoding.beam import length_penalty
-from zoo.decoding.ranking import Ranking
 from zoo.decoding.rules import Rules
 
 STOPS = {"never": "sure", False: "likely", True: "full"}

@@ -24,6 +24,7 @@ WITHOUT_KERAS = (
     "core.occupants",
     "core.processor",
     "core.protocols",
+    "core.searching",
     "core.storage",
     "data",
     "hub",

@@ -3,9 +3,9 @@
 from keras import ops
 
 from zoo.core.beams import gather_beams
+from zoo.core.searching import OURS
 from zoo.decoding.coverage import coverage_penalty, uncovered
 from zoo.decoding.loop import EOS, IMPOSSIBLE, PAD, decode, write
-from zoo.decoding.ranking import OURS
 from zoo.decoding.written import BARRED
 
 
@@ -174,7 +174,7 @@ def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False, ru
 
     `score(Y) = log p(Y | x) / ((5 + |Y|) / 6)^alpha`, |Y| counting EOS. `alpha = 0` compares log-probabilities.
     `rules`, a `zoo.decoding.rules.Rules`, change log p, token by token, and may add a coverage penalty. `ranking`, a
-    `zoo.decoding.ranking.Ranking`, has other scores, and other ways to end.
+    `zoo.core.searching.Ranking`, has other scores, and other ways to end.
 
     Returns: `token_ids (batch, beams, max_length)` int32 without EOS and PAD after the end, `lengths (batch, beams)`
     int32, `scores (batch, beams)` float32; a place without a hypothesis has length 0 and score -1e9. Hypotheses that

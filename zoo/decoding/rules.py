@@ -6,7 +6,7 @@ whose names they have.
 
 from keras import ops
 
-from zoo.decoding.fixed import NOTHING
+from zoo.core.searching import NOTHING
 from zoo.decoding.loop import EOS
 from zoo.decoding.written import BARRED, Written, barred, places_of, scattered
 
@@ -70,7 +70,7 @@ class Rules:
         on = {name: value for name, value in given.items() if not isinstance(value, int | float) or value != OFF[name]}
         self.on = {name: ops.convert_to_tensor(value, DTYPES[name]) for name, value in on.items()}
         self.source_lengths, self.before, self.conditional = source_lengths, before, conditional
-        self.always, self.renormalize = fixed.tensors, fixed.renormalize
+        self.always, self.renormalize = _tensors(fixed), fixed.renormalize
         self.most_ngram = n if isinstance(n, int) else MOST_NGRAM
         if conditional and "no_repeat_ngram_size" in self.on:
             self.most_ngram = ops.maximum(ops.max(self.on["no_repeat_ngram_size"]), 2)
@@ -202,6 +202,14 @@ class Rules:
             most = ops.where(ratio > 0, ops.minimum(follows, most), most)
         least = self.rows["min_length"] if "min_length" in self.on else 1
         return ops.maximum(most, ops.maximum(least, 1))
+
+
+def _tensors(fixed):
+    """Those of the fixed rules that there are, as tensors of ids."""
+    most = max(map(len, fixed.bad_words), default=0)
+    words = tuple((-1,) * (most - len(word)) + tuple(word) for word in fixed.bad_words)
+    found = {"forced_tokens": fixed.forced_tokens, "barred_tokens": fixed.barred_tokens, "bad_words": words}
+    return {name: ops.convert_to_tensor([ids], "int32") for name, ids in found.items() if ids}
 
 
 def _ids(scores):

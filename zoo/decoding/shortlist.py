@@ -14,10 +14,10 @@ import numpy as np
 from keras import ops
 
 from zoo.core.masks import length_mask
+from zoo.core.searching import OURS
 from zoo.decoding.beam import beam_search
 from zoo.decoding.greedy import greedy
 from zoo.decoding.loop import EOS, IMPOSSIBLE
-from zoo.decoding.ranking import OURS
 
 SPECIAL = EOS + 1  # PAD, UNK, BOS and EOS: the ids that every vocabulary begins with
 

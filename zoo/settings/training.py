@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from zoo.core.searching import CHOICES, Fixed, Ranking
 from zoo.settings.kinds import AboveZero, BelowOne, Count, Doc, NotNegative, Positive
 from zoo.settings.layers import LEARNED_EXITS
 from zoo.settings.table import Table
@@ -158,12 +159,19 @@ class Continuation(Table):
     bad_words: Annotated[list[list[Count]], Doc("sequences of ids that are never written")] = []
     renormalize: Annotated[bool, Doc("normalise log-probabilities again behind all rules")] = False
 
+    @property
+    def ranking(self):
+        """The `Ranking` of a beam search."""
+        return Ranking(**{name: getattr(self, name) for name in CHOICES})
+
+    @property
+    def fixed(self):
+        """The `Fixed` rules, which hold in every search."""
+        words = tuple(map(tuple, self.bad_words))
+        return Fixed(tuple(self.forced_tokens), tuple(self.barred_tokens), words, self.renormalize)
+
     def check(self):
-        if {*self.forced_tokens} & {*self.barred_tokens}:
-            raise ValueError(
-                f"a token cannot be forced and barred; received forced_tokens={self.forced_tokens} and "
-                f"barred_tokens={self.barred_tokens}."
-            )
+        self.fixed  # noqa: B018  says what does not fit
 
 
 class Search(Continuation):

@@ -13,9 +13,8 @@ from serving.export.rules import with_defaults
 from serving.export.runs import settings_of as settings_of_run
 from serving.export.shortlist import Shortlist
 from tests.serving.conftest import MAX_LENGTH, settings_of
+from zoo.core.searching import Fixed, Ranking
 from zoo.decoding import beam_search, greedy
-from zoo.decoding.fixed import Fixed
-from zoo.decoding.ranking import Ranking
 from zoo.decoding.rules import Rules
 from zoo.settings.training import Search
 from zoo.tasks.parts.search import Searcher
@@ -113,5 +112,5 @@ def test_an_export_takes_the_search_of_its_recipe():
 def test_what_is_wrong_is_told_by_name():
     with pytest.raises(ValueError, match="longest must be one of behind, count, end. Received: 'gone'"):
         Settings("one", "", search={"longest": "gone"})
-    with pytest.raises(ValueError, match="cannot be forced and barred"):
+    with pytest.raises(ValueError, match=r"have no id in common; both have \[4\]"):
         Search(forced_tokens=[4], barred_tokens=[4])

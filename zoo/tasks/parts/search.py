@@ -4,10 +4,9 @@ import math
 
 import keras
 
+from zoo.core.searching import OURS
 from zoo.data import pad
 from zoo.decoding import beam_search, greedy
-from zoo.decoding.fixed import Fixed
-from zoo.decoding.ranking import CHOICES, OURS, Ranking
 from zoo.decoding.rules import LISTS, OFF, Rules
 from zoo.tasks.parts.lengths import bound
 from zoo.tasks.parts.vocabularies import right_answers
@@ -16,21 +15,10 @@ from zoo.text.special import EOS
 MULTIPLE = 8  # source lengths are padded to multiples of this, so that few programs are compiled
 
 
-def ranking_of(search):
-    """The `Ranking` of a recipe's table."""
-    return Ranking(**{name: getattr(search, name) for name in CHOICES})
-
-
 def rules_of(search):
     """The rules of a recipe's table that are numbers and not off, by name: a request may ask for others instead."""
     own = OFF.keys() & {*search.__struct_fields__} - {*LISTS}
     return {name: getattr(search, name) for name in own if getattr(search, name) != OFF[name]}
-
-
-def fixed_of(search):
-    """The `Fixed` rules of a recipe's table, which hold in every search."""
-    words = tuple(map(tuple, search.bad_words))
-    return Fixed(tuple(search.forced_tokens), tuple(search.barred_tokens), words, search.renormalize)
 
 
 class Searcher(keras.Model):
@@ -49,8 +37,8 @@ class Searcher(keras.Model):
         source_ids, source_lengths = inputs
         memory, rules, ranking = self.model.encode(source_ids, source_lengths), None, OURS
         if self.search is not None:
-            rules = Rules(source_lengths, fixed=fixed_of(self.search), **rules_of(self.search))
-            ranking = ranking_of(self.search)
+            rules = Rules(source_lengths, fixed=self.search.fixed, **rules_of(self.search))
+            ranking = self.search.ranking
         if self.beams == 1:
             found = greedy(self.model, memory, self.max_length, rules=rules)
         else:

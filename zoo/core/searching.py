@@ -1,4 +1,7 @@
-"""How a beam search ranks hypotheses, and when it is over: the choices in which programs that search differ."""
+"""What is chosen for a search beside its model: how hypotheses are ranked, and which tokens hold in every search.
+
+It imports no framework, so that recipes and the settings of an export are checked before one is there.
+"""
 
 from dataclasses import asdict, dataclass
 
@@ -47,3 +50,32 @@ class Ranking:
 
 
 OURS = Ranking()
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Rules that belong to a model and hold in each of its searches, whatever other rules are given.
+
+    Args:
+        forced_tokens: ids that every output begins with, such as that of its language. They cost nothing: their log p
+            is 0, unlike that of the rule of this name, whose tokens follow them.
+        barred_tokens: ids that are never written. Their probability is 0, and those of the others add up to 1.
+        bad_words: sequences of ids that are never written, beside those of the rule of this name.
+        renormalize: whether log-probabilities are normalised again behind all rules.
+
+    Raises:
+        ValueError: a token is forced and barred.
+    """
+
+    forced_tokens: tuple[int, ...] = ()
+    barred_tokens: tuple[int, ...] = ()
+    bad_words: tuple[tuple[int, ...], ...] = ()
+    renormalize: bool = False
+
+    def __post_init__(self):
+        both = sorted({*self.forced_tokens} & {*self.barred_tokens})
+        if both:
+            raise ValueError(f"forced_tokens and barred_tokens have no id in common; both have {both}. Leave one out.")
+
+
+NOTHING = Fixed()
