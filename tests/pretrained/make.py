@@ -155,6 +155,7 @@ def fairseq_pieces(folder, **options):
 def xlm_roberta(folder, kind="XLMRoberta", before=0):
     fairseq_pieces(folder)
     tokenizer = getattr(transformers, f"{kind}Tokenizer").from_pretrained(folder)
+    tokenizer.save_pretrained(folder)
     ids = {"pad_token_id": 1, "bos_token_id": before, "eos_token_id": tokenizer.eos_token_id, "type_vocab_size": 1}
     config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer), **ids, **LABELS, **SMALL)
     model = stirred(getattr(transformers, f"{kind}ForTokenClassification")(config))

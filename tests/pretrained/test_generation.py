@@ -121,9 +121,11 @@ def test_what_counts_the_prompt_is_refused_of_a_model_that_continues_it():
     assert [each.split()[0] for each in problems] == ["max_length", "min_length", "forced_bos_token_id", "num_beams"]
 
 
-def test_a_start_that_is_an_end_counts_as_repeated():
-    _, problems = search_of({"repetition_penalty": 1.1}, np.array([1, 3, 0, 0, 2]))
-    assert problems == ["repetition_penalty counts the token that starts the decoder, which is its end, too"]
+@pytest.mark.parametrize("ids", [[1, 3, 0, 0, 2], [1, 3, 5, 0, 2, 5]])
+def test_a_start_that_may_be_written_counts_as_repeated(ids):
+    """As an end, or as the language of mBART."""
+    _, problems = search_of({"repetition_penalty": 1.1}, np.array(ids))
+    assert problems == ["repetition_penalty counts the token that starts the decoder, which may be written, too"]
 
 
 @pytest.fixture

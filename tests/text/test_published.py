@@ -148,3 +148,34 @@ def test_merges_that_were_not_learnt_in_their_order_are_refused():
 def test_words_that_are_too_long_are_unknown():
     tokenizer = WordPiece.make(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "a", "##a"], longest=3)
     assert tokenizer.encode(["aaa aaaa"]) == [[4, 5, 5, 1]]
+
+
+@pytest.mark.parametrize(("special", "around"), [("<|endoftext|>", ((), ())), ("</s>", ((2,), (3,)))])
+def test_files_that_name_no_special_piece_have_the_usual_ones(special, around, tmp_path):
+    """As the first folders of GPT-2 and RoBERTa."""
+    pieces = [special] if special == "<|endoftext|>" else ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+    places = {piece: token for token, piece in enumerate([*pieces, *byte_signs()])}
+    (tmp_path / "vocab.json").write_text(json.dumps(places))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n")
+    (tmp_path / "tokenizer_config.json").write_text('{"model_max_length": 1024}')
+    tokenizer, ids = read_byte_pairs(tmp_path)
+    assert ids[EOS] == places[special] and (tokenizer.before, tokenizer.after) == around
+    assert ids.count(places[special]) == (2 if len(pieces) == 1 else 1)
+
+
+def test_the_ids_of_a_network_may_begin_with_another_row_and_be_fewer(tmp_path):
+    """As of bart-large-cnn, which knows no <mask>; what its decoder starts with comes last, <s> is another one."""
+    signs = byte_signs()
+    places = {piece: token for token, piece in enumerate(["<s>", "<pad>", "</s>", "<unk>", *signs, "<mask>"])}
+    (tmp_path / "vocab.json").write_text(json.dumps(places))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n")
+    (tmp_path / "tokenizer_config.json").write_text("{}")
+    size = len(places) - 1
+    ids = [1, 3, size, 2, 0, *range(4, size)]
+    tokenizer, found = read_byte_pairs(tmp_path, ids)
+    assert found == ids and tokenizer.pieces[4:6] == ["<s>", signs[0]] and "<mask>" not in tokenizer.pieces
+    assert (tokenizer.before, tokenizer.after, tokenizer.decode([[4, 5, 3]])) == ((4,), (EOS,), ["\0"])
+    with pytest.raises(ValueError, match=r"has PAD, UNK and EOS at \[0, 3, 2\], and the tokenizer at \[1, 3, 2\]"):
+        read_byte_pairs(tmp_path, [0, 3, size, 2, 1, *range(4, size)])
+    with pytest.raises(ValueError, match="has pieces that the network does not know: "):
+        read_byte_pairs(tmp_path, [1, 3, size - 9, 2, 0, *range(4, size - 9)])

@@ -8,7 +8,7 @@ import json
 
 import numpy as np
 
-from zoo.text.special import BOS, EOS
+from zoo.text.special import BOS, EOS, PAD
 
 FILE = "generation_config.json"
 STOPS = {"false": "likely", "true": "full", '"never"': "sure"}  # of early_stopping, as JSON
@@ -86,8 +86,9 @@ def search_of(given, ids, prompts=False, barred=()):
         found["barred_tokens"] = sorted({word[0] for word in words if len(word) == 1} - {*barred})
         words = [word for word in words if len(word) > 1]
     found["bad_words"] = [word for word in words if word[0] not in barred or len(word) > 1]
-    if found["repetition_penalty"] != 1 and not prompts and ids[BOS] == ids[EOS]:
-        asked.problems.append("repetition_penalty counts the token that starts the decoder, which is its end, too")
+    copies = {*np.flatnonzero(ids == ids[BOS]).tolist()} - {PAD, BOS, *barred}
+    if found["repetition_penalty"] != 1 and not prompts and copies:
+        asked.problems.append("repetition_penalty counts the token that starts the decoder, which may be written, too")
     return found, asked.problems
 
 

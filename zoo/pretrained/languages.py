@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from zoo.pretrained import generation
+from zoo.pretrained.sentencepiece_files import read_sentencepiece
 from zoo.pretrained.vocabulary import CONTROL, UNKNOWN as UNKNOWN_KIND, names_by_id, pieces_of, rewritten, with_start
 from zoo.text import Tokenizer
 from zoo.text.special import BOS, EOS
@@ -70,7 +71,7 @@ def vocabulary(source, size, first):
     pad, eos = (source.config.get(f"{name}_token_id") for name in ("pad", "eos"))
     try:
         manner = manner_of(source)
-        names, count, own = names_of(source, size, manner)
+        model, path, names, count, lost = names_of(source, size, manner)
         known = {found[1]: at for at, name in enumerate(names) if (found := re.fullmatch(manner.written, name))}
         chosen = languages_of(source, known, manner)
     except (ValueError, OSError, LookupError, TypeError, AttributeError) as error:
@@ -85,7 +86,6 @@ def vocabulary(source, size, first):
             first = asked["decoder_start_token_id"] = target
         if not manner.starts or forced in known.values():
             asked["forced_bos_token_id"] = target
-    lost = [piece for piece in own if piece not in {*names}]  # each of them is read as one that is unknown
     ids, order = with_start(size, pad, UNKNOWN, first, eos, len(lost))
 
     def tokenizers():
@@ -96,9 +96,8 @@ def vocabulary(source, size, first):
                 "with --source-language and --target-language (in Python source_language and target_language) from "
                 f"{_listed(known)}."
             )
-        path = source.path(FILE)
         whole = ["<cls>", *names[1:], "<start>", *lost]  # `<s>` is what our BOS is called
-        made = Tokenizer(rewritten(path.read_bytes(), whole, order, (whole[0], *names[count:]), path))
+        made = Tokenizer(rewritten(model, whole, order, (whole[0], *names[count:]), path))
         reads, writes = (int(np.flatnonzero(order == known[code])[0]) for code in chosen)
         around = ((reads,), (EOS,)) if manner.before else ((), (EOS, reads))
         return made.with_around(*around), made.with_around(() if manner.starts else (writes,), (EOS,))
@@ -127,16 +126,16 @@ def manner_of(source):
 
 
 def names_of(source, size, manner):
-    """(the pieces by their ids there, how many of them texts may have, the pieces of the SentencePiece model)."""
-    path, config = source.path(FILE), source.json("tokenizer_config.json")
-    pieces = pieces_of(path.read_bytes())
-    if source.has("vocab.json"):
+    """(model, its path, the pieces by their ids there, how many of them it has, those that have no id)."""
+    model, base, path = read_sentencepiece(source.folder, FILE)
+    pieces, codes, config = pieces_of(model, source.path(path.name)), [], source.json("tokenizer_config.json")
+    if base is None and source.has("vocab.json"):
         vocabulary = source.json("vocab.json")
         base = names_by_id(vocabulary, len(vocabulary), source.path("vocab.json"))
         if (kind := config.get("language_codes", "m2m100")) not in M2M100:
             raise ValueError(f"{source.address}: language_codes is {kind!r}; expected {' or '.join(M2M100)}.")
         codes = [f"__{code}__" for code in M2M100[kind].split()]
-    else:
+    elif base is None:
         base = ["<s>", "<pad>", "</s>", "<unk>", *(piece for piece, _, _ in pieces[3:])]
         listed = config | source.json("special_tokens_map.json")
         listed = listed.get("extra_special_tokens") or listed.get("additional_special_tokens") or []
@@ -152,9 +151,12 @@ def names_of(source, size, manner):
         problem = f"the piece {wrong[0]} is {stated[wrong[0]]!r}" if wrong else f"the network knows {size:,} ids"
         expected = f"{base[wrong[0]]!r}" if wrong else f"{len(base):,}"
         raise ValueError(f"{source.address}: {problem}; {FILE} makes it {expected}.")
-    own = [piece for piece, _, kind in pieces if kind not in (CONTROL, UNKNOWN_KIND)]
     behind = dict(enumerate((name for name in codes if name not in stated.values()), len(base))) | stated
-    return base + [behind.get(at, f"<unused {at}>") for at in range(len(base), size)], len(base), own
+    names = base + [behind.get(at, f"<unused {at}>") for at in range(len(base), size)]
+    lost = {piece: None for piece, _, kind in pieces if kind not in (CONTROL, UNKNOWN_KIND)}
+    for name in names:
+        lost.pop(name, None)
+    return model, path, names, len(base), list(lost)
 
 
 def languages_of(source, known, manner):

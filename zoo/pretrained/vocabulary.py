@@ -1,11 +1,9 @@
 """Vocabularies of others over our ids: PAD 0, UNK 1, BOS 2, EOS 3, and then theirs in their order."""
 
 import struct
-from pathlib import Path
 
 import numpy as np
 
-from zoo.text import Tokenizer
 from zoo.text.protobuf import field, fields, read_whole, whole
 from zoo.text.special import BOS, EOS, PAD, UNK
 
@@ -120,7 +118,7 @@ def rewritten(model, names, ids, control=(), where="the SentencePiece model"):
         if piece in seen or not piece:
             raise ValueError(f"{where}: the piece {piece!r} is in the vocabulary twice, or empty.")
         seen.add(piece)
-    parts = [field(PIECES, _piece(*each)) for each in mine]
+    parts = [field(PIECES, piece_field(*each)) for each in mine]
     for number, part, body in others:
         parts.append(field(TRAINER, _trainer(body, len(mine))) if number == TRAINER else part)
     return b"".join(parts)
@@ -131,7 +129,8 @@ def _strange(name, lowest):
     return lowest - BELOW, NORMAL if len(name) == 1 else UNUSED
 
 
-def _piece(piece, score, kind):
+def piece_field(piece, score, kind):
+    """A piece as a SentencePiece model has it."""
     return field(PIECE, piece.encode()) + bytes([SCORE << 3 | 5]) + struct.pack("<f", score) + whole(KIND, kind)
 
 
@@ -146,21 +145,3 @@ def _trainer(spec, size):
         + ids
         + b"".join(field(number, SPECIAL[our][0].encode()) for our, number in NAMES.items())
     )
-
-
-def read_fairseq(folder):
-    """(tokenizer, ids) of XLM-R: its SentencePiece model has ids one below those of the network, as fairseq's have."""
-    return _read_shifted(folder, ["<s>", "<pad>", "</s>", "<unk>"], 3)
-
-
-def read_camembert(folder):
-    """(tokenizer, ids) of CamemBERT, whose ids are four below: special pieces were added to those of the model."""
-    return _read_shifted(folder, ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED"], 1)
-
-
-def _read_shifted(folder, first, skipped):
-    path = Path(folder) / "sentencepiece.bpe.model"
-    model = path.read_bytes()
-    names = [*first, *(piece for piece, _, _ in pieces_of(model)[skipped:]), "<mask>"]
-    ids = our_ids(len(names), *map(names.index, ("<pad>", "<unk>", "<s>", "</s>")))
-    return Tokenizer(rewritten(model, names, ids, [*first, names[-1]], path)).with_around((BOS,), (EOS,)), ids

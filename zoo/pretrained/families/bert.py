@@ -9,7 +9,7 @@ from functools import partial
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import ACTIVATIONS, attention, dense, label_names, norm, pooled, reads_for, special_ids
 from zoo.pretrained.rules import Rule, add_row, drop, rows
-from zoo.pretrained.vocabulary import read_camembert, read_fairseq
+from zoo.pretrained.sentencepiece_files import read_camembert, read_fairseq
 from zoo.text.published import read_byte_pairs, read_wordpiece
 
 KEYS = {  # ours -> theirs, of DistilBERT and of all others

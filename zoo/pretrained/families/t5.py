@@ -7,6 +7,7 @@ which the last norm does here. The decoder begins with the row of the pad token,
 
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.rules import Rule, barring, copies, rows, scale, transpose
+from zoo.pretrained.sentencepiece_files import read_sentencepiece
 from zoo.pretrained.vocabulary import our_ids, pieces_of, rewritten
 from zoo.text import Tokenizer
 from zoo.text.special import BOS, PAD
@@ -103,10 +104,11 @@ def _part(here, ours, part, root, gated):
 
 def tokenizers(source, ids, size):
     """(source, target): one SentencePiece model; the rows behind its pieces stand for no text."""
-    path = source.path("spiece.model")
-    names = [piece for piece, _, _ in pieces_of(path.read_bytes())]
-    others = [f"<extra_id_{size - 1 - number}>" for number in range(len(names), size)]
-    made = Tokenizer(rewritten(path.read_bytes(), names + others, ids, others, path))
+    model, names, path = read_sentencepiece(source.folder, "spiece.model")
+    source.path(path.name)
+    names = names or [piece for piece, _, _ in pieces_of(model, path)]
+    others = [f"<unused {number}>" for number in range(len(names), size)]
+    made = Tokenizer(rewritten(model, names + others, ids, others, path))
     return made, made
 
 

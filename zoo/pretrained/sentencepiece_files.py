@@ -1,0 +1,150 @@
+"""SentencePiece as folders have it: the model itself, or a `tokenizer.json`, all that transformers 5 saves of it.
+
+That file has the pieces of the model that it was made of, with scores or merges, and the table by which texts are
+normalised, so the model is written again. What else it asks for is refused by name.
+"""
+
+import base64
+import binascii
+from pathlib import Path
+
+from zoo.pretrained.reading import read_json
+from zoo.pretrained.vocabulary import (
+    CONTROL,
+    NORMAL,
+    PIECES,
+    TRAINER,
+    UNKNOWN,
+    names_by_id,
+    our_ids,
+    piece_field,
+    pieces_of,
+    rewritten,
+)  # fmt: skip
+from zoo.text import Tokenizer
+from zoo.text.protobuf import field, whole
+from zoo.text.special import BOS, EOS
+
+NORMALIZER, CHARSMAP = 3, 2  # fields of SentencePiece's ModelProto, and of its NormalizerSpec
+MODEL_TYPE, UNIGRAM, BPE = 3, 1, 2  # a field of its TrainerSpec, and its values
+SPACES = ({"Regex": " {2,}"}, " "), ({"Regex": " {2,}"}, "▁")  # several become one, which SentencePiece does, too
+
+
+def read_sentencepiece(folder, file):
+    """(a serialised model, the pieces by their ids where these are other than the model's or else None, the path).
+
+    Args:
+        folder: of the tokenizer.
+        file: the name of the model; where it is not there, `tokenizer.json` is read.
+
+    Raises:
+        ValueError: neither is there, or the latter asks for what SentencePiece does not do.
+    """
+    path, other = Path(folder) / file, Path(folder) / "tokenizer.json"
+    if path.is_file():
+        return path.read_bytes(), None, path
+    if not other.is_file():
+        raise ValueError(f"{folder} lacks {file}, or a tokenizer.json, which a network of this family needs.")
+    try:
+        return *_written(read_json(other), other), other
+    except (LookupError, TypeError, AttributeError, binascii.Error) as error:
+        raise ValueError(f"{other} is no tokenizer of SentencePiece's kind: {error!r}") from error
+
+
+def _written(told, where):
+    model, added = told["model"], {each["id"]: each for each in told.get("added_tokens", ())}
+    merges = model.get("type") == "BPE"
+    if merges:
+        _demand(where, model, fuse_unk=True, dropout=None)
+        names, unknown = names_by_id(model["vocab"], len(model["vocab"]), where), model["unk_token"]
+        scores = _scores(names, model["merges"], {each["content"] for each in added.values()}, where)
+    else:
+        _demand(where, model, type="Unigram")
+        names, scores = [piece for piece, _ in model["vocab"]], [score for _, score in model["vocab"]]
+        unknown = names[model["unk_id"]]
+    _demand(where, model, byte_fallback=False)
+    for at in sorted(added):
+        if not added[at]["special"]:
+            raise ValueError(f"{where} looks for the piece {added[at]['content']!r} in texts, which is not done here.")
+        names += [added[at]["content"]] * (at == len(names))
+        if names[at] != added[at]["content"]:
+            raise ValueError(f"{where} has {names[at]!r} and {added[at]['content']!r} for the id {at}.")
+    scores += [0.0] * (len(names) - len(scores))
+    kinds = [CONTROL if at in added else NORMAL for at in range(len(names))]
+    kinds[names.index(unknown)] = UNKNOWN
+    parts = [field(PIECES, piece_field(*each)) for each in zip(names, scores, kinds, strict=True)]
+    parts.append(field(TRAINER, whole(MODEL_TYPE, BPE if merges else UNIGRAM)))
+    parts.append(field(NORMALIZER, field(CHARSMAP, _charsmap(told, where))))
+    return b"".join(parts), names
+
+
+def _scores(names, merges, special, where):
+    """Of each piece minus the place of the merge that makes it: SentencePiece merges what gives the best piece."""
+    places, pairs = {}, set()
+    for at, pair in enumerate(merges):
+        pair = tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair)
+        pairs.add(pair)
+        first, last = places.get("".join(pair), (at, at - 1))
+        places["".join(pair)] = first, at
+        if last != at - 1:
+            raise ValueError(f"{where}: merges of {''.join(pair)!r} stand apart, so they are not SentencePiece's.")
+    known = {*names} - special
+    for piece in known:
+        for cut in range(1, len(piece)):
+            if piece[:cut] in known and piece[cut:] in known and (piece[:cut], piece[cut:]) not in pairs:
+                raise ValueError(f"{where} does not merge {piece[:cut]!r} and {piece[cut:]!r}, as SentencePiece would.")
+    return [-float(places.get(piece, (len(merges),))[0]) for piece in names]
+
+
+def _charsmap(told, where):
+    """The table of the normalisation; nothing where there is none."""
+    parts, found = _flat(told.get("normalizer"), "normalizers"), b""
+    for each in parts:
+        if each["type"] == "Precompiled" and not found:
+            found = base64.b64decode(each["precompiled_charsmap"])
+        elif each["type"] == "Strip":
+            _demand(where, each, strip_right=True)
+        elif each["type"] != "Replace" or (each["pattern"], each["content"]) not in SPACES:
+            raise ValueError(f"{where} normalises texts by {each['type']}, which SentencePiece does not have.")
+    cut = _flat(told.get("pre_tokenizer"), "pretokenizers")
+    for each in cut:
+        _demand(where, each, type=("Metaspace", "WhitespaceSplit"))
+        if each["type"] == "Metaspace":
+            _demand(where, each, replacement="▁", prepend_scheme=("always", None), add_prefix_space=(True, None))
+    if "Metaspace" not in [each["type"] for each in cut]:
+        raise ValueError(f"{where} does not begin words with ▁, as SentencePiece does.")
+    return found
+
+
+def _flat(part, name):
+    return part[name] if part and part["type"] == "Sequence" else [part] if part else []
+
+
+def _demand(where, settings, **expected):
+    for key, value in expected.items():
+        right = value if isinstance(value, tuple) else (value,)
+        if settings.get(key, right[-1]) not in right:
+            raise ValueError(
+                f"{where} asks for {key} = {settings[key]!r}; expected {' or '.join(map(repr, right))}, which is all "
+                "that SentencePiece does."
+            )
+
+
+def read_fairseq(folder):
+    """(tokenizer, ids) of XLM-R: its SentencePiece model has ids one below those of the network, as fairseq's have."""
+    return _read_shifted(folder, ["<s>", "<pad>", "</s>", "<unk>"], 3)
+
+
+def read_camembert(folder):
+    """(tokenizer, ids) of CamemBERT, whose ids are four below: special pieces were added to those of the model."""
+    return _read_shifted(folder, ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED"], 1)
+
+
+def _read_shifted(folder, first, skipped):
+    model, names, path = read_sentencepiece(folder, "sentencepiece.bpe.model")
+    names = names or [*first, *(piece for piece, _, _ in pieces_of(model, path)[skipped:]), "<mask>"]
+    missing = [piece for piece in ("<pad>", "<unk>", "<s>", "</s>") if piece not in names]
+    if missing:
+        raise ValueError(f"{path} does not have the pieces {missing}.")
+    ids = our_ids(len(names), *map(names.index, ("<pad>", "<unk>", "<s>", "</s>")))
+    return Tokenizer(rewritten(model, names, ids, [*first, names[-1]], path)).with_around((BOS,), (EOS,)), ids
