@@ -151,6 +151,8 @@ def _options(args):
 
 def _answer_all(runtime, args, options):
     """Answer chunk by chunk, so that a long file needs little memory. Returns the numbers of texts and of refusals."""
+    if sys.stdout is None:
+        raise OSError("standard output is closed. Leave it open, or write the answers to a file with --file and --out.")
     unit, blocks = _blocks(args)
     show = answers.record if args.json else answers.line
     keep = args.json or len(args.texts) == 1  # whether line breaks in an answer are kept
@@ -182,6 +184,8 @@ def _blocks(args):
 
 def _lines(path):
     if not path:
+        if sys.stdin is None:  # it is closed
+            return
         yield from _chunks(sys.stdin.buffer, 1 if sys.stdin.isatty() else CHUNK)
         return
     with readable(path), OPENERS.get(Path(path).suffix.lower(), open)(path, "rb") as file:

@@ -50,6 +50,13 @@ def test_standard_input_line_by_line(artefact, capsys, monkeypatch):
     assert capsys.readouterr().out == "abc\n\nb 2\ngh\n"
 
 
+@pytest.mark.parametrize("name, said", [("stdin", "standard input holds no line"), ("stdout", "output is closed")])
+def test_closed_streams_are_told(artefact, capsys, monkeypatch, name, said):
+    monkeypatch.setattr(sys, name, None)  # what Python makes of a stream that its parent has closed
+    assert call(artefact, *(["abc"] if name == "stdout" else [])) == (1 if name == "stdout" else 2)
+    assert said in capsys.readouterr().err
+
+
 def test_a_file_longer_than_a_chunk(artefact, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr(run, "CHUNK", 5)
     path = tmp_path / "source.txt"
