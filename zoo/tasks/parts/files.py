@@ -70,7 +70,7 @@ def check(table, split, place=None):
     if not own:
         raise ValueError(
             "the recipe says nothing of its data. Name the training examples with --set data.train=FILE; `seqzoo new` "
-            "writes a recipe after looking at your files."
+            "writes a recipe after looking at your files. An imported network is evaluated with --data FILE."
         )
     missing = [path for path in own if not path.startswith("hf://") and not Path(path).exists()]
     if missing:
