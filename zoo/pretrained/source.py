@@ -128,20 +128,46 @@ def opened(address, languages=("", "")):
 
 
 def _fetched(address):
-    """(folder, name, commit) of a repository, of which weights are fetched in one form alone."""
+    """(folder, name, commit) of a repository, of which weights are fetched in one form alone.
+
+    Raises:
+        ImportError: `huggingface_hub` is not installed.
+        ValueError: there is no such repository or revision, or nobody may read it without being known.
+        OSError: it could not be reached.
+    """
     found = ADDRESS.fullmatch(address)
     if not found or found["folder"]:
         raise ValueError(f"{address!r} is no repository: expected hf://OWNER/NAME, or hf://OWNER/NAME@REVISION.")
     repository, revision = found["repository"], found["revision"]
-    import huggingface_hub
-
     try:
-        names = huggingface_hub.HfApi().list_repo_files(repository, revision=revision)
-        wanted = [*WANTED, *_weights(names)]
-        folder = huggingface_hub.snapshot_download(repository, revision=revision, allow_patterns=wanted)
-    except Exception as error:  # its many errors have no common base class
-        raise OSError(f"{address} could not be fetched: {' '.join(str(error).split())[:300]}") from error
-    return Path(folder), repository.partition("/")[2], Path(folder).name
+        from huggingface_hub import HfApi, errors, snapshot_download
+    except ImportError as error:
+        needed = f"{address} is read with huggingface_hub: pip install 'seqzoo[huggingface]'"
+        raise ImportError(needed, name="huggingface_hub") from error
+    try:
+        about = HfApi().model_info(repository, revision=revision)
+        wanted = [*WANTED, *_weights([each.rfilename for each in about.siblings or ()])]
+        folder = snapshot_download(repository, revision=about.sha, allow_patterns=wanted)
+    except errors.GatedRepoError as error:
+        raise ValueError(
+            f"{address} is given only to those who have accepted its terms on its page. Accept them there, and log in "
+            "with `hf auth login`."
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise ValueError(
+            f"{repository} has no revision {revision!r}. Expected a branch, a tag or a whole commit; without @REVISION "
+            "it is the branch main."
+        ) from error
+    except errors.RepositoryNotFoundError as error:
+        raise ValueError(
+            f"There is no {repository} that you may read. Check how it is spelt; a private one needs `hf auth login`."
+        ) from error
+    except Exception as error:  # of the network; they have no common base class
+        told = " ".join(str(error).split())[:300]
+        raise OSError(
+            f"{address} could not be fetched: {told}. Check the network, or fetch it elsewhere and import its folder."
+        ) from error
+    return Path(folder), repository.partition("/")[2], about.sha
 
 
 def _weights(names):
