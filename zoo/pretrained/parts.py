@@ -128,6 +128,16 @@ def special_ids(read, size, *fallback):
     return (lambda: (tokenizer,)), np.array(ids)
 
 
+def has_own_output(source, shared, output="lm_head.weight"):
+    """Whether a network reads its logits off a matrix of its own, and not off its embeddings.
+
+    Its files decide, as in `transformers` 5: configurations say `tie_word_embeddings` of both kinds.
+    """
+    if output not in source.tensors or shared not in source.tensors:
+        return False
+    return not np.array_equal(source.tensors[output].read(), source.tensors[shared].read())
+
+
 def label_names(config):
     """The names of the classes in `id2label`, by their ids."""
     named = config.get("id2label") or {}

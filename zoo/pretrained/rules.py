@@ -148,13 +148,17 @@ class Rule:
             object.__setattr__(self, name, (value,) if isinstance(value, str) else tuple(value))
 
     def matches(self, names):
-        """`{words: the names that fit}`: of the pattern itself and of `also`, in this order."""
-        found = {}
+        """`{words: the names that fit}`: of the pattern itself and of `also`, in this order.
+
+        Words that `also` alone has, such as the side of an embedding that both sides share, tell no weights apart.
+        """
+        found, own = {}, re.compile(_expression(self.theirs[0])).groupindex
         for pattern in (self.theirs[0], *self.also):
             expression = re.compile(_expression(pattern))
             for name in names:
                 if match := expression.fullmatch(name):
-                    found.setdefault(tuple(match.groupdict().items()), []).append(name)
+                    words = tuple((word, value) for word, value in match.groupdict().items() if word in own)
+                    found.setdefault(words, []).append(name)
         return found
 
     def forth(self, *arrays):

@@ -7,7 +7,7 @@ is read as one that begins. PAD and UNK are never written.
 from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import norm, special_ids
+from zoo.pretrained.parts import has_own_output, norm, special_ids
 from zoo.pretrained.rules import Rule, barring, rows, split
 from zoo.text.published import read_byte_pairs
 from zoo.text.special import BOS, PAD, UNK
@@ -25,9 +25,11 @@ def network(source):
     """A language model."""
     config = source.config
     units, size, longest = config.whole("n_embd"), config.whole("vocab_size"), config.whole("n_positions", 1024)
+    before = source.prefix("transformer.")
+    own = has_own_output(source, f"{before}wte.weight")
     config.must(
-        scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, tie_word_embeddings=True, n_ctx=longest,
-        reorder_and_upcast_attn=(False, True),
+        scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, n_ctx=longest,
+        reorder_and_upcast_attn=(False, True), tie_word_embeddings=(True, False) if own else True,
     )  # fmt: skip
     config.idle("initializer_range", "attn_pdrop", "embd_pdrop", "summary_activation", "summary_first_dropout")
     config.idle("summary_proj_to_labels", "reorder_and_upcast_attn")
@@ -36,13 +38,13 @@ def network(source):
     ids = ids.copy()
     ids[:4][ids[:4] < 0] = ids[3]
     barred = tuple(each for each in (PAD, UNK, BOS) if ids[each] == ids[3])
-    before = source.prefix("transformer.")
     here, ours = f"{before}h.{{n}}", "decoder/blocks/{n}"
     projections = [f"{ours}/attention/{name}_projection" for name in ("query", "key", "value")]
     inner, outer = (f"{ours}/feedforward/{name}" for name in ("hidden", "output_projection"))
     layers = (("attn.c_proj", f"{ours}/attention/output_projection"), ("mlp.c_fc", inner), ("mlp.c_proj", outer))
     rules = [
-        Rule(f"{before}wte.weight", "embedding/matrix", rows(ids), also=("lm_head.weight",)),
+        Rule(f"{before}wte.weight", "embedding/matrix", rows(ids), also=() if own else ("lm_head.weight",)),
+        *([Rule("lm_head.weight", "embedding/output_matrix", rows(ids))] if own else []),
         Rule(f"{before}wpe.weight", "positions/matrix"),
         Rule(f"{here}.attn.c_attn.weight", [f"{each}/kernel" for each in projections], split(3)),
         Rule(f"{here}.attn.c_attn.bias", [f"{each}/bias" for each in projections], split(3)),
@@ -69,7 +71,12 @@ def network(source):
             },
             "block": {"layer": "pre_norm", "epsilon": epsilon},
             "positions": "learned",
-            "embedding": {"layer": "tokens", "scaled": False, "output_bias": True},
+            "embedding": {
+                "layer": "tokens",
+                "scaled": False,
+                "output": "own" if own else "tied",
+                "output_bias": True,
+            },
         },
         ids=ids,
         rules=tuple(rules),

@@ -6,6 +6,7 @@ which the last norm does here. The decoder begins with the row of the pad token,
 """
 
 from zoo.pretrained.network import Family, Network, of_type, register
+from zoo.pretrained.parts import has_own_output
 from zoo.pretrained.rules import Rule, barring, copies, rows, scale, transpose
 from zoo.pretrained.sentencepiece_files import read_sentencepiece
 from zoo.pretrained.vocabulary import our_ids, pieces_of, rewritten
@@ -29,8 +30,9 @@ def network(source):
     config.must(is_gated_act=gated)
     config.idle("dense_act_fn", "initializer_factor", "n_positions", "classifier_dropout", "num_hidden_layers")
     config.idle("d_model", "head_dim")
-    tied = config.flag("tie_word_embeddings", True)
-    scaled = config.flag("scale_decoder_outputs", tied)  # a key of transformers 5; before it, what is tied is scaled
+    asked, tied = config.flag("tie_word_embeddings", True), not has_own_output(source, "shared.weight")
+    # A key of transformers 5; before it, T5 scaled what its configuration ties. mT5 scales nothing.
+    scaled = config.flag("scale_decoder_outputs", asked and config.get("model_type") == "t5")
     size, pad, eos = config.whole("vocab_size"), config.get("pad_token_id", 0), config.get("eos_token_id", 1)
     first = config.get("decoder_start_token_id", pad)
     ids = our_ids(size, pad, UNKNOWN, pad if first is None else first, eos)

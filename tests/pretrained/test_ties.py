@@ -1,0 +1,71 @@
+"""Embeddings that are the output as well: a file may hold them once, or under all their names, or two of them."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from tests.pretrained.test_families import DATA, NEAR
+from tests.pretrained.test_hostile import WEIGHTS, safetensors, tensors
+from zoo.pretrained.gate import kept, measure
+from zoo.pretrained.opening import open_source
+from zoo.pretrained.source import opened
+
+SIDES = [f"model.{side}.embed_tokens.weight" for side in ("encoder", "decoder")]
+TIED = {  # the tensor -> its other names, as pytorch_model.bin has them all
+    "marian": ("model.shared.weight", [*SIDES, "lm_head.weight"]),
+    "mbart": ("model.shared.weight", [*SIDES, "lm_head.weight"]),
+    "t5": ("shared.weight", ["encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "lm_head.weight"]),
+    "gpt2": ("transformer.wte.weight", ["lm_head.weight"]),
+}
+
+
+def difference(folder, change=lambda logits: logits):
+    """That of an opened folder from the answers it keeps, of which the logits are changed."""
+    with opened(folder) as source:
+        made = open_source(source, tokenizers=False)
+        answers = kept(source)[1]
+    return measure(made.model, made.network, answers | {"logits": change(answers["logits"])})[1]
+
+
+def rewrite(name, tmp_path, change, **settings):
+    """A copy of a tiny network with other tensors and settings; None takes a setting out."""
+    folder = shutil.copytree(DATA / name, tmp_path / name)
+    arrays = tensors(folder)
+    change(arrays)
+    (folder / WEIGHTS).write_bytes(safetensors(arrays))
+    config = json.loads((folder / "config.json").read_text()) | settings
+    config = {key: value for key, value in config.items() if value is not None}
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_all_names_of_a_tied_tensor_may_be_there(name, tmp_path):
+    tensor, others = TIED[name]
+    folder = rewrite(name, tmp_path, lambda arrays: arrays.update(dict.fromkeys(others, arrays[tensor])))
+    assert difference(folder) < NEAR
+
+
+@pytest.mark.parametrize("name", TIED)
+def test_the_main_name_may_be_missing(name, tmp_path):
+    tensor, others = TIED[name]
+    folder = rewrite(name, tmp_path, lambda arrays: arrays.update(dict.fromkeys(others, arrays.pop(tensor))))
+    assert difference(folder) < NEAR
+
+
+@pytest.mark.parametrize("tied", [True, False])
+@pytest.mark.parametrize("name", ["t5", "gpt2"])
+def test_an_output_of_its_own_is_read_whatever_the_configuration_says(name, tied, tmp_path):
+    """transformers 5 saves `tie_word_embeddings = true` of them, too. Logits are linear in the matrix."""
+    tensor, _ = TIED[name]
+    change = lambda arrays: arrays.update({"lm_head.weight": np.float32(2) * arrays[tensor]})  # noqa: E731
+    folder = rewrite(name, tmp_path, change, tie_word_embeddings=tied)
+    assert difference(folder, lambda logits: 2 * logits) < NEAR
+
+
+def test_mt5_scales_no_states(tmp_path):
+    """T5 reads its logits off `states / sqrt(units)`, where it is tied; mT5 does not."""
+    folder = rewrite("t5", tmp_path, lambda arrays: None, model_type="mt5", scale_decoder_outputs=None)
+    assert difference(folder, lambda logits: 4 * logits) < NEAR  # of 16 units
