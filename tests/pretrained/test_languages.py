@@ -54,6 +54,7 @@ def test_a_pair_is_chosen_at_the_import(tmp_path, capsys):
     assert cli.main(["import", str(DATA / "nllb"), "--out", str(tmp_path / "run"), *chosen]) == 0
     recipe = (tmp_path / "run" / "recipe.toml").read_text()
     assert 'source_language = "en"' in recipe and 'target_language = "zh"' in recipe
+    assert "It reads eng_Latn and writes zho_Hans.\nImported from " in (tmp_path / "run" / "card.md").read_text()
     _, ids, tokenizers = pretrained.load(
         DATA / "nllb", tokenizers=True, source_language="eng_Latn", target_language="zho_Hans"
     )

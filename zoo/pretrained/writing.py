@@ -69,6 +69,7 @@ def describe(opened, source, parity):
     """What import.json says."""
     return {
         "family": opened.family.name,
+        "languages": list(opened.network.languages),
         "source": source.address,
         "revision": source.revision,
         "licence": source.licence(),
@@ -85,12 +86,13 @@ def card(name, recipe, record):
     """card.md: where the network comes from, what was done to it, and whether it says the same as there."""
     revision = f" at revision {record['revision']}" if record["revision"] else ""
     files = "\n".join(f"- `{file}` {digest}" for file, digest in record["files"].items())
+    pair = f"It reads {record['languages'][0]} and writes {record['languages'][1]}.\n" if record["languages"] else ""
     done = [f"- {each}" for each in record["folds"]]
     done += [f"- `{tensor}` left out: {why}" for tensor, why in record["unneeded"].items()]
     return f"""# {name}
 
 {recipe.title}; {record["parameters"]:,} parameters of the family {record["family"]}.
-Imported from {record["source"]}{revision}.
+{pair}Imported from {record["source"]}{revision}.
 Licence, as stated there: {record["licence"] or "none is stated"}.
 
 ## Compared with its source
