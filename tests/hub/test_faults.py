@@ -238,7 +238,7 @@ def test_a_disk_that_fails_at_the_last_moment(server, cache, monkeypatch, number
 
 def test_a_disk_that_is_too_small_is_told_before(server, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 200_000}))
-    with pytest.raises(hub.HubError, match="big@1 needs 0.3 MB, and .* has 0.2 MB left.*Nothing was downloaded"):
+    with pytest.raises(hub.HubError, match="big@1 needs 0.3 MB more, and .* has 0.2 MB left.*Nothing of that"):
         fetch()
     assert server.of(FILE) == []
 

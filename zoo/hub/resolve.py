@@ -234,8 +234,8 @@ def _check_room(entry, files):
     free = shutil.disk_usage(above).free
     if missing > free:
         raise HubError(
-            f"{title(entry)} needs {missing / 1e6:,.1f} MB, and {above} has {free / 1e6:,.1f} MB left. Free some "
-            "space, or set SEQZOO_CACHE to a folder on another disk. Nothing was downloaded."
+            f"{title(entry)} needs {missing / 1e6:,.1f} MB more, and {above} has {free / 1e6:,.1f} MB left. Free some "
+            "space, or set SEQZOO_CACHE to a folder on another disk. Nothing of that was downloaded."
         )
 
 
