@@ -41,7 +41,7 @@ def deploy(paths, out, change=None, log=lambda line: None, **options):
     before = plan.read(out)
     _check(before, change, options)
     wanted = [found(path) for path in paths]
-    with explained(out / plan.FILE), _folder(out):
+    with explained(out / plan.FILE, exported=False), _folder(out):
         with locked(out, wait=True):
             before = plan.read(out)
             made = _planned(before, wanted, change, options)

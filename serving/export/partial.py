@@ -84,8 +84,12 @@ def locked(path, wait=False):
 
 
 @contextlib.contextmanager
-def explained(path):
+def explained(path, exported=True):
     """Turn the error of a full disk, whichever library raises it, into a message that says so and how to solve it.
+
+    Args:
+        path: what is written.
+        exported: whether it is an artefact, of which nothing is left behind, and which needs room for its parity check.
 
     Raises:
         ServingError: for the errors of `FULL`, as `OSError` or in the messages of TensorFlow, HDF5, SentencePiece or
@@ -99,11 +103,14 @@ def explained(path):
             raise
         folder = next(parent for parent in Path(path).absolute().parents if parent.exists())
         free, free_temporary = (shutil.disk_usage(each).free / 1e6 for each in (folder, gettempdir()))
-        raise ServingError(
-            f"Cannot write {path}: {reason}. {free:,.0f} MB are free in {folder}, and {free_temporary:,.0f} MB in "
-            f"{gettempdir()}, where the parity check keeps its files. No file was left behind. Free some space, or "
-            "raise a limit such as `ulimit -f`, or choose other places with --out and TMPDIR, and export again."
-        ) from error
+        mend = (
+            f", and {free_temporary:,.0f} MB in {gettempdir()}, where the parity check keeps its files. No file was "
+            "left behind. Free some space, or raise a limit such as `ulimit -f`, or choose other places with --out and "
+            "TMPDIR, and export again."
+            if exported
+            else ". Free some space, and give the same command again: it begins anew."
+        )
+        raise ServingError(f"Cannot write {path}: {reason}. {free:,.0f} MB are free in {folder}{mend}") from error
 
 
 def _reason(error):

@@ -55,6 +55,9 @@ def test_every_librarys_words_are_understood(tmp_path):
     for error in errors:
         with pytest.raises(ServingError, match=message), explained(tmp_path / "a" / "1"):
             raise error
+    said = "No space left on device. .* MB are free in [^,]*. Free some space, and give the same command again"
+    with pytest.raises(ServingError, match=said), explained(tmp_path / "deployment.json", exported=False):
+        raise errors[0]
     for error in (RuntimeError("a bug"), ValueError("wrong use"), ParityError("differs"), PermissionError(13, "no")):
         with pytest.raises(type(error)) as stop, explained(tmp_path):
             raise error
