@@ -79,7 +79,8 @@ def settings_of(run, changes, trial=None):
         longest = min(search.max_output_length, room or search.max_output_length)
         own |= {"beams": (1 if writes_on else search.beam,), "max_length": longest, "alpha": search.alpha}
         own["search"] = _searched(search)
-        changes = changes | {"rules": rules_of(search) | changes.get("rules", {})}
+        widest = max((own | changes)["beams"], default=1)
+        changes = changes | {"rules": rules_of(search, widest) | changes.get("rules", {})}
     if recipe.task == "embed" and recipe.text.max_input_length:  # as its source reads long texts
         own |= {"max_input": recipe.text.max_input_length, "overlong": "truncate"}
     own["scores"] = _scores(run.directory) if run.directory else {}

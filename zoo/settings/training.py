@@ -180,8 +180,12 @@ class Search(Continuation):
     beam: Annotated[Positive, Doc("hypotheses that are kept")] = 4
     length_ratio: Annotated[NotNegative, Doc("tokens of an output at most for one of the source; 0 is no bound")] = 0.0
     length_extra: Annotated[Count, Doc("with length_ratio, so many tokens more")] = 0
+    coverage_penalty: Annotated[
+        NotNegative, Doc("GNMT's beta: an output that leaves parts of its source out ranks lower; 0 ranks none lower")
+    ] = 0.0
 
     @classmethod
     def unread(cls, value_of):
-        """What is added to a bound that there is not."""
-        return {} if value_of("length_ratio") else {"length_extra": "it is read where length_ratio is above 0"}
+        """What is added to a bound that there is not, and what ranks a single hypothesis."""
+        found = {} if value_of("length_ratio") else {"length_extra": "it is read where length_ratio is above 0"}
+        return found | ({} if value_of("beam") > 1 else {"coverage_penalty": "it is read where beam is above 1"})

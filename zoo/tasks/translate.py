@@ -1,6 +1,7 @@
 """Translation, and everything else that reads one text and writes another."""
 
 from zoo import scores as scoring
+from zoo.settings import layers
 from zoo.settings.data import Dates, Files, Parallel, Reversal
 from zoo.settings.models import RecurrentWriter, Transformer
 from zoo.settings.slots import RECURRENT, TRANSLATES, TRANSLATING
@@ -47,7 +48,14 @@ class Translate(Task):
         }
 
     def check(self, recipe):
-        """BLEU may need a tokeniser for the language that is written."""
+        """BLEU may need a tokeniser for the language that is written, and a coverage penalty attention that is told."""
+        untold = isinstance(recipe.depth, layers.Universal | layers.DepthAdaptive) or recipe.attention.layer == "none"
+        if recipe.search.coverage_penalty and untold:
+            where = f"depth={recipe.depth.layer!r}" if recipe.depth else "attention='none'"
+            raise ValueError(
+                "search.coverage_penalty needs the attention of each step over the source, which a model with "
+                f"{where} does not tell. Leave it out, or take a recurrent model with attention, or depth='stack'."
+            )
         name, options = self.scored_by(recipe, [])
         if name == "translation":
             scoring.check_language(**options)

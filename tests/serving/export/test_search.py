@@ -87,10 +87,10 @@ def test_rules_that_are_given_take_the_place_of_numbers_and_join_what_is_fixed(m
 
 
 def test_keras_searches_as_the_recipe_says(models):
-    search = Search(**TABLE, **NUMBERS)
-    for beams in (1, 3):
+    search = Search(**TABLE, **NUMBERS, coverage_penalty=0.3)
+    for beams, ranks in ((1, {}), (3, {"coverage_penalty": 0.3})):  # one beam ranks nothing
         found = Searcher(models["generate"], beams, 0.6, MAX_LENGTH, search)((tf.constant(IDS), tf.constant(LENGTHS)))
-        wanted = [part[:, 0] for part in expected(models["generate"], beams, **NUMBERS)]
+        wanted = [part[:, 0] for part in expected(models["generate"], beams, **NUMBERS, **ranks)]
         for one, other in zip(found, wanted, strict=True):
             np.testing.assert_allclose(one, other, atol=1e-4)
 
@@ -105,6 +105,9 @@ def test_an_export_takes_the_search_of_its_recipe():
         settings = settings_of_run(run, {"rules": {"min_length": 0}})
         assert settings.search == TABLE and (settings.ranking, settings.fixed) == (RANKING, FIXED)
         assert settings.rules == NUMBERS | {"length_ratio": 1.5, "min_length": 0}
+        recipe.search = Search(coverage_penalty=0.3)
+        assert settings_of_run(run, {}).rules == {"coverage_penalty": 0.3}
+        assert settings_of_run(run, {"beams": (1,)}).rules == {}  # which ranks nothing
         recipe.search = Search()
         assert settings_of_run(run, {}).search == {} and settings_of_run(run, {}).rules == {}
 

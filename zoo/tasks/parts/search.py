@@ -7,7 +7,7 @@ import keras
 from zoo.core.searching import OURS
 from zoo.data import pad
 from zoo.decoding import beam_search, greedy
-from zoo.decoding.rules import LISTS, OFF, Rules
+from zoo.decoding.rules import LISTS, OFF, RANKING, Rules
 from zoo.tasks.parts.lengths import bound
 from zoo.tasks.parts.vocabularies import right_answers
 from zoo.text.special import EOS
@@ -15,9 +15,12 @@ from zoo.text.special import EOS
 MULTIPLE = 8  # source lengths are padded to multiples of this, so that few programs are compiled
 
 
-def rules_of(search):
-    """The rules of a recipe's table that are numbers and not off, by name: a request may ask for others instead."""
-    own = OFF.keys() & {*search.__struct_fields__} - {*LISTS}
+def rules_of(search, beams):
+    """The rules of a recipe's table that are numbers and not off, by name: a request may ask for others instead.
+
+    A search with one beam ranks nothing, and has none of those that rank.
+    """
+    own = OFF.keys() & {*search.__struct_fields__} - {*LISTS, *(RANKING if beams == 1 else ())}
     return {name: getattr(search, name) for name in own if getattr(search, name) != OFF[name]}
 
 
@@ -37,7 +40,7 @@ class Searcher(keras.Model):
         source_ids, source_lengths = inputs
         memory, rules, ranking = self.model.encode(source_ids, source_lengths), None, OURS
         if self.search is not None:
-            rules = Rules(source_lengths, fixed=self.search.fixed, **rules_of(self.search))
+            rules = Rules(source_lengths, fixed=self.search.fixed, **rules_of(self.search, self.beams))
             ranking = self.search.ranking
         if self.beams == 1:
             found = greedy(self.model, memory, self.max_length, rules=rules)
