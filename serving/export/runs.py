@@ -82,7 +82,8 @@ def settings_of(run, changes, trial=None):
         widest = max((own | changes)["beams"], default=1)
         changes = changes | {"rules": rules_of(search, widest) | changes.get("rules", {})}
     if recipe.task == "embed" and recipe.text.max_input_length:  # as its source reads long texts
-        own |= {"max_input": recipe.text.max_input_length, "overlong": "truncate"}
+        around = run.tokenizers[0].around.size  # which the recipe does not count
+        own |= {"max_input": recipe.text.max_input_length + around, "overlong": "truncate"}
     own["scores"] = _scores(run.directory) if run.directory else {}
     return Settings(**{"texts": examples(run)} | own | changes)
 

@@ -85,13 +85,21 @@ def open_source(source, tokenizers=True, imports=()):
     from zoo.tasks.parts.building import built
     from zoo.training.selection import named_weights
 
-    recipe = make({"name": "imported", **network.recipe, **search})
+    recipe = make({"name": "imported", **network.recipe, "text": text_of(network, made), **search})
     model = built(recipe.job, recipe, *sizes(network, recipe))
     try:
         folds, spare = fill(named_weights(model), source.tensors, network.rules, network.unneeded, network.constants)
     except ValueError as error:
         raise ValueError(f"{source.address}: {error}") from error
     return Opened(family, network, recipe, model, made, folds, spare)
+
+
+def text_of(network, tokenizers):
+    """The table `text`: the longest text of a network counts the ids that stand around it, and that of a recipe not."""
+    text = network.recipe.get("text", {})
+    if not tokenizers or "max_input_length" not in text:
+        return text
+    return text | {"max_input_length": max(1, text["max_input_length"] - tokenizers[0].around.size)}
 
 
 def search_of(source, network):
