@@ -91,15 +91,25 @@ def reader(folder, make, config, tokenizer):
     said(folder, tokenizer)
 
 
-def albert(folder, make=transformers.AlbertForSequenceClassification, **settings):
-    config = transformers.AlbertConfig(vocab_size=50, embedding_size=8, **LABELS, **SMALL | settings)
-    model = stirred(make(config))
+def albert(folder):
+    control = {"pad_id": 0, "unk_id": 1, "bos_id": -1, "eos_id": -1, "control_symbols": "[CLS],[SEP],[MASK]"}
+    (folder / "spiece.model").write_bytes(pieces(TEXTS + ['grosse haus "'], 60, **control))
+    size = sentencepiece.SentencePieceProcessor(model_file=str(folder / "spiece.model")).vocab_size()
+    small = {"vocab_size": size, "embedding_size": 8} | LABELS | SMALL
+    model = stirred(transformers.AlbertForSequenceClassification(transformers.AlbertConfig(**small)))
     model.save_pretrained(folder)
-    answers(folder, model, np.arange(5, 50), 0)
+    answers(folder, model, np.arange(5, size), 0)
+    odd = ["The Cat SAT ``on'' the m\u00e4t", "Gr\u00f6\u00dfe:\u00a0\ufb01t \u00bd\tx\u3000y", "A\u0308 \uff41 \u1e9e"]
+    said(folder, transformers.AlbertTokenizer.from_pretrained(folder), texts=TEXTS + odd)
 
 
 def albert_groups(folder):
-    albert(folder, transformers.AlbertModel, num_hidden_layers=4, num_hidden_groups=2, inner_group_num=2)
+    more = {"num_hidden_layers": 4, "num_hidden_groups": 2, "inner_group_num": 2}
+    model = stirred(
+        transformers.AlbertModel(transformers.AlbertConfig(vocab_size=50, embedding_size=8, **SMALL | more))
+    )
+    model.save_pretrained(folder)
+    answers(folder, model, np.arange(5, 50), 0)
 
 
 def minilm(folder):

@@ -12,7 +12,10 @@ from tools import cli
 DATA = Path(__file__).with_name("data")
 TASKS = {"marian": "translate", "t5": "translate", "gpt2": "continue", "bert": "classify", "bert_tagger": "tag"}
 TASKS |= {"distilbert": "classify", "roberta": "classify", "xlm_roberta": "tag", "camembert": "tag"}
-TASKS |= dict.fromkeys(("bart", "mbart", "m2m100", "nllb"), "translate")
+TASKS |= dict.fromkeys(("bart", "mbart", "m2m100", "nllb"), "translate") | {
+    "albert": "classify",
+    "reformer": "continue",
+}
 
 
 @pytest.mark.slow(but=8)

@@ -30,12 +30,13 @@ MODEL_TYPE, UNIGRAM, BPE = 3, 1, 2  # a field of its TrainerSpec, and its values
 SPACES = ({"Regex": " {2,}"}, " "), ({"Regex": " {2,}"}, "▁")  # several become one, which SentencePiece does, too
 
 
-def read_sentencepiece(folder, file):
+def read_sentencepiece(folder, file, besides=()):
     """(a serialised model, the pieces by their ids where these are other than the model's or else None, the path).
 
     Args:
         folder: of the tokenizer.
         file: the name of the model; where it is not there, `tokenizer.json` is read.
+        besides: normalizers of that file that the caller sees to.
 
     Raises:
         ValueError: neither is there, or the latter asks for what SentencePiece does not do.
@@ -46,12 +47,34 @@ def read_sentencepiece(folder, file):
     if not other.is_file():
         raise ValueError(f"{folder} lacks {file}, or a tokenizer.json, which a network of this family needs.")
     try:
-        return *_written(read_json(other), other), other
+        return *_written(read_json(other), other, besides), other
     except (LookupError, TypeError, AttributeError, binascii.Error) as error:
         raise ValueError(f"{other} is no tokenizer of SentencePiece's kind: {error!r}") from error
 
 
-def _written(told, where):
+def tokenizer_of(source, ids, changed=lambda model: model, besides=()):
+    """The tokenizer of a SentencePiece model whose ids are those of the network; further rows stand for no text.
+
+    Args:
+        source: with `spiece.model`, or `tokenizer.json`.
+        ids: as of `our_ids`.
+        changed: what is made of the model first.
+        besides: as of `read_sentencepiece`.
+    """
+    model, names, path = read_sentencepiece(source.folder, "spiece.model", besides)
+    source.path(path.name)
+    names = names or [piece for piece, _, _ in pieces_of(model, path)]
+    others = [f"<unused {number}>" for number in range(len(names), max(ids) + 1)]
+    return Tokenizer(rewritten(changed(model), names + others, ids, others, path))
+
+
+def unknown_of(source):
+    """The id of the unknown piece of `tokenizer_of`'s model; None where it has none."""
+    pieces = pieces_of(read_sentencepiece(source.folder, "spiece.model")[0])
+    return next((place for place, (_, _, kind) in enumerate(pieces) if kind == UNKNOWN), None)
+
+
+def _written(told, where, besides):
     model, added = told["model"], {each["id"]: each for each in told.get("added_tokens", ())}
     merges = model.get("type") == "BPE"
     if merges:
@@ -74,7 +97,7 @@ def _written(told, where):
     kinds[names.index(unknown)] = UNKNOWN
     parts = [field(PIECES, piece_field(*each)) for each in zip(names, scores, kinds, strict=True)]
     parts.append(field(TRAINER, whole(MODEL_TYPE, BPE if merges else UNIGRAM)))
-    parts.append(field(NORMALIZER, field(CHARSMAP, _charsmap(told, where))))
+    parts.append(field(NORMALIZER, field(CHARSMAP, _charsmap(told, where, besides))))
     return b"".join(parts), names
 
 
@@ -96,10 +119,12 @@ def _scores(names, merges, special, where):
     return [-float(places.get(piece, (len(merges),))[0]) for piece in names]
 
 
-def _charsmap(told, where):
+def _charsmap(told, where, besides):
     """The table of the normalisation; nothing where there is none."""
     parts, found = _flat(told.get("normalizer"), "normalizers"), b""
     for each in parts:
+        if each in besides:
+            continue
         if each["type"] == "Precompiled" and not found:
             found = base64.b64decode(each["precompiled_charsmap"])
         elif each["type"] == "Strip":

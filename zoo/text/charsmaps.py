@@ -36,16 +36,28 @@ class Normalization:
 
     def within(self, model_bytes):
         """A SentencePiece model with this normalisation instead of the one that it has."""
-        parts = []
-        for number, whole, body in fields(model_bytes):
-            if number == _NORMALIZER:
-                others = (one for number, one, _ in fields(body) if number not in (_NAME, _CHARSMAP))
-                own = field(_NAME, self.name.encode()) + field(_CHARSMAP, self._charsmap)
-                whole = field(_NORMALIZER, own + b"".join(others))
-            parts.append(whole)
-        return b"".join(parts)
+        return with_charsmap(model_bytes, self.name, self._charsmap)
+
+
+def with_charsmap(model_bytes, name, charsmap):
+    """A SentencePiece model with another table of characters, of that name; what it does with white space stays."""
+    parts = []
+    for number, whole, body in fields(model_bytes):
+        if number == _NORMALIZER:
+            others = (one for number, one, _ in fields(body) if number not in (_NAME, _CHARSMAP))
+            whole = field(_NORMALIZER, field(_NAME, name.encode()) + field(_CHARSMAP, charsmap) + b"".join(others))
+        parts.append(whole)
+    return b"".join(parts)
 
 
 def charsmap_of(spec):
-    """The table of a serialised NormalizerSpec."""
-    return next(body for number, _, body in fields(spec) if number == _CHARSMAP)
+    """The table of a serialised NormalizerSpec; b"" where it has none."""
+    return next((body for number, _, body in fields(spec) if number == _CHARSMAP), b"")
+
+
+def rules_of(model_bytes):
+    """`{text: what becomes of it}` of the table inside a SentencePiece model; {} where it has none."""
+    specs = [body for number, _, body in fields(model_bytes) if number == _NORMALIZER]
+    if not any(map(charsmap_of, specs)):
+        return {}
+    return dict(sentencepiece.SentencePieceNormalizer(model_proto=model_bytes).Decompile())

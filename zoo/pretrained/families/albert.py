@@ -4,10 +4,15 @@ Plain, it gives a text its vector; with a head it classifies texts or tags token
 several blocks in one, which nobody has published, becomes a stack of blocks, to which their weights are copied.
 """
 
+from functools import partial
+
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import ACTIVATIONS, dense, label_names, norm, pooled, reads_for
+from zoo.pretrained.plain_letters import RULES, with_plain_letters
 from zoo.pretrained.rules import Rule, add_row, copies, rows
+from zoo.pretrained.sentencepiece_files import tokenizer_of
 from zoo.pretrained.vocabulary import our_ids
+from zoo.text.special import BOS, EOS
 
 UNKNOWN = 1  # the id that the unknown piece has in all of its vocabularies
 LAYERS = {  # of a block
@@ -88,7 +93,7 @@ def network(source):
         ids=ids,
         rules=tuple(rules),
         unneeded=UNNEEDED,
-        tokenizers=lambda: refuse_tokenizers(source),
+        tokenizers=lambda: (_tokenizer(source, ids),),
         labels=label_names(config) if task != "embed" else (),
     )
 
@@ -104,12 +109,12 @@ def _block(here, paths):
     ]
 
 
-def refuse_tokenizers(source):
-    """Its SentencePiece model is read behind rules for accents and letters of its own, which are not carried yet."""
-    raise ValueError(
-        f"{source.address}: the tokenizer of this family is not carried yet, so no run can be written; "
-        "`zoo.pretrained.load` gives the network itself."
-    )
+def _tokenizer(source, ids):
+    """Its SentencePiece model behind the rules for letters, and [CLS] and [SEP] around a text."""
+    said = source.json("tokenizer_config.json")
+    lower, accents = said.get("do_lower_case", True), said.get("keep_accents", False)
+    changed = partial(with_plain_letters, lower=lower, accents=accents)
+    return tokenizer_of(source, ids, changed, RULES).with_around((BOS,), (EOS,))
 
 
 register(Family("albert", of_type("albert"), network, "AutoModel"))

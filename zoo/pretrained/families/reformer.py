@@ -10,8 +10,8 @@ from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import ACTIVATIONS, dense, label_names, norm, pooled, reads_for
 from zoo.pretrained.rotations import buckets_for, rotations
 from zoo.pretrained.rules import Rule, barring, put, rows, squeeze, widen
-from zoo.pretrained.vocabulary import UNKNOWN, our_ids, pieces_of, rewritten
-from zoo.text import Tokenizer
+from zoo.pretrained.sentencepiece_files import tokenizer_of, unknown_of
+from zoo.pretrained.vocabulary import our_ids
 from zoo.text.special import BOS, PAD
 
 PROJECTIONS = {"lsh": {"query_key": "query"}, "local": {"query": "query", "key": "key"}}
@@ -46,8 +46,7 @@ def network(source):
             "ReformerModelWithLMHead, and any other network as a plain one or with a head for classes or masked words"
         )
     size, pad = config.whole("vocab_size", 320), config.get("pad_token_id", 0)
-    pieces = pieces_of(source.path("spiece.model").read_bytes()) if source.has("spiece.model") else []
-    unknown = next((place for place, (_, _, kind) in enumerate(pieces) if kind == UNKNOWN), None)
+    unknown = unknown_of(source) if source.has("spiece.model") or source.has("tokenizer.json") else None
     first = config.get("bos_token_id")
     ids = our_ids(size, pad, unknown, pad if first is None else first, config.get("eos_token_id", 2))
     epsilon, barred = config.number("layer_norm_eps", 1e-12), (PAD, BOS) if writes else ()
@@ -101,7 +100,7 @@ def network(source):
         rules=tuple(rules),
         unneeded=(UNUSED_BIAS if writes else {}) | UNNEEDED,
         constants=constants | {f"{side}/blocks/{path}": numbers for path, numbers in draws.items()},
-        tokenizers=lambda: (_tokenizer(source, pieces, ids),),
+        tokenizers=lambda: (tokenizer_of(source, ids).with_around((), ()),),
         labels=label_names(config) if task == "classify" else (),
         barred=barred,
         notes=("Rotations are drawn once; transformers draws new ones in every call, unless hash_seed is set.",),
@@ -169,13 +168,6 @@ def _blocks(theirs, ours, kinds):
         for number, name in enumerate(("attention", "feed_forward")):
             found += norm(f"{here}.{name}.layer_norm", f"{mine}/norms/{number}")
     return found
-
-
-def _tokenizer(source, pieces, ids):
-    """The SentencePiece model; a text has no pieces around it."""
-    path, names = source.path("spiece.model"), [piece for piece, _, _ in pieces]
-    others = [f"<extra_{number}>" for number in range(len(names), len(ids))]
-    return Tokenizer(rewritten(path.read_bytes(), names + others, ids, others, path)).with_around((), ())
 
 
 register(Family("reformer", of_type("reformer"), network, "AutoModel"))

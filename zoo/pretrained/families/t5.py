@@ -8,9 +8,8 @@ which the last norm does here. The decoder begins with the row of the pad token,
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import has_own_output
 from zoo.pretrained.rules import Rule, barring, copies, rows, scale, transpose
-from zoo.pretrained.sentencepiece_files import read_sentencepiece
-from zoo.pretrained.vocabulary import our_ids, pieces_of, rewritten
-from zoo.text import Tokenizer
+from zoo.pretrained.sentencepiece_files import tokenizer_of
+from zoo.pretrained.vocabulary import our_ids
 from zoo.text.special import BOS, PAD
 
 ACTIVATIONS = {"relu": "relu", "gated-gelu": "gelu_tanh", "gated-silu": "silu", "gelu": "gelu", "gated-relu": "relu"}
@@ -83,7 +82,7 @@ def network(source):
         rules=tuple(rules),
         unneeded={"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight": "no layer ever read it"},
         constants={"target_embedding/output_bias": barring(len(ids), (PAD, BOS))},
-        tokenizers=lambda: tokenizers(source, ids, size),
+        tokenizers=lambda: (tokenizer_of(source, ids),) * 2,
         barred=(PAD, BOS),
     )  # fmt: skip
 
@@ -102,16 +101,6 @@ def _part(here, ours, part, root, gated):
              *([scale(root)] if name == "q" else []))
         for name, mine in PROJECTIONS.items()
     ]  # fmt: skip
-
-
-def tokenizers(source, ids, size):
-    """(source, target): one SentencePiece model; the rows behind its pieces stand for no text."""
-    model, names, path = read_sentencepiece(source.folder, "spiece.model")
-    source.path(path.name)
-    names = names or [piece for piece, _, _ in pieces_of(model, path)]
-    others = [f"<unused {number}>" for number in range(len(names), size)]
-    made = Tokenizer(rewritten(model, names + others, ids, others, path))
-    return made, made
 
 
 register(Family("t5", of_type("t5", "mt5"), network, "AutoModelForSeq2SeqLM"))
