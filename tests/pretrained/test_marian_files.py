@@ -13,7 +13,7 @@ from zoo.pretrained import import_network
 from zoo.pretrained.families.marian_files import SETTINGS
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.source import opened
-from zoo.pretrained.yaml_files import parse_yaml
+from zoo.pretrained.yaml_files import parse_yaml, read_yaml
 from zoo.tasks.parts.search import Searcher
 
 DATA = Path(__file__).with_name("data")
@@ -113,3 +113,29 @@ def test_vocabularies_are_refused_in_words(name, folder):
     if content:
         (folder / "vocab.yml").write_text(content)
     assert message in refusal(folder)
+
+
+@pytest.mark.parametrize(("name", "vocabulary"), [("marian", "vocab.json"), ("marian_files_apart", "src.vocab.yml")])
+def test_the_language_is_chosen_where_there_are_many(name, vocabulary, tmp_path):
+    """Its name stands before each text, as MarianTokenizer and OPUS-MT's preprocess.sh put it there."""
+    folder = shutil.copytree(DATA / name, tmp_path / name)
+    pieces = read_yaml(folder / vocabulary)  # JSON is YAML
+    chosen = max(pieces.values()) - 1
+    renamed = {">>fra<<" if at == chosen else piece: at for piece, at in pieces.items()}
+    (folder / vocabulary).write_text(json.dumps(renamed), encoding="utf-8")
+    with opened(folder, ("", "fra")) as source:
+        made = open_source(source)
+    plain = open_tokenizer(DATA / name)
+    reader, ids = made.tokenizers[0], made.network.ids_of("source")
+    assert [int(ids[each]) for each in reader.before] == [chosen] and reader.after == plain.after
+    assert reader.encode(["where is the old house"]) == plain.encode(["where is the old house"])
+    assert "is for many languages. It reads any, and writes one that --target-language" in refusal(folder)
+    with opened(folder, ("", "deu")) as source, pytest.raises(ValueError, match="no language 'deu' to choose.* fra"):
+        open_source(source)
+    with opened(DATA / name, ("", "fra")) as source, pytest.raises(ValueError, match="no languages to choose from"):
+        open_source(source)
+
+
+def open_tokenizer(folder):
+    with opened(folder) as source:
+        return open_source(source).tokenizers[0]

@@ -111,6 +111,35 @@ def vocabulary(source, size, first):
     }
 
 
+def marian_targets(names):
+    """`{language: its piece}` of a Marian network for many targets, whose texts begin with one, as `>>fra<<`."""
+    return {name[2:-2]: name for name in names if re.fullmatch(r">>[^<>\s]+<<", name)}
+
+
+def marian_reader(source, model, names, ids, path):
+    """The tokenizer of what a Marian network reads.
+
+    Args:
+        source: the `Source`; its `languages` are those that the user asks for.
+        model, names, ids, path: as of `zoo.pretrained.vocabulary.rewritten`.
+
+    Raises:
+        ValueError: the target is one of many, and it is not chosen or there is no such.
+    """
+    known, (reads, target) = marian_targets(names), source.languages
+    made = Tokenizer(rewritten(model, names, ids, known.values(), path))
+    if not known:
+        return made
+    if reads or target not in known:
+        wrong = reads or target
+        problem = f"has no language {wrong!r} to choose" if wrong else "is for many languages"
+        raise ValueError(
+            f"{source.address} {problem}. It reads any, and writes one that --target-language chooses (in Python "
+            f"target_language): {_listed(known)}."
+        )
+    return made.with_around((int(np.flatnonzero(ids == names.index(known[target]))[0]),), (EOS,))
+
+
 def manner_of(source):
     """The `Manner` of the class that its files name, or else of what its files are."""
     config = source.json("tokenizer_config.json")

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from zoo.pretrained.languages import marian_reader, marian_targets
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import bart_blocks, bart_model, bart_vectors
 from zoo.pretrained.rules import channels
@@ -57,17 +58,16 @@ def network(source):
         unneeded={"model.*.embed_positions.weight": "sinusoids are computed"},
         tokenizers=lambda: tokenizers(source, ids, size),
         barred=(PAD, BOS),
+        languages=source.languages if marian_targets(source.json("vocab.json")) else (),
     )
 
 
 def tokenizers(source, ids, size):
     """(source, target): two SentencePiece models over the ids of the joint vocabulary."""
     names = names_by_id(source.json("vocab.json"), size, source.path("vocab.json"))
-    made = []
-    for side in ("source", "target"):
-        path = source.path(f"{side}.spm")
-        made.append(Tokenizer(rewritten(path.read_bytes(), names, ids, where=path)))
-    return tuple(made)
+    reads, writes = (source.path(f"{side}.spm") for side in ("source", "target"))
+    reader = marian_reader(source, reads.read_bytes(), names, ids, reads)
+    return reader, Tokenizer(rewritten(writes.read_bytes(), names, ids, where=writes))
 
 
 register(Family("marian", of_type("marian"), network, "MarianMTModel"))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from zoo.pretrained.languages import marian_reader, marian_targets
 from zoo.pretrained.network import Family, Network, register
 from zoo.pretrained.reading import Reading
 from zoo.pretrained.rules import Rule, append_row, barring, flat, put, rows, scale, transpose
@@ -109,13 +110,18 @@ def network(source):
         ),
         unneeded={SETTINGS: "the settings, which were read"},
         constants=constants,
-        tokenizers=lambda: tuple(
-            Tokenizer(rewritten(path.read_bytes(), [*names, "<pad>"], _ids(names), where=path))
-            for names, path in vocabularies
-        ),
+        tokenizers=lambda: tokenizers(source, vocabularies),
         barred=(PAD, BOS),
+        languages=source.languages if marian_targets(vocabularies[0][0]) else (),
         notes=(NOTE,) if source.has("preprocess.sh") else (),
     )
+
+
+def tokenizers(source, vocabularies):
+    """(source, target)."""
+    (names, path), (written, model) = vocabularies
+    reader = marian_reader(source, path.read_bytes(), [*names, "<pad>"], _ids(names), path)
+    return reader, Tokenizer(rewritten(model.read_bytes(), [*written, "<pad>"], _ids(written), where=model))
 
 
 def settings_of(source):
