@@ -166,6 +166,10 @@ CASES = {
     "safetensors cut off": (content(WEIGHTS, lambda text: text[:-100]), "the file is cut off"),
     "a header without an end": (content(WEIGHTS, lambda text: b"\xff" * 8 + text), "it is cut off, or damaged"),
     "an empty file": (content(WEIGHTS, lambda text: b""), "it may be cut off"),
+    "a tensor twice": (
+        content(WEIGHTS, lambda text: struct.pack("<Q", 14) + b'{"a":1,"a":2} '),
+        "it has 'a' twice",
+    ),
     "bytes and shape differ": (header(shape=[3]), "which do not fit"),
     "a negative place": (header(data_offsets=[-8, 0]), "are no whole numbers"),
     "an unknown type": (header(dtype="F8_E4M3"), "is stored as F8_E4M3"),

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from zoo.pretrained.reading import once
 from zoo.pretrained.torch_files import torch_arrays
 
 KINDS = {  # of safetensors
@@ -132,12 +133,6 @@ def _safetensors(path):
 
 
 def _header(content):
-    def once(pairs):
-        names = [name for name, _ in pairs]
-        if len(set(names)) < len(names):
-            raise ValueError(f"its header has {next(each for each in names if names.count(each) > 1)!r} twice")
-        return dict(pairs)
-
     try:
         header = json.loads(content.decode("utf-8"), object_pairs_hook=once)
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:

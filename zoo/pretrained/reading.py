@@ -35,6 +35,15 @@ USUAL = {
 LOST = object()
 
 
+def once(pairs):
+    """The dict of a JSON object's pairs, for `object_pairs_hook`; a key twice is refused."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise ValueError(f"it has {next(name for name in names if names.count(name) > 1)!r} twice")
+    return found
+
+
 def read_json(path):
     """The object of a JSON file; NaN, infinity, a key twice and files of more than 64 MB are refused."""
     path = Path(path)
@@ -46,13 +55,6 @@ def read_json(path):
 
     def number(text):
         return float(text) if math.isfinite(float(text)) else refuse(text)
-
-    def once(pairs):
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            names = [name for name, _ in pairs]
-            raise ValueError(f"it has {next(name for name in names if names.count(name) > 1)!r} twice")
-        return found
 
     try:
         text = path.read_text(encoding="utf-8")
