@@ -136,6 +136,18 @@ def test_the_language_is_chosen_where_there_are_many(name, vocabulary, tmp_path)
         open_source(source)
 
 
+def test_a_vocabulary_may_have_pieces_that_are_called_as_ours(tmp_path):
+    """SentencePiece makes `<s>` unless it is told not to, and Marian leaves it where it is."""
+    folder = shutil.copytree(DATA / "marian_files_apart", tmp_path / "marian")
+    for side in ("src", "trg"):
+        path = folder / f"{side}.vocab.yml"
+        pieces = read_yaml(path)
+        renamed = {"<s>" if at == len(pieces) - 2 else piece: at for piece, at in pieces.items()}
+        path.write_text(json.dumps(renamed), encoding="utf-8")
+    own, plain = open_tokenizer(folder), open_tokenizer(DATA / "marian_files_apart")
+    assert own.encode(["where is the old house"]) == plain.encode(["where is the old house"])
+
+
 def open_tokenizer(folder):
     with opened(folder) as source:
         return open_source(source).tokenizers[0]

@@ -118,10 +118,12 @@ def network(source):
 
 
 def tokenizers(source, vocabularies):
-    """(source, target)."""
-    (names, path), (written, model) = vocabularies
-    reader = marian_reader(source, path.read_bytes(), [*names, "<pad>"], _ids(names), path)
-    return reader, Tokenizer(rewritten(model.read_bytes(), [*written, "<pad>"], _ids(written), where=model))
+    """(source, target); pieces that have the names of our special ones, and other ids, are called otherwise."""
+    (reads, path), (writes, model) = vocabularies
+    others = {"<s>": "<bos>", "<pad>": "<blank>"}
+    read, written = ([*(others.get(name, name) for name in names), "<pad>"] for names in (reads, writes))
+    reader = marian_reader(source, path.read_bytes(), read, _ids(reads), path)
+    return reader, Tokenizer(rewritten(model.read_bytes(), written, _ids(writes), where=model))
 
 
 def settings_of(source):
