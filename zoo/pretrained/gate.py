@@ -55,9 +55,10 @@ def measure(model, network, answers):
     theirs = answers[what]
     if what == "logits" and theirs.shape[-1] != made.shape[-1] or what == "logits" and not network.labels:
         theirs = theirs[..., network.ids]
-    difference = np.abs(made - theirs)
     if what == "logits" and not network.labels:
-        difference[..., list(network.barred)] = 0
+        compared = ~np.isin(np.arange(len(network.ids)), network.barred)
+        made, theirs = made[..., compared], theirs[..., compared]
+    difference = np.abs(made - theirs)
     if "lengths" in answers and difference.ndim == 3:
         difference = difference[np.arange(difference.shape[1])[None, :] < answers["lengths"][:, None]]
     return what, difference.max() / np.abs(theirs).max()
@@ -71,28 +72,45 @@ def ours(ids, theirs):
 
 
 def _asked(opened, source):
-    """(what answered, random ids and what it made of them), or None where it is not installed."""
+    """(what answered, random ids and what it made of them), or None where it is not installed, or cannot answer."""
     if not opened.family.reference or importlib.util.find_spec("transformers") is None:
         return None
     import torch
     import transformers
 
-    model = getattr(transformers, opened.family.reference).from_pretrained(source.folder, local_files_only=True).eval()
-    generator = np.random.default_rng(1)
-    ordinary = opened.network.ids[4:]
-    lengths = generator.integers(3, LONGEST, TEXTS)
-    lengths[0] = LONGEST
-    ids = generator.choice(ordinary, (TEXTS, LONGEST))
-    there = np.arange(LONGEST)[None, :] < lengths[:, None]
-    ids = np.where(there, ids, opened.network.ids[0])
-    tensors = {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(there.astype(int))}
-    given = {"token_ids": ids, "lengths": lengths}
-    if model.config.is_encoder_decoder:
-        target = np.concatenate([np.full((TEXTS, 1), opened.network.ids[2]), generator.choice(ordinary, (TEXTS, 9))], 1)
-        tensors["decoder_input_ids"] = torch.tensor(target)
-        given = {"source_ids": ids, "source_lengths": lengths, "target_ids": target}
-    with torch.no_grad():
-        answers = model(**tensors)
-    what = "logits" if "logits" in answers else "states"
-    found = (answers.logits if what == "logits" else answers.last_hidden_state).numpy()
-    return f"transformers {transformers.__version__}", given | {what: found}
+    generator, ids = np.random.default_rng(1), opened.network.ids
+    longest = _longest(opened.network.recipe)
+    lengths = generator.integers(1, longest, TEXTS, endpoint=True)
+    lengths[0] = longest
+    token_ids = generator.choice(ids[4:], (TEXTS, longest))
+    token_ids[np.arange(longest)[None, :] >= lengths[:, None]] = ids[0]
+    target_ids = generator.choice(ids[4:], (TEXTS, min(10, longest)))
+    target_ids[:, 0] = ids[2]
+    answers = []
+    try:
+        made = getattr(transformers, opened.family.reference).from_pretrained(source.folder, local_files_only=True)
+        made, writes = made.eval().float(), made.config.is_encoder_decoder
+        for row, length in enumerate(lengths):  # one by one, for some networks answer otherwise beside longer texts
+            given = {"input_ids": torch.tensor(token_ids[row : row + 1, :length])}
+            given |= {"decoder_input_ids": torch.tensor(target_ids[row : row + 1])} if writes else {}
+            with torch.no_grad():
+                answers.append(made(**given))
+    except Exception:  # of a framework that reads other sources than we do, or no text of this length
+        return None
+    what = "logits" if "logits" in answers[0] else "states"
+    rows = [(each.logits if what == "logits" else each.last_hidden_state).numpy()[0] for each in answers]
+    found = np.zeros((TEXTS, *max(each.shape for each in rows)), "float32")
+    for row, each in enumerate(rows):
+        found[(row, *map(slice, each.shape))] = each
+    kept = {"token_ids": token_ids, "lengths": lengths}
+    if writes:
+        kept = {"source_ids": token_ids, "source_lengths": lengths, "target_ids": target_ids}
+    return f"transformers {transformers.__version__}", kept | {what: found}
+
+
+def _longest(recipe):
+    """How long the random texts may be: no longer than the network has positions."""
+    tables = {"text": "max_input_length", "model": "context", "positions": "max_positions"}
+    held = (recipe.get(table) for table in tables)
+    bounds = [each.get(name) for each, name in zip(held, tables.values(), strict=True) if isinstance(each, dict)]
+    return min([LONGEST, *filter(None, bounds)])
