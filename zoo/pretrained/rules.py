@@ -47,7 +47,7 @@ def widen(count, axis=-1):
     def forward(x):
         return np.pad(x, [(0, count * (place == axis % x.ndim)) for place in range(x.ndim)])
 
-    return each(f"{count} units of zeros added", forward, lambda x: np.delete(x, np.s_[-count:], axis))
+    return each(f"an axis made longer by {count}, with zeros", forward, lambda x: np.delete(x, np.s_[-count:], axis))
 
 
 def rows(ids):
@@ -59,11 +59,6 @@ def rows(ids):
         return found
 
     return each("rows put into the order of our ids", lambda x: x[ids], back)
-
-
-def append_row():
-    """A row of zeros behind the last."""
-    return each("a row of zeros added", lambda x: np.concatenate([x, np.zeros_like(x[:1])]), lambda x: x[:-1])
 
 
 def channels(order, axis=-1):

@@ -15,7 +15,7 @@ import numpy as np
 from zoo.pretrained.languages import marian_reader, marian_targets
 from zoo.pretrained.network import Family, Network, register
 from zoo.pretrained.reading import Reading
-from zoo.pretrained.rules import Rule, append_row, barring, flat, put, rows, scale, transpose
+from zoo.pretrained.rules import Rule, barring, flat, put, rows, scale, transpose, widen
 from zoo.pretrained.vocabulary import names_by_id, our_ids, pieces_of, rewritten
 from zoo.pretrained.yaml_files import parse_yaml, read_yaml
 from zoo.text import Tokenizer
@@ -190,14 +190,14 @@ def sinusoids(longest, units):
 
 def _embeddings(source, shared, output, biased, source_ids, ids):
     made = "target_embedding"
-    found = [Rule("Wemb" if shared else "decoder_Wemb", f"{made}/matrix", append_row(), rows(ids))]
-    found += [] if shared else [Rule("encoder_Wemb", "source_embedding/matrix", append_row(), rows(source_ids))]
+    found = [Rule("Wemb" if shared else "decoder_Wemb", f"{made}/matrix", widen(1, 0), rows(ids))]
+    found += [] if shared else [Rule("encoder_Wemb", "source_embedding/matrix", widen(1, 0), rows(source_ids))]
     if output == "own":
         old = "decoder_ff_logit_out_W" in source.tensors  # the other way round
         name = f"decoder_ff_logit_out_W{'' if old else 't'}"
-        found.append(Rule(name, f"{made}/output_matrix", *([transpose] if old else []), append_row(), rows(ids)))
+        found.append(Rule(name, f"{made}/output_matrix", *([transpose] if old else []), widen(1, 0), rows(ids)))
     if biased:
-        steps = flat, append_row(), rows(ids), put((PAD, BOS))
+        steps = flat, widen(1, 0), rows(ids), put((PAD, BOS))
         found.append(Rule("decoder_ff_logit_out_b", f"{made}/output_bias", *steps))
     return found
 
