@@ -77,6 +77,17 @@ def test_a_graph_searches_as_the_recipe_says(models, functions, name):
 
 
 @pytest.mark.slow
+def test_a_graph_searches_as_marian(models):
+    """Each end narrows the beam, and sources of two pieces cut off their outputs."""
+    table = {"penalty": "length", "ends": "places", "longest": "count", "stop": "full"}
+    settings, model = settings_of("generate", search=table, rules={"length_ratio": 1.5}), models["generate"]
+    rules = Rules(tf.constant(LENGTHS), length_ratio=1.5)
+    wanted = beam_search(model, model.encode(IDS, LENGTHS), MAX_LENGTH, 3, 0.6, rules=rules, ranking=Ranking(**table))
+    assert (np.asarray(wanted[1])[2] == 3).any() and np.asarray(wanted[1]).max() > 3
+    same(asked(kind_of(model, settings).functions["tokens"]), wanted)
+
+
+@pytest.mark.slow
 def test_rules_that_are_given_take_the_place_of_numbers_and_join_what_is_fixed(models, functions):
     given = {"no_repeat_ngram_size": np.array([0], "int32"), "repetition_penalty": np.array([1], "float32")}
     given |= {"min_length": np.array([5], "int32"), "bad_words": np.array([[[4]]], "int32")}
