@@ -1,5 +1,7 @@
 """The family of docs/pretrained.md, as a module of somebody's own, on random weights that are named as g2p-en's."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from tests.house_rules import ROOT
 from tests.pages.blocks import blocks
 from tools import cli
 from zoo.data import pad
-from zoo.pretrained import network
+from zoo.pretrained import load, network
 from zoo.tasks.parts.search import Searcher
 
 UNITS, LETTERS, PHONEMES = 80, 29, 74  # no fewer units than phonemes: its output matrix stands for two
@@ -53,20 +55,33 @@ def pronounced(word, held):
 
 
 @pytest.fixture
-def unknown():
-    """The family is known neither before, for the page may have been run, nor behind."""
-    network._known.pop("g2p-en", None)
-    yield
-    network._known.pop("g2p-en", None)
-
-
-def test_its_words_are_pronounced_as_there(tmp_path, monkeypatch, unknown):
+def held(tmp_path, monkeypatch):
+    """The weights of `g2p_en`, beside `g2p_family.py`, where we work; the family is known neither before nor behind."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "g2p_family", raising=False)
+    network._known.pop("g2p-en", None)  # the page itself may have been run
     block, _ = blocks(ROOT / "docs" / "pretrained.md", "python")
     (tmp_path / "g2p_family.py").write_text(block.text, encoding="utf-8")
-    held = weights()
     (tmp_path / "g2p_en").mkdir()
-    np.savez(tmp_path / "g2p_en" / "checkpoint20.npz", **held)
+    found = weights()
+    np.savez(tmp_path / "g2p_en" / "checkpoint20.npz", **found)
+    yield found
+    network._known.pop("g2p-en", None)
+
+
+def test_it_comes_by_an_entry_point(tmp_path, monkeypatch, held):
+    about = tmp_path / "of_somebody-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: of-somebody\nVersion: 1\n")
+    (about / "entry_points.txt").write_text("[seqzoo.families]\ng2p = g2p_family\n")
+    with pytest.raises(ValueError, match="holds no config.json, which no family knows"):
+        load("g2p_en")
+    monkeypatch.syspath_prepend(tmp_path)
+    model, ids = load("g2p_en")
+    assert ids.tolist() == list(range(PHONEMES)) and model.source_vocab_size == LETTERS
+
+
+def test_its_words_are_pronounced_as_there(held):
     assert cli.main(["import", "g2p_en", "--out", "run", "--import", "g2p_family"]) == 0
     run = zoo.open("run")
     reads, writes = run.tokenizers
