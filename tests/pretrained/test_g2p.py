@@ -78,7 +78,7 @@ def test_it_comes_by_an_entry_point(tmp_path, monkeypatch, held):
         load("g2p_en")
     monkeypatch.syspath_prepend(tmp_path)
     model, ids = load("g2p_en")
-    assert ids.tolist() == list(range(PHONEMES)) and model.source_vocab_size == LETTERS
+    assert ids.tolist() == list(range(PHONEMES)) and model.source_vocab_size == LETTERS + 1  # BOS
 
 
 def test_its_words_are_pronounced_as_there(held):
