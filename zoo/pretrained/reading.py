@@ -17,6 +17,12 @@ IDLE = {
     "decoder_start_token_id", "is_encoder_decoder", "_attn_implementation_autoset", "attn_implementation",
     "gradient_checkpointing", "_num_labels", "output_past", "summary_type", "summary_use_proj",
     "return_dict_in_generate", "chunk_size_feed_forward",
+    # Of older files, and of programs that trained them; transformers 5 reads none of these.
+    "save_step", "max_len", "language", "name", "xla_device", "vocab_size_or_config_json_file", "replacing_rate",
+    "student_encoder_layers", "student_decoder_layers", "directionality", "pooler_fc_size", "pooler_type",
+    "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "bos_token_ids", "eos_token_ids",
+    "n_special", "predict_special_tokens", "extra_pos_embeddings", "sentence_transformers", "transformers.js_config",
+    "custom_pipelines", "is_composition", "model_max_length", "do_lower_case",
 }  # fmt: skip
 # Keys of generation, which older files keep among those of the network: `zoo.pretrained.generation` reads them.
 GENERATION = {

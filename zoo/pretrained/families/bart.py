@@ -28,10 +28,10 @@ def network(source):
     plain, computed = kind == "bart", kind == "m2m_100"
     config.must(
         normalize_before=not plain, normalize_embedding=not computed, add_final_layer_norm=not plain,
-        add_bias_logits=False, static_position_embeddings=computed, extra_pos_embeddings=OFFSET,
+        add_bias_logits=False, static_position_embeddings=computed,
         share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
     )  # fmt: skip
-    config.idle("max_length", "save_step")
+    config.idle("max_length")
     model, size = bart_model(config, ACTIVATIONS), config.whole("vocab_size")
     longest, scaled = config.whole("max_position_embeddings"), config.flag("scale_embedding", computed)
     starts = (config.get(f"{name}_token_id") for name in ("decoder_start", "bos"))

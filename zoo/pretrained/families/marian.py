@@ -32,7 +32,6 @@ def network(source):
         normalize_before=False, normalize_embedding=False, scale_embedding=True, static_position_embeddings=True,
         share_encoder_decoder_embeddings=True, tie_word_embeddings=True, add_final_layer_norm=False,
         add_bias_logits=False, decoder_vocab_size=config.get("vocab_size"),
-        extra_pos_embeddings=(0, config.get("d_model")),
     )  # fmt: skip
     config.idle("max_position_embeddings", "forced_eos_token_id")  # sinusoids have no bound
     model, size = bart_model(config, ACTIVATIONS), config.whole("vocab_size")

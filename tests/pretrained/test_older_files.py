@@ -1,0 +1,48 @@
+"""Configurations as published files have them: keys of older versions, which nothing reads any more, are let pass."""
+
+import json
+import shutil
+
+import pytest
+
+from tests.pretrained.test_families import DATA
+from zoo.pretrained.opening import open_source
+from zoo.pretrained.source import opened
+
+OLDER = {
+    "marian": {  # opus-mt-de-en
+        "_num_labels": 3, "classif_dropout": 0.0, "decoder_vocab_size": "vocab_size", "extra_pos_embeddings": 58101,
+        "forced_eos_token_id": 0, "init_std": 0.02, "max_length": 512, "normalize_before": False, "num_beams": 6,
+        "save_step": 1000000, "transformers_version": "4.22.0.dev0", "normalize_embedding": False,
+    },
+    "bart": {  # distilbart-cnn-12-6
+        "extra_pos_embeddings": 2, "force_bos_token_to_be_generated": True, "output_past": True, "prefix": " ",
+        "replacing_rate": 0, "save_step": 58, "static_position_embeddings": False, "student_decoder_layers": None,
+        "student_encoder_layers": None, "task_specific_params": {"summarization": {"min_length": 56}},
+    },
+    "bert": {  # bert-base-multilingual-cased, and dslim/bert-base-NER
+        "directionality": "bidi", "gradient_checkpointing": False, "max_len": 512, "output_past": True,
+        "pooler_fc_size": 768, "pooler_num_attention_heads": 12, "pooler_num_fc_layers": 3,
+        "pooler_size_per_head": 128, "pooler_type": "first_token_transform",
+    },
+    "gpt2": {"n_special": 0, "predict_special_tokens": True, "summary_activation": None},  # gpt2-xl
+    "t5": {"n_positions": 512, "output_past": True, "task_specific_params": {"translation_en_to_de": {"num_beams": 4}}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_what_nothing_reads_any_more_is_let_pass(name, tmp_path):
+    folder = shutil.copytree(DATA / name, tmp_path / name)
+    config = json.loads((folder / "config.json").read_text())
+    config |= {key: config[value] if value == "vocab_size" else value for key, value in OLDER[name].items()}
+    (folder / "config.json").write_text(json.dumps(config))
+    with opened(folder) as source:
+        assert open_source(source, tokenizers=False).model.count_params() > 0
+
+
+def test_a_key_that_nobody_knows_is_refused(tmp_path):
+    folder = shutil.copytree(DATA / "bert", tmp_path / "bert")
+    config = json.loads((folder / "config.json").read_text()) | {"save_steps": 3}
+    (folder / "config.json").write_text(json.dumps(config))
+    with opened(folder) as source, pytest.raises(ValueError, match="save_steps = 3 is a setting that is not known"):
+        open_source(source, tokenizers=False)
