@@ -1,5 +1,7 @@
 """Slots of a recipe: what every layer of a slot builds, and how a recipe says so."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -216,14 +218,13 @@ def test_a_table_without_a_layer_goes_on_with_the_one_it_extends(tmp_path):
     assert other.attention == recipe("language_model", attention="multi_linear").attention
 
 
-def readme_example():
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    return text, text.split("```toml\n")[1].split("```")[0]
+PAGE = (ROOT / "docs" / "recipes.md").read_text(encoding="utf-8")
+EXAMPLE = next(each for each in re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL) if "gutenberg-9" in each)
 
 
-def test_the_readme_example_builds(tmp_path):
+def test_the_example_of_the_page_builds(tmp_path):
     """Its TOML beside the recipe it extends, smaller."""
-    (tmp_path / "mine.toml").write_text(readme_example()[1])
+    (tmp_path / "mine.toml").write_text(EXAMPLE)
     for name in ("gutenberg-9-transformer", "gutenberg-9-reformer"):
         (tmp_path / f"{name}.toml").write_text((files.CATALOGUE / f"{name}.toml").read_text())
     one = recipes.load(tmp_path / "mine.toml", ["model.units=8", "feedforward.num_keys=4", "feedforward.k=2"])
@@ -237,10 +238,9 @@ def test_the_readme_example_builds(tmp_path):
     assert {(type(block.attention).__name__, block.attention.rounds) for block in blocks} == {("LSHAttention", 4)}
 
 
-def test_the_readme_names_every_layer():
-    text, _ = readme_example()
+def test_the_page_names_every_layer():
     for slot in SLOTS[:4]:
-        row = next(line for line in text.splitlines() if line.startswith(f"| `{slot}` |"))
+        row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{slot}` |"))
         of_slot = {
             name
             for task in TASKS.values()
