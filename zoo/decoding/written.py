@@ -67,4 +67,4 @@ def places_of(ids, candidates):
     """The place of each id in ascending `candidates`; -1 stays, and an id that is not there becomes -2."""
     place = ops.sum(ops.cast(candidates < ids[..., None], "int32"), axis=-1)
     there = ops.any(candidates == ids[..., None], axis=-1)
-    return ops.where(there, place, ops.minimum(ids, 0) - ops.cast(ids >= 0, "int32") * 2)
+    return ops.where(there, place, ops.where(ids < 0, ids, -2))

@@ -102,10 +102,9 @@ class ReversibleStack(Stack):
         return wide(x), wide(x)
 
     def _finish(self, x):
-        joined = (
-            x[0] + x[1] if self.joined == "sum" else ops.concatenate(x, axis=2)
-        )  # -1 needs a rank, and ONNX may not
-        return self.final_norm(joined)
+        if self.joined == "sum":
+            return self.final_norm(x[0] + x[1])
+        return self.final_norm(ops.concatenate(x, axis=2))  # not -1: an exported graph may not know how many axes x has
 
     def _pieces(self, mask, memory_mask, causal, remembers, training):
         """Every branch with its norm, as functions of a stream and the memory."""

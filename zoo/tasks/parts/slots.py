@@ -126,7 +126,8 @@ def tokens_and_output(vocab_size, units, behind, scaled=True, output="tied", out
     """Likewise, of models that write, whose output reads what the stack `behind` gives; None: it has no output."""
     if behind is None:
         return None if scaled else TokenEmbedding(vocab_size, units, scaled)
-    tied, read = output == "tied" and output_units(behind) == units, output_units(behind)
+    read = output_units(behind)
+    tied = output == "tied" and read == units
     plain = scaled and not output_bias and (output == "tied" or read != units)
     own = None if read == units else read
     return None if plain else TokenEmbedding(vocab_size, units, scaled, tied, output_bias, own)
