@@ -1,6 +1,10 @@
 """The effects of int8 quantisation on size, speed, answers and scores."""
 
+import json
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from serving.export.sizes import TOKENS
-from serving.runtime import Runtime
+from serving.runtime import Runtime, own
+from serving.runtime.errors import ServingError
 from serving.runtime.manifest_format import graph_bytes, weights_of
 from serving.runtime.sessions import PRECISIONS, graph_file
 from zoo.scores import cosines
@@ -17,7 +22,7 @@ BATCH = 32
 ROUNDS = 5
 
 
-def report(directory, texts, trial=None):
+def report(directory, texts, trial=None, large=False):
     """`{"texts", "modes": [..], "scores": {mode: {name: pair}}}`; a pair is the number for float32 and for int8.
 
     Of a large network answers have at most `sizes.TOKENS` tokens, which "tokens" says, unless a trial scores them, and
@@ -32,17 +37,48 @@ def report(directory, texts, trial=None):
         texts: its examples.
         trial: a `serving.export.Trial`, whose texts are used instead and scored. The score of a language model, nats
             per token, does not need one.
+        large: measure in a new process, whose memory does not come on top of what this one holds.
+
+    Raises:
+        ServingError: that process failed; the message has what it said.
     """
-    directory, texts = Path(directory), list(trial.texts if trial else texts)
+    asked = {"directory": str(directory), "texts": list(trial.texts if trial else texts), "whole": bool(trial)}
+    found, answers = (_apart if large else measured)(**asked)
+    if trial and trial.score:
+        for mode, pair in answers.items():
+            one, other = (trial.score(each, list(trial.references)) for each in pair)
+            found["scores"][mode] = {name: [round(one[name], 3), round(other[name], 3)] for name in one}
+    return found
+
+
+def _apart(**asked):
+    """As `measured`, in a new process."""
+    with tempfile.TemporaryDirectory() as work:
+        file = Path(work, "measured.json")
+        command, pipe = own.command("serving.export.int8", file), subprocess.PIPE
+        done = subprocess.run(command, input=json.dumps(asked), text=True, errors="replace", stderr=pipe)
+        if done.returncode:
+            raise ServingError(f"int8 of {asked['directory']} could not be measured:\n{done.stderr[-2000:]}")
+        return json.loads(file.read_text(encoding="utf-8"))
+
+
+def measured(directory, texts, whole):
+    """(what `report` tells without the scores of a trial, `{mode: (answers of float32, of int8)}`).
+
+    Args:
+        directory, texts: as of `report`.
+        whole: whether answers are as long as they may be, because they are scored.
+    """
+    directory = Path(directory)
     runtimes = {name: Runtime(directory, precision=name, threads=1) for name in PRECISIONS}
     some = [texts[index % len(texts)] for index in range(BATCH)]
-    found, scores, bytes_of = [], {}, graph_bytes(runtimes["float32"].manifest)
+    found, answers, scores, bytes_of = [], {}, {}, graph_bytes(runtimes["float32"].manifest)
     large = any(weights_of(runtimes["float32"].manifest, mode.graph) for mode in runtimes["float32"].modes)
     short = {"max_length": TOKENS} if large and "max_length" in runtimes["float32"].options else {}
     rounds = 1 if large else ROUNDS
     for mode in (replace(mode, options=mode.options | short) for mode in runtimes["float32"].modes):
-        own = {name: value for name, value in mode.options.items() if not trial or name not in short}
-        pair = [[result.answer for result in runtimes[name].run(texts, **own)] for name in PRECISIONS]
+        taken = {name: value for name, value in mode.options.items() if not whole or name not in short}
+        pair = [[result.answer for result in runtimes[name].run(texts, **taken)] for name in PRECISIONS]
         sizes = [bytes_of[graph_file(mode.graph, name)] for name in PRECISIONS]
         found.append(
             {
@@ -57,13 +93,11 @@ def report(directory, texts, trial=None):
                 "identical": _same(*pair),
             }
         )
-        if trial and trial.score:
-            one, other = (trial.score(answers, list(trial.references)) for answers in pair)
-            scores[mode.name] = {name: [round(one[name], 3), round(other[name], 3)] for name in one}
+        answers[mode.name] = pair
     if runtimes["float32"].kind == "continue":
         scores["score"] = {"nats_per_token": [_nats(runtime.score(texts)) for runtime in runtimes.values()]}
     bound = {"tokens": TOKENS} if short else {}
-    return {"texts": len(texts), "modes": found, "scores": scores} | bound
+    return {"texts": len(texts), "modes": found, "scores": scores} | bound, answers
 
 
 def medians(runtimes, texts, mode, rounds=ROUNDS):
@@ -93,3 +127,7 @@ def _same(one, other):
     if isinstance(one[0], list):
         pairs = [words for answers in pairs for words in zip(*answers, strict=True)]
     return round(sum(a == b for a, b in pairs) / max(1, len(pairs)), 6)
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(json.dumps(measured(**json.load(sys.stdin)), default=float), encoding="utf-8")

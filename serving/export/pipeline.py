@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import gc
 import shutil
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -137,6 +138,7 @@ def _write_files(kind, tokenizers, directory, log):
     elif kind.large:
         storage.pack(directory / "model.keras")
     saved_model.write(kind, tokenizers, directory)
+    gc.collect()  # its graphs hold each other, and the weights with them
     servers.told(directory, kind.settings.serving_version, log)
     for side, tokenizer in zip(kind.sides, tokenizers, strict=True):
         tokenizer.save(directory / f"{side}.spm")
@@ -184,6 +186,6 @@ def _check(kind, tokenizers, directory, version, log, parity):
         measured["strings"] = strings.compare(kind, directory, settings.texts)
     if settings.int8 and (settings.texts or settings.trial):
         log("measuring int8")
-        measured["int8"] = report(directory, settings.texts, settings.trial)
+        measured["int8"] = report(directory, settings.texts, settings.trial, kind.large)
     write_card(kind, directory, version, **measured)
     write_manifest(kind, directory, version, **measured)

@@ -14,6 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 LEAST = 1024  # bytes of an array that stands beside its graph
 ALIGNED = 64  # each array begins at a multiple of so many bytes
+# For a session that answers little: ONNX Runtime reads matrices as they are, and holds no second copy of them.
+NOT_PACKED = "session.disable_prepacking", "1"
 
 
 class Inside:
@@ -61,6 +63,7 @@ class Beside(Inside):
         found = {location(tensor): _bytes(self.array(tensor)) for tensor in tensors}
         buffers = list(found.values())
         options.add_external_initializers_from_files_in_memory(list(found), buffers, [each.nbytes for each in buffers])
+        options.add_session_config_entry(*NOT_PACKED)
         return buffers
 
     def check(self, model):

@@ -46,6 +46,18 @@ def test_an_answer_does_not_hang_on_its_batch_mates(artefacts, kind):
             assert [result.answer for result in runtime.run(texts[::-1], **mode.options)][::-1] == alone
 
 
+def test_a_new_process_measures_the_same(artefacts):
+    """As of a large network; times alone are others."""
+    texts, found = TEXTS[:3], []
+    for large in (False, True):
+        found.append(
+            report(artefacts("classify"), texts, Trial(texts, texts, lambda *pair: {"n": len(set(pair[0]))}), large)
+        )
+        for row in found[-1]["modes"]:
+            row.pop("milliseconds")
+    assert found[0] == found[1] and found[0]["scores"]
+
+
 def test_the_ranges_are_those_of_the_texts_that_are_given(models, tokenizers):
     """They are in the manifest, and hold again where no text is given."""
     kind = kind_of(models["classify"], settings_of("classify", calibration=TEXTS[:1]))
