@@ -13,7 +13,7 @@ def test_some_blocks_of_local_attention_may_hash():
     assert (type(first).__name__, first.chunk_length, first.looks) == ("LocalAttention", 2, (2, 0))
     assert (type(second).__name__, second.chunk_length, second.looks) == ("RingLSHAttention", 3, (1, 0))
     assert all(each.padded_to == 6 and each.head_dim == 3 for each in (first, second))
-    own["hashed"] |= {"blocks": [3]}
+    own["hashed"] = own["hashed"] | {"blocks": [3]}
     with pytest.raises(ValueError, match="local needs hashed.blocks that are numbers of its blocks"):
         recipe("language_model", **two)
 
