@@ -61,9 +61,8 @@ class HashedAttention(Heads, ImplicitMasks, layers.Layer):
             if not projection.built:  # `project` builds them where it is called first
                 projection.build(tuple(query_shape))
         self.output_projection.build((*query_shape[:-1], self.num_heads * self.head_dim))
-        draw = np.random.default_rng(
-            random.getrandbits(31) if self.seed is None else self.seed
-        )  # as Keras' initializers
+        seed = random.getrandbits(31) if self.seed is None else self.seed  # as Keras' initializers draw one
+        draw = np.random.default_rng(seed)
         self.rotations = [
             self.add_weight(
                 name=f"rotation_{index}",
