@@ -110,7 +110,9 @@ def recipe(kind="seq2seq", *overrides, **changes):
 
 
 def write_corpus(one, directory):
-    """Files for a small recipe, where its data are not generated; returns the directory to give."""
+    """Files for a small recipe; returns the directory to give, which is None where its data are generated."""
+    if one.data.generated:
+        return None
     directory.mkdir(exist_ok=True)
     texts = [" ".join(WORDS[(i + j * j) % 6] for j in range(1 + i % 4)) for i in range(40)]
     corpus = one.data.corpus
