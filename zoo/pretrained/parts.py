@@ -1,5 +1,7 @@
 """What several families share: tables of rules for parts that many networks have, and readings of the same keys."""
 
+import math
+
 import numpy as np
 
 from zoo.pretrained.rules import Rule, flat, put, rows, transpose
@@ -126,6 +128,16 @@ def special_ids(read, size, *fallback):
     if max(ids) >= size:
         raise ValueError(f"the tokenizer knows {max(ids) + 1:,} ids, and the network {size:,}")
     return (lambda: (tokenizer,)), np.array(ids)
+
+
+def sinusoids(longest, units, first=0):
+    """`sin(t / 10000^(i / (units / 2 - 1)))` from position `first` on, and behind them all cosines: `(longest, units)`.
+
+    Fairseq and Marian compute them so: the last wave is exactly 10,000 times as long as the first.
+    """
+    rates = np.exp(np.arange(units // 2) * -(math.log(10_000) / (units // 2 - 1)))
+    angles = np.arange(first, first + longest)[:, None] * rates
+    return np.concatenate([np.sin(angles), np.cos(angles)], 1)
 
 
 def has_own_output(source, shared, output="lm_head.weight"):

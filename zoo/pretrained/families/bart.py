@@ -4,13 +4,9 @@ BART has norms behind its branches, the others before. M2M100's sinusoids are ot
 decoder begins with the row of the end of sentence, of which our BOS is a copy.
 """
 
-import math
-
-import numpy as np
-
 from zoo.pretrained import generation, languages
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import bart_blocks, bart_model, bart_vectors, norm
+from zoo.pretrained.parts import bart_blocks, bart_model, bart_vectors, norm, sinusoids
 from zoo.pretrained.rules import Rule, barring, drop
 from zoo.pretrained.vocabulary import with_start
 from zoo.recipes.languages import of_codes
@@ -46,7 +42,7 @@ def network(source):
     constants = {}
     for side, ours in SIDES.items():
         if computed:
-            constants[f"{ours}/matrix"] = sinusoids(longest, model["units"])
+            constants[f"{ours}/matrix"] = sinusoids(longest, model["units"], OFFSET)
         else:
             rules.append(Rule(f"model.{side}.embed_positions.weight", f"{ours}{inside}/matrix", drop(OFFSET)))
             rules += norm(f"model.{side}.layernorm_embedding", f"{ours}/norm")
@@ -71,13 +67,6 @@ def network(source):
         constants=constants,
         **words,
     )  # fmt: skip
-
-
-def sinusoids(longest, units):
-    """M2M100's: all sines first, the last wave exactly 10,000 times as long as the first, positions from 2 on."""
-    rates = np.exp(np.arange(units // 2) * -(math.log(10_000) / (units // 2 - 1)))
-    angles = np.arange(OFFSET, OFFSET + longest)[:, None] * rates
-    return np.concatenate([np.sin(angles), np.cos(angles)], 1)
 
 
 def byte_pairs(source, size, first):

@@ -7,13 +7,11 @@ of PAD and of BOS. Its last sinusoid is exactly 10,000 times as long as the firs
 is not, so the positions are a table.
 """
 
-import math
 from pathlib import Path
-
-import numpy as np
 
 from zoo.pretrained.languages import marian_reader, marian_targets
 from zoo.pretrained.network import Family, Network, register
+from zoo.pretrained.parts import sinusoids
 from zoo.pretrained.reading import Reading
 from zoo.pretrained.rules import Rule, barring, flat, put, rows, scale, transpose, widen
 from zoo.pretrained.vocabulary import names_by_id, our_ids, pieces_of, rewritten
@@ -70,10 +68,8 @@ def network(source):
     tied = config.flag("tied-embeddings-all", False)
     shared = config.flag("tied-embeddings-src", False) or tied
     output = "tied" if config.flag("tied-embeddings", False) or tied else "own"
-    biased, depths = (
-        not config.flag("output-omit-bias", False),
-        {side: config.whole(f"{side[:3]}-depth", 1) for side in SIDES},
-    )
+    biased = not config.flag("output-omit-bias", False)
+    depths = {side: config.whole(f"{side[:3]}-depth", 1) for side in SIDES}
     model = {
         "kind": "transformer",
         "units": units,
@@ -179,13 +175,6 @@ def _vocabularies(source, config, shared):
 def _ids(names):
     """For each id of ours the one of a vocabulary, behind which a row of zeros stands for PAD and BOS."""
     return our_ids(len(names) + 1, len(names), names.index("<unk>"), len(names), names.index("</s>"))
-
-
-def sinusoids(longest, units):
-    """`sin(t / 10000^(i / (units / 2 - 1)))`, and behind them all cosines: `(longest, units)`."""
-    rates = np.exp(np.arange(units // 2) * -(math.log(10_000) / (units // 2 - 1)))
-    angles = np.arange(longest)[:, None] * rates
-    return np.concatenate([np.sin(angles), np.cos(angles)], 1)
 
 
 def _embeddings(source, shared, output, biased, source_ids, ids):
