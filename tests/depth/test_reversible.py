@@ -122,7 +122,7 @@ def test_buckets_are_those_of_the_forward_pass(activations, monkeypatch):
         hashed.append(x)
         return hash_vectors(x, rotations)
 
-    monkeypatch.setattr("zoo.attention.lsh.hash_vectors", spy)
+    monkeypatch.setattr("zoo.attention.hashed.hash_vectors", spy)
     gradients(made(activations))
     assert len(hashed) == 3
 
