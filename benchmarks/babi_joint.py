@@ -22,6 +22,7 @@ from msgspec import structs
 from timing import write
 
 from zoo import recipes
+from zoo.runs import evaluate, open_run, train
 
 FAILED = 5
 
@@ -30,15 +31,15 @@ def trained(runs, data):
     """`(run, training.json)`, trained if it was not yet."""
     directory = runs / "babi-joint"
     if not (directory / "training.json").is_file():
-        recipes.train(recipes.load("babi-universal-act"), directory, data, resume=True)
-    return recipes.open_run(directory), json.loads((directory / "training.json").read_text(encoding="utf-8"))
+        train(recipes.load("babi-universal-act"), directory, data, resume=True)
+    return open_run(directory), json.loads((directory / "training.json").read_text(encoding="utf-8"))
 
 
 def error(run, task, data):
     """Of the test questions of one task, in percent."""
     table = structs.replace(run.recipe.data, number=task)
     alone = dataclasses.replace(run, recipe=structs.replace(run.recipe, data=table))
-    return round(100 - recipes.evaluate(alone, "test", data)[0]["accuracy"], 1)
+    return round(100 - evaluate(alone, "test", data)[0]["accuracy"], 1)
 
 
 def main():

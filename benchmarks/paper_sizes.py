@@ -38,7 +38,7 @@ def measure(name):
     import numpy as np
 
     from zoo import recipes
-    from zoo.recipes.forecast import prepared
+    from zoo.runs.forecast import prepared
 
     keras.utils.set_random_seed(0)
     recipe = recipes.load(name, [*CHANGES[name], "training.warmup=1"])

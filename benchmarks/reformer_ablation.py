@@ -23,10 +23,10 @@ def main(arguments=None):
     parser.add_argument("--characters", type=int, default=100_000)
     options = parser.parse_args(arguments)
 
-    from zoo import recipes
+    from zoo import runs
     from zoo.tasks.parts.building import built
 
-    run = recipes.open_run(options.run)
+    run = runs.open_run(options.run)
     recipe = run.recipe
     trained = [variable.numpy() for variable in run.model.trainable_variables]
 
@@ -41,7 +41,7 @@ def main(arguments=None):
             kernel = other.decoder.blocks[index].attention.output_projection.kernel
             kernel.assign(0 * kernel)
         changed = dataclasses.replace(run, model=other)
-        scores, _ = recipes.evaluate(changed, "valid", options.data, limit=options.characters)
+        scores, _ = runs.evaluate(changed, "valid", options.data, limit=options.characters)
         return round(scores["nats_per_character"], 3)
 
     layers = range(recipe.model.num_layers)

@@ -36,11 +36,12 @@ def hashing(recipe, rounds):
 def train(rounds, seed, runs, overrides):
     """The directory of a run, trained as far as it is not."""
     from zoo import recipes
+    from zoo.runs import train as train_recipe
 
     directory = runs / f"{NAME}-{rounds}-{seed}"
     recipe = hashing(recipes.load(NAME, [*overrides, f"training.seed={seed}", "depth.activations=plain"]), rounds)
     if not (directory / "training.json").is_file():
-        recipes.train(recipe, directory, resume=directory.is_dir())
+        train_recipe(recipe, directory, resume=directory.is_dir())
     return directory
 
 
@@ -77,9 +78,9 @@ class Scorer:
 
 def measure(runs):
     """A row for each number of rounds in training and each in evaluation."""
-    from zoo import recipes
+    from zoo.runs import open_run
 
-    opened = {trained: [recipes.open_run(directory) for directory in own] for trained, own in runs.items()}
+    opened = {trained: [open_run(directory) for directory in own] for trained, own in runs.items()}
     first = opened[ROUNDS[0]][0]
     rows = []
     for evaluated in (*ROUNDS, 8, "full"):

@@ -28,6 +28,7 @@ from zoo import recipes
 from zoo.core.masks import length_mask
 from zoo.data import read_lines
 from zoo.data.babi import find
+from zoo.runs import evaluate, open_run, train
 from zoo.tasks.parts.compiled import Compiled
 
 FIGURE = Path(__file__).parents[1] / "docs/zoo/figures/babi.png"
@@ -39,9 +40,9 @@ def trained(task, options):
     directory, name = Path(options.runs) / f"babi-{task}", f"babi-{2 if task == 2 else 1}-universal-act"
     if not (directory / "training.json").is_file():
         settings = [f"data.number={task}", *options.set]
-        recipes.train(recipes.load(name, settings), directory, options.data, resume=True)
+        train(recipes.load(name, settings), directory, options.data, resume=True)
     summary = json.loads((directory / "training.json").read_text(encoding="utf-8"))
-    return recipes.open_run(directory), summary
+    return open_run(directory), summary
 
 
 def ponder(run, texts, answers):
@@ -86,7 +87,7 @@ def main():
     for task in options.tasks:
         run, summary = trained(task, options)
         texts, answers = recipes.read(run.recipe, "test", options.data)
-        scores, outputs = recipes.evaluate(run, "test", options.data)
+        scores, outputs = evaluate(run, "test", options.data)
         taken = ponder(run, texts, answers)
         each = np.concatenate(taken)
         rows.append(

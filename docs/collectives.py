@@ -19,7 +19,7 @@ from readiness import given  # noqa: E402
 
 from zoo.core import devices  # noqa: E402
 from zoo.core.storage import write_text  # noqa: E402
-from zoo.recipes.forecast import prepared  # noqa: E402
+from zoo.runs.forecast import prepared  # noqa: E402
 from zoo.training.collectives import collectives  # noqa: E402
 
 NAMES = [  # one of each system

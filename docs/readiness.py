@@ -17,7 +17,7 @@ sys.path.insert(0, str(ROOT))
 os.environ.setdefault("KERAS_BACKEND", "jax")
 
 from zoo import recipes  # noqa: E402
-from zoo.recipes.forecast import prepared  # noqa: E402
+from zoo.runs.forecast import prepared  # noqa: E402
 from zoo.training.lowering import ALLOWED, PLATFORMS, custom_calls, exported  # noqa: E402
 from zoo.training.steps.arithmetic import operations  # noqa: E402
 

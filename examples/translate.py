@@ -57,7 +57,7 @@ print(f"BLEU {scores['bleu']:.1f} {scores['bleu_interval']}, {scores['bleu_signa
 # The run translates as it is; an artefact does so without Keras and TensorFlow, and its answers are the same.
 
 # %%
-from zoo.recipes import translate
+from zoo.runs import translate
 
 print(translate(run, ["im Garten schläft der Hund ."]))
 

@@ -37,6 +37,7 @@ ROOMS = {
     "settings": set(),
     "tasks": TRAINING | {"training", "scores", "settings"},
     "recipes": TRAINING | {"training", "scores", "settings", "tasks"},
+    "runs": TRAINING | {"training", "scores", "settings", "tasks", "recipes"},
     "pretrained": {"hub", "models", "recipes", "tasks", "text", "training"},
     "reproduce": TRAINING | {"gradients", "training"},
 }

@@ -197,7 +197,11 @@ def test_sound_operations_pass(line):
 
 
 def test_what_a_layer_can_do_is_asked_of_its_protocol():
-    other = ("zoo/recipes/", "zoo/data/formats/")  # ask settings by their names, and things of other libraries
+    other = (
+        "zoo/recipes/",
+        "zoo/runs/",
+        "zoo/data/formats/",
+    )  # ask settings by their names, and things of other libraries
     paths = [path for path in SOURCES if not path.startswith(other)]
     assert not {path: found for path in paths if (found := flags_asked(read(path), path))}, "zoo.core.protocols"
     asked = {path: {name for _, name in flags_asked(read(path))} for path in MAY_ASK}

@@ -46,10 +46,10 @@ def main(args):
 def _compare(first, second, split):
     """Two runs by what their evaluations kept, or published models by their stored answers, or one of each."""
     from zoo.hub import is_path
-    from zoo.recipes import comparison, kept
+    from zoo.recipes import kept
 
     if is_path(first) and is_path(second):
-        return comparison.compare(first, second, split)
+        return kept.compare(first, second, split)
     from serving.hub.checking import record
     from serving.runtime.errors import ServingError
 
@@ -63,7 +63,7 @@ def _compare(first, second, split):
         except ValueError as error:
             raise ValueError(f"There is no run {name}: there is no such folder, and {error}") from error
 
-    return comparison.compare_kept(first, second, side(first), side(second))
+    return kept.compare_kept(first, second, side(first), side(second))
 
 
 def _draw(found, out):

@@ -40,7 +40,8 @@ def demonstrate(out, changes=()):
     from serving.export.verify import verify
     from serving.runtime import Runtime
     from serving.runtime.percent import percent
-    from zoo.recipes import dumps, evaluate, load, open_run, read, train
+    from zoo.recipes import dumps, load, read
+    from zoo.runs import evaluate, open_run, train
 
     recipe = load(RECIPE, changes)
     run = out / "run"

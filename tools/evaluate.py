@@ -77,16 +77,16 @@ def main(args):
 
 
 def _evaluated(args, recipe, split, other):
-    from zoo import recipes
+    from zoo import runs
     from zoo.core.storage import json_text, write_json, write_text
     from zoo.recipes import kept
 
-    run = recipes.open_run(args.run, *args.ensemble)
+    run = runs.open_run(args.run, *args.ensemble)
     import keras
 
     start = time.monotonic()
     options = {"beams": args.beam, "limit": args.limit, "progress": _progress(sys.stderr, recipe.job.kind)}
-    found = recipes.evaluation(run, split, args.data, **options, log=_log)
+    found = runs.evaluation(run, split, args.data, **options, log=_log)
     seconds = round(time.monotonic() - start, 1)
     scores = {
         "task": recipe.task,

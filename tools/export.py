@@ -152,7 +152,7 @@ def _run(args, directory):
     def export(**given):
         from serving.export import export_run
         from zoo.core.storage import one_writer
-        from zoo.recipes import open_run
+        from zoo.runs import open_run
 
         with contextlib.ExitStack() as held:
             for run in (directory, *args.ensemble):

@@ -19,7 +19,7 @@ def main(args, recipe):
     except ModuleNotFoundError:
         raise ValueError("--plan needs JAX, which traces the step: pip install 'seqzoo[jax]'.") from None
     from zoo.core.storage import json_text
-    from zoo.recipes.forecast import forecast
+    from zoo.runs.forecast import forecast
 
     found = forecast(recipe, args.plan, args.data, log=lambda line: print(line, file=sys.stderr, flush=True))
     print(json_text(found) if args.json else described(found))

@@ -2,7 +2,7 @@
 
 
 def table(summary):
-    """A row for each run of a series (`zoo.recipes.repeats`), and the means of repeated ones; * marks the best one."""
+    """A row for each run of a series (`zoo.runs.repeats`), and the means of repeated ones; * marks the best one."""
     rows = summary["runs"]
     found = [row["valid"] for row in rows if "valid" in row]
     names = [name for name in found[0] if all(isinstance(each[name], float) for each in found)]

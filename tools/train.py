@@ -51,7 +51,7 @@ def add_arguments(parser):
 
 def main(args):
     """Train, and print the run directory and the last validation, or a table of several runs."""
-    from zoo import recipes
+    from zoo import recipes, runs
     from zoo.core.storage import json_text
 
     recipe = recipes.load(args.recipe, args.set, args.imports)
@@ -61,7 +61,7 @@ def main(args):
     if args.seeds or args.sweep:
         return _series(args, recipe, out)
     try:
-        summary = recipes.train(recipe, out, data=args.data, resume=args.resume, devices=args.devices)
+        summary = runs.train(recipe, out, data=args.data, resume=args.resume, devices=args.devices)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(how_to_go_on(args, out, recipe.training.steps)) from None
     if args.json:
@@ -81,7 +81,7 @@ def _devices(word):
 
 def _series(args, recipe, out):
     from zoo.core.storage import json_text
-    from zoo.recipes import repeats
+    from zoo.runs import repeats
 
     if args.seeds and args.sweep:
         raise ValueError("--seeds and --sweep are two kinds of series: sweep first, then repeat the best with --seeds.")

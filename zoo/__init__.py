@@ -25,19 +25,19 @@ if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
     )
     from zoo.core.occupants import register as register
     from zoo.hub.resolve import load as load, path as path
-    from zoo.recipes.python import (
+    from zoo.runs.python import (
         evaluate as evaluate,
         open_run as open,  # noqa: F401
         train as train,
     )
 
 _HOMES = {  # what is used most, from where it is
-    "evaluate": ("zoo.recipes.python", "evaluate"),
+    "evaluate": ("zoo.runs.python", "evaluate"),
     "load": ("zoo.hub.resolve", "load"),
-    "open": ("zoo.recipes.python", "open_run"),
+    "open": ("zoo.runs.python", "open_run"),
     "path": ("zoo.hub.resolve", "path"),
     "register": ("zoo.core.occupants", "register"),
-    "train": ("zoo.recipes.python", "train"),
+    "train": ("zoo.runs.python", "train"),
 }
 __all__ = [
     *ROOMS,

@@ -29,6 +29,7 @@ ROOMS = (
     "zoo.data",
     "zoo.data.formats",
     "zoo.recipes",
+    "zoo.runs",
     "zoo.hub",
     "zoo.core.protocols",
     "serving.runtime",

@@ -114,7 +114,7 @@ def _has_int8(manifest):
 def _loses(recipe, log, float32, int8):
     """Whether int8 scores less than float32: beyond the interval, or by a difference that is not chance."""
     from zoo.recipes import kept
-    from zoo.recipes.comparison import compare_kept
+    from zoo.recipes.kept import compare_kept
 
     sides = [kept.record(recipe, "test", each) for each in (float32, int8)]
     found = compare_kept("float32", "int8", *sides)

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from tests.recipes.small import recipe, write_corpus
-from zoo import recipes
+from zoo import runs
 from zoo.training import named_weights
 
 SIZES = ["model.units=8", "model.hidden_units=16", "model.num_layers=2", "model.dropout=0.2"]
@@ -47,7 +47,7 @@ def trained(folder, data, steps=10, devices=None, parts=1, resume=False):
     keras.distribution.set_distribution(None)
     own = [f"training.steps={steps}", f"training.model_parallel={parts}", *SIZES, *MEMORY]
     one, look = recipe("language_model", *own, training=STEPS), Look()
-    recipes.train(one, folder, write_corpus(one, data), resume, [look], len, devices)
+    runs.train(one, folder, write_corpus(one, data), resume, [look], len, devices)
     return look
 
 
@@ -71,7 +71,7 @@ def refused(folder, data, **settings):
     one = recipe("language_model", *SIZES, *MEMORY, training=STEPS | settings)
     keras.distribution.set_distribution(None)
     try:
-        recipes.train(one, folder, write_corpus(one, data), devices=4, log=len)
+        runs.train(one, folder, write_corpus(one, data), devices=4, log=len)
     except ValueError as error:
         return str(error)
 

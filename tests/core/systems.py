@@ -14,7 +14,7 @@ import keras
 import numpy as np
 
 from tests.recipes.small import recipe, write_corpus
-from zoo import recipes
+from zoo import runs
 from zoo.core import devices
 from zoo.training import named_weights
 
@@ -67,7 +67,7 @@ def main(folder, count, names):
         one, look = small(name), Look()
         data = write_corpus(one, folder / f"data-{number}")
         keras.distribution.set_distribution(None)
-        recipes.train(one, folder / f"{name}-{count}", data, False, [look], len, count)
+        runs.train(one, folder / f"{name}-{count}", data, False, [look], len, count)
         np.savez(folder / f"{name}-{number}.npz", **look.found)
         if group:
             _connected()

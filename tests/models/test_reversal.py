@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from zoo.data import pad
-from zoo.recipes import load, open_run, read, train, translate
+from zoo.recipes import load, read
+from zoo.runs import open_run, train, translate
 from zoo.scores import score_by_length
 from zoo.text.special import BOS, EOS
 

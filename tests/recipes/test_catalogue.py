@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from zoo import recipes
+from zoo import recipes, runs
 
 TINY = ["model.units=8", "training.steps=2", "training.validate_every=1", "training.warmup=0", "training.batch_size=4"]
 GATES = {"simple_rnn": 1, "gru": 3, "lstm": 4}  # matrices of a cell, side by side in its kernel
@@ -52,7 +52,7 @@ def test_pairs_are_read_by_a_classifier_of_pairs():
 def test_pairs_of_dates_train_and_are_scored(tmp_path):
     sizes = ["data.train_size=40", "data.valid_size=8", "data.test_size=9", "model.num_heads=2"]
     one = recipes.load("date-pairs-transformer-pre-norm", [*TINY, *sizes])
-    recipes.train(one, tmp_path)
-    scores, outputs = recipes.evaluate(recipes.open_run(tmp_path), "test")
+    runs.train(one, tmp_path)
+    scores, outputs = runs.evaluate(runs.open_run(tmp_path), "test")
     assert scores["count"] == 9 and set(outputs) <= {"earlier", "later", "same"}
     assert json.loads((tmp_path / "labels.json").read_text()) == ["earlier", "later", "same"]

@@ -20,7 +20,7 @@ from serving.export import signatures
 from serving.export.onnx.convert import convert
 from tests.house_rules import ROOT
 from tests.shared import mostly_at_releases
-from zoo.recipes.optimisation import make_loss
+from zoo.runs.training import make_loss
 from zoo.tasks.parts.building import built
 from zoo.training.steps.inputs import call_settings, model_inputs
 

@@ -7,11 +7,11 @@ import pytest
 
 from tests.house_rules import ROOT
 from tests.recipes.small import KINDS, recipe
-from zoo import recipes
+from zoo import recipes, runs
 from zoo.models import DepthAdaptiveTransformer
 from zoo.recipes import files
-from zoo.recipes.optimisation import make_loss
 from zoo.recipes.recipe import plain
+from zoo.runs.training import make_loss
 from zoo.settings.slots import SLOTS
 from zoo.settings.table import names
 from zoo.tasks import TASKS
@@ -190,9 +190,9 @@ def test_wrong_settings_of_a_layer_are_refused(changes, message):
 def test_training_refuses_what_is_not_there_before_it_writes_anything(tmp_path):
     one = recipe("language_model")
     with pytest.raises(ValueError, match="there is no directory .*nowhere; expected one with files such as input.txt"):
-        recipes.train(one, tmp_path / "run", tmp_path / "nowhere")
+        runs.train(one, tmp_path / "run", tmp_path / "nowhere")
     with pytest.raises(ValueError, match="No train split in .*: looked for train.txt"):
-        recipes.train(one, tmp_path / "run", tmp_path)
+        runs.train(one, tmp_path / "run", tmp_path)
     assert not list(tmp_path.iterdir())
 
 

@@ -61,11 +61,11 @@ def recipe(task, directory, **changes):
 def write(one, directory):
     """The folder of a finished run of a recipe."""
     from zoo.core.keras_file import save_model
-    from zoo.recipes import run
+    from zoo.runs import training
     from zoo.tasks.parts.building import built
     from zoo.tasks.parts.task import Run
 
-    parts = run.make_parts(one)
+    parts = training.make_parts(one)
     directory.mkdir()
     (directory / "recipe.toml").write_text(recipes.dumps(one))
     for name, tokenizer in zip(recipes.folder.tokenizer_names(one), parts.tokenizers, strict=True):

@@ -11,6 +11,7 @@ import pytest
 from tests.house_rules import ROOT
 from tests.tasks import runs
 from zoo import recipes, tasks
+from zoo.runs import evaluate, open_run, train
 
 FILE = '''"""One label for a text, whose words are read without their case; scored by the share of wrong labels, too."""
 
@@ -80,11 +81,11 @@ def _saved(one, folder):
 @pytest.mark.slow
 def test_it_trains_and_is_scored(route, tmp_path):
     one = recipes.make(recipe_of(tmp_path, {"steps": 2, "validate_every": 2, "batch_size": 8, "num_buckets": 1}))
-    recipes.train(one, tmp_path / "run")
-    run = recipes.open_run(tmp_path / "run")
-    scores, outputs = recipes.evaluate(run, "test")
+    train(one, tmp_path / "run")
+    run = open_run(tmp_path / "run")
+    scores, outputs = evaluate(run, "test")
     assert scores["wrong"] == 100 - scores["accuracy"] and set(outputs) <= {"water", "fire", "air"}
-    assert recipes.evaluate(run, "test")[1] == outputs
+    assert evaluate(run, "test")[1] == outputs
     shouted = [text.upper() for text in runs.TEXTS[:9]]
     assert route.predict(run, shouted)[0] == route.predict(run, runs.TEXTS[:9])[0], "case does not count"
 

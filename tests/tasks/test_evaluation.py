@@ -8,6 +8,7 @@ from tests.tasks import runs
 from tools import cli
 from zoo import recipes, scores
 from zoo.recipes import kept
+from zoo.runs import evaluate, evaluation, open_run
 from zoo.tasks import TASKS
 
 EXPECTED = {  # what `seqzoo evaluate --json` promises
@@ -32,7 +33,7 @@ def evaluated(request, tmp_path_factory):
     home = tmp_path_factory.mktemp(request.param)
     one = runs.recipe(request.param, home)
     folder = runs.write(one, home / "run")
-    found = recipes.evaluation(recipes.open_run(folder), "test")
+    found = evaluation(open_run(folder), "test")
     kept.write(folder, one, "test", found)
     return one, folder, found
 
@@ -86,7 +87,7 @@ def test_examples_are_grouped_by_length_or_label(evaluated):
 @pytest.mark.release(but=1)
 def test_the_older_form_gives_scores_and_outputs(evaluated):
     _, folder, found = evaluated
-    scored, outputs = recipes.evaluate(recipes.open_run(folder), "test", limit=8)
+    scored, outputs = evaluate(open_run(folder), "test", limit=8)
     assert scored["count"] <= 8 and outputs == found.outputs[:8]
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.shared import mostly_at_releases
 from tests.tasks.runs import SETTINGS, TEXTS
 from tools import cli
-from zoo import recipes
+from zoo import recipes, runs
 from zoo.tasks import TASKS
 
 LABELS = ("water", "fire", "air")
@@ -88,7 +88,7 @@ def test_a_training_looks_for_its_files_in_the_folder_that_is_given(here):
     (here / "elsewhere").mkdir()
     write_csv(here / "elsewhere" / "other.csv", labelled())
     with pytest.raises(ValueError, match="there is no file .*elsewhere/x.csv, which data.train names"):
-        recipes.train(recipe(train="x.csv"), here / "run", here / "elsewhere")
+        runs.train(recipe(train="x.csv"), here / "run", here / "elsewhere")
     assert not (here / "run").exists()
 
 

@@ -10,6 +10,7 @@ from tests.tasks import runs
 from tools import cli
 from zoo import recipes, scores
 from zoo.recipes import kept
+from zoo.runs import evaluation, open_run, train
 from zoo.text import EOS
 
 OUT = [f"{word} {number}" for number in range(3) for word in ("tell", "why", "who", "when")]  # nobody trains on these
@@ -43,7 +44,7 @@ def probabilities(run, text):
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory):
     folder = tmp_path_factory.mktemp("threshold")
-    return recipes.open_run(runs.write(recipe(folder), folder / "run"))
+    return open_run(runs.write(recipe(folder), folder / "run"))
 
 
 @pytest.mark.slow
@@ -81,7 +82,7 @@ def between(confidences):
 
 @pytest.mark.slow
 def test_recall_and_accuracy_in_scope_have_intervals(opened):
-    found = recipes.evaluation(opened, "test")
+    found = evaluation(opened, "test")
     own = scores.out_of_scope(found.outputs, found.references)
     assert found.scores["count"] == 9 + len(OUT) and found.scores["out_of_scope"] == len(OUT)
     assert found.scores["threshold"] == opened.threshold
@@ -97,7 +98,7 @@ def test_recall_and_accuracy_in_scope_have_intervals(opened):
 def test_texts_in_scope_alone_have_the_scores_of_a_classifier(opened, tmp_path):
     path = tmp_path / "known.tsv"
     path.write_text("".join(f"{line}\n" for line in runs.lines("classify")[:8]))
-    found = recipes.evaluation(opened, "test", path)
+    found = evaluation(opened, "test", path)
     assert "accuracy" in found.scores and "out_of_scope_recall" not in found.scores
     assert opened.recipe.job.scored_by(opened.recipe, found.references) == ("classification", {})
 
@@ -105,9 +106,9 @@ def test_texts_in_scope_alone_have_the_scores_of_a_classifier(opened, tmp_path):
 @pytest.mark.slow
 def test_the_label_may_be_learnt_like_the_others(tmp_path):
     one = recipe(tmp_path, threshold=False, trained=True)
-    run = recipes.open_run(runs.write(one, tmp_path / "run"))
+    run = open_run(runs.write(one, tmp_path / "run"))
     assert run.labels == ("air", "fire", "oos", "water") and run.threshold is None
-    assert "out_of_scope_recall" in recipes.evaluation(run, "test").scores
+    assert "out_of_scope_recall" in evaluation(run, "test").scores
     assert len(one.job.examples(one, "train")) == 40 + len(OUT)
 
 
@@ -154,8 +155,8 @@ def test_training_chooses_and_every_form_answers_alike(tmp_path):
 
     training = {"steps": 20, "validate_every": 10, "batch_size": 8, "num_buckets": 1}
     one = recipes.make(recipes.recipe.plain(recipe(tmp_path)) | {"training": training})
-    summary = recipes.train(one, tmp_path / "run")
-    run = recipes.open_run(tmp_path / "run")
+    summary = train(one, tmp_path / "run")
+    run = open_run(tmp_path / "run")
     assert json.loads((tmp_path / "run" / "scope.json").read_text()) == {"label": "oos", "threshold": run.threshold}
     assert summary["threshold"] == run.threshold
 

@@ -5,11 +5,11 @@ import math
 
 import pytest
 
-from serving.export import runs
+from serving.export import runs as exported_runs
 from tests.core.test_storage import strict
 from tests.recipes.small import recipe
 from tools import cli
-from zoo import recipes
+from zoo import recipes, runs
 from zoo.tasks.parts.task import Evaluation
 
 SCORES = {"count": 2, "bleu": math.nan, "bleu_interval": [0.0, math.inf]}
@@ -19,8 +19,9 @@ SCORES = {"count": 2, "bleu": math.nan, "bleu_interval": [0.0, math.inf]}
 def run(tmp_path, monkeypatch):
     """A run whose scores JSON cannot express."""
     found = Evaluation(SCORES, ["x", "y"], ["a", "b"], ["c", "d"])
-    for name, value in {"check_run": recipe(), "open_run": None, "evaluation": found}.items():
-        monkeypatch.setattr(recipes, name, lambda *_, value=value, **__: value)
+    monkeypatch.setattr(recipes, "check_run", lambda *_: recipe())
+    for name, value in {"open_run": None, "evaluation": found}.items():
+        monkeypatch.setattr(runs, name, lambda *_, value=value, **__: value)
     return tmp_path
 
 
@@ -41,11 +42,11 @@ def test_scores_of_other_examples_say_so_and_are_not_the_artefacts(part, run, mo
     assert cli.main(["evaluate", str(run), "--split", "test", *part]) == 0
     found = strict((run / "scores.json").read_text())
     assert [found.get("data"), found.get("limit")] == (["others.tsv", None] if "--data" in part else [None, 2])
-    assert runs._scores(run) == {}
+    assert exported_runs._scores(run) == {}
     assert cli.main(["evaluate", str(run), "--split", "test", *part, "--record"]) == 2
     assert f"received {part[0]}" in capsys.readouterr().err
     assert cli.main(["evaluate", str(run), "--split", "test"]) == 0
-    assert runs._scores(run) == strict((run / "scores.json").read_text())
+    assert exported_runs._scores(run) == strict((run / "scores.json").read_text())
 
 
 def test_a_full_disk_leaves_the_scores_of_before(run, monkeypatch, capsys):

@@ -21,11 +21,11 @@ KINDS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("model", mostly_at_releases(KINDS, 3))
 def test_train_export_run_and_bench(model, tmp_path, capsys):
-    from zoo import recipes
+    from zoo import runs
 
     recipe = small.recipe(model)
     data = small.write_corpus(recipe, tmp_path / "data")
-    recipes.train(recipe, tmp_path / "run", data)
+    runs.train(recipe, tmp_path / "run", data)
     given = ["--data", str(data)] if not recipe.data.generated else ["--split", "test"]
     narrow = ["--shortlist", "5"] if KINDS[model] == "generate" else []
     assert cli.main(["export", str(tmp_path / "run"), "--out", str(tmp_path / "out"), *given, *narrow, "--json"]) == 0
@@ -58,10 +58,10 @@ def test_train_export_run_and_bench(model, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_int8_can_be_left_out(tmp_path, capsys):
-    from zoo import recipes
+    from zoo import runs
 
     recipe = small.recipe("tagger")
-    recipes.train(recipe, tmp_path / "run", small.write_corpus(recipe, tmp_path / "data"))
+    runs.train(recipe, tmp_path / "run", small.write_corpus(recipe, tmp_path / "data"))
     given = ["--no-int8", "--name", "plain", "--max-input", "40", "--overlong", "truncate"]
     assert cli.main(["export", str(tmp_path / "run"), "--out", str(tmp_path), *given]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'plain' / '1'}\n"

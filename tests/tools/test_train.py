@@ -12,8 +12,8 @@ import pytest
 from tests.house_rules import ROOT
 from tests.recipes.small import recipe
 from tools.cli import main
-from zoo import recipes, training
-from zoo.recipes import repeats
+from zoo import recipes, runs, training
+from zoo.runs import repeats
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,7 @@ def test_an_interrupted_training_says_how_to_go_on(tmp_path, monkeypatch, capsys
     def interrupted(*args, **settings):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(recipes, "train", interrupted)
+    monkeypatch.setattr(runs, "train", interrupted)
     monkeypatch.setattr(training, "saved_step", lambda directory: step)
     path, out = tmp_path / "my own.toml", tmp_path / "run"
     (out / "checkpoint").mkdir(parents=True)

@@ -31,6 +31,7 @@ WITHOUT_KERAS = (
     "pretrained",
     "recipes",
     "reproduce",
+    "runs",
     "scores",
     "settings",
     "tasks",

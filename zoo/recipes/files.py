@@ -5,7 +5,7 @@ from pathlib import Path
 
 from zoo.core import occupants
 from zoo.recipes.effects import useless
-from zoo.recipes.recipe import TABLES, TEXTS, Recipe, allowed, homes, make, modules, plain, read as read_settings
+from zoo.recipes.recipe import TABLES, TEXTS, Recipe, allowed, homes, make, modules, plain, read_settings
 from zoo.recipes.toml import toml
 from zoo.settings import table
 from zoo.settings.slots import SLOTS

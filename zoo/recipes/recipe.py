@@ -12,6 +12,7 @@ from zoo.settings import foreign, layers, table
 from zoo.settings.slots import SLOTS, WHY_NOT
 from zoo.settings.training import Training
 from zoo.tasks import TASKS
+from zoo.tasks.parts import corpora
 
 TEXTS = {  # what stands above the tables
     "name": "name of the recipe, and of its run and its artefact",
@@ -123,14 +124,14 @@ def make(settings):
         ValueError: a setting is unknown (the message names the nearest one) or missing, of the wrong kind, without
             effect, or does not fit the others.
     """
-    recipe = read(settings)
+    recipe = read_settings(settings)
     wrong = list(useless(recipe).values()) or [each for each in [wrong_mix(recipe)] if each]
     if wrong:
         raise ValueError(f"recipe {recipe.name!r}: {' '.join(wrong)}")
     return recipe
 
 
-def read(settings):
+def read_settings(settings):
     """A `Recipe` whose tables are right each by itself; `make` checks how they fit each other."""
     missing = [name for name in ("name", "task") if not settings.get(name)]
     if missing:
@@ -247,3 +248,19 @@ def plain(recipe):
         if (value := getattr(recipe, name)) is not None:
             result[name] = table.plain(value)
     return result
+
+
+def check_data(recipe, splits, directory=None):
+    """Refuse data that are not there (`zoo.tasks.parts.corpora.check_data`), and scores that cannot be had here."""
+    recipe.job.check(recipe)
+    corpora.check_data(recipe, recipe.job.kind, splits, directory)
+
+
+def read(recipe, split, directory=None):
+    """(inputs, answers) of a split of the recipe's data, see `zoo.tasks.parts.corpora.read`."""
+    return recipe.job.read(recipe, split, directory)
+
+
+def last_split(recipe, directory=None):
+    """The split that is scored unless another one is asked for: the test, or what validates if there is none."""
+    return recipe.job.last_split(recipe, directory)

@@ -4,8 +4,8 @@ import pytest
 
 from serving.export import export
 from serving.runtime.artefact import read_manifest
-from tests.recipes.test_recurrent import ENCODERS, recipe
 from tests.recurrent.cases import CELLS
+from tests.runs.test_recurrent import ENCODERS, recipe
 from tests.serving.conftest import LABELS, randomised, settings_of
 from tests.shared import mostly_at_releases
 from zoo.tasks.parts.building import built
@@ -13,7 +13,7 @@ from zoo.tasks.parts.building import built
 KINDS = {"translate": "generate", "classify": "classify", "compare": "compare", "tag": "tag"}
 READERS = ("classify", "tag", "compare")
 TEXTS = {"compare": ("the cat sat\ton the mat", "a mat\ta", "\ton a cat on a mat sat")}
-# Each cell translates and reads; tests/recipes/test_recurrent.py builds every mix.
+# Each cell translates and reads; tests/runs/test_recurrent.py builds every mix.
 MIXES = [("translate", cell, ENCODERS[(1 + number) % 3]) for number, cell in enumerate(CELLS)]
 MIXES += [(READERS[number % 3], cell, ENCODERS[number % 3]) for number, cell in enumerate(CELLS)]
 

@@ -7,8 +7,8 @@ import pytest
 from tests.core.systems import LSH, STACK, SYSTEMS, WIDE
 from tests.recipes.small import recipe, write_corpus
 from tests.shared import once_more_on_jax
-from zoo.recipes import run
-from zoo.recipes.optimisation import make_loss
+from zoo.runs import training
+from zoo.runs.training import make_loss
 from zoo.training import make_steps
 
 DYNAMIC = [*STACK, "attention.layer=adaptive_span", "attention.max_span=4", "attention.dynamic=true"]
@@ -33,8 +33,8 @@ def trained(system, parts, folder):
     """(losses, weights) of three steps whose updates are the gradients, clipped when they are whole."""
     kind, changes = SYSTEMS[system]
     one = recipe(kind, *changes, "model.dropout=0", training={"batch_size": 8, "parts": parts})
-    made = run.make_parts(one, write_corpus(one, folder))
-    model = run.built_in(one, made.sizes, "float32")
+    made = training.make_parts(one, write_corpus(one, folder))
+    model = training.built_in(one, made.sizes, "float32")
     one.job.prepare(one, model, made.tokenizers)
     steps = make_steps(model, keras.optimizers.SGD(0.1, global_clipnorm=0.5), make_loss(one), parts)
     losses = [float(steps.train(made.train.batch(step))) for step in range(3)]

@@ -7,7 +7,7 @@ import pytest
 from tests.core.systems import STEPS, SYSTEMS
 from tests.recipes.small import recipe, write_corpus
 from tests.shared import once_more_on_jax
-from zoo import recipes
+from zoo import runs
 
 PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 pytestmark = [pytest.mark.slow, pytest.mark.release]
@@ -27,7 +27,7 @@ def losses(system, precision, folder):
     folder.mkdir()
     training = STEPS | {"precision": precision} | ({"row_learning_rate": 2e-4} if system == "product key" else {})
     one, watch = recipe(kind, *changes, training=training), Losses()
-    recipes.train(one, folder / "run", write_corpus(one, folder / "data"), False, [watch], len)
+    runs.train(one, folder / "run", write_corpus(one, folder / "data"), False, [watch], len)
     return watch.found
 
 

@@ -72,7 +72,7 @@ def translate(run, sentences, *, beams=None, alpha=None, max_length=None, batch_
     """The best output of each sentence.
 
     Args:
-        run: of a task that writes, see `zoo.recipes.open_run`.
+        run: of a task that writes, see `zoo.runs.open_run`.
         sentences: list of strings.
         beams, alpha, max_length: of the search; the recipe's by default.
         batch_size: sentences that are searched together.

@@ -1,4 +1,4 @@
-"""How a recipe is trained in its run folder, and how a run is opened; `zoo.recipes.start` has checked both."""
+"""How a recipe is trained in its run folder, and how a run is opened; `zoo.runs.start` has checked both."""
 
 import dataclasses
 import sys
@@ -6,6 +6,7 @@ import time
 import zipfile
 
 import keras
+from msgspec import structs
 
 from zoo.core import devices as many
 from zoo.core.escaping import shown
@@ -15,25 +16,35 @@ from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
 from zoo.recipes.card import describe, untaught
 from zoo.recipes.files import dumps
-from zoo.recipes.folder import LABELS, SCOPE, has_threshold, read_labels, read_threshold, tokenizer_names
-from zoo.recipes.initial import RECORD
-from zoo.recipes.optimisation import make_plan, make_training_steps
-from zoo.recipes.takeover import prepared, told
+from zoo.recipes.folder import LABELS, RECORD, SCOPE, has_threshold, read_labels, read_threshold, tokenizer_names
+from zoo.runs.takeover import prepared, told
+from zoo.settings.layers import AdaptiveSpan, ProductKey
+from zoo.settings.training import DepthLoss, TokenLoss
 from zoo.tasks.parts import corpora, lengths
 from zoo.tasks.parts.building import built
 from zoo.tasks.parts.task import Run
 from zoo.text import load_tokenizer
 from zoo.training import (
     MONITORS,
+    ChunkedCrossEntropy,
+    DepthAdaptiveLoss,
+    FactorAdam,
+    RowAdam,
+    SmoothedCrossEntropy,
+    SpanSteps,
+    TrainingPlan,
     average,
     best_path,
     checkpoints,
     fit,
     freeze,
     load_weights,
+    make_steps,
+    schedule,
     thaw,
     validate,
 )
+from zoo.training.selection import factors
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,8 +96,62 @@ def _test(recipe, directory, whole):
         return {}
 
 
+def make_optimizer(recipe):
+    """Adam on the recipe's schedule, clipped by the global norm; its weight decay leaves biases and norms alone.
+
+    Gradients in float16 are scaled, so that small ones are not lost.
+
+    The values of a product-key memory are updated where they were read, at a rate of their own (`RowAdam`). Factors of
+    the rates of single weights are set where the weights are known (`make_training_steps`).
+    """
+    own = recipe.training
+    rate = schedule(own.schedule, own.learning_rate, own.warmup, own.steps)
+    settings = {
+        "beta_2": own.adam_beta_2,
+        "weight_decay": own.weight_decay or None,
+        "global_clipnorm": own.clip_norm or None,
+    }
+    if own.ema:
+        settings |= {"use_ema": True, "ema_momentum": own.ema}
+    if isinstance(recipe.feedforward, ProductKey):
+        optimizer = RowAdam(rate, row_learning_rate=own.row_learning_rate, **settings)
+    else:
+        optimizer = (FactorAdam if own.rates else keras.optimizers.Adam)(rate, **settings)
+    if own.weight_decay:
+        optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
+    return keras.optimizers.LossScaleOptimizer(optimizer) if own.precision == "mixed_float16" else optimizer
+
+
+def make_loss(recipe):
+    """The training loss."""
+    own = recipe.loss
+    if isinstance(own, DepthLoss):
+        exits = {name: getattr(own, name) for name in ("oracle", "price", "width", "alpha")}
+        return DepthAdaptiveLoss(**exits, smoothing=own.label_smoothing)
+    if isinstance(own, TokenLoss) and own.chunks > 1:
+        return ChunkedCrossEntropy(own.chunks, own.label_smoothing)
+    return SmoothedCrossEntropy(own.label_smoothing)
+
+
+def make_training_steps(recipe, model):
+    """What `zoo.training.make_steps` gives; with adaptive spans, steps that compute no more than those reach."""
+    adaptive = isinstance(recipe.attention, AdaptiveSpan)
+    optimizer = make_optimizer(recipe)
+    steps = (SpanSteps if adaptive else make_steps)(model, optimizer, make_loss(recipe), recipe.training.parts)
+    if recipe.training.rates:
+        inner = optimizer.inner_optimizer if recipe.training.precision == "mixed_float16" else optimizer
+        inner.set_factors(factors(model, recipe.training.rates, "training.rates"))
+    return steps
+
+
+def make_plan(recipe):
+    """How long to train and how often to look."""
+    known = structs.asdict(recipe.training) | {"keep": recipe.training.average}
+    return TrainingPlan(**{field.name: known[field.name] for field in dataclasses.fields(TrainingPlan)})
+
+
 def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, initial=None, devices=None):
-    """See `zoo.recipes.train`, which has checked what it is given."""
+    """See `zoo.runs.train`, which has checked what it is given."""
     start = time.monotonic()
     log = log or (_print if many.leads() else len)
     spread = many.start(devices, recipe.training)
@@ -263,7 +328,7 @@ def together(runs):
 
 
 def open_run(recipe, directory):
-    """See `zoo.recipes.open_run`, which has checked what it is given."""
+    """See `zoo.runs.open_run`, which has checked what it is given."""
     path = directory / "model.keras"
     if not zipfile.is_zipfile(path):
         raise ValueError(

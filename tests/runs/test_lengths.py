@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from tests.recipes.small import recipe, write_corpus
-from zoo import recipes
-from zoo.recipes import run
+from zoo import runs
+from zoo.runs import training
 from zoo.tasks.parts import lengths
 from zoo.tasks.parts.building import built
 from zoo.tasks.parts.search import translate
@@ -23,8 +23,8 @@ ONE_STEP = {"steps": 1, "validate_every": 1, "average": 1}
 @pytest.mark.parametrize("setting", BOUNDED)
 def test_texts_beyond_the_positions_are_refused_in_words(setting):
     one = recipe("transformer", *BOUNDED[setting])
-    short, long = (run.make_parts(recipe("transformer", *BOUNDED[setting], *more)) for more in ([], LONG))
-    model = run.built_in(one, short.sizes, "float32")
+    short, long = (training.make_parts(recipe("transformer", *BOUNDED[setting], *more)) for more in ([], LONG))
+    model = training.built_in(one, short.sizes, "float32")
     lengths.check(one, model, {"training": short.train, "validation": short.valid})
     told = "has texts of up to 12 tokens, and the model has positions for 8. Set"
     with pytest.raises(ValueError, match=f"the training {told} {setting} to 12 or more, .*training.max_length"):
@@ -35,28 +35,28 @@ def test_texts_beyond_the_positions_are_refused_in_words(setting):
 
 def test_a_model_without_a_bound_reads_any_text():
     one = recipe("transformer", *LONG)
-    parts = run.make_parts(one)
-    lengths.check(one, run.built_in(one, parts.sizes, "float32"), {"training": parts.train})
+    parts = training.make_parts(one)
+    lengths.check(one, training.built_in(one, parts.sizes, "float32"), {"training": parts.train})
 
 
 def test_it_is_told_before_the_first_step_and_nothing_is_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(run, "fit", lambda *_: pytest.fail("the training has begun"))
+    monkeypatch.setattr(training, "fit", lambda *_: pytest.fail("the training has begun"))
     long = recipe("transformer", *BOUNDED["positions.max_positions"], *LONG)
     with pytest.raises(ValueError, match="Set positions.max_positions to 12 or more"):
-        recipes.train(long, tmp_path / "run", log=len)
+        runs.train(long, tmp_path / "run", log=len)
     written = recipe("transformer", *BOUNDED["positions.max_positions"], "search.max_output_length=9")
     with pytest.raises(
         ValueError, match=r"max_output_length=9 is more than the 8 positions of the model.*Set it to 8 or less"
     ):
-        recipes.train(written, tmp_path / "run", log=len)
+        runs.train(written, tmp_path / "run", log=len)
     assert not list(tmp_path.iterdir())
 
 
 def test_sentences_that_an_embedding_gathers_are_not_tokens(tmp_path):
     """A text of 24 tokens has eight sentences at most, for which there are positions: what counts is the model."""
     one = recipe("stories", "positions.layer=concatenated", "positions.max_positions=12", "positions.columns=2")
-    parts = run.make_parts(one, write_corpus(one, tmp_path / "data"))
-    model = run.built_in(one, parts.sizes, "float32")
+    parts = training.make_parts(one, write_corpus(one, tmp_path / "data"))
+    model = training.built_in(one, parts.sizes, "float32")
     assert lengths.bound(model) == 12 < max(parts.train.shapes[-1])
     lengths.check(one, model, {"training": parts.train})
 
@@ -73,8 +73,8 @@ def test_continuations_that_are_cut_are_told():
 def test_a_search_reads_what_fits_and_names_what_does_not():
     """Seven positions: sources are padded to no more, and one of eight tokens is refused before any is searched."""
     one = recipe("transformer", "positions.layer=learned", "positions.max_positions=7")
-    parts = run.make_parts(one)
-    run_of = Run(one, run.built_in(one, parts.sizes, "float32"), parts.tokenizers, ())
+    parts = training.make_parts(one)
+    run_of = Run(one, training.built_in(one, parts.sizes, "float32"), parts.tokenizers, ())
     words = parts.examples[0][0].split()
     fits = " ".join(np.resize(words, 6))
     assert len(translate(run_of, [fits, words[0]])) == 2
@@ -87,7 +87,7 @@ def test_a_test_that_is_longer_is_told_before_any_answer(tmp_path):
     one = recipe("classifier", "positions.layer=concatenated", "positions.max_positions=16", "positions.columns=2",
                  training=ONE_STEP)  # fmt: skip
     data = write_corpus(one, tmp_path / "data")
-    parts = run.make_parts(one, data)
-    run_of = Run(one, run.built_in(one, parts.sizes, "float32"), parts.tokenizers, parts.labels)
+    parts = training.make_parts(one, data)
+    run_of = Run(one, training.built_in(one, parts.sizes, "float32"), parts.tokenizers, parts.labels)
     with pytest.raises(ValueError, match=r"the data has texts .* positions for 16.*text.max_input_length"):
         one.job.answers(run_of, [parts.examples[0][0] * 9], lambda done: pytest.fail("a text was answered"))

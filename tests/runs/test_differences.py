@@ -6,10 +6,9 @@ import pytest
 from keras import ops
 
 from tests.recipes.small import KINDS, recipe, write_corpus
-from zoo import recipes
-from zoo.recipes.differences import differences
-from zoo.recipes.initial import adopted
-from zoo.recipes.takeover import prepared
+from zoo import runs
+from zoo.recipes.folder import adopted
+from zoo.runs.takeover import differences, prepared
 from zoo.tasks.parts.building import built
 from zoo.training import named_weights
 
@@ -95,7 +94,7 @@ def run(tmp_path_factory):
     """(a run of a classifier, its data)."""
     one, folder = recipe("classifier", training=STEPS), tmp_path_factory.mktemp("run")
     data = write_corpus(one, folder / "data")
-    recipes.train(one, folder / "run", data, log=len)
+    runs.train(one, folder / "run", data, log=len)
     return folder / "run", data
 
 
@@ -117,7 +116,7 @@ def test_a_difference_is_refused_before_the_data_are_read(run):
 @pytest.mark.slow
 def test_what_is_allowed_is_told_and_kept(run, tmp_path):
     one, lines = tuned(run[0], "model.activation=gelu", init_differences="allow", freeze=["embedding"]), []
-    record = recipes.train(one, tmp_path / "run", run[1], log=lines.append)["init"]
+    record = runs.train(one, tmp_path / "run", run[1], log=lines.append)["init"]
     assert record["differences"] == [("encoder.blocks.*.feedforward.activation", "relu", "gelu")]
     assert any("compute something else: encoder.blocks.*.feedforward.activation is relu" in line for line in lines)
     keras.models.load_model(tmp_path / "run" / "model.keras", compile=False)

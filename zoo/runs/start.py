@@ -6,8 +6,8 @@ from pathlib import Path
 
 from zoo.core import devices as many
 from zoo.core.storage import one_writer
-from zoo.recipes.folder import check_ensemble, check_run, claim
-from zoo.recipes.initial import adopted, check_unchanged
+from zoo.recipes.folder import adopted, check_ensemble, check_run, check_unchanged, claim
+from zoo.recipes.recipe import check_data
 from zoo.tasks.parts import corpora
 
 
@@ -51,25 +51,9 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
     with one_writer(directory) if many.leads() else contextlib.nullcontext():
         if many.leads():
             claim(recipe, directory, resume)  # once more: another training may have begun, and ended, meanwhile
-        from zoo.recipes import run
+        from zoo.runs import training
 
-        return run.train(recipe, directory, data, resume, callbacks, log, initial, devices)
-
-
-def check_data(recipe, splits, directory=None):
-    """Refuse data that are not there (`zoo.tasks.parts.corpora.check_data`), and scores that cannot be had here."""
-    recipe.job.check(recipe)
-    corpora.check_data(recipe, recipe.job.kind, splits, directory)
-
-
-def read(recipe, split, directory=None):
-    """(inputs, answers) of a split of the recipe's data, see `zoo.tasks.parts.corpora.read`."""
-    return recipe.job.read(recipe, split, directory)
-
-
-def last_split(recipe, directory=None):
-    """The split that is scored unless another one is asked for: the test, or what validates if there is none."""
-    return recipe.job.last_split(recipe, directory)
+        return training.train(recipe, directory, data, resume, callbacks, log, initial, devices)
 
 
 def open_run(directory, *others):
@@ -88,11 +72,11 @@ def open_run(directory, *others):
     recipes = [check_run(each) for each in directories]
     if others:
         check_ensemble(directories, recipes)
-    from zoo.recipes import run
+    from zoo.runs import training
 
-    runs = [run.open_run(recipe, each) for recipe, each in zip(recipes, directories, strict=True)]
+    runs = [training.open_run(recipe, each) for recipe, each in zip(recipes, directories, strict=True)]
     if others:
-        return run.together(runs)  # with no directory: what is written in one is of that run alone
+        return training.together(runs)  # with no directory: what is written in one is of that run alone
     return dataclasses.replace(runs[0], directory=directories[0])
 
 

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from tests.recipes.small import recipe, write_corpus
-from zoo import recipes
-from zoo.recipes.run import _cuts, make_parts
+from zoo import recipes, runs
+from zoo.runs.training import _cuts, make_parts
 from zoo.tasks.parts.vocabularies import first_tokens
 
 
@@ -58,10 +58,10 @@ def test_examples_that_are_too_long_to_be_trained_on_are_told():
 def test_training_and_evaluation_say_how_many_were_cut(model, tmp_path):
     one = recipe(model, text={"max_input_length": 3}, training={"steps": 2, "max_length": 0})
     data, said = write_corpus(one, tmp_path / "data"), []
-    summary = recipes.train(one, tmp_path / "run", data, log=said.append)
+    summary = runs.train(one, tmp_path / "run", data, log=said.append)
     assert f"{summary['cut']['train']} training texts are read up to text.max_input_length=3 tokens" in said
     texts, _ = recipes.read(one, "test", data)
-    scores, outputs = recipes.evaluate(recipes.open_run(tmp_path / "run"), "test", data)
+    scores, outputs = runs.evaluate(runs.open_run(tmp_path / "run"), "test", data)
     assert 0 < scores["cut"] <= len(texts)
     if model == "tagger":
         assert [len(output.split(" ")) for output in outputs] == [len(text.split(" ")) for text in texts]

@@ -9,7 +9,7 @@ import pytest
 from tests.recurrent.cases import CELLS
 from tests.shared import mostly_at_releases
 from zoo import recipes
-from zoo.recipes.optimisation import make_training_steps
+from zoo.runs.training import make_training_steps
 from zoo.tasks.parts.building import built
 
 pytestmark = pytest.mark.slow  # each trains a model

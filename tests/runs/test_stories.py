@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.recipes.small import recipe, write_corpus
-from zoo import recipes
+from zoo import recipes, runs
 from zoo.text import EOS, sentence_ends
 
 
@@ -12,12 +12,12 @@ from zoo.text import EOS, sentence_ends
 def test_a_run_knows_what_ends_a_sentence(tmp_path):
     one = recipe("stories", training={"steps": 2})
     data = write_corpus(one, tmp_path / "data")
-    recipes.train(one, tmp_path / "run", data)
-    run = recipes.open_run(tmp_path / "run")
+    runs.train(one, tmp_path / "run", data)
+    run = runs.open_run(tmp_path / "run")
     model, (tokenizer,), labels = run.model, run.tokenizers, run.labels
     np.testing.assert_array_equal(model.embedding.ends, sentence_ends(tokenizer.pieces))
     inputs, answers = recipes.read(one, "test", data)
-    scores, outputs = recipes.evaluate(run, "test", data)
+    scores, outputs = runs.evaluate(run, "test", data)
     (ids,) = tokenizer.encode(inputs[:1])
     sentences = model.embedding(np.array([[*ids, EOS]]), mask=np.ones((1, len(ids) + 1), bool))[1]
     assert np.asarray(sentences).sum() == inputs[0].count(".") + inputs[0].count("?") == 3

@@ -13,8 +13,8 @@ import pytest
 from tests.house_rules import ROOT
 from tests.recipes.small import recipe
 from tools.series import table
-from zoo import recipes
-from zoo.recipes import repeats, start
+from zoo import recipes, runs
+from zoo.runs import repeats, start
 
 pytestmark = pytest.mark.slow  # each trains several runs
 
@@ -256,7 +256,7 @@ def test_nonsense_is_refused_before_keras_is_imported(words, message, mine):
 def test_a_seed_of_a_series_is_the_run_of_that_seed(mine, tmp_path):
     """Bit for bit, although other runs were trained before it in the same process; and Keras forgets them."""
     summary = repeats.repeat(recipe(), 2, tmp_path / "series")
-    recipes.train(recipe("seq2seq", "training.seed=2"), tmp_path / "alone")
+    runs.train(recipe("seq2seq", "training.seed=2"), tmp_path / "alone")
     one, other = (
         keras.models.load_model(path / "model.keras", compile=False).get_weights()
         for path in (tmp_path / "series/seed-2", tmp_path / "alone")

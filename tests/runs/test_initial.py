@@ -10,9 +10,9 @@ import pytest
 from keras import ops
 
 from tests.recipes.small import recipe, write_corpus
-from zoo import recipes
-from zoo.recipes.initial import adopted
-from zoo.recipes.takeover import prepared
+from zoo import recipes, runs
+from zoo.recipes.folder import adopted
+from zoo.runs.takeover import prepared
 from zoo.tasks.parts.building import built
 from zoo.text import Tokenizer
 from zoo.training import named_weights
@@ -25,7 +25,7 @@ def base(tmp_path_factory):
     """(a finished run of a classifier, its data)."""
     one, folder = recipe("classifier", training=STEPS), tmp_path_factory.mktemp("base")
     data = write_corpus(one, folder / "data")
-    recipes.train(one, folder / "run", data)
+    runs.train(one, folder / "run", data)
     return folder / "run", data
 
 
@@ -50,7 +50,7 @@ def test_weights_and_vocabulary_are_kept(base, tmp_path):
     """All but the readout is frozen, so what was taken is still there behind a step."""
     run, data = base
     lines = []
-    summary = recipes.train(tuned(run, freeze=["embedding", "encoder"]), tmp_path / "run", data, log=lines.append)
+    summary = runs.train(tuned(run, freeze=["embedding", "encoder"]), tmp_path / "run", data, log=lines.append)
     old, new = weights(run), weights(tmp_path / "run")
     assert same(old, new) == {path for path in old if not path.startswith("readout")} == set(summary["frozen"])
     assert (tmp_path / "run/source.spm").read_bytes() == (run / "source.spm").read_bytes()
@@ -65,7 +65,7 @@ def test_weights_and_vocabulary_are_kept(base, tmp_path):
 def test_the_first_step_begins_where_the_other_run_ended(base, tmp_path):
     """With a learning rate of next to nothing the model is the initial one, and its validation is that of the run."""
     run, data = base
-    summary = recipes.train(tuned(run, learning_rate=1e-12), tmp_path / "run", data)
+    summary = runs.train(tuned(run, learning_rate=1e-12), tmp_path / "run", data)
     before = json.loads((run / "training.json").read_text())["valid"]
     assert summary["valid"]["nll"] == pytest.approx(before["nll"], rel=1e-5)
     old, new = weights(run), weights(tmp_path / "run")
@@ -79,7 +79,7 @@ def test_another_vocabulary_keeps_the_rows_of_the_pieces_that_both_have(base, tm
     data, lines = write_corpus(one, tmp_path / "data"), []
     for path in data.iterdir():
         path.write_text(path.read_text().replace("done", "läuft"))
-    summary = recipes.train(one, tmp_path / "run", data, log=lines.append)
+    summary = runs.train(one, tmp_path / "run", data, log=lines.append)
     old, new = (Tokenizer.load(each / "source.spm").pieces for each in (run, tmp_path / "run"))
     both = [piece for piece in new if piece in old]
     assert 8 < len(both) < len(new)
@@ -98,7 +98,7 @@ def test_other_labels_have_a_new_readout(base, tmp_path):
     data = write_corpus(one, tmp_path / "data")
     for path in data.iterdir():
         path.write_text(path.read_text().replace("HUM:", "ABBR:"))
-    record = recipes.train(one, tmp_path / "run", data)["init"]
+    record = runs.train(one, tmp_path / "run", data)["init"]
     assert record["new"] == ["readout/kernel", "readout/bias"]
     assert "embedding/matrix" in record["taken"]
 
@@ -108,7 +108,7 @@ def test_another_task_takes_what_it_has_in_common(base, tmp_path):
     """A tagger has the classifier's encoder, and a readout of its own."""
     run, _ = base
     one = tuned(run, "tagger", "embedding=tokens", "text.noise.rare=0", freeze=["encoder"])
-    record = recipes.train(one, tmp_path / "run", write_corpus(one, tmp_path / "data"))["init"]
+    record = runs.train(one, tmp_path / "run", write_corpus(one, tmp_path / "data"))["init"]
     assert record["new"] == ["readout/kernel", "readout/bias"] and len(record["taken"]) > 10
     old, new = weights(run), weights(tmp_path / "run")
     assert {path for path in old if path.startswith("encoder")} <= same(old, new)
@@ -128,7 +128,7 @@ def artefact(base, tmp_path):
 
 @pytest.mark.slow
 def test_an_artefact_is_as_good_as_a_run(base, artefact, tmp_path):
-    record = recipes.train(tuned(artefact, freeze=["embedding"]), tmp_path / "run", base[1])["init"]
+    record = runs.train(tuned(artefact, freeze=["embedding"]), tmp_path / "run", base[1])["init"]
     assert record["new"] == [] and record["from"] == str(artefact)
     with pytest.raises(ValueError, match=r"has the versions 3 of an artefact. Name one, such as .*small/3\."):
         adopted(tuned(artefact.parent))
@@ -165,12 +165,12 @@ WRONG = {  # what the recipe says -> the message, before any data are read
 @pytest.mark.release(but=1)
 @pytest.mark.parametrize("message", WRONG)
 def test_what_does_not_fit_is_told_before_the_data_are_read(message, base, tmp_path, monkeypatch):
-    from zoo.recipes import run as training
+    from zoo.runs import training
 
     monkeypatch.setattr(training, "make_parts", lambda *args: pytest.fail("the data were read"))
     one = WRONG[message](base[0])
     with pytest.raises(ValueError, match=message):
-        recipes.train(one, tmp_path / "run", write_corpus(one, tmp_path / "data"))
+        runs.train(one, tmp_path / "run", write_corpus(one, tmp_path / "data"))
     assert not (tmp_path / "run").exists()
 
 
@@ -191,20 +191,20 @@ def test_a_fine_tuned_run_goes_on_where_it_was(kind, tmp_path):
     """Bit for bit, with frozen weights, factors and decay; and not with an initial run that has changed."""
     first = recipe(kind, training=STEPS)
     data = write_corpus(first, tmp_path / "data")
-    recipes.train(first, tmp_path / "base", data)
+    runs.train(first, tmp_path / "base", data)
     own = {"freeze": ["*/attention"], "rates": {"embedding": 0.1, "*bias": 3.0}, "weight_decay": 0.1}
     settings = own | {"validate_every": 2, "average": 1, "init": str(tmp_path / "base")}
     whole, half = (recipe(kind, training=settings | {"steps": steps}) for steps in (4, 2))
-    recipes.train(whole, tmp_path / "whole", data)
-    recipes.train(half, tmp_path / "parts", data)
-    recipes.train(whole, tmp_path / "parts", data, resume=True)
+    runs.train(whole, tmp_path / "whole", data)
+    runs.train(half, tmp_path / "parts", data)
+    runs.train(whole, tmp_path / "parts", data, resume=True)
     one, other, old = (weights(tmp_path / name) for name in ("whole", "parts", "base"))
     assert same(one, other) == set(one)
     assert same(one, old) >= {path for path in one if "/attention/" in path}
     assert "embedding/matrix" not in same(one, old)
     shutil.copy(tmp_path / "whole/model.keras", tmp_path / "base/model.keras")
     with pytest.raises(ValueError, match="these files have changed since"):
-        recipes.train(whole, tmp_path / "parts", data, resume=True)
+        runs.train(whole, tmp_path / "parts", data, resume=True)
 
 
 def test_a_recipe_with_patterns_is_written_and_read(tmp_path):

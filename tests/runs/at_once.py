@@ -11,7 +11,7 @@ PROGRAM = """
 import sys, time
 start = time.process_time()
 import serving, zoo
-from zoo import recipes
+from zoo import recipes, runs
 try:
     {code}
 except ValueError as error:

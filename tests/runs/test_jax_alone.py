@@ -19,12 +19,12 @@ class NoTensorFlow:
 
 sys.meta_path.insert(0, NoTensorFlow())
 from tests.recipes.small import recipe, write_corpus
-from zoo import recipes
+from zoo import recipes, runs
 
 one, here = recipe(sys.argv[1], training={"validate_every": 4}), pathlib.Path(sys.argv[2])
 data = write_corpus(one, here / "data")
-recipes.train(one, here / "run", data)
-print(len(recipes.evaluate(recipes.open_run(here / "run"), "test", data, limit=5)[1]))
+runs.train(one, here / "run", data)
+print(len(runs.evaluate(runs.open_run(here / "run"), "test", data, limit=5)[1]))
 assert "tensorflow" not in sys.modules
 """
 

@@ -36,7 +36,7 @@ GROUPS = {
 def test_steps_lower_for_every_platform(group):
     names = GROUPS[group]
     assert set(names) <= set(recipes.names())
-    command = [sys.executable, "-m", "tests.recipes.readiness", *names]
+    command = [sys.executable, "-m", "tests.runs.readiness", *names]
     environment = {**os.environ, "KERAS_BACKEND": "jax"}
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=1800)
     assert done.returncode == 0, done.stderr[-5000:]

@@ -18,10 +18,9 @@ from pathlib import Path
 from msgspec import structs
 
 from zoo.core.storage import LOCK, one_writer, write_atomically, write_json
-from zoo.recipes import start
 from zoo.recipes.files import load, parse, read_stored
-from zoo.recipes.folder import claim
-from zoo.recipes.initial import adopted
+from zoo.recipes.folder import adopted, claim
+from zoo.runs import start
 
 MOST = 100  # runs of one series
 SUMMARY, TRIED, MODEL = "summary.json", "tried", "model.keras"
@@ -128,7 +127,7 @@ def check(trials, out, data=None, resume=False):
     """Refuse a series that cannot begin or go on, before any of its runs.
 
     Raises:
-        ValueError: as of `zoo.recipes.train`, of any of them.
+        ValueError: as of `zoo.runs.train`, of any of them.
     """
     for trial in trials:
         claim(adopted(trial.recipe)[0], out / trial.name, resume)

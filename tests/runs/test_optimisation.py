@@ -6,9 +6,8 @@ import pytest
 
 from tests.recipes.small import recipe
 from zoo.core.devices import on_a_processor
-from zoo.recipes import open_run, train
-from zoo.recipes.optimisation import make_optimizer, make_plan, make_training_steps
-from zoo.recipes.run import make_parts
+from zoo.runs import open_run, train
+from zoo.runs.training import make_optimizer, make_parts, make_plan, make_training_steps
 from zoo.training import validate
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from zoo import recipes
+from zoo import recipes, runs
 
 
 def settings(**training):
@@ -22,9 +22,9 @@ def settings(**training):
 @pytest.mark.slow
 def test_the_share_of_wrong_outputs_is_that_of_the_evaluation(tmp_path):
     one = recipes.make(settings(monitor="wer"))
-    recipes.train(one, tmp_path / "run")
+    runs.train(one, tmp_path / "run")
     found = json.loads((tmp_path / "run" / "training.json").read_text())["valid"]["wer"]
-    scores, _ = recipes.evaluate(recipes.open_run(tmp_path / "run"), "valid", beams=1)
+    scores, _ = runs.evaluate(runs.open_run(tmp_path / "run"), "valid", beams=1)
     assert found == pytest.approx(scores["wer"])
     rows = (tmp_path / "run" / "metrics.csv").read_text().splitlines()
     assert "valid_wer" in rows[0].split(",")

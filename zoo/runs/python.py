@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from zoo.data.formats import Examples
-from zoo.recipes import start
 from zoo.recipes.files import load
+from zoo.recipes.folder import check_run
+from zoo.recipes.recipe import check_data, last_split
+from zoo.runs import start
 from zoo.tasks.parts.held import hold
 from zoo.tasks.parts.task import Run
 
@@ -95,9 +97,9 @@ def evaluate(
     Raises:
         ValueError: the directory holds no finished run, or the data are not as they should be.
     """
-    recipe = run.recipe if isinstance(run, Run) else start.check_run(run)
+    recipe = run.recipe if isinstance(run, Run) else check_run(run)
     data = _held(recipe, data, split or "test")
-    split = split or start.last_split(recipe, data)
-    start.check_data(recipe, (split,), data)
+    split = split or last_split(recipe, data)
+    check_data(recipe, (split,), data)
     scores, _ = start.evaluate(open_run(run), split, data, beams=beams, limit=limit, progress=progress)
     return {"task": recipe.task, "split": split, **scores}

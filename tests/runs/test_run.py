@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.recipes.small import recipe
-from zoo import recipes
+from zoo import recipes, runs
 from zoo.tasks.parts import corpora
 from zoo.tasks.parts.building import built
 from zoo.training import average, best_path
@@ -16,7 +16,7 @@ from zoo.training import average, best_path
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     directory = tmp_path_factory.mktemp("run") / "small"
-    return directory, recipes.train(recipe(), directory)
+    return directory, runs.train(recipe(), directory)
 
 
 def weights(model):
@@ -41,7 +41,7 @@ def test_the_directory_is_complete(run):
 @pytest.mark.slow
 def test_the_model_is_the_average_of_the_best_if_that_is_better(run):
     directory, summary = run
-    run = recipes.open_run(directory)
+    run = runs.open_run(directory)
     fresh = built(run.recipe.job, recipe(), *(each.vocab_size for each in run.tokenizers))
     steps = [4, 2][: summary["valid"]["averaged"]]
     average([best_path(directory, step) for step in steps], fresh)
@@ -51,12 +51,12 @@ def test_the_model_is_the_average_of_the_best_if_that_is_better(run):
 
 @pytest.mark.slow
 def test_translations_come_in_order_whatever_the_batches(run):
-    opened = recipes.open_run(run[0])
+    opened = runs.open_run(run[0])
     sentences, _ = recipes.read(recipe(), "test")
     done = []
-    outputs = recipes.translate(opened, sentences, batch_size=4, progress=done.append)
+    outputs = runs.translate(opened, sentences, batch_size=4, progress=done.append)
     assert done == [4, 8, 11] and len(outputs) == 11
-    alone = recipes.translate(opened, sentences[5:6], batch_size=4)
+    alone = runs.translate(opened, sentences[5:6], batch_size=4)
     assert alone == outputs[5:6]
     assert all(len(output.split()) <= 6 for output in outputs)
 
@@ -65,19 +65,19 @@ def test_translations_come_in_order_whatever_the_batches(run):
 def test_a_run_is_not_overwritten_nor_continued_with_other_settings(run, tmp_path):
     summary, directory = run[1], shutil.copytree(run[0], tmp_path / "copy")
     with pytest.raises(ValueError, match="holds a run already. Continue it with --resume"):
-        recipes.train(recipe(), directory)
+        runs.train(recipe(), directory)
     with pytest.raises(ValueError, match=r"other settings: model.units \(5 there, 7 here\)"):
-        recipes.train(recipe(model={"units": 7}), directory, resume=True)
-    longer = recipes.train(recipe(training={"steps": 6}), directory, resume=True)
+        runs.train(recipe(model={"units": 7}), directory, resume=True)
+    longer = runs.train(recipe(training={"steps": 6}), directory, resume=True)
     assert longer["steps"] == 6 and longer["data_sha256"] == summary["data_sha256"]
 
 
 def test_what_is_no_run_is_refused(tmp_path):
     with pytest.raises(ValueError, match="is not a finished run: it lacks recipe.toml"):
-        recipes.open_run(tmp_path)
+        runs.open_run(tmp_path)
     (tmp_path / "recipe.toml").write_text(recipes.dumps(recipe("tagger")))
     with pytest.raises(ValueError, match="it lacks model.keras, source.spm, labels.json. Finish it with"):
-        recipes.open_run(tmp_path)
+        runs.open_run(tmp_path)
 
 
 def test_a_damaged_model_is_told(tmp_path):
@@ -85,4 +85,4 @@ def test_a_damaged_model_is_told(tmp_path):
     for name in ("model.keras", "source.spm", "target.spm"):
         (tmp_path / name).touch()
     with pytest.raises(ValueError, match=r"model.keras is damaged: expected a file that Keras has saved. Copy the run"):
-        recipes.open_run(tmp_path)
+        runs.open_run(tmp_path)

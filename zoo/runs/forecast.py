@@ -7,9 +7,9 @@ the vocabularies have the size that it names and every example is as long as it 
 from collections import Counter
 
 from zoo.core import devices
-from zoo.recipes import run
 from zoo.recipes.effects import deepest
-from zoo.recipes.optimisation import make_training_steps
+from zoo.runs import training
+from zoo.runs.training import make_training_steps
 from zoo.settings.layers import AdaptiveSpan
 from zoo.tasks.parts import corpora
 from zoo.text.special import AROUND, UNK
@@ -29,7 +29,7 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
     Args:
         recipe: the `Recipe`.
         name: of the accelerator, a key of `zoo.training.accelerators.ACCELERATORS`.
-        data: as of `zoo.recipes.train`.
+        data: as of `zoo.runs.train`.
         utilisation: the share of the device's peak that its matrix products reach.
         log: called with a line before what takes long.
 
@@ -123,8 +123,8 @@ def _parts(recipe, data, log):
             raise
         return _assumed(recipe, missing)
     log("reading the data and learning the vocabularies")
-    parts = run.make_parts(recipe, data)
-    model = run.built_in(recipe, parts.sizes, recipe.training.precision)
+    parts = training.make_parts(recipe, data)
+    model = training.built_in(recipe, parts.sizes, recipe.training.precision)
     job.prepare(recipe, model, parts.tokenizers)
     return model, parts.train, []
 
@@ -143,7 +143,7 @@ def _assumed(recipe, missing):
     batches = job.batches(recipe, tokenizers, (), (nothing, nothing), training=True)
     sides = " and ".join(f"{size:,}" for size in dict.fromkeys(sizes))
     told = f"no data were read: a vocabulary of {sides}, and every example of {length:,} tokens"
-    return run.built_in(recipe, sizes, own.precision), batches, [told]
+    return training.built_in(recipe, sizes, own.precision), batches, [told]
 
 
 class Stand:

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.recipes.at_once import check_told_at_once, elsewhere
 from tests.recipes.small import recipe, write_corpus
+from tests.runs.at_once import check_told_at_once, elsewhere
 from zoo import recipes
 
 JAPANESE = "recipes.load('multi30k-de-en-gru-dot', ['data.target_language=ja'])"  # whose BLEU needs MeCab
@@ -33,14 +33,14 @@ def folder(tmp_path_factory):
         ("recipes.load('gutenberg-9-reformer', ['attention.rounds=0'])", "a whole number of at least 1; received 0"),
         ("recipes.load('gutenberg-9-product-key', ['depth=reversible'])", "query_norm = "),
         ("recipes.load('FOLDER/nothing.toml')", "there is no recipe"),
-        ("recipes.train(recipes.load('FOLDER/small.toml'), 'FOLDER/run')", "name their directory, for example with"),
-        ("recipes.train(recipes.load('FOLDER/small.toml'), 'FOLDER/run', 'FOLDER/none')", "there is no directory"),
-        ("recipes.train(recipes.load('FOLDER/small.toml'), 'FOLDER/run', 'FOLDER/data')", "No valid split in"),
-        ("recipes.train(recipes.load('FOLDER/small.toml'), 'FOLDER')", "holds a run already"),
-        (f"sys.modules['MeCab'] = None; recipes.train({JAPANESE}, 'FOLDER/new', 'FOLDER/data')", "sacrebleu[ja]"),
+        ("runs.train(recipes.load('FOLDER/small.toml'), 'FOLDER/run')", "name their directory, for example with"),
+        ("runs.train(recipes.load('FOLDER/small.toml'), 'FOLDER/run', 'FOLDER/none')", "there is no directory"),
+        ("runs.train(recipes.load('FOLDER/small.toml'), 'FOLDER/run', 'FOLDER/data')", "No valid split in"),
+        ("runs.train(recipes.load('FOLDER/small.toml'), 'FOLDER')", "holds a run already"),
+        (f"sys.modules['MeCab'] = None; runs.train({JAPANESE}, 'FOLDER/new', 'FOLDER/data')", "sacrebleu[ja]"),
         (f"sys.modules['MeCab'] = None; recipes.check_data({JAPANESE}, ('test',), 'FOLDER/data')", "sacrebleu[ja]"),
-        ("recipes.open_run('FOLDER/none')", "is not a finished run: there is no such folder"),
-        ("recipes.open_run('FOLDER')", "it lacks model.keras"),
+        ("runs.open_run('FOLDER/none')", "is not a finished run: there is no such folder"),
+        ("runs.open_run('FOLDER')", "it lacks model.keras"),
         ("recipes.check_data(recipes.check_run('FOLDER'), ('test',))", "it lacks model.keras"),
     ],
 )

@@ -6,8 +6,8 @@ import tomllib
 import pytest
 
 import zoo
-from tests.recipes.at_once import check_told_at_once
-from zoo import recipes
+from tests.runs.at_once import check_told_at_once
+from zoo import recipes, runs
 
 TINY = {
     "data": {"train_size": 40, "valid_size": 8, "test_size": 9},
@@ -106,7 +106,7 @@ def test_from_a_recipe_to_the_runtime(tmp_path, monkeypatch):
 
     path = export_run(run, name="backwards", int8=False)
     assert path.as_posix() == "artefacts/backwards/1"
-    expected = recipes.translate(run, ["a b c", "q"])
+    expected = runs.translate(run, ["a b c", "q"])
     assert [each.text for each in Runtime(path).run(["a b c", "q"])] == expected
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.recipes.small import KINDS, recipe, write_corpus
-from zoo import recipes
+from zoo import recipes, runs
 from zoo.data import first_pieces
 from zoo.tasks.parts import corpora
 from zoo.tasks.parts.building import built
@@ -29,8 +29,8 @@ def kind(request, tmp_path_factory):
     """(run directory, summary, recipe, data directory); the training was stopped half-way and went on."""
     one, directory = recipe(request.param), tmp_path_factory.mktemp("run")
     data = write_corpus(one, directory / "data")
-    recipes.train(recipe(request.param, "training.steps=2"), directory / "small", data)
-    return directory / "small", recipes.train(one, directory / "small", data, resume=True), one, data
+    runs.train(recipe(request.param, "training.steps=2"), directory / "small", data)
+    return directory / "small", runs.train(one, directory / "small", data, resume=True), one, data
 
 
 def made(one, *sizes):
@@ -59,7 +59,7 @@ def test_the_directory_is_complete(kind):
 @pytest.mark.release(but=1)
 def test_a_run_opens_as_it_was_saved(kind):
     directory, summary, one, _ = kind
-    run = recipes.open_run(directory)
+    run = runs.open_run(directory)
     sizes = [tokenizer.vocab_size for tokenizer in run.tokenizers]
     assert (run.recipe, sizes, len(run.labels)) == (one, summary["vocabularies"], summary["labels"])
     assert run.model.count_params() == summary["parameters"]
@@ -72,9 +72,9 @@ def test_a_run_opens_as_it_was_saved(kind):
 @pytest.mark.slow
 def test_a_run_goes_on_where_it_was(kind, tmp_path):
     directory, _, one, data = kind
-    recipes.train(one, tmp_path / "whole", data)
+    runs.train(one, tmp_path / "whole", data)
     for whole, halves in zip(
-        *(weights(recipes.open_run(path).model) for path in (tmp_path / "whole", directory)), strict=True
+        *(weights(runs.open_run(path).model) for path in (tmp_path / "whole", directory)), strict=True
     ):
         np.testing.assert_array_equal(whole, halves)
 
@@ -82,9 +82,9 @@ def test_a_run_goes_on_where_it_was(kind, tmp_path):
 @pytest.mark.release(but=1)
 def test_evaluation_of_each_kind(kind):
     directory, _, one, data = kind
-    run, done = recipes.open_run(directory), []
+    run, done = runs.open_run(directory), []
     split, labels = recipes.last_split(one), run.labels
-    scores, outputs = recipes.evaluate(run, split, data, progress=lambda n, total: done.append((n, total)))
+    scores, outputs = runs.evaluate(run, split, data, progress=lambda n, total: done.append((n, total)))
     inputs, answers = recipes.read(one, split, data)
     if one.task == "continue":
         found = nats(run, inputs[0]) if one.data.corpus == "text" else nats_of_completions(run, inputs, answers)

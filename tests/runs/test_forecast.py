@@ -9,7 +9,7 @@ import pytest
 
 from tests.house_rules import ROOT
 from tools import cli, forecast
-from zoo.recipes.forecast import Stand
+from zoo.runs.forecast import Stand
 from zoo.tasks import TASKS
 from zoo.training.accelerators import ACCELERATORS
 
