@@ -187,6 +187,8 @@ def gpt2(folder):
     model = stirred(transformers.GPT2LMHeadModel(config))
     model.save_pretrained(folder)
     answers(folder, model, np.arange(1, size), 1)
+    narrowed = transformers.GPT2LMHeadModel.from_pretrained(folder, scale_attn_by_inverse_layer_idx=True).eval()
+    answers(folder, narrowed, np.arange(1, size), 1, name="narrowed.npz")
     said(folder, tokenizer)
 
 

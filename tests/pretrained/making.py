@@ -56,8 +56,8 @@ def rows(generator, ordinary, pad, count=4, longest=9):
     return np.where(there, generator.choice(ordinary, (count, longest)), pad), lengths, there
 
 
-def answers(folder, model, ordinary, pad, start=None, alone=False):
-    """Write answers.npz; `alone` asks for each text by itself, where the padding of a batch changes what is said."""
+def answers(folder, model, ordinary, pad, start=None, alone=False, name="answers.npz"):
+    """Write answers; `alone` asks for each text by itself, where the padding of a batch changes what is said."""
     generator = np.random.default_rng(3)
     ids, lengths, there = rows(generator, ordinary, pad)
     given = {"input_ids": torch.tensor(ids), "attention_mask": torch.tensor(there.astype(int))}
@@ -70,7 +70,7 @@ def answers(folder, model, ordinary, pad, start=None, alone=False):
     for row, length in enumerate(lengths if alone else ()):
         own = spoken(model, {name: each[row : row + 1, :length] for name, each in given.items()})[1][0]
         found[row][tuple(map(slice, own.shape))] = own
-    np.savez_compressed(folder / "answers.npz", **kept | {what: found})
+    np.savez_compressed(folder / name, **kept | {what: found})
 
 
 def spoken(model, given):

@@ -1,6 +1,7 @@
 """Every family against its own framework: the answers that `make.py` kept, so that no test needs that framework."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,21 @@ def test_it_answers_as_in_its_framework(name):
         made = open_source(source, tokenizers=False)
         what, largest = measure(made.model, made.network, kept(source)[1])
     assert largest < NEAR, what
+
+
+def test_queries_of_gpt2_may_shrink_with_depth(tmp_path):
+    """Its `scale_attn_by_inverse_layer_idx` divides the scores of layer n by n: ours has smaller queries instead."""
+    folder = shutil.copytree(DATA / "gpt2", tmp_path / "gpt2")
+    config = json.loads((folder / "config.json").read_text()) | {"scale_attn_by_inverse_layer_idx": True}
+    (folder / "config.json").write_text(json.dumps(config))
+    shutil.move(folder / "narrowed.npz", folder / "answers.npz")
+    with opened(folder) as source:
+        made = open_source(source, tokenizers=False)
+        answers = kept(source)[1]
+    with opened(DATA / "gpt2") as source:
+        wide = open_source(source, tokenizers=False)
+    assert measure(made.model, made.network, answers)[1] < NEAR
+    assert measure(wide.model, wide.network, answers)[1] > 1000 * NEAR
 
 
 @pytest.mark.parametrize("name", NAMES)

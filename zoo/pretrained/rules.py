@@ -102,6 +102,15 @@ def split(count, axis=-1):
     )
 
 
+def first(step):
+    """A step for the first of several arrays alone."""
+
+    def alone(forward):
+        return forward and (lambda x, *others: (*forward(x), *others))
+
+    return Step(f"the first {step.name}", alone(step.forward), alone(step.reverse))
+
+
 def copies(count):
     """One array becomes several that are equal."""
     return Step(f"copied to {count} layers", lambda x: (x,) * count, lambda *arrays: arrays[:1])

@@ -8,7 +8,7 @@ from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import has_own_output, norm, special_ids
-from zoo.pretrained.rules import Rule, barring, rows, split
+from zoo.pretrained.rules import Rule, barring, first, rows, scale, split
 from zoo.text.published import read_byte_pairs
 from zoo.text.special import BOS, PAD, UNK
 
@@ -28,7 +28,7 @@ def network(source):
     before = source.prefix("transformer.")
     own = has_own_output(source, f"{before}wte.weight")
     config.must(
-        scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False, n_ctx=longest,
+        scale_attn_weights=True, scale_attn_by_inverse_layer_idx=(False, True), n_ctx=longest,
         reorder_and_upcast_attn=(False, True), tie_word_embeddings=(True, False) if own else True,
     )  # fmt: skip
     config.idle("initializer_range", "attn_pdrop", "embd_pdrop", "summary_activation", "summary_first_dropout")
@@ -41,13 +41,21 @@ def network(source):
     here, ours = f"{before}h.{{n}}", "decoder/blocks/{n}"
     projections = [f"{ours}/attention/{name}_projection" for name in ("query", "key", "value")]
     inner, outer = (f"{ours}/feedforward/{name}" for name in ("hidden", "output_projection"))
+    narrowed = range(config.whole("n_layer")) if config.get("scale_attn_by_inverse_layer_idx") else ()
+
+    def attention(layer, *steps):
+        """Rules of the queries, keys and values of a layer, which are one tensor there."""
+        for part, name in (("weight", "kernel"), ("bias", "bias")):
+            mine = [f"{each}/{name}".format(n=layer) for each in projections]
+            yield Rule(f"{before}h.{layer}.attn.c_attn.{part}", mine, split(3), *steps)
+
     layers = (("attn.c_proj", f"{ours}/attention/output_projection"), ("mlp.c_fc", inner), ("mlp.c_proj", outer))
     rules = [
         Rule(f"{before}wte.weight", "embedding/matrix", rows(ids), also=() if own else ("lm_head.weight",)),
         *([Rule("lm_head.weight", "embedding/output_matrix", rows(ids))] if own else []),
         Rule(f"{before}wpe.weight", "positions/matrix"),
-        Rule(f"{here}.attn.c_attn.weight", [f"{each}/kernel" for each in projections], split(3)),
-        Rule(f"{here}.attn.c_attn.bias", [f"{each}/bias" for each in projections], split(3)),
+        *(rule for layer in narrowed for rule in attention(layer, first(scale(1 / (layer + 1))))),
+        *attention("{n}"),
         *norm(f"{before}ln_f", "decoder/final_norm"),
         *norm(f"{here}.ln_1", f"{ours}/norms/0"),
         *norm(f"{here}.ln_2", f"{ours}/norms/1"),
