@@ -15,13 +15,10 @@ sys.path.insert(0, str(ROOT))
 
 from zoo.recipes import make  # noqa: E402
 from zoo.recipes.files import settled  # noqa: E402
-from zoo.settings.slots import BLOCK  # noqa: E402
 from zoo.settings.table import names  # noqa: E402
 from zoo.tasks import TASKS  # noqa: E402
 
 DATA = {"translate": "reversal", "continue": "text", "classify": "trec", "tag": "tagged"}
-BLOCKS = ("post_norm", "pre_norm", "macaron")
-assert set(BLOCKS) == set(names(BLOCK))
 SIGNS = "abcdefgh"
 HEAD = """# What goes with what
 
@@ -42,10 +39,9 @@ In the tables, ● is built, and a letter is the reason for which a mix is refus
 def mixes():
     """All `(task, depth, block, attention, feedforward)`."""
     slots = [TASKS[task].models["transformer"].slots for task in DATA]
-    places = ("attention", "feedforward", "depth")
+    places = ("depth", "block", "attention", "feedforward")
     held = [list(dict.fromkeys(name for each in slots for name in names(each[slot]))) for slot in places]
-    attention, feedforward, depth = held
-    return list(itertools.product(DATA, depth, BLOCKS, attention, feedforward))
+    return list(itertools.product(DATA, *held))
 
 
 def recipe_of(mix, **changes):

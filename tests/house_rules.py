@@ -32,13 +32,13 @@ ROOMS = {
     "scores": set(),
     "models": MODELS,
     "training": TRAINING | {"gradients"},
-    "check": MODELS | {"models", "training"},
+    "check": MODELS | {"models", "settings", "training"},
     "hub": set(),
     "settings": set(),
     "tasks": TRAINING | {"training", "scores", "settings"},
     "recipes": TRAINING | {"training", "scores", "settings", "tasks"},
     "runs": TRAINING | {"training", "scores", "settings", "tasks", "recipes"},
-    "pretrained": {"hub", "models", "recipes", "tasks", "text", "training"},
+    "pretrained": {"hub", "models", "recipes", "settings", "tasks", "text", "training"},
     "reproduce": TRAINING | {"gradients", "training"},
 }
 EXPORTED = (

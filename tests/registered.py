@@ -3,7 +3,7 @@
 import importlib
 from contextlib import contextmanager
 
-from zoo.core import occupants
+from zoo.settings import occupants
 
 
 @contextmanager

@@ -20,6 +20,6 @@ def apply(args):
         ValueError: one is not found, or cannot be imported.
     """
     if args.imports:
-        from zoo.core.occupants import bring
+        from zoo.settings.occupants import bring
 
         bring(args.imports)

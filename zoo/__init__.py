@@ -23,20 +23,20 @@ if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
         recurrent as recurrent,
         training as training,
     )
-    from zoo.core.occupants import register as register
     from zoo.hub.resolve import load as load, path as path
     from zoo.runs.python import (
         evaluate as evaluate,
         open_run as open,  # noqa: F401
         train as train,
     )
+    from zoo.settings.occupants import register as register
 
 _HOMES = {  # what is used most, from where it is
     "evaluate": ("zoo.runs.python", "evaluate"),
     "load": ("zoo.hub.resolve", "load"),
     "open": ("zoo.runs.python", "open_run"),
     "path": ("zoo.hub.resolve", "path"),
-    "register": ("zoo.core.occupants", "register"),
+    "register": ("zoo.settings.occupants", "register"),
     "train": ("zoo.runs.python", "train"),
 }
 __all__ = [

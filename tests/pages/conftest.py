@@ -10,7 +10,7 @@ import pytest
 
 from tests.hub import tiny
 from tests.serving import fake_artefact
-from zoo.core import occupants
+from zoo.settings import occupants
 
 
 @pytest.fixture(scope="session")

@@ -22,7 +22,11 @@ WITHOUT_EFFECT = [
     ("seq2seq", {"embedding": "spelled"}, r"\[embedding\] has no place in this recipe: its model has data, te"),
     ("language_model", {"embedding": "spelled"}, "embedding must be one of tokens; received 'spelled'"),
     ("language_model", {"text": {"normalization": "nfkc"}}, "text has no setting 'normalization'. It takes vocab_size"),
-    ("tagger", {"embedding": "sentences"}, "one of tokens, spelled; received 'sentences'. The reason: a tagger labels"),
+    (
+        "tagger",
+        {"embedding": "sentences"},
+        "one of tokens, spelled; received 'sentences'. The reason: sentences gives one vector",
+    ),
     (
         "tagger",
         {"search": {"beam": 8}},

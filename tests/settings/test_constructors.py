@@ -10,21 +10,16 @@ import msgspec
 import pytest
 
 from zoo.decoding import beam_search
-from zoo.depth.halting import RULES
 from zoo.depth.stack import BLOCKS
-from zoo.models import DepthAdaptiveTransformer, Seq2Seq
+from zoo.models import Seq2Seq
 from zoo.recurrent.cells import CELLS
-from zoo.settings import layers, models, table, text, training as settings
+from zoo.settings import declared, models, occupants, table, text, training as settings
 from zoo.settings.kinds import choices
-from zoo.settings.slots import BLOCK, SLOTS
+from zoo.settings.slots import SLOTS
 from zoo.tasks import TASKS
-from zoo.tasks.parts.slots import EXITS, MAKERS, OF_THE_PLACE, parameters
 from zoo.text import SubwordNoise, Tokenizer
 from zoo.text.tokenizer import MODEL_TYPES, NORMALIZATIONS
 from zoo.training import MONITORS, ChunkedCrossEntropy, DepthAdaptiveLoss, SmoothedCrossEntropy, TrainingPlan, schedule
-
-GIVEN = {*OF_THE_PLACE, "attention", "feedforward", "first", "cross_attention"}  # the latter are what a block holds
-SHARED = {"seed", *table.fields(models.Transformer)}
 
 
 def defaults(maker):
@@ -35,32 +30,31 @@ def options(owner, name):
     return set(choices(table.fields(owner)[name].type))
 
 
-@pytest.mark.parametrize("each", MAKERS, ids=lambda each: each.__name__)
-def test_the_tables_of_layers_are_what_the_constructors_take(each):
-    taken = parameters(MAKERS[each])
-    assert set(each.takes) == {name for name in taken if name in SHARED}
-    own = [name for name in taken if name not in SHARED and name not in GIVEN]
-    known = table.fields(each)
-    read_by_the_model = [name for name in each.elsewhere if name in known]
-    assert sorted(known) == sorted([*own, *read_by_the_model])
-    usual = defaults(MAKERS[each])
-    assert {name: table.default(each, name) for name in own} == {name: usual[name] for name in own}
+LAYERS = [each for slot in SLOTS for each in occupants.own(slot)]
 
 
-@pytest.mark.parametrize("each", MAKERS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("each", [each for each in LAYERS if each.source], ids=lambda each: each.__name__)
+def test_what_is_read_of_a_class_is_what_python_knows_of_it(each):
+    """Defaults, arguments and traits of the text of a file, against those of the class that Keras makes of it."""
+    said, made = declared.declared(each.source), each.maker()
+    parameters = inspect.signature(made).parameters.values()
+    known = {one.name: one.default for one in parameters if one.kind != one.VAR_KEYWORD}
+    read = {name: default for name, (default, _) in said.arguments.items()}
+    assert read == {name: dataclasses.MISSING if one is inspect._empty else one for name, one in known.items()}
+    assert {*each.takes, *each.parts, *each.passed} - {"context"} <= {*known}
+    cls = made if inspect.isclass(made) else made.__annotations__["return"]
+    traits = inspect.getattr_static(cls, "traits", None)
+    if traits is not None and not isinstance(traits, property):
+        assert vars(traits).items() >= said.traits.items() and said.traits
+
+
+@pytest.mark.parametrize("each", LAYERS, ids=lambda each: each.__name__)
 def test_a_setting_that_replaces_one_of_the_model_is_there(each):
     known = table.fields(each)
     assert all(mine in known and of in each.takes for mine, of in each.instead.items())
     assert all(table.default(each, mine) is None for mine in each.instead)
     model = table.fields(models.Transformer)
     assert all(gone in SLOTS or gone in model for gone in each.replaces)
-
-
-def test_what_the_model_reads_of_a_layer():
-    """`blocks` chooses the blocks, `tied` is of the model around a depth-adaptive stack; two are behind positions."""
-    elsewhere = {name for each in MAKERS for name in each.elsewhere if name in table.fields(each)}
-    assert elsewhere == {"blocks", "tied", "norm_epsilon", "projected"}
-    assert table.default(layers.DepthAdaptive, "tied") == defaults(DepthAdaptiveTransformer)["tied"]
 
 
 def test_the_attentions_of_a_recurrent_model_are_those_of_seq2seq():
@@ -76,9 +70,7 @@ def _attentions(task):
 
 def test_the_words_of_a_choice_are_those_that_are_known():
     assert options(models.Recurrent, "cell") == set(CELLS)
-    assert set(table.names(BLOCK)) == set(BLOCKS)
-    assert options(layers.Universal, "halting") == {"none", *RULES}
-    assert options(layers.DepthAdaptive, "exit") == set(EXITS)
+    assert set(table.names(occupants.own("block"))) == set(BLOCKS)
     assert options(text.Vocabulary, "pieces") == set(MODEL_TYPES)
     assert options(text.Vocabulary, "normalization") == set(NORMALIZATIONS)
     assert options(settings.Training, "monitor") == set(MONITORS)
@@ -124,6 +116,6 @@ def test_what_shares_a_name_is_the_same_setting():
     assert table.fields(text.Read)["max_input_length"].type == table.fields(text.Labelled)["max_input_length"].type
 
 
-@pytest.mark.parametrize("each", MAKERS, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("each", LAYERS, ids=lambda each: each.__name__)
 def test_a_table_can_be_written_as_json(each):
     assert msgspec.json.decode(msgspec.json.encode(each()), type=each) == each()

@@ -47,13 +47,14 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
     Args:
         units: width of the output and of all heads together.
         num_heads: a divisor of `units`.
-        max_span: `S`.
-        ramp: `R`, at least 2.
-        penalty: of the spans; the paper's is 2e-6, and 0.5e-6 where S = 8192. The layer adds it as a loss in training.
-        dynamic: whether the span depends on the input.
-        window: how far back keys are read at most; None is `max_span`.
-        initial_span: of all heads, 0 as in the paper. A span receives its gradient only through the keys on its ramp,
-            so one that starts at 0 may never find useful keys far away; one that starts long shrinks to them.
+        max_span: longest span, in tokens, `S`.
+        ramp: tokens over which a span fades out, `R`.
+        penalty: price of a token of span in the loss; the paper's is 2e-6, and 0.5e-6 where S = 8192.
+        dynamic: whether spans are computed for every token from its state.
+        window: tokens that are looked back at most; without it `max_span`.
+        initial_span: span before training, in tokens, 0 as in the paper. A span receives its gradient only through the
+            keys on its ramp, so one that starts at 0 may never find useful keys far away; one that starts long shrinks
+            to them.
 
     Raises:
         ValueError: sizes that do not fit, a `value`, or `causal=False`.

@@ -52,7 +52,7 @@ class AlignmentAttention(ImplicitMasks, keras.layers.Layer, ABC):
     Returns: `(batch, time, value_units)`.
     """
 
-    traits = Attention(causal=True, crosses=True)
+    traits = Attention(causal=True, crosses=True, aligns=True)
 
     def __init__(self, units, **kwargs):
         super().__init__(**kwargs)

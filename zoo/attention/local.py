@@ -33,7 +33,7 @@ class LocalAttention(MultiHeadAttention):
         chunk_length: positions of a chunk.
         looks: chunks before and after its own that a position meets.
         multiple: of positions, to which a text is padded; None is `chunk_length`.
-        head_units: width of each head; None is `units / num_heads`.
+        head_units: width of a head; without it `units / num_heads`.
         dropout: on the attention weights.
         seed: of the dropout.
 

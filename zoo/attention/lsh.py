@@ -38,12 +38,12 @@ class LSHAttention(HashedAttention):
     Args:
         units: width of the output and of all heads together.
         num_heads: a divisor of `units`.
-        num_buckets: an even number, or a list of them whose product is the number of buckets (cheaper where it is
-            large). About `2 * time / chunk_length`.
-        chunk_length: positions of a chunk.
-        rounds: independent hashes.
-        use_bias: of the projections.
-        resample: draw new rotations for every training step, as the authors' code does; a model that is to be
+        num_buckets: hash buckets, an even number, or the even factors of their number, which is cheaper where it is
+            large. About `2 * time / chunk_length`.
+        chunk_length: positions of a chunk that attends to itself and the one before.
+        rounds: independent hashings whose results are mixed.
+        use_bias: biases of the projections.
+        resample: draw new hashes at every step of training, as the authors' code does. A model that is to be
             evaluated with other numbers of rounds needs it.
         seed: of the rotations.
 

@@ -44,9 +44,9 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         units: width of the output, and of all heads together unless there are `head_units`.
         num_heads: a divisor of `units` then.
         dropout: on the attention weights.
-        use_bias: of all four projections.
+        use_bias: biases of the four projections.
         seed: of the dropout.
-        head_units: `d`; None is `units / num_heads`.
+        head_units: width of a head, `d`; without it `units / num_heads`.
 
     Raises:
         ValueError: `num_heads` does not divide `units`, or a size is not a positive integer.

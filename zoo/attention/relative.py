@@ -39,12 +39,12 @@ class RelativeAttention(MultiHeadAttention):
 
     Args:
         units, num_heads: as of `MultiHeadAttention`.
-        num_buckets: an even number of at least 4.
-        max_distance: from here on all distances have one bucket; more than half of `num_buckets`.
+        num_buckets: biases of a head, each for a range of distances.
+        max_distance: distance from which on all have one bias; more than half of `num_buckets`.
         dropout: on the attention weights.
-        use_bias: of all four projections.
+        use_bias: biases of the four projections.
         seed: of the dropout.
-        head_units: width of each head; None is `units / num_heads`.
+        head_units: width of a head; without it `units / num_heads`.
 
     Raises:
         ValueError: sizes that do not fit, or a `value`.

@@ -1,5 +1,6 @@
 """LSH attention as the Reformer of Hugging Face has it: sorted chunks in a ring, and no account of meeting twice."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,6 +8,7 @@ from keras import ops
 
 from zoo.attention.adjacent import checked_looks, checked_multiple, chunks_of_texts, in_a_ring
 from zoo.attention.hashed import HashedAttention
+from zoo.attention.local import LocalAttention
 from zoo.core.registry import register
 
 
@@ -64,3 +66,32 @@ class RingLSHAttention(HashedAttention):
     def get_config(self):
         names = "units num_heads num_buckets chunk_length rounds head_units looks multiple".split()
         return {**super().get_config(), **{name: getattr(self, name) for name in names}}
+
+
+def make_local_attention(
+    units: int,
+    num_heads: int,
+    chunk_length: int = 64,
+    before: int = 1,
+    after: int = 0,
+    head_units: int | None = None,
+    hashed: Any = None,
+    block: int | None = None,
+) -> LocalAttention:
+    """The attention of a Reformer's block, a `LocalAttention` or, in some blocks, a `RingLSHAttention`.
+
+    Args:
+        units, num_heads, head_units: as of `LocalAttention`.
+        chunk_length: positions of a chunk.
+        before: chunks before its own that a position meets.
+        after: chunks after its own that a position meets, where it may look ahead.
+        hashed: the blocks that hash. They have `blocks`, `num_buckets`, `chunk_length`, `before`, `after` and `rounds`
+            of their own (`zoo.settings.layers.Hashed`), and a text is padded to a multiple of the chunks of all blocks.
+        block: the number of the block.
+    """
+    hashing = hashed.blocks if hashed else ()
+    own = {"head_units": head_units, "multiple": math.lcm(chunk_length, hashed.chunk_length if hashing else 1)}
+    if block not in hashing:
+        return LocalAttention(units, num_heads, chunk_length, (before, after), **own)
+    own |= {"rounds": hashed.rounds, "looks": (hashed.before, hashed.after)}
+    return RingLSHAttention(units, num_heads, hashed.num_buckets, hashed.chunk_length, **own)

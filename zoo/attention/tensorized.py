@@ -56,10 +56,10 @@ class MultiLinearAttention(ImplicitMasks, layers.Layer):
 
     Args:
         units: width of the output.
-        rank: of the factors, the paper's d_k = d_v, and with a diagonal core also its R.
-        max_time: the longest sequence.
-        num_cores: `h`.
-        mode: "split_concat" or "reconstruct".
+        rank: rank of the factors, the paper's d_k = d_v, and with a diagonal core also its R.
+        max_time: longest text, in tokens.
+        num_cores: core tensors that are averaged, `h`.
+        mode: how the tensor becomes a matrix again, "split_concat" or "reconstruct", which is exact.
 
     Raises:
         ValueError: sizes that do not fit, an unknown mode, a `value`, a sequence longer than `max_time`.

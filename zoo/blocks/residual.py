@@ -222,7 +222,7 @@ class PostNorm(Block):
         cross_attention: an attention layer over a memory; None in an encoder or a language model.
         dropout: on each branch, before it is added.
         seed: of the dropout.
-        norm: "layer" as in the paper, or "rms" (https://arxiv.org/abs/1910.07467).
+        norm: kind of the norms, that of a stack among them: "layer", or "rms" (https://arxiv.org/abs/1910.07467).
         epsilon: what the norms add to the variance.
 
     Raises:

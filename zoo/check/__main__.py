@@ -10,7 +10,7 @@ import os
 import sys
 import tomllib
 
-from zoo.core.occupants import SLOTS, bring, problems, settings_of
+from zoo.settings.occupants import SLOTS, bring, problems, settings_of
 
 
 def parse(argv):

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LOAD = """
 import pathlib, sys
 import numpy, keras, zoo
-from zoo.core.occupants import bring
+from zoo.settings.occupants import bring
 
 bring(sys.argv[3:])
 for path in sorted(pathlib.Path(sys.argv[1]).glob("*.keras")):

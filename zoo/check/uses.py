@@ -11,10 +11,10 @@ from zoo.check import elsewhere, laws, sizes
 from zoo.check.names import hidden_names, hiding_attributes
 from zoo.check.slots import HEADS, UNITS, VOCABULARY, causally
 from zoo.check.steps import check_steps
-from zoo.core.occupants import arguments, problems_of_methods
 from zoo.depth import ReversibleStack, Stack
 from zoo.feedforward import FeedForward
 from zoo.models import LanguageModel, Transformer
+from zoo.settings.occupants import arguments, problems_of_methods
 
 
 class NotApplicable(Exception):

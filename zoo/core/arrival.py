@@ -12,8 +12,6 @@ import importlib.util
 import sys
 import warnings
 
-from zoo.core.occupants import bring
-
 # The rooms with registered classes.
 ROOMS = ("attention", "blocks", "depth", "embeddings", "feedforward", "models", "recurrent", "training")
 # Parts of zoo that do without it, or import it when they must.
@@ -21,7 +19,6 @@ WITHOUT_KERAS = (
     "core.devices",
     "core.escaping",
     "core.layouts",
-    "core.occupants",
     "core.processor",
     "core.protocols",
     "core.searching",
@@ -50,8 +47,12 @@ def expect_keras():
 def _import_rooms():
     for room in ROOMS:
         importlib.import_module(f"zoo.{room}")
+    occupants = importlib.import_module("zoo.settings.occupants")
+    for slot in occupants.SLOTS:
+        for table in filter(lambda each: each.source, occupants.own(slot)):
+            table.maker()
     try:
-        bring()
+        occupants.bring()
     except ValueError as error:  # somebody else's package must not keep Keras from being imported
         warnings.warn(str(error), stacklevel=2)
 

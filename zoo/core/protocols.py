@@ -6,11 +6,8 @@ A layer says what it can do in `traits`, a class attribute (or a property, where
         traits = Attention(causal=True, steps=True)
 
 Whoever needs to know asks the protocol: `Attention.of(layer).causal`. A layer that says nothing has the defaults, which
-promise little; so Keras' own layers and those of others may stand in any slot that asks for no more. Every flag of the
-house has its name, its meaning and its default here and nowhere else: no other file asks a layer by `getattr` or
-`hasattr` what it can do (`tests/house_rules.py`).
-
-The methods that belong to a protocol are named in its docstring, and those that belong to a trait in `METHODS`.
+promise little; so Keras' own layers may stand in any slot that asks for no more. Names, meanings and defaults are here
+alone: no other file asks a layer by `getattr` what it can do. The methods of a protocol are named in its docstring.
 """
 
 from dataclasses import dataclass
@@ -94,6 +91,7 @@ class Attention(Attending):
         crosses: it takes a `value` other than the query, as attention over an encoder's outputs does.
         skips: `append_to_cache(x, cache, seen=None, write_index=None)` notes positions that nobody asks for an output.
         newest: its cache holds the newest entries alone, so a prompt has to end where the cache does.
+        aligns: it is for a recurrent decoder: `attend` averages the values as they are, and gives the weights.
         trims: `trim(multiple=1, slack=0)` cuts what no head looks at, and `width` is what is left of it.
         longest: the most positions of a sequence; None is no bound.
     """
@@ -101,12 +99,14 @@ class Attention(Attending):
     crosses: bool = False
     skips: bool = False
     newest: bool = False
+    aligns: bool = False
     trims: bool = False
     longest: int | None = None
 
     METHODS: ClassVar = {
         "steps": ("project", "empty_cache", "step"),
         "skips": ("append_to_cache",),
+        "aligns": ("project", "attend"),
         "trims": ("trim",),
         "weighs": ("memory_weights",),
     }

@@ -14,7 +14,8 @@ from keras import ops
 from zoo.core.protocols import Block, ExitRule
 from zoo.core.registry import register
 from zoo.core.seeds import shifted
-from zoo.depth.exits import FixedExit
+from zoo.depth.exits import EXITS, FixedExit
+from zoo.depth.settings import SEEDS_PER_BLOCK
 from zoo.depth.stack import Stack, make_stack
 
 
@@ -271,3 +272,17 @@ def make_depth_adaptive_stack(
     """
     made = make_stack(num_layers, units, num_heads, hidden_units, block, cross=True, **settings)
     return DepthAdaptiveStack(made.blocks, exit, paths, settings.get("seed"))
+
+
+def make_with_exits(
+    blocks: Any, exit: str = "geometric", paths: int = 0, seed: int | None = None
+) -> DepthAdaptiveStack:
+    """A `DepthAdaptiveStack` of blocks, with a rule of exit by its name.
+
+    Args:
+        blocks: a list of them.
+        exit: rule by which a token leaves.
+        paths: sampled depths that training aligns to; 0: all depths at once.
+        seed: of the blocks, which that of the paths follows.
+    """
+    return DepthAdaptiveStack(blocks, EXITS[exit](len(blocks)), paths, shifted(seed, SEEDS_PER_BLOCK * len(blocks)))

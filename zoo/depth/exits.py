@@ -271,3 +271,12 @@ class ConfidenceExit(Exit):
 
     def get_config(self):
         return {**super().get_config(), "thresholds": self.thresholds}
+
+
+EXITS = {
+    "last": FixedExit,
+    "sequence": SequenceExit,
+    "multinomial": MultinomialExit,
+    "geometric": GeometricExit,
+    "confidence": ConfidenceExit,
+}

@@ -8,6 +8,7 @@ from zoo.core.registry import register
 from zoo.gradients.means import mean_over
 
 RULES = ("accumulated", "interpolated")
+CHOICES = ("none", *RULES)
 
 
 def begin(running):

@@ -34,9 +34,9 @@ class ReversibleStack(Stack):
 
     Args:
         blocks: a list of `PreNorm`, `Macaron`, ... of the same units; not `PostNorm`, whose norm cannot be undone.
-        activations: what a training step keeps: "reversible" the last two streams, "checkpoint" the stream before each
-            branch (both compute each branch twice), "plain" everything.
-        joined: what the last norm reads: "sum" or "both" of the streams.
+        activations: what is kept for the gradient: everything ("plain"), the stream before each branch ("checkpoint"),
+            or the last two streams ("reversible"). The last two compute each branch twice.
+        joined: streams that the last norm reads, their "sum", or "both", which are twice as wide.
 
     Raises:
         ValueError: a block that cannot be undone, an unknown `activations` or `joined`; in training, unless "plain", a

@@ -109,7 +109,8 @@ def make_star_stack(
         num_heads: a divisor of `units`.
         summary: whether the last relay is read, as a `Classifier` does. False is for a `Tagger`: its last block does
             not update the relay, and so has no weights that nothing trains.
-        connections: "star"; "ring" or "radical" for the ablation. A "ring"'s relay remains the mean.
+        connections: both kinds of connections ("star"), or one alone ("ring", "radical") for the ablation. A "ring"'s
+            relay remains the mean.
         dropout: in each block.
         seed: of the dropout.
 

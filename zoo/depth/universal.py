@@ -250,3 +250,29 @@ def make_universal_stack(
         **chosen.around(0, units, num_heads),
     )
     return UniversalStack(block, steps, halting, max_offset, shifted(chosen.seed, 9), places)
+
+
+def make_repeated(
+    blocks: Any,
+    num_layers: int,
+    halting: str = "none",
+    threshold: float = 0.99,
+    ponder: float = 0.01,
+    max_offset: int = 0,
+    places: bool = True,
+    offset_seed: int | None = None,
+) -> UniversalStack:
+    """A `UniversalStack` of a block, with a rule of halting by its name.
+
+    Args:
+        blocks: a list of the block.
+        num_layers: how often it is applied; with a rule, at most.
+        halting: rule by which a position stops early.
+        threshold: sum of halting probabilities at which a position stops.
+        ponder: price of a step in the loss.
+        max_offset: largest shift of the positions that training draws.
+        places: every step adds sines of the place and of the step.
+        offset_seed: of the offsets.
+    """
+    rule = None if halting == "none" else act.Halting(halting, threshold, ponder)
+    return UniversalStack(blocks[0], num_layers, rule, max_offset, offset_seed, places)

@@ -22,7 +22,7 @@ class AxialPositions(Positions):
 
     Args:
         shape: `(n_1, n_2)`, for at most `n_1 * n_2` positions.
-        row_units: channels that encode the row; None is half of them.
+        row_units: channels that encode the row; without it half of them.
 
     Raises:
         ValueError: `shape` is not two positive integers, `units` are odd and `row_units` not given, either part has no

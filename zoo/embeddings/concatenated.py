@@ -17,7 +17,7 @@ class ConcatenatedPositions(ImplicitMasks, layers.Layer):
     Shapes: `(batch, time, width)` -> the same. Positions beyond the matrix share its last row.
 
     Args:
-        max_positions: rows of `P`.
+        max_positions: positions, the rows of `P`.
         units: columns of `P`.
 
     Raises:

@@ -21,7 +21,7 @@ class ConvolutionalPositions(ImplicitMasks, layers.Layer):
     Cost: `width` times that of a dense layer.
 
     Args:
-        width: an odd number of positions.
+        width: positions that are mixed, an odd number.
 
     Raises:
         ValueError: `width` is not a positive odd integer.

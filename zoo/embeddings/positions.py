@@ -95,7 +95,7 @@ class LearnedPositions(Positions):
     take its last row. Entries start with the variance of sinusoids, 1/2, beside embeddings of variance 1.
 
     Args:
-        max_positions: rows of the matrix.
+        max_positions: positions, the rows of the matrix.
 
     Raises:
         ValueError: `max_positions` is not a positive integer, or (where the length is static) a sequence is longer.

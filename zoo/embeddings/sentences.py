@@ -39,9 +39,9 @@ class SentenceEmbedding(ImplicitMasks, layers.Layer):
         vocab_size: number of ids.
         units: width of a vector.
         longest: number of masks; words further back in their sentence share the last.
-        shortest: tokens of the shortest sentence, including its full stop. 1 is always right; a larger number saves
+        shortest: tokens of a sentence at least, its full stop among them. 1 is always right; a larger number saves
             work.
-        spread: standard deviation with which the masks start, at least 0.
+        spread: how much the order of words counts from the start: standard deviation of the masks.
 
     Raises:
         ValueError: a size is not a positive integer, or the spread is negative.

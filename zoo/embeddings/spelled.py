@@ -29,7 +29,7 @@ class SpelledEmbedding(layers.Layer):
         vocab_size: number of ids.
         units: width of a vector.
         features: F, of each piece.
-        buckets: number of vectors of `G`.
+        buckets: vectors that ends and shapes share, `G`; a small vocabulary needs fewer.
         dropout: the share of the pieces whose own vector is hidden in training.
         seed: of the dropout.
 

@@ -9,6 +9,7 @@ from keras import layers, ops
 from zoo.core import protocols
 from zoo.core.masks import ImplicitMasks
 from zoo.core.registry import register
+from zoo.feedforward.dense import FeedForward
 from zoo.gradients.recompute import Piece, checkpoint
 
 
@@ -93,3 +94,15 @@ class ChunkedFeedForward(ImplicitMasks, layers.Layer):
     @classmethod
     def from_config(cls, config):
         return cls(**{**config, "feedforward": keras.saving.deserialize_keras_object(config["feedforward"])})
+
+
+def make_chunked_feedforward(
+    units: int, hidden_units: int, activation: Any = "relu", chunks: int = 2
+) -> ChunkedFeedForward:
+    """A `ChunkedFeedForward` of a `FeedForward`.
+
+    Args:
+        units, hidden_units, activation: as of `FeedForward`.
+        chunks: parts of the time.
+    """
+    return ChunkedFeedForward(FeedForward(units, hidden_units, activation), chunks)

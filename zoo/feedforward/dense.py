@@ -40,7 +40,7 @@ class FeedForward(layers.Layer):
         activation: `f`: "relu" as in the paper, "gelu", "gelu_tanh", "silu", or another of Keras' names.
         dropout: on `f(...)` (the paper has none there).
         seed: of the dropout.
-        use_bias: whether there are `b_1` and `b_2`.
+        use_bias: biases of the two layers, `b_1` and `b_2`.
 
     Raises:
         ValueError: a size is not a positive integer, or Keras does not know the activation.

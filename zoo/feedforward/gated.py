@@ -25,7 +25,7 @@ class GatedFeedForward(FeedForward):
         activation: `f`: as of `FeedForward`.
         dropout: on the product.
         seed: of the dropout.
-        use_bias: whether the three have biases; the paper's have none.
+        use_bias: biases of the three layers; the paper's have none.
 
     Raises:
         ValueError: a size is not a positive integer, or Keras does not know the activation.

@@ -72,11 +72,11 @@ class ProductKeyMemory(ImplicitMasks, layers.Layer):
 
     Args:
         units: width of the output.
-        num_keys: half-keys of a set; the memory has `num_keys^2` value vectors.
+        num_keys: sub-keys of each half; the memory has their square of values.
         num_heads: of queries.
-        k: keys that a head reads.
-        query_dim: an even number, the width of a head's query.
-        query_norm: "batch" as in the paper, "layer" (of each head), or None.
+        k: values that each head reads.
+        query_dim: width of a head's query, which has two halves.
+        query_norm: norm of the queries, "batch" as in the paper or "layer" (of each head). None is no norm.
         seed: of keys and values.
 
     Raises:

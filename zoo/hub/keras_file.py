@@ -34,7 +34,7 @@ VALUES = ("__tuple__", "__numpy__", "__tensor__", "__slice__", "__ellipsis__", "
 FUNCTIONS = ("keras.activations", "keras.initializers", "keras.losses", "keras.metrics", "keras.regularizers")
 NO_LAYERS = ("keras.utils", "keras.src.utils", "keras.saving", "keras.src.saving")
 TOP = ("keras", "zoo", "builtins")
-LAYERS = "seqzoo.layers"  # the group of entry points of packages that bring layers, as in `zoo.core.occupants`
+LAYERS = "seqzoo.layers"  # the group of entry points of packages that bring layers, as in `zoo.settings.occupants`
 HDF5 = b"\x89HDF\r\n\x1a\n"
 
 

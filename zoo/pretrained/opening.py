@@ -6,11 +6,11 @@ import importlib.metadata
 import pkgutil
 from typing import Any
 
-from zoo.core import occupants
 from zoo.pretrained import families as own, generation
 from zoo.pretrained.network import Family, Network, families
 from zoo.pretrained.rules import fill
 from zoo.recipes.recipe import make
+from zoo.settings import occupants
 
 WRITING = "translate", "transduce"  # tasks that write an output for a source
 GROUP = "seqzoo.families"  # of entry points, whose values are modules

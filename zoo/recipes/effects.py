@@ -4,8 +4,8 @@ Most settings stand in a table that has them only where they are read. What is h
 """
 
 from zoo.settings import table
-from zoo.settings.layers import Layer, head_units
-from zoo.settings.slots import SLOTS
+from zoo.settings.layers import head_units
+from zoo.settings.slots import SLOTS, Layer
 from zoo.settings.training import NEEDS_LEARNED_EXIT
 
 IN_BLOCKS = ("attention", "feedforward")  # slots that `blocks` may restrict to some blocks
@@ -21,7 +21,7 @@ class CrossAttention(Layer):
 
 def number_of_blocks(recipe):
     """How many blocks a stack has; a universal one applies its only one again and again."""
-    return 1 if recipe.depth.layer == "universal" else deepest(recipe)
+    return 1 if recipe.depth.one_block else deepest(recipe)
 
 
 def deepest(recipe):
@@ -52,7 +52,7 @@ def placed(recipe):
 
 def _leaves_room(recipe, own):
     """Whether some block has the slot's default layer beside the one that the table names."""
-    of_the_encoder = own.layer == "adaptive_span" and writes_from(recipe)
+    of_the_encoder = writes_from(recipe) and not own.may("both_ways")
     if own.blocks is None:
         return of_the_encoder
     count = number_of_blocks(recipe)

@@ -3,11 +3,10 @@
 import tomllib
 from pathlib import Path
 
-from zoo.core import occupants
 from zoo.recipes.effects import useless
 from zoo.recipes.recipe import TABLES, TEXTS, Recipe, allowed, homes, make, modules, plain, read_settings
 from zoo.recipes.toml import toml
-from zoo.settings import table
+from zoo.settings import occupants, table
 from zoo.settings.slots import SLOTS
 
 CATALOGUE = Path(__file__).parents[1] / "catalogue"  # the recipes that come with the zoo, and their scores

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable
 
 from zoo.recipes.effects import IN_BLOCKS, CrossAttention, number_of_blocks, placed
-from zoo.settings import entrance, layers, table, wiring
+from zoo.settings import entrance, layers, table
 
 RECOMPUTED = ("reversible", "checkpoint")  # what a reversible stack remembers, where its blocks run twice
 
@@ -34,8 +34,7 @@ def _batch_norm(recipe):
 
 
 def _cannot_pass_by(recipe):
-    known = _is("attention", layers.MultiHead, layers.AdaptiveSpan, layers.Relative)(recipe)
-    return _is("depth", layers.DepthAdaptive)(recipe) and not known
+    return _is("depth", layers.DepthAdaptive)(recipe) and not recipe.attention.may("skips")
 
 
 def _other_loss(recipe):
@@ -44,7 +43,7 @@ def _other_loss(recipe):
 
 def _halves_an_odd_width(recipe):
     taken = any("hidden_units" in layer.takes for _, layer in placed(recipe))
-    return _is("block", wiring.Macaron)(recipe) and taken and recipe.model.hidden_units % 2 == 1
+    return _is("block", layers.Macaron)(recipe) and taken and recipe.model.hidden_units % 2 == 1
 
 
 def _reads_no_output(recipe):
@@ -56,7 +55,7 @@ def _reads_no_output(recipe):
 
 MIXES = (
     Mix(
-        lambda recipe: _is("depth", layers.Reversible)(recipe) and _is("block", wiring.PostNorm)(recipe),
+        lambda recipe: _is("depth", layers.Reversible)(recipe) and _is("block", layers.PostNorm)(recipe),
         'depth = "reversible" cannot undo the norm that a post_norm block lays on its stream',
         'block = "pre_norm" or "macaron", or depth = "stack"',
     ),
@@ -112,9 +111,7 @@ def _reaches(name):
 
 
 def _is_as_wide(recipe, own):
-    where = recipe.positions
-    projected = where.maker is None and where.projected
-    return own.width in (0, recipe.model.units) or projected
+    return own.width in (0, recipe.model.units) or recipe.positions.projected
 
 
 def _has_both_parts(recipe, own):
@@ -161,8 +158,7 @@ def _wrong_blocks(recipe, slot):
     if blocks is None or (blocks and max(blocks) <= count):
         return None
     deepest = "num_layers" if recipe.model.num_layers == count else "decoder_layers"
-    universal = recipe.depth.layer == "universal"
-    last = f"{count}, for a universal stack has one block" if universal else f"{deepest}={count}"
+    last = f"{count}, for a universal stack has one block" if recipe.depth.one_block else f"{deepest}={count}"
     return f"{slot}.blocks must list numbers from 1 to {last}; received {blocks!r}."
 
 

@@ -5,11 +5,10 @@ import sys
 
 import msgspec
 
-from zoo.core import occupants
 from zoo.recipes.effects import useless
 from zoo.recipes.mixes import wrong_mix
-from zoo.settings import foreign, layers, table
-from zoo.settings.slots import SLOTS, WHY_NOT
+from zoo.settings import occupants, table
+from zoo.settings.slots import SLOTS
 from zoo.settings.training import Training
 from zoo.tasks import TASKS
 from zoo.tasks.parts import corpora
@@ -97,8 +96,7 @@ def _with_others(choice, settings):
     if not strange:
         return choice.slots
     occupants.bring()
-    others = {slot: foreign.tables(slot, choice.needs.get(slot, ()))[0] for slot in choice.slots}
-    return {slot: (*own, *others[slot]) for slot, own in choice.slots.items()}
+    return {slot: (*own, *occupants.fitting_others(slot, choice.needs[slot])) for slot, own in choice.slots.items()}
 
 
 def _layer(settings, slot):
@@ -108,11 +106,8 @@ def _layer(settings, slot):
 
 
 def _why_not(settings, place):
-    """`{layer: why}` of what a slot may not hold; None of other tables."""
-    if place not in SLOTS:
-        return None
-    needs = _chosen(settings)[1].needs.get(place, ())
-    return WHY_NOT | foreign.tables(place, needs)[1]
+    """`{layer: why}` of what a slot may not hold; none of other tables."""
+    return occupants.reasons(place, _chosen(settings)[1].needs.get(place, {}))
 
 
 def make(settings):
@@ -183,7 +178,7 @@ def _with_defaults(tables, settings):
     """The classes, where the default loss is the one of the depth."""
     deep = settings.get("depth", {})
     deep = deep if isinstance(deep, str) else deep.get("layer") if isinstance(deep, dict) else None
-    if deep == layers.DepthAdaptive.__struct_config__.tag:
+    if deep == "depth_adaptive":
         return tables | {"loss": tables["loss"][::-1]}
     return tables
 

@@ -2,122 +2,138 @@
 
 from typing import Annotated, Literal
 
+from zoo.core.protocols import output_units
 from zoo.settings.kinds import BelowOne, Count, Doc, NotNegative, Positive
-from zoo.settings.layers import Layer
-
-# What may stand behind positions (`zoo.embeddings.NormalizedPositions`).
-NormEpsilon = Annotated[BelowOne, Doc("a norm behind the positions adds this to the variance; 0: no norm")]
-Projected = Annotated[bool, Doc("a dense layer behind them, to model.units")]
+from zoo.settings.slots import layer
 
 
-class Sinusoidal(Layer, tag="sinusoidal"):
+@layer("positions", "sinusoidal")
+class Sinusoidal:
     """Fixed sines, Vaswani et al. 2017; none before a stack that has positions of its own."""
 
-    norm_epsilon: NormEpsilon = 0.0
-    projected: Projected = False
 
-
-class Learned(Layer, tag="learned"):
+@layer("positions", "learned", "embeddings.positions.LearnedPositions")
+class Learned:
     """A vector for every position."""
 
-    takes = ("context",)
     instead = {"max_positions": "context"}
-    max_positions: Annotated[Positive | None, Doc("positions; without it the model's context")] = None
-    norm_epsilon: NormEpsilon = 0.0
-    projected: Projected = False
+    max_positions: Positive | None = None
 
 
-class Axial(Layer, tag="axial"):
+@layer("positions", "axial", "embeddings.axial.AxialPositions")
+class Axial:
     """A vector for every row and every column of positions, Kitaev et al. 2020."""
 
-    takes = ("context",)
+    takes, hidden = ("context",), ("shape",)
     columns: Annotated[Positive, Doc("positions of a row")] = 64
-    row_units: Annotated[Positive | None, Doc("channels that encode the row; without it half of them")] = None
-    norm_epsilon: NormEpsilon = 0.0
-    projected: Projected = False
+    row_units: Positive | None
+
+    def arguments(self, known):
+        """The grid, whose rows are as many as the model's context needs."""
+        return {"shape": (-(-known["context"] // self.columns), self.columns), "row_units": self.row_units}
 
 
-class Convolutional(Layer, tag="convolutional"):
+@layer("positions", "convolutional", "embeddings.convolutional.ConvolutionalPositions")
+class Convolutional:
     """Neighbours are mixed into every position by a convolution."""
 
-    width: Annotated[Positive, Doc("positions that are mixed, an odd number")] = 3
-    norm_epsilon: NormEpsilon = 0.0
-    projected: Projected = False
+    width: Positive
 
     def check(self):
         if self.width % 2 == 0:
             raise ValueError(f"width must be an odd whole number; received {self.width}.")
 
 
-class Concatenated(Layer, tag="concatenated"):
+@layer("positions", "concatenated", "embeddings.concatenated.ConcatenatedPositions")
+class Concatenated:
     """Learned positions in columns of their own."""
 
-    max_positions: Annotated[Positive, Doc("positions")] = 128
+    max_positions: Positive = 128
     columns: Annotated[Positive, Doc("units that hold the position")] = 32
-    norm_epsilon: NormEpsilon = 0.0
-    projected: Projected = False
+
+    def arguments(self, known):
+        """The columns are the layer's `units`."""
+        return {"max_positions": self.max_positions, "units": self.columns}
 
 
-class NoPositions(Layer, tag="none"):
+@layer("positions", "none", "embeddings.positions.NoPositions")
+class NoPositions:
     """Nothing tells where a token stands, or the attention does."""
 
-    norm_epsilon: NormEpsilon = 0.0
-    projected: Projected = False
 
-
-# Embeddings
-
-
-class Tokens(Layer, tag="tokens"):
+@layer("embedding", "tokens", "embeddings.tokens.TokenEmbedding")
+class Tokens:
     """A vector for every token."""
 
-    takes = ("units",)
-    scaled: Annotated[bool, Doc("vectors are multiplied by the square root of their width")] = True
+    writes, hidden = False, ("tied", "output_bias", "output_units")
     width: Annotated[Count, Doc("width of the vectors, where positions.projected is true; 0: model.units")] = 0
 
+    def arguments(self, known):
+        """None for the plain vectors that models take by themselves."""
+        plain = self.scaled and not self.width
+        return None if plain else {"units": self.width or known["units"], "scaled": self.scaled}
 
-class WrittenTokens(Layer, tag="tokens"):
+
+@layer("embedding", "tokens", "embeddings.tokens.TokenEmbedding")
+class WrittenTokens:
     """A vector for every token, and the output, which is made of them unless it has a matrix of its own."""
 
-    takes = ("units",)
-    scaled: Annotated[bool, Doc("vectors are multiplied by the square root of their width")] = True
+    writes, hidden = True, ("tied", "output_units")
     output: Annotated[Literal["tied", "own"], Doc("the output matrix: the vectors, or a matrix of its own")] = "tied"
-    output_bias: Annotated[bool, Doc("a bias of the output")] = False
+
+    def arguments(self, known):
+        """Of models that write, whose output reads what the stack `behind` gives; None: it has no output."""
+        if known["behind"] is None:
+            return None if self.scaled else {"scaled": self.scaled}
+        read, units = output_units(known["behind"]), known["units"]
+        if self.scaled and not self.output_bias and (self.output == "tied" or read != units):
+            return None
+        own = {"tied": self.output == "tied" and read == units, "output_units": None if read == units else read}
+        return own | {"scaled": self.scaled, "output_bias": self.output_bias}
 
 
-class Spelled(Layer, tag="spelled"):
+@layer("embedding", "spelled", "embeddings.spelled.SpelledEmbedding")
+class Spelled:
     """Tokens are known by their ends and shape, too (`zoo.embeddings.SpelledEmbedding`)."""
 
-    takes = ("units", "seed")
+    hidden = ("features",)
     alone: Annotated[BelowOne, Doc("share of the pieces that training knows by their spelling alone")] = 0.0
-    buckets: Annotated[Positive, Doc("vectors that ends and shapes share; a small vocabulary needs fewer")] = 8192
+    buckets: Positive
+
+    def arguments(self, known):
+        """`alone` is the layer's `dropout`, and none of the model's."""
+        return {"dropout": self.alone, "buckets": self.buckets}
 
 
-class Sentences(Layer, tag="sentences"):
+@layer("embedding", "sentences", "embeddings.sentences.SentenceEmbedding")
+class Sentences:
     """One vector for every sentence (`zoo.embeddings.SentenceEmbedding`)."""
 
-    takes = ("units",)
-    shortest: Annotated[Positive, Doc("tokens of a sentence at least")] = 2
-    spread: Annotated[NotNegative, Doc("how much the order of words counts from the start: deviation of the masks")] = (
-        1.0
-    )
+    hidden = ("longest",)
+    shortest: Positive = 2
+    spread: NotNegative
 
 
-# Pooling: one vector of a text, of the states of its tokens
+class _Pooled:
+    rule, hidden = "mean", ("rule",)
+    dense: Annotated[
+        Literal["none", "tanh", "relu"],
+        Doc("a dense layer behind it, of model.units, with this function; none: no layer"),
+    ] = "none"
+
+    def arguments(self, known):
+        """None for the plain mean that models take by themselves."""
+        dense = None if self.dense == "none" else self.dense
+        return {"rule": self.rule, "dense": dense} if dense or self.rule != "mean" else None
 
 
-Activated = Annotated[
-    Literal["none", "tanh", "relu"], Doc("a dense layer behind it, of model.units, with this function; none: no layer")
-]
-
-
-class Mean(Layer, tag="mean"):
+@layer("pooling", "mean", "models.pooling.Pooling")
+class Mean(_Pooled):
     """The mean of the states."""
 
-    dense: Activated = "none"
 
-
-class First(Layer, tag="first"):
+@layer("pooling", "first", "models.pooling.Pooling")
+class First(_Pooled):
     """The state of the first token, Devlin et al. 2018."""
 
-    dense: Activated = "none"
+    rule = "first"

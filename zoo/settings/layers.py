@@ -1,111 +1,48 @@
-"""What the slots of a recipe may hold: a table for each layer, with the settings of its own.
-
-`zoo.tasks.parts.slots` makes the layers. A test compares the settings here with what the constructors take.
-"""
+"""What the slots of attention, feed-forward, block and depth may hold: a table a layer, which names class and slot."""
 
 import math
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
-from zoo.settings.kinds import (
-    Between,
-    Count,
-    Doc,
-    Even,
-    NotNegative,
-    Positive,
-    at_least,
-)
+from zoo.settings.kinds import Between, Count, Doc, Even, NotNegative, Positive, at_least
+from zoo.settings.slots import layer, one_of
 from zoo.settings.table import Table
 
 
-class Layer(Table, tag_field="layer"):
-    """One layer that a slot may hold.
-
-    Attributes:
-        takes: settings of the model that reach it.
-        instead: own settings that replace one that it takes, as `{"max_time": "context"}`.
-        maker: the class of a layer of others; None for the zoo's own, which `zoo.tasks.parts.slots` makes.
-        replaces: slots that it leaves no place for.
-        elsewhere: own settings that the model reads, and not the layer.
-    """
-
-    takes: ClassVar[tuple[str, ...]] = ()
-    instead: ClassVar[dict[str, str]] = {}
-    maker: ClassVar[type | None] = None
-    replaces: ClassVar[tuple[str, ...]] = ()
-    elsewhere: ClassVar[tuple[str, ...]] = ("blocks", "norm_epsilon", "projected")
-
-    @property
-    def layer(self):
-        """The name of the layer."""
-        return self.tag
-
-
-Blocks = Annotated[list[Positive] | None, Doc("numbers of the blocks that have it, from 1; without it all")]
-
-
-Buckets = Annotated[int, Meta(ge=4, multiple_of=2)]
-HeadUnits = Annotated[Positive | None, Doc("width of a head; without it model.units / model.num_heads")]
-
-
-# Attention
-
-
-class Additive(Layer, tag="additive"):
+@layer("attention", "additive", "attention.additive.AdditiveAttention")
+class Additive:
     """`v tanh(W s + U h)`, Bahdanau et al. 2015."""
 
-    takes = ("units",)
 
-
-class Dot(Layer, tag="dot"):
+@layer("attention", "dot", "attention.dot_product.DotProductAttention")
+class Dot:
     """`s W h / sqrt(units)`, Luong et al. 2015."""
 
-    takes = ("units",)
+    hidden = ("scale",)
 
 
-class NoAttention(Layer, tag="none"):
+@layer("attention", "none")
+class NoAttention:
     """The decoder reads the encoder's last state alone, Cho et al. 2014."""
 
+    traits = {"aligns": True}
 
-class MultiHead(Layer, tag="multi_head"):
+
+@layer("attention", "multi_head", "attention.multi_head.MultiHeadAttention")
+class MultiHead:
     """Scaled dot products in several heads, Vaswani et al. 2017."""
 
-    takes = ("units", "num_heads", "dropout", "seed")
-    use_bias: Annotated[bool, Doc("biases of the four projections")] = True
-    head_units: HeadUnits = None
-    blocks: Blocks = None
+    head_units: Positive | None
 
 
-class Relative(Layer, tag="relative"):
-    """Scaled dot products with a bias for every distance, Raffel et al. 2020 (T5)."""
-
-    takes = ("units", "num_heads", "dropout", "seed")
-    num_buckets: Annotated[Buckets, Doc("biases of a head, each for a range of distances")] = 32
-    max_distance: Annotated[at_least(2), Doc("distance from which on all have one bias")] = 128
-    use_bias: Annotated[bool, Doc("biases of the projections, those of attention over a source among them")] = False
-    head_units: HeadUnits = None
-    blocks: Blocks = None
-
-    def check(self):
-        if self.max_distance <= self.num_buckets // 2:
-            raise ValueError(
-                "max_distance must be more than half of num_buckets; received "
-                f"max_distance={self.max_distance} and num_buckets={self.num_buckets}."
-            )
-
-
-class Lsh(Layer, tag="lsh"):
+@layer("attention", "lsh", "attention.lsh.LSHAttention")
+class Lsh:
     """Attention among positions of one hash bucket, Kitaev et al. 2020."""
 
-    takes = ("units", "num_heads", "seed")
-    num_buckets: Annotated[Even | list[Even], Doc("hash buckets, or the factors of their number")] = 16
-    chunk_length: Annotated[Positive, Doc("positions of a chunk that attends to itself and the one before")] = 64
-    rounds: Annotated[Positive, Doc("hashings whose results are mixed")] = 2
-    use_bias: Annotated[bool, Doc("biases of the projections")] = False
-    resample: Annotated[bool, Doc("draw new hashes at every step of training")] = False
-    blocks: Blocks = None
+    num_buckets: Even | list[Even]
+    chunk_length: Positive
+    rounds: Positive
 
     def check(self):
         _check_buckets(self.num_buckets)
@@ -120,48 +57,27 @@ def _check_buckets(num_buckets):
         )
 
 
-Before = Annotated[Count, Doc("chunks before its own that a position meets")]
-After = Annotated[Count, Doc("chunks after its own that a position meets, where it may look ahead")]
+@layer("attention", "multi_linear", "attention.tensorized.MultiLinearAttention")
+class MultiLinear:
+    """Attention by a sum of block-term tensors, Ma et al. 2019 (Tensorized Transformer)."""
+
+    instead = {"max_time": "context"}
+    rank: Positive = 32
+    max_time: Positive | None = None
+    num_cores: Positive
+    mode: one_of("MODES")
 
 
-class Hashed(Table):
-    """The blocks of a local attention that hash instead, as every second one of a Reformer does."""
-
-    blocks: Annotated[list[Positive], Doc("their numbers, from 1; without them none")] = []
-    num_buckets: Annotated[Even | list[Even], Doc("hash buckets, or the factors of their number")] = 16
-    chunk_length: Annotated[Positive, Doc("positions of a chunk")] = 64
-    before: Before = 1
-    after: After = 0
-    rounds: Annotated[Positive, Doc("hashings whose results are mixed")] = 1
-
-    def check(self):
-        _check_buckets(self.num_buckets)
-
-
-class Local(Layer, tag="local"):
-    """Attention among neighbouring chunks, and among hashed ones in some blocks: the Reformer of Hugging Face."""
-
-    takes = ("units", "num_heads")
-    chunk_length: Annotated[Positive, Doc("positions of a chunk")] = 64
-    before: Before = 1
-    after: After = 0
-    head_units: HeadUnits = None
-    hashed: Annotated[Hashed, Doc("the blocks that hash")] = Hashed()
-    blocks: Blocks = None
-
-
-class AdaptiveSpan(Layer, tag="adaptive_span"):
+@layer("attention", "adaptive_span", "attention.adaptive_span.AdaptiveSpanAttention")
+class AdaptiveSpan:
     """Every head learns how far it looks back, Sukhbaatar et al. 2019."""
 
-    takes = ("units", "num_heads")
     only = {"initial_span": {"dynamic": (False,)}}
-    max_span: Annotated[Positive, Doc("longest span, in tokens")] = 1024
-    ramp: Annotated[at_least(2), Doc("tokens over which a span fades out")] = 32
-    penalty: Annotated[NotNegative, Doc("price of a token of span in the loss")] = 2e-6
-    dynamic: Annotated[bool, Doc("spans are computed for every token from its state")] = False
-    window: Annotated[Positive | None, Doc("tokens that training looks back at most; without it max_span")] = None
-    initial_span: Annotated[Count, Doc("span before training, in tokens")] = 0
-    blocks: Blocks = None
+    max_span: Positive
+    ramp: at_least(2)
+    penalty: NotNegative
+    window: Positive | None
+    initial_span: Count
 
     def check(self):
         if max(self.window or 1, self.initial_span) > self.max_span:
@@ -171,61 +87,77 @@ class AdaptiveSpan(Layer, tag="adaptive_span"):
             )
 
 
-class MultiLinear(Layer, tag="multi_linear"):
-    """Attention by a sum of block-term tensors, Ma et al. 2019 (Tensorized Transformer)."""
+@layer("attention", "relative", "attention.relative.RelativeAttention")
+class Relative:
+    """Scaled dot products with a bias for every distance, Raffel et al. 2020 (T5)."""
 
-    takes = ("units", "context")
-    instead = {"max_time": "context"}
-    rank: Annotated[Positive, Doc("rank of each core tensor")] = 32
-    max_time: Annotated[Positive | None, Doc("longest text, in tokens; without it the model's context")] = None
-    num_cores: Annotated[Positive, Doc("core tensors that are averaged")] = 2
-    mode: Annotated[
-        Literal["split_concat", "reconstruct"], Doc("how the tensor becomes a matrix again; reconstruct is exact")
-    ] = "split_concat"
-    blocks: Blocks = None
+    num_buckets: Annotated[int, Meta(ge=4, multiple_of=2)]
+    max_distance: at_least(2)
+    use_bias: Annotated[bool, Doc("biases of the projections, those of attention over a source among them")]
+    head_units: Positive | None
+
+    def check(self):
+        if self.max_distance <= self.num_buckets // 2:
+            raise ValueError(
+                "max_distance must be more than half of num_buckets; received "
+                f"max_distance={self.max_distance} and num_buckets={self.num_buckets}."
+            )
+
+
+class Hashed(Table):
+    """The blocks of a local attention that hash instead, as every second one of a Reformer does."""
+
+    blocks: Annotated[list[Positive], Doc("their numbers, from 1; without them none")] = []
+    num_buckets: Annotated[Even | list[Even], Doc("hash buckets, or the factors of their number")] = 16
+    chunk_length: Annotated[Positive, Doc("positions of a chunk")] = 64
+    before: Annotated[Count, Doc("chunks before its own that a position meets")] = 1
+    after: Annotated[Count, Doc("chunks after its own that a position meets, where it may look ahead")] = 0
+    rounds: Annotated[Positive, Doc("hashings whose results are mixed")] = 1
+
+    def check(self):
+        _check_buckets(self.num_buckets)
+
+
+@layer("attention", "local", "attention.ring_lsh.make_local_attention")
+class Local:
+    """Attention among neighbouring chunks, and among hashed ones in some blocks: the Reformer of Hugging Face."""
+
+    traits = {"skips": False}  # where blocks hash
+    chunk_length: Positive
+    before: Count
+    after: Count
+    head_units: Positive | None
+    hashed: Annotated[Hashed, Doc("the blocks that hash")] = Hashed()
 
 
 def head_units(attention):
     """The width of heads that the table of an attention gives; None where it gives none."""
-    return attention.head_units if isinstance(attention, MultiHead | Relative | Local) else None
+    return attention.head_units if "head_units" in attention.__struct_fields__ else None
 
 
 # Feed-forward
 
 
-class Dense(Layer, tag="dense"):
+@layer("feedforward", "dense", "feedforward.dense.FeedForward")
+class Dense:
     """Two dense layers, Vaswani et al. 2017."""
 
-    takes = ("units", "hidden_units", "activation", "dropout", "seed")
-    use_bias: Annotated[bool, Doc("biases of the two layers")] = True
-    blocks: Blocks = None
 
-
-class Gated(Layer, tag="gated"):
-    """A dense layer whose hidden units are multiplied by those of another, Shazeer 2020."""
-
-    takes = ("units", "hidden_units", "activation", "dropout", "seed")
-    use_bias: Annotated[bool, Doc("biases of the three layers")] = False
-    blocks: Blocks = None
-
-
-class Chunked(Layer, tag="chunked"):
+@layer("feedforward", "chunked", "feedforward.chunked.make_chunked_feedforward")
+class Chunked:
     """The same, a part of the positions at a time: less memory."""
 
-    takes = ("units", "hidden_units", "activation")
-    chunks: Annotated[Positive, Doc("parts of the time")] = 2
-    blocks: Blocks = None
+    chunks: Positive
 
 
-class ProductKey(Layer, tag="product_key"):
+@layer("feedforward", "product_key", "feedforward.product_key.ProductKeyMemory")
+class ProductKey:
     """A large memory that is read by pairs of sub-keys, Lample et al. 2019."""
 
-    takes = ("units", "num_heads", "seed")
-    num_keys: Annotated[Positive, Doc("sub-keys of each half; the memory has their square of values")] = 512
-    k: Annotated[Positive, Doc("values that each head reads")] = 32
-    query_dim: Annotated[Even, Doc("width of a query")] = 256
-    query_norm: Annotated[Literal["batch", "layer"], Doc("norm of the queries")] = "batch"
-    blocks: Blocks = None
+    num_keys: Positive
+    k: Positive
+    query_dim: Even
+    query_norm: one_of("NORMS")
 
     def check(self):
         if self.k > self.num_keys**2:
@@ -234,62 +166,80 @@ class ProductKey(Layer, tag="product_key"):
             )
 
 
+@layer("feedforward", "gated", "feedforward.gated.GatedFeedForward")
+class Gated:
+    """A dense layer whose hidden units are multiplied by those of another, Shazeer 2020."""
+
+
+# Blocks
+
+
+class _Normed:
+    norm: one_of("zoo.core.norms.NORMS")
+    epsilon: Between
+
+
+@layer("block", "pre_norm", "blocks.residual.PreNorm")
+class PreNorm(_Normed):
+    """`x + f(norm(x))`, which deep stacks train with."""
+
+
+@layer("block", "post_norm", "blocks.residual.PostNorm")
+class PostNorm(_Normed):
+    """`norm(x + f(x))`, Vaswani et al. 2017."""
+
+
+@layer("block", "macaron", "blocks.macaron.Macaron")
+class Macaron(_Normed):
+    """The attention between two half feed-forward layers, Lu et al. 2019; both together have `hidden_units`."""
+
+
 # Depth
 
 
-class Stack(Layer, tag="stack"):
+@layer("depth", "stack", "depth.stack.Stack")
+class Stack:
     """One block after the other."""
 
-    takes = ("num_layers",)
 
-
-class Reversible(Layer, tag="reversible"):
+@layer("depth", "reversible", "depth.reversible.ReversibleStack")
+class Reversible:
     """Blocks whose inputs are computed again from their outputs, Gomez et al. 2017, Kitaev et al. 2020."""
 
-    takes = ("num_layers",)
-    activations: Annotated[
-        Literal["plain", "checkpoint", "reversible"], Doc("what is kept for the gradient: all, inputs, or nothing")
-    ] = "reversible"
-    joined: Annotated[Literal["sum", "both"], Doc("streams that the last norm reads; both are twice as wide")] = "sum"
+    activations: one_of("ACTIVATIONS")
+    joined: one_of("JOINED")
 
 
-HALTING = {"halting": ("accumulated", "interpolated")}
-
-
-class Universal(Layer, tag="universal"):
+@layer("depth", "universal", "depth.universal.make_repeated")
+class Universal:
     """One block again and again, with adaptive computation time if asked for, Dehghani et al. 2019."""
 
-    takes = ("num_layers",)
-    only = {"threshold": HALTING, "ponder": HALTING, "max_offset": {"places": (True,)}}
-    halting: Annotated[Literal["none", "accumulated", "interpolated"], Doc("rule by which a position stops early")] = (
-        "none"
-    )
-    threshold: Annotated[Between, Doc("sum of halting probabilities at which a position stops")] = 0.99
-    ponder: Annotated[NotNegative, Doc("price of a step in the loss")] = 0.01
-    max_offset: Annotated[Count, Doc("largest shift of the positions that training draws")] = 0
-    places: Annotated[bool, Doc("every step adds sines of the place and of the step")] = True
+    only = dict.fromkeys(("threshold", "ponder"), {"halting": ("accumulated", "interpolated")})
+    only |= {"max_offset": {"places": (True,)}}
+    one_block = True
+    halting: one_of("zoo.depth.halting.CHOICES")
+    threshold: Between
+    ponder: NotNegative
+    max_offset: Count
 
 
-class Star(Layer, tag="star"):
+@layer("depth", "star", "depth.star.make_star_stack")
+class Star:
     """Rings of neighbours and one relay node, Guo et al. 2019."""
 
-    takes = ("num_layers", "units", "num_heads", "dropout", "seed")
     replaces = ("attention", "feedforward", "block", "pooling")
-    connections: Annotated[Literal["star", "ring", "radical"], Doc("both kinds of connections, or one alone")] = "star"
+    connections: one_of("zoo.blocks.star.CONNECTIONS")
 
 
 LEARNED_EXITS = ("sequence", "multinomial", "geometric")  # the rules of exit that training teaches
 
 
-class DepthAdaptive(Layer, tag="depth_adaptive"):
+@layer("depth", "depth_adaptive", "depth.adaptive.make_with_exits")
+class DepthAdaptive:
     """Tokens leave the decoder at their own depth, Elbayad et al. 2020."""
 
-    takes = ("num_layers", "seed")
-    elsewhere = ("tied",)
-    exit: Annotated[
-        Literal["last", "sequence", "multinomial", "geometric", "confidence"], Doc("rule by which a token leaves")
-    ] = "geometric"
-    paths: Annotated[Count, Doc("sampled depths that training aligns to; 0: all depths at once")] = 0
+    exit: one_of("EXITS")
+    paths: Count
     tied: Annotated[bool, Doc("one output matrix for all depths")] = True
 
     def check(self):

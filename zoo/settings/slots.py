@@ -1,78 +1,177 @@
-"""Which layers each kind of model may hold in its slots, the default first."""
+"""What every table of a layer has, how one is filled from what its class says, and what models need of their layers."""
 
-from zoo.settings.entrance import (
-    Axial,
-    Concatenated,
-    Convolutional,
-    First,
-    Learned,
-    Mean,
-    NoPositions,
-    Sentences,
-    Sinusoidal,
-    Spelled,
-    Tokens,
-    WrittenTokens,
-)
-from zoo.settings.layers import (
-    AdaptiveSpan,
-    Additive,
-    Chunked,
-    Dense,
-    DepthAdaptive,
-    Dot,
-    Gated,
-    Local,
-    Lsh,
-    MultiHead,
-    MultiLinear,
-    NoAttention,
-    ProductKey,
-    Relative,
-    Reversible,
-    Stack,
-    Star,
-    Universal,
-)
-from zoo.settings.wiring import Macaron, PostNorm, PreNorm
+import inspect
+import pkgutil
+from typing import Annotated, Any, ClassVar, Literal
 
-RECURRENT = {"attention": (Additive, Dot, NoAttention)}
-RECURRENT_READING = {"embedding": (Tokens, Spelled)}  # recurrence knows the order, so there are no positions
-FEEDFORWARD = (Dense, Chunked, ProductKey, Gated)
-BLOCK = (PreNorm, PostNorm, Macaron)
-CAUSAL = {
-    "attention": (MultiHead, Lsh, MultiLinear, AdaptiveSpan, Relative, Local),
-    "feedforward": FEEDFORWARD,
-    "block": BLOCK,
-    "depth": (Stack, Reversible, Universal),
-    "positions": (Sinusoidal, Learned, Axial, NoPositions),
-    "embedding": (WrittenTokens,),
-}
-TRANSLATING = CAUSAL | {"depth": (Stack, Reversible, Universal, DepthAdaptive)}
-READING = {
-    "attention": (MultiHead, Lsh, MultiLinear, Relative, Local),
-    "feedforward": FEEDFORWARD,
-    "block": BLOCK,
-    "depth": (Stack, Reversible, Universal, Star),
-    "positions": (Sinusoidal, Convolutional, Concatenated, Learned, NoPositions, Axial),
-    "embedding": (Tokens, Spelled, Sentences),
-    "pooling": (Mean, First),
-}
-TAGGING = {slot: own for slot, own in READING.items() if slot != "pooling"} | {"embedding": (Tokens, Spelled)}
-# What a layer of others must be able to do, by what the model does.
+import msgspec
+
+from zoo.settings import declared
+from zoo.settings.kinds import BelowOne, Doc, Positive
+from zoo.settings.table import Table, meaning
+
+# The constructor's arguments that a recipe, or the layer around, fills by itself; all others are settings of its own.
+SHARED = "units num_heads dropout seed hidden_units activation context num_layers".split()
+PARTS = "vocab_size attention feedforward first cross_attention blocks".split()
+OF_THE_PLACE = "block cross offset_seed summary".split()
+SLOTS = tuple("attention feedforward block depth positions embedding pooling".split())
+# What a layer must declare, or must not, by what a model does; a model has the slots that are named.
 WRITES = {
-    "attention": ("causal", "steps"),
-    "block": ("causal", "steps"),
-    "depth": ("causal", "steps"),
-    "positions": ("by_place",),
-    "embedding": ("writes",),
+    "attention": {"causal": True, "steps": True, "aligns": False},
+    "feedforward": {},
+    "block": {"causal": True, "steps": True},
+    "depth": {"causal": True, "steps": True, "exits": False},
+    "positions": {"by_place": True},
+    "embedding": {"writes": True},
 }
-TRANSLATES = WRITES | {"attention": ("causal", "both_ways", "steps"), "block": ("causal", "both_ways", "steps")}
-READS = {"attention": ("both_ways",), "block": ("both_ways",), "depth": ("both_ways",)}
-SLOTS = ("attention", "feedforward", "block", "depth", "positions", "embedding", "pooling")
-WHY_NOT = {  # why a model has no such layer, where the list of those that it has does not explain itself
-    "adaptive_span": "adaptive spans look back over what was written, and this model reads in both directions",
-    "depth_adaptive": "its exits belong to the decoder of a transformer",
-    "star": "a star sees the whole text at once, so it can read and not write",
-    "sentences": "a tagger labels words, and a sentence embedding gives one vector for many of them",
+TRANSLATES = WRITES | {
+    "block": {"causal": True, "both_ways": True, "steps": True},
+    "depth": {"causal": True, "steps": True},
 }
+READS = {
+    "attention": {"both_ways": True, "aligns": False},
+    "feedforward": {},
+    "block": {"both_ways": True},
+    "depth": {"both_ways": True, "exits": False},
+    "positions": {},
+    "embedding": {},
+    "pooling": {},
+}
+TAGS = {slot: own for slot, own in READS.items() if slot != "pooling"} | {"embedding": {"gathers": False}}
+RECURRENT = {"attention": {"aligns": True}}
+RECURRENT_READS = {"embedding": {"gathers": False}}  # recurrence knows the order, so there are no positions
+WHY_NOT = {  # of a need that a layer does not meet
+    ("aligns", True): "a recurrent decoder asks for the mean of states under an alignment, which {} does not give",
+    ("aligns", False): "{} is for the decoder of a recurrent model",
+    ("both_ways", True): "{} looks back over what was written, and this model reads in both directions",
+    ("by_place", True): "what {} makes of a position depends on others, and this model writes one after the other",
+    ("causal", True): "{} sees the whole text at once, so it can read and not write",
+    ("exits", False): "its exits belong to the decoder of a transformer",
+    ("gathers", False): "{} gives one vector for many tokens, and this model needs one for each",
+    ("steps", True): "{} has no steps, and this model writes one token after the other",
+    ("writes", True): "{} has no output, and this model writes",
+}
+
+
+class Layer(Table, tag_field="layer"):
+    """One layer that a slot may hold.
+
+    Attributes:
+        slot: the slot that it is for.
+        source: its class, or a function that makes it; of the zoo's own as a path, "" where the model makes it.
+        takes: settings of the model that reach it.
+        parts: what the layer around gives it.
+        passed: own settings that reach the constructor; the model reads the others.
+        traits: what it declares, as far as it does not depend on settings.
+        instead: own settings that replace one that it takes, as `{"max_time": "context"}`.
+        replaces: slots that it leaves no place for.
+        one_block: whether it applies one block again and again.
+        hidden: arguments of the constructor that are no settings.
+        writes: whether it is for models that write alone, or for the others alone; None for both.
+    """
+
+    slot: ClassVar[str] = ""
+    source: ClassVar[Any] = ""
+    takes: ClassVar[tuple[str, ...]] = ()
+    parts: ClassVar[tuple[str, ...]] = ()
+    passed: ClassVar[tuple[str, ...]] = ()
+    traits: ClassVar[dict[str, Any]] = {}
+    instead: ClassVar[dict[str, str]] = {}
+    replaces: ClassVar[tuple[str, ...]] = ()
+    one_block: ClassVar[bool] = False
+    hidden: ClassVar[tuple[str, ...]] = ()
+    writes: ClassVar[bool | None] = None
+
+    @property
+    def layer(self):
+        """The name of the layer."""
+        return self.tag
+
+    @classmethod
+    def may(cls, trait, wanted=True):
+        """Whether it declares a trait, or its settings decide, or it is in no slot that has it."""
+        return cls.traits.get(trait, wanted) == wanted
+
+    @classmethod
+    def lacks(cls, needs):
+        """The first of some needs, `{trait: wanted}`, that it does not meet, as (trait, wanted); None of none."""
+        return next(((trait, wanted) for trait, wanted in needs.items() if not cls.may(trait, wanted)), None)
+
+    def arguments(self, known):
+        """What its constructor is given of its own settings; None where the model makes the layer by itself.
+
+        `known` has what the model and the place of the layer give.
+        """
+        own = {name: getattr(self, name) for name in self.passed}
+        own |= {mine: known[of] for mine, of in self.instead.items() if own[mine] is None}
+        return own if self.source else None
+
+    @classmethod
+    def maker(cls):
+        """The class, or the function that makes the layer; its module is imported."""
+        return pkgutil.resolve_name(cls.source) if isinstance(cls.source, str) else cls.source
+
+
+Blocks = Annotated[list[Positive] | None, Doc("numbers of the blocks that have it, from 1; without it all")]
+# What may stand behind positions (`zoo.embeddings.NormalizedPositions`).
+NormEpsilon = Annotated[BelowOne, Doc("a norm behind the positions adds this to the variance; 0: no norm")]
+Projected = Annotated[bool, Doc("a dense layer behind them, to model.units")]
+# Settings of every layer of a slot, which the model reads.
+OF_A_SLOT = {
+    "attention": [("blocks", Blocks, None)],
+    "feedforward": [("blocks", Blocks, None)],
+    "positions": [("norm_epsilon", NormEpsilon, 0.0), ("projected", Projected, False)],
+}
+
+
+class one_of(str):  # noqa: N801  reads as a function where it is used
+    """The kind of a setting whose words are a constant of the class's module, or of another one: its name or path."""
+
+
+def layer(slot, name, source=""):
+    """A decorator that makes the table of the zoo's layer whose class, or whose maker, is at a path in `zoo`.
+
+    Names of settings, defaults, meanings and traits are those that the class says. What is decorated, a plain class,
+    says the rest: bounds of values as annotations, attributes of `Layer`, `check`, and a sentence.
+    """
+
+    def put(table):
+        said = declared.declared(f"zoo.{source}") if source else declared.Declared({}, {}, {})
+        return fill(table, slot, name, source and f"zoo.{source}", said)
+
+    return put
+
+
+def fill(table, slot, name, source, said):
+    """The `Layer` that a class with annotations says, and what is `said` by the class that it is of."""
+    kinds, own = {}, {}
+    for each in reversed(table.__mro__[:-1]):
+        kinds |= inspect.get_annotations(each)
+        own |= {key: value for key, value in vars(each).items() if not key.startswith("__")}
+    filled = (*SHARED, *PARTS, *OF_THE_PLACE, *own.get("hidden", ()))
+    passed = {key: each for key, each in said.arguments.items() if key not in filled}
+    given = (*said.arguments, *own.get("instead", {}).values())
+    columns = []
+    for key in dict.fromkeys((*passed, *kinds)):
+        default, kind = passed.get(key, (msgspec.NODEFAULT, None))
+        default, kind = own.get(key, default), kinds.get(key, kind or Any)
+        if isinstance(kind, one_of):
+            kind = Literal[declared.constant(kind, source.rpartition(".")[0])]
+        if not meaning(kind):
+            stands_for = own.get("instead", {}).get(key)
+            without = f"; without it model.{stands_for}" if stands_for else ""
+            kind = Annotated[kind, Doc(said.meanings[key] + without)]
+        columns.append((key, kind, default))
+    namespace = {
+        **{key: value for key, value in own.items() if key not in kinds},
+        "__doc__": inspect.cleandoc(table.__doc__ or ""),
+        "slot": slot,
+        "source": source,
+        "takes": tuple(each for each in SHARED if each in (*own.get("takes", ()), *given)),
+        "parts": tuple(each for each in PARTS if each in given),
+        "passed": tuple(passed),
+        "traits": said.traits | own.get("traits", {}),
+    }
+    options = {"tag": name, "tag_field": "layer", "frozen": True, "kw_only": True, "module": table.__module__}
+    columns += [] if namespace["traits"].get("aligns") else OF_A_SLOT.get(slot, [])
+    return msgspec.defstruct(table.__name__, columns, bases=(Layer,), namespace=namespace, **options)

@@ -5,8 +5,8 @@ import dataclasses
 from zoo import scores as scoring
 from zoo.settings.data import Babi, Files, Sst, Sst5, Trec
 from zoo.settings.models import Recurrent, Transformer
-from zoo.settings.scope import Scope
-from zoo.settings.slots import READING, READS, RECURRENT_READING
+from zoo.settings.slots import READS, RECURRENT_READS
+from zoo.settings.text import Scope
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
 from zoo.tasks.parts.task import Choice
@@ -19,8 +19,8 @@ class Classify(Labelling):
     kind = "labelled"
     data = (Files, Trec, Sst, Sst5, Babi)
     models = {
-        "transformer": Choice(Transformer, READING, (LabelLoss,), needs=READS),
-        "recurrent": Choice(Recurrent, RECURRENT_READING, (LabelLoss,), needs=READS),
+        "transformer": Choice(Transformer, READS, (LabelLoss,)),
+        "recurrent": Choice(Recurrent, RECURRENT_READS, (LabelLoss,)),
     }
     scope = Scope
 

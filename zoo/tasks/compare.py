@@ -2,7 +2,7 @@
 
 from zoo.settings.data import DatePairs, Files
 from zoo.settings.models import Recurrent, Transformer
-from zoo.settings.slots import READING, READS, RECURRENT_READING
+from zoo.settings.slots import READS, RECURRENT_READS
 from zoo.settings.text import Read
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
@@ -17,8 +17,8 @@ class Compare(Labelling):
     data = (Files, DatePairs)
     text = Read
     models = {
-        "transformer": Choice(Transformer, READING, (LabelLoss,), needs=READS),
-        "recurrent": Choice(Recurrent, RECURRENT_READING, (LabelLoss,), needs=READS),
+        "transformer": Choice(Transformer, READS, (LabelLoss,)),
+        "recurrent": Choice(Recurrent, RECURRENT_READS, (LabelLoss,)),
     }
 
     def texts(self, inputs, answers):

@@ -5,7 +5,7 @@ import itertools
 from zoo import scores as scoring
 from zoo.settings.data import Duplication, RunningFiles, RunningText
 from zoo.settings.models import Transformer
-from zoo.settings.slots import CAUSAL, WRITES
+from zoo.settings.slots import WRITES
 from zoo.settings.text import Verbatim
 from zoo.settings.training import Continuation, TokenLoss
 from zoo.tasks.parts.task import Choice, Evaluation, Task
@@ -19,7 +19,7 @@ class ContinueText(Task):
     kind = "running"
     data = (RunningFiles, RunningText, Duplication)
     text = Verbatim
-    models = {"transformer": Choice(Transformer, CAUSAL, (TokenLoss,), Continuation, WRITES)}
+    models = {"transformer": Choice(Transformer, WRITES, (TokenLoss,), Continuation)}
 
     def starter(self, examples):
         """A small Transformer that writes characters."""

@@ -2,7 +2,7 @@
 
 from zoo.settings.data import Files
 from zoo.settings.models import Encoding
-from zoo.settings.slots import READING, READS
+from zoo.settings.slots import READS
 from zoo.settings.text import Read
 from zoo.settings.training import NoLoss
 from zoo.tasks.parts.task import Choice, Evaluation, Task
@@ -19,7 +19,7 @@ class Embed(Task):
     kind = "scored"
     data = (Files,)
     text = Read
-    models = {"transformer": Choice(Encoding, READING, (NoLoss,), needs=READS)}
+    models = {"transformer": Choice(Encoding, READS, (NoLoss,))}
     untrained = (
         "The task embed has no training of its own. Expected a run that is imported, such as a sentence encoder "
         "(`seqzoo import`)."

@@ -2,7 +2,7 @@
 
 from zoo.settings.data import Files, Tagged
 from zoo.settings.models import Recurrent, Transformer
-from zoo.settings.slots import READS, RECURRENT_READING, TAGGING
+from zoo.settings.slots import RECURRENT_READS, TAGS
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
 from zoo.tasks.parts.task import Choice
@@ -17,8 +17,8 @@ class Tag(Labelling):
     kind = "tagged"
     data = (Files, Tagged)
     models = {
-        "transformer": Choice(Transformer, TAGGING, (LabelLoss,), needs=READS),
-        "recurrent": Choice(Recurrent, RECURRENT_READING, (LabelLoss,), needs=READS),
+        "transformer": Choice(Transformer, TAGS, (LabelLoss,)),
+        "recurrent": Choice(Recurrent, RECURRENT_READS, (LabelLoss,)),
     }
 
     def words(self, tokenizer, text):

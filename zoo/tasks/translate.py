@@ -1,10 +1,9 @@
 """Translation, and everything else that reads one text and writes another."""
 
 from zoo import scores as scoring
-from zoo.settings import layers
 from zoo.settings.data import Dates, Files, Parallel, Reversal
 from zoo.settings.models import RecurrentWriter, Transformer
-from zoo.settings.slots import RECURRENT, TRANSLATES, TRANSLATING
+from zoo.settings.slots import RECURRENT, TRANSLATES
 from zoo.settings.text import TwoSided
 from zoo.settings.training import DepthLoss, LabelLoss, Search, TokenLoss
 from zoo.tasks.parts.task import Choice, Evaluation, Task
@@ -23,7 +22,7 @@ class Translate(Task):
     text = TwoSided
     models = {
         "recurrent": Choice(RecurrentWriter, RECURRENT, (LabelLoss,), Search),
-        "transformer": Choice(Transformer, TRANSLATING, (TokenLoss, DepthLoss), Search, TRANSLATES),
+        "transformer": Choice(Transformer, TRANSLATES, (TokenLoss, DepthLoss), Search),
     }
     sides = ("source", "target")
     between_languages = True
@@ -49,7 +48,7 @@ class Translate(Task):
 
     def check(self, recipe):
         """BLEU may need a tokeniser for the language that is written, and a coverage penalty attention that is told."""
-        untold = isinstance(recipe.depth, layers.Universal | layers.DepthAdaptive) or recipe.attention.layer == "none"
+        untold = not recipe.depth.may("weighs") if recipe.depth else recipe.attention.layer == "none"
         if recipe.search.coverage_penalty and untold:
             where = f"depth={recipe.depth.layer!r}" if recipe.depth else "attention='none'"
             raise ValueError(

@@ -1,7 +1,10 @@
 """From the settings of a recipe to its model, not built yet; `built` seeds and builds it."""
 
+import inspect
 import random
 from contextlib import contextmanager
+
+from msgspec import structs
 
 from zoo.attention import DotProductAttention, MultiHeadAttention
 from zoo.core.seeds import shifted
@@ -10,8 +13,6 @@ from zoo.embeddings import NormalizedPositions, TokenEmbedding, positions_before
 from zoo.models import DepthAdaptiveTransformer, Seq2Seq, Transformer
 from zoo.recurrent import RecurrentEncoder, RecurrentReader, SelfAttentiveEncoder
 from zoo.settings import layers
-from zoo.settings.wiring import Macaron
-from zoo.tasks.parts.slots import make_layer
 
 SEEDS_PER_STACK = 1_000  # more than any stack draws
 
@@ -24,6 +25,24 @@ def built(task, recipe, *sizes):
     return model
 
 
+def make_layer(recipe, slot, block=None, plain=False, parts=None, **others):
+    """The layer of a slot, of the recipe's settings; `others` go before the model's where the layer asks for them.
+
+    `block` is the number of the block it is for: where the slot's table has `blocks` without it, the block gets the
+    slot's default layer, and so does every block if `plain`. `parts` are layers that it is made of.
+    """
+    table = getattr(recipe, slot)
+    if plain or (block is not None and block not in (table.blocks or [block])):
+        table = recipe.choice.slots[slot][0]()
+    known = structs.asdict(recipe.model) | {"seed": recipe.training.seed, "block": block} | others
+    own = table.arguments(known)
+    if own is None:
+        return None
+    make = table.maker()
+    shared = {name: known[name] for name in inspect.signature(make).parameters if name in known}
+    return make(**shared | own | (parts or {}))
+
+
 def stack(recipe, number=0, cross=False, plain=False, summary=False):
     """The stack that the slots describe.
 
@@ -31,11 +50,11 @@ def stack(recipe, number=0, cross=False, plain=False, summary=False):
         recipe: the recipe, of a Transformer.
         number: of the stack in its model, which seeds it.
         cross: whether its blocks attend to an encoder's memory, too.
-        plain: whether every block has the slot's default attention (an encoder beside a decoder of spans).
+        plain: whether every block has the slot's default attention (an encoder where the chosen one looks back alone).
         summary: whether one vector is read of the whole text, where a stack has one.
     """
     sizes, seed = recipe.model, shifted(recipe.training.seed, SEEDS_PER_STACK * (number + 1))
-    halved = isinstance(recipe.block, Macaron)  # so that the number of parameters stays
+    halved = "first" in recipe.block.parts  # so that the number of parameters stays
     hidden_units = sizes.hidden_units // 2 if halved else sizes.hidden_units
 
     def make_block(index):
@@ -51,11 +70,14 @@ def stack(recipe, number=0, cross=False, plain=False, summary=False):
             parts["cross_attention"] = over_a_source(recipe)
         return make_layer(recipe, "block", parts=parts, seed=base)
 
+    num_layers = (cross and sizes.decoder_layers) or sizes.num_layers
     # Encoder and decoder have one seed for their offsets, which so agree.
-    place = {"cross": cross, "offset_seed": recipe.training.seed, "summary": summary}
-    if cross and sizes.decoder_layers:
-        place["num_layers"] = sizes.decoder_layers
-    return make_layer(recipe, "depth", make_block=make_block, seed=seed, **place)
+    place = {"num_layers": num_layers, "seed": seed, "offset_seed": recipe.training.seed, "summary": summary}
+    usual = not cross and not recipe.depth.may("exits", False)  # an encoder beside a decoder with exits
+    parts = {}
+    if "blocks" in recipe.depth.parts:
+        parts["blocks"] = [make_block(index) for index in range(1 if recipe.depth.one_block else num_layers)]
+    return make_layer(recipe, "depth", plain=usual, parts=parts, **place)
 
 
 def over_a_source(recipe):
@@ -68,7 +90,7 @@ def over_a_source(recipe):
 def positions(recipe, behind):
     """The layer of the positions before a stack; None for what the model takes by itself."""
     made, own = make_layer(recipe, "positions"), recipe.positions
-    if own.maker or not (own.norm_epsilon or own.projected):
+    if not (own.norm_epsilon or own.projected):
         return made
     units = recipe.model.units if own.projected else None
     return NormalizedPositions(made or positions_before(behind), own.norm_epsilon, units)
@@ -126,8 +148,8 @@ def _seq2seq(recipe, *sizes):
 
 
 def _transformer(recipe, *sizes):
-    spans = recipe.attention.layer == "adaptive_span"  # they look back alone, so the encoder has plain attention
-    stacks = stack(recipe, plain=spans), stack(recipe, number=1, cross=True)
+    looks_back = not recipe.attention.may("both_ways")  # then the encoder has the usual attention
+    stacks = stack(recipe, plain=looks_back), stack(recipe, number=1, cross=True)
     shared = {"shared": recipe.text.shared, "positions": positions(recipe, stacks[1])}
     target = embedding(recipe, sizes[1], stacks[1]) or sizes[1]
     sizes = (target if recipe.text.shared else embedding(recipe, sizes[0]) or sizes[0]), target

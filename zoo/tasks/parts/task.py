@@ -1,11 +1,13 @@
 """What a task is: which files, which vocabularies, which batches, which models, which scores."""
 
 import dataclasses
+import functools
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from zoo import scores as scoring
+from zoo.settings import occupants
 from zoo.settings.table import Table
 from zoo.tasks.parts import corpora
 
@@ -16,17 +18,20 @@ class Choice:
 
     Attributes:
         model: the table of its sizes.
-        slots: `{slot: (layers that it may hold, the default first)}`.
+        needs: `{slot: {trait: wanted}}` of each slot that it has (`zoo.core.protocols`).
         losses: the tables of its losses, the default first.
         search: the table of its search; None where it does not search.
-        needs: `{slot: traits}` that a layer of others must have (`zoo.core.protocols`).
     """
 
     model: type[Table]
-    slots: dict[str, tuple[type[Table], ...]]
+    needs: dict[str, dict[str, bool]]
     losses: tuple[type[Table], ...]
     search: type[Table] | None = None
-    needs: dict[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
+
+    @functools.cached_property
+    def slots(self):
+        """`{slot: (the zoo's own layers that it may hold, the default first)}`."""
+        return {slot: occupants.fitting(slot, needs) for slot, needs in self.needs.items()}
 
 
 @dataclasses.dataclass(frozen=True)

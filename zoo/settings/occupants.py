@@ -3,8 +3,8 @@
     @zoo.register("attention", name="mine")
     class MyAttention(keras.layers.Layer): ...
 
-A recipe names it then as it names the zoo's own (`attention.layer = "mine"`). This file imports no framework, so that
-recipes can be read without one; `docs/own-layers.md` says what a layer must do.
+A recipe names it then as it names the zoo's own (`attention.layer = "mine"`), and its table is filled as theirs are.
+This file imports no framework, so that recipes can be read without one; `docs/own-layers.md` says what a layer must do.
 """
 
 import contextlib
@@ -20,6 +20,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from zoo.core import protocols
+from zoo.settings import declared, entrance, layers
+from zoo.settings.slots import PARTS, SHARED, WHY_NOT, Layer, fill
 
 GROUP = "seqzoo.layers"  # of entry points, whose values are modules
 SLOTS = {
@@ -30,18 +32,6 @@ SLOTS = {
     "positions": protocols.Positions,
     "embedding": protocols.Embedding,
 }
-# The names that recipes give to the zoo's own layers; a test compares them with what recipes know.
-TAKEN = {
-    "attention": "none additive dot multi_head lsh adaptive_span multi_linear relative local".split(),
-    "feedforward": "none dense chunked product_key gated".split(),
-    "block": "post_norm pre_norm macaron star".split(),
-    "depth": "none stack reversible universal star depth_adaptive".split(),
-    "positions": "none sinusoidal learned axial convolutional concatenated".split(),
-    "embedding": "none tokens spelled sentences".split(),
-}
-# The constructor's arguments that a recipe, or the layer around, fills by itself; all others are settings of its own.
-SHARED = "units num_heads dropout seed hidden_units activation context num_layers".split()
-PARTS = "vocab_size attention feedforward cross_attention blocks".split()
 OF_KERAS = "activity_regularizer trainable dtype autocast name".split()
 # What is always given to `call` by name, and what only where the traits say so.
 CALLED_WITH = {
@@ -86,12 +76,12 @@ def register(slot: str, name: str) -> Callable[[_Layer], _Layer]:
                 f"{cls.__module__}.{cls.__qualname__} cannot stand in the slot {slot!r}: {'; '.join(wrong)}. "
                 "docs/own-layers.md has a template, and `python -m zoo.check MODULE.CLASS` checks the rest."
             )
-        holder = _occupants[slot].get(name)
-        if name in TAKEN[slot] or (holder is not None and full_name(holder) != full_name(cls)):
+        holder, taken = _occupants[slot].get(name), {"none", *(each.__struct_config__.tag for each in own(slot))}
+        if name in taken or (holder is not None and full_name(holder) != full_name(cls)):
             whose = f"of {full_name(holder)}" if holder is not None else "of a layer of the zoo"
             raise ValueError(
                 f"{full_name(cls)} cannot be called {name!r} in the slot {slot!r}: that is the name {whose}. Choose "
-                f"another; taken are {sorted({*TAKEN[slot], *_occupants[slot]})}."
+                f"another; taken are {sorted({*taken, *_occupants[slot]})}."
             )
         from zoo.core.registry import register_as
 
@@ -109,6 +99,50 @@ def full_name(cls):
 def occupants(slot):
     """`{name: class}` of the layers of others in a slot, as far as their modules are imported (`bring`)."""
     return dict(_occupants[slot])
+
+
+def own(slot):
+    """The tables of the zoo's own layers of a slot, in the order in which they are listed."""
+    tables = [each for module in (layers, entrance) for each in vars(module).values() if isinstance(each, type)]
+    return [each for each in tables if issubclass(each, Layer) and each.slot == slot]
+
+
+def fitting(slot, needs):
+    """The tables of the zoo's own layers that meet the needs of a model, `{trait: wanted}`, the default first."""
+    writes = needs.get("writes", False)
+    return tuple(each for each in own(slot) if each.writes in (None, writes) and not each.lacks(needs))
+
+
+def fitting_others(slot, needs):
+    """Likewise, the tables of the layers of others."""
+    return tuple(each for each in _of_others(slot) if not each.lacks(needs))
+
+
+def reasons(slot, needs):
+    """`{name: why}` of the layers of a slot that do not meet the needs of a model."""
+    found = [(each, each.__struct_config__.tag, "") for each in own(slot)]
+    found += [(each, full_name(each.source), ", as its traits say") for each in _of_others(slot)]
+    return {
+        each.__struct_config__.tag: WHY_NOT[lacking].format(name) + source
+        for each, name, source in found
+        if (lacking := each.lacks(needs))
+    }
+
+
+def _of_others(slot):
+    return [_table(slot, name, cls) for name, cls in _occupants.get(slot, {}).items()]
+
+
+@functools.cache  # one table for one class, so that equal recipes are equal
+def _table(slot, name, cls):
+    settings = {
+        each.name: (each.default, None if each.annotation is each.empty else each.annotation)
+        for each in arguments(cls).values()
+    }
+    about = dict.fromkeys(settings, f"a setting of {full_name(cls)}") | declared.meanings_of(inspect.getdoc(cls) or "")
+    traits = traits_of(slot, cls)  # None: the model asks the layer
+    plain = type(cls.__name__, (), {"__doc__": inspect.getdoc(cls), "__module__": cls.__module__})
+    return fill(plain, slot, name, cls, declared.Declared(settings, about, {} if traits is None else vars(traits)))
 
 
 def settings_of(cls):

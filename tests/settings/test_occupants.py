@@ -10,11 +10,8 @@ import pytest
 
 import zoo
 from tests.house_rules import ROOT
-from zoo.core import occupants
 from zoo.core.protocols import Attention, FeedForward
-from zoo.depth.stack import BLOCKS
-from zoo.settings.table import names
-from zoo.tasks import TASKS
+from zoo.settings import occupants
 
 
 @pytest.fixture
@@ -56,15 +53,6 @@ def test_keras_names_stay(undone):
     assert keras.saving.get_registered_name(known) == "elsewhere>Known"
 
 
-def test_names_of_the_zoo_are_those_of_recipes():
-    """`pooling` takes the zoo's alone."""
-    slots = [choice.slots.items() for task in TASKS.values() for choice in task.models.values()]
-    known = {(slot, name) for own in slots for slot, layers in own if slot != "pooling" for name in names(layers)}
-    taken = {(slot, name) for slot, own in occupants.TAKEN.items() for name in own}
-    assert known <= taken and {slot for slot, _ in known} | {"block"} == set(occupants.TAKEN)
-    assert {("block", name) for name in BLOCKS} <= taken
-
-
 def test_taken_names_are_refused(undone):
     with pytest.raises(ValueError, match="cannot be called 'lsh' in the slot 'attention': that is the name of a layer"):
         zoo.register("attention", name="lsh")(Mine)
@@ -73,7 +61,7 @@ def test_taken_names_are_refused(undone):
     with pytest.raises(ValueError, match=r"that is the name of .*Mine\. Choose another; taken are .*'mine'"):
         zoo.register("attention", name="mine")(other)
     twin = type("Mine", (Mine,), {"__module__": "tests.elsewhere"})
-    with pytest.raises(ValueError, match="'tests>Mine' is already registered by tests.core.test_occupants.Mine"):
+    with pytest.raises(ValueError, match="'tests>Mine' is already registered by tests.settings.test_occupants.Mine"):
         zoo.register("attention", name="twin")(twin)
     with pytest.raises(ValueError, match="Unknown slot: expected one of .*'attention'.*received 'atention'"):
         zoo.register("atention", name="mine")
@@ -198,7 +186,8 @@ def installed(folder, module="linear_attention"):
 def test_an_installed_package_brings_its_layers(first, tmp_path):
     """Whatever is imported first, once, and with nothing but `import zoo`."""
     code = (
-        f"import zoo, {first}, keras\nfrom zoo.core.occupants import occupants\nprint(list(occupants('attention')), "
+        f"import zoo, {first}, keras\nfrom zoo.settings.occupants import occupants\n"
+        "print(list(occupants('attention')), "
         "keras.saving.get_registered_object('linear_attention>LinearAttention').__name__)"
     )
     done = in_a_fresh_process(code, tmp_path, PACKAGE, installed(tmp_path))
@@ -223,7 +212,6 @@ def test_a_broken_package_does_not_keep_keras_away(tmp_path):
 
 
 def test_asking_for_occupants_imports_no_framework(tmp_path):
-    code = (
-        "import sys; from zoo.core.occupants import bring; bring(); print({'keras', 'tensorflow'} & set(sys.modules))"
-    )
+    code = "import sys; from zoo.settings.occupants import bring; bring()"
+    code += "; print({'keras', 'tensorflow'} & set(sys.modules))"
     assert in_a_fresh_process(code, tmp_path).stdout.strip() == "set()"
