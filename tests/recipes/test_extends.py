@@ -58,3 +58,36 @@ def test_wrong_extends_are_refused(text, message, tmp_path):
     (tmp_path / "other.toml").write_text('extends = "mine"\n')
     with pytest.raises(ValueError, match=message):
         recipes.load(tmp_path / "mine.toml")
+
+
+@pytest.mark.parametrize(
+    ("asked", "warmup"),
+    [
+        (["training.steps=20"], 2),
+        (["training.steps=1"], 0),
+        (["training.steps=2000"], 100),
+        (["training.steps=200", "training.warmup=30"], 30),
+        ([{"training": {"steps": 500}}, "training.steps=50"], 5),
+        (["training.batch_size=8"], 100),
+    ],
+)
+def test_a_warmup_that_nobody_asked_for_keeps_its_share_of_fewer_steps(asked, warmup):
+    base = {"extends": "trec-transformer-pre-norm", "training": {"steps": 1000, "warmup": 100, "schedule": "cosine"}}
+    assert recipes.load(base, asked).training.warmup == warmup
+
+
+def test_a_file_that_shortens_a_training_shortens_its_warmup(tmp_path):
+    (tmp_path / "short.toml").write_text('extends = "trec-transformer-pre-norm"\n[training]\nsteps = 10\n')
+    whole = recipes.load("trec-transformer-pre-norm").training
+    assert recipes.load(tmp_path / "short.toml").training.warmup == whole.warmup * 10 // whole.steps
+
+
+def test_a_warmup_that_is_asked_for_must_leave_steps():
+    with pytest.raises(ValueError, match="steps=20 and warmup=20"):
+        recipes.load("trec-transformer-pre-norm", ["training.steps=20", "training.warmup=20"])
+
+
+@pytest.mark.parametrize("steps", ["many", -3, 1.5, True])
+def test_steps_of_another_kind_are_refused_beside_a_warmup(steps):
+    with pytest.raises(ValueError, match="steps"):
+        recipes.load("trec-transformer-pre-norm", [{"training": {"steps": steps}}])

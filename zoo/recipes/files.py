@@ -8,6 +8,7 @@ from zoo.recipes.recipe import TABLES, TEXTS, Recipe, allowed, homes, make, modu
 from zoo.recipes.toml import toml
 from zoo.settings import occupants, table
 from zoo.settings.slots import SLOTS
+from zoo.settings.training import Training
 
 CATALOGUE = Path(__file__).parents[1] / "catalogue"  # the recipes that come with the zoo, and their scores
 TAGS = {"data": "corpus", "model": "kind", "loss": "kind"} | dict.fromkeys(SLOTS, "layer")
@@ -169,17 +170,28 @@ def _extended(path, base):
 def settled(layers):
     """The settings that files and overrides come to, one after the other.
 
-    A setting that had its effect where it was given, and lost it by what a later one says, falls away with it.
+    A setting that had its effect where it was given, and lost it by what a later one says, falls away with it. A
+    warm-up keeps its share of the steps where a later one says fewer steps and no warm-up.
     """
     states = [{}]
     for own in layers:
-        states.append(merged(states[-1], own))
+        states.append(_with_shorter_warmup(states[-1], merged(states[-1], own), own))
     settings, given = states[-1], [_paths(own) for own in layers]
     for path in idle(settings):
         last = max((at for at, paths in enumerate(given) if path in paths), default=None)
         if last is not None and last < len(layers) - 1 and path not in idle(states[last + 1]):
             settings = table.without(settings, path)
     return {key: value for key, value in settings.items() if value != {} or key not in TABLES}
+
+
+def _with_shorter_warmup(before, settings, own):
+    """`settings` with a warm-up of the same share of the steps, if `own` shortens the training and says no warm-up."""
+    said, told = _table(own, "training"), _table(before, "training")
+    steps, warmup, fewer = told.get("steps", Training().steps), told.get("warmup", 0), said.get("steps")
+    whole = all(type(each) is int and each > 0 for each in (steps, warmup, fewer))
+    if "warmup" in said or not whole or fewer >= steps:
+        return settings
+    return merged(settings, {"training": {"warmup": warmup * fewer // steps}})
 
 
 def _table(settings, where):
