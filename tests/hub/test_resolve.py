@@ -39,10 +39,10 @@ def held(name):
 def test_the_first_hub_that_has_the_name_wins(tmp_path, hubs):
     one, two = write(tmp_path / "one", "a", [1]), write(tmp_path / "the second", "a", [1, 2])
     three = write(tmp_path / "three", "b", [7])
-    hubs(one, two, three.as_uri())
+    hubs(one, two, three)
     assert held("a") == held("a@1") == "one 1"
     assert held("a@2") == "the second 2" and held("b") == "three 7"
-    assert hub.find("b").place.address == three.as_uri() and hub.find("b", 7).entry["version"] == 7
+    assert hub.find("b").place.address == str(three) and hub.find("b", 7).entry["version"] == 7
     hubs(two, one)
     assert held("a@1") == "the second 1"  # not the file of the same name that is in the cache already
 
@@ -62,9 +62,10 @@ def test_an_unknown_name_says_what_is_near_and_where_was_looked(tmp_path, hubs):
         hub.fetch("dates@1", ["manifest.jsn"])
 
 
-@pytest.mark.parametrize(
-    "address", ["ftp://a/b", "http://", "s3://a/b", "hf://owner", "hf://a/b@", "hf://a@v1/b", "file://host/x"]
-)
+WRONG = ("ftp://a/b", "https://", "hf://owner", "hf://a/b@", "hf://a@v1/b", "file:///x", "http://127.0.0.1.a/b")
+
+
+@pytest.mark.parametrize("address", WRONG)
 def test_a_wrong_address_is_told(hubs, address):
     hubs(address)
     with pytest.raises(ValueError, match=f"'{address}' is not the address of a hub: expected"):

@@ -1,12 +1,13 @@
 """Where hubs are: the addresses of SEQZOO_HUB, or those of this installation.
 
-An address is a folder, file://FOLDER, http://URL, https://URL, or hf://OWNER/REPO[@REVISION][/FOLDER]. Several are
-separated by commas, because a folder may have spaces in its name and a URL has colons; a folder with a comma is written
-as file:// with %2C.
+An address is a folder, https://URL, or hf://OWNER/REPO[@REVISION][/FOLDER]. Several are separated by commas, because a
+folder may have spaces in its name and a URL has colons. A server of this machine may be http://, so that one can be
+tried before it has a certificate.
 """
 
 import logging
 import os
+import re
 import time
 from importlib import resources
 from pathlib import Path
@@ -21,6 +22,7 @@ from zoo.hub.packaged import packaged
 
 log = logging.getLogger("seqzoo.hub")
 SNAPSHOT = Path(__file__).parent / "snapshot.json"  # the index of the hub beside which a wheel was built
+LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/.*)?")  # a server of this machine
 FRESH = 600  # seconds for which the index of a hub on the network is not asked for again
 
 
@@ -33,7 +35,7 @@ def place(address):
     kind, mark, rest = address.partition("://")
     if not mark:
         return Folder(Path(os.path.expanduser(address)))  # without a home folder ~ stays ~, and is not there
-    if kind in ("http", "https") and rest.strip("/"):
+    if kind == "https" and rest.strip("/") or kind == "http" and LOCAL.fullmatch(rest):
         from zoo.hub.web import Web  # the modules of the network are imported where there is one to use
 
         return Web(address)
@@ -41,13 +43,9 @@ def place(address):
         from zoo.hub.huggingface import HuggingFace
 
         return HuggingFace(address)
-    if kind == "file" and rest.startswith("/"):
-        from urllib.request import url2pathname
-
-        return Folder(url2pathname(rest), address)
     raise ValueError(
-        f"{address!r} is not the address of a hub: expected a folder, file:///FOLDER, http://URL, https://URL or "
-        "hf://OWNER/REPO. SEQZOO_HUB holds addresses, separated by commas."
+        f"{address!r} is not the address of a hub: expected a folder, https://URL or hf://OWNER/REPO. SEQZOO_HUB holds "
+        "addresses, separated by commas."
     )
 
 

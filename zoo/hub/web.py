@@ -1,4 +1,4 @@
-"""A hub on a file server: http:// or https://, with the standard library, whose proxy settings it keeps."""
+"""A hub on a file server: https://, with the standard library, whose proxy settings it keeps."""
 
 import http.client
 import os
