@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from serving.export.forms import ALWAYS, OPTIONAL, check_names, titles
 from serving.export.settings import GRAPHS, STORAGES
 from serving.runtime.artefact import MANIFEST, read_manifest, resolve
 from serving.runtime.reading import OVERLONG
@@ -66,6 +67,14 @@ def add_arguments(parser):
         "the encoder and the step of a search of your own; repeatable (default: all; of a network of more than 100 MB "
         "the search and what scores, and of a language model what samples)",
     )
+    parser.add_argument(
+        "--form",
+        action="append",
+        default=[],
+        choices=sorted(OPTIONAL),
+        help=f"a further form besides {titles(ALWAYS)}, which is compared with them; repeatable. "
+        + "; ".join(f"{form.name}: {form.about}, needs seqzoo[{form.extra}]" for form in OPTIONAL.values()),
+    )
     parser.add_argument("--no-int8", action="store_true", help="leave out the quantised graphs")
     parser.add_argument(
         "--strings",
@@ -103,6 +112,8 @@ def main(args):
     export, name, recipe = _artefact(args, resolve(path)) if is_artefact(path) else _run(args, path)
     check(args, args.name or name)
     refuse_options_of_searches(args, recipe)
+    for form in args.form:
+        OPTIONAL[form].check_search(recipe().task, recipe().search is not None)
     if args.data or args.split or args.shortlist:
         from zoo.recipes import check_data, last_split
 
@@ -189,6 +200,7 @@ def changes(args):
     given |= {
         "graphs": tuple(args.graphs or ()),
         "strings": args.strings,
+        "forms": tuple(args.form),
         "shortlist": args.shortlist,
         "rules": rule_options.given(args, rule_options.NUMBERS),
     }
@@ -226,6 +238,7 @@ def check(args, name):
         from serving.export.servers import check_version
 
         check_version(args.serving_version)
+    check_names(args.form)
     if args.strings:
         from serving.export.strings import check_installed
 

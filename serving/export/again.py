@@ -9,13 +9,12 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from serving.export.forms import SOURCE
 from serving.export.settings import Settings
 from serving.export.shortlist import FILE, chosen, of_artefact
 from serving.runtime.artefact import Artefact
-from serving.runtime.errors import DamagedError
-from zoo.hub.keras_file import UnsafeError, check_keras
 
-MODEL, RECIPE = "model.keras", "recipe.toml"
+RECIPE = "recipe.toml"
 
 
 def check_artefact(directory):
@@ -27,7 +26,7 @@ def check_artefact(directory):
             Keras, of the zoo and of packages that are imported.
     """
     directory, artefact = Path(directory), Artefact(directory)
-    needed = [MODEL, RECIPE, *sorted(artefact.manifest["tokenizer"].values())]
+    needed = [SOURCE.file, RECIPE, *sorted(artefact.manifest["tokenizer"].values())]
     needed += [FILE] if "shortlist" in artefact.manifest else []
     missing = [name for name in needed if not (directory / name).is_file()]
     if missing:
@@ -37,10 +36,7 @@ def check_artefact(directory):
         )
     for name in needed:
         artefact.read(name)
-    try:
-        check_keras(directory / MODEL)
-    except UnsafeError as error:
-        raise DamagedError(str(error)) from error
+    SOURCE.check_safe(directory)
     return artefact.manifest
 
 
@@ -67,9 +63,6 @@ def export_again(
         DamagedError: as of `check_artefact`.
     """
     directory, manifest = Path(directory), check_artefact(directory)
-    import keras
-
-    import zoo  # noqa: F401  registers the classes
     from serving.export.pipeline import export
     from zoo.text import load_tokenizer
 
@@ -86,5 +79,4 @@ def export_again(
             changes = {"trial": trial(recipe, split, data), "calibration": calibration(recipe, data)} | changes
     changes = {"shortlist": of_artefact(directory, manifest)} | changes
     settings = dataclasses.replace(Settings.of(manifest), **changes)
-    model = keras.models.load_model(directory / MODEL, compile=False)
-    return export(model, tokenizers, out, settings, version, log=log)
+    return export(SOURCE.load(directory), tokenizers, out, settings, version, log=log)

@@ -5,15 +5,13 @@ import math
 import platform
 from importlib import metadata
 
-import onnx
-
-from serving.export.onnx.requirements import requirements
+from serving.export.forms import forms_in, forms_to_write, titles
 from serving.runtime.artefact import MANIFEST, sha256
 from serving.runtime.bounds import bounds
-from serving.runtime.manifest_format import DIGEST, FORMAT, checked, digest_of
+from serving.runtime.manifest_format import DIGEST, checked, digest_of
 from serving.runtime.percent import percent
 
-PACKAGES = ("keras", "tensorflow", "tensorflow-text", "tf2onnx", "onnx", "onnxruntime", "sentencepiece", "numpy")
+PACKAGES = ("sentencepiece", "numpy")  # of every artefact, whatever its forms
 
 
 def write_manifest(kind, directory, version, parity=None, int8=None, strings=None):
@@ -24,10 +22,9 @@ def write_manifest(kind, directory, version, parity=None, int8=None, strings=Non
         for path in sorted(directory.rglob("*"))
         if path.is_file() and path.name != MANIFEST
     }
-    graphs = {name: path for name, path in files.items() if path.suffix == ".onnx"}
-    graphs = {name: requirements(onnx.load(path, load_external_data=False)) for name, path in graphs.items()}
+    forms = forms_in(files)
+    packages = [*(name for form in forms for name in form.packages), *PACKAGES]
     manifest = {
-        "format": FORMAT if any("weights" in graph for graph in graphs.values()) else FORMAT - 1,
         "name": settings.name,
         "version": version,
         "task": settings.task,
@@ -36,18 +33,20 @@ def write_manifest(kind, directory, version, parity=None, int8=None, strings=Non
         "storage": settings.storage,
         "vocabulary": kind.vocabulary(),
         "signatures": [_table(kind, table) for table in (kind.table("serving_default"), *kind.signatures())],
-        "graphs": {name: function.graph for name, function in kind.functions.items() if function.graph},
-        "onnx": graphs,
         "tokenizer": {side: f"{side}.spm" for side in kind.sides},
         "texts": list(settings.texts),
         "ranges": settings.ranges,
         "scores": settings.scores,
         "parity": parity,
         "int8": int8,
-        "versions": {name: metadata.version(name) for name in PACKAGES} | {"python": platform.python_version()},
+        "versions": {name: metadata.version(name) for name in packages} | {"python": platform.python_version()},
         "files": {name: sha256(path) for name, path in files.items()},
         "sizes": {name: path.stat().st_size for name, path in files.items()},
     }
+    for form in forms:
+        manifest |= form.facts(kind, directory)
+    optional = {form.name: form.signature_files(kind) for form in forms if form.extra is not None}
+    manifest |= {"forms": optional} if optional else {}
     if strings is not None:
         manifest["strings"] = strings
         manifest["versions"]["onnxruntime-extensions"] = metadata.version("onnxruntime-extensions")
@@ -89,8 +88,9 @@ def write_card(kind, directory, version, parity, int8=None, strings=None):
 {scores}
 {_storage(settings.storage)}
 ## Parity
-Keras, SavedModel and ONNX agree: largest difference {parity["max_abs_diff"]:.2g}. Allowed are {parity["tolerance"]},
-and as much in proportion for numbers above 1, such as the score of a long text. Tokens, labels and texts are identical.
+{titles(forms_to_write(settings))} agree: largest difference {parity["max_abs_diff"]:.2g}. Allowed are
+{parity["tolerance"]}, and as much in proportion for numbers above 1, such as the score of a long text.
+Tokens, labels and texts are identical.
 {_sensitivity(parity)}
 {_int8(int8)}{_strings(strings)}## Use
     seqzoo run DIR "text"

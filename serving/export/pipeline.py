@@ -1,8 +1,6 @@
 """Writes a trained model as an artefact directory, under a temporary name until it has passed all checks."""
 
 import contextlib
-import dataclasses
-import gc
 import shutil
 from collections.abc import Callable, Sequence
 from os import PathLike
@@ -11,24 +9,15 @@ from typing import Any
 
 import keras
 
-from serving.export import saved_model, servers, storage, strings
-from serving.export.calibration import Calibration
+from serving.export import storage, strings
+from serving.export.forms import forms_to_write
 from serving.export.int8 import report
 from serving.export.kinds import kind_of
 from serving.export.manifest import write_card, write_manifest
-from serving.export.onnx import convert as onnx_convert
-from serving.export.onnx.names import compact
-from serving.export.onnx.narrow import narrow
-from serving.export.onnx.quantize import quantize
-from serving.export.onnx.weights import INSIDE, Beside, WeightsFile
 from serving.export.parity.compare import checker
 from serving.export.partial import explained, reserved
-from serving.export.rules import with_defaults
 from serving.export.settings import Settings
 from serving.export.shortlist import FILE
-from serving.export.sizes import WEIGHTS
-from serving.runtime.sessions import graph_file
-from zoo.core.keras_file import save_model
 from zoo.core.protocols import Attention, declaring
 
 
@@ -92,6 +81,8 @@ def _export(model, tokenizers, out, settings, version, log):
             f"{type(model).__name__} and its tokenizers disagree: expected the vocabularies {kind.vocabulary()}, "
             f"received {held}. Give the tokenizers that it was trained with."
         )
+    for form in forms_to_write(settings):
+        form.check_search(settings.task, kind.searches)
     if settings.strings:
         strings.check_model(kind, tokenizers)
     most = kind.bound.max_input
@@ -131,48 +122,16 @@ def make_again(kind, tokenizers, directory, log=lambda stage: None):
 
 
 def _write_files(kind, tokenizers, directory, log):
-    log("writing model.keras and the SavedModel")
-    save_model(kind.model, directory / "model.keras")
-    if kind.settings.storage != "float32":
-        storage.halve(directory / "model.keras")
-    elif kind.large:
-        storage.pack(directory / "model.keras")
-    saved_model.write(kind, tokenizers, directory)
-    gc.collect()  # its graphs hold each other, and the weights with them
-    servers.told(directory, kind.settings.serving_version, log)
     for side, tokenizer in zip(kind.sides, tokenizers, strict=True):
         tokenizer.save(directory / f"{side}.spm")
     (directory / "recipe.toml").write_text(kind.settings.recipe, encoding="utf-8")
     if kind.settings.shortlist is not None:
         kind.settings.shortlist.save(directory / FILE)
-    _write_graphs(kind, directory, Calibration(kind, tokenizers, log), log)
+    for form in forms_to_write(kind.settings):
+        form.write(kind, tokenizers, directory, log)
     if kind.settings.strings:
         log("writing the graphs of texts")
         strings.write(kind, tokenizers, directory, log)
-
-
-def _write_graphs(kind, directory, calibration, log):
-    files = {name: WeightsFile(directory / file) for name, file in WEIGHTS.items() if kind.large}
-    # Of two signatures that share a graph, the first says what is there if nothing more is given.
-    first = {function.graph: function for function in reversed(kind.functions.values()) if function.graph}
-    for function in reversed(first.values()):
-        log(f"writing {function.graph}")
-        weights = Beside() if files else INSIDE
-        graph = onnx_convert.convert(function.function, function.signature, weights=weights)
-        graph = with_defaults(graph, function.signature)
-        _write_graph(kind, graph, directory / function.graph, weights, files.get("float32"))
-        if kind.settings.int8 and function.int8:
-            calibration.complete(function.name, graph, weights)
-            quantized = quantize(graph, calibration.ranges, weights)
-            _write_graph(kind, quantized, directory / graph_file(function.graph, "int8"), weights, files.get("int8"))
-    kind.settings = dataclasses.replace(kind.settings, ranges=calibration.ranges)
-
-
-def _write_graph(kind, graph, path, weights, file):
-    """Write a graph; `file` is that of the weights, or None where they are in the graph."""
-    stored = kind.settings.storage
-    graph = compact(graph if stored == "float32" else narrow(graph, stored, weights))
-    onnx_convert.write(graph if file is None else file.referring(graph, weights), path)
 
 
 def _check(kind, tokenizers, directory, version, log, parity):

@@ -78,7 +78,7 @@ def _used(folder):
     return found
 
 
-def told(folder, wanted=None, log=lambda line: None):
+def compare_servers(folder, wanted=None, log=lambda line: None):
     """Compare a SavedModel with the versions of TensorFlow Serving.
 
     Args:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from serving.export.forms import OPTIONAL, check_names, forms_in
 from serving.export.servers import check_version
 from serving.export.shortlist import Shortlist
 from serving.export.strings import check_installed
@@ -86,6 +87,7 @@ class Settings:
             None warns of each version that cannot.
         graphs: which graphs are written besides those of the search, of `GRAPHS`; none is all, or of a large network
             those that answer texts (docs/artefacts.md). "search" is the search alone.
+        forms: the names of further forms that are written, of `serving.export.forms.OPTIONAL`.
     """
 
     name: str
@@ -112,6 +114,7 @@ class Settings:
     strings: bool = False
     serving_version: str | None = None
     graphs: tuple[str, ...] = ()
+    forms: tuple[str, ...] = ()
 
     def __post_init__(self):
         if not self.beams or min(self.beams) < 1:
@@ -132,6 +135,7 @@ class Settings:
             raise ValueError(f"Unknown storage: expected one of {STORAGES}, received {self.storage!r}.")
         if self.strings:
             check_installed()
+        check_names(self.forms)
         unknown = sorted(set(self.graphs) - set(GRAPHS))
         if unknown:
             raise ValueError(f"Unknown graphs: expected some of {', '.join(GRAPHS)}, received {', '.join(unknown)}.")
@@ -179,6 +183,7 @@ class Settings:
             storage=manifest["storage"],
             strings="strings" in manifest,
             graphs=tuple(name for name in GRAPHS[:-1] if name not in without) if without is not None else (),
+            forms=tuple(form.name for form in forms_in(manifest["files"]) if form.name in OPTIONAL),
         )
 
 

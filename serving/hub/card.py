@@ -5,9 +5,10 @@ So whoever has these three can make the card again, and compare.
 
 import math
 
+from serving.export.forms import ALWAYS, FORMS, SOURCE, forms_in, titles
 from serving.hub.light import CARD
 from serving.hub.outputs import FILE
-from serving.runtime.artefact import MANIFEST, has_saved_model
+from serving.runtime.artefact import MANIFEST
 from zoo import scores as scoring
 from zoo.core.escaping import in_markdown, in_markdown_code
 from zoo.scores.plots import score_name, written
@@ -109,10 +110,10 @@ def measured(scores):
 def _parity(entry, model):
     parity = entry["parity"]
     return (
-        f"## Parity\n\nKeras, SavedModel and ONNX differ by at most {parity['max_abs_diff']:.2g}. Allowed are "
+        f"## Parity\n\n{titles(ALWAYS)} differ by at most {parity['max_abs_diff']:.2g}. Allowed are "
         f"{parity['tolerance']}, and as much in proportion for numbers above 1, such as the score of a long text. "
         f"Tokens, labels and texts are the same.{_sensitivity(parity)} "
-        "To make the other forms again from `model.keras` and compare them: "
+        f"To make the other forms again from `{SOURCE.file}` and compare them: "
         f"`seqzoo hub card {model} --check --only parity`."
     )
 
@@ -223,12 +224,8 @@ def _shown(text):
 def _use(entry, manifest):
     name, kind = entry["name"], entry["kind"]
     sampled = " --sample" if kind == "continue" else ""
-    served = (
-        "The folder above is a base path of TensorFlow Serving, with the SavedModel in this folder."
-        if has_saved_model(manifest)
-        else "TensorFlow Serving needs a SavedModel, which is made from the published files: "
-        f"`seqzoo export $(seqzoo hub fetch {name} --all)`."
-    )
+    held = forms_in(manifest["files"])
+    served = " ".join(filter(None, (form.describe_use(name, form in held) for form in FORMS)))
     return f"""## Use
 
 ```sh

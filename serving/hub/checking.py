@@ -1,11 +1,13 @@
 """`seqzoo hub card NAME --check`: every number of a card is measured again, from what is published alone."""
 
 import hashlib
+import importlib.util
 import json
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from serving.export.forms import SOURCE
 from serving.hub import PARTS
 from serving.hub.card import card, measured
 from serving.hub.light import CARD
@@ -15,7 +17,6 @@ from serving.hub.outputs import FILE, unpack
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_inside
 from serving.runtime.errors import DamagedError, ServingError
-from zoo.hub.keras_file import UnsafeError, check_keras
 
 SAME = 1e-6  # relative difference of scores that are computed from the same answers
 NEAR = 1e-3  # of log-probabilities, which another processor rounds otherwise
@@ -177,14 +178,10 @@ class Published:
 
     def parameters(self):
         """The weights of the Keras model."""
-        try:
-            import keras
-        except ImportError:
+        if importlib.util.find_spec("keras") is None:
             return [Row("parameters", "parameters", self.entry["parameters"], "Keras is not installed", None)]
-        import zoo  # noqa: F401  registers the classes
-
-        path = self._keras()
-        count = int(keras.models.load_model(path, compile=False).count_params())
+        self._check_source()
+        count = int(SOURCE.load(self.folder).count_params())
         return [Row("parameters", "parameters", self.entry["parameters"], count, count == self.entry["parameters"])]
 
     def parity(self):
@@ -196,7 +193,7 @@ class Published:
             return [Row("parity", "largest difference", stated["max_abs_diff"], "TensorFlow is not installed", None)]
         from serving.export.verify import verify
 
-        self._keras()
+        self._check_source()
         try:
             report = verify(self.folder, log=self.log)
         except ServingError as error:
@@ -226,15 +223,10 @@ class Published:
         digests = [corpora.digest(*each)[:16] for each in (stored, examples)]
         return [Row("data", "SHA-256 of the test set", *digests, digests[0] == digests[1])]
 
-    def _keras(self):
-        """The path of model.keras, after a look at what it would load."""
-        self.artefact.read("model.keras")  # compared with its SHA-256
-        path = self.folder / "model.keras"
-        try:
-            check_keras(path)
-        except UnsafeError as error:
-            raise DamagedError(str(error)) from error
-        return path
+    def _check_source(self):
+        """Check the bytes of the model that the other forms are made from, and that loading it runs no program."""
+        self.artefact.read(SOURCE.file)  # compared with its SHA-256
+        SOURCE.check_safe(self.folder)
 
 
 def _enough(count):

@@ -8,7 +8,6 @@ from importlib import metadata
 from pathlib import Path
 
 from serving.hub import licences
-from serving.runtime.artefact import has_saved_model
 
 LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,8}")  # a tag of BCP 47, as far as its form goes
 
@@ -114,18 +113,13 @@ def licence_of(run):
 
 def requires(manifest):
     """The oldest versions that are known to run a published artefact, by package."""
-    from serving.runtime.sessions import OLDEST
+    from serving.export.forms import forms_in
 
-    def numbers(text):
-        return tuple(int(part) for part in re.findall(r"\d+", text)[:3])
-
-    oldest = max([OLDEST, *(graph["onnxruntime"] for graph in manifest["onnx"].values())], key=numbers)
-    found = {"onnxruntime": oldest, "seqzoo": own_version().removeprefix(">=")}
-    versions = manifest["versions"]
-    found |= {name: versions[name] for name in ("keras",) if name in versions}
-    if has_saved_model(manifest) and "tensorflow" in versions:
-        found["tensorflow"] = versions["tensorflow"]
-    return {name: ">=" + ".".join(map(str, numbers(each)[:2])) for name, each in sorted(found.items()) if each}
+    found = {"seqzoo": own_version().removeprefix(">=")}
+    for form in forms_in(manifest["files"]):
+        found |= form.requires(manifest)
+    numbers = {name: re.findall(r"\d+", version)[:2] for name, version in found.items()}
+    return {name: ">=" + ".".join(each) for name, each in sorted(numbers.items()) if each}
 
 
 def own_version():

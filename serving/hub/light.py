@@ -9,7 +9,8 @@ them again from `model.keras`.
 import hashlib
 import json
 
-from serving.runtime.artefact import MANIFEST, has_saved_model
+from serving.export.forms import FORMS, forms_in
+from serving.runtime.artefact import MANIFEST
 from serving.runtime.manifest_format import (
     DIGEST,
     IN_GRAPHS,
@@ -18,10 +19,9 @@ from serving.runtime.manifest_format import (
     checked,
     digest_of,
     int8_name,
-    weights_of,
 )
 
-KEPT = ("model.keras", "recipe.toml")
+RECIPE = "recipe.toml"
 CARD = "card.md"
 READS_ON = ("greedy", "tokens", "sample", "score")  # what a language model is used for
 
@@ -48,8 +48,8 @@ def kept_files(manifest, precision, light=True):
         return sorted(names)
     graphs = kept_graphs(manifest).values()
     graphs = [int8_name(graph) if precision == "int8" else graph for graph in graphs]
-    weights = {file for graph in graphs for file in weights_of(manifest, graph)}
-    return sorted({*KEPT, *manifest["tokenizer"].values(), *graphs, *weights} & names)
+    published = {file for form in FORMS for file in form.published(manifest, graphs)}
+    return sorted({RECIPE, *manifest["tokenizer"].values(), *published} & names)
 
 
 def rewritten(manifest, files, **changes):
@@ -80,10 +80,15 @@ def rewritten(manifest, files, **changes):
         del made["strings"]
     if "step" not in made["graphs"]:
         made.pop("step", None)
-    if not has_saved_model(made):
-        made["signatures"] = [table for table in manifest["signatures"] if table["name"] in made["graphs"]]
-    if not made["left_out"]:
-        del made["left_out"]
+    forms = forms_in(held)
+    made["signatures"] = [
+        table for table in manifest["signatures"] if any(form.holds(table["name"], made) for form in forms)
+    ]
+    optional = manifest.get("forms", {})
+    made["forms"] = {name: files for name, files in optional.items() if {*files.values()} <= held.keys()}
+    for key in ("left_out", "forms"):
+        if not made[key]:
+            del made[key]
     made.pop(DIGEST, None)
     made = json.loads(json.dumps(made))  # the values that a reader gets: lists for tuples
     made[DIGEST] = digest_of(made)

@@ -4,6 +4,7 @@ import datetime
 import json
 from pathlib import Path
 
+from serving.export.forms import SOURCE, forms_in
 from serving.hub import facts as facts_of, light as lightly, shelf
 from serving.hub.card import card
 from serving.hub.measure import TestSet, measure, plain
@@ -11,7 +12,6 @@ from serving.hub.outputs import FILE, pack
 from serving.runtime.artefact import MANIFEST, Artefact, check_files
 from serving.runtime.errors import ParityError
 from zoo.hub import index as hub_index
-from zoo.hub.keras_file import check_keras
 
 LARGE = 5_000_000  # bytes, above which it is told that a model is larger than most
 WHOLE = 100_000_000  # bytes of a whole hub
@@ -47,8 +47,9 @@ def publish(artefact, run, hub, facts, *, light=True, test=None, version=None, l
     check_parity(source.directory, manifest)
     check_files(source.directory, manifest)
     _check_same(source, recipe, run)
-    check_keras(source.directory / "model.keras")
-    shelf.check_free(hub, name, version, manifest["files"]["model.keras"])
+    for form in forms_in(manifest["files"]):
+        form.check_safe(source.directory)
+    shelf.check_free(hub, name, version, manifest["files"][SOURCE.file])
     split, examples = (test or TestSet()).read(recipe)
     measured = measure(source.directory, recipe, examples, log)
 
@@ -117,12 +118,8 @@ def _check_same(source, recipe, run):
 
 def _entry(source, recipe, facts, measured):
     """The entry of the index, but for `version`, `files`, `bytes` and `requires`."""
-    import keras
-
-    import zoo  # noqa: F401  registers the classes
-
     manifest, parity = source.manifest, source.manifest["parity"]
-    model = keras.models.load_model(source.directory / "model.keras", compile=False)
+    model = SOURCE.load(source.directory)
     licences = list(facts.data_licence)
     return {
         "name": manifest["name"],

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from serving.export.forms import SOURCE
 from serving.runtime.errors import DamagedError, ServingError
 from zoo.core.storage import write_atomically
 from zoo.hub import index as hub_index
@@ -92,7 +93,7 @@ def check_free(hub, name, version, weights=None):
         hub: the folder.
         name: of the model.
         version: a positive integer.
-        weights: the SHA-256 of model.keras.
+        weights: the SHA-256 of the form that the others are made from.
 
     Raises:
         ValueError: the message says what is there and which version is free.
@@ -110,11 +111,11 @@ def check_free(hub, name, version, weights=None):
             f"{name}@{version} is published already, and a version is never overwritten: others rely on its bytes. "
             f"Publish with --version {free}."
         )
-    again = [each for each in own if weights and each["withdrawn"] and each["files"].get("model.keras") == weights]
+    again = [each for each in own if weights and each["withdrawn"] and each["files"].get(SOURCE.file) == weights]
     if again:
         raise ValueError(
             f"These weights were withdrawn as {name}@{again[0]['version']}: {again[0]['withdrawn']} The same "
-            "model.keras does not come back under another version. Mend the model, and export it again."
+            f"{SOURCE.file} does not come back under another version. Mend the model, and export it again."
         )
 
 
@@ -131,7 +132,7 @@ def add(hub, folder, entry):
     """
     home = Path(hub) / entry["name"] / str(entry["version"])
     with locked(hub):
-        check_free(hub, entry["name"], entry["version"], entry["files"].get("model.keras"))
+        check_free(hub, entry["name"], entry["version"], entry["files"].get(SOURCE.file))
         entries = [*read_index(hub)["models"], entry]
         hub_index.checked({"format": hub_index.FORMAT, "models": entries})
         if home.exists():  # of a publisher that was killed before it wrote the entry

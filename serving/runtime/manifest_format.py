@@ -85,6 +85,7 @@ OPTIONAL = {
     "sizes": Map(FILE, Integer()),
     "onnx": Map(FILE, GRAPH),
     "precision": Text("'float32' or 'int8'", "float32|int8"),
+    "forms": Map(NAME, Map(NAME, FILE, least=1)),
     "left_out": Map(FILE, SHA256),
     "test": Map(Text(), Anything()),
     "published": Map(Text(), Anything()),
@@ -207,6 +208,10 @@ def _check_files(manifest):
         for file in manifest.get(key, {}):
             if file not in manifest["files"]:
                 raise mismatch(f"a key of {key}", "a file that `files` lists", file)
+    for form, files in manifest.get("forms", {}).items():
+        for name, file in files.items():
+            if file not in manifest["files"]:
+                raise mismatch(f"forms.{form}.{name}", "a file that `files` lists", file)
     for file in manifest.get("strings", {}).get("graphs", ()):
         if file not in manifest["files"]:
             raise mismatch("strings.graphs", "files that `files` lists", file)

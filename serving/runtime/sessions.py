@@ -142,13 +142,13 @@ def check_version(path, oldest, installed=onnxruntime.__version__):
     Raises:
         UnsupportedError: it is older.
     """
-    if _numbers(installed) < _numbers(oldest):
+    if version_numbers(installed) < version_numbers(oldest):
         raise UnsupportedError(
             f"{path} needs ONNX Runtime {oldest} or newer, and {installed} is installed: older ones refuse the graph "
             f"or answer wrongly. Install a newer one: pip install 'onnxruntime>={oldest}'."
         )
 
 
-def _numbers(version):
+def version_numbers(version):
     """The first three numbers of a version, for comparisons: (1, 24, 0) for "1.24"."""
     return tuple(int(number) for number in [*re.findall(r"\d+", version), 0, 0, 0][:3])

@@ -67,6 +67,7 @@ class Kind(ABC):
     name = ""
     sides = ("source",)  # one for each tokenizer; "target" is the second where output has its own vocabulary
     side, overlong = "first", "refuse"  # the part of a long text that can be read, and the default for long texts
+    searches = False  # whether answers are found by a search, a loop in the graph
     choices, first = {}, ()  # functions by what `settings.graphs` calls them, and which are chosen for a large network
 
     def __init__(self, model, settings):

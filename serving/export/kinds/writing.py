@@ -40,6 +40,7 @@ class Generate(Kind):
 
     name = "generate"
     sides = ("source", "target")
+    searches = True
     remembers = True  # whether a decoding step reads a memory
     choices = {
         "greedy": ("greedy", signature_of("greedy")),

@@ -1,16 +1,16 @@
 """Compares the exported forms with the expected results: `python -m serving.export.parity.check REPORT`.
 
-The process imports TensorFlow, its text operations and ONNX Runtime, but not the zoo, so it proves that the artefact
-does not need the zoo. It may start before there is an artefact: two lines on its standard input, each a JSON string,
+The process imports what the forms need to answer, but not the zoo, so it proves that the artefact does not need the
+zoo. It may start before there is an artefact: two lines on its standard input, each a JSON string,
 name the directory of the artefact, which it then opens, and later the file of the expected results.
 
-The check does not depend on the kind of model: the manifest lists the signatures, and the expectation lists their
-inputs and outputs.
+The check depends neither on the kind of model nor on the forms: the manifest lists the signatures, and the
+expectation lists their inputs and outputs.
 """
 
 import json
 import sys
-from dataclasses import dataclass
+from importlib import metadata
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -18,12 +18,9 @@ if __name__ == "__main__":
     sys.modules["jax"] = sys.modules["matplotlib"] = None
 
 import numpy as np
-import onnxruntime
-import tensorflow as tf
-import tensorflow_text  # noqa: F401  registers the tokenizers' operations
 
-from serving.runtime.artefact import SAVED_MODEL, read_manifest
-from serving.runtime.sessions import open_graph
+from serving.export.forms import FORMS, forms_to_compare
+from serving.runtime.artefact import read_manifest
 
 TOLERANCE = 1e-4
 # Where `serving.export.parity.sensitivity` was measured, an output may differ by this many times what the Keras model
@@ -31,8 +28,6 @@ TOLERANCE = 1e-4
 TIMES = 4
 LIMIT = 1e-2
 OTHERWISE = "otherwise.npz"  # beside the report: what is not as expected, see `Report`
-FORBIDDEN_OPS = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
-ONNX_TYPES = {"tensor(int32)": "int32", "tensor(float)": "float32", "tensor(bool)": "bool"}
 
 
 class Report:
@@ -95,31 +90,23 @@ def _short(value):
     return f"{value.shape} {text if len(text) < 200 else text[:200] + '...'}"
 
 
-@dataclass(frozen=True)
-class Opened:
-    """An artefact: its manifest, the signatures of its SavedModel, and a session for each of its graphs."""
+def check(manifest, forms, arrays):
+    """The `Report` on the forms of an artefact, compared with `serving.export.parity.reference.expectation`.
 
-    directory: Path
-    manifest: dict
-    loaded: dict
-    sessions: dict
-
-    @classmethod
-    def at(cls, directory):
-        manifest = read_manifest(directory)
-        loaded = tf.saved_model.load(str(directory)).signatures
-        sessions = {file: open_graph(directory / file) for file in set(manifest["graphs"].values())}
-        return cls(directory, manifest, loaded, {name: sessions[file] for name, file in manifest["graphs"].items()})
-
-
-def check(opened, arrays):
-    """The `Report` on an artefact, compared with `serving.export.parity.reference.expectation`."""
+    Args:
+        manifest: of the artefact.
+        forms: of `serving.export.forms.forms_to_compare`.
+        arrays: what is expected.
+    """
     report = Report()
-    _check_signatures(report, opened.manifest, opened.loaded, opened.sessions)
-    _check_operations(report, opened.directory)
+    held = {form: form.signatures() for form in forms}
+    _check_signatures(report, manifest, held)
+    for form in forms:
+        for fault in form.faults():
+            report.fail(fault)
     for number, name, inputs, outputs, spread, left_out in cases(arrays):
         where = ", ".join(f"{key} {list(value.shape)}" for key, value in inputs.items())
-        for engine, answer in _answers(name, inputs, opened.loaded, opened.sessions):
+        for engine, answer in _answers(name, inputs, held):
             report.same(f"outputs of {engine} {name}", sorted(outputs), sorted(answer))
             for key in outputs.keys() & answer.keys():
                 what, case = f"{engine} {name} {key}", f"{number}/{name}/{engine}/{key}"
@@ -140,78 +127,57 @@ def cases(arrays):
         yield number, name, sides["in"], sides["out"], sides["spread"], sides["left"].get("out", [])
 
 
-def _answers(name, inputs, loaded, sessions):
-    """`(engine, outputs)` of every engine that has the signature."""
-    if name == "drive":
-        yield "ONNX", _drive(sessions["encode"], sessions["step"], **inputs)
-    if name in loaded:
-        texts = {key: value.astype(object) if value.dtype.kind == "U" else value for key, value in inputs.items()}
-        tensors = {key: tf.constant(value) for key, value in texts.items()}
-        yield "SavedModel", {key: value.numpy() for key, value in loaded[name](**tensors).items()}
-    if name in sessions:
-        yield "ONNX", _run(sessions[name], inputs)
+def _answers(name, inputs, held):
+    """`(title, outputs)` of every form that has the signature, or for "drive" the encoder and the step."""
+    for form, signatures in held.items():
+        if name in signatures:
+            yield form.title, form.answer(name, inputs)
+        elif name == "drive" and signatures.keys() >= {"encode", "step"}:
+            yield form.title, _drive(form, **inputs)
 
 
-def _run(session, inputs):
-    nodes = [*session.get_inputs(), *session.get_overridable_initializers()]
-    fed = {node.name: np.asarray(inputs[node.name]) for node in nodes if node.name in inputs}
-    return dict(zip([node.name for node in session.get_outputs()], session.run(None, fed), strict=True))
-
-
-def _drive(encoder, step, token_ids, lengths, target_ids):
+def _drive(form, token_ids, lengths, target_ids):
     """The logits of the encoder, run once, and the step, run per token; they must equal those of a full pass."""
-    known, logits = _run(encoder, {"token_ids": token_ids, "lengths": lengths}), []
+    known, logits = form.answer("encode", {"token_ids": token_ids, "lengths": lengths}), []
     for token in [known.pop("first_ids"), *target_ids.T[:, :, None]]:
-        found = _run(step, known | {"token_ids": token})
+        found = form.answer("step", known | {"token_ids": token})
         logits.append(found.pop("logits")[:, 0])
         known |= {name.removeprefix("next_"): value for name, value in found.items()}
     return {"logits": np.stack(logits, axis=1)}
 
 
-def _check_signatures(report, manifest, loaded, sessions):
-    """Check that SavedModel and ONNX have the names, dtypes and axes of the signatures in the manifest."""
+def _check_signatures(report, manifest, held):
+    """Check that the forms have the names, dtypes and axes of the signatures in the manifest.
+
+    Args:
+        held: `{form: its signatures}`.
+    """
     for table in manifest["signatures"]:
         name = table["name"]
-        inputs = {spec["name"]: spec["dtype"] for spec in table["inputs"] if "default" not in spec}
-        outputs = {spec["name"]: spec["dtype"] for spec in table["outputs"]}
-        if name in loaded:
-            function = loaded[name]
-            received = {spec.name: spec.dtype.name for spec in function.structured_input_signature[1].values()}
-            report.same(f"inputs of {name} in SavedModel", sorted(inputs.items()), sorted(received.items()))
-            received = {key: spec.dtype.name for key, spec in function.structured_outputs.items()}
-            report.same(f"outputs of {name} in SavedModel", sorted(outputs.items()), sorted(received.items()))
-        elif name not in sessions:
-            report.fail(f"signature {name} is neither in the SavedModel nor in ONNX.")
-        if name in sessions:
-            session = sessions[name]
-            taken = [*session.get_inputs(), *session.get_overridable_initializers()]
-            for side, nodes in (("inputs", taken), ("outputs", session.get_outputs())):
-                received = [(node.name, ONNX_TYPES.get(node.type), list(node.shape)) for node in nodes]
-                expected = [(spec["name"], spec["dtype"], spec["shape"]) for spec in table[side]]
-                what = f"{side} of {name} in {manifest['graphs'][name]}"
-                report.same(what, sorted(map(str, expected)), sorted(map(str, received)))
-
-
-def _check_operations(report, folder):
-    from tensorflow.core.protobuf import saved_model_pb2
-
-    proto = saved_model_pb2.SavedModel.FromString((folder / SAVED_MODEL).read_bytes())
-    graph = proto.meta_graphs[0].graph_def
-    nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
-    found = sorted({node.op for node in nodes} & FORBIDDEN_OPS)
-    if found:
-        report.fail(f"the SavedModel holds Python operations that no server can run: {found}.")
+        holders = {form: signatures[name] for form, signatures in held.items() if name in signatures}
+        if not holders:
+            report.fail(f"signature {name} is in none of the forms: {', '.join(form.title for form in held)}.")
+        for form, received in holders.items():
+            for side in ("inputs", "outputs"):
+                expected = filter(None, map(form.declare, table[side]))
+                what = f"{side} of {name} in {form.title}"
+                report.same(what, sorted(map(str, expected)), sorted(map(str, received[side])))
 
 
 def main(path):
+    for form in FORMS:
+        if form.extra is None:
+            form.import_engine()
     told = map(json.loads, sys.stdin)
     try:
-        opened = Opened.at(Path(next(told)))
+        directory = Path(next(told))
+        manifest = read_manifest(directory)
+        forms = forms_to_compare(directory, manifest)
         expected = next(told)
     except StopIteration:  # the process that started this one has ended, or has nothing to check
         return 1
     with np.load(expected) as arrays:
-        report = check(opened, dict(arrays))
+        report = check(manifest, forms, dict(arrays))
     if any(name.partition(".")[0] == "zoo" for name in sys.modules):
         report.fail("this process imported the zoo; the artefact must not need it.")
     result = {
@@ -221,7 +187,7 @@ def main(path):
         "largest": {name: report.largest[name] for name in sorted(report.largest)},
         "failures": report.failures[:50],
         "only_numbers": report.only_numbers,
-        "versions": {"tensorflow": tf.__version__, "onnxruntime": onnxruntime.__version__},
+        "versions": {name: metadata.version(name) for form in forms for name in form.packages},
     }
     if report.otherwise:
         np.savez(Path(path).with_name(OTHERWISE), **report.otherwise)

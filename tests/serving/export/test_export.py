@@ -5,12 +5,14 @@ import re
 import shutil
 from types import SimpleNamespace
 
+import keras
 import onnx
 import onnxruntime
 import pytest
 
-from serving.export import Settings, export, newest, pipeline
+from serving.export import Settings, export, newest
 from serving.export.manifest import write_card
+from serving.export.onnx import convert as converting
 from serving.export.verify import verify
 from serving.runtime.artefact import read_manifest, sha256
 from serving.runtime.errors import ParityError
@@ -125,7 +127,7 @@ def test_a_changed_byte_is_found(artefacts, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_an_artefact_that_answers_otherwise_is_removed(models, tokenizers, tmp_path, monkeypatch):
-    convert = pipeline.onnx_convert.convert
+    convert = converting.convert
 
     def other(function, signature, *args, **options):
         return convert(
@@ -135,7 +137,7 @@ def test_an_artefact_that_answers_otherwise_is_removed(models, tokenizers, tmp_p
             **options,
         )
 
-    monkeypatch.setattr(pipeline.onnx_convert, "convert", other)  # what goes into ONNX, not the expectation
+    monkeypatch.setattr(converting, "convert", other)  # what goes into ONNX, not the expectation
     with pytest.raises(ParityError, match="ONNX classify probabilities in .*differs by 0.001, allowed 0.0001"):
         export(models["classify"], tokenizers[:1], tmp_path, settings_of("classify"))
     assert left(tmp_path) == ["classify"]
@@ -169,7 +171,7 @@ def test_a_version_is_positive(version, models, tokenizers, tmp_path):
 
 
 def test_only_tensorflow_exports(models, tokenizers, tmp_path, monkeypatch):
-    monkeypatch.setattr(pipeline.keras.backend, "backend", lambda: "jax")
+    monkeypatch.setattr(keras.backend, "backend", lambda: "jax")
     message = "needs the tensorflow backend; this process runs on jax"
     refused(models["tag"], tokenizers[:1], settings_of("tag"), tmp_path, message)
 

@@ -38,7 +38,7 @@ def test_the_versions_are_known_with_the_operators_of_both_packages():
 
 def test_what_every_version_knows_is_said_nothing_of(changed):
     lines = []
-    servers.told(changed(lambda node: None), "2.19", lines.append)
+    servers.compare_servers(changed(lambda node: None), "2.19", lines.append)
     assert lines == []
 
 
@@ -53,14 +53,14 @@ def test_what_every_version_knows_is_said_nothing_of(changed):
 def test_what_is_missing_is_named(changed, alter, said):
     folder, lines = changed(alter), []
     assert all(servers.missing(folder, version) == [said] for version in servers.versions())
-    servers.told(folder, None, lines.append)
+    servers.compare_servers(folder, None, lines.append)
     assert (
         len(lines) == len(servers.versions())
         and lines[0].startswith("warning: TensorFlow Serving 2.19 cannot load")
         and said in lines[0]
     )
     with pytest.raises(UnsupportedError, match=f"TensorFlow Serving 2.21 cannot load this model: .*{said}"):
-        servers.told(folder, "2.21", lines.append)
+        servers.compare_servers(folder, "2.21", lines.append)
 
 
 def test_a_remark_of_a_node_is_no_attribute(changed):

@@ -256,7 +256,7 @@ def test_the_answers_are_compressed_well(whole):
 
 def parity_of(monkeypatch, published, report):
     monkeypatch.setattr("serving.export.verify.verify", lambda folder, log: report)
-    monkeypatch.setattr("serving.hub.checking.Published._keras", lambda self: None)
+    monkeypatch.setattr("serving.hub.checking.Published._check_source", lambda self: None)
     folder, entry = published
     return Published(folder, entry).parity()
 
@@ -274,10 +274,10 @@ def test_of_int8_one_answer_in_a_hundred_may_be_another(hub, monkeypatch, same, 
 
 def test_answers_of_int8_are_counted_by_rows():
     """A batch is as long as its longest answer: where one row is another, the others are still the same."""
-    from serving.export.verify import _near, _rows
+    from serving.export.forms.onnx import is_near, rows_of
 
     one = [np.array([[1, 2, 0], [3, 0, 0]], "int32"), np.array([0.5, 2.0], "float32")]
     other = [np.array([[1, 2], [4, 0]], "int32"), np.array([0.505, 2.1], "float32")]
-    near = [list(map(_near, *rows)) for rows in zip(_rows(one), _rows(other), strict=True)]
+    near = [list(map(is_near, *rows)) for rows in zip(rows_of(one), rows_of(other), strict=True)]
     assert near == [[True, True], [False, False]]
-    assert len(_rows([np.zeros(()), np.zeros((2, 1))])) == len(_rows([np.zeros((3,)), np.zeros((2,))])) == 1
+    assert len(rows_of([np.zeros(()), np.zeros((2, 1))])) == len(rows_of([np.zeros((3,)), np.zeros((2,))])) == 1

@@ -183,7 +183,7 @@ def test_a_crafted_model_is_neither_published_nor_checked(trick, here, copied, h
     run, artefact = copied
     message = written(trick, artefact / "model.keras")
     echo.seal(artefact)
-    with pytest.raises(UnsafeError, match=message):
+    with pytest.raises(DamagedError, match=message):
         publish(artefact, run, hub, echo.FACTS, test=echo.six(made[0]), version=2)
     written(trick, hub / "echo" / "1" / "model.keras")
     reseal(hub)  # whoever has the hub can make hashes, too

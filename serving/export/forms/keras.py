@@ -1,0 +1,64 @@
+"""The Keras model itself: the form from which all others are made, and with which they are compared."""
+
+from serving.export.forms.base import Form
+from serving.runtime.errors import DamagedError
+
+
+class KerasModel(Form):
+    """`model.keras`, for `keras.models.load_model` after `import zoo`.
+
+    The process that exports asks the model in its memory (`serving.export.kinds`), so this form is not opened there.
+    """
+
+    name, title = "keras", "Keras"
+    order = 0
+    is_source = True
+    packages = ("keras",)
+    file = "model.keras"
+
+    @classmethod
+    def write(cls, kind, tokenizers, directory, log):
+        from serving.export import storage
+        from zoo.core.keras_file import save_model
+
+        log(f"writing {cls.file}")
+        save_model(kind.model, directory / cls.file)
+        if kind.settings.storage != "float32":
+            storage.halve(directory / cls.file)
+        elif kind.large:
+            storage.pack(directory / cls.file)
+
+    @classmethod
+    def files(cls, names):
+        return [cls.file] if cls.file in names else []
+
+    @classmethod
+    def load(cls, directory):
+        """The model of an artefact, after a check that its file runs no program."""
+        cls.check_safe(directory)
+        import keras
+
+        import zoo  # noqa: F401  registers the classes
+
+        return keras.models.load_model(directory / cls.file, compile=False)
+
+    @classmethod
+    def check_safe(cls, directory):
+        from zoo.hub.keras_file import UnsafeError, check_keras
+
+        try:
+            check_keras(directory / cls.file)
+        except UnsafeError as error:
+            raise DamagedError(str(error)) from error
+
+    @classmethod
+    def published(cls, manifest, graphs):
+        return [cls.file]
+
+    @classmethod
+    def requires(cls, manifest):
+        versions = manifest["versions"]
+        return {"keras": versions["keras"]} if "keras" in versions else {}
+
+
+FORM = KerasModel
