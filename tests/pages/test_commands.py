@@ -83,7 +83,7 @@ ELSEWHERE = {  # what no test here runs -> the test that does, or why none does
 def test_every_block_is_of_a_kind_that_is_tested():
     for page in PAGES:
         for block in blocks(page):
-            # "py" is Python that needs a process of its own: tests/serving/export/test_strings.py
+            # "py" is Python that needs a process of its own: tests/serving/export, test_strings.py and test_forms.py
             assert block.kind in ("python", "py", "toml", "shell", "json", "formula", "tree"), (
                 f"{block} is marked {block.kind!r}"
             )
