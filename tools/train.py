@@ -13,7 +13,9 @@ from .series import table
 def add_arguments(parser):
     parser.add_argument("recipe", metavar="RECIPE", help="a name that `seqzoo list` shows, or the path of a .toml")
     parser.add_argument("--data", metavar="PATH", help="directory of the corpus, or a file of examples to train on")
-    parser.add_argument("--out", metavar="DIR", help="run directory (default: runs/NAME)")
+    parser.add_argument(
+        "--out", metavar="DIR", help="run directory (default: runs/NAME, the recipe's and that of a file of other data)"
+    )
     parser.add_argument(
         "--set",
         metavar="TABLE.KEY=VALUE",
@@ -54,7 +56,7 @@ def main(args):
     from zoo import recipes, runs
     from zoo.core.storage import json_text
 
-    recipe = recipes.load(args.recipe, args.set, args.imports)
+    recipe = recipes.load_for_training(args.recipe, args.set, args.imports, args.data)
     if args.plan:
         return forecast.main(args, recipe)
     out = Path(args.out or Path("runs") / recipe.name)
@@ -89,7 +91,7 @@ def _series(args, recipe, out):
         if args.seeds:
             summary = repeats.repeat(recipe, args.seeds, out, args.data, args.resume)
         else:
-            trials = repeats.sweep(args.recipe, args.sweep, args.set, args.imports)
+            trials = repeats.sweep(args.recipe, args.sweep, [*args.set, f"name={recipe.name}"], args.imports)
             summary = repeats.search(trials, out, args.data, args.resume)
     except repeats.Stopped as stop:
         raise KeyboardInterrupt(how_to_go_on(args, stop.directory, stop.steps, f" in {stop.place}")) from None

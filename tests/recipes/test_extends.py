@@ -91,3 +91,31 @@ def test_a_warmup_that_is_asked_for_must_leave_steps():
 def test_steps_of_another_kind_are_refused_beside_a_warmup(steps):
     with pytest.raises(ValueError, match="steps"):
         recipes.load("trec-transformer-pre-norm", [{"training": {"steps": steps}}])
+
+
+@pytest.mark.parametrize(
+    ("overrides", "data", "name"),
+    [
+        (["data.train=vie_train.tsv"], None, "g2p-best-vie"),
+        ([], "lexicons/vie_train.tsv", "g2p-best-vie"),
+        (["data.train=hun/train.tsv"], None, "g2p-best-hun"),
+        ([{"data": {"train": ["de-en.de", "de-en.en"]}}], None, "g2p-best-de-en"),
+        (["data.train=hf://somebody/words:train"], None, "g2p-best-words"),
+        (["data.train=vie_train.tsv", "name=mine"], None, "mine"),
+        (["training.steps=60"], None, "g2p-best"),
+    ],
+)
+def test_a_training_on_other_files_has_their_name_too(overrides, data, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "lexicons").mkdir()
+    (tmp_path / "lexicons" / "vie_train.tsv").write_text("a\tb\n")
+    assert recipes.load_for_training("g2p-best", overrides, data=data).name == name
+
+
+def test_a_training_on_the_files_that_its_recipe_names_keeps_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text('extends = "g2p-best"\nname = "mine"\n[data]\ntrain = "vie.tsv"\n')
+    assert recipes.load_for_training("mine.toml", ["training.steps=60"]).name == "mine"
+    assert recipes.load_for_training("mine.toml", ["data.train=vie.tsv"]).name == "mine"
+    assert recipes.load_for_training("mine.toml", ["data.train=hun.tsv"]).name == "mine-hun"
+    assert recipes.load_for_training("reversal-gru-none", data=tmp_path).name == "reversal-gru-none"

@@ -3,7 +3,7 @@
 `zoo.runs` trains what is read here.
 """
 
-from zoo.recipes.files import dumps, load, names
+from zoo.recipes.files import dumps, load, load_for_training, names
 from zoo.recipes.folder import check_run
 from zoo.recipes.recipe import Recipe, check_data, explained, last_split, make, read
 
@@ -15,6 +15,7 @@ __all__ = [
     "explained",
     "last_split",
     "load",
+    "load_for_training",
     "make",
     "names",
     "read",

@@ -1,7 +1,10 @@
 """Recipes as TOML files, and settings as a command line gives them."""
 
+import re
 import tomllib
 from pathlib import Path
+
+import msgspec
 
 from zoo.recipes.effects import useless
 from zoo.recipes.recipe import TABLES, TEXTS, Recipe, allowed, homes, make, modules, plain, read_settings
@@ -9,8 +12,11 @@ from zoo.recipes.toml import toml
 from zoo.settings import occupants, table
 from zoo.settings.slots import SLOTS
 from zoo.settings.training import Training
+from zoo.tasks.parts import corpora
 
 CATALOGUE = Path(__file__).parents[1] / "catalogue"  # the recipes that come with the zoo, and their scores
+SPLIT_WORDS = {"train", "training", "data", "examples", ""}  # which do not tell one file from another
+LONGEST_NAME = 40
 TAGS = {"data": "corpus", "model": "kind", "loss": "kind"} | dict.fromkeys(SLOTS, "layer")
 
 
@@ -83,6 +89,44 @@ def load(recipe, overrides=(), imports=()):
     for each in [given] if isinstance(recipe, Recipe) else [*told, given]:
         occupants.bring_named(modules(each))
     return make(settled([*told, given]))
+
+
+def load_for_training(recipe, overrides=(), imports=(), data=None):
+    """As `load`; what is trained on files that the recipe does not name itself has their name behind its own.
+
+    So one recipe trained on two languages makes two models, and not two versions of one. A name among the overrides
+    stays.
+
+    Args:
+        recipe, overrides, imports: as of `load`.
+        data: where the data lie, as of `zoo.train`.
+    """
+    chosen, base = load(recipe, overrides, imports), _told(recipe)
+    if "name" in overridden(overrides) or isinstance(data, dict):
+        return chosen
+    files = _training_files(corpora.trained_on(chosen, data)[0])
+    told = settled(base).get("data", {})
+    if not files or files == _listed(told.get("train", "") if isinstance(told, dict) else ""):
+        return chosen
+    return msgspec.structs.replace(chosen, name=f"{chosen.name}-{_name_of(files[0])}")
+
+
+def _training_files(recipe):
+    return _listed(getattr(recipe.data, "train", ""))
+
+
+def _listed(paths):
+    return [each for each in ([paths] if isinstance(paths, str) else list(paths)) if each]
+
+
+def _name_of(path):
+    """What tells a file of examples from others: "vie" of vie_train.tsv, or the folder's name of vie/train.tsv."""
+    place = Path(path.removeprefix("hf://").partition(":")[0] if path.startswith("hf://") else path).resolve()
+    for part in (place.name if place.is_dir() else place.name.partition(".")[0], place.parent.name, "data"):
+        words = [each for each in re.split(r"[\W_]+", part) if each.lower() not in SPLIT_WORDS]
+        if "".join(words):
+            return "-".join(filter(None, words))[:LONGEST_NAME]
+    return "data"
 
 
 def overridden(overrides):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from zoo.data.formats import Examples
-from zoo.recipes.files import load
+from zoo.recipes.files import load_for_training
 from zoo.recipes.folder import check_run
 from zoo.recipes.recipe import check_data, last_split
 from zoo.runs import start
@@ -35,7 +35,8 @@ def train(
         data: the directory of the corpus, where the recipe needs one; a file of examples to train on instead of its
             `data.train`; or the examples themselves: a list of (input, answer), or a dict of such lists for "train",
             "valid" and "test".
-        out: the run directory; runs/NAME by default.
+        out: the run directory; runs/NAME by default, where NAME is the recipe's, and of what it trains on where that is
+            a file which the recipe does not name.
         settings: what to change of the recipe: a dict of tables, or texts such as "training.steps=100".
         imports: modules that bring layers of your own.
         resume: continue the run that is there, or begin if there is none.
@@ -48,7 +49,9 @@ def train(
     Raises:
         ValueError: the recipe or the data are not as they should be, or `out` holds a run already.
     """
-    chosen = load(recipe, [settings] if isinstance(settings, dict | str) else settings, imports)
+    changes = [settings] if isinstance(settings, dict | str) else settings
+    place = str(data) if isinstance(data, str | PathLike) else None
+    chosen = load_for_training(recipe, changes, imports, place)
     directory = Path(out or Path("runs") / chosen.name)
     start.train(chosen, directory, _held(chosen, data, "train"), resume, callbacks, log)
     return open_run(directory)
