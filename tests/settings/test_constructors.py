@@ -40,7 +40,7 @@ def test_what_is_read_of_a_class_is_what_python_knows_of_it(each):
     parameters = inspect.signature(made).parameters.values()
     known = {one.name: one.default for one in parameters if one.kind != one.VAR_KEYWORD}
     read = {name: default for name, (default, _) in said.arguments.items()}
-    assert read == {name: dataclasses.MISSING if one is inspect._empty else one for name, one in known.items()}
+    assert read == {name: msgspec.NODEFAULT if one is inspect._empty else one for name, one in known.items()}
     assert {*each.takes, *each.parts, *each.passed} - {"context"} <= {*known}
     cls = made if inspect.isclass(made) else made.__annotations__["return"]
     traits = inspect.getattr_static(cls, "traits", None)

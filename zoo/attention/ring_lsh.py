@@ -81,7 +81,8 @@ def make_local_attention(
     """The attention of a Reformer's block, a `LocalAttention` or, in some blocks, a `RingLSHAttention`.
 
     Args:
-        units, num_heads, head_units: as of `LocalAttention`.
+        units, num_heads: as of `LocalAttention`.
+        head_units: width of a head; without it `units / num_heads`.
         chunk_length: positions of a chunk.
         before: chunks before its own that a position meets.
         after: chunks after its own that a position meets, where it may look ahead.

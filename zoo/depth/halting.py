@@ -7,8 +7,8 @@ from keras import KerasTensor, initializers, layers, ops
 from zoo.core.registry import register
 from zoo.gradients.means import mean_over
 
-RULES = ("accumulated", "interpolated")
-CHOICES = ("none", *RULES)
+CHOICES = ("none", "accumulated", "interpolated")
+RULES = CHOICES[1:]
 
 
 def begin(running):

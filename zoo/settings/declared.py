@@ -7,9 +7,11 @@ traits that the class declares.
 import ast
 import functools
 import re
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
+
+from msgspec import NODEFAULT
 
 from zoo.core import protocols
 
@@ -17,18 +19,13 @@ ROOT = Path(__file__).resolve().parents[2]
 STATEMENT, METHOD = re.compile(r"\n(?=[^\s)}\]])"), re.compile(r"\n(?=    (?:@|def ))")
 DEFINES = re.compile(r"(?:(?:class|def) )?(\w+)(?:\(|:| = )|from (zoo[\w.]*) import (.*)", re.DOTALL)
 CONSTRUCTOR = re.compile(r"    def __init__\(.*?\)(?: -> None)?:\n", re.DOTALL)
-KINDS = {"bool": bool, "int": int, "float": float, "str": str}
 
 
-@dataclass(frozen=True)
-class Declared:
-    """What is known of a layer without making one.
+class Declared(NamedTuple):
+    """What is known of a layer without making one: arguments of its constructor, meanings, and traits.
 
-    Attributes:
-        arguments: `{name: (default, kind)}` of its constructor; the default is `MISSING` where there is none, and the
-            kind None where it is no plain one.
-        meanings: `{name: sentence}` of them, of its docstring.
-        traits: `{trait: value}` of those that do not depend on the layer's settings.
+    Arguments are `{name: (default, kind)}`: the default is `NODEFAULT` where there is none, the kind None where it is
+    not said. Meanings are the first sentences of the docstring about them, traits those that depend on no setting.
     """
 
     arguments: dict[str, tuple[Any, Any]]
@@ -39,43 +36,29 @@ class Declared:
 def declared(path):
     """What the class, or the function that makes it, says: `path` is such as "zoo.attention.lsh.LSHAttention"."""
     module, _, name = path.rpartition(".")
+    if not (ROOT / f"{module.replace('.', '/')}.py").exists() or not _find(module, name):
+        raise LookupError(f"A table names {path!r}, which is not there. Expected the path of a class or a function.")
     module, node = _find(module, name)
-    made = (module, node)
-    if isinstance(node, ast.FunctionDef):
-        made = _find(module, node.returns.id)
-    return Declared(_arguments(module, node), _meanings(*made) | _meanings(module, node), _traits(*made))
+    home, made = _find(module, node.returns.id) if isinstance(node, ast.FunctionDef) else (module, node)
+    meanings = meanings_of(ast.get_docstring(made)) | meanings_of(ast.get_docstring(node))
+    return Declared(_arguments(module, node), meanings, _traits(home, made))
 
 
-def constant(path, module):
-    """What a constant holds, without what is None; of a dict its keys. `path` may be a name of the module alone."""
-    home, _, name = path.rpartition(".")
-    return tuple(each for each in _value(*_find(home or module, name)) if each is not None)
+def words(path):
+    """A kind: one of the words of the constant at a path in `zoo`, or of the keys of one that is a dict."""
+    module, _, name = f"zoo.{path}".rpartition(".")
+    return Literal[tuple(each for each in _value(*_find(module, name)) if each is not None)]
 
 
 def meanings_of(docstring):
     """`{argument: the first sentence about it}` of a docstring."""
-    section = re.search(r"^Args:\n((?:    .*\n?|\n)*)", docstring, re.MULTILINE)
+    section = re.search(r"^Args:\n((?:    .*\n?|\n)*)", docstring or "", re.MULTILINE)
     entries = re.findall(r"^    ([\w, ]+): (.*(?:\n     .*)*)", section[1] if section else "", re.MULTILINE)
     return {
         name: re.split(r"\.(?:\s|$)", " ".join(text.split()), maxsplit=1)[0]
         for names, text in entries
         for name in names.split(", ")
     }
-
-
-def _meanings(module, node):
-    """Those of a class or a function; what is "as of" another class that the module knows, from there."""
-    docstring = ast.get_docstring(node) or ""
-    of_all = re.search(r"^Args[^:\n]*: as of `(\w+)`", docstring, re.MULTILINE)
-    if of_all:
-        return _meanings(*_find(module, of_all[1]))
-    found = meanings_of(docstring)
-    for name, sentence in found.items():
-        other = re.match(r"as of `(\w+)`", sentence)
-        homes = [module, *(home for home, _ in _bases(module, node))] if other else ()
-        known = next(filter(None, (_find(home, other[1]) for home in homes)), None)
-        found[name] = _meanings(*known)[name] if known else sentence
-    return found
 
 
 @functools.cache
@@ -110,27 +93,10 @@ def _find(module, name):
 
 
 def _value(module, node):
-    """A literal whose names and starred parts are constants of the module."""
-    match node:
-        case ast.Name():
-            return _value(*_find(module, node.id))
-        case ast.Dict():
-            return tuple(_value(module, key) for key in node.keys)
-        case ast.Tuple() | ast.List():
-            starred = [isinstance(each, ast.Starred) for each in node.elts]
-            parts = [
-                _value(module, each.value if many else each) for each, many in zip(node.elts, starred, strict=True)
-            ]
-            return tuple(each for many, part in zip(starred, parts, strict=True) for each in (part if many else [part]))
-    return ast.literal_eval(node)
-
-
-def _kind(node):
-    """bool, int, float, str, or one of them or None; None where the annotation says something else."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
-        sides = _kind(node.left), getattr(node.right, "value", ...)
-        return sides[0] | None if sides[0] and sides[1] is None else None
-    return KINDS.get(getattr(node, "id", None))
+    """A literal, or a constant of the module; of a dict its keys."""
+    if isinstance(node, ast.Name):
+        return _value(*_find(module, node.id))
+    return ast.literal_eval(ast.Tuple(node.keys) if isinstance(node, ast.Dict) else node)
 
 
 def _arguments(module, node):
@@ -139,11 +105,9 @@ def _arguments(module, node):
         own = _member(node, "__init__")
         return _arguments(module, own) if own else next((_arguments(*base) for base in _bases(module, node)), {})
     names = [each for each in node.args.args if each.arg != "self"]
-    usual = [MISSING] * (len(names) - len(node.args.defaults)) + node.args.defaults
-    return {
-        each.arg: (default if default is MISSING else _value(module, default), _kind(each.annotation))
-        for each, default in zip(names, usual, strict=True)
-    }
+    usual = [_value(module, default) for default in node.args.defaults]
+    required = [NODEFAULT] * (len(names) - len(usual))
+    return {each.arg: (default, None) for each, default in zip(names, required + usual, strict=True)}
 
 
 def _traits(module, node):
@@ -157,7 +121,7 @@ def _traits(module, node):
     protocol = vars(protocols).get(ast.unparse(said.func).removeprefix("protocols."))
     if protocol:
         known = {each.name: each.default for each in fields(protocol)}
-    given = {each.arg: getattr(each.value, "value", MISSING) for each in said.keywords}
+    given = {each.arg: getattr(each.value, "value", ...) for each in said.keywords}
     return {trait: value for trait, value in (known | given).items() if isinstance(value, bool | int | str)}
 
 

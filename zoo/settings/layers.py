@@ -5,8 +5,9 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from zoo.settings.declared import words
 from zoo.settings.kinds import Between, Count, Doc, Even, NotNegative, Positive, at_least
-from zoo.settings.slots import layer, one_of
+from zoo.settings.slots import layer
 from zoo.settings.table import Table
 
 
@@ -65,7 +66,7 @@ class MultiLinear:
     rank: Positive = 32
     max_time: Positive | None = None
     num_cores: Positive
-    mode: one_of("MODES")
+    mode: words("attention.tensorized.MODES")
 
 
 @layer("attention", "adaptive_span", "attention.adaptive_span.AdaptiveSpanAttention")
@@ -157,7 +158,7 @@ class ProductKey:
     num_keys: Positive
     k: Positive
     query_dim: Even
-    query_norm: one_of("NORMS")
+    query_norm: words("feedforward.product_key.NORMS")
 
     def check(self):
         if self.k > self.num_keys**2:
@@ -175,8 +176,8 @@ class Gated:
 
 
 class _Normed:
-    norm: one_of("zoo.core.norms.NORMS")
-    epsilon: Between
+    norm: Annotated[words("core.norms.NORMS"), Doc("kind of the norms, that of the whole stack among them")]
+    epsilon: Annotated[Between, Doc("what the norms add to the variance")]
 
 
 @layer("block", "pre_norm", "blocks.residual.PreNorm")
@@ -206,8 +207,8 @@ class Stack:
 class Reversible:
     """Blocks whose inputs are computed again from their outputs, Gomez et al. 2017, Kitaev et al. 2020."""
 
-    activations: one_of("ACTIVATIONS")
-    joined: one_of("JOINED")
+    activations: words("depth.reversible.ACTIVATIONS")
+    joined: words("depth.reversible.JOINED")
 
 
 @layer("depth", "universal", "depth.universal.make_repeated")
@@ -217,7 +218,7 @@ class Universal:
     only = dict.fromkeys(("threshold", "ponder"), {"halting": ("accumulated", "interpolated")})
     only |= {"max_offset": {"places": (True,)}}
     one_block = True
-    halting: one_of("zoo.depth.halting.CHOICES")
+    halting: words("depth.halting.CHOICES")
     threshold: Between
     ponder: NotNegative
     max_offset: Count
@@ -228,7 +229,7 @@ class Star:
     """Rings of neighbours and one relay node, Guo et al. 2019."""
 
     replaces = ("attention", "feedforward", "block", "pooling")
-    connections: one_of("zoo.blocks.star.CONNECTIONS")
+    connections: words("blocks.star.CONNECTIONS")
 
 
 LEARNED_EXITS = ("sequence", "multinomial", "geometric")  # the rules of exit that training teaches
@@ -238,7 +239,7 @@ LEARNED_EXITS = ("sequence", "multinomial", "geometric")  # the rules of exit th
 class DepthAdaptive:
     """Tokens leave the decoder at their own depth, Elbayad et al. 2020."""
 
-    exit: one_of("EXITS")
+    exit: words("depth.exits.EXITS")
     paths: Count
     tied: Annotated[bool, Doc("one output matrix for all depths")] = True
 

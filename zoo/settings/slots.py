@@ -2,7 +2,7 @@
 
 import inspect
 import pkgutil
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 
@@ -124,10 +124,6 @@ OF_A_SLOT = {
 }
 
 
-class one_of(str):  # noqa: N801  reads as a function where it is used
-    """The kind of a setting whose words are a constant of the class's module, or of another one: its name or path."""
-
-
 def layer(slot, name, source=""):
     """A decorator that makes the table of the zoo's layer whose class, or whose maker, is at a path in `zoo`.
 
@@ -154,13 +150,12 @@ def fill(table, slot, name, source, said):
     columns = []
     for key in dict.fromkeys((*passed, *kinds)):
         default, kind = passed.get(key, (msgspec.NODEFAULT, None))
-        default, kind = own.get(key, default), kinds.get(key, kind or Any)
-        if isinstance(kind, one_of):
-            kind = Literal[declared.constant(kind, source.rpartition(".")[0])]
+        default = own.get(key, default)
+        kind = kinds.get(key, kind or (Any if default is None else type(default)))
         if not meaning(kind):
             stands_for = own.get("instead", {}).get(key)
             without = f"; without it model.{stands_for}" if stands_for else ""
-            kind = Annotated[kind, Doc(said.meanings[key] + without)]
+            kind = Annotated[kind, Doc(said.meanings.get(key, "") + without)]
         columns.append((key, kind, default))
     namespace = {
         **{key: value for key, value in own.items() if key not in kinds},
