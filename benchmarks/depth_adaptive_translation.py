@@ -43,8 +43,7 @@ from zoo.depth import (
 from zoo.depth.flops import decoder_flops
 from zoo.depth.thresholds import scored, tune
 from zoo.models import DepthAdaptiveTransformer
-from zoo.tasks.parts.compiled import Compiled
-from zoo.tasks.parts.search import Searcher
+from zoo.tasks.parts.answering import Compiled, Searcher
 from zoo.text import Tokenizer
 from zoo.training import DepthAdaptiveLoss, TrainingPlan, fit, make_steps, schedule
 

@@ -49,8 +49,8 @@ class Scorer:
     """The share of right symbols, in per cent, of any of the trained models with that many rounds of hashing."""
 
     def __init__(self, recipe, rounds, vocab_size):
+        from zoo.tasks.parts.answering import Compiled
         from zoo.tasks.parts.building import built
-        from zoo.tasks.parts.compiled import Compiled
         from zoo.training.metrics import token_sums
         from zoo.training.steps import model_inputs
 

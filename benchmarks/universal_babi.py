@@ -29,7 +29,7 @@ from zoo.core.masks import length_mask
 from zoo.data import read_lines
 from zoo.data.babi import find
 from zoo.runs import evaluate, open_run, train
-from zoo.tasks.parts.compiled import Compiled
+from zoo.tasks.parts.answering import Compiled
 
 FIGURE = Path(__file__).parents[1] / "docs/zoo/figures/babi.png"
 DRAWN = (1, 2)

@@ -25,7 +25,7 @@ from zoo.depth import Halting, make_stack, make_universal_stack
 from zoo.models import Seq2Seq, Transformer
 from zoo.reproduce.tasks import FIRST
 from zoo.reproduce.universal import OffsetPositions, copies
-from zoo.tasks.parts.search import Searcher
+from zoo.tasks.parts.answering import Searcher
 from zoo.training import SmoothedCrossEntropy, make_steps
 
 SYMBOLS, LONGEST, TESTS, OFFSET, BATCH = 10, 10, (10, 20, 40), 40, 64

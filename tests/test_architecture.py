@@ -67,7 +67,7 @@ def fragile(path):
     if not path.startswith("serving/"):
         wrong += [item for item in found if head(item.module) in ONNX]
     if path.startswith(WITHOUT_FRAMEWORK):
-        heavy = {"keras", "tensorflow", "jax", "zoo"}
+        heavy = {"keras", "tensorflow", "jax"} | ({"zoo"} if path.startswith("serving/") else set())
         wrong += [item for item in found if head(item.module) in heavy and item.top]
     return wrong
 
@@ -115,9 +115,9 @@ def test_rooms_are_those_that_are_there():
         ("serving.client.asynchronous", FRAMEWORKS | {"grpc", "kserve", "numpy", "onnxruntime", "sentencepiece"}),
         ("serving.corpus.process, serving.corpus.rows", FRAMEWORKS | {"numpy", "onnxruntime", "pyarrow", "rich"}),
         ("tools.cli", FRAMEWORKS),
-        ("tools.run", FRAMEWORKS | {"matplotlib"}),
+        ("tools.run", FRAMEWORKS - {"zoo"} | {"matplotlib"}),
         ("tools.serve", FRAMEWORKS | {"kserve", "uvicorn", "grpc"}),
-        ("tools.list", FRAMEWORKS),
+        ("tools.list", FRAMEWORKS - {"zoo"}),
         ("tools.hub_fetch", FRAMEWORKS),
         ("tools.hub_validate", FRAMEWORKS),
         ("zoo.hub.resolve", FRAMEWORKS - {"zoo"} | {"numpy", "onnxruntime", "huggingface_hub", "urllib.request"}),

@@ -1,6 +1,14 @@
 """Draws attention maps: columns are source pieces, rows are output pieces, and darker cells have more weight."""
 
+from serving.runtime.lazy import later
+from zoo.core.escaping import in_figure
+
 from .figures import save
+
+backend_agg = later("matplotlib.backends.backend_agg")
+matplotlib_figure = later("matplotlib.figure")
+font_manager = later("matplotlib.font_manager")
+matplotlib = later("matplotlib")
 
 # Fonts with Chinese, Japanese and Korean characters; the first one that is installed is added to the default font.
 CJK_FONTS = (
@@ -24,17 +32,12 @@ def draw(attention, path):
 
     Raises: as of `tools.figures.save`.
     """
-    import matplotlib
-    from matplotlib import font_manager
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     held = {font.name for font in font_manager.fontManager.ttflist}
     family = ["DejaVu Sans", *[name for name in CJK_FONTS if name in held][:1]]
     rows, columns = attention.weights.shape
     with matplotlib.rc_context({"font.family": family}):
-        figure = Figure(figsize=(2 + 0.35 * columns, 2 + 0.3 * rows), dpi=120, layout="constrained")
-        FigureCanvasAgg(figure)
+        figure = matplotlib_figure.Figure(figsize=(2 + 0.35 * columns, 2 + 0.3 * rows), dpi=120, layout="constrained")
+        backend_agg.FigureCanvasAgg(figure)
         axes = figure.add_subplot()
         image = axes.imshow(attention.weights, cmap="Greys", vmin=0, vmax=1, aspect="auto")
         axes.set_xticks(range(columns), _labels(attention.source), rotation=90)
@@ -47,6 +50,4 @@ def draw(attention, path):
 
 
 def _labels(pieces):
-    from zoo.core.escaping import in_figure
-
     return list(map(in_figure, pieces))

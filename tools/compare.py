@@ -2,9 +2,20 @@
 
 from pathlib import Path
 
+from serving.runtime.errors import ServingError
+from serving.runtime.lazy import later
+from zoo.core.escaping import in_figure
+from zoo.core.storage import json_text
+from zoo.hub import is_path
+from zoo.recipes import kept
+from zoo.scores import plots
+from zoo.scores.plots import ERRORS, score_name, written
+
 from .figures import SUFFIXES, check, save
 from .plot import TITLE, distinct
 from .screen import shown
+
+checking = later("serving.hub.checking")
 
 SHOWN = 5  # examples that differ most, in the table
 WIDTH = 100  # characters of a text in the table
@@ -34,8 +45,6 @@ def main(args):
         )
     if args.out:
         check(Path(args.out))
-    from zoo.core.storage import json_text
-
     found = {"runs": args.runs, **_compare(*args.runs, args.split)}
     if args.out:
         _draw(found, Path(args.out))
@@ -45,19 +54,14 @@ def main(args):
 
 def _compare(first, second, split):
     """Two runs by what their evaluations kept, or published models by their stored answers, or one of each."""
-    from zoo.hub import is_path
-    from zoo.recipes import kept
-
     if is_path(first) and is_path(second):
         return kept.compare(first, second, split)
-    from serving.hub.checking import record
-    from serving.runtime.errors import ServingError
 
     def side(name):
         if is_path(name):
             return kept.read(name, split or kept.shared_split((name,)))
         try:
-            return record(name)
+            return checking.record(name)
         except ServingError:  # of a model that is there
             raise
         except ValueError as error:
@@ -67,17 +71,12 @@ def _compare(first, second, split):
 
 
 def _draw(found, out):
-    from zoo.core.escaping import in_figure
-    from zoo.scores import plots
-
     names = distinct(found["runs"])
     title = in_figure(f"{names[1]} against {names[0]}, {found['split']}, by {found['grouped_by']}", TITLE)
     save(plots.draw_differences(found["by_group"], found["leading"], names, title), out)
 
 
 def _table(found):
-    from zoo.scores.plots import score_name, written
-
     first, second = map(shown, distinct(found["runs"]))
     lines = [f"a: {first}", f"b: {second}", f"{found['split']}, {found['count']:,} examples, the same for both", ""]
     rows = [("", "a", "b", "b - a", "95 % interval", "p", "")]
@@ -105,8 +104,6 @@ def _signed(name, value, written):
 
 def _examples(found, score):
     """The examples that differ most: the input, both answers and the right one."""
-    from zoo.scores.plots import ERRORS
-
     differ = found["differ"][:SHOWN]
     if not differ:
         return [f"No example counts differently in {score}."]

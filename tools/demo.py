@@ -7,7 +7,16 @@ import sys
 import time
 from pathlib import Path
 
+from serving import export as exporting
+from serving.runtime import Runtime
+from serving.runtime.lazy import later
+from serving.runtime.percent import percent
+from zoo.recipes import dumps, load, read
+from zoo.runs import evaluate, open_run, train
+
 from .calm import calm
+
+verifying = later("serving.export.verify")
 
 RECIPE = "dates-gru-additive"
 TYPED = (
@@ -36,13 +45,6 @@ def main(argv=None):
 def demonstrate(out, changes=()):
     """Run the demo; returns its score, parity, duration in seconds and artefact as a dict."""
     started = time.monotonic()
-    from serving.export import Settings, export
-    from serving.export.verify import verify
-    from serving.runtime import Runtime
-    from serving.runtime.percent import percent
-    from zoo.recipes import dumps, load, read
-    from zoo.runs import evaluate, open_run, train
-
     recipe = load(RECIPE, changes)
     run = out / "run"
     if (run / "recipe.toml").is_file():
@@ -53,7 +55,7 @@ def demonstrate(out, changes=()):
     trained = open_run(run)
     recipe, search = trained.recipe, trained.recipe.search
     scores, _ = evaluate(trained, "test", beams=1)
-    settings = Settings(
+    settings = exporting.Settings(
         name=recipe.name,
         task=recipe.title,
         beams=(search.beam,),
@@ -63,8 +65,8 @@ def demonstrate(out, changes=()):
         scores={"split": "test", **{name: scores[name] for name in ("beam", "sentences", "exact_match")}},
         texts=TYPED,
     )
-    artefact = export(trained.model, trained.tokenizers, out, settings, log=log)
-    parity = verify(artefact, log=log)
+    artefact = exporting.export(trained.model, trained.tokenizers, out, settings, log=log)
+    parity = verifying.verify(artefact, log=log)
     log(f"verified {artefact}: largest difference {parity['max_abs_diff']:.1e}")
 
     runtime = Runtime(artefact)

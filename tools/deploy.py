@@ -3,9 +3,13 @@
 import sys
 
 from serving.deploy.options import TARGETS, Options
+from serving.runtime.lazy import later
+from zoo import hub
 
 from . import hub_options
 from .counts import positive
+
+deployment = later("serving.deploy.deployment")
 
 
 def add_arguments(parser):
@@ -62,8 +66,6 @@ def add_arguments(parser):
 
 def main(args):
     hub_options.apply(args)
-    from serving.deploy.deployment import deploy
-
     options = {name: getattr(args, name) for name in Options.names() if getattr(args, name) is not None}
     if args.target:
         Options(**options)  # refuses a wrong value before anything is read
@@ -71,7 +73,7 @@ def main(args):
     change = ("rollback",) if args.rollback else change
     paths = [_path(each) for each in args.artefacts]
     log = lambda line: print(line, file=sys.stderr)  # noqa: E731
-    made = deploy(paths, args.out, change, log, **options)
+    made = deployment.deploy(paths, args.out, change, log, **options)
     if args.json:
         print(made.text(), end="")
     else:
@@ -85,6 +87,4 @@ def _path(name):
     model = hub_options.found(name)
     if model is None:
         return name
-    from zoo import hub
-
     return hub.bring(model, list(model.entry["files"]))

@@ -5,11 +5,20 @@ import sys
 import time
 from pathlib import Path
 
+from serving.runtime.lazy import later
 from serving.runtime.percent import percent
+from zoo import recipes, runs
+from zoo.core.storage import json_text, one_writer, write_json, write_text
+from zoo.data.formats.unknown import say_unknown
+from zoo.recipes import files, kept
+from zoo.scores.plots import score_name, written
+from zoo.settings.training import Search
 
 from . import own_modules
 from .counts import positive
 from .screen import shown
+
+keras = later("keras")
 
 RECORD = "scores.json"
 TAB = "\t"  # which stays in a line of answers
@@ -56,10 +65,6 @@ def main(args):
 
     RUN/SPLIT.hypotheses.txt has the answers alone, line by line.
     """
-    from zoo import recipes
-    from zoo.core.storage import one_writer
-    from zoo.settings.training import Search
-
     own_modules.apply(args)
     recipe = recipes.check_run(args.run)
     if args.beam and not isinstance(recipe.search, Search):
@@ -77,13 +82,7 @@ def main(args):
 
 
 def _evaluated(args, recipe, split, other):
-    from zoo import runs
-    from zoo.core.storage import json_text, write_json, write_text
-    from zoo.recipes import kept
-
     run = runs.open_run(args.run, *args.ensemble)
-    import keras
-
     start = time.monotonic()
     options = {"beams": args.beam, "limit": args.limit, "progress": _progress(sys.stderr, recipe.job.kind)}
     found = runs.evaluation(run, split, args.data, **options, log=_log)
@@ -138,9 +137,6 @@ def _progress(stream, kind):
 
 def _record(recipe, scores, directory):
     """Write the scores and the facts of the training to the table beside the recipes, under the recipe's name."""
-    from zoo.core.storage import write_json
-    from zoo.recipes import files
-
     path = files.CATALOGUE / RECORD
     table = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     training = json.loads((directory / "training.json").read_text(encoding="utf-8"))
@@ -151,8 +147,6 @@ def _record(recipe, scores, directory):
 
 def _table(name, scores):
     """The counts, each score with its interval, and the scores by length where a model writes."""
-    from zoo.scores.plots import score_name, written
-
     beam = f", beam {scores['beam']}" if "beam" in scores else ""
     counts = {key: scores[key] for key in COUNTS if key in scores}
     if counts.get("labels") == counts.get("count"):  # one label for each text says nothing new
@@ -171,9 +165,6 @@ def _table(name, scores):
 
 def _remarks(scores):
     """What there is to say of scores that are not there, of entities, and of labels that the model cannot answer."""
-    from zoo.data.formats.unknown import say_unknown
-    from zoo.scores.plots import score_name
-
     found = [f"no {score_name(name).partition(',')[0]}: {why}" for name, why in scores.get("missing", {}).items()]
     if scores.get("entity_rules") == "runs":
         found.append("no tag has a prefix such as B- or I-, so entities are runs of one tag")

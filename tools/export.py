@@ -7,10 +7,19 @@ import os
 import sys
 from pathlib import Path
 
+from serving import export as exporting
+from serving.export.again import RECIPE, check_artefact, export_again
 from serving.export.forms import ALWAYS, OPTIONAL, check_names, titles
+from serving.export.servers import check_version
 from serving.export.settings import GRAPHS, STORAGES
+from serving.export.strings import check_installed
 from serving.runtime.artefact import MANIFEST, read_manifest, resolve
 from serving.runtime.reading import OVERLONG
+from zoo import hub
+from zoo.core.storage import one_writer
+from zoo.recipes import check_data, check_run, last_split
+from zoo.recipes.files import read_stored
+from zoo.runs import open_run
 
 from . import hub_options, own_modules, rule_options
 from .counts import positive
@@ -115,8 +124,6 @@ def main(args):
     for form in args.form:
         OPTIONAL[form].check_search(recipe().task, recipe().search is not None)
     if args.data or args.split or args.shortlist:
-        from zoo.recipes import check_data, last_split
-
         splits = ["train"] if args.shortlist else []
         splits += [args.split or last_split(recipe(), args.data)] if args.data or args.split else []
         check_data(recipe(), tuple(splits), args.data)
@@ -142,8 +149,6 @@ def _place(name):
     found = hub_options.found(name, "run or artefact")
     if found is None:
         return Path(name)
-    from zoo import hub
-
     return hub.bring(found, list(found.entry["files"]))
 
 
@@ -156,19 +161,13 @@ def is_artefact(path):
 
 def _run(args, directory):
     """How a run is exported, its name, and its recipe."""
-    from zoo.recipes import check_run
-
     recipe = check_run(directory)
 
     def export(**given):
-        from serving.export import export_run
-        from zoo.core.storage import one_writer
-        from zoo.runs import open_run
-
         with contextlib.ExitStack() as held:
             for run in (directory, *args.ensemble):
                 held.enter_context(one_writer(run, reading=True))
-            return export_run(open_run(directory, *args.ensemble), **given)
+            return exporting.export_run(open_run(directory, *args.ensemble), **given)
 
     return export, recipe.name, lambda: recipe
 
@@ -179,15 +178,11 @@ def _artefact(args, directory):
     Raises:
         ValueError: the artefact lacks a file that is needed, or --ensemble is given.
     """
-    from serving.export.again import RECIPE, check_artefact, export_again
-
     if args.ensemble:
         raise ValueError(f"--ensemble takes runs, and {directory} is an artefact. Export the runs together.")
     name = check_artefact(directory)["name"]
 
     def recipe():
-        from zoo.recipes.files import read_stored
-
         return read_stored(directory / RECIPE)
 
     return functools.partial(export_again, directory), name, recipe
@@ -235,13 +230,9 @@ def check(args, name):
             TensorFlow.
     """
     if args.serving_version:
-        from serving.export.servers import check_version
-
         check_version(args.serving_version)
     check_names(args.form)
     if args.strings:
-        from serving.export.strings import check_installed
-
         check_installed()
     if args.max_input == 1:
         raise ValueError("--max-input counts the end of sentence, so it is at least 2; received 1.")

@@ -6,6 +6,8 @@ import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
+from zoo.core.storage import write_atomically
+
 SUFFIXES = (".pdf", ".png", ".svg")
 
 
@@ -36,8 +38,6 @@ def save(figure, path):
         ValueError: as of `check`.
         OSError: the file cannot be written; the error names it.
     """
-    from zoo.core.storage import write_atomically
-
     path, held = Path(path), io.BytesIO()
     check(path)
     with warnings.catch_warnings(record=True) as caught:

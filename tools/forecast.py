@@ -3,6 +3,11 @@
 import os
 import sys
 
+from serving.runtime.lazy import later
+from zoo.core.storage import json_text
+
+forecasting = later("zoo.runs.forecast")
+
 NAMES = ("h100", "a100", "l4", "tpu-v5e")  # of `zoo.training.accelerators`, which needs no framework; a test compares
 SMALL = 2e-3  # seconds of a step below which other things than its products decide
 
@@ -18,12 +23,15 @@ def main(args, recipe):
         import jax  # noqa: F401
     except ModuleNotFoundError:
         raise ValueError("--plan needs JAX, which traces the step: pip install 'seqzoo[jax]'.") from None
-    from zoo.core.storage import json_text
-    from zoo.runs.forecast import forecast
-
-    found = forecast(recipe, args.plan, args.data, log=lambda line: print(line, file=sys.stderr, flush=True))
+    found = forecasting.forecast(
+        recipe, args.plan, args.data, log=lambda line: print(line, file=sys.stderr, flush=True)
+    )
     print(json_text(found) if args.json else described(found))
     return 0
+
+
+def _log(line):
+    print(line, file=sys.stderr, flush=True)
 
 
 def described(found):

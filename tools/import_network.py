@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+from zoo.core.storage import json_text
+from zoo.pretrained import import_network
+from zoo.pretrained.writing import told
+
 from . import own_modules
 
 
@@ -23,10 +27,6 @@ def add_arguments(parser):
 
 def main(args):
     """Import, and print where the run is and what it was compared with."""
-    from zoo.core.storage import json_text
-    from zoo.pretrained import import_network
-    from zoo.pretrained.writing import told
-
     options = {"name": args.name or "", "imports": tuple(args.imports)}
     options |= {"source_language": args.source_language, "target_language": args.target_language}
     record = import_network(args.source, args.out, force=args.force, **options)

@@ -6,10 +6,15 @@ import sys
 import tomllib
 from pathlib import Path
 
+from serving.runtime.lazy import later
 from serving.runtime.percent import percent
+from zoo import hub
+from zoo.hub.index import nearest
 
 from . import hub_options, list_models
 from .sizes import size
+
+recipes = later("zoo.recipes")
 
 FORMS = {  # of the scores that are shown: how the number is written, and with which words
     "bleu": (percent, "BLEU {}"),
@@ -111,9 +116,7 @@ def whole(name, as_json):
         lines = list_models.described(found.entry, found.place.address)
         print(json.dumps(found.entry, ensure_ascii=False) if as_json else "\n".join(lines))
         return 0
-    from zoo.recipes import explained, load
-
-    settings = explained(load(name))
+    settings = recipes.explained(recipes.load(name))
     if as_json:
         print(json.dumps(settings, ensure_ascii=False))
         return 0
@@ -136,9 +139,6 @@ def _model(name):
     Raises:
         ValueError: there is neither a recipe nor a model of that name; the message has the nearest names of both.
     """
-    from zoo import hub
-    from zoo.hub.index import nearest
-
     try:
         return hub.find(name)
     except (ValueError, hub.HubError) as error:

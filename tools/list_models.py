@@ -2,6 +2,10 @@
 
 import logging
 
+from zoo.hub.errors import HubError
+from zoo.hub.index import choose, run_files
+from zoo.hub.places import is_offline, places, read_index, unplaced
+
 from . import sizes
 from .screen import shown
 
@@ -20,10 +24,6 @@ def models():
     `run_bytes` are those of the files that `seqzoo run` needs. Of a name that several hubs have, the first one's is
     taken; versions that were withdrawn are left out. A hub that cannot be read is told, and left out.
     """
-    from zoo.hub.errors import HubError
-    from zoo.hub.index import choose, run_files
-    from zoo.hub.places import is_offline, places, read_index
-
     found = {}
     for hub in places():
         try:
@@ -40,8 +40,6 @@ def models():
 
 def elsewhere(records):
     """A sentence about the models of this package's own hub that cannot be had, because nobody says where it is."""
-    from zoo.hub.places import unplaced
-
     names = [name for name in unplaced() if name not in {each["name"] for each in records}]
     if not names:
         return ""

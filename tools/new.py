@@ -5,6 +5,9 @@ import shlex
 import sys
 from pathlib import Path
 
+from zoo.core.storage import write_text
+from zoo.recipes.proposal import commented, propose
+
 from .screen import shown
 
 TASKS = ("translate", "transduce", "classify", "compare", "tag", "continue")
@@ -28,9 +31,6 @@ def add_arguments(parser):
 
 def main(args):
     """Write the recipe and print what to do with it."""
-    from zoo.core.storage import write_text
-    from zoo.recipes.proposal import commented, propose
-
     out = Path(args.out)
     if out.suffix != ".toml":
         raise ValueError(f"--out is the name of a recipe, a file that ends in .toml; received {args.out!r}.")

@@ -1,5 +1,9 @@
 """The option of every command that opens a model which may have layers of one's own."""
 
+from serving.runtime.lazy import later
+
+occupants = later("zoo.settings.occupants")  # which needs msgspec; where only models are run there is none
+
 
 def add_arguments(parser):
     parser.add_argument(
@@ -20,6 +24,4 @@ def apply(args):
         ValueError: one is not found, or cannot be imported.
     """
     if args.imports:
-        from zoo.settings.occupants import bring
-
-        bring(args.imports)
+        occupants.bring(args.imports)

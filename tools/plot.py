@@ -4,10 +4,17 @@ import csv
 import json
 from pathlib import Path
 
+from serving.runtime.lazy import later
 from serving.runtime.percent import percent
 from zoo.core.escaping import in_figure
+from zoo.recipes import kept
+from zoo.recipes.kept import check_folder
+from zoo.scores import plots
 
 from .figures import SUFFIXES, check, save
+
+backend_agg = later("matplotlib.backends.backend_agg")
+matplotlib_figure = later("matplotlib.figure")
 
 TITLE = 100  # characters
 FEWEST = 10  # a length with fewer sentences is not drawn
@@ -25,8 +32,6 @@ def add_arguments(parser):
 def main(args):
     out = Path(args.out)
     check(out)
-    from zoo.recipes.kept import check_folder
-
     runs = [Path(run) for run in args.runs]
     for run in runs:
         check_folder(run)
@@ -38,11 +43,8 @@ def main(args):
 
 def lines(draw, runs, title):
     """A figure with one line for each run."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4.2), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = matplotlib_figure.Figure(figsize=(7, 4.2), dpi=150, layout="constrained")
+    backend_agg.FigureCanvasAgg(figure)
     axes = figure.add_subplot()
     axes.grid(alpha=0.3)
     axes.set_title(in_figure(title, TITLE))
@@ -98,9 +100,6 @@ def training(axes, runs):
 
 def confusion(runs, args):
     """Which labels, or tags, a run takes for which."""
-    from zoo.recipes import kept
-    from zoo.scores import plots
-
     if len(runs) > 1:
         raise ValueError(f"A figure of confusion shows one run; received {len(runs)}. Draw each by itself.")
     (run,) = runs
@@ -115,9 +114,6 @@ def confusion(runs, args):
 
 def scores(runs, args):
     """The scores of each run, with their intervals."""
-    from zoo.recipes import kept
-    from zoo.scores import plots
-
     split = args.split or kept.shared_split(runs)
     found = [kept.read(run, split) for run in runs]
     for run, own in zip(runs, found, strict=True):
@@ -131,8 +127,8 @@ def scores(runs, args):
 def distinct(runs):
     """A short name for each run: the end of its path, from where no two runs have the same."""
     parts = [Path(run).parts for run in runs]
-    for kept in range(1, max(map(len, parts)) + 1):
-        names = [str(Path(*each[-kept:])) for each in parts]
+    for ending in range(1, max(map(len, parts)) + 1):
+        names = [str(Path(*each[-ending:])) for each in parts]
         if len(set(names)) == len(names):
             break
     return names

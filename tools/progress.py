@@ -3,6 +3,8 @@
 import sys
 import time
 
+from zoo.core.escaping import undisturbed
+
 EVERY = 10.0  # seconds between two lines
 
 
@@ -57,7 +59,6 @@ def _bar():
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TextColumn
 
-        from zoo.core.escaping import undisturbed
     except ImportError:
         return None
     columns = TextColumn("{task.percentage:3.0f} %"), BarColumn(), TextColumn("{task.description}", markup=False)

@@ -6,6 +6,10 @@ import sys
 import textwrap
 from importlib.util import find_spec
 
+from zoo.core.storage import json_text
+from zoo.reproduce import report
+from zoo.reproduce.systems import SYSTEMS, find
+
 NEEDED = {"jax": "jax", "tensorflow": "tensorflow"}  # backend -> module
 
 
@@ -23,8 +27,6 @@ def add_arguments(parser):
 
 def main(args):
     """Measure, compare or draw the systems that were asked for, and print what the papers claim beside it."""
-    from zoo.reproduce.systems import SYSTEMS, find
-
     if args.all == (args.system is not None):
         received = f"both {args.system} and --all" if args.all else "neither"
         raise ValueError(f"Expected one system, or --all; received {received}. Systems: {', '.join(SYSTEMS)}.")
@@ -34,8 +36,6 @@ def main(args):
         raise ValueError("--check trains as DIR was trained, quick or not; leave out --quick.")
     systems = list(SYSTEMS) if args.all else [find(args.system)]
     choose_backend()
-    from zoo.core.storage import json_text
-
     made, failed = [], 0
     for system in systems:
         report, wrong = done(system, args)
@@ -60,7 +60,6 @@ def choose_backend():
 
 def done(system, args):
     """(the report of a system, whether a comparison failed)."""
-    from zoo.reproduce import report
 
     def log(line):
         print(f"{system}: {line}", file=sys.stderr, flush=True)
@@ -84,8 +83,6 @@ def done(system, args):
 
 def same(system, kept, log):
     """Whether the weights of another training are those that were kept; a sentence on standard error says why not."""
-    from zoo.reproduce import report
-
     if reasons := report.differing(kept):
         log(f"hashes cannot be compared, for {'; '.join(reasons)}. Measure it here: seqzoo reproduce {system}")
         return False

@@ -2,6 +2,8 @@
 
 import os
 
+from serving.client import Client
+
 KEY = "SEQZOO_SERVER_KEY"  # a variable of the environment, because anybody on the machine may read a command line
 LOCAL = ("precision", "overlong", "threads", "no_verify", "plot_attention", "shortlist")  # what the server has decided
 
@@ -39,8 +41,6 @@ def opened(args):
     Raises:
         ValueError: the address is none, or the timeout is no number of seconds.
     """
-    from serving.client import Client
-
     settings = {} if args.timeout is None else {"timeout": args.timeout}
     if key := os.environ.get(KEY, "").strip():
         settings["headers"] = {"Authorization": f"Bearer {key}"}

@@ -3,11 +3,17 @@
 import shlex
 from pathlib import Path
 
+from serving.runtime.lazy import later
 from serving.runtime.percent import percent
+from zoo import recipes, runs
+from zoo.core.storage import json_text
+from zoo.runs import repeats
 
 from . import forecast, own_modules
 from .counts import positive
 from .series import table
+
+training = later("zoo.training")
 
 
 def add_arguments(parser):
@@ -53,9 +59,6 @@ def add_arguments(parser):
 
 def main(args):
     """Train, and print the run directory and the last validation, or a table of several runs."""
-    from zoo import recipes, runs
-    from zoo.core.storage import json_text
-
     recipe = recipes.load_for_training(args.recipe, args.set, args.imports, args.data)
     if args.plan:
         return forecast.main(args, recipe)
@@ -82,9 +85,6 @@ def _devices(word):
 
 
 def _series(args, recipe, out):
-    from zoo.core.storage import json_text
-    from zoo.runs import repeats
-
     if args.seeds and args.sweep:
         raise ValueError("--seeds and --sweep are two kinds of series: sweep first, then repeat the best with --seeds.")
     try:
@@ -105,9 +105,7 @@ def how_to_go_on(args, out, steps, place=""):
     """A message about what an interrupted training has saved, with the command that continues it."""
     step = 0
     if (out / "checkpoint").is_dir():  # without a checkpoint, Keras need not be imported
-        from zoo.training import saved_step
-
-        step = saved_step(out)
+        step = training.saved_step(out)
     saved = f"{out} is saved at step {step:,} of {steps:,}" if step else "nothing of the training was saved yet"
     given = [("--data", args.data), ("--out", args.out), *(("--set", each) for each in args.set)]
     given += [("--import", each) for each in args.imports]

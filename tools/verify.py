@@ -5,8 +5,12 @@ import sys
 
 from serving.runtime.artefact import MANIFEST, read_manifest, resolve
 from serving.runtime.errors import UnsupportedError
+from serving.runtime.lazy import later
+from zoo import hub
 
 from . import hub_options, own_modules
+
+verifying = later("serving.export.verify")
 
 
 def add_arguments(parser):
@@ -21,10 +25,8 @@ def add_arguments(parser):
 def main(args):
     hub_options.apply(args)
     path = _whole(args.directory)
-    from serving.export.verify import verify
-
     own_modules.apply(args)
-    report = verify(path, log=lambda stage: print(stage, file=sys.stderr))
+    report = verifying.verify(path, log=lambda stage: print(stage, file=sys.stderr))
     if args.json:
         print(json.dumps({"path": str(path), **report}, indent=2))
     else:
@@ -40,8 +42,6 @@ def _whole(name):
     found = hub_options.found(name)
     if found is None:
         return resolve(name)
-    from zoo import hub
-
     path = hub.bring(found, [MANIFEST])
     lacks = sorted(read_manifest(path)["files"].keys() - found.entry["files"].keys())
     if lacks:

@@ -32,7 +32,7 @@ def make():
 
 def measure():
     """The mean length of what is written, and the share of empty texts; a row a seed."""
-    from zoo.tasks.parts.search import Searcher
+    from zoo.tasks.parts.answering import Searcher
 
     trainer, asked = shared.trainer(make), batch(10**6, TESTS)
     inputs = asked["source_ids"], asked["source_lengths"]

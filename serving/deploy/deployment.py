@@ -4,7 +4,7 @@ import contextlib
 import importlib
 from pathlib import Path
 
-from serving.deploy import files, plan
+from serving.deploy import files, plan, warmup
 from serving.deploy.labels import Labels
 from serving.deploy.options import Options
 from serving.deploy.served import found
@@ -48,9 +48,7 @@ def deploy(paths, out, change=None, log=lambda line: None, **options):
             room = importlib.import_module(ROOMS[made.options.target])
             rendered = room.render(made)
             if made.options.target in SERVES_TEXT:
-                from serving.deploy.warmup import beside
-
-                beside(made, log)
+                warmup.beside(made, log)
             files.remove_leftovers(out)
             if made.options.target == "triton":
                 room.prepare(made, out)

@@ -2,6 +2,7 @@
 
 import ipaddress
 from dataclasses import dataclass, field, fields
+from importlib import metadata
 
 TARGETS = {  # what each of them writes
     "tf-serving": "configuration of TensorFlow Serving, and warm-up requests beside the models",
@@ -79,8 +80,6 @@ def _said(name, expected, received):
 
 def own_version():
     """The version of this seqzoo."""
-    from importlib import metadata
-
     try:
         return metadata.version("seqzoo")
     except metadata.PackageNotFoundError:

@@ -13,6 +13,12 @@ import numpy as np
 from serving.deploy import files
 from serving.deploy.tf_serving import OF_MODEL, batching
 from serving.runtime.artefact import SAVED_MODEL, damaged, has_saved_model
+from serving.runtime.lazy import later
+
+message = later("google.protobuf.message")
+tensorflow = later("tensorflow")
+saved_model_pb2 = later("tensorflow.core.protobuf.saved_model_pb2")
+prediction_log_pb2 = later("tensorflow_serving.apis.prediction_log_pb2")
 
 FILE = "assets.extra/tf_serving_warmup_requests"
 TIME = 8  # tokens of an example of ids
@@ -58,18 +64,14 @@ def records(folder, manifest, sizes):
     Raises:
         DamagedError: the SavedModel cannot be read.
     """
-    from google.protobuf.message import DecodeError
-    from tensorflow import io
-    from tensorflow.core.protobuf import saved_model_pb2
-
     path = Path(folder) / SAVED_MODEL
     try:
         held = saved_model_pb2.SavedModel.FromString(path.read_bytes()).meta_graphs[0].signature_def
-    except (DecodeError, IndexError) as error:
+    except (message.DecodeError, IndexError) as error:
         raise damaged(path, error) from error
     with tempfile.TemporaryDirectory() as work:
         path = Path(work) / "records"
-        with io.TFRecordWriter(str(path)) as writer:
+        with tensorflow.io.TFRecordWriter(str(path)) as writer:
             for table in manifest["signatures"]:
                 for size in sizes if table["name"] in held else ():
                     request = _request(manifest, table, size)
@@ -79,14 +81,11 @@ def records(folder, manifest, sizes):
 
 def _request(manifest, table, size):
     """The `PredictionLog` with the request of one signature and size."""
-    from tensorflow import make_tensor_proto
-    from tensorflow_serving.apis import prediction_log_pb2
-
     log = prediction_log_pb2.PredictionLog()
     request = log.predict_log.request
     request.model_spec.name, request.model_spec.signature_name = manifest["name"], table["name"]
     for name, value in inputs(manifest, table, size).items():
-        request.inputs[name].CopyFrom(make_tensor_proto(value))
+        request.inputs[name].CopyFrom(tensorflow.make_tensor_proto(value))
     return log
 
 

@@ -13,6 +13,12 @@ from serving.export.forms import SOURCE
 from serving.export.settings import Settings
 from serving.export.shortlist import FILE, chosen, of_artefact
 from serving.runtime.artefact import Artefact
+from serving.runtime.lazy import later
+from zoo.recipes.files import read_stored
+from zoo.text import load_tokenizer
+
+pipeline = later("serving.export.pipeline")
+runs = later("serving.export.runs")
 
 RECIPE = "recipe.toml"
 
@@ -63,20 +69,17 @@ def export_again(
         DamagedError: as of `check_artefact`.
     """
     directory, manifest = Path(directory), check_artefact(directory)
-    from serving.export.pipeline import export
-    from zoo.text import load_tokenizer
-
     changes = {"recipe": (directory / RECIPE).read_text(encoding="utf-8")} | changes
     sides = sorted(manifest["tokenizer"])  # "source" before "target"
     tokenizers = [load_tokenizer(directory / manifest["tokenizer"][side]) for side in sides]
     if data or split or isinstance(changes.get("shortlist"), int):
-        from serving.export.runs import calibration, trial
-        from zoo.recipes.files import read_stored
-
         recipe = read_stored(directory / RECIPE)
         changes |= chosen(changes, recipe, tokenizers, data)
         if data or split:
-            changes = {"trial": trial(recipe, split, data), "calibration": calibration(recipe, data)} | changes
+            changes = {
+                "trial": runs.trial(recipe, split, data),
+                "calibration": runs.calibration(recipe, data),
+            } | changes
     changes = {"shortlist": of_artefact(directory, manifest)} | changes
     settings = dataclasses.replace(Settings.of(manifest), **changes)
-    return export(SOURCE.load(directory), tokenizers, out, settings, version, log=log)
+    return pipeline.export(SOURCE.load(directory), tokenizers, out, settings, version, log=log)

@@ -7,11 +7,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import zoo
 from serving.export.calibration import MOST
 from serving.export.pipeline import export
 from serving.export.settings import Settings, Trial
 from serving.export.shortlist import chosen
 from zoo.core.searching import CHOICES, Fixed
+from zoo.recipes import dumps, last_split, read
+from zoo.tasks.parts.answering import rules_of
 from zoo.tasks.parts.task import Run
 
 SCORED = (
@@ -55,8 +58,6 @@ def export_run(
     Raises:
         ValueError: the directory holds no finished run, or one of those of `serving.export.export`.
     """
-    import zoo
-
     run = zoo.open(run)
     changes |= chosen(changes, run.recipe, run.tokenizers, data)
     changes = {"calibration": calibration(run.recipe, data)} | changes
@@ -66,9 +67,6 @@ def export_run(
 
 def settings_of(run, changes, trial=None):
     """The `Settings` of a run, from its recipe and the scores in its directory; `changes` go before them."""
-    from zoo.recipes import dumps
-    from zoo.tasks.parts.search import rules_of
-
     recipe, model, search = run.recipe, run.model, run.recipe.search
     writes_on = recipe.task == "continue"
     room = writes_on and model.longest_prompt and model.longest_text - model.longest_prompt
@@ -103,8 +101,6 @@ def _scores(directory):
 
 def examples(run, count=5):
     """Texts for the check of the text signature: from generated data if the task has it, else from the vocabulary."""
-    from zoo.recipes import read
-
     if run.recipe.data.generated:
         return tuple(run.recipe.job.lines(read(run.recipe, "test")[0][:count]))
     tokenizer = run.tokenizers[0]
@@ -117,8 +113,6 @@ def examples(run, count=5):
 
 def trial(recipe, split, directory):
     """The `Trial` of a split: its texts, their answers and the score. A running text is cut into prompts."""
-    from zoo.recipes import last_split, read
-
     texts, answers = read(recipe, split or last_split(recipe, directory), directory)
     if recipe.task == "continue":
         return Trial(_prompts(recipe, texts[0]))
@@ -133,8 +127,6 @@ def trial(recipe, split, directory):
 
 def calibration(recipe, directory=None):
     """The first texts that validate, for the ranges of int8; none where they are not found."""
-    from zoo.recipes import read
-
     try:
         texts, _ = read(recipe, "valid", directory)
     except ValueError:

@@ -11,6 +11,9 @@ from pathlib import Path
 
 from serving.runtime.artefact import SAVED_MODEL
 from serving.runtime.errors import UnsupportedError
+from serving.runtime.lazy import later
+
+saved_model_pb2 = later("tensorflow.core.protobuf.saved_model_pb2")
 
 FILE = Path(__file__).with_name("server_operators.json.gz")
 REQUIRED = "!"  # after an attribute without a default
@@ -65,8 +68,6 @@ def missing(folder, version):
 
 def _used(folder):
     """`{(operator, attributes)}` of the nodes of a SavedModel, those of its functions included."""
-    from tensorflow.core.protobuf import saved_model_pb2
-
     proto = saved_model_pb2.SavedModel.FromString((Path(folder) / SAVED_MODEL).read_bytes())
     found = set()
     for graph in (meta.graph_def for meta in proto.meta_graphs):

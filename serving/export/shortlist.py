@@ -9,6 +9,7 @@ import numpy as np
 
 from serving.export.lexicon import likeliest, links, model_1
 from zoo.core.storage import write_atomically
+from zoo.recipes import check_data, read
 from zoo.text.special import EOS
 
 MOST_BYTES = 2**28  # of the arrays, which a stranger's zip could make many of few
@@ -105,8 +106,6 @@ def estimate(recipe, tokenizers, data=None, width=WIDTH):
     Raises:
         ValueError: the task is another, or the data are not there.
     """
-    from zoo.recipes import check_data, read
-
     if len(tokenizers) != 2:
         raise ValueError(
             f"A shortlist is for models that read one text and write another; the task {recipe.task!r} is none. Leave "

@@ -15,7 +15,9 @@ import numpy as np
 from serving.runtime import Runtime, own
 from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import ParityError, UnsupportedError
+from serving.runtime.manifest_format import int8_name
 from serving.runtime.predictors.results import Label
+from serving.runtime.sessions import open_graph, session_options
 
 GRAPHS = {"float32": "strings.onnx", "int8": "strings.int8.onnx"}
 KINDS = {"generate": "tokens", "classify": "classify"}  # the signature whose graph becomes one of texts
@@ -76,7 +78,6 @@ def write(kind, tokenizers, directory, log):
 
     from serving.export.onnx.convert import write as write_graph
     from serving.export.onnx.strings import with_strings
-    from serving.runtime.manifest_format import int8_name
 
     graph = kind.functions[KINDS[kind.name]].graph
     for name, source in zip(GRAPHS.values(), (graph, int8_name(graph)), strict=True):
@@ -116,8 +117,6 @@ def compare(kind, directory, texts):
 def session(path):
     """A session of ONNX Runtime for a graph of texts."""
     from onnxruntime_extensions import get_library_path
-
-    from serving.runtime.sessions import open_graph, session_options
 
     options = session_options(1)
     options.register_custom_ops_library(get_library_path())

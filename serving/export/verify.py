@@ -6,7 +6,15 @@ from pathlib import Path
 
 from serving.export import strings
 from serving.export.forms import FORMS, SOURCE, forms_in
+from serving.export.settings import Settings
+from serving.export.shortlist import of_artefact
 from serving.runtime.artefact import MANIFEST, check_files, read_manifest
+from serving.runtime.lazy import later
+from zoo.text import load_tokenizer
+
+compare = later("serving.export.parity.compare")
+kinds = later("serving.export.kinds")
+pipeline = later("serving.export.pipeline")
 
 
 def verify(directory, log=lambda stage: None):
@@ -33,20 +41,13 @@ def verify(directory, log=lambda stage: None):
         log(f"note: {MANIFEST} does not list {', '.join(extra)}; these files are never read")
     for form in forms_in(manifest["files"]):
         form.check_safe(directory)
-    from serving.export.parity.compare import checker
-
-    with checker() as parity:  # its process imports TensorFlow beside this one
+    with compare.checker() as parity:  # its process imports TensorFlow beside this one
         return _compared(parity, directory, manifest, log) | {"extra": extra}
 
 
 def _compared(parity, directory, manifest, log):
-    from serving.export.kinds import kind_of
-    from serving.export.settings import Settings
-    from serving.export.shortlist import of_artefact
-    from zoo.text import load_tokenizer
-
     settings = dataclasses.replace(Settings.of(manifest), shortlist=of_artefact(directory, manifest))
-    kind = kind_of(SOURCE.load(directory), settings)
+    kind = kinds.kind_of(SOURCE.load(directory), settings)
     tokenizers = [load_tokenizer(directory / manifest["tokenizer"][side]) for side in kind.sides]
     if manifest.get("left_out"):
         return _compared_light(parity, kind, tokenizers, directory, manifest, log)
@@ -60,11 +61,9 @@ def _compared(parity, directory, manifest, log):
 
 def _compared_light(parity, kind, tokenizers, directory, manifest, log):
     """The report of an artefact without the forms that can be made again."""
-    from serving.export.pipeline import make_again
-
     with tempfile.TemporaryDirectory() as work:
         made = Path(work)
-        make_again(kind, tokenizers, made, log)
+        pipeline.make_again(kind, tokenizers, made, log)
         made_again = {}
         for form in FORMS:
             made_again |= form.put_published(kind, tokenizers, directory, made, manifest)

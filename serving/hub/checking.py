@@ -17,6 +17,12 @@ from serving.hub.outputs import FILE, unpack
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_inside
 from serving.runtime.errors import DamagedError, ServingError
+from serving.runtime.lazy import later
+from zoo.recipes import kept, read
+from zoo.recipes.files import read_stored
+from zoo.tasks.parts import corpora
+
+verifying = later("serving.export.verify")
 
 SAME = 1e-6  # relative difference of scores that are computed from the same answers
 NEAR = 1e-3  # of log-probabilities, which another processor rounds otherwise
@@ -70,8 +76,6 @@ def record(name, hub=None):
 
     Args: as of `serving.hub.opened.opened`.
     """
-    from zoo.recipes import kept
-
     entry, folder = opened(name, hub)
     published = Published(folder, entry)
     published.open()
@@ -142,8 +146,6 @@ class Published:
 
     @property
     def recipe(self):
-        from zoo.recipes.files import read_stored
-
         self.artefact.read("recipe.toml")  # compared with its SHA-256
         return read_stored(self.folder / "recipe.toml")
 
@@ -191,11 +193,9 @@ class Published:
             import tensorflow  # noqa: F401
         except ImportError:
             return [Row("parity", "largest difference", stated["max_abs_diff"], "TensorFlow is not installed", None)]
-        from serving.export.verify import verify
-
         self._check_source()
         try:
-            report = verify(self.folder, log=self.log)
+            report = verifying.verify(self.folder, log=self.log)
         except ServingError as error:
             return [Row("parity", "largest difference", stated["max_abs_diff"], str(error), False)]
         found = report["max_abs_diff"]
@@ -214,9 +214,6 @@ class Published:
 
     def questions(self, data):
         """Whether the stored questions and references are those of the split in a corpus."""
-        from zoo.recipes import read
-        from zoo.tasks.parts import corpora
-
         recipe, (inputs, references, _) = self.recipe, self.answers
         stored = (["".join(inputs)], [""]) if recipe.data.windows else (inputs, references)
         examples = read(recipe, self.manifest["test"]["split"], data)

@@ -7,7 +7,11 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from serving.export.forms import forms_in
 from serving.hub import licences
+from serving.runtime.lazy import later
+
+structs = later("msgspec.structs")
 
 LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,8}")  # a tag of BCP 47, as far as its form goes
 
@@ -84,7 +88,6 @@ def languages(recipe, facts):
 
 def without_places(recipe):
     """The recipe without the folders of the machine that trained it: of files with absolute paths their names stay."""
-    from msgspec import structs
 
     def name(value):
         if isinstance(value, list):
@@ -113,8 +116,6 @@ def licence_of(run):
 
 def requires(manifest):
     """The oldest versions that are known to run a published artefact, by package."""
-    from serving.export.forms import forms_in
-
     found = {"seqzoo": own_version().removeprefix(">=")}
     for form in forms_in(manifest["files"]):
         found |= form.requires(manifest)

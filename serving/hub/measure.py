@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from serving.runtime import Runtime
 from serving.runtime.manifest_format import int8_name
 from zoo.core import processor
+from zoo.recipes import check_data, kept, last_split, read
+from zoo.recipes.kept import compare_kept
 
 TIMED = 20  # texts whose times are measured, one at a time
 CLEAR = 0.05  # a p-value below it says that a difference is not chance
@@ -36,8 +38,6 @@ class TestSet:
         Raises:
             ValueError: there is no test set, or it is not where it is said to be.
         """
-        from zoo.recipes import check_data, last_split, read
-
         split = self.split or last_split(recipe, self.data)
         if split == "train":
             raise ValueError("A model is not scored on what it was trained on: expected another --split than train.")
@@ -113,9 +113,6 @@ def _has_int8(manifest):
 
 def _loses(recipe, log, float32, int8):
     """Whether int8 scores less than float32: beyond the interval, or by a difference that is not chance."""
-    from zoo.recipes import kept
-    from zoo.recipes.kept import compare_kept
-
     sides = [kept.record(recipe, "test", each) for each in (float32, int8)]
     found = compare_kept("float32", "int8", *sides)
     leading = found["scores"][found["leading"]]

@@ -3,9 +3,12 @@
 import hashlib
 from pathlib import Path
 
+import zoo.hub
 from serving.runtime.artefact import Artefact, read_inside
 from serving.runtime.errors import DamagedError
 from zoo.hub import index as hub_index
+from zoo.hub.folder import Folder
+from zoo.hub.places import read_index
 
 
 def opened(name, hub=None):
@@ -19,14 +22,9 @@ def opened(name, hub=None):
         ValueError: there is no such model.
     """
     if hub is None:
-        import zoo.hub
-
         found = zoo.hub.find(*hub_index.split(name))
         entry = found.entry
         return entry, zoo.hub.fetch(hub_index.title(entry), files=sorted(entry["files"]))
-    from zoo.hub.folder import Folder
-    from zoo.hub.places import read_index
-
     model, version = hub_index.split(name)
     entries = read_index(Folder(hub))
     entry = hub_index.choose(entries, model, version)

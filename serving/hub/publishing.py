@@ -12,6 +12,10 @@ from serving.hub.outputs import FILE, pack
 from serving.runtime.artefact import MANIFEST, Artefact, check_files
 from serving.runtime.errors import ParityError
 from zoo.hub import index as hub_index
+from zoo.recipes import check_run, dumps
+from zoo.recipes.files import read_stored
+from zoo.recipes.folder import tokenizer_names
+from zoo.tasks.parts import corpora
 
 LARGE = 5_000_000  # bytes, above which it is told that a model is larger than most
 WHOLE = 100_000_000  # bytes of a whole hub
@@ -38,8 +42,6 @@ def publish(artefact, run, hub, facts, *, light=True, test=None, version=None, l
         ParityError: its parity was not checked, or failed.
         DamagedError: a file of it, or the index, has other bytes than it should.
     """
-    from zoo.recipes import check_run, dumps
-
     source, run, hub = Artefact(artefact), Path(run), Path(hub)
     manifest, recipe = source.manifest, check_run(run)
     name, version = manifest["name"], version or manifest["version"]
@@ -101,9 +103,6 @@ def _check_same(source, recipe, run):
 
     Recipes are compared, not their texts: a setting that is newer than an artefact does not stand in its file.
     """
-    from zoo.recipes.files import read_stored
-    from zoo.recipes.folder import tokenizer_names
-
     source.read("recipe.toml")  # checks its hash
     differ = ["recipe.toml"] if read_stored(source.directory / "recipe.toml") != recipe else []
     for name in tokenizer_names(recipe):
@@ -148,8 +147,6 @@ def _entry(source, recipe, facts, measured):
 
 def _changes(manifest, entry, measured, split, training):
     """What the manifest of the published artefact says otherwise than that of the export."""
-    from zoo.tasks.parts import corpora
-
     evaluation = measured.evaluation
     said = {key: value for key, value in evaluation.scores.items() if isinstance(value, str)}
     digest = corpora.digest(evaluation.inputs, evaluation.references)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from serving.export import partial
 from serving.export.forms import SOURCE
 from serving.runtime.errors import DamagedError, ServingError
 from zoo.core.storage import write_atomically
@@ -182,8 +183,6 @@ def staging(hub, name, version):
 
     It is locked as long as its publisher lives, so that what a killed one left is known and removed.
     """
-    from serving.export import partial
-
     home = Path(hub) / name
     folder = home / f".{version}.{os.getpid()}{partial.SUFFIXES[0]}"
     with contextlib.ExitStack() as held:

@@ -10,7 +10,9 @@ import re
 from pathlib import Path
 
 from serving.export.wheel_file import packed
+from serving.hub.facts import own_version
 from serving.runtime.artefact import read_inside
+from serving.runtime.errors import DamagedError
 from zoo.core.escaping import in_markdown, shown
 from zoo.core.storage import write_atomically
 from zoo.hub import index as hub_index
@@ -49,8 +51,6 @@ def package(folder, entry, out):
 
 
 def _read(folder, name, entry):
-    from serving.runtime.errors import DamagedError
-
     content = read_inside(folder, name, entry["bytes"][name])
     if hashlib.sha256(content).hexdigest() != entry["files"][name]:
         raise DamagedError(
@@ -61,8 +61,6 @@ def _read(folder, name, entry):
 
 def _metadata(entry, project):
     """METADATA, format 2.4; what follows the blank line is the description."""
-    from serving.hub.facts import own_version
-
     licences = entry["data_licence"] if isinstance(entry["data_licence"], str) else "; ".join(entry["data_licence"])
     lines = [
         "Metadata-Version: 2.4",

@@ -1,7 +1,8 @@
-"""Packages whose names are imported at their first use, so that importing the package costs nothing."""
+"""Names and modules that are imported at their first use, so that naming them costs nothing."""
 
 import importlib
 import sys
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -23,3 +24,18 @@ def lazily(package: str, homes: dict[str, str]) -> tuple[Callable[[str], Any], C
         return sorted({*vars(sys.modules[package]), *homes})
 
     return find, names
+
+
+class _Later(types.ModuleType):
+    """Stands for the module of its name, whose attributes are those of the module."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+def later(name: str) -> Any:
+    """The module of that name, which is imported when something of it is asked for; `zoo.core.later` is zoo's own.
+
+    At the top of a file it says what the file needs that is dear, or not installed everywhere.
+    """
+    return _Later(name)

@@ -11,7 +11,7 @@ from zoo.data import pad
 from zoo.pretrained.gate import kept, measure
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.source import opened
-from zoo.tasks.parts.search import Searcher
+from zoo.tasks.parts.answering import Searcher
 from zoo.text.special import BOS, EOS
 
 DATA = Path(__file__).with_name("data")

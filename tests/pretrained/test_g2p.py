@@ -11,7 +11,7 @@ from tests.pages.blocks import blocks
 from tools import cli
 from zoo.data import pad
 from zoo.pretrained import load, network
-from zoo.tasks.parts.search import Searcher
+from zoo.tasks.parts.answering import Searcher
 
 UNITS, LETTERS, PHONEMES = 80, 29, 74  # no fewer units than phonemes: its output matrix stands for two
 WORDS = ["zoo", "sequence", "x", "naïve"]

@@ -14,7 +14,7 @@ from zoo.pretrained.families.marian_files import SETTINGS
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.source import opened
 from zoo.pretrained.yaml_files import parse_yaml, read_yaml
-from zoo.tasks.parts.search import Searcher
+from zoo.tasks.parts.answering import Searcher
 
 DATA = Path(__file__).with_name("data")
 NAMES = "marian_files", "marian_files_apart"

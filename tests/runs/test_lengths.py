@@ -6,9 +6,9 @@ import pytest
 from tests.recipes.small import recipe, write_corpus
 from zoo import runs
 from zoo.runs import training
-from zoo.tasks.parts import lengths
+from zoo.tasks.parts import answering
+from zoo.tasks.parts.answering import translate
 from zoo.tasks.parts.building import built
-from zoo.tasks.parts.search import translate
 from zoo.tasks.parts.task import Run
 
 BOUNDED = {
@@ -25,18 +25,18 @@ def test_texts_beyond_the_positions_are_refused_in_words(setting):
     one = recipe("transformer", *BOUNDED[setting])
     short, long = (training.make_parts(recipe("transformer", *BOUNDED[setting], *more)) for more in ([], LONG))
     model = training.built_in(one, short.sizes, "float32")
-    lengths.check(one, model, {"training": short.train, "validation": short.valid})
+    answering.check_lengths(one, model, {"training": short.train, "validation": short.valid})
     told = "has texts of up to 12 tokens, and the model has positions for 8. Set"
     with pytest.raises(ValueError, match=f"the training {told} {setting} to 12 or more, .*training.max_length"):
-        lengths.check(one, model, {"training": long.train, "validation": short.valid})
+        answering.check_lengths(one, model, {"training": long.train, "validation": short.valid})
     with pytest.raises(ValueError, match=f"the validation {told} {setting} to 12 or more, or shorten the texts"):
-        lengths.check(one, model, {"training": short.train, "validation": long.valid})
+        answering.check_lengths(one, model, {"training": short.train, "validation": long.valid})
 
 
 def test_a_model_without_a_bound_reads_any_text():
     one = recipe("transformer", *LONG)
     parts = training.make_parts(one)
-    lengths.check(one, training.built_in(one, parts.sizes, "float32"), {"training": parts.train})
+    answering.check_lengths(one, training.built_in(one, parts.sizes, "float32"), {"training": parts.train})
 
 
 def test_it_is_told_before_the_first_step_and_nothing_is_left(tmp_path, monkeypatch):
@@ -57,16 +57,16 @@ def test_sentences_that_an_embedding_gathers_are_not_tokens(tmp_path):
     one = recipe("stories", "positions.layer=concatenated", "positions.max_positions=12", "positions.columns=2")
     parts = training.make_parts(one, write_corpus(one, tmp_path / "data"))
     model = training.built_in(one, parts.sizes, "float32")
-    assert lengths.bound(model) == 12 < max(parts.train.shapes[-1])
-    lengths.check(one, model, {"training": parts.train})
+    assert answering.bound(model) == 12 < max(parts.train.shapes[-1])
+    answering.check_lengths(one, model, {"training": parts.train})
 
 
 def test_continuations_that_are_cut_are_told():
     one = recipe("language_model", "positions.layer=learned", "positions.max_positions=10")
-    (note,) = lengths.notes(one, built(one.job, one, 9))
+    (note,) = answering.describe_lengths(one, built(one.job, one, 9))
     assert "at most 5 of the 6 tokens of search.max_output_length" in note and "positions for 10" in note
     roomy = recipe("language_model", "positions.layer=learned", "positions.max_positions=12")
-    assert not list(lengths.notes(roomy, built(roomy.job, roomy, 9)))
+    assert not list(answering.describe_lengths(roomy, built(roomy.job, roomy, 9)))
 
 
 @pytest.mark.slow

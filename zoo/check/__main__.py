@@ -10,7 +10,11 @@ import os
 import sys
 import tomllib
 
+from zoo.core.later import later
 from zoo.settings.occupants import SLOTS, bring, problems, settings_of
+
+report = later("zoo.check.report")
+slots = later("zoo.check.slots")
 
 
 def parse(argv):
@@ -48,9 +52,7 @@ def find(parser, args, module, name):
     cls = vars(importlib.import_module(module)).get(name)
     if not isinstance(cls, type):
         parser.error(f"the module {module!r} has no class {name!r}. Expected MODULE.CLASS of a Keras layer.")
-    from zoo.check.slots import Subject, slot_of
-
-    slot = slot_of(cls)
+    slot = slots.slot_of(cls)
     if slot is None:
         parser.error(
             f"{args.layer} stands in no slot. Expected a class under @zoo.register(slot, name=...), where slot is one "
@@ -62,7 +64,7 @@ def find(parser, args, module, name):
     unknown = sorted(set(args.settings) - set(settings_of(cls)))
     if unknown:
         parser.error(f"{args.layer} has no settings {unknown} of its own. Expected some of {sorted(settings_of(cls))}.")
-    subject = Subject(cls, slot, args.settings)
+    subject = slots.Subject(cls, slot, args.settings)
     try:
         subject.make()
     except Exception as error:
@@ -81,20 +83,20 @@ def main(argv=None):
     if not __debug__:
         parser.error("the laws are assertions, which python -O leaves out. Run it without -O.")
     subject = find(parser, args, module, name)
-    from zoo.check.report import as_data, examine, holds
-    from zoo.check.slots import cases
-
     if not args.json:
-        print(f"{args.layer} in the slot {subject.slot!r}, called: {', '.join(each.name for each in cases(subject))}")
-    findings, required, uses = examine(subject, log=lambda each: None if args.json else print(line(each), flush=True))
+        called = ", ".join(each.name for each in slots.cases(subject))
+        print(f"{args.layer} in the slot {subject.slot!r}, called: {called}")
+    findings, required, uses = report.examine(
+        subject, log=lambda each: None if args.json else print(line(each), flush=True)
+    )
     if args.json:
-        print(json.dumps(as_data(subject, findings, required, uses), indent=1))
+        print(json.dumps(report.as_data(subject, findings, required, uses), indent=1))
     else:
         print("\nMay be used for:")
         print("\n".join(f"  {use.name}" for use in uses if use.allowed) or "  nothing")
         print("May not be used for:")
         print("\n".join(f"  {use.name}: {use.reason}" for use in uses if not use.allowed) or "  nothing of the rest")
-    return 0 if holds(findings, required) else 1
+    return 0 if report.holds(findings, required) else 1
 
 
 if __name__ == "__main__":

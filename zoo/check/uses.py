@@ -11,10 +11,13 @@ from zoo.check import elsewhere, laws, sizes
 from zoo.check.names import hidden_names, hiding_attributes
 from zoo.check.slots import HEADS, UNITS, VOCABULARY, causally
 from zoo.check.steps import check_steps
+from zoo.core.later import later
 from zoo.depth import ReversibleStack, Stack
 from zoo.feedforward import FeedForward
 from zoo.models import LanguageModel, Transformer
 from zoo.settings.occupants import arguments, problems_of_methods
+
+tf = later("tensorflow")
 
 
 class NotApplicable(Exception):
@@ -195,8 +198,6 @@ def check_memory_steps(subject):
 
 def check_reversible(subject):
     """In a reversible stack the gradients are those of the stack that keeps all its activations."""
-    import tensorflow as tf
-
     if subject.slot in ("positions", "embedding", "depth"):
         raise NotApplicable("it stands in no branch of a block")
     causal = subject.slot != "feedforward" and not subject.traits().both_ways

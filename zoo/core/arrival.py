@@ -18,6 +18,7 @@ ROOMS = ("attention", "blocks", "depth", "embeddings", "feedforward", "models", 
 WITHOUT_KERAS = (
     "core.devices",
     "core.escaping",
+    "core.later",
     "core.layouts",
     "core.processor",
     "core.protocols",

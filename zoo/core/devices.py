@@ -25,6 +25,11 @@ from pathlib import Path
 import numpy as np
 
 from zoo.core import layouts
+from zoo.core.later import later
+
+jax = later("jax")
+keras = later("keras")
+multihost_utils = later("jax.experimental.multihost_utils")
 
 BACKENDS = ("tensorflow", "jax")  # of Keras, on which recipes are trained and scored
 PREFIX = "KERAS_DISTRIBUTION_"
@@ -95,8 +100,6 @@ def check_backend():
 
 def on_a_processor():
     """Whether Keras' backend computes on a processor, for want of an accelerator."""
-    import keras
-
     return all(name.lower().startswith("cpu") for name in keras.distribution.list_devices())
 
 
@@ -149,9 +152,6 @@ def start(devices, training):
     group = settings()
     if devices is None and group is None:
         return None
-    import jax
-    import keras
-
     keras.utils.set_random_seed(training.seed)
     processes = group[1] if group else 1
     if isinstance(devices, int) and devices % processes == 0:
@@ -205,8 +205,6 @@ def _check_split(devices, batch_size, parts):
 def whole(value):
     """An array as NumPy's own copy, wherever its parts lie. Of several processes all call it, for all have parts."""
     if settings() is not None and not value.is_fully_replicated:
-        from jax.experimental import multihost_utils
-
         value = multihost_utils.process_allgather(value, tiled=True)
     return np.asarray(value).copy()
 
@@ -216,13 +214,9 @@ def by_rows(function, *arrays):
 
     XLA knows that of most operations. Of the others, such as `top_k`, it gathers the whole batch on every device.
     """
-    import keras
-
     spread = keras.distribution.distribution()
     if spread is None or any(array.shape[0] is None or array.shape[0] % spread.num_model_replicas for array in arrays):
         return function(*arrays)
-    import jax
-
     places = [spread.get_data_layout(array.shape).backend_layout for array in arrays]
     rows = jax.sharding.PartitionSpec(places[0].spec[0])
     whole = jax.shard_map(
@@ -234,8 +228,6 @@ def by_rows(function, *arrays):
 @contextlib.contextmanager
 def apart():
     """A context in which models are called without splitting their inputs: every device computes the same."""
-    import keras
-
     spread = keras.distribution.distribution()
     if spread is None:
         yield
@@ -250,8 +242,6 @@ def apart():
 def together(what):
     """Wait until all processes are here."""
     if settings() is not None:
-        from jax.experimental import multihost_utils
-
         multihost_utils.sync_global_devices(what)
 
 
@@ -267,8 +257,6 @@ def explained():
     if settings() is None:
         yield
         return
-    import jax
-
     try:
         try:
             yield

@@ -9,6 +9,10 @@ anything. The state that an optimizer keeps of a weight is split as the weight i
 import difflib
 import re
 
+from zoo.core.later import later
+
+keras = later("keras")
+
 # Embeddings and tables along their vectors, so that each part is read and updated without the others; of a feed-forward
 # layer the hidden units, so that its parts meet in one sum. None of it depends on the size of a vocabulary.
 LAYOUT = {
@@ -38,7 +42,6 @@ def split(devices, parts, layout):
     Raises:
         ValueError: from the building of a model then, where a length cannot be divided into the parts.
     """
-    import keras
 
     class Split(keras.distribution.ModelParallel):
         """Tells which weight cannot be split before JAX does."""

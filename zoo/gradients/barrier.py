@@ -13,6 +13,10 @@ import functools
 import keras
 from keras import ops
 
+from zoo.core.later import later
+
+jax = later("jax")
+
 
 def gradient_barrier(x, weight):
     """`x`; its gradient is the same as without the barrier, and on a CPU is computed before whatever reads it.
@@ -27,8 +31,6 @@ def gradient_barrier(x, weight):
 
 @functools.cache
 def _of_jax():
-    import jax
-
     @jax.custom_jvp
     def barrier(x, number):
         return x

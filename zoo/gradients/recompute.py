@@ -9,8 +9,12 @@ import keras
 import numpy as np
 from keras import ops
 
+from zoo.core.later import later
 from zoo.gradients.recall import recording, replaying
 from zoo.gradients.rows import tapping
+
+jax = later("jax")
+tf = later("tensorflow")
 
 DRAWS = 1024  # random numbers that one pass may draw from one seed generator before the next pass repeats them
 
@@ -18,16 +22,12 @@ DRAWS = 1024  # random numbers that one pass may draw from one seed generator be
 def vjp(function, inputs, upstream):
     """`(function(*inputs), gradients of the inputs)` for the gradients `upstream` of the outputs, one or a tuple."""
     if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
         with tf.GradientTape() as tape:
             tape.watch(inputs)
             output = function(*inputs)
         found = tape.gradient(output, inputs, upstream, unconnected_gradients="zero")
         return output, [tf.convert_to_tensor(each) for each in found]  # the gradient of a table becomes dense
     if keras.backend.backend() == "jax":
-        import jax
-
         output, pull = jax.vjp(function, *inputs)
         return output, list(pull(upstream))
     raise ValueError(

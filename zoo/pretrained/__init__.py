@@ -7,7 +7,11 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+from zoo.pretrained.gate import compare
 from zoo.pretrained.network import Family, Network, register
+from zoo.pretrained.opening import open_source
+from zoo.pretrained.source import opened
+from zoo.pretrained.writing import check_place, write_run
 
 __all__ = ["Family", "Network", "import_network", "load", "register"]
 
@@ -32,9 +36,6 @@ def load(
     Raises:
         ValueError: something of it cannot be carried; the message names it.
     """
-    from zoo.pretrained.opening import open_source
-    from zoo.pretrained.source import opened
-
     with opened(source, (source_language, target_language)) as found:
         made = open_source(found, tokenizers, imports)
     return (made.model, made.network.ids, *((made.tokenizers,) if tokenizers else ()))
@@ -61,14 +62,7 @@ def import_network(
     Raises:
         ValueError: something of it cannot be carried, it answers otherwise than its source, or `out` is taken.
     """
-    from zoo.pretrained.writing import check_place
-
     check_place(Path(out), force)
-    from zoo.pretrained.gate import compare
-    from zoo.pretrained.opening import open_source
-    from zoo.pretrained.source import opened
-    from zoo.pretrained.writing import write_run
-
     with opened(source, (source_language, target_language)) as found:
         made = open_source(found, True, imports)
         return write_run(made, found, compare(made, found), out, name or Path(out).name, force)

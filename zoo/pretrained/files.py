@@ -17,8 +17,11 @@ from pathlib import Path
 
 import numpy as np
 
+from zoo.core.later import later
 from zoo.pretrained.reading import once
 from zoo.pretrained.torch_files import torch_arrays
+
+h5py = later("h5py")
 
 KINDS = {  # of safetensors
     "F64": "f8", "F32": "f4", "F16": "f2", "BF16": "u2", "I64": "i8", "I32": "i4", "I16": "i2", "I8": "i1", "U8": "u1",
@@ -190,8 +193,6 @@ def _npy(path, member):
 
 def _hdf5(path):
     """Arrays of Keras' `tf_model.h5` under the names that PyTorch gives them, in PyTorch's order of axes."""
-    import h5py
-
     found = {}
 
     def add(name, item):
@@ -214,8 +215,6 @@ def _hdf5(path):
 
 
 def _dataset(path, name, turned):
-    import h5py
-
     with h5py.File(path, "r") as file:
         return file[name][()].T if turned else file[name][()]
 

@@ -9,7 +9,11 @@ import importlib.util
 
 import numpy as np
 
+from zoo.core.later import later
 from zoo.pretrained.files import ANSWERS as KEPT
+
+torch = later("torch")
+transformers = later("transformers")
 
 ALLOWED = 1e-4  # of the largest number
 TEXTS, LONGEST = 8, 24
@@ -75,9 +79,6 @@ def _asked(opened, source):
     """(what answered, random ids and what it made of them), or None where it is not installed, or cannot answer."""
     if not opened.family.reference or importlib.util.find_spec("transformers") is None:
         return None
-    import torch
-    import transformers
-
     generator, ids = np.random.default_rng(1), opened.network.ids
     longest = _longest(opened.network.recipe)
     lengths = generator.integers(1, longest, TEXTS, endpoint=True)

@@ -6,11 +6,15 @@ import importlib.metadata
 import pkgutil
 from typing import Any
 
+from zoo.core.later import later
 from zoo.pretrained import families as own, generation
 from zoo.pretrained.network import Family, Network, families
 from zoo.pretrained.rules import fill
 from zoo.recipes.recipe import make
 from zoo.settings import occupants
+
+building = later("zoo.tasks.parts.building")
+selection = later("zoo.training.selection")
 
 WRITING = "translate", "transduce"  # tasks that write an output for a source
 GROUP = "seqzoo.families"  # of entry points, whose values are modules
@@ -82,13 +86,12 @@ def open_source(source, tokenizers=True, imports=()):
     search = search_of(source, network)
     source.config.finish()
     made = network.tokenizers() if tokenizers else ()
-    from zoo.tasks.parts.building import built
-    from zoo.training.selection import named_weights
-
     recipe = make({"name": "imported", **network.recipe, "text": text_of(network, made), **search})
-    model = built(recipe.job, recipe, *sizes(network, recipe))
+    model = building.built(recipe.job, recipe, *sizes(network, recipe))
     try:
-        folds, spare = fill(named_weights(model), source.tensors, network.rules, network.unneeded, network.constants)
+        folds, spare = fill(
+            selection.named_weights(model), source.tensors, network.rules, network.unneeded, network.constants
+        )
     except ValueError as error:
         raise ValueError(f"{source.address}: {error}") from error
     return Opened(family, network, recipe, model, made, folds, spare)

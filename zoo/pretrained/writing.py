@@ -4,10 +4,13 @@ import os
 import shutil
 from pathlib import Path
 
+from zoo.core.later import later
 from zoo.core.storage import write_json, write_text
 from zoo.recipes.files import dumps
 from zoo.recipes.folder import LABELS, tokenizer_names
 from zoo.recipes.recipe import make, plain
+
+keras_file = later("zoo.core.keras_file")
 
 RECORD, CARD = "import.json", "card.md"
 
@@ -41,9 +44,7 @@ def write_run(opened, source, parity, out, name, force=False):
         write_json(beside / "data.json", {"licence": record["licence"], "splits": {}, "unseen": {}, "duplicates": {}})
         write_json(beside / RECORD, record)
         write_text(beside / CARD, card(name, recipe, record))
-        from zoo.core.keras_file import save_model
-
-        save_model(opened.model, beside / "model.keras")
+        keras_file.save_model(opened.model, beside / "model.keras")
         if out.exists():  # with --force
             shutil.rmtree(out)
         os.replace(beside, out)

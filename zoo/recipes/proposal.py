@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from zoo.data import formats
 from zoo.data.formats.base import counted
 from zoo.data.formats.names import normal
 from zoo.recipes import languages
@@ -39,8 +40,6 @@ def propose(task, files, name, given=()):
         ValueError: there is no such task, or the files cannot be read, or cannot be cut into splits; the message says
             what is wrong where.
     """
-    from zoo.data import formats
-
     if task not in TASKS:
         raise ValueError(f"There is no task {task!r}.{table.hint(task, TASKS)} The tasks are {', '.join(TASKS)}.")
     job, given = TASKS[task], overridden(given)

@@ -11,7 +11,11 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
+from zoo.core.later import later
 from zoo.gradients.recompute import Piece, each_output, vjp
+
+jax = later("jax")
+tf = later("tensorflow")
 
 
 class Look(NamedTuple):
@@ -175,11 +179,7 @@ def _summed(inputs, gradients):
 def scan(one, carry, given, reverse=False):
     """`(last carry, results of each step)` of `carry, result = one(carry, given[t])`, nested arrays or None."""
     if keras.backend.backend() == "jax":
-        import jax
-
         return jax.lax.scan(one, carry, given, reverse=reverse)
-    import tensorflow as tf
-
     flat = tf.nest.flatten(given)
     time = tf.shape(flat[0])[0]
     arrays = [None if each is None else tf.TensorArray(each.dtype, time).unstack(each) for each in flat]

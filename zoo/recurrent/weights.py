@@ -4,6 +4,10 @@ from contextlib import nullcontext
 
 import keras
 
+from zoo.core.later import later
+
+tf = later("tensorflow")
+
 
 def read_before(layer):
     """A context in which the loop of a recurrent layer finds its weights as tensors that were read outside.
@@ -15,6 +19,4 @@ def read_before(layer):
     """
     if keras.backend.backend() != "tensorflow" or not layer.built:
         return nullcontext()
-    import tensorflow as tf
-
     return keras.StatelessScope([(weight, tf.convert_to_tensor(weight.value)) for weight in layer.trainable_weights])

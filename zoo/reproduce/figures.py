@@ -2,7 +2,10 @@
 
 import io
 
+import matplotlib
 import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from zoo.reproduce.claims import interval
 
@@ -22,9 +25,6 @@ STYLE = {
 
 def panels(*titles):
     """(figure, axes) with one panel below the other; a title says what is seen in its panel."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     height = SIZE[1] if len(titles) == 1 else 2.6 * len(titles)
     figure = Figure(figsize=(SIZE[0], height), layout="constrained")
     FigureCanvasAgg(figure)
@@ -55,8 +55,6 @@ def png(draw, description):
         draw: makes a figure.
         description: a text that the file keeps, such as a hash of what is drawn.
     """
-    import matplotlib
-
     file = io.BytesIO()
     with matplotlib.rc_context():
         matplotlib.rcdefaults()

@@ -13,8 +13,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from zoo.core import processor as processors
+from zoo.core.later import later
 from zoo.core.storage import json_text, write_atomically, write_text
 from zoo.reproduce.systems import SYSTEMS
+
+figures = later("zoo.reproduce.figures")
+keras = later("keras")
 
 WIDEST = ("avx512f", "avx2", "avx", "asimd")  # what compiled arithmetic depends on, the widest first
 PACKAGES = {"jax": ("keras", "numpy", "jax", "jaxlib"), "tensorflow": ("keras", "numpy", "tensorflow")}
@@ -62,8 +66,6 @@ def processor():
 
 def versions():
     """Of the backend and of what computes with it."""
-    import keras
-
     backend = keras.backend.backend()
     found = {"backend": backend}
     for name in PACKAGES.get(backend, ("keras", "numpy", backend)):
@@ -90,8 +92,6 @@ def draw(system, folder):
 
 def png(system, folder):
     """The bytes of the figure of the results that are in a folder."""
-    from zoo.reproduce import figures
-
     report = read(system, folder)
     return figures.png(lambda: module_of(system).draw(report["found"]), digest(system, folder))
 

@@ -5,8 +5,12 @@ import hashlib
 import keras
 import numpy as np
 
+from zoo.core.later import later
 from zoo.training import SmoothedCrossEntropy, make_steps
 from zoo.training.steps import model_inputs
+
+jax = later("jax")
+tf = later("tensorflow")
 
 
 def values_of(variables):
@@ -78,13 +82,9 @@ def gradients(model, batch, loss):
     """The gradient of `loss(model(batch))` by path of the weight, as arrays; nothing is compiled as a whole."""
     weights = model.trainable_variables
     if keras.backend.backend() == "jax":
-        import jax
-
         fixed = [variable.value for variable in model.non_trainable_variables]
         found = jax.grad(lambda held: loss(model.stateless_call(held, fixed, batch)[0]))([w.value for w in weights])
     else:
-        import tensorflow as tf
-
         with tf.GradientTape() as tape:
             value = loss(model(batch))
         found = tape.gradient(value, [weight.value for weight in weights])

@@ -8,7 +8,7 @@ import importlib
 from zoo.runs.start import evaluate, evaluation, open_run, train
 
 __all__ = ["evaluate", "evaluation", "open_run", "train", "translate"]
-_LATER = {"translate": "zoo.tasks.parts.search"}  # what needs Keras, and is imported when it is asked for
+_LATER = {"translate": "zoo.tasks.parts.answering"}  # what needs Keras, and is imported when it is asked for
 
 
 def __getattr__(name):

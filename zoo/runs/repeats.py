@@ -17,10 +17,14 @@ from pathlib import Path
 
 from msgspec import structs
 
+from zoo.core.later import later
 from zoo.core.storage import LOCK, one_writer, write_atomically, write_json
 from zoo.recipes.files import load, parse, read_stored
 from zoo.recipes.folder import adopted, claim
 from zoo.runs import start
+
+keras = later("keras")
+zoo_training = later("zoo.training")
 
 MOST = 100  # runs of one series
 SUMMARY, TRIED, MODEL = "summary.json", "tried", "model.keras"
@@ -181,8 +185,6 @@ def _finished(trial, directory):
 
 def _forget():
     """Free what Keras holds of a run that is over."""
-    import keras
-
     keras.utils.clear_session()
     gc.collect()
 
@@ -242,10 +244,9 @@ def search(trials, out, data=None, resume=False, log=None):
 
 def _searched(trials, out, data, resume, log):
     own, rows = trials[0].recipe, train_all(trials, out / TRIED, data, resume, log)
-    from zoo.training import MONITORS
 
     def loss(row):
-        value = MONITORS[own.training.monitor](row["valid"]) if "valid" in row else math.nan
+        value = zoo_training.MONITORS[own.training.monitor](row["valid"]) if "valid" in row else math.nan
         return math.inf if math.isnan(value) else value
 
     best = min(rows, key=loss)["run"]

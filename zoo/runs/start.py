@@ -5,10 +5,13 @@ import dataclasses
 from pathlib import Path
 
 from zoo.core import devices as many
+from zoo.core.later import later
 from zoo.core.storage import one_writer
 from zoo.recipes.folder import adopted, check_ensemble, check_run, check_unchanged, claim
 from zoo.recipes.recipe import check_data
 from zoo.tasks.parts import corpora
+
+training = later("zoo.runs.training")
 
 
 def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, devices=None):
@@ -51,8 +54,6 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
     with one_writer(directory) if many.leads() else contextlib.nullcontext():
         if many.leads():
             claim(recipe, directory, resume)  # once more: another training may have begun, and ended, meanwhile
-        from zoo.runs import training
-
         return training.train(recipe, directory, data, resume, callbacks, log, initial, devices)
 
 
@@ -72,8 +73,6 @@ def open_run(directory, *others):
     recipes = [check_run(each) for each in directories]
     if others:
         check_ensemble(directories, recipes)
-    from zoo.runs import training
-
     runs = [training.open_run(recipe, each) for recipe, each in zip(recipes, directories, strict=True)]
     if others:
         return training.together(runs)  # with no directory: what is written in one is of that run alone

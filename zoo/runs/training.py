@@ -20,7 +20,7 @@ from zoo.recipes.folder import LABELS, RECORD, SCOPE, has_threshold, read_labels
 from zoo.runs.takeover import prepared, told
 from zoo.settings.layers import AdaptiveSpan, ProductKey
 from zoo.settings.training import DepthLoss, TokenLoss
-from zoo.tasks.parts import corpora, lengths
+from zoo.tasks.parts import answering, corpora
 from zoo.tasks.parts.building import built
 from zoo.tasks.parts.task import Run
 from zoo.text import load_tokenizer
@@ -171,9 +171,9 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     if record:
         log(told(record, kept))
     recipe.job.prepare(recipe, model, parts.tokenizers)
-    lengths.check(recipe, model, {"training": parts.train, "validation": parts.valid})
-    lengths.check_written(recipe, model)
-    for note in lengths.notes(recipe, model):
+    answering.check_lengths(recipe, model, {"training": parts.train, "validation": parts.valid})
+    answering.check_written_lengths(recipe, model)
+    for note in answering.describe_lengths(recipe, model):
         log(note)
     frozen = freeze(model, recipe.training.freeze, "training.freeze") if recipe.training.freeze else []
     if frozen:

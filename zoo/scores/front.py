@@ -8,8 +8,15 @@ import math
 from dataclasses import dataclass
 
 from zoo.core.escaping import in_figure
+from zoo.core.later import later
 from zoo.scores.placing import place_names
 from zoo.scores.plots import BETTER, ERRORS, INK, UNCLEAR, UNITS, score_name
+
+backend_agg = later("matplotlib.backends.backend_agg")
+matplotlib_figure = later("matplotlib.figure")
+patheffects = later("matplotlib.patheffects")
+textpath = later("matplotlib.textpath")
+ticker = later("matplotlib.ticker")
 
 WIDTH, HEIGHT, MORE, MOST = 4.6, 3.2, 0.14, 9.0  # inches; for each point; at most
 LETTERS = 9  # points, which at a width of 400 pixels are 11 pixels
@@ -79,11 +86,8 @@ def draw_front(points, score, cost, title=""):
 
 
 def _figure(height):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(WIDTH, height), dpi=160)
-    FigureCanvasAgg(figure)
+    figure = matplotlib_figure.Figure(figsize=(WIDTH, height), dpi=160)
+    backend_agg.FigureCanvasAgg(figure)
     left, right, bottom, top = MARGINS
     inside = (left / WIDTH, bottom / height, 1 - (left + right) / WIDTH, 1 - (bottom + top) / height)
     return figure, figure.add_axes(inside)
@@ -93,13 +97,11 @@ def _axes(axes, points, score, cost, title):
     costs = [each.cost for each in points]
     logarithmic = max(costs) > WIDE * min(costs)
     if logarithmic:
-        from matplotlib.ticker import LogLocator, NullFormatter
-
         axes.set_xscale("log")
         axes.set_xlim(min(costs) / 1.6, max(costs) * 1.6)
-        axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
         axes.xaxis.set_major_formatter("{x:g}")
-        axes.xaxis.set_minor_formatter(NullFormatter())
+        axes.xaxis.set_minor_formatter(ticker.NullFormatter())
     else:
         spread = max(costs) - min(costs)
         cut = 0 < spread < NARROW * max(costs)
@@ -156,12 +158,11 @@ def _points(axes, points, less_is_better):
 
 def _names(figure, axes, points, best):
     """Write each name near its point, over no other name, dot or step; False where one has no place."""
-    from matplotlib.patheffects import withStroke
-    from matplotlib.textpath import TextPath
-
     scale = figure.dpi / 72  # pixels of a point
     spots = axes.transData.transform([(each.cost, each.score) for each in points]) / scale
-    sizes = [(TextPath((0, 0), each.name, size=LETTERS).get_extents().width + 4, LETTERS + 3) for each in points]
+    sizes = [
+        (textpath.TextPath((0, 0), each.name, size=LETTERS).get_extents().width + 4, LETTERS + 3) for each in points
+    ]
     corners = [(one, other) for one, other in zip(best, best[1:], strict=False)]
     steps = [((one.cost, one.score), (other.cost, one.score)) for one, other in corners]
     steps += [((other.cost, one.score), (other.cost, other.score)) for one, other in corners]
@@ -177,5 +178,5 @@ def _names(figure, axes, points, best):
             axes.plot(*zip(*ends, strict=True), color=INK, linewidth=0.6, alpha=0.7, zorder=3.5)
         x, y = back.transform((scale * (box[0] + box[2]) / 2, scale * (box[1] + box[3]) / 2))
         text = axes.text(x, y, in_figure(each.name), ha="center", va="center", fontsize=LETTERS, color=INK, zorder=6)
-        text.set_path_effects([withStroke(linewidth=2, foreground="white")])  # where it covers a bar
+        text.set_path_effects([patheffects.withStroke(linewidth=2, foreground="white")])  # where it covers a bar
     return True

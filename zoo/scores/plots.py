@@ -6,7 +6,13 @@ Each function returns a matplotlib `Figure`, whose size fits what it shows: save
 import numpy as np
 
 from zoo.core.escaping import in_figure
+from zoo.core.later import later
 from zoo.scores.labels import confusion
+
+backend_agg = later("matplotlib.backends.backend_agg")
+colors = later("matplotlib.colors")
+matplotlib_figure = later("matplotlib.figure")
+lines = later("matplotlib.lines")
 
 MATRIX = 20  # labels that a matrix shows; of more, the pairs that are confused most
 ROWS = 20  # that a figure shows at most
@@ -59,13 +65,11 @@ def draw_confusion(outputs, references, labels=None, title=""):
 
 
 def _matrix(names, counts):
-    from matplotlib.colors import PowerNorm
-
     size = len(names)
     figure, axes = _figure(2.6 + 0.42 * size, 1.9 + 0.36 * size)
     shares = 100 * counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     # By the square root, or a good classifier's errors would all be white.
-    shade = PowerNorm(0.5, 0, 100)
+    shade = colors.PowerNorm(0.5, 0, 100)
     image = axes.imshow(shares, cmap="Blues", norm=shade, aspect="auto")
     for row, column in zip(*np.nonzero(counts), strict=True):
         number = counts[row, column]
@@ -139,9 +143,7 @@ def draw_differences(rows, score, names=("a", "b"), title=""):
 
 
 def _legend(figure, texts, note):
-    from matplotlib.lines import Line2D
-
-    handles = [Line2D([], [], color=color, marker="o", linewidth=2, label=text) for color, text in texts.items()]
+    handles = [lines.Line2D([], [], color=color, marker="o", linewidth=2, label=text) for color, text in texts.items()]
     columns = 1 if sum(map(len, texts.values())) > 75 else len(texts)
     legend = figure.legend(handles=handles, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
     legend.set_title(note, prop={"size": 8})
@@ -184,11 +186,8 @@ def draw_scores(reports, scores=None, title=""):
 
 
 def _figure(width, height, panels=1):
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=150, layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = matplotlib_figure.Figure(figsize=(width, height), dpi=150, layout="constrained")
+    backend_agg.FigureCanvasAgg(figure)
     return figure, figure.subplots(1, panels, sharey=True)
 
 

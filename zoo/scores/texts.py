@@ -9,7 +9,10 @@ import importlib.util
 
 import numpy as np
 
+from zoo.core.later import later
 from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, ratio, report
+
+sacrebleu = later("sacrebleu.metrics")
 
 UNSPACED = ("zh", "ja")  # written without spaces: lengths are counted in characters
 TOKENIZERS = {"ja": "ja-mecab", "ko": "ko-mecab"}  # of sacrebleu; each needs an extra that is called as the language
@@ -98,28 +101,22 @@ def translation(outputs, references, language="", tokenized=False, metrics=METRI
 
 
 def _bleu(language, tokenized):
-    from sacrebleu.metrics import BLEU
-
     if tokenized:  # `force`: no warning that the texts look tokenised, because they are
-        return BLEU(tokenize="none", force=True), True
+        return sacrebleu.BLEU(tokenize="none", force=True), True
     try:
-        return BLEU(trg_lang=language), True
+        return sacrebleu.BLEU(trg_lang=language), True
     except (ImportError, RuntimeError) as error:
         raise ValueError(_no_tokenizer(language)) from error
 
 
 def _chrf(*_):
-    from sacrebleu.metrics import CHRF
-
-    return CHRF(), True
+    return sacrebleu.CHRF(), True
 
 
 def _ter(language, tokenized):
-    from sacrebleu.metrics import TER
-
     # Without spaces a sentence would be one word.
     unspaced = language in UNSPACED and not tokenized
-    return TER(normalized=unspaced, asian_support=unspaced), False
+    return sacrebleu.TER(normalized=unspaced, asian_support=unspaced), False
 
 
 def _by_sacrebleu(name, metric, higher_is_better, outputs, references):

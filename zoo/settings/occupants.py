@@ -20,8 +20,12 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from zoo.core import protocols
+from zoo.core.later import later
 from zoo.settings import declared, entrance, layers
 from zoo.settings.slots import PARTS, SHARED, WHY_NOT, Layer, fill
+
+keras = later("keras")
+registry = later("zoo.core.registry")
 
 GROUP = "seqzoo.layers"  # of entry points, whose values are modules
 SLOTS = {
@@ -83,9 +87,7 @@ def register(slot: str, name: str) -> Callable[[_Layer], _Layer]:
                 f"{full_name(cls)} cannot be called {name!r} in the slot {slot!r}: that is the name {whose}. Choose "
                 f"another; taken are {sorted({*taken, *_occupants[slot]})}."
             )
-        from zoo.core.registry import register_as
-
-        register_as(cls.__module__.partition(".")[0], cls)
+        registry.register_as(cls.__module__.partition(".")[0], cls)
         _occupants[slot][name] = cls
         return cls
 
@@ -171,8 +173,6 @@ def arguments(cls):
 
 def problems(slot, cls):
     """What keeps a class out of a slot, as far as the class alone tells; nothing of a layer is made."""
-    import keras
-
     if not (isinstance(cls, type) and issubclass(cls, keras.layers.Layer)):
         return ["expected a class that derives from keras.layers.Layer"]
     kinds = {each.kind for each in inspect.signature(cls.__init__).parameters.values()}

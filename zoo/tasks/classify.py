@@ -3,13 +3,14 @@
 import dataclasses
 
 from zoo import scores as scoring
+from zoo.data import LabelledBatches
 from zoo.settings.data import Babi, Files, Sst, Sst5, Trec
 from zoo.settings.models import Recurrent, Transformer
 from zoo.settings.slots import READS, RECURRENT_READS
 from zoo.settings.text import Scope
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
-from zoo.tasks.parts.task import Choice
+from zoo.tasks.parts.task import Choice, building, zoo_models
 
 
 class Classify(Labelling):
@@ -34,8 +35,6 @@ class Classify(Labelling):
 
     def batches_of(self, words, ids, **plan):
         """One label for each text."""
-        from zoo.data import LabelledBatches
-
         return LabelledBatches(words, [each[0] if each else 0 for each in ids], **plan)
 
     def scored_by(self, recipe, references):
@@ -107,10 +106,7 @@ class Classify(Labelling):
 
     def model(self, recipe, *sizes):
         """A `Classifier`."""
-        from zoo.models import Classifier
-        from zoo.tasks.parts import building
-
-        return building.reader(Classifier, recipe, *sizes)
+        return building.reader(zoo_models.Classifier, recipe, *sizes)
 
 
 def _in_scope(scope, answers):

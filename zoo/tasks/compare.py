@@ -1,12 +1,13 @@
 """One label for two texts: paraphrase, entailment, duplicates."""
 
+from zoo.data import PairBatches
 from zoo.settings.data import DatePairs, Files
 from zoo.settings.models import Recurrent, Transformer
 from zoo.settings.slots import READS, RECURRENT_READS
 from zoo.settings.text import Read
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
-from zoo.tasks.parts.task import Choice
+from zoo.tasks.parts.task import Choice, building, zoo_models
 
 
 class Compare(Labelling):
@@ -48,8 +49,6 @@ class Compare(Labelling):
 
     def batches_of(self, words, ids, **plan):
         """One label for each pair."""
-        from zoo.data import PairBatches
-
         return PairBatches(words, [each[0] if each else 0 for each in ids], **plan)
 
     def scored_by(self, recipe, references):
@@ -58,10 +57,7 @@ class Compare(Labelling):
 
     def model(self, recipe, *sizes):
         """A `PairClassifier`."""
-        from zoo.models import PairClassifier
-        from zoo.tasks.parts import building
-
-        return building.reader(PairClassifier, recipe, *sizes)
+        return building.reader(zoo_models.PairClassifier, recipe, *sizes)
 
 
 TASK = Compare()

@@ -2,13 +2,16 @@
 
 import itertools
 
+import numpy as np
+
 from zoo import scores as scoring
+from zoo.data import Completions, Windows
 from zoo.settings.data import Duplication, RunningFiles, RunningText
 from zoo.settings.models import Transformer
 from zoo.settings.slots import WRITES
 from zoo.settings.text import Verbatim
 from zoo.settings.training import Continuation, TokenLoss
-from zoo.tasks.parts.task import Choice, Evaluation, Task
+from zoo.tasks.parts.task import Choice, Evaluation, Task, answering, building, zoo_models
 from zoo.tasks.parts.vocabularies import bucket_plan, encode_verbatim, learn
 
 
@@ -37,8 +40,6 @@ class ContinueText(Task):
 
     def batches(self, recipe, tokenizers, labels, examples, training=False):
         """Windows of a running text; or prompts with what follows them, where only that counts."""
-        from zoo.data import Completions, Windows
-
         if recipe.data.windows:
             own = recipe.training
             plan = {"batch_size": own.batch_size, "seed": own.seed, "shuffle": training}
@@ -50,29 +51,16 @@ class ContinueText(Task):
 
     def model(self, recipe, *sizes):
         """A `LanguageModel`."""
-        from zoo.models import LanguageModel
-        from zoo.tasks.parts import building
-
         decoder = building.stack(recipe)
         positions, embedding = building.positions(recipe, decoder), building.embedding(recipe, *sizes, decoder)
-        return LanguageModel(*sizes, decoder, positions, embedding=embedding, **building.dropout(recipe))
+        return zoo_models.LanguageModel(*sizes, decoder, positions, embedding=embedding, **building.dropout(recipe))
 
     def evaluate(self, run, examples, *, beams=None, progress=None):
         """Mean negative log-likelihood of a text, cut into windows that each begin anew, or of answers to prompts."""
-        import numpy as np
-
-        from zoo.tasks.parts import lengths
-        from zoo.tasks.parts.compiled import Compiled
-        from zoo.training.metrics import row_sums
-        from zoo.training.steps import model_inputs
-
         model, (inputs, answers) = run.model, examples
 
-        def sums_of(batch):
-            return row_sums(batch["labels"], model(model_inputs(batch)), batch["weights"])
-
-        compiled, batches = Compiled(model, sums_of), self.batches(run.recipe, run.tokenizers, (), examples)
-        lengths.check(run.recipe, model, {"data": batches})
+        compiled, batches = answering.compile_sums(model), self.batches(run.recipe, run.tokenizers, (), examples)
+        answering.check_lengths(run.recipe, model, {"data": batches})
         found = []  # (place in the corpus, its sums, the ids that count) of each window or prompt
         for step, batch in enumerate(batches):
             sums = np.asarray(compiled.predict_on_batch(batch), "float64")

@@ -1,11 +1,15 @@
 """A vector for a text: search by meaning, near duplicates, clusters. Scored on pairs of texts with a number each."""
 
+import numpy as np
+
+from zoo.data import LabelledBatches
+from zoo.scores import cosines
 from zoo.settings.data import Files
 from zoo.settings.models import Encoding
 from zoo.settings.slots import READS
 from zoo.settings.text import Read
 from zoo.settings.training import NoLoss
-from zoo.tasks.parts.task import Choice, Evaluation, Task
+from zoo.tasks.parts.task import Choice, Evaluation, Task, answering, building, zoo_models
 from zoo.tasks.parts.vocabularies import encode_words, learn, tell_embedding
 
 BATCH_SIZE = 64  # of texts that are read together
@@ -44,19 +48,15 @@ class Embed(Task):
 
     def _batches(self, recipe, tokenizer, texts):
         """(batches of texts, how many `max_input_length` cut)."""
-        from zoo.data import LabelledBatches
-
         words, cut = encode_words([[ids] for ids in tokenizer.encode(texts)], recipe.text.max_input_length)
         plan = {"around": tokenizer.around, "batch_size": BATCH_SIZE, "shuffle": False}
         return LabelledBatches(words, [0] * len(words), **plan), cut
 
     def model(self, recipe, *sizes):
         """An `Encoder`."""
-        from zoo.models import Encoder
-        from zoo.tasks.parts import building
 
         def make(vocab_size, num_labels, *parts, **settings):
-            return Encoder(vocab_size, *parts, normalize=recipe.model.normalize, **settings)
+            return zoo_models.Encoder(vocab_size, *parts, normalize=recipe.model.normalize, **settings)
 
         return building.reader(make, recipe, *sizes, None)
 
@@ -66,15 +66,9 @@ class Embed(Task):
 
     def predict(self, run, texts, progress=None):
         """(the vectors of the texts, `(texts, units)` float32; how many texts were cut)."""
-        import numpy as np
-
-        from zoo.tasks.parts import lengths
-        from zoo.tasks.parts.compiled import Compiled
-        from zoo.training.steps import model_inputs
-
         batches, cut = self._batches(run.recipe, run.tokenizers[0], list(texts))
-        lengths.check(run.recipe, run.model, {"data": batches})
-        encoder = Compiled(run.model, lambda batch: run.model(model_inputs(batch)))
+        answering.check_lengths(run.recipe, run.model, {"data": batches})
+        encoder = answering.compile_answers(run.model)
         vectors, done = np.zeros((len(texts), run.model.units), "float32"), 0
         for step, batch in enumerate(batches):
             rows = list(batches.examples(step))
@@ -97,8 +91,6 @@ class Embed(Task):
 
     def told(self, answers):
         """The cosine of each pair of vectors; 0 where a text was refused, and has none."""
-        from zoo.scores import cosines
-
         return [{SIMILARITY: round(float(each), DIGITS)} for each in cosines(answers[::2], answers[1::2])]
 
     def score(self, recipe, outputs, references):

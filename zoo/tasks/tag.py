@@ -1,11 +1,12 @@
 """One label for every word: parts of speech, names."""
 
+from zoo.data import TaggedBatches
 from zoo.settings.data import Files, Tagged
 from zoo.settings.models import Recurrent, Transformer
 from zoo.settings.slots import RECURRENT_READS, TAGS
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
-from zoo.tasks.parts.task import Choice
+from zoo.tasks.parts.task import Choice, building, zoo_models
 
 UNREAD = "_"  # the tag of a word behind the longest input, as CoNLL-U writes what is not said
 
@@ -31,8 +32,6 @@ class Tag(Labelling):
 
     def batches_of(self, words, ids, **plan):
         """One label for each word that is read."""
-        from zoo.data import TaggedBatches
-
         return TaggedBatches(words, [tags[: len(each)] for each, tags in zip(words, ids, strict=True)], **plan)
 
     def predict(self, run, texts, progress=None):
@@ -54,10 +53,7 @@ class Tag(Labelling):
 
     def model(self, recipe, *sizes):
         """A `Tagger`."""
-        from zoo.models import Tagger
-        from zoo.tasks.parts import building
-
-        return building.reader(Tagger, recipe, *sizes, summary=False)
+        return building.reader(zoo_models.Tagger, recipe, *sizes, summary=False)
 
 
 def filled(texts, tags):

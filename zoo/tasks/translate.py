@@ -1,12 +1,13 @@
 """Translation, and everything else that reads one text and writes another."""
 
 from zoo import scores as scoring
+from zoo.data import Batches
 from zoo.settings.data import Dates, Files, Parallel, Reversal
 from zoo.settings.models import RecurrentWriter, Transformer
 from zoo.settings.slots import RECURRENT, TRANSLATES
 from zoo.settings.text import TwoSided
 from zoo.settings.training import DepthLoss, LabelLoss, Search, TokenLoss
-from zoo.tasks.parts.task import Choice, Evaluation, Task
+from zoo.tasks.parts.task import Choice, Evaluation, Task, answering, building
 from zoo.tasks.parts.vocabularies import bucket_plan, joined, learn, longest
 
 FEW = 5_000  # pairs that are too few for a Transformer
@@ -72,33 +73,25 @@ class Translate(Task):
 
     def batches(self, recipe, tokenizers, labels, examples, training=False):
         """Teacher-forcing batches of the pairs."""
-        from zoo.data import Batches
-
         encoded = (each.encode(side) for each, side in zip(tokenizers, examples, strict=True))
         around = tuple(each.around for each in tokenizers)
         return Batches(*encoded, around=around, **bucket_plan(recipe, training))
 
     def model(self, recipe, *sizes):
         """`Seq2Seq`, `Transformer` or `DepthAdaptiveTransformer`."""
-        from zoo.tasks.parts import building
-
         return building.writer(recipe, *sizes)
 
     def monitored(self, recipe, model, tokenizers, examples):
         """The share of wrong outputs, if that is what decides."""
         if recipe.training.monitor != "wer":
             return None
-        from zoo.tasks.parts.search import greedy_errors
-
-        return greedy_errors(model, tokenizers, examples, recipe.search)
+        return answering.greedy_errors(model, tokenizers, examples, recipe.search)
 
     def evaluate(self, run, examples, *, beams=None, progress=None):
         """The scores of the best outputs, over all and by the length of the source."""
-        from zoo.tasks.parts.search import translate
-
         recipe, (inputs, references) = run.recipe, examples
         report = progress and (lambda done: progress(done, len(inputs)))
-        outputs = translate(run, inputs, beams=beams, progress=report)
+        outputs = answering.translate(run, inputs, beams=beams, progress=report)
         found = self.assess(recipe, inputs, outputs, references)
         searched = {"beam": beams or recipe.search.beam, "alpha": recipe.search.alpha}
         return found._replace(scores=searched | found.scores)

@@ -8,7 +8,10 @@ letters and numbers are those of a newer one, and of one block of ideographs the
 import json
 import lzma
 
+from zoo.core.later import later
 from zoo.text.characters import FILE, bounds_of, inside
+
+tokenizers = later("tokenizers")
 
 EVERY = [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
 HANGUL = [0xAC00, 0xD7A4]  # syllables, which are taken apart by a formula
@@ -16,13 +19,15 @@ HANGUL = [0xAC00, 0xD7A4]  # syllables, which are taken apart by a formula
 
 def tables():
     """The tables by name: bounds of ranges, and what becomes of a character."""
-    from tokenizers import normalizers, pre_tokenizers
 
     def bert(**chosen):
         off = dict.fromkeys(("clean_text", "handle_chinese_chars", "strip_accents", "lowercase"), False)
-        return normalizers.BertNormalizer(**(off | chosen)).normalize_str
+        return tokenizers.normalizers.BertNormalizer(**(off | chosen)).normalize_str
 
-    words, bytes_ = pre_tokenizers.BertPreTokenizer(), pre_tokenizers.ByteLevel(add_prefix_space=False)
+    words, bytes_ = (
+        tokenizers.pre_tokenizers.BertPreTokenizer(),
+        tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False),
+    )
     cleaned = {one: bert(clean_text=True)(one) for one in EVERY}
     lower, bare = ({one: of(one) for one in EVERY} for of in (bert(lowercase=True), bert(strip_accents=True)))
 

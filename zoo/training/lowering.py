@@ -6,6 +6,10 @@ and calls of functions that are not promised to stay. It proves that a step lowe
 
 import re
 
+from zoo.core.later import later
+
+export = later("jax.export")
+
 PLATFORMS = ("cpu", "cuda", "rocm", "tpu")
 # Custom calls that a module may hold: {name: why every platform's compiler has it}. No step of the zoo needs any.
 ALLOWED = {}
@@ -25,8 +29,6 @@ def exported(steps, batch, platforms=PLATFORMS):
     Raises:
         ValueError: an operation has no form on a platform, or a module holds a custom call that is not in `ALLOWED`.
     """
-    from jax import export
-
     found = {}
     for name, (program, arguments) in steps.programs(batch).items():
         try:

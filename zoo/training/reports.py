@@ -18,6 +18,13 @@ from pathlib import Path
 import keras
 
 from zoo.core.escaping import undisturbed
+from zoo.core.later import later
+
+event_pb2 = later("tensorboard.compat.event_pb2")
+summary_pb2 = later("tensorboard.compat.proto.summary_pb2")
+record_writer = later("tensorboard.summary.writer.record_writer")
+rich_console = later("rich.console")
+rich_progress = later("rich.progress")
 
 COLUMNS = (
     "step",
@@ -127,26 +134,22 @@ class TensorBoardLog(Report):
         self._directory, self._writer = Path(directory), None
 
     def open(self, step):
-        from tensorboard.compat.proto import event_pb2, summary_pb2
-        from tensorboard.summary.writer.record_writer import RecordWriter
-
-        self._event, self._summary = event_pb2, summary_pb2
         self._directory.mkdir(parents=True, exist_ok=True)
         name = f"events.out.tfevents.{time.time_ns() // 1000:016d}.seqzoo"
-        self._writer = RecordWriter(open(self._directory / name, "xb"))
+        self._writer = record_writer.RecordWriter(open(self._directory / name, "xb"))
         self._append(file_version="brain.Event:2")
         # An event that marks a start at this step makes TensorBoard hide later steps of earlier files.
         self._append(step=step + 1, session_log=event_pb2.SessionLog(status=1))
 
     def write(self, step, values):
         scalars = [
-            self._summary.Summary.Value(tag=tag.replace("valid_", "valid/"), simple_value=value)
+            summary_pb2.Summary.Value(tag=tag.replace("valid_", "valid/"), simple_value=value)
             for tag, value in values.items()
         ]
-        self._append(step=step, summary=self._summary.Summary(value=scalars))
+        self._append(step=step, summary=summary_pb2.Summary(value=scalars))
 
     def _append(self, **fields):
-        event = self._event.Event(wall_time=time.time(), **fields)
+        event = event_pb2.Event(wall_time=time.time(), **fields)
         self._writer.write(event.SerializeToString())
         self._writer.flush()
 
@@ -206,17 +209,14 @@ class Bar(Report):
         self._total, self._progress = total, None
 
     def open(self, step):
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-        self._progress = Progress(
-            TextColumn("step {task.completed:,}/{task.total:,}"),
-            BarColumn(),
-            TextColumn("{task.description}"),
-            TimeElapsedColumn(),
-            TextColumn("eta"),
-            TimeRemainingColumn(elapsed_when_finished=True),
-            console=Console(file=undisturbed(sys.stderr)),
+        self._progress = rich_progress.Progress(
+            rich_progress.TextColumn("step {task.completed:,}/{task.total:,}"),
+            rich_progress.BarColumn(),
+            rich_progress.TextColumn("{task.description}"),
+            rich_progress.TimeElapsedColumn(),
+            rich_progress.TextColumn("eta"),
+            rich_progress.TimeRemainingColumn(elapsed_when_finished=True),
+            console=rich_console.Console(file=undisturbed(sys.stderr)),
         )
         self._task = self._progress.add_task("", total=self._total, completed=step)
         self._progress.start()

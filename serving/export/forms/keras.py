@@ -2,6 +2,12 @@
 
 from serving.export.forms.base import Form
 from serving.runtime.errors import DamagedError
+from serving.runtime.lazy import later
+
+keras = later("keras")
+keras_file = later("zoo.core.keras_file")
+safety = later("zoo.hub.keras_file")
+storage = later("serving.export.storage")
 
 
 class KerasModel(Form):
@@ -18,11 +24,8 @@ class KerasModel(Form):
 
     @classmethod
     def write(cls, kind, tokenizers, directory, log):
-        from serving.export import storage
-        from zoo.core.keras_file import save_model
-
         log(f"writing {cls.file}")
-        save_model(kind.model, directory / cls.file)
+        keras_file.save_model(kind.model, directory / cls.file)
         if kind.settings.storage != "float32":
             storage.halve(directory / cls.file)
         elif kind.large:
@@ -35,20 +38,14 @@ class KerasModel(Form):
     @classmethod
     def load(cls, directory):
         """The model of an artefact, after a check that its file runs no program."""
-        cls.check_safe(directory)
-        import keras
-
-        import zoo  # noqa: F401  registers the classes
-
+        cls.check_safe(directory)  # which imports zoo, so that Keras knows its classes
         return keras.models.load_model(directory / cls.file, compile=False)
 
     @classmethod
     def check_safe(cls, directory):
-        from zoo.hub.keras_file import UnsafeError, check_keras
-
         try:
-            check_keras(directory / cls.file)
-        except UnsafeError as error:
+            safety.check_keras(directory / cls.file)
+        except safety.UnsafeError as error:
             raise DamagedError(str(error)) from error
 
     @classmethod

@@ -11,6 +11,11 @@ from pathlib import Path
 from serving.export.forms.base import Form
 from serving.runtime.artefact import SAVED_MODEL
 from serving.runtime.errors import ConversionError
+from serving.runtime.lazy import later
+
+interpreter = later("ai_edge_litert.interpreter")
+saved_model_pb2 = later("tensorflow.core.protobuf.saved_model_pb2")
+tf = later("tensorflow")
 
 FILE = "model.tflite"
 
@@ -25,17 +30,13 @@ class LiteRT(Form):
 
     def __init__(self, directory, manifest):
         super().__init__(directory, manifest)
-        from ai_edge_litert.interpreter import Interpreter
-
-        self._interpreter = Interpreter(str(directory / FILE))
+        self._interpreter = interpreter.Interpreter(str(directory / FILE))
         self._runners = {}
         for name in manifest["forms"][self.name]:
             self._runners[name] = self._interpreter.get_signature_runner(name)
 
     @classmethod
     def write(cls, kind, tokenizers, directory, log):
-        import tensorflow as tf
-
         log(f"writing {FILE}")
         module = tf.Module()
         module.model_variables = [variable.value for variable in kind.model.variables]
@@ -99,9 +100,6 @@ def expand_axes(path):
     TensorFlow makes the new axes of `x[:, None]` by a StridedSlice, of which the converter has no form where two axes
     of `x` have no fixed length.
     """
-    import tensorflow as tf
-    from tensorflow.core.protobuf import saved_model_pb2
-
     proto = saved_model_pb2.SavedModel.FromString(path.read_bytes())
     for function in proto.meta_graphs[0].graph_def.library.function:
         nodes = {node.name: node for node in function.node_def}

@@ -7,8 +7,19 @@ import numpy as np
 
 from serving.export.forms.base import Form
 from serving.export.sizes import WEIGHTS
+from serving.runtime.lazy import later
 from serving.runtime.manifest_format import FORMAT, int8_name, weights_of
-from serving.runtime.sessions import graph_file, open_graph
+from serving.runtime.sessions import OLDEST, graph_file, open_graph, version_numbers
+
+calibrating = later("serving.export.calibration")
+convert = later("serving.export.onnx.convert")
+naming = later("serving.export.onnx.names")
+narrowing = later("serving.export.onnx.narrow")
+needing = later("serving.export.onnx.requirements")
+onnx = later("onnx")
+quantizing = later("serving.export.onnx.quantize")
+rules = later("serving.export.rules")
+weighing = later("serving.export.onnx.weights")
 
 TYPES = {"tensor(int32)": "int32", "tensor(float)": "float32", "tensor(bool)": "bool"}
 # Difference of two numbers of int8 graphs, relative for those above 1. Their activations are whole numbers: where
@@ -31,25 +42,19 @@ class Onnx(Form):
 
     @classmethod
     def write(cls, kind, tokenizers, directory, log):
-        from serving.export.calibration import Calibration
-        from serving.export.onnx import convert
-        from serving.export.onnx.quantize import quantize
-        from serving.export.onnx.weights import INSIDE, Beside, WeightsFile
-        from serving.export.rules import with_defaults
-
-        calibration = Calibration(kind, tokenizers, log)
-        files = {name: WeightsFile(directory / file) for name, file in WEIGHTS.items() if kind.large}
+        calibration = calibrating.Calibration(kind, tokenizers, log)
+        files = {name: weighing.WeightsFile(directory / file) for name, file in WEIGHTS.items() if kind.large}
         # Of two signatures that share a graph, the first says what is there if nothing more is given.
         first = {function.graph: function for function in reversed(kind.functions.values()) if function.graph}
         for function in reversed(first.values()):
             log(f"writing {function.graph}")
-            weights = Beside() if files else INSIDE
+            weights = weighing.Beside() if files else weighing.INSIDE
             graph = convert.convert(function.function, function.signature, weights=weights)
-            graph = with_defaults(graph, function.signature)
+            graph = rules.with_defaults(graph, function.signature)
             _write_graph(kind, graph, directory / function.graph, weights, files.get("float32"))
             if kind.settings.int8 and function.int8:
                 calibration.complete(function.name, graph, weights)
-                quantized = quantize(graph, calibration.ranges, weights)
+                quantized = quantizing.quantize(graph, calibration.ranges, weights)
                 _write_graph(
                     kind, quantized, directory / graph_file(function.graph, "int8"), weights, files.get("int8")
                 )
@@ -75,12 +80,8 @@ class Onnx(Form):
 
     @classmethod
     def facts(cls, kind, directory):
-        import onnx
-
-        from serving.export.onnx.requirements import requirements
-
         graphs = {path.name: onnx.load(path, load_external_data=False) for path in sorted(directory.glob("*.onnx"))}
-        needs = {name: requirements(graph) for name, graph in graphs.items()}
+        needs = {name: needing.requirements(graph) for name, graph in graphs.items()}
         return {
             "format": FORMAT if any("weights" in each for each in needs.values()) else FORMAT - 1,
             "graphs": {name: function.graph for name, function in kind.functions.items() if function.graph},
@@ -115,8 +116,6 @@ class Onnx(Form):
 
     @classmethod
     def requires(cls, manifest):
-        from serving.runtime.sessions import OLDEST, version_numbers
-
         needed = [OLDEST, *(graph["onnxruntime"] for graph in manifest["onnx"].values())]
         return {"onnxruntime": max(needed, key=version_numbers)}
 
@@ -130,27 +129,19 @@ def _run(session, inputs):
 
 def _write_graph(kind, graph, path, weights, file):
     """Write a graph; `file` is that of the weights, or None where they are in the graph."""
-    from serving.export.onnx import convert
-    from serving.export.onnx.names import compact
-    from serving.export.onnx.narrow import narrow
-
     stored = kind.settings.storage
-    graph = compact(graph if stored == "float32" else narrow(graph, stored, weights))
+    graph = naming.compact(graph if stored == "float32" else narrowing.narrow(graph, stored, weights))
     convert.write(graph if file is None else file.referring(graph, weights), path)
 
 
 def _copy_graph(name, directory, made):
     """Copy a graph over the one that was made again; its weights get another name, since other graphs read the made."""
-    import onnx
-
-    from serving.export.onnx.weights import is_beside, location, relocate
-
     graph = onnx.load(directory / name, load_external_data=False)
-    beside = list(filter(is_beside, graph.graph.initializer))
-    for own in set(map(location, beside)):
+    beside = list(filter(weighing.is_beside, graph.graph.initializer))
+    for own in set(map(weighing.location, beside)):
         shutil.copyfile(directory / own, made / f"published.{own}")
     for tensor in beside:
-        relocate(tensor, f"published.{location(tensor)}")
+        weighing.relocate(tensor, f"published.{weighing.location(tensor)}")
     (made / name).write_bytes(graph.SerializeToString())
 
 

@@ -4,6 +4,12 @@ import gc
 
 from serving.export.forms.base import Form
 from serving.runtime.artefact import SAVED_MODEL
+from serving.runtime.lazy import later
+
+graphs = later("zoo.text.graph")
+saved_model_pb2 = later("tensorflow.core.protobuf.saved_model_pb2")
+servers = later("serving.export.servers")
+tf = later("tensorflow")
 
 PARTS = ("variables/", "assets/")
 FORBIDDEN_OPERATIONS = {"PyFunc", "PyFuncStateless", "EagerPyFunc"}
@@ -29,19 +35,16 @@ class SavedModel(Form):
 
     @classmethod
     def import_engine(cls):
-        import tensorflow as tf
         import tensorflow_text  # noqa: F401  registers the tokenizers' operations
 
         return tf
 
     @classmethod
     def write(cls, kind, tokenizers, directory, log):
-        from serving.export.servers import compare_servers
-
         log("writing the SavedModel")
         _save(kind, tokenizers, directory)
         gc.collect()  # its graphs hold each other, and the weights with them
-        compare_servers(directory, kind.settings.serving_version, log)
+        servers.compare_servers(directory, kind.settings.serving_version, log)
 
     @staticmethod
     def files(names):
@@ -72,8 +75,6 @@ class SavedModel(Form):
         return {key: value.numpy() for key, value in found.items()}
 
     def faults(self):
-        from tensorflow.core.protobuf import saved_model_pb2
-
         proto = saved_model_pb2.SavedModel.FromString((self.directory / SAVED_MODEL).read_bytes())
         graph = proto.meta_graphs[0].graph_def
         nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
@@ -100,13 +101,9 @@ class SavedModel(Form):
 
 
 def _save(kind, tokenizers, directory):
-    import tensorflow as tf
-
-    from zoo.text.graph import GraphTokenizer
-
     module = tf.Module()
     module.model_variables = [variable.value for variable in kind.model.variables]
-    module.tokenizers = [GraphTokenizer(tokenizer.model_bytes) for tokenizer in tokenizers]
+    module.tokenizers = [graphs.GraphTokenizer(tokenizer.model_bytes) for tokenizer in tokenizers]
     module.functions = {name: _bounded(function, kind) for name, function in kind.functions.items() if function.saved}
 
     def serving_default(*texts):
@@ -119,8 +116,6 @@ def _save(kind, tokenizers, directory):
 
 def _bounded(exported, kind):
     """The graph of an exported function, with a check that ids have no more columns than the model reads."""
-    import tensorflow as tf
-
     ids = [spec for spec in exported.signature.required if spec.dtype == "int32" and len(spec.shape) == 2]
     most = {spec.name: kind.most_columns(exported.name, spec.name) for spec in ids}
 

@@ -14,7 +14,7 @@ from serving.export.sizes import is_large
 from serving.runtime.reading import DEFAULT, Bound, is_answered
 from zoo.core.signatures import Signature
 from zoo.models.signatures import batched
-from zoo.tasks.parts import lengths
+from zoo.tasks.parts import answering
 
 REMARKS = batched("errors", "string"), batched("warnings", "string")  # outputs of every signature that takes strings
 
@@ -102,7 +102,7 @@ class Kind(ABC):
 
     def longest_input(self):
         """The largest number of tokens of a text for which the model has positions, or None if it has no bound."""
-        return lengths.bound(self.model)
+        return answering.bound(self.model)
 
     @property
     def max_ids(self):

@@ -17,7 +17,7 @@ from zoo.core.searching import Fixed, Ranking
 from zoo.decoding import beam_search, greedy
 from zoo.decoding.rules import Rules
 from zoo.settings.training import Search
-from zoo.tasks.parts.search import Searcher
+from zoo.tasks.parts.answering import Searcher
 
 IDS, LENGTHS = np.array([[5, 9, 7, 3], [4, 8, 3, 0], [6, 3, 0, 0]], "int32"), np.array([4, 3, 2], "int32")
 TABLE = {
@@ -111,7 +111,7 @@ def test_an_export_takes_the_search_of_its_recipe():
     recipe = SimpleNamespace(task="translate", search=search, name="one", title="")
     run = SimpleNamespace(recipe=recipe, model=None, labels=(), threshold=None, directory=None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("zoo.recipes.dumps", lambda recipe: "")
+        patch.setattr("serving.export.runs.dumps", lambda recipe: "")
         patch.setattr("serving.export.runs.examples", lambda run: ())
         settings = settings_of_run(run, {"rules": {"min_length": 0}})
         assert settings.search == TABLE and (settings.ranking, settings.fixed) == (RANKING, FIXED)

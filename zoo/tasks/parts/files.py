@@ -5,6 +5,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from zoo.data import formats
 from zoo.tasks.parts.held import hold
 
 SPLITS = ("train", "valid", "test")
@@ -24,8 +25,6 @@ def examples(table, kind, split, place=None, whole=None):
     Raises:
         ValueError: there is no such split, or the files are not as they should be.
     """
-    from zoo.data import formats
-
     given = instead(table, place)
     if given:
         return _read(table, kind, given, fewest_labels=1)
@@ -107,8 +106,6 @@ def _own(table, kind, split, place):
 
 
 def _read(table, kind, files, fewest_labels=2):
-    from zoo.data import formats
-
     options = {"format": table.format or None, "columns": table.columns or None, "encoding": table.encoding}
     options |= {"encodings": table.encodings} | ({} if table.windows else {"empty": table.empty})
     return formats.read(files, kind, **options, fewest_labels=fewest_labels)

@@ -2,9 +2,11 @@
 
 from abc import abstractmethod
 
+import numpy as np
+
 from zoo.data.formats.unknown import say_unknown, unknown_labels
 from zoo.settings.text import Labelled
-from zoo.tasks.parts.task import Evaluation, Task
+from zoo.tasks.parts.task import Evaluation, Task, answering
 from zoo.tasks.parts.vocabularies import bucket_plan, encode_words, learn, noise, tell_embedding
 
 BATCH_SIZE = 64  # of texts that are labelled together
@@ -90,24 +92,13 @@ class Labelling(Task):
 
     def answers(self, run, texts, progress=None):
         """(the likeliest labels of each text; the probability of the least likely of them; how many texts were cut)."""
-        import keras
-        import numpy as np
-
-        from zoo.tasks.parts import lengths
-        from zoo.tasks.parts.compiled import Compiled
-        from zoo.training.steps import model_inputs
-
         model = run.model
         words, cut = self.encode(run.recipe, run.tokenizers[0], texts)
         around, nothing = run.tokenizers[0].around, [[0] * len(each) for each in words]
         batches = self.batches_of(words, nothing, around=around, batch_size=BATCH_SIZE, shuffle=False)
-        lengths.check(run.recipe, model, {"data": batches})
+        answering.check_lengths(run.recipe, model, {"data": batches})
 
-        def best_of(batch):
-            probabilities = keras.ops.softmax(model(model_inputs(batch)), axis=-1)
-            return keras.ops.argmax(probabilities, axis=-1), keras.ops.max(probabilities, axis=-1)
-
-        best = Compiled(model, best_of)
+        best = answering.compile_labels(model)
         outputs, confidences = {}, np.ones(len(texts))
         for step, batch in enumerate(batches):
             found = (np.asarray(each) for each in best.predict_on_batch(batch))

@@ -7,9 +7,15 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from zoo import scores as scoring
+from zoo.core.later import later
 from zoo.settings import occupants
 from zoo.settings.table import Table
 from zoo.tasks.parts import corpora
+
+# The border of the tasks to Keras: what makes a model, and what asks one.
+building = later("zoo.tasks.parts.building")
+answering = later("zoo.tasks.parts.answering")
+zoo_models = later("zoo.models")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,6 +3,9 @@
 import unicodedata
 from collections import Counter
 
+from zoo.core.protocols import Embedding
+from zoo.text import SubwordNoise, Tokenizer, sentence_ends, spelling_features
+
 
 def learn(vocabulary, text, texts, verbatim=False):
     """A `zoo.text.Tokenizer`, learnt from training texts alone.
@@ -13,8 +16,6 @@ def learn(vocabulary, text, texts, verbatim=False):
         texts: list of strings.
         verbatim: whether texts are kept as they are, white space too.
     """
-    from zoo.text import Tokenizer
-
     return Tokenizer.train(
         texts,
         vocabulary.vocab_size,
@@ -59,8 +60,6 @@ def noise(text, tokenizer, texts):
     own = text.noise
     if own.candidates == 1 and not own.dropout:
         return None
-    from zoo.text import SubwordNoise
-
     counts = Counter(word for each in texts for word in each.split())
     return SubwordNoise(
         tokenizer,
@@ -73,9 +72,6 @@ def noise(text, tokenizer, texts):
 
 def tell_embedding(embedding, tokenizer):
     """Tell an embedding what it has to know of the pieces: their spelling, or where sentences end."""
-    from zoo.core.protocols import Embedding
-    from zoo.text import sentence_ends, spelling_features
-
     traits = Embedding.of(embedding)
     if traits.spells:
         embedding.set_features(*spelling_features(tokenizer.pieces, embedding.buckets))

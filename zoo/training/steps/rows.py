@@ -5,9 +5,12 @@ from typing import Any
 import keras
 from keras import ops
 
+from zoo.core.later import later
 from zoo.core.protocols import Weight
 from zoo.core.registry import register
 from zoo.training.steps.rates import RateFactors
+
+tf = later("tensorflow")
 
 
 class RowGradient:
@@ -64,8 +67,6 @@ def summed(slots, gradients):
 def write_rows(variable, slots, rows):
     """Set rows of a variable in place. A slot may occur several times, with equal rows."""
     if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
         variable.value.scatter_update(tf.IndexedSlices(rows, slots))
     else:
         variable.assign(variable.value.at[slots].set(rows, indices_are_sorted=True))
@@ -166,7 +167,5 @@ def _whole(gradient):
 def _read(variable, slots):
     """Some rows of a variable; on TensorFlow without reading the whole variable first."""
     if keras.backend.backend() == "tensorflow":
-        import tensorflow as tf
-
         return tf.gather(variable.value, slots)
     return ops.take(variable.value, slots, axis=0)
