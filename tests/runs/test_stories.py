@@ -29,7 +29,7 @@ def test_a_run_knows_what_ends_a_sentence(tmp_path):
 def test_only_a_classifier_reads_sentences():
     with pytest.raises(
         ValueError,
-        match="embedding must be one of tokens, spelled; received 'sentences'. The reason: a tagger labels words",
+        match="embedding must be one of tokens, spelled; received 'sentences'. The reason: sentences gives one vector",
     ):
         recipe("tagger", embedding={"layer": "sentences", "shortest": 3})
     with pytest.raises(ValueError, match="embedding must be one of tokens; received 'sentences'"):
@@ -38,5 +38,5 @@ def test_only_a_classifier_reads_sentences():
 
 def test_an_embedding_reads_sentences_or_spelling():
     """They are two layers of one slot, so neither has the settings of the other."""
-    with pytest.raises(ValueError, match="embedding = 'spelled' has no setting 'shortest'. .*It takes alone"):
+    with pytest.raises(ValueError, match="embedding = 'spelled' has no setting 'shortest'. .*It takes buckets, alone"):
         recipe("stories", embedding={"layer": "spelled", "shortest": 2})
