@@ -52,6 +52,26 @@ def test_a_sum_of_rows_is_rounded_once(shape):
     np.testing.assert_allclose(np.asarray(found, "float64"), np.asarray(x, "float64").sum(axes), rtol=2**-8, atol=1e-4)
 
 
+@pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("shape", [(6, 8), (3, 4, 8), (64, 256)])
+def test_what_is_not_finite_is_neither_lost_nor_spread(odd, shape):
+    """Products, sums of rows and gradients have it where the exact ones have it, and nowhere else."""
+    x, w = np.asarray(array(*shape), "float32"), np.asarray(array(shape[-1], 5), "float32")
+    x[(1,) * len(shape)] = odd
+    dy, rows = np.ones((*shape[:-1], 5), "float32"), tuple(range(len(shape) - 1))
+
+    def step(x, w):
+        product, gradient = jax.vjp(lambda w: x @ w, w)
+        return product, jax.lax.reduce_sum(x, rows), *gradient(dy.astype(jnp.bfloat16))
+
+    found = jax.jit(summed_in_float32(step))(*(jnp.asarray(each, jnp.bfloat16) for each in (x, w)))
+    with np.errstate(invalid="ignore"):
+        exact = x @ w, x.sum(rows), x.reshape(-1, shape[-1]).T @ dy.reshape(-1, 5)
+    for one, other in zip(found, exact, strict=True):
+        assert 0 < np.isfinite(other).sum() < other.size
+        np.testing.assert_allclose(np.asarray(one, "float32"), other, rtol=2**-7, atol=0.05)
+
+
 @jax.custom_vjp
 def ruled(x, w):
     return jnp.tanh(x @ w)
