@@ -134,7 +134,7 @@ def main(argv=None):
     """Run one subcommand and return its exit status, or exit as argparse does.
 
     When it runs as a program (`argv` is None), the log lines of native libraries are filtered, optional packages that
-    no command uses are not imported, a training keeps its memory, in large pages, and an import or export frees it.
+    no command uses are not imported, a training keeps its memory, and an import or export frees it.
     """
     if argv is not None:
         return _main(list(argv))

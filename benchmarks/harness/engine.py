@@ -9,10 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.environments import interpreter
-from tools.allocation import KEEP, LARGE, VARIABLE
+from tools.allocation import LARGEST, VARIABLE
 
 CHILD = Path(__file__).with_name("child.py")
-KEPT = {VARIABLE: f"{KEEP}:{LARGE}"}  # memory, as `seqzoo train` does; peers, too
+KEPT = {  # memory, as `seqzoo train` does; peers, too
+    VARIABLE: f"glibc.malloc.arena_max=1:glibc.malloc.mmap_threshold={LARGEST}:glibc.malloc.trim_threshold={2**64 - 1}"
+}
 
 
 @dataclass(frozen=True)
