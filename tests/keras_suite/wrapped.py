@@ -7,16 +7,15 @@ inside a `with` block, and a model takes one dictionary: each gets a layer that 
 import keras
 from keras import layers
 
-from zoo.core.composed import Composed
+from zoo.core.composed import keeps_arguments
 
 PACKAGE = "tests_keras_suite"
 
 
 @keras.saving.register_keras_serializable(PACKAGE)
-class Around(Composed, layers.Layer):
+@keeps_arguments
+class Around(layers.Layer):
     """A layer around `inner`."""
-
-    parts = ("inner",)
 
     def __init__(self, inner, **kwargs):
         super().__init__(**kwargs)

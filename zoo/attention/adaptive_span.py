@@ -268,7 +268,3 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
         weights = soft_span(scores, ops.where(seen[:, None], self._under(distance[:, None], spans), 0.0))
         mixed = self.join_heads(ops.matmul(ops.cast(weights, cache["values"].dtype), cache["values"]))
         return self.output_projection(mixed), cache
-
-    def get_config(self):
-        names = "units num_heads max_span ramp penalty dynamic window initial_span".split()
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -103,6 +103,3 @@ class AlignmentAttention(ImplicitMasks, keras.layers.Layer, ABC):
 
     def compute_mask(self, query, query_mask=None, **kwargs):
         return query_mask
-
-    def get_config(self):
-        return {**super().get_config(), "units": self.units}

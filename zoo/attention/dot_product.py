@@ -52,6 +52,3 @@ class DotProductAttention(AlignmentAttention):
 
     def scores(self, query, keys):
         return ops.matmul(self.query_projection(query) * self.scale, ops.swapaxes(keys, -1, -2))
-
-    def get_config(self):
-        return {**super().get_config(), "scale": self.scale}

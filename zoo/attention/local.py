@@ -135,7 +135,3 @@ class LocalAttention(MultiHeadAttention):
         queries = self.split_heads(self.query_projection(query))
         mask = self._near(time, time, value_mask, causal)
         return self._weights(queries, self.project(query)["keys"], mask, None)
-
-    def get_config(self):
-        own = {name: getattr(self, name) for name in "chunk_length looks multiple".split()}
-        return {name: value for name, value in {**super().get_config(), **own}.items() if name != "use_bias"}

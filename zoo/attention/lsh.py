@@ -81,7 +81,3 @@ class LSHAttention(HashedAttention):
         if not (training and self.resample):
             return self.rotations
         return [keras.random.normal(each.shape, dtype="float32", seed=self.seed_generator) for each in self.rotations]
-
-    def get_config(self):
-        names = "units num_heads num_buckets chunk_length rounds use_bias resample seed".split()
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -195,7 +195,3 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         mask = combined_mask(ops.shape(query)[2], ops.shape(key)[2], value_mask, causal)
         weights = self.dropout_layer(self._weights(query, key, mask, bias), training=training)
         return self.join_heads(ops.matmul(weights, value))
-
-    def get_config(self):
-        names = "units num_heads dropout use_bias seed head_units".split()
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -124,6 +124,3 @@ class RelativeAttention(MultiHeadAttention):
         projected = self.query_projection(x), self.key_projection(x), self.value_projection(x)
         mixed, cache = self.extend(*projected, cache, seen, write_index, bias)
         return self.output_projection(mixed), cache
-
-    def get_config(self):
-        return {**super().get_config(), "num_buckets": self.num_buckets, "max_distance": self.max_distance}

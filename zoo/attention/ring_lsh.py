@@ -63,10 +63,6 @@ class RingLSHAttention(HashedAttention):
         count = ops.shape(mask)[1] // self.chunk_length
         return in_a_ring(chunks_of_texts(mask, self.chunk_length, self.padded_to), count, self.rounds, self.looks)
 
-    def get_config(self):
-        names = "units num_heads num_buckets chunk_length rounds head_units looks multiple".split()
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
-
 
 def make_local_attention(
     units: int,

@@ -207,7 +207,3 @@ class MultiLinearAttention(ImplicitMasks, layers.Layer):
 
     def compute_mask(self, query, query_mask=None, **kwargs):
         return query_mask
-
-    def get_config(self):
-        names = "units rank max_time num_cores mode".split()
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

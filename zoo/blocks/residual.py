@@ -11,7 +11,6 @@ from typing import Any
 from keras import layers, ops
 
 from zoo.core import protocols
-from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
 from zoo.core.masks import ImplicitMasks
 from zoo.core.norms import EPSILON, gain_of, make_norm
@@ -28,7 +27,7 @@ def add_branch(x, norm, branch):
     return gradient_barrier(x + branch(norm(x)), gain_of(norm))
 
 
-class Block(Composed, ImplicitMasks, layers.Layer, ABC):
+class Block(ImplicitMasks, layers.Layer, ABC):
     """What all wirings share. A subclass says how a branch joins the stream (`join`), another may add branches.
 
     Call arguments:
@@ -203,10 +202,6 @@ class Block(Composed, ImplicitMasks, layers.Layer, ABC):
 
     def compute_mask(self, x, mask=None, **kwargs):
         return mask
-
-    def get_config(self):
-        names = "dropout seed norm epsilon".split()
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
 @register

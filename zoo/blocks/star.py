@@ -4,7 +4,6 @@ from typing import Any
 
 from keras import layers, ops
 
-from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
 from zoo.core.masks import ImplicitMasks, masked_softmax
 from zoo.core.norms import EPSILON
@@ -59,7 +58,7 @@ def attend_few(query, keys, values, heads):
 
 
 @register
-class StarBlock(Composed, ImplicitMasks, layers.Layer):
+class StarBlock(ImplicitMasks, layers.Layer):
     """`h_i <- LN(ReLU(MultiAtt(h_i, [h_{i-1}; h_i; h_{i+1}; e_i; s])))`, all of the step before, and then
     `s <- LN(ReLU(MultiAtt(s, [s; H])))` of the new `H`.
 
@@ -97,8 +96,6 @@ class StarBlock(Composed, ImplicitMasks, layers.Layer):
 
     Reference: https://arxiv.org/abs/1902.09113, equations 4-8.
     """
-
-    parts = ("attention", "relay_attention")
 
     def __init__(
         self,
@@ -180,7 +177,3 @@ class StarBlock(Composed, ImplicitMasks, layers.Layer):
 
     def compute_mask(self, states, mask=None, **kwargs):
         return mask, None
-
-    def get_config(self):
-        own = {"connections": self.connections, "dropout": self.dropout, "seed": self.seed}
-        return {**super().get_config(), **own}

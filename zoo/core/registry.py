@@ -2,6 +2,7 @@
 
 import keras
 
+from zoo.core.composed import keeps_arguments
 from zoo.core.quantized import keeps_quantized
 
 PACKAGE = "zoo"
@@ -18,7 +19,7 @@ def register(cls):
 
 def register_as(package, cls):
     """The same as `package>ClassName`; a class that Keras knows by a name of its own keeps that."""
-    keeps_quantized(cls)
+    keeps_quantized(keeps_arguments(cls))
     if keras.saving.get_registered_object(keras.saving.get_registered_name(cls)) is cls:
         return cls
     name = f"{package}>{cls.__name__}"

@@ -59,8 +59,6 @@ class DepthAdaptiveStack(Stack):
     Reference: https://openreview.net/forum?id=SJg7KhVKPH.
     """
 
-    parts = ("blocks", "exit")
-
     def __init__(
         self, blocks: Sequence[Any], exit: Any = None, paths: int = 0, seed: int | None = None, **kwargs: Any
     ) -> None:
@@ -243,9 +241,6 @@ class DepthAdaptiveStack(Stack):
     @staticmethod
     def _pass_by(index, thought, skip):
         return thought, skip(index, thought["x"])
-
-    def get_config(self):
-        return {**super().get_config(), "paths": self.paths, "seed": self.seed}
 
 
 def make_depth_adaptive_stack(

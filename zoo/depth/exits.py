@@ -67,9 +67,6 @@ class Exit(layers.Layer):
     def compute_output_spec(self, h):
         return KerasTensor(self.compute_output_shape(h.shape), "float32")  # whatever the dtype of h
 
-    def get_config(self):
-        return {**super().get_config(), "num_layers": self.num_layers}
-
 
 @register
 class FixedExit(Exit):
@@ -98,9 +95,6 @@ class FixedExit(Exit):
 
     def plan(self, state):
         return ops.full_like(state[:, :, 0], self.depth or self.num_layers, dtype="int32")
-
-    def get_config(self):
-        return {**super().get_config(), "depth": self.depth}
 
 
 def log_softmax(dense, h):
@@ -212,9 +206,6 @@ class GeometricExit(Exit):
     def compute_output_shape(self, h_shape):
         return tuple(h_shape[:-1])
 
-    def get_config(self):
-        return {**super().get_config(), "threshold": self.threshold}
-
 
 @register
 class ConfidenceExit(Exit):
@@ -268,9 +259,6 @@ class ConfidenceExit(Exit):
     def leaves(self, index, state, logits, plan):
         surest = ops.exp(ops.max(logits, axis=-1) - ops.logsumexp(logits, axis=-1))
         return surest > self.tau[index]
-
-    def get_config(self):
-        return {**super().get_config(), "thresholds": self.thresholds}
 
 
 EXITS = {

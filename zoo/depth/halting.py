@@ -109,7 +109,3 @@ class Halting(layers.Layer):
 
     def compute_output_shape(self, h_shape):
         return tuple(h_shape[:-1])
-
-    def get_config(self):
-        own = {"rule": self.rule, "threshold": self.threshold, "ponder": self.ponder}
-        return {**super().get_config(), **own}

@@ -122,9 +122,6 @@ class ReversibleStack(Stack):
                 pieces.append(Piece(partial(change, block, index), parts))
         return pieces
 
-    def get_config(self):
-        return {**super().get_config(), "activations": self.activations, "joined": self.joined}
-
 
 def half_step(streams, change):
     """`(a, b)` -> `(b, a + change)`."""

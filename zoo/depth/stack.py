@@ -9,7 +9,6 @@ from zoo.attention import MultiHeadAttention
 from zoo.attention.cache import add_room, align_right, extend_seen
 from zoo.blocks import Macaron, PostNorm, PreNorm
 from zoo.core.beams import gather_beams
-from zoo.core.composed import Composed
 from zoo.core.masks import ImplicitMasks
 from zoo.core.norms import make_norm
 from zoo.core.protocols import Block, Depth, output_units
@@ -19,7 +18,7 @@ from zoo.feedforward import FeedForward
 
 
 @register
-class Stack(Composed, ImplicitMasks, layers.Layer):
+class Stack(ImplicitMasks, layers.Layer):
     """`x_l = block_l(x_{l-1})`, `y = x_L`, or `y = LN(x_L)` where the blocks leave the stream without a norm.
 
     Decoding keeps a state (see `zoo.attention.cache`): `caches`, one pool of keys and values a block; `position`,
@@ -44,8 +43,6 @@ class Stack(Composed, ImplicitMasks, layers.Layer):
 
     References: https://arxiv.org/abs/1706.03762; the final norm: https://arxiv.org/abs/2002.04745, table 1.
     """
-
-    parts: tuple[str, ...] = ("blocks",)
 
     def __init__(self, blocks: Sequence[Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)

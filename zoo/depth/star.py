@@ -7,7 +7,6 @@ from keras import layers, ops
 
 from zoo.attention import MultiHeadAttention
 from zoo.blocks.star import StarBlock
-from zoo.core.composed import Composed
 from zoo.core.masks import MASKED, ImplicitMasks, masked_mean
 from zoo.core.protocols import Depth
 from zoo.core.registry import register
@@ -16,7 +15,7 @@ from zoo.depth.settings import SEEDS_PER_BLOCK
 
 
 @register
-class StarStack(Composed, ImplicitMasks, layers.Layer):
+class StarStack(ImplicitMasks, layers.Layer):
     """`h_i = e_i`, `s = mean_i e_i`; then each `StarBlock` in turn; `y_i = h_i`, or with `summary` `y = s + max_i h_i`.
 
     Any two positions can exchange information in two steps. It is used like the `Stack` of an encoder: a `Tagger` reads
@@ -47,7 +46,6 @@ class StarStack(Composed, ImplicitMasks, layers.Layer):
     Reference: https://arxiv.org/abs/1902.09113, algorithm 1.
     """
 
-    parts = ("blocks",)
     traits = Depth(summarises=True)
 
     def __init__(self, blocks: Sequence[Any], **kwargs: Any) -> None:

@@ -58,8 +58,6 @@ class UniversalStack(Stack):
     Reference: https://arxiv.org/abs/1807.03819.
     """
 
-    parts = ("block", "halting")
-
     def __init__(
         self,
         block: Any,
@@ -206,10 +204,6 @@ class UniversalStack(Stack):
 
         outputs, _ = self._think(x, state["before"][:, None] + state["position"], run)
         return outputs, tuple(caches)
-
-    def get_config(self):
-        names = "steps max_offset seed places".split()
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
 
 
 def make_universal_stack(

@@ -83,6 +83,3 @@ class AxialPositions(Positions):
         row = positions // self.shape[1]
         halves = ops.take(rows, row, axis=0), ops.take(columns, positions - row * self.shape[1], axis=0)
         return ops.concatenate(halves, axis=len(row.shape))  # -1 needs a rank, which an ONNX graph may not know
-
-    def get_config(self):
-        return {**super().get_config(), "shape": self.shape, "row_units": self.row_units}

@@ -63,6 +63,3 @@ class ConcatenatedPositions(ImplicitMasks, layers.Layer):
 
     def compute_output_shape(self, x_shape):
         return tuple(x_shape)
-
-    def get_config(self):
-        return {**super().get_config(), "max_positions": self.max_positions, "units": self.units}

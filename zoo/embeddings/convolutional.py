@@ -58,6 +58,3 @@ class ConvolutionalPositions(ImplicitMasks, layers.Layer):
 
     def compute_output_shape(self, x_shape):
         return tuple(x_shape)
-
-    def get_config(self):
-        return {**super().get_config(), "width": self.width}

@@ -6,14 +6,13 @@ from typing import Any
 from keras import layers
 
 from zoo.core import protocols
-from zoo.core.composed import Composed
 from zoo.core.masks import ImplicitMasks
 from zoo.core.norms import EPSILON, make_norm
 from zoo.core.registry import register
 
 
 @register
-class NormalizedPositions(Composed, ImplicitMasks, layers.Layer):
+class NormalizedPositions(ImplicitMasks, layers.Layer):
     """`LN(p(x))`, or `LN(p(x)) W + b`, of another layer `p` of positions.
 
     Shapes: `(batch, time, width)` -> the same, or `(batch, time, units)`. What `p` does with masks and places stays:
@@ -36,8 +35,6 @@ class NormalizedPositions(Composed, ImplicitMasks, layers.Layer):
 
     References: https://arxiv.org/abs/1810.04805; the projection: https://arxiv.org/abs/1909.11942, section 3.1.
     """
-
-    parts = ("positions",)
 
     def __init__(self, positions: Any, epsilon: float = EPSILON, units: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -71,6 +68,3 @@ class NormalizedPositions(Composed, ImplicitMasks, layers.Layer):
 
     def compute_output_shape(self, x_shape):
         return (*x_shape[:-1], self.traits.units or x_shape[-1])
-
-    def get_config(self):
-        return {**super().get_config(), "epsilon": self.epsilon, "units": self.units}

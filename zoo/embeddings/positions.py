@@ -37,9 +37,6 @@ class Positions(ImplicitMasks, layers.Layer):
                 f"{self.max_positions}. Cut it, or build the model with more positions."
             )
 
-    def get_config(self):
-        return super().get_config()  # Keras' default would not write a dtype policy
-
 
 @register
 class SinusoidalPositions(Positions):
@@ -125,6 +122,3 @@ class LearnedPositions(Positions):
         return ops.take(
             ops.cast(self.matrix, self.compute_dtype), ops.minimum(positions, self.max_positions - 1), axis=0
         )
-
-    def get_config(self):
-        return {**super().get_config(), "max_positions": self.max_positions}

@@ -128,7 +128,3 @@ class SentenceEmbedding(ImplicitMasks, layers.Layer):
 
     def compute_mask(self, *args, **kwargs):
         return None  # it is an output
-
-    def get_config(self):
-        names = ("vocab_size", "units", "longest", "shortest", "spread")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -108,7 +108,3 @@ class SpelledEmbedding(layers.Layer):
 
     def compute_output_shape(self, ids_shape):
         return (*ids_shape, self.units)
-
-    def get_config(self):
-        names = "vocab_size units features buckets dropout seed".split()
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -101,7 +101,3 @@ class TokenEmbedding(layers.Layer):
 
     def compute_output_shape(self, ids_shape):
         return (*ids_shape, self.units)
-
-    def get_config(self):
-        names = "vocab_size units scaled tied output_bias output_units".split()
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

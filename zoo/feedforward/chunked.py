@@ -3,7 +3,6 @@
 from functools import partial
 from typing import Any
 
-import keras
 from keras import layers, ops
 
 from zoo.core import protocols
@@ -86,14 +85,6 @@ class ChunkedFeedForward(ImplicitMasks, layers.Layer):
 
     def compute_output_shape(self, x_shape):
         return self.feedforward.compute_output_shape(x_shape)
-
-    def get_config(self):
-        own = {"feedforward": keras.saving.serialize_keras_object(self.feedforward), "chunks": self.chunks}
-        return {**super().get_config(), **own}
-
-    @classmethod
-    def from_config(cls, config):
-        return cls(**{**config, "feedforward": keras.saving.deserialize_keras_object(config["feedforward"])})
 
 
 def make_chunked_feedforward(

@@ -96,7 +96,3 @@ class FeedForward(layers.Layer):
 
     def compute_output_shape(self, x_shape):
         return (*x_shape[:-1], self.units)
-
-    def get_config(self):
-        names = "units hidden_units activation dropout seed use_bias".split()
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -189,7 +189,3 @@ class ProductKeyMemory(ImplicitMasks, layers.Layer):
 
     def compute_mask(self, x, mask=None):
         return mask
-
-    def get_config(self):
-        names = "units num_keys num_heads k query_dim query_norm seed".split()
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

@@ -240,6 +240,3 @@ class DepthAdaptiveTransformer(Transformer):
             *norms,
             *self.classifiers,
         ]
-
-    def get_config(self):
-        return {**super().get_config(), "tied": self.tied}

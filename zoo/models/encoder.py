@@ -47,7 +47,6 @@ class Encoder(Labeller):
     Reference: https://arxiv.org/abs/1908.10084 (Sentence-BERT), section 3.
     """
 
-    parts = (*Labeller.parts, "pooling")
     labels = False
 
     def __init__(
@@ -77,7 +76,3 @@ class Encoder(Labeller):
     def signatures(self):
         """The typed table of what this model serves."""
         return signatures.encoder(self.units)
-
-    def get_config(self):
-        config = {**super().get_config(), "normalize": self.normalize}
-        return {name: value for name, value in config.items() if name != "num_labels"}

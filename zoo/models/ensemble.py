@@ -6,13 +6,12 @@ from typing import Any
 import keras
 from keras import ops
 
-from zoo.core.composed import Composed
 from zoo.core.registry import register
 from zoo.models import signatures
 
 
 @register
-class Ensemble(Composed, keras.Model):
+class Ensemble(keras.Model):
     """`log p(y_j | y_<j, x) = 1/n sum_i log p_i(y_j | y_<j, x)`, up to the constant that makes it a distribution.
 
     The members read the same source and go through the search side by side: in every step each gives its logits, and
@@ -39,8 +38,6 @@ class Ensemble(Composed, keras.Model):
 
     Reference: the ensembles of https://arxiv.org/abs/1409.3215, section 3.6.
     """
-
-    parts = ("members",)
 
     def __init__(self, members: Sequence[Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)

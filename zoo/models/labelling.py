@@ -5,7 +5,6 @@ from typing import Any
 import keras
 from keras import layers, ops
 
-from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
 from zoo.core.masks import length_mask, masked_mean
 from zoo.core.protocols import Depth, Embedding, Positions, output_units
@@ -18,10 +17,9 @@ from zoo.models.directions import check_reads
 from zoo.models.inside_keras import InsideKeras
 
 
-class Labeller(Composed, InsideKeras, keras.Model):
+class Labeller(InsideKeras, keras.Model):
     """What both share: ids to states of a bidirectional stack, and states to logits, unless there are no `labels`."""
 
-    parts: tuple[str, ...] = ("encoder", "positions", "embedding")
     labels = True
 
     def __init__(
@@ -91,10 +89,6 @@ class Labeller(Composed, InsideKeras, keras.Model):
     def logits(self, states, training=None):
         return ops.cast(self.readout(self.dropout_layers[1](states, training=training)), "float32")
 
-    def get_config(self):
-        names = "vocab_size num_labels dropout seed".split()
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
-
 
 @register
 class Classifier(Labeller):
@@ -126,8 +120,6 @@ class Classifier(Labeller):
         >>> tuple(model({"token_ids": np.ones((2, 5), "int32"), "lengths": np.array([5, 3], "int32")}).shape)
         (2, 3)
     """
-
-    parts = (*Labeller.parts, "pooling")
 
     def call(self, inputs, training=None):
         return self.logits(self.summarise(inputs, training), training)

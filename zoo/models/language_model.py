@@ -6,7 +6,6 @@ import keras
 from keras import ops
 
 from zoo.attention.cache import entries_of
-from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
 from zoo.core.masks import optional_mask
 from zoo.core.protocols import Positions
@@ -20,7 +19,7 @@ from zoo.models.inside_keras import InsideKeras
 
 
 @register
-class LanguageModel(Composed, InsideKeras, keras.Model):
+class LanguageModel(InsideKeras, keras.Model):
     """`p(x_t | x_<t) = softmax(E h_t)`, `h = decoder(E x + P)`, where each position sees itself and earlier ones.
 
     A text begins with BOS. In the step protocol the prompt is the source: `encode` reads all but its last token, which
@@ -53,8 +52,6 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
 
     Reference: https://arxiv.org/abs/1801.10198 (decoder-only Transformer).
     """
-
-    parts = ("decoder", "positions", "embedding")
 
     def __init__(
         self,
@@ -163,7 +160,3 @@ class LanguageModel(Composed, InsideKeras, keras.Model):
     def signatures(self):
         """The typed table of what this model serves; names are the same in SavedModel, ONNX, client and documents."""
         return signatures.language_model()
-
-    def get_config(self):
-        own = {"vocab_size": self.vocab_size, "dropout": self.dropout, "seed": self.seed}
-        return {**super().get_config(), **own}

@@ -40,8 +40,6 @@ class PairClassifier(Labeller):
     Reference: https://arxiv.org/abs/1902.09113, section 4.3 (its features after https://arxiv.org/abs/1512.08422).
     """
 
-    parts = (*Labeller.parts, "pooling")
-
     def __init__(
         self,
         vocab_size: int,

@@ -68,6 +68,3 @@ class Pooling(ImplicitMasks, layers.Layer):
 
     def compute_mask(self, x, mask=None):
         return None
-
-    def get_config(self):
-        return {**super().get_config(), "rule": self.rule, "dense": self.dense}

@@ -7,7 +7,6 @@ from keras import layers, ops, tree
 
 from zoo.attention import AdditiveAttention, DotProductAttention
 from zoo.core.beams import flatten_beams, gather_beams
-from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
 from zoo.core.masks import length_mask
 from zoo.core.registry import register
@@ -26,7 +25,7 @@ DROPOUTS = ("source", "memory", "target", "readout")
 
 
 @register
-class Seq2Seq(Composed, InsideKeras, keras.Model):
+class Seq2Seq(InsideKeras, keras.Model):
     """`p(y_j | y_<j, x) = softmax(E t_j + b)`, `t_j = tanh(W [s_{j+1}; c_j; y_j])`, `s_{j+1} = cell([y_j; c_j], s_j)`.
 
     Encoder and decoder of any recurrent cell. With `attention=None` the context `c` is the encoder's final state (Cho
@@ -69,8 +68,6 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
     References: https://arxiv.org/abs/1406.1078, https://arxiv.org/abs/1409.0473, https://arxiv.org/abs/1508.04025,
     https://arxiv.org/abs/1409.3215; one output matrix and embedding: https://arxiv.org/abs/1608.05859.
     """
-
-    parts = ("encoder",)
 
     def __init__(
         self,
@@ -190,9 +187,3 @@ class Seq2Seq(Composed, InsideKeras, keras.Model):
     def signatures(self):
         """The typed table of what this model serves; names are the same in SavedModel, ONNX, client and documents."""
         return signatures.generating()
-
-    def get_config(self):
-        names = (
-            "source_vocab_size target_vocab_size units cell attention num_layers dropout seed state_activation".split()
-        )
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}

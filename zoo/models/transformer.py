@@ -6,7 +6,6 @@ import keras
 from keras import ops, saving
 
 from zoo.attention.cache import entries_of
-from zoo.core.composed import Composed
 from zoo.core.dropout import Dropout
 from zoo.core.masks import length_mask, optional_mask
 from zoo.core.protocols import Depth, Positions, output_units
@@ -28,7 +27,7 @@ def _twin(layer):
 
 
 @register
-class Transformer(Composed, InsideKeras, keras.Model):
+class Transformer(InsideKeras, keras.Model):
     """`p(y_j | y_<j, x) = softmax(E d_j)`, `d = decoder(E y_<j + P, encoder(E' x + P))`.
 
     The blocks decide the paper: `make_stack(..., block="post_norm")` is the original, "pre_norm" and "macaron" are
@@ -70,8 +69,6 @@ class Transformer(Composed, InsideKeras, keras.Model):
 
     Reference: https://arxiv.org/abs/1706.03762.
     """
-
-    parts = ("encoder", "decoder")
 
     def __init__(
         self,
@@ -224,9 +221,7 @@ class Transformer(Composed, InsideKeras, keras.Model):
         return signatures.generating()
 
     def get_config(self):
-        names = "source_vocab_size target_vocab_size shared dropout seed".split()
-        given = None if self.places_by_itself else saving.serialize_keras_object(self.positions)
-        own = {**{name: getattr(self, name) for name in names}, "positions": given}
+        own = {"positions": None} if self.places_by_itself else {}
         if self.embeddings_given:
             sides = SIDES[self.shared :]  # what both share is the target's
             own |= {
@@ -234,10 +229,3 @@ class Transformer(Composed, InsideKeras, keras.Model):
                 for side in sides
             }
         return {**super().get_config(), **own}
-
-    @classmethod
-    def from_config(cls, config, custom_objects=None):
-        """Files of version 0.1.0 name no positions."""
-        names = ("positions", "source_vocab_size", "target_vocab_size")
-        made = {name: saving.deserialize_keras_object(config.get(name), custom_objects) for name in names}
-        return super().from_config({**config, **made}, custom_objects)

@@ -121,15 +121,6 @@ class AttentionCell(keras.layers.Layer):
         context, _ = self.align(states)
         return self.advance(inputs, context, states, training)
 
-    def get_config(self):
-        layers = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("cell", "attention")}
-        return {**super().get_config(), **layers}
-
-    @classmethod
-    def from_config(cls, config):
-        layers = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("cell", "attention")}
-        return cls(**{**config, **layers})
-
 
 def top_size(size):
     return size[-1] if isinstance(size, (list, tuple)) else size

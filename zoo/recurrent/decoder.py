@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import keras
 from keras import layers, ops, tree
 
 from zoo.core.beams import flatten_beams
@@ -163,18 +162,3 @@ class RecurrentDecoder(ImplicitMasks, layers.Layer):
             extra = {"attention": ops.reshape(weights, ops.shape(state["attention"]))}
         leaves = tree.flatten(cells)
         return outputs, {"cells": tuple(ops.reshape(c, (batch, beams, c.shape[-1])) for c in leaves), **extra}
-
-    def get_config(self):
-        return {
-            **super().get_config(),
-            "units": self.units,
-            "cell": self.cell,
-            "attention": keras.saving.serialize_keras_object(self.attention),
-            "num_layers": self.num_layers,
-            "state_activation": self.state_activation,
-        }
-
-    @classmethod
-    def from_config(cls, config):
-        attention = keras.saving.deserialize_keras_object(config["attention"])
-        return cls(**{**config, "attention": attention})

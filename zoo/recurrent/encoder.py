@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import keras
 from keras import layers, ops
 
 from zoo.core.dropout import Dropout
@@ -134,10 +133,6 @@ class RecurrentEncoder(ImplicitMasks, layers.Layer):
     def compute_mask(self, inputs, mask=None):
         return mask, (None,) * (2 if self.cell == "lstm" else 1)  # final states have no time
 
-    def get_config(self):
-        names = ("units", "cell", "num_layers", "bidirectional", "dropout", "seed")
-        return {**super().get_config(), **{name: getattr(self, name) for name in names}}
-
 
 @register
 class SelfAttentiveEncoder(ImplicitMasks, layers.Layer):
@@ -192,12 +187,3 @@ class SelfAttentiveEncoder(ImplicitMasks, layers.Layer):
 
     def compute_mask(self, inputs, mask=None):
         return self.encoder.compute_mask(inputs, mask)
-
-    def get_config(self):
-        parts = {name: keras.saving.serialize_keras_object(getattr(self, name)) for name in ("encoder", "attention")}
-        return {**super().get_config(), **parts}
-
-    @classmethod
-    def from_config(cls, config):
-        parts = {name: keras.saving.deserialize_keras_object(config[name]) for name in ("encoder", "attention")}
-        return cls(**{**config, **parts})

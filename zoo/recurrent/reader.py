@@ -5,13 +5,12 @@ from typing import Any
 from keras import layers
 
 from zoo.core import protocols
-from zoo.core.composed import Composed
 from zoo.core.masks import ImplicitMasks
 from zoo.core.registry import register
 
 
 @register
-class RecurrentReader(Composed, ImplicitMasks, layers.Layer):
+class RecurrentReader(ImplicitMasks, layers.Layer):
     """`h_1, ..., h_n`: the outputs of a recurrent encoder, without its final states.
 
     It is what a `zoo.models.Classifier`, `Tagger` or `PairClassifier` takes for its encoder. Recurrence knows the order
@@ -40,7 +39,6 @@ class RecurrentReader(Composed, ImplicitMasks, layers.Layer):
     Reference: https://arxiv.org/abs/1508.01991 (tagging by bidirectional LSTMs).
     """
 
-    parts = ("encoder",)
     traits = protocols.Depth(places_itself=True)
 
     def __init__(self, encoder: Any, **kwargs: Any) -> None:
