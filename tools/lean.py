@@ -6,6 +6,9 @@ the two takes. Everybody else imports these packages as before: our figures, rea
 
 On JAX, Keras imports TensorFlow to ask whether an object is one of TensorFlow's, which takes 2.7 s and 500 MB. Nothing
 is, if nobody has imported it.
+
+docs/decisions.md has the text of an issue for Keras. tests/tools/test_lean.py fails when an import is left out that
+nobody asks for any more; then it goes from here.
 """
 
 import importlib.abc
@@ -15,7 +18,7 @@ import sys
 
 # A package, and the modules, by the beginning of their names, that import it only if it is there.
 OPTIONAL = {
-    "pandas": ("keras.", "tensorflow."),
+    "pandas": ("keras.",),
     "matplotlib": ("keras.",),
     "jax": ("tensorflow.lite.", "keras.src.callbacks."),  # as a backend Keras imports it elsewhere
 }

@@ -25,10 +25,46 @@ def test_only_keras_and_tensorflow_are_told_that_it_is_not_there(monkeypatch):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setattr(sys, "meta_path", [LeaveOut(), *sys.meta_path])
     assert not imported("pandas", "keras.src.trainers")
-    assert not imported("pandas", "tensorflow.python")
+    assert imported("wave", "tensorflow.python")
     assert imported("json", "keras.src.trainers")
     assert imported("wave", "keras.src") and imported("colorsys", "somebody")
     assert LeaveOut().find_spec("pandas") is None  # this file asks
+
+
+ASKED = """
+import importlib.abc, os, sys
+from tools import lean
+
+asked = set()
+
+class Record(importlib.abc.MetaPathFinder):
+    def find_spec(self, fullname, path=None, target=None):
+        asked.update((fullname, prefix) for prefix in lean.OPTIONAL.get(fullname, ()) if importer().startswith(prefix))
+
+__name__, importer = "importlib.of_this_test", lean._importer  # so that it is no importer itself
+sys.meta_path.insert(0, lean.LeaveOut())
+sys.meta_path.insert(0, Record())
+import keras
+if keras.backend.backend() == "tensorflow":
+    import tensorflow
+    wanted = {(name, prefix) for name, prefixes in lean.OPTIONAL.items() for prefix in prefixes}
+    assert asked == wanted, f"nobody imports these any more, so lean.py need not leave them out: {wanted - asked}"
+else:
+    for name in lean.ASKING:
+        assert isinstance(vars(sys.modules[name]).get("tf"), lean.IfImported), f"{name} no longer asks for TensorFlow"
+    from keras.src.utils.module_utils import tensorflow as lazy
+    assert lazy.available, "Keras asks TensorFlow only if somebody has imported it, so lean.py need not"
+    assert "tensorflow" in sys.modules
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["tensorflow", "jax"])
+def test_what_is_left_out_is_still_asked_for(backend):
+    """Where this fails, Keras or TensorFlow is better than it was, and a line of tools/lean.py can go."""
+    environment = {**os.environ, "KERAS_BACKEND": backend, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", ASKED], env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 @pytest.mark.slow
