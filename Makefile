@@ -45,9 +45,11 @@ docs: $(BIN)/mkdocs
 	$(BIN)/python -m mkdocs build --quiet
 	echo "build/site/index.html"
 
+## Style, and who imports whom: pyproject.toml has the contracts.
 lint: $(BIN)/ruff
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
 
 ## Types of what users call (pyproject.toml lists the files), by mypy.
 types: $(STAMP)
@@ -78,5 +80,5 @@ $(BIN)/mkdocs: pyproject.toml constraints.txt | $(BIN)/python
 	touch $(BIN)/mkdocs
 
 $(BIN)/ruff: constraints.txt | $(BIN)/python
-	$(PIP) ruff
+	$(PIP) ruff import-linter
 	touch $(BIN)/ruff

@@ -3,7 +3,6 @@
 import ast
 import functools
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -13,34 +12,6 @@ SOURCES = sorted(
     for path in (ROOT / package).rglob("*.py")
 )
 
-SLOTS = {"attention", "feedforward", "recurrent", "embeddings"}
-MODELS = SLOTS | {"blocks", "depth", "decoding"}
-TRAINING = MODELS | {"models", "text", "data"}
-# What each room of zoo may import. All but the first may import `core`, which imports none of them.
-ROOMS = {
-    "core": set(),
-    "gradients": set(),
-    "attention": {"gradients"},
-    "feedforward": {"gradients"},
-    "embeddings": set(),
-    "recurrent": {"attention", "gradients"},
-    "blocks": SLOTS | {"gradients"},
-    "depth": SLOTS | {"blocks", "gradients"},
-    "decoding": set(),
-    "text": set(),
-    "data": {"text"},
-    "scores": set(),
-    "models": MODELS,
-    "training": TRAINING | {"gradients"},
-    "check": MODELS | {"models", "settings", "training"},
-    "hub": set(),
-    "settings": set(),
-    "tasks": TRAINING | {"training", "scores", "settings"},
-    "recipes": TRAINING | {"training", "scores", "settings", "tasks"},
-    "runs": TRAINING | {"training", "scores", "settings", "tasks", "recipes"},
-    "pretrained": {"hub", "models", "recipes", "settings", "tasks", "text", "training"},
-    "reproduce": TRAINING | {"gradients", "training"},
-}
 EXPORTED = (
     "core",
     "gradients",
@@ -53,69 +24,6 @@ EXPORTED = (
     "models",
     "decoding",
 )
-MAY_IMPORT_TENSORFLOW = {
-    "zoo/check/differences.py",
-    "zoo/check/gradients.py",
-    "zoo/check/in_training.py",
-    "zoo/check/laws.py",
-    "zoo/text/graph.py",
-    "zoo/text/graph_byte_pairs.py",
-    "zoo/text/graph_characters.py",
-    "zoo/text/graph_wordpiece.py",
-    "zoo/training/steps/tensorflow.py",
-}
-# `Runtime("dates")` has to ask where the files of that name are, and has to read tokenizers. `zoo.hub` and `zoo.text`
-# need the standard library and small packages alone, and are imported inside functions.
-LENT_TO_RUNTIME = {
-    "serving/runtime/named.py": {"zoo.hub", "zoo.hub.is_path"},
-    "serving/runtime/loaded.py": {"zoo.text.load_tokenizer"},
-}
-# The parity check opens a SavedModel in a process that must not import zoo.
-MAY_IMPORT_TENSORFLOW_TEXT = ("zoo/text/", "serving/export/forms/saved_model.py")
-# `serving/runtime` imports none inside its functions either.
-WITHOUT_FRAMEWORK = (
-    "serving/client/",
-    "serving/corpus/",
-    "serving/gallery/",
-    "serving/runtime/",
-    "serving/server/",
-    "tools/__init__.py",
-    "tools/__main__.py",
-    "tools/answers.py",
-    "tools/attention_map.py",
-    "tools/bench.py",
-    "tools/calm.py",
-    "tools/cli.py",
-    "tools/allocation.py",
-    "tools/compare.py",
-    "tools/counts.py",
-    "tools/deploy.py",
-    "tools/examples.py",
-    "tools/figures.py",
-    "tools/hub.py",
-    "tools/hub_fetch.py",
-    "tools/hub_gallery.py",
-    "tools/hub_options.py",
-    "tools/hub_validate.py",
-    "tools/list.py",
-    "tools/list_models.py",
-    "tools/progress.py",
-    "tools/release.py",
-    "tools/reproduce.py",
-    "tools/run.py",
-    "tools/run_corpus.py",
-    "tools/run_server.py",
-    "tools/serve.py",
-    "tools/sizes.py",
-)
-ONNX = {"onnx", "tf2onnx", "onnxruntime"}
-
-
-@dataclass(frozen=True)
-class Import:
-    module: str
-    line: int
-    top: bool  # at module level: runs when the file is imported
 
 
 @functools.cache
@@ -123,61 +31,10 @@ def read(path):
     return ast.parse((ROOT / path).read_text(encoding="utf-8"), filename=path)
 
 
-def imports(tree, top=True):
-    """Every import of a tree, with `from package import name` as `package.name`."""
-    found = []
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.Import):
-            found += [Import(alias.name, node.lineno, top) for alias in node.names]
-        elif isinstance(node, ast.ImportFrom):
-            base = "." * node.level + (f"{node.module}." if node.module else "")
-            found += [Import(f"{base}{alias.name}", node.lineno, top) for alias in node.names]
-        inside = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-        found += imports(node, top and not inside)
-    return found
-
-
-def head(module):
-    return module.split(".")[0]
-
-
-def wrong_direction(path, tree):
-    """Imports that point up: towards serving, tools or tests, or to a room above one's own."""
-    package, *rest = path.removesuffix(".py").split("/")
-    above = {"zoo": {"serving", "tools"}, "serving": {"tools"}, "tools": set()}[package] | {"tests"}
-    # tools is installed under another name, and so names its own modules relatively; nobody else does.
-    relative = ".." if package == "tools" else "."
-    found = [item for item in imports(tree) if head(item.module) in above or item.module.startswith(relative)]
-    if package == "tools":
-        found += [item for item in imports(tree) if head(item.module) == "tools"]
-    if path.startswith("serving/runtime/"):
-        outside = {"zoo", "keras", "tensorflow", "jax", "onnx", "tf2onnx"}
-        lent = LENT_TO_RUNTIME.get(path, set())
-        found += [
-            item for item in imports(tree) if head(item.module) in outside and (item.top or item.module not in lent)
-        ]
-        found += [item for item in imports(tree) if item.module.startswith("serving.export")]
-    if path.startswith(
-        ("serving/client/", "serving/corpus/", "serving/server/")
-    ):  # of this repository they know the runtime alone
-        ours = [item for item in imports(tree) if head(item.module) in ("zoo", "serving")]
-        known = ".".join(path.split("/")[:2]), "serving.runtime"
-        found += [item for item in ours if not item.module.startswith(known)]
-    if path.startswith(("serving/runtime/", "serving/export/", "serving/deploy/")):
-        found += [item for item in imports(tree) if item.module.startswith(("serving.hub", "serving.server"))]
-    if path.startswith(("serving/runtime/", "serving/export/", "serving/hub/")):
-        found += [item for item in imports(tree) if item.module.startswith("serving.deploy")]
-    if path.startswith("serving/deploy/"):  # of zoo it knows how files are written, which needs the standard library
-        ours = [item for item in imports(tree) if head(item.module) == "zoo"]
-        found += [item for item in ours if not item.module.startswith("zoo.core.storage.")]
-    if package == "zoo" and rest != ["__init__"]:
-        allowed = ROOMS[rest[0]] | {rest[0], "core"} if rest[0] in ROOMS else set()
-        for item in imports(tree):
-            parts = item.module.split(".")
-            if parts[0] == "zoo" and len(parts) > 1 and (ROOT / "zoo" / parts[1]).is_dir():
-                if parts[1] not in allowed:
-                    found.append(item)
-    return found
+def named_later(tree):
+    """The modules that a tree names by `later`, which are imported at their first use."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) == "later"]
+    return [node.args[0].value for node in calls]
 
 
 # `python -m zoo.check` tells whether a layer has an ONNX form, if the rest of seqzoo is installed with its extras. The
@@ -186,41 +43,9 @@ MAY_NAME_SERVING = ("zoo/check/onnx.py",)
 
 
 def names_serving(tree):
-    """Lines with a string that names a module of `serving`, for an import that `imports` cannot see."""
+    """Lines with a string that names a module of `serving`, for an import that no linter can see."""
     texts = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
     return [node.lineno for node in texts if re.fullmatch(r"serving(\.\w+)+", node.value)]
-
-
-def imported_files(path, known):
-    """The files among `known` that a file imports, at its top or inside a function."""
-    found = set()
-    for item in imports(read(path)):
-        parts = item.module.split(".")
-        # `from a.b import c` is a/b/c.py, or else a name in a/b.py or in a/b/__init__.py.
-        for base in ("/".join(parts), "/".join(parts[:-1])):
-            hit = {f"{base}.py", f"{base}/__init__.py"} & known
-            if hit:
-                found |= hit
-                break
-    return found - {path}
-
-
-def import_circles(graph):
-    """The sets of files of `graph`, a dict of file -> files that it imports, that import each other in a circle."""
-    reached = {}
-    for start in graph:
-        seen, waiting = set(), [start]
-        while waiting:
-            new = graph[waiting.pop()] - seen
-            seen |= new
-            waiting += new
-        reached[start] = seen
-    circles = {
-        frozenset(other for other in seen if start in reached[other])
-        for start, seen in reached.items()
-        if start in seen
-    }
-    return sorted(sorted(circle) for circle in circles)
 
 
 UNMAPPED = {"bitwise_and", "expm1", "searchsorted", "slice_update"}

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from importlib.util import find_spec
 
 from serving.runtime.lazy import later
 from zoo.core.storage import json_text
@@ -19,10 +20,8 @@ def main(args, recipe):
     if given := [name for name, value in refused.items() if value]:
         raise ValueError(f"--plan trains nothing, so it takes no {' and no '.join(given)}.")
     os.environ.setdefault("KERAS_BACKEND", "jax")
-    try:
-        import jax  # noqa: F401
-    except ModuleNotFoundError:
-        raise ValueError("--plan needs JAX, which traces the step: pip install 'seqzoo[jax]'.") from None
+    if find_spec("jax") is None:
+        raise ValueError("--plan needs JAX, which traces the step: pip install 'seqzoo[jax]'.")
     found = forecasting.forecast(
         recipe, args.plan, args.data, log=lambda line: print(line, file=sys.stderr, flush=True)
     )

@@ -1,4 +1,4 @@
-"""Asking a model that a server has, with the results of `serving.runtime.Runtime`.
+"""Plain: asking a model that a server has, with the results of `serving.runtime.Runtime`.
 
 It speaks the Open Inference Protocol v2 and TensorFlow Serving's protocols, each over HTTP and gRPC, and needs the
 standard library; over gRPC also grpcio and protobuf. Nothing here opens a model or imports a framework.

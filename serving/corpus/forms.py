@@ -12,6 +12,10 @@ from pathlib import Path
 from serving.corpus import disk
 from serving.corpus.lines import Block
 from serving.corpus.rows import SUFFIX
+from serving.runtime.lazy import later
+
+parquet = later("pyarrow.parquet")
+pyarrow = later("pyarrow")
 
 GROUP_ROWS = 1 << 16  # of a row group of the Parquet file
 ARROW = {str: "string", float: "double", "float32": "float", int: "int64"}
@@ -65,8 +69,6 @@ class ParquetForm:
     """
 
     def __init__(self, schema, columns):
-        import pyarrow
-
         self._schema = pyarrow.schema([("text", "string")]) if schema is None else schema
         self._columns, self.identity = columns, {"parquet": sorted(columns)}
         taken = sorted(columns.keys() & set(self._schema.names))
@@ -77,8 +79,6 @@ class ParquetForm:
 
     def encode(self, block, results):
         """The bytes of a block: a whole stream of Arrow's interchange format."""
-        import pyarrow
-
         table = block.columns
         if table is None:
             texts = [text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for text in block.texts]
@@ -90,8 +90,6 @@ class ParquetForm:
         return sink.getvalue().to_pybytes()
 
     def _answered(self, table, block, results):
-        import pyarrow
-
         if "id" not in table.column_names:
             numbers = range(block.number + 1, block.number + 1 + len(results))
             table = table.add_column(0, "id", pyarrow.array(numbers, "int64"))
@@ -99,8 +97,6 @@ class ParquetForm:
 
     def finish(self, answers, finished):
         """The Parquet file, written from all blocks; it holds as much in memory as a row group."""
-        from pyarrow import parquet
-
         empty = self._answered(self._schema.empty_table(), Block(0, [], 0), [])
         with parquet.ParquetWriter(finished, empty.schema) as writer, open(answers, "rb") as file:
             for table in _grouped(file):
@@ -138,8 +134,6 @@ class NumpyForm:
 
 def answered(table, results, columns):
     """A pyarrow.Table with the columns of the answers behind its own; see `serving.corpus.columns`."""
-    import pyarrow
-
     for name, (kind, value) in columns.items():
         table = table.append_column(name, pyarrow.array([value(result) for result in results], _arrow(kind)))
     return table
@@ -147,8 +141,6 @@ def answered(table, results, columns):
 
 def _grouped(file):
     """The tables of all blocks of an open file, put together to row groups."""
-    import pyarrow
-
     waiting, count = [], 0
     while file.peek(1):
         table = pyarrow.ipc.open_stream(file).read_all()
@@ -162,8 +154,6 @@ def _grouped(file):
 
 
 def _arrow(kind):
-    import pyarrow
-
     if isinstance(kind, list):
         return pyarrow.list_(_arrow(kind[0]))
     return pyarrow.type_for_alias(ARROW[kind])

@@ -6,6 +6,11 @@ from pathlib import Path
 
 from serving.corpus.lines import Block, readable, stamp
 from serving.corpus.shards import WHOLE
+from serving.runtime.lazy import later
+
+parquet = later("pyarrow.parquet")
+pyarrow = later("pyarrow")
+types = later("pyarrow.types")
 
 BLOCK_ROWS = 1024
 SUFFIX = ".parquet"
@@ -40,9 +45,6 @@ class Rows:
 
     @cached_property
     def _file(self):
-        import pyarrow
-        from pyarrow import parquet
-
         try:
             return parquet.ParquetFile(self.path)
         except (pyarrow.ArrowException, OSError) as error:
@@ -66,8 +68,6 @@ class Rows:
             first = after
 
     def _block(self, batch, number):
-        import pyarrow
-
         sides = [batch.column(self.schema.get_field_index(name)).to_pylist() for name in self.columns]
         texts, wrong = [], {}
         for place, values in enumerate(zip(*sides, strict=True)):
@@ -83,8 +83,6 @@ class Rows:
 
 def chosen(path, schema, columns):
     """The names of the columns that hold the text; see `Rows`."""
-    from pyarrow import types
-
     strings = [each.name for each in schema if types.is_string(each.type) or types.is_large_string(each.type)]
     if not columns:
         columns = ["text"] if "text" in strings else strings

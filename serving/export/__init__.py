@@ -1,4 +1,4 @@
-"""From a trained model to an artefact directory: SavedModel, ONNX graphs, tokenizers, manifest; parity is checked."""
+"""Keras: from a trained model to an artefact: SavedModel, ONNX graphs, tokenizers, manifest; parity is checked."""
 
 from typing import TYPE_CHECKING
 

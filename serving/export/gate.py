@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import tensorflow as tf
 
 from serving.export.doubt import filled, joined, unknown
+from serving.export.graph_tokenizers import padded, put
 from serving.runtime.words import SPACES
-from zoo.text.graph import padded, put
 
 
 @dataclass

@@ -15,9 +15,15 @@ import numpy as np
 from serving.runtime import Runtime, own
 from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import ParityError, UnsupportedError
+from serving.runtime.lazy import later
 from serving.runtime.manifest_format import int8_name
 from serving.runtime.predictors.results import Label
 from serving.runtime.sessions import open_graph, session_options
+
+convert = later("serving.export.onnx.convert")
+extensions = later("onnxruntime_extensions")
+onnx = later("onnx")
+text_graphs = later("serving.export.onnx.strings")
 
 GRAPHS = {"float32": "strings.onnx", "int8": "strings.int8.onnx"}
 KINDS = {"generate": "tokens", "classify": "classify"}  # the signature whose graph becomes one of texts
@@ -74,18 +80,13 @@ def write(kind, tokenizers, directory, log):
     Raises:
         ValueError: the weights of all are too large for one file.
     """
-    import onnx
-
-    from serving.export.onnx.convert import write as write_graph
-    from serving.export.onnx.strings import with_strings
-
     graph = kind.functions[KINDS[kind.name]].graph
     for name, source in zip(GRAPHS.values(), (graph, int8_name(graph)), strict=True):
         model = onnx.load(directory / source) if (directory / source).is_file() else None
         if model and sum(len(tensor.raw_data) for tensor in model.graph.initializer) > MOST_BYTES:
             log(f"{name} is left out: its weights would be more than {MOST_BYTES:,} bytes in one file")
         elif model:
-            write_graph(with_strings(model, kind, tokenizers), directory / name)
+            convert.write(text_graphs.with_strings(model, kind, tokenizers), directory / name)
     if not any((directory / name).is_file() for name in GRAPHS.values()):
         raise ValueError("No graph of texts (--strings) was written: one file cannot hold the weights. Leave it out.")
 
@@ -116,10 +117,8 @@ def compare(kind, directory, texts):
 
 def session(path):
     """A session of ONNX Runtime for a graph of texts."""
-    from onnxruntime_extensions import get_library_path
-
     options = session_options(1)
-    options.register_custom_ops_library(get_library_path())
+    options.register_custom_ops_library(extensions.get_library_path())
     return open_graph(path, options)
 
 

@@ -1,4 +1,4 @@
-"""A gallery of models: a static folder whose page runs them in a browser, with no server behind it.
+"""Plain: a gallery of models: a static folder whose page runs them in a browser, with no server behind it.
 
 `page/` is what the folder holds of our own: `engine` answers texts as `serving.runtime` does, and `shown` draws what
 the models did. `vendor/` has the two libraries that it needs, packed.

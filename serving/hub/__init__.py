@@ -1,4 +1,4 @@
-"""Publishing: an artefact with its licences, its answers to a test set and a card becomes an entry of a hub.
+"""Plain: publishing: an artefact with its licences, its answers to a test set and a card becomes an entry of a hub.
 
 `zoo.hub` reads hubs and needs no framework; this room writes them.
 """

@@ -189,9 +189,7 @@ class Published:
     def parity(self):
         """The forms of the model, made again where they are not published."""
         stated = self.entry["parity"]
-        try:
-            import tensorflow  # noqa: F401
-        except ImportError:
+        if importlib.util.find_spec("tensorflow") is None:
             return [Row("parity", "largest difference", stated["max_abs_diff"], "TensorFlow is not installed", None)]
         self._check_source()
         try:

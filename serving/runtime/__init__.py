@@ -1,4 +1,4 @@
-"""Inference on ONNX Runtime, NumPy and SentencePiece alone: of `zoo` it asks for tokenizers, and for no framework.
+"""Plain: inference on ONNX Runtime, NumPy and SentencePiece alone; of `zoo` it asks for tokenizers, no framework.
 
 runtime = Runtime("build/demo/dates-gru-additive/1")
 runtime.run(["3. März 2021"])[0].text

@@ -7,10 +7,13 @@ import numpy as np
 from serving.runtime import bounds, rules
 from serving.runtime.artefact import damaged
 from serving.runtime.errors import DamagedError, ServingError, StoppedError, UnsupportedError
+from serving.runtime.lazy import later
 from serving.runtime.named import opened
 from serving.runtime.reading import DEFAULT, Bound, listed
 from serving.runtime.sessions import Graphs
 from serving.runtime.stops import current
+
+text_of_zoo = later("zoo.text")
 
 MAX_SEQUENCES = 32  # sequences in one batch
 MAX_BEAMS = 128  # beams in one batch, of all its sequences
@@ -91,10 +94,8 @@ class Loaded:
         return self.manifest["shortlist"]["generation"]
 
     def _tokenizer(self, side, name):
-        from zoo.text import load_tokenizer  # no framework comes with it
-
         try:
-            tokenizer = load_tokenizer(self.artefact.read(name))
+            tokenizer = text_of_zoo.load_tokenizer(self.artefact.read(name))
         except ValueError as error:
             raise damaged(self.directory / name, error) from error
         known = self.manifest["vocabulary"].get(side, tokenizer.vocab_size)

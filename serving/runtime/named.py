@@ -7,6 +7,9 @@ a folder instead of a name does not import it.
 import os
 
 from serving.runtime.artefact import MANIFEST, Artefact, resolve
+from serving.runtime.lazy import later
+
+hub = later("zoo.hub")
 
 
 def opened(name, verify=True):
@@ -30,9 +33,7 @@ def located(name):
 def _is_folder(name):
     if not isinstance(name, str) or os.path.isdir(name):
         return True
-    from zoo.hub import is_path
-
-    return is_path(name)
+    return hub.is_path(name)
 
 
 class FetchedArtefact(Artefact):
@@ -44,8 +45,6 @@ class FetchedArtefact(Artefact):
     """
 
     def __init__(self, name, verify=True):
-        from zoo import hub
-
         self._bring = hub.bring
         try:
             self.found = hub.find(name)

@@ -7,6 +7,10 @@ The command line, the parameters of both protocols, the settings of an export an
 from dataclasses import dataclass
 from numbers import Integral, Real
 
+from serving.runtime.lazy import later
+
+np = later("numpy")
+
 MOST = 1_000_000
 MOST_CHARACTERS = 10_000  # of all texts of a rule
 
@@ -117,8 +121,6 @@ def longest(rules, most, source):
         most: what a run of the graph writes at most.
         source: the number of ids of the text, its end included.
     """
-    import numpy as np
-
     found = rules.get("max_length") or most
     if rules.get("length_ratio"):
         ratio, extra = np.float32(rules["length_ratio"]), np.float32(rules.get("length_extra", 0))
@@ -133,8 +135,6 @@ def inputs(rules, encode):
         rules: values by name.
         encode: a function from a text to its pieces.
     """
-    import numpy as np
-
     found = {}
     for name, value in rules.items():
         if RULES[name].kind is str:

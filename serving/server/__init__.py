@@ -1,4 +1,4 @@
-"""A server of texts: the Open Inference Protocol v2 over HTTP and gRPC, and TensorFlow Serving's REST.
+"""Plain: a server of texts: the Open Inference Protocol v2 over HTTP and gRPC, and TensorFlow Serving's REST.
 
 `seqzoo serve` starts it (`serving.server.process`). A request goes through these files, from outside to inside:
 

@@ -5,11 +5,16 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from serving.runtime import Runtime
 from serving.runtime.artefact import MANIFEST
 from serving.runtime.errors import DamagedError
+from serving.runtime.lazy import later
 from serving.runtime.named import located
 from serving.server.faults import Fault
 from serving.server.tensors import quoted
+
+rows = later("serving.server.rows")
+texts_of = later("serving.server.texts")
 
 
 @dataclass(frozen=True)
@@ -57,8 +62,6 @@ def opened(directory, opening):
 
     Raises: as of `serving.runtime.Runtime` and its `run`.
     """
-    from serving.runtime import Runtime
-
     runtime = Runtime(directory, **vars(opening))
     runtime.preload()
     texts = [text for text in runtime.manifest["texts"] if text.strip()]
@@ -69,10 +72,7 @@ def opened(directory, opening):
 
 def signatures_of(runtime):
     """The signatures that a runtime answers, by name; `serving_default` is the first."""
-    from serving.server.rows import Rows
-    from serving.server.texts import NAME, Texts
-
-    return {NAME: Texts(runtime)} | {name: Rows(runtime, name) for name in runtime.signatures}
+    return {texts_of.NAME: texts_of.Texts(runtime)} | {name: rows.Rows(runtime, name) for name in runtime.signatures}
 
 
 class Version:

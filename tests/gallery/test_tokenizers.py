@@ -11,9 +11,9 @@ import pytest
 
 from serving.gallery import vendored
 from serving.runtime.reading import Bound
+from tests.serving.export.test_graph_kinds import made
 from tests.text.odd import CHOSEN, drawn
 from tests.text.samples import NASTY
-from tests.text.test_graph_kinds import made
 from tests.text.test_kinds import MAKERS
 from zoo.text import Tokenizer
 

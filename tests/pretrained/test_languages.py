@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from serving.export.graph_tokenizers import GraphTokenizer
 from tests.text.odd import CHOSEN
 from tools import cli
 from zoo import pretrained
@@ -16,7 +17,6 @@ from zoo.pretrained import languages
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.source import opened
 from zoo.text import UNK
-from zoo.text.graph import GraphTokenizer
 from zoo.text.special import BOS, EOS
 from zoo.training import named_weights
 

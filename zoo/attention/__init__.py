@@ -1,4 +1,4 @@
-"""The attention slot: how do positions exchange information?"""
+"""Keras: the attention slot: how do positions exchange information?"""
 
 from zoo.attention.adaptive_span import AdaptiveSpanAttention
 from zoo.attention.additive import AdditiveAttention

@@ -1,4 +1,4 @@
-"""The block slot: how are sub-layers wired around the residual stream?"""
+"""Keras: the block slot: how are sub-layers wired around the residual stream?"""
 
 from zoo.blocks.macaron import Macaron
 from zoo.blocks.residual import PostNorm, PreNorm

@@ -1,1 +1,1 @@
-"""What every other room of the zoo may use: it knows none of them."""
+"""Keras: what every other room of the zoo may use: it knows none of them."""

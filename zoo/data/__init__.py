@@ -1,4 +1,4 @@
-"""Corpora, synthetic tasks, and batches of static shapes; everything is NumPy."""
+"""Plain: corpora, synthetic tasks, and batches of static shapes; everything is NumPy."""
 
 from zoo.data.babi import babi
 from zoo.data.batching import Batches, pad

@@ -1,4 +1,4 @@
-"""Decoding over the step protocol, independent of any model."""
+"""Keras: decoding over the step protocol, independent of any model."""
 
 from zoo.decoding.beam import beam_search
 from zoo.decoding.greedy import greedy

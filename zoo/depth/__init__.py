@@ -1,4 +1,4 @@
-"""The depth slot: how often is a block applied?"""
+"""Keras: the depth slot: how often is a block applied?"""
 
 from zoo.depth.adaptive import DepthAdaptiveStack, make_depth_adaptive_stack
 from zoo.depth.exits import ConfidenceExit, FixedExit, GeometricExit, MultinomialExit, SequenceExit

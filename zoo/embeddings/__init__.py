@@ -1,4 +1,4 @@
-"""Token ids and positions to vectors."""
+"""Keras: token ids and positions to vectors."""
 
 from zoo.embeddings.axial import AxialPositions
 from zoo.embeddings.concatenated import ConcatenatedPositions

@@ -1,4 +1,4 @@
-"""The feed-forward slot: how is one position transformed?"""
+"""Keras: the feed-forward slot: how is one position transformed?"""
 
 from zoo.feedforward.chunked import ChunkedFeedForward
 from zoo.feedforward.dense import FeedForward

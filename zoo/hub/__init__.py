@@ -1,4 +1,4 @@
-"""Hubs of trained models: where they are, what they have, and their files in a cache of this machine.
+"""Plain: hubs of trained models: where they are, what they have, and their files in a cache of this machine.
 
 A hub is a folder with an `index.json` and the files `NAME/VERSION/FILE`, or a file server over such a folder. This room
 needs the standard library, `filelock` and `platformdirs` (and `cryptography` where SEQZOO_HUB_KEYS names keys), and

@@ -1,4 +1,4 @@
-"""What a user builds."""
+"""Keras: what a user builds."""
 
 from zoo.models.depth_adaptive import DepthAdaptiveTransformer
 from zoo.models.encoder import Encoder

@@ -1,4 +1,4 @@
-"""Networks of others: their weights, vocabularies and settings become a model of ours, or are refused in words.
+"""Plain: networks of others: their weights, vocabularies and settings become a model of ours, or are refused in words.
 
 `import_network` writes a run, as `seqzoo import` does; `load` gives the model alone. The page is docs/pretrained.md.
 """

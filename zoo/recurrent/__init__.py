@@ -1,4 +1,4 @@
-"""The recurrent family: Keras' cells by name, any cell with any attention, encoders and the decoder."""
+"""Keras: the recurrent family: Keras' cells by name, any cell with any attention, encoders and the decoder."""
 
 from zoo.recurrent.attention_cell import AttentionCell
 from zoo.recurrent.cells import make_cell, make_layer

@@ -1,4 +1,4 @@
-"""Each paper's own property, measured in minutes on a processor: `seqzoo reproduce SYSTEM`.
+"""Keras: each paper's own property, measured in minutes on a processor: `seqzoo reproduce SYSTEM`.
 
 `systems` names the systems, and `report` measures one, compares hashes, and writes and reads what was measured; neither
 imports a framework. A system is a module with

@@ -1,4 +1,4 @@
-"""Scores as the field reports them, each with a bootstrap interval, and the paired test of two systems."""
+"""Plain: scores as the field reports them, each with a bootstrap interval, and the paired test of two systems."""
 
 from zoo.scores.bootstrap import RESAMPLES, Score, influences, interval, paired, report, resampled
 from zoo.scores.comparison import TASKS, compare

@@ -1,1 +1,1 @@
-"""What a recipe may say: tables of settings with kinds, meanings and defaults. Nothing here imports a framework."""
+"""Plain: what a recipe may say, as tables of settings with kinds, meanings and defaults."""

@@ -1,4 +1,4 @@
-"""What models are trained for: one file a task, and nothing else to change for a new one.
+"""Plain: what models are trained for: one file a task, and nothing else to change for a new one.
 
 Every module of this folder that has a `TASK` is a task (`zoo.tasks.parts.task.Task`). None of them imports a framework
 before it builds something.

@@ -1,4 +1,4 @@
-"""Text in and out of token ids; `zoo.text.graph` does the same inside a TensorFlow graph."""
+"""Plain: text in and out of token ids; `serving.export.graph_tokenizers` does the same inside a TensorFlow graph."""
 
 from zoo.text.byte_pairs import BytePairs
 from zoo.text.kinds import load_tokenizer

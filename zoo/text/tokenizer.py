@@ -23,7 +23,7 @@ class Tokenizer(BaseTokenizer):
     """Turns sentences into token ids and back.
 
     The model file is the whole state: the same bytes give the same ids here, in a TensorFlow graph
-    (`zoo.text.graph.GraphTokenizer`) and beside an ONNX model. Text is normalised first (by default
+    (`serving.export.graph_tokenizers.GraphTokenizer`) and beside an ONNX model. Text is normalised first (by default
     to NFKC; runs of spaces become one, and marks without a width go), so `decode(encode(text))` is the
     normalised text.
 

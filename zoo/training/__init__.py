@@ -1,4 +1,4 @@
-"""Losses, metrics, learning-rate schedules, checkpoints and the training loop."""
+"""Keras: losses, metrics, learning-rate schedules, checkpoints and the training loop."""
 
 from zoo.training.callbacks import Interrupted
 from zoo.training.checkpoints import average, load_weights, save_weights

@@ -6,6 +6,11 @@ from typing import Protocol, runtime_checkable
 
 from zoo.training.steps.inputs import model_inputs, shape_of
 
+try:
+    import resource
+except ImportError:  # not a POSIX system
+    resource = None
+
 
 @runtime_checkable
 class KnowsShapes(Protocol):
@@ -94,9 +99,7 @@ def in_words(size):
 
 def peak():
     """The largest memory of this process so far, in bytes; 0 if the operating system does not tell it."""
-    try:
-        import resource
-    except ImportError:  # not a POSIX system
+    if resource is None:
         return 0
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return most if sys.platform == "darwin" else 1024 * most
@@ -107,8 +110,6 @@ def resident():
     try:
         with open("/proc/self/statm", encoding="ascii") as file:
             pages = int(file.read().split()[1])
-        import resource
-
         return pages * resource.getpagesize()
-    except (ImportError, OSError):
+    except OSError:
         return 0

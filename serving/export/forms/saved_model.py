@@ -6,7 +6,7 @@ from serving.export.forms.base import Form
 from serving.runtime.artefact import SAVED_MODEL
 from serving.runtime.lazy import later
 
-graphs = later("zoo.text.graph")
+graphs = later("serving.export.graph_tokenizers")
 saved_model_pb2 = later("tensorflow.core.protobuf.saved_model_pb2")
 servers = later("serving.export.servers")
 tf = later("tensorflow")

@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 
 from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
-from serving.export.parity.grid import grid
+from serving.export.kinds.grid import grid
 from serving.export.signatures import vectors
 from serving.runtime.reading import is_answered
 

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from serving.export import gate
 from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
-from serving.export.parity.grid import grid
+from serving.export.kinds.grid import grid
 from serving.export.signatures import pair_probabilities, probabilities
 from serving.runtime.pairs import PLACES, pair
 from serving.runtime.reading import is_answered

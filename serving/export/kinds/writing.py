@@ -8,8 +8,8 @@ import tensorflow as tf
 from serving.export import doubt
 from serving.export.driver import driver
 from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
+from serving.export.kinds.grid import FIRST_WORD, grid
 from serving.export.kinds.narrowed import facts, narrowed, signature_of
-from serving.export.parity.grid import FIRST_WORD, grid
 from serving.export.rules import rule_inputs
 from serving.export.signatures import generation, ruled, sampling, scoring
 from serving.runtime.doubt import doubted

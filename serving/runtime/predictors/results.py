@@ -5,6 +5,10 @@ from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+from serving.runtime.lazy import later
+
+np = later("numpy")
+
 if TYPE_CHECKING:  # a client of a server has these classes without NumPy
     import numpy as np
 
@@ -157,8 +161,6 @@ class Sampling:
 
         The random numbers are those of `zoo.decoding.uniforms`.
         """
-        import numpy as np
-
         drawn = [
             np.random.default_rng((self.seed, self.first + text, sample)).random(start + steps, dtype="float32")[start:]
             for text, sample in keys
@@ -183,7 +185,5 @@ class Samplings:
 
     def inputs(self, keys: Sequence[tuple[int, int]], start: int, steps: int) -> "dict[str, np.ndarray]":
         """As `Sampling.inputs`."""
-        import numpy as np
-
         rows = [self.each[text].inputs([(0, sample)], start, steps) for text, sample in keys]
         return {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}

@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
+from serving.export.kinds.grid import BATCHES, PADDINGS, TIMES, grid
 from serving.export.parity import compare
 from serving.export.parity.check import Report
-from serving.export.parity.grid import BATCHES, PADDINGS, TIMES, grid
 from serving.export.parity.reference import stacked
 from serving.runtime.errors import ParityError
 from tests.serving import fake_artefact

@@ -78,7 +78,7 @@ def test_a_part_of_a_long_text_is_read_where_that_is_asked_for(artefacts, kind):
 def test_ids_beyond_the_bound_are_refused_by_the_saved_model(artefacts):
     import tensorflow as tf
 
-    from zoo.text.graph import GraphTokenizer  # noqa: F401  registers the tokenizers' operations
+    from serving.export.graph_tokenizers import GraphTokenizer  # noqa: F401  registers the tokenizers' operations
 
     classify = tf.saved_model.load(str(artefacts("classify"))).signatures["classify"]
     fits = classify(token_ids=tf.ones([1, 1024], tf.int32), lengths=tf.constant([3]))

@@ -145,7 +145,7 @@ def test_tags_are_those_of_the_model(runtimes, models, tokenizers):
 def test_the_saved_model_agrees_on_nasty_texts(runtimes, artefacts, kind):
     import tensorflow as tf
 
-    from zoo.text.graph import GraphTokenizer  # noqa: F401  registers the tokenizers' operations
+    from serving.export.graph_tokenizers import GraphTokenizer  # noqa: F401  registers the tokenizers' operations
 
     loaded = tf.saved_model.load(str(artefacts(kind))).signatures["serving_default"]
     answers = {name: value.numpy() for name, value in loaded(text=tf.constant(NASTY)).items()}

@@ -138,8 +138,8 @@ AROUND = {
 
 @pytest.fixture
 def tokenizers():
+    from serving.export.graph_tokenizers import GraphTokenizer
     from zoo.text import Tokenizer
-    from zoo.text.graph import GraphTokenizer
 
     tokenizer = Tokenizer.train(["the cat sat on the mat", "a cat on a mat sat"], 40)
     return tokenizer, GraphTokenizer(tokenizer.model_bytes)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from serving.export.graph_tokenizers import GraphTokenizer
 from tests.text.samples import CORPUS, NASTY
 from zoo.text import BOS, EOS, PAD, Tokenizer
-from zoo.text.graph import GraphTokenizer
 
 SETTINGS = {
     "unigram": {},
