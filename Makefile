@@ -10,7 +10,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq -c constrain
 MAKEFLAGS += --no-print-directory
 # Commands say what they do themselves, so that the last line of `make demo` is the demo's own.
 .SILENT:
-.PHONY: demo test test-slow test-release test-arithmetic docs lint types format clean
+.PHONY: demo test test-slow test-release test-arithmetic docs tables lint types format clean
 
 ## Train on dates, export, verify and run through ONNX Runtime; the last line is one JSON object.
 demo: $(STAMP)
@@ -44,6 +44,12 @@ docs: export NO_MKDOCS_2_WARNING = 1
 docs: $(BIN)/mkdocs
 	$(BIN)/python -m mkdocs build --quiet
 	echo "build/site/index.html"
+
+## What follows from the tables of recipes: the page of settings, the schema for editors, and which mixes are built.
+tables: $(STAMP)
+	$(BIN)/python docs/settings.py
+	$(BIN)/python docs/mixes.py
+	$(BIN)/python -m zoo.recipes.schema > docs/recipe.schema.json
 
 ## Style, and who imports whom: pyproject.toml has the contracts.
 lint: $(BIN)/ruff

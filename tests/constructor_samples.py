@@ -1,9 +1,12 @@
 """Of every registered class, arguments for its constructor, none of which is at its default."""
 
+import inspect
+
 from keras import layers
 
 from zoo.attention import AdditiveAttention, MultiHeadAttention
 from zoo.blocks import PostNorm, PreNorm, StarBlock
+from zoo.check import slots, uses
 from zoo.depth import (
     FixedExit,
     Halting,
@@ -14,6 +17,7 @@ from zoo.embeddings import LearnedPositions, TokenEmbedding
 from zoo.feedforward import FeedForward
 from zoo.models import Pooling, Seq2Seq
 from zoo.recurrent import RecurrentEncoder
+from zoo.settings import occupants
 
 
 def attention():
@@ -240,3 +244,17 @@ SAMPLES = {
     ],
 }
 SAMPLES["LanguageModel"][0]["decoder"] = stack
+
+
+def sampled(cls):
+    """Of the class of a table in `zoo.settings`: what a recipe gives, and other values than the defaults."""
+    given = {**slots.FILLED, **slots.PARTS, "activation": "gelu"}
+    return {
+        name: given[name] if name in given else next(iter(uses._other_values(name, each.default)), 5)
+        for name, each in occupants.arguments(cls).items()
+    }
+
+
+for table in (each for slot in occupants.SLOTS for each in occupants.own(slot) if each.source):
+    if inspect.isclass(table.maker()):
+        SAMPLES.setdefault(table.maker().__name__, [sampled(table.maker())])
