@@ -1,4 +1,4 @@
-"""What `seqzoo train --plan` tells: counts against the paper's formula, memory as XLA says, and refusals in words."""
+"""What `seqzoo train --plan` tells: counts against the paper's formula, memory, and refusals in words."""
 
 import json
 import os

@@ -17,7 +17,7 @@ from zoo.training.accelerators import ACCELERATORS
 from zoo.training.lowering import exported
 from zoo.training.steps.arithmetic import operations
 from zoo.training.steps.inputs import model_inputs
-from zoo.training.steps.memory import held
+from zoo.training.steps.memory import size_of
 
 UTILISATION = 0.4  # of the peak: what well-filled trainings of Transformers reach, where small models reach far less
 RESERVED = 0.25  # of an accelerator's memory, which the runtime, fragments and the compiler's own buffers take
@@ -36,7 +36,7 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
     Returns:
         A dict that JSON can hold: `parameters`; `shapes`, each with its `lengths`, its `share` of the steps, its
         `operations` (floating-point operations of a step, of these `matrix` in matrix products) and `seconds`;
-        `memory` in bytes by purpose, of the longest shape, as XLA lays it out for this processor; `fits`;
+        `memory` in bytes by purpose, of the longest shape, as a training estimates it before it compiles; `fits`;
         `step_seconds`, the mean, and `training_seconds`, of matrix products alone; `assumed`, what was not read.
 
     Raises:
@@ -56,10 +56,8 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
         program, arguments = steps.programs(batch)["training"]
         found = operations(program.trace(*arguments).jaxpr.jaxpr, trips=deepest(recipe))
         shapes.append(_shape(batch, count / batches.steps_per_epoch, found, device, utilisation))
-    log("compiling the step of the longest shape for this processor, whose account of its memory is taken")
-    memory = _memory(steps, batches.longest())
-    if own.precision != "float32":
-        assumed = [*assumed, "memory as in float32, which this processor computes in"]
+    longest = batches.longest()
+    memory = steps.expected_memory(longest) | {"batch": sum(map(size_of, longest.values()))}
     if isinstance(recipe.attention, AdaptiveSpan):
         assumed = [*assumed, "the spans that training begins with; longer ones cost more"]
     if own.model_parallel > 1:
@@ -94,17 +92,6 @@ def _shape(batch, share, found, device, utilisation):
         "matrix": matrix.total(),
         "seconds": sum(count / peak[kind] for kind, count in matrix.items()) / utilisation,
     }
-
-
-def _memory(steps, batch):
-    """Bytes by purpose, as XLA lays out the step. Weights and optimizer count twice: the variables keep theirs."""
-    program, arguments = steps.programs(batch)["training"]
-    found = program.lower(*arguments).compile().memory_analysis()
-    more = found.argument_size_in_bytes + found.output_size_in_bytes - found.alias_size_in_bytes
-    own = held(steps.model, steps.optimizer)
-    rest = max(0, more - sum(own.values()))
-    twice = {name: 2 * size for name, size in own.items()}
-    return twice | {"activations and gradients": found.temp_size_in_bytes, "batch": rest}
 
 
 def prepared(recipe, data=None, log=len):
