@@ -32,9 +32,16 @@ def read(path):
 
 
 def named_later(tree):
-    """The modules that a tree names by `later`, which are imported at their first use."""
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _name(node.func) == "later"]
-    return [node.args[0].value for node in calls]
+    """`{module: the attributes that are asked of it}` of what a tree names by `later`: imported at their first use."""
+    names = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _name(node.value.func) == "later":
+            names[node.targets[0].id] = node.value.args[0].value
+    asked = {module: set() for module in names.values()}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
+            asked[names[node.value.id]].add(node.attr)
+    return asked
 
 
 # `python -m zoo.check` tells whether a layer has an ONNX form, if the rest of seqzoo is installed with its extras. The

@@ -20,7 +20,7 @@ import keras
 from zoo.core.escaping import undisturbed
 from zoo.core.later import later
 
-event_pb2 = later("tensorboard.compat.event_pb2")
+event_pb2 = later("tensorboard.compat.proto.event_pb2")
 summary_pb2 = later("tensorboard.compat.proto.summary_pb2")
 record_writer = later("tensorboard.summary.writer.record_writer")
 rich_console = later("rich.console")
