@@ -42,11 +42,6 @@ def add_arguments(parser):
         help="how long a server waits for more rows (default: 2; `seqzoo serve`: at most 1,000)",
     )
     parser.add_argument("--threads", type=positive, metavar="N", help="batches at once, and cores (default: 4)")
-    parser.add_argument(
-        "--address",
-        metavar="IP",
-        help="where Compose publishes the servers, which have no passwords (default: 127.0.0.1; 0.0.0.0 is everywhere)",
-    )
     parser.add_argument("--image", help="the container image that runs `seqzoo serve`")
     parser.add_argument(
         "--storage",

@@ -6,7 +6,7 @@ from serving.deploy.files import heading
 from serving.deploy.own_wheel import own_wheel
 
 HTTP, GRPC = 8080, 8081
-READY, LIVE, METRICS = "/v2/health/ready", "/v2/health/live", "/metrics"
+READY, LIVE = "/v2/health/ready", "/v2/health/live"
 MEGA = 2**20
 PER_BYTE = 4  # of a graph: its weights, packed forms of them, and what a run of a batch holds
 BASE = 512 * MEGA  # Python, ONNX Runtime and the server

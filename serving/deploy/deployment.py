@@ -12,11 +12,8 @@ from serving.export.partial import explained, locked
 
 ROOMS = {  # where each target is made; imported when it is asked for
     "tf-serving": "serving.deploy.tf_serving",
-    "compose": "serving.deploy.compose",
     "kserve": "serving.deploy.kserve",
-    "triton": "serving.deploy.triton",
 }
-SERVES_TEXT = ("tf-serving", "compose")  # the targets of which TensorFlow Serving is a part
 
 
 def deploy(paths, out, change=None, log=lambda line: None, **options):
@@ -47,16 +44,12 @@ def deploy(paths, out, change=None, log=lambda line: None, **options):
             made = _planned(before, wanted, change, options)
             room = importlib.import_module(ROOMS[made.options.target])
             rendered = room.render(made)
-            if made.options.target in SERVES_TEXT:
+            if made.options.target == "tf-serving":
                 warmup.beside(made, log)
             files.remove_leftovers(out)
-            if made.options.target == "triton":
-                room.prepare(made, out)
             for name, content in rendered.items():
                 files.write(out / name, content)
                 log(f"{out / name}")
-            if made.options.target == "triton":
-                room.finish(made, rendered, out)
             files.write(out / plan.FILE, made.text())  # last: until then, the same command does the same again
     return made
 

@@ -1,7 +1,6 @@
 """Writes files beside their place and renames them, so that whoever reads one finds it whole, old or new."""
 
 import os
-import shutil
 from pathlib import Path
 
 from zoo.core.storage import write_atomically
@@ -31,24 +30,6 @@ def write(path, content):
         file.write(data)
 
     write_atomically(path, written)
-
-
-def link(source, path):
-    """Give a file a second name, or copy it where the file system has no second names."""
-    path = Path(path)
-    if path.is_file() and os.path.samefile(source, path):
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    beside.unlink(missing_ok=True)
-    try:
-        try:
-            os.link(source, beside)
-        except OSError:
-            shutil.copyfile(source, beside)
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def remove_leftovers(folder):

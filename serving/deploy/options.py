@@ -1,16 +1,13 @@
 """What an operator may choose of a deployment; every choice is remembered in its folder."""
 
-import ipaddress
 from dataclasses import dataclass, field, fields
 from importlib import metadata
 
 TARGETS = {  # what each of them writes
     "tf-serving": "configuration of TensorFlow Serving, and warm-up requests beside the models",
-    "compose": "a Compose file with the text server, TensorFlow Serving and Prometheus",
     "kserve": "an InferenceService of KServe for each model, which answers texts",
-    "triton": "a model repository of Triton, for token ids",
 }
-ANSWERS_TEXT = ("compose", "kserve")  # those that run `seqzoo serve`, which waits a second at most
+ANSWERS_TEXT = ("kserve",)  # those that run `seqzoo serve`, which waits a second at most
 
 
 @dataclass(frozen=True)
@@ -23,13 +20,12 @@ class Options:
         max_batch: the most rows that a server runs at once.
         batch_delay_ms: how long it waits for further rows, in milliseconds; `seqzoo serve` at most 1,000.
         threads: how many batches run at once, and the number of cores that a container may use.
-        address: the address of this machine on which Compose publishes the servers; 0.0.0.0 are all of them.
         image: the container image that runs `seqzoo serve`.
         storage: where a cluster finds the models: pvc://CLAIM/FOLDER, s3://BUCKET/FOLDER, or oci://REGISTRY/FOLDER.
         canary_percent: the share of the requests that KServe sends to a canary.
 
     Raises:
-        ValueError: the target is unknown, or a number or an address is not one that the target could use.
+        ValueError: the target is unknown, or a number is not one that the target could use.
     """
 
     target: str
@@ -37,7 +33,6 @@ class Options:
     max_batch: int = 32
     batch_delay_ms: float = 2.0
     threads: int = 4
-    address: str = "127.0.0.1"
     image: str = field(default_factory=lambda: f"seqzoo-serve:{own_version()}")
     storage: str = "pvc://models"
     canary_percent: int = 10
@@ -51,10 +46,6 @@ class Options:
         longest = 1_000 if self.target in ANSWERS_TEXT else 10_000
         if not 0 <= self.batch_delay_ms <= longest:
             raise ValueError(_said("batch_delay_ms", f"from 0 to {longest:,}", self.batch_delay_ms))
-        try:
-            ipaddress.ip_address(self.address)
-        except ValueError:
-            raise ValueError(_said("address", "an address such as 127.0.0.1 or ::1", self.address)) from None
         scheme, _, place = self.storage.partition("://")
         if not place or not scheme.isalnum():
             expected = "an address such as pvc://CLAIM/FOLDER, s3://BUCKET/FOLDER or oci://REGISTRY/FOLDER"

@@ -84,7 +84,7 @@ def test_all_the_way(stranger, seqzoo):
     assert entry["description"] == entry["data"] == entry["attribution"] == STATED
     told = seqzoo("hub", "card", "mine", "--hub", "hub")
     check_markdown(told)
-    for target in ("compose", "kserve", "triton", "tf-serving"):
+    for target in ("kserve", "tf-serving"):
         seqzoo("deploy", "models/mine", "--target", target, "--out", f"deployed {target}")
     seqzoo("hub", "gallery", artefact, "--out", "gallery")
     index = json.loads((stranger / "gallery" / "gallery.json").read_text())

@@ -101,7 +101,7 @@ def test_a_model_with_a_strange_name_is_told_in_one_line(stranger, capsys, name)
     for command in (
         ["run", str(artefact), "ab"],
         ["hub", "gallery", str(artefact), "--out", "gallery"],
-        ["deploy", str(stranger / "models" / "echo"), "--target", "compose", "--out", "deployed"],
+        ["deploy", str(stranger / "models" / "echo"), "--target", "kserve", "--out", "deployed"],
     ):
         status = cli.main(command)
         told = capsys.readouterr()

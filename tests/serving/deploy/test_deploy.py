@@ -15,8 +15,6 @@ from tests.house_rules import ROOT
 from tests.serving.deploy.commands import content, deploy, served
 from tests.serving.deploy.made import artefacts
 
-TARGETS = ("kserve", "triton", "compose")
-
 
 def test_a_canary_is_tried_promoted_and_taken_back(home, tmp_path, capsys):
     out, before = tmp_path / "server", sorted(path.name for path in home.iterdir())
@@ -41,7 +39,7 @@ def test_a_canary_is_tried_promoted_and_taken_back(home, tmp_path, capsys):
     assert (home / "2" / "assets.extra" / "tf_serving_warmup_requests").is_file()
 
 
-@pytest.mark.parametrize("target", ["tf-serving", *TARGETS])
+@pytest.mark.parametrize("target", ["tf-serving", "kserve"])
 def test_repeating_a_deployment_writes_the_same_bytes(home, tmp_path, target):
     command = [home, "--target", target, "--out", tmp_path / "out"]
     assert deploy(*command) == 0
@@ -79,7 +77,7 @@ def test_a_second_model_comes_beside_the_first(home, tmp_path, saved, capsys):
             ["{home}", "--target", "kserve", "--out", "new", "--max-batch", "9999"],
             "--max-batch: expected from 1 to 4096",
         ),
-        (["{home}", "--target", "triton", "--out", "old"], "this folder has a deployment for kserve"),
+        (["{home}", "--target", "tf-serving", "--out", "old"], "this folder has a deployment for kserve"),
         (["{home}/2", "--out", "old"], "Version 2 of echo is not deployed: stable is version 1. Try it first"),
         (["{other}", "--out", "old"], "echo is deployed from .*; received .*elsewhere"),
         (["nowhere/here", "--target", "kserve", "--out", "new"], "No artefact at nowhere/here"),

@@ -1,4 +1,4 @@
-"""nginx with the configuration that `seqzoo deploy` writes, before a server: TLS, both protocols, and who asks."""
+"""nginx with the configuration of examples/deploy, before a server: TLS, both protocols, and who asks."""
 
 import contextlib
 import http.client
@@ -12,11 +12,12 @@ import time
 import grpc
 import pytest
 
-from serving.deploy import proxy
 from serving.server import health
+from tests.house_rules import ROOT
 from tests.serving.server import echo
 
 pytestmark = pytest.mark.skipif(shutil.which("nginx") is None, reason="needs nginx: apt-get install nginx-light")
+TEMPLATE = (ROOT / "examples" / "deploy" / "nginx.conf").read_text(encoding="utf-8")
 HEALTH = "/grpc.health.v1.Health/Check"
 BODY = {"instances": ["abc"]}
 
@@ -29,6 +30,16 @@ def certificate(folder):
     return folder / "tls.crt"
 
 
+def nginx(folder, port=8443, http="127.0.0.1:8080", grpc="127.0.0.1:8081"):
+    """The template with other ports and folders."""
+    changes = {"/etc/nginx/tls": folder, "listen 8443": f"listen {port}", "/tmp/nginx": f"{folder}/nginx"}
+    text = TEMPLATE
+    for old, new in (changes | {"127.0.0.1:8080": http, "127.0.0.1:8081": grpc}).items():
+        assert old in text
+        text = text.replace(old, str(new))
+    return text
+
+
 def free_port():
     with socket.create_server(("127.0.0.1", 0)) as made:
         return made.getsockname()[1]
@@ -38,8 +49,8 @@ def started(folder, running):
     """`(process, port)` of nginx before a server; another port if somebody took it meanwhile."""
     for _ in range(5):
         port = free_port()
-        config = proxy.nginx(folder, port, f"127.0.0.1:{running.http}", f"127.0.0.1:{running.grpc}")
-        (folder / "nginx.conf").write_text(config.replace("/tmp/nginx", f"{folder}/nginx"))
+        config = nginx(folder, port, f"127.0.0.1:{running.http}", f"127.0.0.1:{running.grpc}")
+        (folder / "nginx.conf").write_text(config)
         words = ["nginx", "-e", folder / "error.log", "-p", folder, "-c", folder / "nginx.conf", "-g", "daemon off;"]
         process = subprocess.Popen(words, stderr=subprocess.DEVNULL)
         until = time.monotonic() + 30
@@ -117,13 +128,13 @@ def test_what_is_too_large_does_not_pass(made):
 
 def test_the_caller_cannot_write_who_it_is(made):
     """nginx replaces the header, whatever the caller has written in it."""
-    assert proxy.nginx().count("X-Forwarded-For $remote_addr;") == 2
-    assert "proxy_add_x_forwarded_for" not in proxy.nginx()
+    assert TEMPLATE.count("X-Forwarded-For $remote_addr;") == 2
+    assert "proxy_add_x_forwarded_for" not in TEMPLATE
 
 
 def test_nginx_finds_nothing_wrong(made, tmp_path):
     certificate(tmp_path)
-    (tmp_path / "nginx.conf").write_text(proxy.nginx(tmp_path).replace("/tmp/nginx", f"{tmp_path}/nginx"))
+    (tmp_path / "nginx.conf").write_text(nginx(tmp_path))
     words = ["nginx", "-t", "-e", tmp_path / "log", "-c", tmp_path / "nginx.conf"]
     done = subprocess.run(words, capture_output=True, text=True)
     assert done.returncode == 0 and "[emerg]" not in done.stderr, done.stderr

@@ -1,13 +1,12 @@
 """What `seqzoo deploy` writes is what each server reads: checked against the schemas of the servers."""
 
 import os
-import re
 import subprocess
 
 import pytest
 import yaml
 
-from serving.deploy import container, files
+from serving.deploy import container
 from serving.deploy.options import Options
 from serving.deploy.prototext import prototext
 from serving.server.limits import Batching
@@ -85,135 +84,18 @@ def test_an_image_registry_may_hold_the_models(home, tmp_path):
     assert "value: oci://registry.example/zoo/echo:2\n" in (tmp_path / "echo.yaml").read_text()
 
 
-def test_triton_reads_its_repository(home, tmp_path):
-    out = tmp_path / "triton"
-    assert deploy(home / "1", "--target", "triton", "--out", out) == 0
-    assert sorted(path.name for path in (out / "repository").iterdir()) == ["echo-step", "echo-tokens"]
-    tokens, step = (
-        schemas.parsed("inference.ModelConfig", (out / "repository" / name / "config.pbtxt").read_text())
-        for name in ("echo-tokens", "echo-step")
-    )
-    assert tokens.backend == "onnxruntime" and list(tokens.version_policy.specific.versions) == [1]
-    ids, lengths = tokens.input
-    assert (tokens.max_batch_size, list(ids.dims)) == (32, [-1])
-    assert list(lengths.dims) == [1] and lengths.HasField("reshape") and not lengths.reshape.shape
-    assert [list(each.dims) for each in tokens.output[:1]] == [[4, -1]]
-    assert step.max_batch_size == 0 and list(step.input[0].dims) == [-1, 1] and not step.HasField("dynamic_batching")
-    graph = out / "repository" / "echo-tokens" / "1" / "model.onnx"
-    assert graph.read_bytes() == (home / "1" / "model.onnx").read_bytes()
-    assert deploy("--canary", 2, "--out", out) == 0
-    trial = out / "repository" / "echo-tokens-canary"
-    assert (trial / "2" / "model.onnx").is_file()
-    assert deploy("--promote", "--out", out) == 0 and not trial.exists()
-    parsed = schemas.parsed("inference.ModelConfig", (graph.parents[1] / "config.pbtxt").read_text())
-    assert list(parsed.version_policy.specific.versions) == [2]
-    assert (graph.parents[1] / "2" / "model.onnx").is_file() and graph.is_file()
-
-
-def test_triton_never_reads_of_a_graph_that_is_not_there(home, tmp_path, monkeypatch):
-    out, write, seen = tmp_path / "triton", files.write, []
-
-    def looked_at(path, content):
-        write(path, content)
-        if path.name == "config.pbtxt":
-            (version,) = schemas.parsed("inference.ModelConfig", path.read_text()).version_policy.specific.versions
-            seen.append((path.parent / str(version) / "model.onnx").is_file())
-
-    monkeypatch.setattr(files, "write", looked_at)
-    for arguments in ([home / "1", "--target", "triton"], ["--canary", 2], ["--promote"]):
-        assert deploy(*arguments, "--out", out) == 0
-    assert seen == [True] * 8
-
-
-def served_by(service):
-    """The models of a service, as `seqzoo serve` reads its command."""
-    return cli.parse(service["command"]).models
-
-
-def test_compose_reads_its_file(home, tmp_path, saved):
-    light = artefacts(tmp_path / "artefacts", (1,), "light")
-    assert deploy(home / "1", "--target", "compose", "--out", tmp_path / "both", "--canary", 2) == 0
-    assert deploy(home, light, "--target", "compose", "--out", tmp_path / "text") == 0
-    both, text = (yaml.safe_load((tmp_path / name / "compose.yaml").read_text()) for name in ("both", "text"))
-    for each in (both, text):
-        schemas.check("compose-spec", each)
-    assert both["services"].keys() == {"seqzoo", "seqzoo-canary", "proxy", "tensorflow-serving", "prometheus"}
-    assert text["services"].keys() == {"seqzoo", "proxy", "prometheus"}
-    assert served_by(both["services"]["seqzoo"]) == ["/models/echo/1"]
-    assert served_by(both["services"]["seqzoo-canary"]) == ["/models/echo/2"]
-    assert served_by(text["services"]["seqzoo"]) == ["/models/echo/2", "/models/light/1"]
-    assert {each["source"] for each in text["services"]["seqzoo"]["volumes"]} == {str(home), str(light)}
-    assert served(tmp_path / "both")["echo"].base_path == "/models/echo"
-    scraped = yaml.safe_load((tmp_path / "both" / "prometheus.yml").read_text())["scrape_configs"]
-    assert {each["job_name"]: each["metrics_path"] for each in scraped} == {
-        "seqzoo": "/metrics",
-        "seqzoo-canary": "/metrics",
-        "tensorflow-serving": "/monitoring/prometheus/metrics",
-    }
-
-
-def test_compose_publishes_on_this_machine_alone_unless_told(home, tmp_path, capsys):
-    """A server without a password is not for the network because somebody tried it."""
-    out = tmp_path / "out"
-
-    def addresses():
-        services = yaml.safe_load((out / "compose.yaml").read_text())
-        schemas.check("compose-spec", services)
-        ports = [port for service in services["services"].values() for port in service.get("ports", [])]
-        assert len(ports) == 8
-        return {port.rsplit(":", 2)[0] for port in ports}
-
-    assert deploy(home / "1", "--target", "compose", "--out", out, "--canary", 2) == 0
-    assert addresses() == {"127.0.0.1"}
-    for given, written in (("0.0.0.0", "0.0.0.0"), ("::1", "[::1]")):
-        assert deploy("--out", out, "--address", given) == 0
-        assert addresses() == {written}
-    assert deploy("--out", out, "--threads", 2) == 0 and addresses() == {"[::1]"}  # it is remembered
-    capsys.readouterr()
-    assert deploy("--out", out, "--address", "everywhere") == 2
-    assert "--address: expected an address such as 127.0.0.1 or ::1, received 'everywhere'" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("target", ["compose", "kserve"])
-def test_the_text_server_starts_with_every_choice(target):
+def test_the_text_server_starts_with_every_choice():
     for delay, batch in ((0, 1), (1000, 4096)):
-        args = cli.parse(container.command(["a"], Options(target, batch_delay_ms=delay, max_batch=batch)))
+        args = cli.parse(container.command(["a"], Options("kserve", batch_delay_ms=delay, max_batch=batch)))
         Batching(args.max_delay / 1e3, args.max_batch_tokens, args.max_batch_texts)
     with pytest.raises(ValueError, match="--batch-delay-ms: expected from 0 to 1,000, received 1001"):
-        Options(target, batch_delay_ms=1001)
+        Options("kserve", batch_delay_ms=1001)
 
 
 def test_other_servers_may_wait_longer():
     assert Options("tf-serving", batch_delay_ms=10_000).batch_delay_ms == 10_000
     with pytest.raises(ValueError, match="from 0 to 10,000, received 10001"):
-        Options("triton", batch_delay_ms=10_001)
-
-
-STRANGE = "a$b ${HOME}"
-
-
-def replaced(value):
-    """A value of a Compose file with its variables replaced, as Compose does; all of them are set to "LEAK"."""
-    if isinstance(value, dict):
-        return {key: replaced(each) for key, each in value.items()}
-    if isinstance(value, list):
-        return [replaced(each) for each in value]
-    if isinstance(value, str):
-        return re.sub(r"\$(\$|\w+|\{\w+\})", lambda found: "$" if found[1] == "$" else "LEAK", value)
-    return value
-
-
-def test_compose_replaces_no_variable(tmp_path, saved):
-    home = artefacts(tmp_path / "$artefacts", (1,), STRANGE, saved)
-    assert deploy(home, "--target", "compose", "--out", tmp_path / "out", "--image", "own/${IMAGE}:1") == 0
-    read = replaced(yaml.safe_load((tmp_path / "out" / "compose.yaml").read_text()))
-    schemas.check("compose-spec", read)
-    service = read["services"]["seqzoo"]
-    assert served_by(service) == [f"/models/{STRANGE}/1"] and service["image"] == "own/${IMAGE}:1"
-    (mount,) = service["volumes"]
-    assert (mount["source"], mount["target"]) == (str(home), f"/models/{STRANGE}")
-    assert "LEAK" not in str(read)
-    assert f'"/models/{STRANGE}"' in (tmp_path / "out" / "models.config").read_text()  # which Compose does not read
+        Options("tf-serving", batch_delay_ms=10_001)
 
 
 def test_the_text_of_a_message_keeps_every_character():
@@ -223,6 +105,6 @@ def test_the_text_of_a_message_keeps_every_character():
 
 
 def test_batches_are_filled_up_to_powers_of_two():
-    assert Options("triton", max_batch=1).batch_sizes == [1]
-    assert Options("triton", max_batch=8).batch_sizes == [1, 2, 4, 8]
-    assert Options("triton", max_batch=12).batch_sizes == [1, 2, 4, 8, 12]
+    assert Options("tf-serving", max_batch=1).batch_sizes == [1]
+    assert Options("tf-serving", max_batch=8).batch_sizes == [1, 2, 4, 8]
+    assert Options("tf-serving", max_batch=12).batch_sizes == [1, 2, 4, 8, 12]

@@ -10,7 +10,6 @@ import onnx
 import onnxruntime
 import pytest
 
-from serving.deploy import triton
 from serving.export import Settings, export, export_again, sizes
 from serving.export.kinds import kind_of
 from serving.export.onnx import weights
@@ -240,32 +239,6 @@ def test_narrow_weights_are_shared_too(storage, shared, tmp_path, monkeypatch):
     size = (path / FILES["float32"]).stat().st_size
     assert size < 0.6 * (shared / FILES["float32"]).stat().st_size
     Runtime(path).run(list(TEXTS))
-
-
-def test_triton_finds_the_weights_beside_each_graph(shared, tmp_path):
-    class Plan:
-        class Model:
-            name = "generate"
-
-            @staticmethod
-            def folder(version):
-                return shared
-
-        class Labels:
-            named = {"stable": 1}
-            canary = None
-
-        models = {"generate": (Model, Labels)}
-
-        @staticmethod
-        def loaded():
-            return [(Plan.Model, 1, read_manifest(shared))]
-
-    triton.prepare(Plan, tmp_path)
-    found = list(tmp_path.rglob("model.onnx"))
-    assert found
-    for path in found:
-        onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
 
 
 def test_arrays_beside_a_graph_come_back_and_equal_ones_are_written_once(tmp_path, monkeypatch):
