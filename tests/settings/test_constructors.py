@@ -12,14 +12,12 @@ import pytest
 from zoo.decoding import beam_search
 from zoo.depth.stack import BLOCKS
 from zoo.models import Seq2Seq
-from zoo.recurrent.cells import CELLS
 from zoo.settings import declared, models, occupants, table, text, training as settings
 from zoo.settings.kinds import choices
 from zoo.settings.slots import SLOTS
 from zoo.tasks import TASKS
 from zoo.text import SubwordNoise, Tokenizer
-from zoo.text.tokenizer import MODEL_TYPES, NORMALIZATIONS
-from zoo.training import MONITORS, ChunkedCrossEntropy, DepthAdaptiveLoss, SmoothedCrossEntropy, TrainingPlan, schedule
+from zoo.training import ChunkedCrossEntropy, DepthAdaptiveLoss, SmoothedCrossEntropy, TrainingPlan, schedule
 
 
 def defaults(maker):
@@ -69,11 +67,7 @@ def _attentions(task):
 
 
 def test_the_words_of_a_choice_are_those_that_are_known():
-    assert options(models.Recurrent, "cell") == set(CELLS)
     assert set(table.names(occupants.own("block"))) == set(BLOCKS)
-    assert options(text.Vocabulary, "pieces") == set(MODEL_TYPES)
-    assert options(text.Vocabulary, "normalization") == set(NORMALIZATIONS)
-    assert options(settings.Training, "monitor") == set(MONITORS)
     for name in options(settings.Training, "schedule"):
         assert float(schedule(name, 0.5, 3, 9)(2)) == pytest.approx(0.5), "the peak is at the end of the warm-up"
 

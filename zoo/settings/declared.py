@@ -35,10 +35,7 @@ class Declared(NamedTuple):
 
 def declared(path):
     """What the class, or the function that makes it, says: `path` is such as "zoo.attention.lsh.LSHAttention"."""
-    module, _, name = path.rpartition(".")
-    if not (ROOT / f"{module.replace('.', '/')}.py").exists() or not _find(module, name):
-        raise LookupError(f"A table names {path!r}, which is not there. Expected the path of a class or a function.")
-    module, node = _find(module, name)
+    module, node = _at(path)
     home, made = _find(module, node.returns.id) if isinstance(node, ast.FunctionDef) else (module, node)
     meanings = meanings_of(ast.get_docstring(made)) | meanings_of(ast.get_docstring(node))
     return Declared(_arguments(module, node), meanings, _traits(home, made))
@@ -46,8 +43,15 @@ def declared(path):
 
 def words(path):
     """A kind: one of the words of the constant at a path in `zoo`, or of the keys of one that is a dict."""
-    module, _, name = f"zoo.{path}".rpartition(".")
-    return Literal[tuple(each for each in _value(*_find(module, name)) if each is not None)]
+    return Literal[tuple(each for each in _value(*_at(f"zoo.{path}")) if each is not None)]
+
+
+def _at(path):
+    module, _, name = path.rpartition(".")
+    found = _find(module, name) if ROOT.joinpath(*module.split(".")).with_suffix(".py").exists() else None
+    if not found:
+        raise LookupError(f"A table names {path!r}, which is not there. Expected what a file of the zoo defines.")
+    return found
 
 
 def meanings_of(docstring):

@@ -2,10 +2,11 @@
 
 from typing import Annotated, Literal
 
+from zoo.settings.declared import words
 from zoo.settings.kinds import BelowOne, Count, Doc, Positive
 from zoo.settings.table import Table
 
-Cell = Annotated[Literal["simple_rnn", "gru", "gru_reset_before", "lstm"], Doc("recurrent cell")]
+Cell = Annotated[words("recurrent.cells.CELLS"), Doc("recurrent cell")]
 Reads = Annotated[
     Literal["bidirectional", "unidirectional", "self_attentive"],
     Doc("how the encoder reads; self_attentive: in both directions, and its states attend to each other"),

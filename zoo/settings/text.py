@@ -1,16 +1,17 @@
 """How texts become tokens, and which of them belong to no label."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
+from zoo.settings.declared import words
 from zoo.settings.kinds import BelowOne, Count, Doc, NotNegative, Positive, Share
 from zoo.settings.table import Table
 
 Pieces = Annotated[
-    Literal["unigram", "bpe", "char", "word"],
+    words("text.tokenizer.MODEL_TYPES"),
     Doc("what a token is: subwords by unigram or BPE, characters, or what white space separates"),
 ]
 Normalization = Annotated[
-    Literal["nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "nfd", "identity"],
+    words("text.charsmaps.NAMES"),
     Doc("Unicode normal form; _cf folds case, nfd takes accents apart, identity is none; marks without a width go"),
 ]
 VocabSize = Annotated[Positive, Doc("tokens of the vocabulary at most")]

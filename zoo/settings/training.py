@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from zoo.core.searching import CHOICES, Fixed, Ranking
+from zoo.settings.declared import words
 from zoo.settings.kinds import AboveZero, BelowOne, Count, Doc, NotNegative, Positive
 from zoo.settings.layers import LEARNED_EXITS
 from zoo.settings.table import Table
@@ -33,7 +34,9 @@ class DepthLoss(Table, tag_field="kind", tag="depth_adaptive"):
     """Cross-entropy of every depth, and of the rule of exit (`zoo.training.DepthAdaptiveLoss`)."""
 
     label_smoothing: Smoothing = 0.0
-    oracle: Annotated[Literal["likelihood", "correctness"], Doc("what depth the rule of exit learns")] = "likelihood"
+    oracle: Annotated[words("training.depth_adaptive.ORACLES"), Doc("what depth the rule of exit learns")] = (
+        "likelihood"
+    )
     price: Annotated[NotNegative, Doc("nats that a block must save to be worth it")] = 0.1
     width: Annotated[NotNegative, Doc("tokens over which the oracle is smoothed")] = 0.0
     alpha: Annotated[NotNegative, Doc("weight of the rule of exit in the loss")] = 0.1
@@ -88,7 +91,7 @@ class Training(Table):
     ] = 0
     average: Annotated[Positive, Doc("best checkpoints whose weights are averaged")] = 1
     monitor: Annotated[
-        Literal["nll", "accuracy", "wer"],
+        words("training.metrics.MONITORS"),
         Doc(
             "score of the validation that tells the best weights; wer is the share of wrong outputs of a greedy search"
         ),
@@ -134,21 +137,21 @@ class Continuation(Table):
     alpha: Annotated[NotNegative, Doc("length penalty")] = 0.6
     max_output_length: Annotated[Positive, Doc("tokens of an output at most")] = 60
     penalty: Annotated[
-        Literal["gnmt", "length"], Doc("what log p is divided by: ((5 + length) / 6)^alpha, or length^alpha")
+        Literal[CHOICES["penalty"]], Doc("what log p is divided by: ((5 + length) / 6)^alpha, or length^alpha")
     ] = "gnmt"
     ends: Annotated[
-        Literal["candidates", "first", "places"],
+        Literal[CHOICES["ends"]],
         Doc(
             "which ends count: of all 2 * beam candidates, of the first beam of them, as in transformers, or of as "
             "many as places are left, as in Marian, where every end keeps one"
         ),
     ] = "candidates"
     longest: Annotated[
-        Literal["behind", "count", "end"],
+        Literal[CHOICES["longest"]],
         Doc("outputs that are cut off: behind all others, ranked with them, or ranked with an end that costs nothing"),
     ] = "behind"
     stop: Annotated[
-        Literal["sure", "likely", "full"],
+        Literal[CHOICES["stop"]],
         Doc("a search is over when no better output can come, when none is likely, or when it has beam of them"),
     ] = "sure"
     no_repeat_ngram_size: Annotated[int, Meta(ge=0, le=16), Doc("no n tokens are written twice; 0 allows it")] = 0

@@ -25,14 +25,6 @@ class Classify(Labelling):
     }
     scope = Scope
 
-    def words(self, tokenizer, text):
-        """Those of the tokenizer."""
-        return tokenizer.words(text)
-
-    def split(self, answer):
-        """The only one, which may hold spaces."""
-        return [answer]
-
     def batches_of(self, words, ids, **plan):
         """One label for each text."""
         return LabelledBatches(words, [each[0] if each else 0 for each in ids], **plan)

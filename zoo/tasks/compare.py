@@ -39,14 +39,6 @@ class Compare(Labelling):
         sides = [super(Compare, self).encode(recipe, tokenizer, side) for side in zip(*texts, strict=True)]
         return list(zip(*(words for words, _ in sides), strict=True)), sum(cut for _, cut in sides)
 
-    def words(self, tokenizer, text):
-        """Those of the tokenizer."""
-        return tokenizer.words(text)
-
-    def split(self, answer):
-        """The only one, which may hold spaces."""
-        return [answer]
-
     def batches_of(self, words, ids, **plan):
         """One label for each pair."""
         return PairBatches(words, [each[0] if each else 0 for each in ids], **plan)

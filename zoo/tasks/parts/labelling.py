@@ -13,18 +13,18 @@ BATCH_SIZE = 64  # of texts that are labelled together
 
 
 class Labelling(Task):
-    """Texts to labels; a subclass says what the words of a text are, which labels an answer has, and the batches."""
+    """Texts to labels; a subclass says the batches, and where words are told apart, or an answer has several labels."""
 
     text = Labelled
     labelled = True
 
-    @abstractmethod
     def words(self, tokenizer, text):
-        """The token ids of each word of a text."""
+        """The token ids of each word of a text; those of the tokenizer."""
+        return tokenizer.words(text)
 
-    @abstractmethod
     def split(self, answer):
-        """The labels of an answer."""
+        """The labels of an answer: the only one, which may hold spaces."""
+        return [answer]
 
     @abstractmethod
     def batches_of(self, words, ids, **plan):
