@@ -10,8 +10,11 @@ import pytest
 
 import zoo
 from tests.house_rules import ROOT
+from tests.recipes.small import recipe
 from zoo.core.protocols import Attention, FeedForward
-from zoo.settings import occupants
+from zoo.settings import occupants, table
+from zoo.settings.slots import WHY_NOT
+from zoo.tasks import TASKS
 
 
 @pytest.fixture
@@ -45,6 +48,28 @@ def test_traits_of_a_property_are_known_with_a_layer():
     assert occupants.traits_of("attention", changing) is None and not occupants.problems("attention", changing)
     assert occupants.traits_of("attention", Mine) == Attention()
     assert occupants.traits_of("attention", type("Causal", (Mine,), {"traits": Attention(causal=True)})).causal
+
+
+def test_every_need_of_a_model_has_a_sentence():
+    needs = [each for task in TASKS.values() for choice in task.models.values() for each in choice.needs.values()]
+    assert {pair for each in needs for pair in each.items()} == WHY_NOT.keys()
+
+
+def test_what_a_model_cannot_have_is_refused_with_the_reason(undone):
+    class Blind(Mine):
+        """Sees all.
+
+        Args:
+            width: how far it sees. More is dearer.
+        """
+
+        traits = Attention(steps=False)
+
+    zoo.register("attention", name="blind")(Blind)
+    read = recipe("tagger", attention={"layer": "blind", "width": 5}).attention
+    assert read.width == 5 and table.meaning(table.fields(type(read))["width"].type) == "how far it sees"
+    with pytest.raises(ValueError, match="must be one of .*Blind sees the whole text at once, .*, as its traits say"):
+        recipe("language_model", attention="blind")
 
 
 def test_keras_names_stay(undone):

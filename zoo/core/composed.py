@@ -6,7 +6,7 @@ import inspect
 from keras import saving
 from keras.layers import Layer
 
-OF_KERAS = ("activity_regularizer", "autocast", "dtype", "name", "trainable")
+OF_KERAS = inspect.signature(Layer.__init__).parameters
 
 
 def keeps_arguments(cls):
