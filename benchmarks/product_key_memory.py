@@ -28,7 +28,7 @@ from zoo.feedforward import FeedForward, ProductKeyMemory
 from zoo.feedforward.product_key import memory_usage
 from zoo.reproduce.product_key import UNITS, batch, labeller, pairs, products
 from zoo.training import RowAdam, SmoothedCrossEntropy, make_steps
-from zoo.training.steps.rows import RowGradient
+from zoo.training.steps.optimizers import RowGradient
 
 FIGURE = Path(__file__).parents[1] / "docs" / "zoo" / "figures" / "product-key-memory.png"
 

@@ -7,7 +7,7 @@ inside a `with` block, and a model takes one dictionary: each gets a layer that 
 import keras
 from keras import layers
 
-from zoo.core.composed import keeps_arguments
+from zoo.core.registry import keeps_arguments
 
 PACKAGE = "tests_keras_suite"
 

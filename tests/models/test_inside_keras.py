@@ -13,7 +13,7 @@ from tests.models.fitted import MODELS, ROWS, as_batch, data, make, optimizer
 from tests.shared import once_more_on_jax
 from zoo.core.protocols import Weight
 from zoo.training import ChunkedCrossEntropy, RowAdam, SmoothedCrossEntropy, make_steps
-from zoo.training.steps.rows import RowGradient
+from zoo.training.steps.optimizers import RowGradient
 
 QUICK = ("classifier",)
 KINDS = [pytest.param(name, marks=[] if name in QUICK else pytest.mark.slow) for name in MODELS]

@@ -22,7 +22,7 @@ from tests.house_rules import ROOT
 from tests.shared import mostly_at_releases
 from zoo.runs.training import make_loss
 from zoo.tasks.parts.building import built
-from zoo.training.steps.inputs import call_settings, model_inputs
+from zoo.training.steps.shared import call_settings, model_inputs
 
 SPEC = importlib.util.spec_from_file_location("mixes", ROOT / "docs" / "mixes.py")
 PAGES = importlib.util.module_from_spec(SPEC)

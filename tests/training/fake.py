@@ -3,7 +3,7 @@
 import keras
 import numpy as np
 
-from zoo.training.steps.inputs import shape_of
+from zoo.training.steps.shared import shape_of
 
 
 class FakeSteps:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.training import tiny
 from zoo.training import TrainingPlan
-from zoo.training.prefetch import Prefetched, prefetched
+from zoo.training.loop import Prefetched, prefetched
 
 
 class Counted:

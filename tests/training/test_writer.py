@@ -15,7 +15,7 @@ from tests.house_rules import ROOT
 from tests.training import tiny
 from tests.training.fake import Data, FakeSteps
 from zoo.training import Interrupted, TrainingPlan, best_path, checkpoint_path, checkpoints, fit, saved_step
-from zoo.training.writer import Writer
+from zoo.training.checkpoints import Writer
 
 PLAN = TrainingPlan(steps=7, validate_every=6, checkpoint_every=2, prefetch=0)
 PATIENCE = 60  # seconds after which a test gives up

@@ -5,7 +5,7 @@ from typing import Any
 from keras import layers, ops
 
 from zoo.attention.base import AlignmentAttention
-from zoo.core.precision import wide
+from zoo.core.masks import wide
 from zoo.core.registry import register
 
 

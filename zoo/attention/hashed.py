@@ -10,8 +10,7 @@ from zoo.attention.base import combined_mask
 from zoo.attention.cache import append
 from zoo.attention.hashing import ALONE, BEHIND, hash_vectors, lsh_attention, unit
 from zoo.attention.heads import Heads
-from zoo.core.masks import MASKED, ImplicitMasks
-from zoo.core.precision import wide
+from zoo.core.masks import MASKED, ImplicitMasks, wide
 from zoo.core.protocols import Attention
 from zoo.gradients.recall import recall
 

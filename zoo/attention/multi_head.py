@@ -8,11 +8,10 @@ from zoo.attention.base import combined_mask, sees_any
 from zoo.attention.cache import append
 from zoo.attention.heads import Heads
 from zoo.core.devices import backend, on_a_processor
-from zoo.core.dropout import Dropout
+from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import ImplicitMasks, masked_softmax
 from zoo.core.protocols import Attention
 from zoo.core.registry import register
-from zoo.core.seeds import shifted
 
 
 def has_kernel(dtype):

@@ -6,8 +6,7 @@ from typing import Any
 from keras import initializers, layers, ops
 
 from zoo.attention.cache import append
-from zoo.core.masks import ImplicitMasks
-from zoo.core.precision import wide
+from zoo.core.masks import ImplicitMasks, wide
 from zoo.core.protocols import Attention
 from zoo.core.registry import register
 

@@ -11,11 +11,10 @@ from typing import Any
 from keras import layers, ops
 
 from zoo.core import protocols
-from zoo.core.dropout import Dropout
+from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import ImplicitMasks
 from zoo.core.norms import EPSILON, gain_of, make_norm
 from zoo.core.registry import register
-from zoo.core.seeds import shifted
 from zoo.gradients.barrier import gradient_barrier
 
 

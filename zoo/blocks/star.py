@@ -4,12 +4,10 @@ from typing import Any
 
 from keras import layers, ops
 
-from zoo.core.dropout import Dropout
-from zoo.core.masks import ImplicitMasks, masked_softmax
+from zoo.core.dropout import Dropout, shifted
+from zoo.core.masks import ImplicitMasks, masked_softmax, wide
 from zoo.core.norms import EPSILON
-from zoo.core.precision import wide
 from zoo.core.registry import register
-from zoo.core.seeds import shifted
 
 CONNECTIONS = ("star", "ring", "radical")
 

@@ -79,3 +79,8 @@ class Dropout(layers.Dropout):
                 f"Dropout needs a noise_shape of as many axes as its input has, {len(shape)}. Received: {given!r}."
             )
         return tuple(own if size is None else size for own, size in zip(shape, given, strict=True))
+
+
+def shifted(seed, index):
+    """The seed of part number `index`; None stays None. Parts of one seed would drop the same positions."""
+    return None if seed is None else seed + index

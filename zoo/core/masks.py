@@ -3,9 +3,8 @@
 import functools
 import inspect
 
+import keras
 from keras import ops
-
-from zoo.core.precision import wide
 
 MASKED = -1e9  # a finite score: a row without any valid position stays finite, and float16 is never asked to hold it
 
@@ -37,7 +36,7 @@ def masked_softmax(scores, mask=None):
 def masked_mean(x, mask=None):
     """`(batch, units)`: the mean over the positions of `x (batch, time, units)` that the mask keeps, or 0.
 
-    Sums and counts are float32 at least (`zoo.core.precision`); the result has the dtype of `x`.
+    Sums and counts are float32 at least (`wide`); the result has the dtype of `x`.
     """
     states = wide(x)
     if mask is None:
@@ -100,3 +99,12 @@ class ImplicitMasks:
         while len(args) > 1 and args[-1] is None:
             args = args[:-1]
         return super().__call__(*args, **kwargs)
+
+
+def wide(x):
+    """In float32, or wider where `x` is: for hashes, scores, and sums and counts along an axis that may be long.
+
+    float16 ends at 65,504, and a sum of ones that is kept in it stops at 2,048; one in bfloat16 stops at 256. Products
+    of matrices are left as they are: accelerators add up theirs in float32.
+    """
+    return x if keras.backend.standardize_dtype(x.dtype) == "float64" else ops.cast(x, "float32")

@@ -11,9 +11,9 @@ from typing import Any
 import keras
 from keras import ops
 
+from zoo.core.dropout import shifted
 from zoo.core.protocols import Block, ExitRule
 from zoo.core.registry import register
-from zoo.core.seeds import shifted
 from zoo.depth.exits import EXITS, FixedExit
 from zoo.depth.settings import SEEDS_PER_BLOCK
 from zoo.depth.stack import Stack, make_stack

@@ -4,8 +4,8 @@ import difflib
 from dataclasses import dataclass, fields
 
 from zoo.attention import MultiHeadAttention
+from zoo.core.dropout import shifted
 from zoo.core.norms import EPSILON
-from zoo.core.seeds import shifted
 
 SEEDS_PER_BLOCK = 10
 

@@ -7,10 +7,10 @@ from keras import layers, ops
 
 from zoo.attention import MultiHeadAttention
 from zoo.blocks.star import StarBlock
+from zoo.core.dropout import shifted
 from zoo.core.masks import MASKED, ImplicitMasks, masked_mean
 from zoo.core.protocols import Depth
 from zoo.core.registry import register
-from zoo.core.seeds import shifted
 from zoo.depth.settings import SEEDS_PER_BLOCK
 
 

@@ -9,8 +9,8 @@ from keras import ops
 
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PostNorm
+from zoo.core.dropout import shifted
 from zoo.core.registry import register
-from zoo.core.seeds import shifted
 from zoo.depth import halting as act
 from zoo.depth.settings import BlockSettings
 from zoo.depth.stack import Stack

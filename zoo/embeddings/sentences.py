@@ -5,8 +5,7 @@ from typing import Any
 from keras import initializers, layers, ops
 
 from zoo.core import protocols
-from zoo.core.masks import ImplicitMasks
-from zoo.core.precision import wide
+from zoo.core.masks import ImplicitMasks, wide
 from zoo.core.registry import register
 
 WORDS = 8  # tokens of a usual sentence

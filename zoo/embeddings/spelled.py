@@ -6,7 +6,7 @@ from keras import initializers, layers, ops
 
 from zoo.core import protocols
 from zoo.core.dropout import Dropout
-from zoo.core.precision import wide
+from zoo.core.masks import wide
 from zoo.core.registry import register
 
 

@@ -9,9 +9,9 @@ from keras import initializers, layers, ops
 
 from zoo.core import protocols
 from zoo.core.devices import by_rows
+from zoo.core.dropout import shifted
 from zoo.core.masks import ImplicitMasks
 from zoo.core.registry import register
-from zoo.core.seeds import shifted
 from zoo.gradients.rows import mixed_rows
 
 NORMS = ("batch", "layer", None)

@@ -11,7 +11,7 @@ import threading
 
 from keras import ops
 
-from zoo.core.precision import wide
+from zoo.core.masks import wide
 
 
 class _Active(threading.local):

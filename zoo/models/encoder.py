@@ -4,7 +4,7 @@ from typing import Any
 
 from keras import ops
 
-from zoo.core.precision import wide
+from zoo.core.masks import wide
 from zoo.core.protocols import output_units
 from zoo.core.registry import register
 from zoo.models import signatures

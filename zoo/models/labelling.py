@@ -5,11 +5,10 @@ from typing import Any
 import keras
 from keras import layers, ops
 
-from zoo.core.dropout import Dropout
+from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import length_mask, masked_mean
 from zoo.core.protocols import Depth, Embedding, Positions, output_units
 from zoo.core.registry import register
-from zoo.core.seeds import shifted
 from zoo.decoding.loop import PAD
 from zoo.embeddings import Entrance, TokenEmbedding, positions_before
 from zoo.models import signatures

@@ -7,10 +7,9 @@ from keras import layers, ops, tree
 
 from zoo.attention import AdditiveAttention, DotProductAttention
 from zoo.core.beams import flatten_beams, gather_beams
-from zoo.core.dropout import Dropout
+from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import length_mask
 from zoo.core.registry import register
-from zoo.core.seeds import shifted
 from zoo.decoding.loop import BOS
 from zoo.models import signatures
 from zoo.models.inside_keras import InsideKeras

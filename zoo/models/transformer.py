@@ -6,11 +6,10 @@ import keras
 from keras import ops, saving
 
 from zoo.attention.cache import entries_of
-from zoo.core.dropout import Dropout
+from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import length_mask, optional_mask
 from zoo.core.protocols import Depth, Positions, output_units
 from zoo.core.registry import register
-from zoo.core.seeds import shifted
 from zoo.decoding.loop import BOS
 from zoo.embeddings import Entrance, positions_before
 from zoo.models import signatures

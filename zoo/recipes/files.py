@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from zoo.recipes.effects import useless
+from zoo.recipes.mixes import useless
 from zoo.recipes.recipe import TABLES, TEXTS, Recipe, allowed, homes, make, modules, plain, read_settings
 from zoo.recipes.toml import toml
 from zoo.settings import occupants, table

@@ -5,8 +5,7 @@ import sys
 
 import msgspec
 
-from zoo.recipes.effects import useless
-from zoo.recipes.mixes import wrong_mix
+from zoo.recipes.mixes import useless, wrong_mix
 from zoo.settings import occupants, table
 from zoo.settings.slots import SLOTS
 from zoo.settings.training import Training

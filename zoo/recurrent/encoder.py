@@ -4,10 +4,9 @@ from typing import Any
 
 from keras import layers, ops
 
-from zoo.core.dropout import Dropout
+from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import ImplicitMasks
 from zoo.core.registry import register
-from zoo.core.seeds import shifted
 from zoo.recurrent import loop
 from zoo.recurrent.cells import check_cell, make_layer
 from zoo.recurrent.weights import read_before

@@ -7,7 +7,7 @@ the vocabularies have the size that it names and every example is as long as it 
 from collections import Counter
 
 from zoo.core import devices
-from zoo.recipes.effects import deepest
+from zoo.recipes.mixes import deepest
 from zoo.runs import training
 from zoo.runs.training import make_training_steps
 from zoo.settings.layers import AdaptiveSpan
@@ -16,8 +16,8 @@ from zoo.text.special import AROUND, UNK
 from zoo.training.accelerators import ACCELERATORS
 from zoo.training.lowering import exported
 from zoo.training.steps.arithmetic import operations
-from zoo.training.steps.inputs import model_inputs
 from zoo.training.steps.memory import size_of
+from zoo.training.steps.shared import model_inputs
 
 UTILISATION = 0.4  # of the peak: what well-filled trainings of Transformers reach, where small models reach far less
 RESERVED = 0.25  # of an accelerator's memory, which the runtime, fragments and the compiler's own buffers take

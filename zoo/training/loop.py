@@ -6,20 +6,21 @@ import functools
 import math
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import keras
 import numpy as np
+from keras import ops
 
 from zoo.core import devices
 from zoo.training import checkpoints
 from zoo.training.callbacks import Callbacks, Interrupted, interruptible, lent
+from zoo.training.checkpoints import Writer
 from zoo.training.metrics import summarise
 from zoo.training.plan import TrainingState
-from zoo.training.prefetch import prefetched
 from zoo.training.reports import open_reports
 from zoo.training.shapes import Shapes
-from zoo.training.steps.moving import averaged
-from zoo.training.writer import Writer
 
 
 def checkpoint_path(directory):
@@ -279,3 +280,85 @@ def _write(directory, arrays, best, kept):
     for path in (Path(directory) / "best").glob("step-*.npz"):
         if path not in kept:
             path.unlink()
+
+
+@contextlib.contextmanager
+def averaged(steps):
+    """A context in which the model has the moving averages of its weights, if its optimizer keeps them.
+
+    `a_1 = w_1` after the first update, then `a_t = d a_{t-1} + (1 - d) w_t` with the optimizer's `ema_momentum` d. When
+    the context ends, the model has the weights of the last update again, bit for bit.
+
+    Args:
+        steps: of `zoo.training.make_steps`.
+    """
+    pairs = _pairs(steps)
+    if not pairs:
+        yield
+        return
+    kept = [ops.copy(weight.value) for weight, _ in pairs]
+    for weight, average in pairs:
+        weight.assign(average.value)
+    steps.reload()
+    try:
+        yield
+    finally:
+        for (weight, _), value in zip(pairs, kept, strict=True):
+            weight.assign(value)
+        steps.reload()
+
+
+def _pairs(steps):
+    """`(weight, its average)`, with the values of the last update; none before the first one."""
+    optimizer = steps.optimizer
+    if isinstance(optimizer, keras.optimizers.LossScaleOptimizer):
+        optimizer = optimizer.inner_optimizer
+    if not optimizer.use_ema:
+        return []
+    steps.sync()
+    if not int(optimizer.iterations):
+        return []
+    averages = optimizer._model_variables_moving_average
+    pairs = zip(steps.model.trainable_variables, averages, strict=True)
+    return [pair for pair in pairs if pair[1] is not None]
+
+
+class Prefetched:
+    """The batches of a training, some of them ahead of their steps.
+
+    A batch is a pure function of its step, so the numbers of a training do not depend on it.
+
+    Args:
+        batches: an object with `batch(step)`; one thread alone calls it.
+        ahead: how many batches are prepared beside the one that is asked for; 0 prepares none.
+        steps: the number of steps of the training; there is no batch behind its last one.
+    """
+
+    def __init__(self, batches, ahead, steps):
+        self._batches, self._ahead, self._steps = batches, ahead, steps
+        self._coming, self._pool = {}, ThreadPoolExecutor(1, thread_name_prefix="batches") if ahead else None
+
+    def batch(self, step):
+        """The batch of a step.
+
+        Raises:
+            Exception: what the preparation of this batch raised.
+        """
+        if self._pool is None:
+            return self._batches.batch(step)
+        wanted = range(step, max(step + 1, min(step + 1 + self._ahead, self._steps)))
+        self._coming = {each: found for each, found in self._coming.items() if each in wanted}
+        for each in wanted:
+            if each not in self._coming:
+                self._coming[each] = self._pool.submit(self._batches.batch, each)
+        return self._coming.pop(step).result()
+
+    def close(self):
+        """End the thread."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+
+def prefetched(batches, ahead, steps):
+    """A context with the `Prefetched`."""
+    return contextlib.closing(Prefetched(batches, ahead, steps))

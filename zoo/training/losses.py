@@ -10,7 +10,7 @@ from typing import Any
 import keras
 from keras import ops
 
-from zoo.core.precision import wide
+from zoo.core.masks import wide
 from zoo.core.protocols import Loss
 from zoo.core.registry import register
 from zoo.gradients.recompute import after, vjp

@@ -4,7 +4,7 @@ import sys
 import time
 from typing import Protocol, runtime_checkable
 
-from zoo.training.steps.inputs import model_inputs, shape_of
+from zoo.training.steps.shared import model_inputs, shape_of
 
 try:
     import resource

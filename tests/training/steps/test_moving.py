@@ -7,7 +7,7 @@ import pytest
 from tests.shared import once_more_on_jax
 from tests.training import tiny
 from zoo.training import SmoothedCrossEntropy, TrainingPlan, best_path, fit, make_steps
-from zoo.training.steps.moving import averaged
+from zoo.training.loop import averaged
 
 DECAY = 0.7
 

@@ -11,7 +11,7 @@ from zoo.depth import make_stack, make_star_stack
 from zoo.feedforward import ProductKeyMemory
 from zoo.models import LanguageModel, Tagger
 from zoo.training import ChunkedCrossEntropy, RowAdam, SmoothedCrossEntropy, make_steps
-from zoo.training.steps.parts import rows_by_part
+from zoo.training.steps.shared import rows_by_part
 
 
 def batch(step=0, rows=16, time=7):

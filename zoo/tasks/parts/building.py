@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from msgspec import structs
 
 from zoo.attention import DotProductAttention, MultiHeadAttention
-from zoo.core.seeds import shifted
+from zoo.core.dropout import shifted
 from zoo.depth.settings import SEEDS_PER_BLOCK
 from zoo.embeddings import NormalizedPositions, TokenEmbedding, positions_before
 from zoo.models import DepthAdaptiveTransformer, Seq2Seq, Transformer

@@ -20,7 +20,7 @@ import jax
 import jax.numpy as jnp
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
-from zoo.training.steps.inputs import shape_of
+from zoo.training.steps.shared import shape_of
 
 # Programs inside of operations that are rewritten, by the operation's parameter. What any other operation holds is left
 # as it is: a solver, a body whose axes have names, and what may first be computed when nothing can be tried again, such

@@ -3,7 +3,7 @@
 from typing import Any
 
 from zoo.core.protocols import Attention, declaring
-from zoo.training.steps.make import make_steps
+from zoo.training.steps.shared import make_steps
 
 
 def spans_of(model):

@@ -5,10 +5,18 @@ import tensorflow as tf
 from zoo.core.protocols import Weight
 from zoo.gradients.means import dividing
 from zoo.training.metrics import token_sums
-from zoo.training.steps.inputs import call_settings, model_inputs, shape_of
 from zoo.training.steps.memory import held, most_held, of_graph
-from zoo.training.steps.parts import of_part, place_of_scale, positions_of, rows_by_part, share_of
-from zoo.training.steps.rows import RowAdam
+from zoo.training.steps.optimizers import RowAdam
+from zoo.training.steps.shared import (
+    call_settings,
+    model_inputs,
+    of_part,
+    place_of_scale,
+    positions_of,
+    rows_by_part,
+    shape_of,
+    share_of,
+)
 
 
 def whole(gradient, variable, optimizer):

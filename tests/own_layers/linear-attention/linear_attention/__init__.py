@@ -5,8 +5,7 @@ from keras import layers, ops
 import zoo
 from zoo.attention.cache import append
 from zoo.attention.heads import Heads
-from zoo.core.masks import ImplicitMasks
-from zoo.core.precision import wide
+from zoo.core.masks import ImplicitMasks, wide
 from zoo.core.protocols import Attention
 
 

@@ -18,7 +18,7 @@ from zoo.depth import Stack
 from zoo.feedforward import ProductKeyMemory
 from zoo.models import LanguageModel
 from zoo.training import RowAdam, SmoothedCrossEntropy, make_steps
-from zoo.training.steps.rows import summed
+from zoo.training.steps.optimizers import summed
 
 VOCABULARY, RATE = 13, 1e-2
 
@@ -97,7 +97,7 @@ def test_equals_adam_where_all_rows_are_read():
 ON_JAX = """
 import json, sys
 from keras import ops
-from tests.training.steps import test_rows as here
+from tests.training.steps import test_optimizers as here
 here.test_rows_that_were_read_move_and_no_others()
 here.test_equals_adam_where_all_rows_are_read()
 made, memories, before, losses = here.trained(4)
