@@ -123,7 +123,7 @@ class Hashed(Table):
 class Local:
     """Attention among neighbouring chunks, and among hashed ones in some blocks: the Reformer of Hugging Face."""
 
-    traits = {"skips": False}  # where blocks hash
+    traits, hidden = {"skips": False}, ("block",)  # where blocks hash
     chunk_length: Positive
     before: Count
     after: Count
@@ -217,7 +217,7 @@ class Universal:
 
     only = dict.fromkeys(("threshold", "ponder"), {"halting": ("accumulated", "interpolated")})
     only |= {"max_offset": {"places": (True,)}}
-    one_block = True
+    one_block, hidden = True, ("offset_seed",)
     halting: words("depth.halting.CHOICES")
     threshold: Between
     ponder: NotNegative
@@ -228,7 +228,7 @@ class Universal:
 class Star:
     """Rings of neighbours and one relay node, Guo et al. 2019."""
 
-    replaces = ("attention", "feedforward", "block", "pooling")
+    replaces, hidden = ("attention", "feedforward", "block", "pooling"), ("summary",)
     connections: words("blocks.star.CONNECTIONS")
 
 

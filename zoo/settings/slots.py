@@ -13,7 +13,6 @@ from zoo.settings.table import Table, meaning
 # The constructor's arguments that a recipe, or the layer around, fills by itself; all others are settings of its own.
 SHARED = "units num_heads dropout seed hidden_units activation context num_layers".split()
 PARTS = "vocab_size attention feedforward first cross_attention blocks".split()
-OF_THE_PLACE = "block cross offset_seed summary".split()
 SLOTS = tuple("attention feedforward block depth positions embedding pooling".split())
 # What a layer must declare, or must not, by what a model does; a model has the slots that are named.
 WRITES = {
@@ -66,7 +65,7 @@ class Layer(Table, tag_field="layer"):
         instead: own settings that replace one that it takes, as `{"max_time": "context"}`.
         replaces: slots that it leaves no place for.
         one_block: whether it applies one block again and again.
-        hidden: arguments of the constructor that are no settings.
+        hidden: arguments of the constructor that are no settings; those that its place decides are filled.
         writes: whether it is for models that write alone, or for the others alone; None for both.
     """
 
@@ -144,7 +143,7 @@ def fill(table, slot, name, source, said):
     for each in reversed(table.__mro__[:-1]):
         kinds |= inspect.get_annotations(each)
         own |= {key: value for key, value in vars(each).items() if not key.startswith("__")}
-    filled = (*SHARED, *PARTS, *OF_THE_PLACE, *own.get("hidden", ()))
+    filled = (*SHARED, *PARTS, *own.get("hidden", ()))
     passed = {key: each for key, each in said.arguments.items() if key not in filled}
     given = (*said.arguments, *own.get("instead", {}).values())
     columns = []
