@@ -113,7 +113,7 @@ TOGETHER = [
     (
         "transformer",
         {"depth": "depth_adaptive", "attention": "lsh"},
-        'attention = "multi_head", "relative" or "adaptive_span"',
+        'attention = "multi_head", "adaptive_span" or "relative"',
     ),
     (
         "transformer",

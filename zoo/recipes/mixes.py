@@ -8,7 +8,7 @@ they are read, and `useless` finds what depends on other tables.
 import dataclasses
 from collections.abc import Callable
 
-from zoo.settings import entrance, layers, table
+from zoo.settings import entrance, layers, occupants, table
 from zoo.settings.layers import head_units
 from zoo.settings.slots import SLOTS, Layer
 from zoo.settings.training import NEEDS_LEARNED_EXIT
@@ -180,6 +180,7 @@ def _reads_no_output(recipe):
     return more and _is("depth", layers.DepthAdaptive)(recipe) and not recipe.depth.tied
 
 
+PASSING = [f'"{each.__struct_config__.tag}"' for each in occupants.own("attention") if each.traits.get("skips")]
 MIXES = (
     Mix(
         lambda recipe: _is("depth", layers.Reversible)(recipe) and _is("block", layers.PostNorm)(recipe),
@@ -196,7 +197,7 @@ MIXES = (
         _cannot_pass_by,
         "a token that leaves a depth_adaptive decoder passes by the blocks above it, where its keys and values are "
         "needed without a look at others",
-        'attention = "multi_head", "relative" or "adaptive_span", or depth = "stack"',
+        f'attention = {", ".join(PASSING[:-1])} or {PASSING[-1]}, or depth = "stack"',
     ),
     Mix(
         _other_loss,
