@@ -18,6 +18,8 @@ saved_model_pb2 = later("tensorflow.core.protobuf.saved_model_pb2")
 tf = later("tensorflow")
 
 FILE = "model.tflite"
+MASKS = ("begin_mask", "end_mask", "ellipsis_mask", "new_axis_mask", "shrink_axis_mask")  # of a StridedSlice
+INT32 = 3  # of types.proto
 
 
 class LiteRT(Form):
@@ -103,40 +105,55 @@ def expand_axes(path):
     proto = saved_model_pb2.SavedModel.FromString(path.read_bytes())
     for function in proto.meta_graphs[0].graph_def.library.function:
         nodes = {node.name: node for node in function.node_def}
-        found = [node for node in function.node_def if node.op == "StridedSlice"]
-        for node, axes in [(node, new_axes(node, nodes, tf.make_ndarray)) for node in found]:
-            source, dtype = node.input[0], node.attr["T"].type
-            for place, axis in enumerate(axes):
-                last = place == len(axes) - 1
-                made = function.node_def.add(name=f"{node.name}_axis_{place}", op="Const")
-                made.attr["dtype"].type = tf.int32.as_datatype_enum
-                made.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(axis, tf.int32))
-                step = node if last else function.node_def.add(name=f"{node.name}_step_{place}")
-                step.op, step.input[:] = "ExpandDims", [source, f"{made.name}:output:0"]
-                step.attr.clear()
-                step.attr["T"].type, step.attr["Tdim"].type = dtype, tf.int32.as_datatype_enum
-                source = f"{step.name}:output:0"
+        for node in [each for each in nodes.values() if each.op == "StridedSlice" and "new_axis_mask" in each.attr]:
+            given = [nodes.get(name.partition(":")[0]) for name in node.input[1:]]
+            if all(each is not None and each.op == "Const" for each in given):
+                _separate(node, [tf.make_ndarray(each.attr["value"].tensor) for each in given], function.node_def)
     path.write_bytes(proto.SerializeToString())
 
 
-def new_axes(node, nodes, array):
-    """The axes that a StridedSlice makes, in order; none of one that does anything else.
+def _separate(node, bounds, nodes):
+    """Make of a StridedSlice one without new axes, if it does anything else, and an ExpandDims for each new axis.
 
     Args:
-        node: the operation.
-        nodes: those of its function, by name.
-        array: TensorFlow's function from a tensor of a graph to an array.
+        node: the operation, which becomes the last of these.
+        bounds: arrays of where its slices begin and end, and of their strides.
+        nodes: those of its function, to which the others are added.
     """
-    begin, _, strides = (nodes.get(name.partition(":")[0]) for name in node.input[1:])
-    if begin is None or strides is None or {begin.op, strides.op} != {"Const"}:
-        return []
-    masks = dict.fromkeys(("begin", "end", "new_axis", "ellipsis", "shrink_axis"), 0)  # zeros are not stored
-    masks |= {name: node.attr[f"{name}_mask"].i for name in masks if f"{name}_mask" in node.attr}
-    steps = array(strides.attr["value"].tensor)
-    whole = masks["new_axis"] | masks["begin"] & masks["end"]
-    if masks["ellipsis"] or masks["shrink_axis"] or whole != 2 ** len(steps) - 1 or (steps != 1).any():
-        return []
-    return [axis for axis in range(len(steps)) if masks["new_axis"] >> axis & 1]
+    masks = {name: node.attr[name].i if name in node.attr else 0 for name in MASKS}  # zeros are not stored
+    places = range(len(bounds[0]))
+    begins, ends, dots, new, shrinks = ([mask >> place & 1 for place in places] for mask in masks.values())
+    new = [place for place in places if new[place] and not dots[place]]
+    rest = [place for place in places if place not in new]
+    there = [place for place in places if place in new or not shrinks[place]]  # in the result
+    behind = dots.index(1) if 1 in dots else len(dots)
+    axes = [there.index(place) for place in new if place < behind]
+    axes += [there.index(place) - len(there) for place in reversed(new) if place > behind]  # counted from the end
+    source, dtype, index = node.input[0], node.attr["T"].type, node.attr["Index"].type
+
+    def constant(name, value, kind):
+        made = nodes.add(name=f"{node.name}_{name}", op="Const")
+        made.attr["dtype"].type = kind
+        made.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(value, tf.as_dtype(kind)))
+        return f"{made.name}:output:0"
+
+    def whole(place):
+        return dots[place] or begins[place] and ends[place] and bounds[2][place] == 1
+
+    if not all(map(whole, rest)):
+        kept = [constant(f"bound_{number}", each[rest], index) for number, each in enumerate(bounds)]
+        made = nodes.add(name=f"{node.name}_rest", op="StridedSlice", input=[source, *kept])
+        made.attr["T"].type, made.attr["Index"].type = dtype, index
+        for name, mask in masks.items():
+            made.attr[name].i = sum((mask >> old & 1) << place for place, old in enumerate(rest))
+        made.attr["new_axis_mask"].i = 0
+        source = f"{made.name}:output:0"
+    for number, axis in enumerate(axes):
+        step = node if number == len(axes) - 1 else nodes.add(name=f"{node.name}_step_{number}")
+        step.op, step.input[:] = "ExpandDims", [source, constant(f"axis_{number}", axis, INT32)]
+        step.attr.clear()
+        step.attr["T"].type, step.attr["Tdim"].type = dtype, INT32
+        source = f"{step.name}:output:0"
 
 
 FORM = LiteRT

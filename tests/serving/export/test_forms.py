@@ -11,6 +11,7 @@ import pytest
 
 from serving.export import Settings, export, forms
 from serving.export.forms.base import Form
+from serving.export.forms.litert import expand_axes
 from serving.export.parity.check import check
 from serving.export.verify import verify
 from serving.hub.light import kept_files, rewritten
@@ -174,6 +175,36 @@ def test_a_form_that_answers_otherwise_is_found(made, tokenizers, tmp_path, monk
     assert manifest["labels"] == list(LABELS) and manifest["texts"] == list(TEXTS)
     with pytest.raises(ParityError, match="LiteRT classify probabilities"):
         verify(artefact)
+
+
+AXES = [
+    lambda x: x[:, None],
+    lambda x: x[None, :, None, :, None],
+    lambda x: x[..., None, :],
+    lambda x: x[:, None, ..., None, :],
+    lambda x: x[:, 1, None],
+    lambda x: x[..., 2, None],
+    lambda x: x[None, ..., 0],
+    lambda x: x[:, 1::2, None, ::-1],
+]
+
+
+@pytest.mark.slow(but=2)
+@pytest.mark.parametrize("cut", AXES)
+def test_new_axes_are_where_numpy_has_them(cut, tmp_path):
+    """Of arrays two of whose axes have no fixed length."""
+    import tensorflow as tf
+    from ai_edge_litert.interpreter import Interpreter
+
+    module = tf.Module()
+    spec = tf.TensorSpec((None, None, 3), tf.float32, "x")
+    module.cut = tf.function(lambda x: {"y": cut(x) + 1.0}, input_signature=[spec], autograph=False)
+    tf.saved_model.save(module, str(tmp_path), signatures={"cut": module.cut})
+    expand_axes(tmp_path / "saved_model.pb")
+    content = tf.lite.TFLiteConverter.from_saved_model(str(tmp_path)).convert()
+    x = np.arange(2 * 5 * 3, dtype="float32").reshape(2, 5, 3)
+    found = Interpreter(model_content=content).get_signature_runner("cut")(x=x)["y"]
+    np.testing.assert_array_equal(found, cut(x) + 1)
 
 
 @pytest.mark.slow
