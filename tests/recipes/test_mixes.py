@@ -6,6 +6,7 @@ then train, be saved and be exported, of which a sample is drawn that is another
 
 import hashlib
 import importlib.util
+import itertools
 import random
 import tomllib
 
@@ -39,7 +40,6 @@ SIZES = {"units": 4, "num_layers": 2, "num_heads": 2, "hidden_units": 4}
 LENGTHS = np.array([5, 3], "int32")
 IDS = np.random.default_rng(1).integers(4, VOCABULARY, (2, 5)).astype("int32")
 IDS[np.arange(5) >= LENGTHS[:, None]] = 0
-BUILT = [mix for mix in PAGES.mixes() if PAGES.reason(mix) is None]
 
 
 def version():
@@ -49,7 +49,9 @@ def version():
 def sample(count, stream):
     """Mixes that are built, in an order that the package's version decides."""
     seed = int.from_bytes(hashlib.sha256(f"{version()} {stream}".encode()).digest()[:8], "big")
-    return random.Random(seed).sample(BUILT, count)
+    mixes = PAGES.mixes()
+    drawn = random.Random(seed).sample(mixes, len(mixes))
+    return list(itertools.islice((mix for mix in drawn if PAGES.reason(mix) is None), count))
 
 
 def made(mix):
@@ -97,9 +99,10 @@ def test_a_few_are_built(mix):
 @pytest.mark.slow
 def test_all_that_are_not_refused_are_built():
     failed = {}
-    for mix in BUILT:
+    for mix in PAGES.mixes():
         try:
-            made(mix)
+            if PAGES.reason(mix) is None:
+                made(mix)
         except Exception as error:
             failed[mix] = repr(error)
     assert not failed

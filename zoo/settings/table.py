@@ -3,7 +3,7 @@
 import difflib
 import types
 import typing
-from functools import reduce
+from functools import cache, reduce
 from operator import attrgetter
 from typing import ClassVar
 
@@ -57,6 +57,7 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         return self.__struct_config__.tag
 
 
+@cache
 def fields(table):
     """`{name: msgspec FieldInfo}` of a table's class."""
     return {field.name: field for field in msgspec.structs.fields(table)}
