@@ -10,6 +10,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check install -qq -c constrain
 MAKEFLAGS += --no-print-directory
 # Commands say what they do themselves, so that the last line of `make demo` is the demo's own.
 .SILENT:
+# Hundreds of processes of the tests import the same modules, which are compiled once.
+test test-slow test-release test-arithmetic: export PYTHONDONTWRITEBYTECODE =
 .PHONY: demo test test-slow test-release test-arithmetic docs tables lint types format clean
 
 ## Train on dates, export, verify and run through ONNX Runtime; the last line is one JSON object.
