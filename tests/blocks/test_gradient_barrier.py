@@ -31,21 +31,23 @@ def longest_fusion(depth):
     text = jax.jit(jax.grad(loss, (0, 1))).lower(trained, x).compile().as_text()
     return max(each.count(" = ") for each in re.findall(r"^%fused_computation[^\\n]*{$(.*?)^}", text, re.S | re.M))
 
-loss, trained = loss_of(3)
-forward = jax.jvp(lambda x: loss(trained, x), (x,), (direction,))[1]
-backward = (jax.grad(loss, 1)(trained, x) * direction).sum()
+loss, trained = loss_of(1)
+forward = jax.jit(lambda x: jax.jvp(lambda x: loss(trained, x), (x,), (direction,))[1])(x)
+gradient = jax.jit(lambda x: jax.grad(loss, 1)(trained, x))
+backward = (gradient(x) * direction).sum()
 assert abs(forward - backward) < 1e-4 * abs(forward), (forward, backward)
-each = jax.vmap(lambda one: jax.grad(loss, 1)(trained, one))(jnp.stack([x, x + 1]))
-assert abs(each[1] - jax.grad(loss, 1)(trained, x + 1)).max() < 1e-4
-shallow, deep = longest_fusion(2), longest_fusion(6)
+each = jax.jit(jax.vmap(gradient))(jnp.stack([x, x + 1]))
+assert abs(each[1] - gradient(x + 1)).max() < 1e-4
+shallow, deep = longest_fusion(2), longest_fusion(4)
 print(shallow, deep)
 assert deep <= 1.1 * shallow, (shallow, deep)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", ["pre_norm", "macaron"])
 def test_no_branch_computes_those_above_it_again(block):
-    """Without the barrier the longest fused computation of six layers is about three times that of two."""
+    """Without the barrier the longest fused computation of four layers is about twice that of two."""
     environment = {**os.environ, "KERAS_BACKEND": "jax", "PYTHONPATH": str(ROOT), "JAX_PLATFORMS": "cpu"}
     command = [sys.executable, "-c", ON_JAX, block]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)

@@ -67,10 +67,14 @@ CASES = [(name, {}) for name in FIXED] + [
 
 @pytest.mark.parametrize(("name", "given"), CASES, ids=lambda each: each if isinstance(each, str) else "+".join(each))
 def test_beam_search_is_that_in_plain_python(name, given):
-    """In a graph that spends nothing on rules that are off, while the fixed ones hold."""
+    """In a graph, too, that spends nothing on rules that are off, while the fixed ones hold."""
     fixed, memory = FIXED[name], TABLE.random(ROWS, seed=5, scale=1.0)
     rules = ruled(fixed, given, conditional=True)
-    found = tf.function(lambda: beam_search(TABLE, memory, LONGEST, 3, 0.6, rules=rules))()
+
+    def run():
+        return beam_search(TABLE, memory, LONGEST, 3, 0.6, rules=rules)
+
+    found = tf.function(run)() if name == "all" and not given else run()
     for row, received in zip(memory["logits"], rows_of(found), strict=True):
 
         def left(tokens, gains):

@@ -71,7 +71,9 @@ def test_the_saved_model_searches_as_the_recipe_says(models, functions):
     assert not np.array_equal(plain[0], found["output_ids"])
 
 
-@pytest.mark.parametrize("name", ["tokens", "greedy", pytest.param("tokens_shortlist", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["tokens", *(pytest.param(name, marks=pytest.mark.slow) for name in ("greedy", "tokens_shortlist"))]
+)
 def test_a_graph_searches_as_the_recipe_says(models, functions, name):
     same(asked(functions[name]), expected(models["generate"], 1 if name == "greedy" else 3, **NUMBERS))
 

@@ -96,6 +96,7 @@ def test_with_every_id_it_answers_as_the_whole_graph(model, tokenizers):
     np.testing.assert_allclose(whole["scores"], narrow["scores"], atol=1e-5)
 
 
+@pytest.mark.slow
 def test_int8_gathers_int8_columns(tokenizers):
     graph = graph_of(make_model("generate", tokenizers), shortlist_of(tokenizers), "tokens_shortlist")
     light = quantize(graph, observed(graph, [{"token_ids": IDS, "lengths": LENGTHS}]))

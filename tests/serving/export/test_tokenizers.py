@@ -25,7 +25,7 @@ def exported(kind, folder):
         make_model(kind, tokenizers),
         sides(kind, tokenizers),
         folder,
-        settings_of(kind, max_input=64 * (kind != "continue") or None),
+        settings_of(kind, max_input=64 * (kind != "continue") or None, int8=False),
     )
 
 

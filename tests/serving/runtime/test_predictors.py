@@ -127,6 +127,7 @@ def test_labels_are_those_of_the_model(runtimes, models, tokenizers):
         np.testing.assert_allclose([result.probabilities[label] for label in LABELS], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_tags_are_those_of_the_model(runtimes, models, tokenizers):
     for text, result in zip(NASTY, runtimes("tag").run(list(NASTY)), strict=True):
         words = text.split()

@@ -59,9 +59,13 @@ def test_no_rules_are_rules_that_are_off(runtime):
     assert runtime.run(list(TEXTS), n_best=3, **off) == runtime.run(list(TEXTS), n_best=3)
 
 
-def test_samples_and_prompts_keep_to_the_rules(artefacts, runtime):
+def test_samples_keep_to_the_rules(runtime):
     (result,) = runtime.run(["a mat"], sampling=Sampling(seed=1), n_best=5, max_length=2, prefix="ch")
     assert all(each.text.startswith("ch") and len(each.text) == 2 for each in result.hypotheses)
+
+
+@pytest.mark.slow
+def test_prompts_keep_to_the_rules(artefacts):
     goes_on = Runtime(artefacts("continue"), threads=1)
     for length in (MAX_LENGTH, 3 * MAX_LENGTH):
         (result,) = goes_on.run(["the cat"], sampling=Sampling(seed=2), length=length, no_repeat_ngram_size=2)

@@ -42,9 +42,8 @@ def trained(system, parts, folder):
     return losses, [np.array(weight.value, copy=None) for weight in model.trainable_variables]
 
 
-@pytest.mark.parametrize(
-    "system", [pytest.param(name, marks=[pytest.mark.slow] * (name != "universal")) for name in SYSTEMS]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("system", SYSTEMS)
 def test_parts_train_as_the_whole_batch(system, tmp_path):
     """The parts have other numbers of tokens."""
     whole, found = (trained(system, parts, tmp_path / str(parts)) for parts in (1, 4))

@@ -1,6 +1,7 @@
 """bfloat16 products and sums whose sums are float32 until they are rounded once."""
 
 from contextlib import nullcontext
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -110,25 +111,42 @@ EQUATIONS = """bqhd,bkhd->bhqk bhqk,bkhd->bqhd bhqk,qkd->bhqd bthd,hde->bthe bec
 bqd,bkd->bqk bqk,bkd->bqd bti,bio->bto bti,ihd->bthd bthd,hdo->bto bti,bto->io bi,ihd->bhd btd,bdt->bt""".split()
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("lengths", [(5, 7, 3, 6, 4), (32, 64, 16, 32, 8), (16, 7, 4, 16, 7)])
-@pytest.mark.parametrize("equation", EQUATIONS)
-def test_products_of_layers_and_their_gradients_are_computed(equation, lengths):
-    """XLA refuses some of the widened products, and says so only when the program runs."""
-    terms = equation.partition("->")[0].split(",")
-    sizes = {axis: lengths[n % 5] for n, axis in enumerate(sorted(set("".join(terms))))}
-    given = [array(*(sizes[axis] for axis in term)) / 4 for term in terms]
+def test_products_of_layers_and_their_gradients_are_computed(lengths):
+    """XLA refuses some of the widened products, and says so only when the program runs: here one of all equations."""
 
-    def loss(*given):
+    def factors(equation):
+        terms = equation.partition("->")[0].split(",")
+        sizes = {axis: lengths[n % 5] for n, axis in enumerate(sorted(set("".join(terms))))}
+        return [array(*(sizes[axis] for axis in term)) / 4 for term in terms]
+
+    def loss(equation, *given):
         return jnp.sum(jnp.tanh(jnp.einsum(equation, *given).astype("float32")))
 
-    (value, found), (expected, others) = (
-        jax.jit(each)(*given)
-        for each in (summed_in_float32(jax.value_and_grad(loss, (0, 1))), jax.value_and_grad(loss, (0, 1)))
-    )
-    np.testing.assert_allclose(value, expected, rtol=0.02, atol=0.5)
-    for one, other in zip(found, others, strict=True):
-        size = float(jnp.abs(other).max())
-        np.testing.assert_allclose(np.asarray(one, "float32"), np.asarray(other, "float32"), atol=0.05 * size)
+    def losses(given):
+        return {each: jax.value_and_grad(partial(loss, each), (0, 1))(*given[each]) for each in EQUATIONS}
+
+    def exact(equation, *given):
+        """The loss and its gradients by the chain rule, in NumPy's float64."""
+        (one, other), result = equation.partition("->")[0].split(","), equation.partition("->")[2]
+        x, y = (np.asarray(each, "float64") for each in given)
+        outputs = np.tanh(np.einsum(equation, x, y))
+        moved = 1 - outputs**2
+        return (
+            outputs.sum(),
+            np.einsum(f"{result},{other}->{one}", moved, y),
+            np.einsum(f"{one},{result}->{other}", x, moved),
+        )
+
+    given = {equation: factors(equation) for equation in EQUATIONS}
+    for equation, (value, gradients) in jax.jit(summed_in_float32(losses))(given).items():
+        expected, *others = exact(equation, *given[equation])
+        np.testing.assert_allclose(value, expected, rtol=0.02, atol=0.5, err_msg=equation)
+        for one, other in zip(gradients, others, strict=True):
+            np.testing.assert_allclose(
+                np.asarray(one, "float64"), other, atol=0.05 * np.abs(other).max(), err_msg=equation
+            )
 
 
 def test_what_is_widened_is_not_rounded():

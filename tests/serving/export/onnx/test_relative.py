@@ -13,7 +13,7 @@ SHAPES = ((1, 1), (1, 7), (3, 5), (8, 13))
 
 
 @pytest.mark.parametrize("beams", [1, pytest.param(3, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", ["transformer-t5", "transformer-with-an-output"])
+@pytest.mark.parametrize("name", ["transformer-with-an-output", pytest.param("transformer-t5", marks=pytest.mark.slow)])
 def test_tokens_and_scores_are_those_of_keras(name, beams):
     (case,) = [case for case in CASES if case.name == name]
     model = randomised(case.make(), 3)
