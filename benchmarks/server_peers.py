@@ -31,7 +31,7 @@ import numpy as np
 from serving.runtime import Runtime
 
 
-def told(answer):
+def join_tags(answer):
     return answer if isinstance(answer, str) else " ".join(answer)
 
 
@@ -43,7 +43,7 @@ class Model(MLModel):
 
     async def predict(self, payload):
         results = self.runtime.run(StringCodec.decode_input(payload.inputs[0]))
-        answers = StringCodec.encode_output("{output}", [told(result.answer) for result in results])
+        answers = StringCodec.encode_output("{output}", [join_tags(result.answer) for result in results])
         return InferenceResponse(model_name=self.name, id=payload.id, outputs=[answers])
 """
 

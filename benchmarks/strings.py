@@ -89,7 +89,7 @@ def outcome(result):
     return "answered" if result.answer else "blank"
 
 
-def told(result):
+def comparable(result):
     """What two forms must agree on: the answer, and what is said of the text."""
     return result.answer, _plainly(result.error), result.warning or ""
 
@@ -170,14 +170,14 @@ def check(artefact, drawn):
     differ = {
         "lost": 2 * len(texts) + some - len(records) - len(plain) - len(saved),
         "run": sum(
-            record["input"] != line or of_record(record) != told(result)
+            record["input"] != line or of_record(record) != comparable(result)
             for record, line, result in zip(records, lines, of_lines, strict=True)
         ),
         "plain run": sum(
             (line == "") != (not result.answer) for line, result in zip(plain, of_lines[:some], strict=True)
         ),
-        "SavedModel": sum(answer != told(result) for answer, result in zip(saved, results, strict=True)),
-        "alone": sum(told(runtime.run([texts[number]])[0]) != told(results[number]) for number in alone),
+        "SavedModel": sum(answer != comparable(result) for answer, result in zip(saved, results, strict=True)),
+        "alone": sum(comparable(runtime.run([texts[number]])[0]) != comparable(results[number]) for number in alone),
     }
     return Counter((name, outcome(result)) for (name, _), result in zip(drawn, results, strict=True)), differ
 

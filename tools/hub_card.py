@@ -62,5 +62,5 @@ def _check(args, entry, folder):
         shown = {"speed": entry["speed"]}
         print(json.dumps({**model, "holds": holds, "checks": checks.as_dicts(rows), **shown}, ensure_ascii=False))
     else:
-        print(checks.told(rows))
+        print(checks.write_table(rows))
     return 0 if holds else 1

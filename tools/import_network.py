@@ -4,7 +4,7 @@ from pathlib import Path
 
 from zoo.core.storage import json_text
 from zoo.pretrained import import_network
-from zoo.pretrained.writing import told
+from zoo.pretrained.writing import describe_parity
 
 from . import own_modules
 
@@ -34,5 +34,5 @@ def main(args):
         print(json_text(record))
         return 0
     print(f"{Path(args.out)}: {record['parameters']:,} parameters of the family {record['family']}. ", end="")
-    print(f"{told(record['parity'])} Licence: {record['licence'] or 'none is stated'}.")
+    print(f"{describe_parity(record['parity'])} Licence: {record['licence'] or 'none is stated'}.")
     return 0

@@ -118,7 +118,7 @@ def trial(recipe, split, directory):
         return Trial(_prompts(recipe, texts[0]))
 
     def scored(found, _):
-        scores = recipe.job.score(recipe, recipe.job.told(found), answers)
+        scores = recipe.job.score(recipe, recipe.job.read_outputs(found), answers)
         return {name: scores[name] for name in SCORED if name in scores}
 
     lines = tuple(recipe.job.lines(texts))

@@ -26,7 +26,7 @@ FACTS = {  # entries of a hub's index, and their values where an artefact has no
 }
 
 
-def told(artefact):
+def collect_facts(artefact):
     """The facts and the examples of an artefact, of a hub or of a folder."""
     manifest = artefact.manifest
     known = {"task": manifest["task"], "kind": manifest["kind"], **manifest.get("published", {})}

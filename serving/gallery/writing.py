@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 
 from serving.gallery import vendored
-from serving.gallery.facts import told
+from serving.gallery.facts import collect_facts
 from serving.runtime import manifest_format
 from serving.runtime.artefact import MANIFEST
 from serving.runtime.errors import UnsupportedError
@@ -202,7 +202,7 @@ def _entry(model, contents):
     return {
         "name": manifest["name"],
         "version": manifest["version"],
-        **told(model.artefact),
+        **collect_facts(model.artefact),
         "folder": model.folder,
         "manifest": _sha256(contents[MANIFEST]),
         "graphs": model.graphs,

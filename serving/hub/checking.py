@@ -84,7 +84,7 @@ def record(name, hub=None):
     return kept.record(recipe, published.manifest["test"]["split"], evaluation)
 
 
-def told(rows):
+def write_table(rows):
     """The rows as lines of a table, and a verdict."""
     words = {True: "equal", False: "NOT EQUAL", None: "not measured"}
     cells = [("part", "what", "stated", "measured", "")]

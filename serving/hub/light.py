@@ -96,7 +96,7 @@ def rewritten(manifest, files, **changes):
     return (json.dumps(made, indent=2, ensure_ascii=False) + "\n").encode()
 
 
-def told(sizes):
+def list_sizes(sizes):
     """A line for each file with its bytes, the largest first, and the sum."""
     width = max(map(len, sizes))
     rows = [f"{name:<{width}}  {size:>12,}" for name, size in sorted(sizes.items(), key=lambda each: -each[1])]

@@ -168,7 +168,7 @@ def _changes(manifest, entry, measured, split, training):
 
 def _tell_sizes(sizes, hub, log):
     """Print the bytes, and warn of what is larger than it should be."""
-    for line in lightly.told(sizes):
+    for line in lightly.list_sizes(sizes):
         log(line)
     own, there = sum(sizes.values()), sum(path.stat().st_size for path in hub.rglob("*") if path.is_file())
     if own > LARGE:

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from serving.gallery import vendored, write, writing
-from serving.gallery.facts import told
+from serving.gallery.facts import collect_facts
 from serving.runtime.errors import DamagedError, UnsupportedError
 from serving.runtime.named import opened
 from tests.serving import fake_artefact
@@ -82,11 +82,12 @@ def test_graphs_of_each_kind(kind, graphs, tmp_path):
 
 
 def test_examples_come_from_the_test_set():
-    facts = told(opened("dates"))
+    facts = collect_facts(opened("dates"))
     assert facts["licence"] == "Apache-2.0" and "ko" in facts["languages"] and facts["cell"] == "gru"
     assert len(facts["examples"]) == 5 and "7 Kasım 1973 Çarşamba" in facts["examples"]
     assert all(
-        text.count("\n") == 0 and 0 < len(text) <= 60 for text in told(opened("shakespeare-reformer"))["examples"]
+        text.count("\n") == 0 and 0 < len(text) <= 60
+        for text in collect_facts(opened("shakespeare-reformer"))["examples"]
     )
 
 

@@ -20,7 +20,7 @@ def command(tmp_path, *words):
     return {"args": words, "cwd": tmp_path, "stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
 
 
-def told(tmp_path, *words):
+def run_command(tmp_path, *words):
     done = subprocess.run(timeout=PATIENCE, **command(tmp_path, *words))
     return done.returncode, done.stderr
 
@@ -56,20 +56,20 @@ def test_what_writes_beside_a_training_is_refused_until_it_is_killed(place):
         while not (place / "run" / "checkpoint" / "state.npz").is_file():
             assert first.poll() is None and time.monotonic() < end
             time.sleep(0.1)
-        status, error = told(place, "train", "small.toml", "--out", "run", "--resume", *many)
+        status, error = run_command(place, "train", "small.toml", "--out", "run", "--resume", *many)
         assert status == 1 and BUSY in error and "Traceback" not in error
     finally:
         first.kill()
         first.communicate()
     assert (place / "run" / LOCK).exists()
-    status, error = told(place, "train", "small.toml", "--out", "run", "--resume", "--set", "training.steps=1")
+    status, error = run_command(place, "train", "small.toml", "--out", "run", "--resume", "--set", "training.steps=1")
     assert status == 0, error
     for words in (["evaluate", "run"], ["export", "run"]):
         with one_writer(place / "run"):
-            status, error = told(place, *words)
+            status, error = run_command(place, *words)
         assert status == 1 and BUSY in error, error
     assert not (place / "run" / "scores.json").exists() and not list((place / "artefacts").glob("*/1"))
-    status, error = told(place, "evaluate", "run")
+    status, error = run_command(place, "evaluate", "run")
     assert status == 0 and json.loads((place / "run" / "scores.json").read_text(encoding="utf-8")), error
 
 
@@ -77,6 +77,6 @@ def test_what_writes_beside_a_training_is_refused_until_it_is_killed(place):
 @pytest.mark.parametrize("series", [["--seeds", "2"], ["--sweep", "training.seed=1,2"]])
 def test_a_series_is_alone_in_its_folder(place, series):
     with one_writer(place / "run"):
-        status, error = told(place, "train", "small.toml", "--out", "run", *series)
+        status, error = run_command(place, "train", "small.toml", "--out", "run", *series)
         assert status == 1 and BUSY in error, error
         assert [each.name for each in (place / "run").iterdir()] == [LOCK]

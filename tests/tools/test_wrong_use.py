@@ -141,7 +141,7 @@ CASES = [
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory):
+def outcomes(tmp_path_factory):
     """What each of the cases came to; one process for all, so that the first import of a framework would show."""
     home = tmp_path_factory.mktemp("wrong")
     fake_artefact.write(home / "echo" / "1")
@@ -175,8 +175,8 @@ def told(tmp_path_factory):
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: " ".join(case[:2]))
-def test_it_is_told_at_once(told, case):
-    status, said, seconds, imported = told[case]
+def test_it_is_told_at_once(outcomes, case):
+    status, said, seconds, imported = outcomes[case]
     assert (status, imported) == (2, []), said
     assert case[2] in said
     assert seconds < 5  # of the processor, whatever else the machine is doing; a framework takes longer

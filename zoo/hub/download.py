@@ -45,11 +45,11 @@ class Download:
         place: the hub.
         path: the file's path in the hub.
         size, digest: its size and SHA-256 by the index.
-        told: called with the number of bytes that are there, whenever it changes.
+        report: called with the number of bytes that are there, whenever it changes.
     """
 
-    def __init__(self, place, path, size, digest, told):
-        self.place, self.path, self.size, self.digest, self.told = place, path, size, digest, told
+    def __init__(self, place, path, size, digest, report):
+        self.place, self.path, self.size, self.digest, self.report = place, path, size, digest, report
         self.partial = cache.partial_file(digest)
         self.origin = self.partial.with_suffix(".json")
 
@@ -119,7 +119,7 @@ class Download:
                         )
                     file.write(block)
                     have += len(block)
-                    self.told(have)
+                    self.report(have)
 
     def _have(self):
         """The number of bytes that are there; a partial file that is too long is removed."""
@@ -131,14 +131,14 @@ class Download:
         if have > self.size:
             self._clear()
             have = 0
-        self.told(have)
+        self.report(have)
         return have
 
     def _clear(self):
         with contextlib.suppress(FileNotFoundError):
             self.partial.unlink()
         self.origin.unlink(missing_ok=True)
-        self.told(0)
+        self.report(0)
 
     def _sha256(self):
         with open(self.partial, "rb") as file:

@@ -28,12 +28,12 @@ class Progress:
         """A function for the next file, of `size` bytes, which takes the number of bytes that are there."""
         self.before, self.now = self.before + self.now, 0
 
-        def told(have):
+        def report(have):
             self.now = min(have, size)
             if self.shown:
                 self.shown(self.before + self.now, self.total)
 
-        return told
+        return report
 
     def _draw(self, have, total):
         if time.monotonic() - self.drawn < PAUSE and have < total:

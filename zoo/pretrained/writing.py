@@ -97,7 +97,7 @@ def card(name, recipe, record):
 Licence, as stated there: {record["licence"] or "none is stated"}.
 
 ## Compared with its source
-{told(record["parity"])}
+{describe_parity(record["parity"])}
 
 ## What was done to its weights
 {chr(10).join(done) or "- nothing"}
@@ -107,7 +107,7 @@ Licence, as stated there: {record["licence"] or "none is stated"}.
 """
 
 
-def told(parity):
+def describe_parity(parity):
     """What was compared, in a sentence."""
     if parity is None:
         return "Not compared: its framework is not installed, and its folder holds no answers."

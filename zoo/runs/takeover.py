@@ -204,7 +204,7 @@ def _some(names):
     return ", ".join(names[:FEW]) + (f" and {len(names) - FEW} more" if len(names) > FEW else "")
 
 
-def told(record, kept):
+def describe_takeover(record, kept):
     """What was taken, in a line."""
     taken, new = record["taken"], record["new"]
     line = f"{record['from']}: took {len(taken)} of {len(taken) + len(new)} weights"

@@ -17,7 +17,7 @@ from zoo.models import Ensemble
 from zoo.recipes.card import describe, untaught
 from zoo.recipes.files import dumps
 from zoo.recipes.folder import LABELS, RECORD, SCOPE, has_threshold, read_labels, read_threshold, tokenizer_names
-from zoo.runs.takeover import prepared, told
+from zoo.runs.takeover import describe_takeover, prepared
 from zoo.settings.layers import AdaptiveSpan, ProductKey
 from zoo.settings.training import DepthLoss, TokenLoss
 from zoo.tasks.parts import answering, corpora
@@ -169,7 +169,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     model = built_in(recipe, parts.sizes, recipe.training.precision)
     record = takeover and takeover.take(recipe, model, parts.tokenizers, parts.labels)
     if record:
-        log(told(record, kept))
+        log(describe_takeover(record, kept))
     recipe.job.prepare(recipe, model, parts.tokenizers)
     answering.check_lengths(recipe, model, {"training": parts.train, "validation": parts.valid})
     answering.check_written_lengths(recipe, model)

@@ -82,14 +82,14 @@ class Embed(Task):
         """The scores of the cosines of pairs."""
         inputs, answers = examples
         vectors, cut = self.predict(run, self.lines(inputs), progress and (lambda n: progress(n // 2, len(inputs))))
-        found = self.assess(run.recipe, inputs, self.told(vectors), answers)
+        found = self.assess(run.recipe, inputs, self.read_outputs(vectors), answers)
         return found._replace(scores=found.scores | {"cut": cut})
 
     def lines(self, inputs):
         """The texts of both sides, the second of a pair behind its first."""
         return [text for pair in inputs for text in pair]
 
-    def told(self, answers):
+    def read_outputs(self, answers):
         """The cosine of each pair of vectors; 0 where a text was refused, and has none."""
         return [{SIMILARITY: round(float(each), DIGITS)} for each in cosines(answers[::2], answers[1::2])]
 

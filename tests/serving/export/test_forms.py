@@ -56,19 +56,19 @@ class Adder(Form):
         return list(self.wrong)
 
 
-def told(**changes):
+def list_failures(**changes):
     form = Adder()
     vars(form).update(changes)
     return check(MANIFEST, [form], CASE).failures
 
 
 def test_the_gate_asks_whatever_form_there_is():
-    assert told() == []
-    (line,) = told(more=0.01)
+    assert list_failures() == []
+    (line,) = list_failures(more=0.01)
     assert line.startswith("Adder add sums in ids [2]: differs by 0.01")
-    (line,) = told(outputs=(("sums", "float32", ["rows"]),))
+    (line,) = list_failures(outputs=(("sums", "float32", ["rows"]),))
     assert line.startswith("outputs of add in Adder: expected") and "rows" in line
-    assert told(wrong=("it would run a program.",)) == ["it would run a program."]
+    assert list_failures(wrong=("it would run a program.",)) == ["it would run a program."]
     form = Adder()
     form.signatures = dict
     assert check(MANIFEST, [form], CASE).failures == ["signature add is in none of the forms: Adder."]

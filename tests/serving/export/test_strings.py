@@ -87,7 +87,7 @@ def asked(graph, *batches):
     return json.loads(done.stdout)
 
 
-def told(result):
+def flatten(result):
     """What the runtime says of a text, and then its number."""
     notes = result.error or "", result.warning or ""
     return result.answer, *notes, result.probability if hasattr(result, "label") else result.score
@@ -105,7 +105,7 @@ def test_odd_texts_have_the_answers_of_the_runtime(kind, tmp_path):
     rng = random.Random(1)
     circles = ["".join(rng.choices("abc", k=rng.randint(0, 9))) * rng.randint(1, 9) for _ in range(100)]
     texts = [*ODD, *circles, "a" * 63, "a" * 64, "ab" * 1000, "a" * 20_000]
-    expected = list(map(told, runtime.run(texts)))
+    expected = list(map(flatten, runtime.run(texts)))
     together, *alone = asked(graph, texts, *([text] for text in texts))
     assert [received(row) for (row,) in alone] == expected
     assert list(map(received, together)) == expected  # rows of one batch do not meet
@@ -123,7 +123,7 @@ def test_ids_stand_before_and_behind_every_text(tmp_path):
     runtime = wrapped(directory, tmp_path / "strings.onnx")
     texts = ["abc", "", "ab cd ef gh", "ha", "abcd", "?", "日本"]
     (found,) = asked(tmp_path / "strings.onnx", texts)
-    assert list(map(received, found)) == list(map(told, runtime.run(texts)))
+    assert list(map(received, found)) == list(map(flatten, runtime.run(texts)))
     written = [
         source.decode([[7, 2, *ids, 3, 6]])[0] for ids in source.encode(texts)
     ]  # the echo leaves the last id out
@@ -141,7 +141,7 @@ def test_the_warning_of_a_bound_knows_the_rules_of_the_artefact(rules, tmp_path)
     change(directory, rules=rules)
     runtime = wrapped(directory, tmp_path / "strings.onnx")
     texts = ["abcdefgh"[:count] for count in range(9)]
-    expected = list(map(told, runtime.run(texts)))
+    expected = list(map(flatten, runtime.run(texts)))
     (found,) = asked(tmp_path / "strings.onnx", texts)
     assert list(map(received, found)) == expected
     assert len({warning for _, _, warning, _ in expected}) > 1
@@ -226,7 +226,7 @@ def test_a_published_translator_answers_real_and_odd_texts(tmp_path):
     runtime = wrapped(directory, tmp_path / "strings.onnx")
     with gzip.open(directory / "outputs.jsonl.gz", "rt", encoding="utf-8") as lines:
         texts = [json.loads(line)["input"] for line in lines][:1000] + list(odd(1000))
-    expected = [told(result) for text in texts for result in runtime.run([text])]
+    expected = [flatten(result) for text in texts for result in runtime.run([text])]
     found = [received(row) for (row,) in asked(tmp_path / "strings.onnx", *([text] for text in texts))]
     assert found == expected
     (block,) = blocks(ROOT / "docs" / "serving.md", "py")  # in a new process, too
@@ -255,7 +255,7 @@ def test_an_export_writes_compares_and_verifies_them(kind, tokenizers, tmp_path)
     assert "strings" not in light and "strings.onnx" in light["left_out"]
     (found,) = asked(directory / "strings.onnx", TEXTS)
     assert list(found[0]) == [spec["name"] for spec in table["outputs"]]
-    assert list(map(received, found)) == pytest.approx(list(map(told, Runtime(directory).run(TEXTS))), abs=1e-4)
+    assert list(map(received, found)) == pytest.approx(list(map(flatten, Runtime(directory).run(TEXTS))), abs=1e-4)
 
 
 def test_a_graph_that_answers_otherwise_is_found(tmp_path):

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from serving.hub.card import worst
-from serving.hub.checking import PARTS, Published, check, told
+from serving.hub.checking import PARTS, Published, check, write_table
 from serving.hub.outputs import FILE, pack, unpack
 from serving.runtime.artefact import MANIFEST
 from tests.house_rules import ROOT
@@ -90,7 +90,7 @@ def test_every_number_holds(whole, capsys):
     assert all(row.equal for row in rows) and {row.part for row in rows} == set(QUICK) - {"data"}
     found = {row.what: row.measured for row in rows}
     assert found["exact_match"] == pytest.approx(echo.EXACT) and found["answers that are the same"] == 6
-    assert told(rows).endswith(f"all {len(rows)} numbers hold")
+    assert write_table(rows).endswith(f"all {len(rows)} numbers hold")
     words = [word for part in QUICK[:-1] for word in ("--only", part)]
     assert cli.main(["hub", "card", "echo", "--check", "--json", "--hub", str(whole), *words]) == 0
     said = json.loads(capsys.readouterr().out)

@@ -129,13 +129,13 @@ def _records(path, lines, delimiter, quoted) -> Iterator[tuple[int, list[str]]]:
     """
     last = [0]
 
-    def told():
+    def read_lines():
         for number, line in lines:
             last[0] = number
             yield line + "\n"
 
     style = {} if quoted else {"quoting": csv.QUOTE_NONE}
-    reader = csv.reader(told(), delimiter=delimiter, strict=True, **style)
+    reader = csv.reader(read_lines(), delimiter=delimiter, strict=True, **style)
     while True:
         before, limit = last[0], csv.field_size_limit(_LONGEST)
         try:

@@ -199,7 +199,7 @@ class Task(ABC):
         """What an artefact is asked, a line each: of a pair "first TAB second"."""
         return list(map(one_line, inputs))
 
-    def told(self, answers):
+    def read_outputs(self, answers):
         """The outputs that are scored, of an artefact's answers to `lines`."""
         return [" ".join(answer) if isinstance(answer, list) else answer for answer in answers]
 
@@ -220,7 +220,7 @@ class Task(ABC):
 
         Args: as of `questions`, which gave `inputs` and `references`.
         """
-        return self.told([result.answer for result in runtime.run(self.lines(inputs))])
+        return self.read_outputs([result.answer for result in runtime.run(self.lines(inputs))])
 
     def assess(self, recipe, inputs, outputs, references):
         """The `Evaluation` of what `respond` gave."""
