@@ -1,12 +1,10 @@
-"""Reads the source with `ast`: how long files are, how many arguments callables take, how deep classes inherit."""
+"""Reads the source with `ast`: how long files are, and how deep classes inherit."""
 
 import ast
 
-from tests.house_rules import ROOT, read
+from tests.house_rules import ROOT
 
 MAX_LINES = 500
-MAX_ARGUMENTS = 8
-MORE_ARGUMENTS = {"zoo.models.seq2seq.Seq2Seq.__init__": "two vocabularies and eight choices, each of them a paper's"}
 MAX_LEVELS = 2
 
 
@@ -16,27 +14,6 @@ def module(path):
 
 def line_count(path):
     return (ROOT / path).read_text(encoding="utf-8").count("\n")
-
-
-def argument_counts(tree, prefix=""):
-    """`{"function" or "Class.method": number of arguments}`, without self, *args and **kwargs."""
-    counts = {}
-    for node in ast.iter_child_nodes(tree):
-        if isinstance(node, ast.ClassDef):
-            counts |= argument_counts(node, f"{node.name}.")
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            arguments = node.args
-            taken = [each.arg for each in arguments.posonlyargs + arguments.args + arguments.kwonlyargs]
-            counts[prefix + node.name] = len(taken) - (bool(prefix) and taken[:1] in (["self"], ["cls"]))
-    return counts
-
-
-def too_many_arguments(paths):
-    """`["module.callable: 9"]` past the limit, and every exception that is not needed any more."""
-    counts = {f"{module(path)}.{name}": count for path in paths for name, count in argument_counts(read(path)).items()}
-    found = {name: count for name, count in counts.items() if count > MAX_ARGUMENTS}
-    wrong = [f"{name}: {count}" for name, count in found.items() if name not in MORE_ARGUMENTS]
-    return wrong + [f"{name}: no longer an exception" for name in MORE_ARGUMENTS if name not in found]
 
 
 def bases_of(path, tree):
