@@ -30,7 +30,7 @@ from keras import ops
 from sacrebleu.metrics import BLEU
 from timing import write
 
-from zoo.data import Batches, find_parallel, pad, read_parallel
+from zoo.data import Batches, find_parallel, pad, read_lines
 from zoo.decoding.loop import BOS, EOS
 from zoo.depth import (
     ConfidenceExit,
@@ -70,7 +70,8 @@ def slug(name):
 
 def read(options):
     texts = {
-        split: read_parallel(*find_parallel(options.data, split, "de", "en")) for split in ("train", "valid", "test")
+        split: [read_lines(path) for path in find_parallel(options.data, split, "de", "en")]
+        for split in ("train", "valid", "test")
     }
     path = options.out / "tokenizer.spm"
     if path.is_file():

@@ -20,7 +20,7 @@ from harness.report import table
 from harness.runs import scored, seconds, trained
 from timing import RESULTS, write
 
-from zoo.data import read_parallel
+from zoo.data import read_lines
 from zoo.recipes.toml import toml
 
 FIGURE = Path(__file__).resolve().parents[1] / "docs/zoo/figures/en-zh-systems.png"
@@ -115,7 +115,7 @@ def prepared(corpora, folder):
 
 
 def read(folder, part):
-    return read_parallel(*(folder / f"{part}.{language}.gz" for language in LANGUAGES))
+    return tuple(read_lines(folder / f"{part}.{language}.gz") for language in LANGUAGES)
 
 
 def recipe_of(system, folder):

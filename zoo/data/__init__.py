@@ -6,7 +6,7 @@ from zoo.data.completions import Completions
 from zoo.data.corpora import running_text, sst, tagged, trec
 from zoo.data.dates import date_pairs, dates
 from zoo.data.labelled import LabelledBatches, PairBatches, TaggedBatches, first_pieces
-from zoo.data.parallel import find_parallel, read_lines, read_parallel
+from zoo.data.parallel import find_parallel, read_lines
 from zoo.data.toy import duplication, reversal
 from zoo.data.windows import Windows
 
@@ -25,7 +25,6 @@ __all__ = [
     "first_pieces",
     "pad",
     "read_lines",
-    "read_parallel",
     "reversal",
     "running_text",
     "sst",

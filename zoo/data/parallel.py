@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-from zoo.data.formats.base import place
 from zoo.data.formats.opening import COMPRESSED, Undecodable, open_lines
 
 SPLITS = {  # names under which corpora store each split, tried in this order
@@ -11,32 +10,6 @@ SPLITS = {  # names under which corpora store each split, tried in this order
     "valid": ("valid", "val", "dev"),
     "test": ("test", "test_2016_flickr"),
 }
-
-
-def read_parallel(source_path: str | os.PathLike, target_path: str | os.PathLike) -> tuple[list[str], list[str]]:
-    """Reads two line-aligned files.
-
-    Returns:
-        Two lists of the same length; line i of the first translates line i of the second.
-
-    Raises:
-        ValueError: if the files differ in their number of lines, a line is blank, or a file is empty or cannot
-            be read (see `read_lines`). The message names the file and the line, counted from 1.
-    """
-    sources, targets = read_lines(source_path), read_lines(target_path)
-    if len(sources) != len(targets):
-        raise ValueError(
-            f"The files are not aligned: {source_path} has {len(sources)} lines, "
-            f"{target_path} has {len(targets)}. Line i of one must translate line i of the other."
-        )
-    for side, path, lines in (("source", source_path, sources), ("target", target_path, targets)):
-        blank = [number for number, line in enumerate(lines, 1) if not line.strip()]
-        if blank:
-            raise ValueError(
-                f"{place(path, blank[0])}: the {side} line is empty ({len(blank)} such lines in "
-                "the file). Remove the line from both files, so that they stay aligned."
-            )
-    return sources, targets
 
 
 def read_lines(path: str | os.PathLike) -> list[str]:

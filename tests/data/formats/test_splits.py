@@ -6,7 +6,7 @@ import json
 import pytest
 
 from tests.data.formats import write
-from zoo.data.formats import Examples, card, duplicates, filtered, read, split_by_hash, truncated, without
+from zoo.data.formats import Examples, card, duplicates, filtered, read, split_by_hash, without
 from zoo.data.formats.splits import place_in_split
 
 MANY = Examples("labelled", [f"text {number}" for number in range(2000)], [str(number % 3) for number in range(2000)])
@@ -112,15 +112,6 @@ def test_filters_count_what_they_drop():
 def test_filters_that_make_no_sense(examples, settings, expected):
     with pytest.raises(ValueError, match=expected):
         filtered(examples, **settings)
-
-
-def test_truncation_cuts_inputs_and_the_tags_with_their_words():
-    short, count = truncated(PAIRS, 2)
-    assert short.inputs == ["a b", "a", "a b", "x  y", "e f"] and short.answers == PAIRS.answers and count == 1
-    tagged = Examples("tagged", ["a b\u00a0c d", "e"], ["A B D", "E"])
-    assert truncated(tagged, 2)[0] == Examples("tagged", ["a b\u00a0c", "e"], ["A B", "E"])
-    assert truncated(PAIRS, 1, "characters")[0].inputs == ["a", "a", "a", "x", "e"]
-    assert truncated(Examples("compared", [("a b", "c d e")], ["1"]), 1)[0].inputs == [("a", "c")]
 
 
 def test_duplicates_are_told_with_their_places(tmp_path):

@@ -48,24 +48,6 @@ def filtered(
     return examples.take(kept), counts
 
 
-def truncated(examples: Examples, longest: int, unit: str = "words") -> tuple[Examples, int]:
-    """(the examples with their texts cut to the first `longest` words or characters, how many were cut).
-
-    The target of a pair is never cut, because it would no longer be the translation; of tagged words the tags go with
-    their words, and the unit is words.
-    """
-    _check(examples, 0, longest, None, unit)
-    if examples.kind == "tagged" and unit != "words":
-        raise ValueError(f"Tagged words are cut by words; received the unit {unit!r}.")
-    cut = {"tagged": _first_tokens}.get(examples.kind, _first_words) if unit == "words" else _first_characters
-    inputs, answers = [], []
-    for text, answer in zip(examples.inputs, examples.answers, strict=True):
-        inputs.append(cut(text, longest) if isinstance(text, str) else tuple(cut(each, longest) for each in text))
-        answers.append(_first_tokens(answer, longest) if examples.kind == "tagged" else answer)
-    count = sum(one != other for one, other in zip(inputs, examples.inputs, strict=True))
-    return Examples(examples.kind, inputs, answers, examples.files, examples.places, examples.notes), count
-
-
 def duplicates(train: Examples, test: Examples) -> dict:
     """The examples of `test` whose input is one of `train`, exactly.
 
@@ -97,26 +79,11 @@ def _texts(kind, text, answer):
     return [text, answer] if kind == "pairs" else [text] if isinstance(text, str) else list(text)
 
 
-def _first_characters(text, count):
-    return text[:count]
-
-
-def _first_tokens(text, count):
-    return " ".join(text.split(" ")[:count])
-
-
-def _first_words(text, count):
-    """The first words with the white space between them as it is."""
-    if len(text.split()) <= count:
-        return text
-    return text.removesuffix(text.split(maxsplit=count)[-1]).rstrip()
-
-
 def _check(examples, shortest, longest, ratio, unit):
     if unit not in UNITS:
         raise ValueError(f"unit must be one of {', '.join(UNITS)}; received {unit!r}.")
     if examples.kind == "running":
-        raise ValueError("Running text is one text and has no examples to filter or to cut; received kind 'running'.")
+        raise ValueError("Running text is one text and has no examples to filter; received kind 'running'.")
     if shortest < 0 or longest is not None and longest < max(shortest, 1):
         raise ValueError(
             f"Expected 0 <= shortest <= longest, and longest at least 1; received {shortest} and {longest}."
