@@ -2,7 +2,9 @@
 
 import os
 
-from serving.client import Client
+from serving.runtime.lazy import later
+
+serving_client = later("serving.client")
 
 KEY = "SEQZOO_SERVER_KEY"  # a variable of the environment, because anybody on the machine may read a command line
 LOCAL = ("precision", "overlong", "threads", "no_verify", "plot_attention", "shortlist")  # what the server has decided
@@ -44,7 +46,7 @@ def opened(args):
     settings = {} if args.timeout is None else {"timeout": args.timeout}
     if key := os.environ.get(KEY, "").strip():
         settings["headers"] = {"Authorization": f"Bearer {key}"}
-    client = Client(args.server, args.directory, **settings)
+    client = serving_client.Client(args.server, args.directory, **settings)
     if args.out:  # the answers of one file are those of one version
         client.pin()
     return client
