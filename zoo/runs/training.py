@@ -183,7 +183,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
         _keep(recipe, directory, parts, record)
 
     plan = make_plan(recipe)
-    score = _alone(recipe.job.monitored(recipe, model, parts.tokenizers, parts.examples))
+    score = _alone(recipe.job.monitored(recipe, model, parts.tokenizers, parts.labels, parts.examples))
     state = fit(steps, parts.train, parts.valid, plan, directory, resume, callbacks, score)
     log("choosing between the best weights and their average")
 

@@ -93,7 +93,8 @@ class Training(Table):
     monitor: Annotated[
         words("training.metrics.MONITORS"),
         Doc(
-            "score of the validation that tells the best weights; wer is the share of wrong outputs of a greedy search"
+            "score of the validation that tells the best weights; wer is the share of wrong outputs of a greedy "
+            "search, entity_f1 that of the entities which tags spell"
         ),
     ] = "nll"
     log_every: Annotated[Positive, Doc("steps from one report to the next")] = 50

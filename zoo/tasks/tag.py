@@ -1,13 +1,16 @@
 """One label for every word: parts of speech, names."""
 
 from zoo.data import TaggedBatches
+from zoo.scores.entities import choose_rules, tagging
+from zoo.scores.transitions import transitions
 from zoo.settings.data import Files, Tagged
 from zoo.settings.models import Recurrent, Transformer
 from zoo.settings.slots import RECURRENT_READS, TAGS
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
-from zoo.tasks.parts.task import Choice, building, zoo_models
+from zoo.tasks.parts.task import Choice, Run, answering, building, zoo_models
 
+ENOUGH = 50  # sentences with an entity, so that the part for the validation has some
 UNREAD = "_"  # the tag of a word behind the longest input, as CoNLL-U writes what is not said
 
 
@@ -33,6 +36,43 @@ class Tag(Labelling):
     def batches_of(self, words, ids, **plan):
         """One label for each word that is read."""
         return TaggedBatches(words, [tags[: len(each)] for each, tags in zip(words, ids, strict=True)], **plan)
+
+    def transitions(self, labels):
+        """Those of IOB2 or IOBES where the tags are of such a scheme."""
+        return transitions(labels)
+
+    def monitored(self, recipe, model, tokenizers, labels, examples):
+        """The F1 of the entities, if that is what decides.
+
+        Raises:
+            ValueError: the tags of the validation spell no entities.
+        """
+        if recipe.training.monitor != "entity_f1":
+            return None
+        texts, references = examples
+        right = tagging(references, references, resamples=1)
+        if "entity_f1" not in right:
+            why = right.get("missing", {}).get("entity_f1", "tags such as parts of speech are of no entity")
+            raise ValueError(
+                f'training.monitor = "entity_f1" needs tags that spell entities, and those of the validation spell '
+                f'none: {why}. Take training.monitor = "accuracy".'
+            )
+        run = Run(recipe, model, tokenizers, labels)
+        compiled = answering.compile_labels(model, self.transitions(labels) is not None)
+
+        def score():
+            answers, *_ = self.answers(run, texts, compiled=compiled)
+            return {"entity_f1": tagging(filled(texts, answers), references, resamples=1)["entity_f1"]}
+
+        return score
+
+    def starter(self, examples):
+        """A small Transformer that reads; the best weights are those with the best entities, if the tags spell any."""
+        found = super().starter(examples)
+        answers = [answer.split(" ") for answer in examples.answers]
+        rules, _ = choose_rules(answers, answers)
+        enough = rules and sum(any(tag != "O" for tag in tags) for tags in answers) >= ENOUGH
+        return found | ({"training": found["training"] | {"monitor": "entity_f1"}} if enough else {})
 
     def predict(self, run, texts, progress=None):
         """(the tags of each text's words, how many texts were cut); a word that is not read has the tag "_"."""

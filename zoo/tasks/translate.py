@@ -81,7 +81,7 @@ class Translate(Task):
         """`Seq2Seq`, `Transformer` or `DepthAdaptiveTransformer`."""
         return building.writer(recipe, *sizes)
 
-    def monitored(self, recipe, model, tokenizers, examples):
+    def monitored(self, recipe, model, tokenizers, labels, examples):
         """The share of wrong outputs, if that is what decides."""
         if recipe.training.monitor != "wer":
             return None

@@ -42,7 +42,8 @@ def _comparable(loss):
 MONITORS = {
     "nll": lambda scores: _comparable(scores["nll"]),
     "accuracy": lambda scores: _comparable(1.0 - scores["accuracy"]),
-    "wer": lambda scores: _comparable(scores["wer"]),  # `zoo.training.fit` is given a function that measures it
+    "wer": lambda scores: _comparable(scores["wer"]),  # `zoo.training.fit` is given a function that measures it,
+    "entity_f1": lambda scores: _comparable(100.0 - scores["entity_f1"]),  # and this one
 }
 
 

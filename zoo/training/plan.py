@@ -17,8 +17,8 @@ class TrainingPlan:
         patience: training stops after this number of validations without a better score; with 0 it never does.
         keep: how many of the best validated weights are kept on the disk, for averaging.
         log_every: updates between two reports.
-        monitor: the score that decides which weights are better: "nll", "accuracy", or "wer", where `fit` is given a
-            `score` that measures it.
+        monitor: the score that decides which weights are better: "nll", "accuracy", or "wer" or "entity_f1", where
+            `fit` is given a `score` that measures it.
         prefetch: how many batches a thread prepares ahead; with 0 each is prepared when its step begins.
 
     Raises:

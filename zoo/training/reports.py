@@ -35,6 +35,7 @@ COLUMNS = (
     "valid_perplexity",
     "valid_accuracy",
     "valid_wer",
+    "valid_entity_f1",
 )
 QUIET = 30.0  # seconds without output after which `Lines` says that the training is still running
 
@@ -78,7 +79,7 @@ class Report(keras.callbacks.Callback):
         self._note(logs)
 
     def on_epoch_end(self, epoch, logs=None):
-        names = ("nll", "perplexity", "accuracy", "wer")
+        names = ("nll", "perplexity", "accuracy", "wer", "entity_f1")
         self.write(self.step, {f"valid_{name}": logs[f"val_{name}"] for name in names if f"val_{name}" in logs})
 
     def on_train_end(self, logs=None):

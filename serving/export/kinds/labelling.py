@@ -3,12 +3,13 @@
 import numpy as np
 import tensorflow as tf
 
-from serving.export import gate
+from serving.export import gate, transitions as in_graph
 from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
 from serving.export.kinds.grid import grid
 from serving.export.signatures import pair_probabilities, probabilities
 from serving.runtime.pairs import PLACES, pair
 from serving.runtime.reading import is_answered
+from zoo.scores.transitions import likeliest_tags, transitions
 
 
 class Classify(Kind):
@@ -143,9 +144,11 @@ class Tag(Classify):
         all_ = self.functions[self.name].traced(token_ids, lengths)["probabilities"]
         first = tf.gather(all_, found["first"], batch_dims=1)
         there = tf.sequence_mask(found["word_counts"], tf.shape(found["first"])[1])
+        allowed = transitions(self.settings.labels)
+        best = tf.argmax(first, axis=-1) if allowed is None else in_graph.likeliest_tags(first, there, allowed)
         return {
-            "tags": tf.where(there, self._best(first), ""),
-            "scores": tf.where(there, tf.reduce_max(first, axis=-1), 0.0),
+            "tags": tf.where(there, tf.gather(tf.constant(self.settings.labels), best), ""),
+            "scores": tf.where(there, tf.gather(first, best, batch_dims=2), 0.0),
             **{name: found[name] for name in ("starts", "ends", "word_counts")},
             "errors": gated.errors,
             "warnings": gated.warnings,
@@ -160,10 +163,10 @@ class Tag(Classify):
         chosen = np.zeros((0, len(self.settings.labels)), "float32")
         if reading.places:
             chosen = self._probabilities(reading.ids)[np.array(reading.first)]
-        labels = np.array(self.settings.labels)
+        best, scores = likeliest_tags(chosen, transitions(self.settings.labels))
         return {
-            "tags": labels[chosen.argmax(axis=-1)],
-            "scores": chosen.max(axis=-1),
+            "tags": np.array(self.settings.labels)[best],
+            "scores": scores,
             "starts": np.array([start for start, _ in reading.places], "int32"),
             "ends": np.array([end for _, end in reading.places], "int32"),
             "word_counts": np.array(len(reading.places), "int32"),

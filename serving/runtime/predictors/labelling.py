@@ -1,10 +1,13 @@
 """Predictors of labels for texts and pairs of texts, and of tags for words."""
 
 from serving.runtime.errors import DamagedError
+from serving.runtime.lazy import later
 from serving.runtime.loaded import batches, padded
 from serving.runtime.pairs import PLACES, pair
 from serving.runtime.predictors.results import Label, Mode, Tags, Word
 from serving.runtime.reading import is_answered, is_blank, listed
+
+tags_of = later("zoo.scores.transitions")
 
 
 class Classify:
@@ -108,7 +111,10 @@ def either(messages):
 
 
 class Tag(Classify):
-    """Predicts a tag for each word. Words are encoded separately, and the tag is that of a word's first piece."""
+    """Predicts a tag for each word. Words are encoded separately, and the tag is that of a word's first piece.
+
+    Where the tags spell entities, the likeliest sequence of those that may follow each other is the answer.
+    """
 
     def run(self, texts):
         texts = listed(texts)
@@ -125,8 +131,8 @@ class Tag(Classify):
 
     def _words(self, text, reading, probabilities):
         self._check(probabilities, (*probabilities.shape[:1], len(self.labels)))
-        chosen = probabilities[list(reading.first)]
+        found = tags_of.likeliest_tags(probabilities[list(reading.first)], tags_of.transitions(self.labels))
         return tuple(
-            Word(text[start:end], self.labels[best], start, end, float(row[best]))
-            for (start, end), row, best in zip(reading.places, chosen, chosen.argmax(axis=-1).tolist(), strict=True)
+            Word(text[start:end], self.labels[best], start, end, float(probability))
+            for (start, end), best, probability in zip(reading.places, *found, strict=True)
         )

@@ -126,11 +126,13 @@ def compile_answers(model):
     return Compiled(model, lambda batch: model(model_inputs(batch)))
 
 
-def compile_labels(model):
-    """The compiled likeliest labels of a model, and their probabilities."""
+def compile_labels(model, whole=False):
+    """The compiled likeliest labels of a model, and their probabilities; or those of all labels, the `whole`."""
 
     def best_of(batch):
         probabilities = ops.softmax(model(model_inputs(batch)), axis=-1)
+        if whole:
+            return (probabilities,)
         return ops.argmax(probabilities, axis=-1), ops.max(probabilities, axis=-1)
 
     return Compiled(model, best_of)

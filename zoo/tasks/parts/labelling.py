@@ -5,6 +5,7 @@ from abc import abstractmethod
 import numpy as np
 
 from zoo.data.formats.unknown import say_unknown, unknown_labels
+from zoo.scores.transitions import likeliest_tags
 from zoo.settings.text import Labelled
 from zoo.tasks.parts.task import Evaluation, Task, answering
 from zoo.tasks.parts.vocabularies import bucket_plan, encode_words, learn, noise, tell_embedding
@@ -90,20 +91,35 @@ class Labelling(Task):
         outputs, _, cut = self.answers(run, texts, progress)
         return outputs, cut
 
-    def answers(self, run, texts, progress=None):
-        """(the likeliest labels of each text; the probability of the least likely of them; how many texts were cut)."""
+    def transitions(self, labels):
+        """Which label may follow which in an answer, see `zoo.scores.transitions`; None where any may."""
+        return None
+
+    def answers(self, run, texts, progress=None, compiled=None):
+        """(the likeliest labels of each text; the probability of the least likely of them; how many texts were cut).
+
+        Several labels are the likeliest of those that may follow each other.
+
+        Args:
+            run: the `Run`.
+            texts: a list.
+            progress: called with the number of texts done.
+            compiled: what a call before has compiled, see `zoo.tasks.parts.answering.compile_labels`.
+        """
         model = run.model
         words, cut = self.encode(run.recipe, run.tokenizers[0], texts)
         around, nothing = run.tokenizers[0].around, [[0] * len(each) for each in words]
         batches = self.batches_of(words, nothing, around=around, batch_size=BATCH_SIZE, shuffle=False)
         answering.check_lengths(run.recipe, model, {"data": batches})
 
-        best = answering.compile_labels(model)
+        allowed = self.transitions(run.labels)
+        compiled = compiled or answering.compile_labels(model, allowed is not None)
         outputs, confidences = {}, np.ones(len(texts))
         for step, batch in enumerate(batches):
-            found = (np.asarray(each) for each in best.predict_on_batch(batch))
+            found = (np.asarray(each) for each in compiled.predict_on_batch(batch))
             for row, *each, there in zip(batches.examples(step), *found, batch["weights"], strict=False):
-                ids, likely = (np.atleast_1d(values)[np.atleast_1d(there) > 0] for values in each)
+                each = [np.atleast_1d(values)[np.atleast_1d(there) > 0] for values in each]
+                ids, likely = each if allowed is None else likeliest_tags(each[0], allowed)
                 outputs[row] = " ".join(run.labels[number] for number in ids)
                 confidences[row] = min(1.0, likely.min(initial=1.0))  # rounding may pass 1
             if progress:

@@ -167,7 +167,7 @@ class Task(ABC):
         """The probability below which a text is out of scope, chosen on validation examples; None where none is."""
         return None
 
-    def monitored(self, recipe, model, tokenizers, examples):
+    def monitored(self, recipe, model, tokenizers, labels, examples):
         """A function that measures, in training, what `training.monitor` names; None where the loss's sums do."""
         return None
 

@@ -3,6 +3,7 @@
 // `ids` are what it was made of: the ids that were written, the index of the label, or the index of each word's tag.
 
 import { doubted } from "./doubt.js";
+import { likeliest, transitions } from "./transitions.js";
 import { padded } from "./graphs.js";
 import { uniforms } from "./random.js";
 import { boundOf, either, isAnswered, pair } from "./reading.js";
@@ -166,12 +167,13 @@ export class Tag extends Classify {
     if (!reading.places.length) return { ids: [], text: "", words: [], ...this.remarks(reading) };
     const { probabilities } = await this.ask(padded([reading.ids], this.source.pieces.length));
     const letters = characters(text), { labels } = this.manifest, size = probabilities.dims.at(-1);
+    const rows = reading.first.map((at) => probabilities.data.subarray(at * size, (at + 1) * size));
+    const ids = likeliest(rows, transitions(labels));
     const words = reading.places.map(([start, end], place) => {
-      const row = probabilities.data.subarray(reading.first[place] * size, (reading.first[place] + 1) * size);
+      const row = rows[place], best = ids[place];
       const tags = ranked(row).map((index) => ({ label: labels[index], probability: row[index], index }));
-      return { text: letters.slice(start, end).join(""), tag: tags[0].label, start, end, score: tags[0].probability, tags };
+      return { text: letters.slice(start, end).join(""), tag: labels[best], start, end, score: row[best], tags };
     });
-    const ids = words.map((word) => word.tags[0].index);
     return { ids, text: words.map((word) => `${word.text}/${word.tag}`).join(" "), words, ...this.remarks(reading) };
   }
 }
