@@ -26,6 +26,13 @@ def add_arguments(parser):
         default=[],
         help="decide a setting, such as data.columns.text=2 or data.encoding=cp1252; may be given many times",
     )
+    parser.add_argument(
+        "--from",
+        dest="network",
+        metavar="NETWORK",
+        help="begin with a network that is trained already: the folder of a run, such as `seqzoo import` writes, or of "
+        "an artefact's version",
+    )
     parser.add_argument("--force", action="store_true", help="write over a file that is there")
 
 
@@ -36,7 +43,7 @@ def main(args):
         raise ValueError(f"--out is the name of a recipe, a file that ends in .toml; received {args.out!r}.")
     if out.exists() and not args.force:
         raise ValueError(f"{out} exists. Choose another --out, or write over it with --force.")
-    settings, notes = propose(args.task, args.files, _name(out), args.set)
+    settings, notes = propose(args.task, args.files, _name(out), args.set, args.network)
     text = commented(settings, notes)
     write_text(out, text)
     for note in notes:

@@ -32,6 +32,9 @@ EPILOG = """examples:
   seqzoo run dates --file lines.txt.gz --out answers.txt --shard 2/4 --resume
   seqzoo run ENCODER --file lines.txt --out vectors.npy
 
+A translator runs each sentence of a text by itself, for it has learnt from sentences; line breaks, list marks, tags
+and addresses between them stay. --sentences off gives it the text as it is.
+
 Without texts and without --file, lines are read from standard input.
 Each input line gives one output line: the output of a translator, the continuation of a prompt by a language model, the
 label of a classifier and its probability, the words of a tagger as word/tag, or a vector as a JSON list. With --n-best
@@ -85,6 +88,12 @@ def add_arguments(parser):
         help="search among the pieces that a table allows for those of the text: faster, and now and then another "
         "answer (an artefact of `seqzoo export --shortlist`)",
     )
+    writing.add_argument(
+        "--sentences",
+        choices=("on", "off"),
+        help="of a translator: run each sentence of a text by itself, and keep line breaks and mark-up between them "
+        "(default: on, but off with --n-best, --sample, --server and --out)",
+    )
     writing.add_argument("--length", type=int, metavar="N", help="number of tokens to write (language models)")
     writing.add_argument("--plot-attention", metavar="PNG", help="draw the attention map of the one text into a file")
     rule_options.add_arguments(parser)
@@ -114,7 +123,10 @@ def main(args):
     hub_options.apply(args)
     runtime = run_server.opened(args) if args.server else _opened(args)
     if args.out:
+        if args.sentences == "on":
+            raise ValueError("--sentences on is not for --out: a line of a corpus is run as it is.")
         return run_corpus.run(runtime, args, options)
+    options |= _sentences(args, runtime)
     attention = runtime.attention(args.texts[0], args.beam) if args.plot_attention else None
     done, refused = _answer_all(runtime, args, options)
     if not done:
@@ -147,6 +159,18 @@ def _options(args):
         raise ValueError(f"{flags} is about sampling: give --sample, too, or leave it out.")
     options = {name: value for name in ("beam", "n_best", "length") if (value := getattr(args, name)) is not None}
     return options | rule_options.given(args) | ({"sampling": Sampling(**drawn)} if args.sample else {})
+
+
+def _sentences(args, runtime):
+    """The option by which a translator runs each sentence of a text by itself; none where it does not."""
+    whole = args.n_best is not None or args.sample or args.server
+    if args.sentences == "on" and (whole or runtime.kind != "generate"):
+        raise ValueError(
+            "--sentences on is for the one answer of a model that writes, on this machine: leave out --n-best, "
+            "--sample and --server."
+        )
+    translates = not whole and runtime.kind == "generate" and runtime.manifest.get("task", "").startswith("translate")
+    return {"sentences": True} if args.sentences == "on" or (translates and args.sentences is None) else {}
 
 
 def _answer_all(runtime, args, options):

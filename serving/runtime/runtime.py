@@ -14,6 +14,7 @@ from serving.runtime.predictors import PREDICTORS
 from serving.runtime.predictors.attention import attention
 from serving.runtime.predictors.results import Attention, Mode, Samplings
 from serving.runtime.rows import offered, run_rows
+from serving.runtime.sentences import answer_by_sentence
 
 
 class Runtime:
@@ -108,13 +109,17 @@ class Runtime:
                 or samples in a result; `sampling`, a `Sampling`, to sample instead of searching, or a list with one for
                 each text; and rules of the search, such as `no_repeat_ngram_size` or `bad_words`
                 (`serving.runtime.rules`), which go before those that the artefact was exported with. "continue" also
-                takes `length`, the number of tokens to write.
+                takes `length`, the number of tokens to write. "generate" takes `sentences`: each sentence of a text is
+                run by itself, and line breaks and mark-up between them stay (`serving.runtime.sentences`).
 
         Raises:
             TypeError: `texts` is a single string, or holds a value that is not a string.
             ValueError: this kind does not take an option, there is no graph for the beam width, or a number is out of
                 its range.
         """
+        by_sentence = options.pop("sentences", False) if self.kind == "generate" else False
+        if by_sentence:
+            return self._run_by_sentence(texts, options)
         wrong = sorted(options.keys() - set(self.options))
         if wrong:
             raise ValueError(
@@ -127,6 +132,15 @@ class Runtime:
                 raise ValueError(f"expected one Sampling for each of {len(texts)} texts; received {len(each)}.")
             options["sampling"] = Samplings(tuple(each))
         return self._predictor.run(texts, **options)
+
+    def _run_by_sentence(self, texts, options):
+        if options.get("sampling") is not None or (options.get("n_best") or 1) > 1:
+            raise ValueError(
+                "a text whose sentences are run by themselves has one answer: n_best above 1 and sampling are for "
+                "whole texts. Leave out sentences, or those."
+            )
+        language = self.manifest.get("task", "").partition(" ")[2].partition("-")[0]
+        return answer_by_sentence(lambda each: self.run(each, **options), listed(texts), language)
 
     @property
     def signatures(self) -> dict[str, Any]:

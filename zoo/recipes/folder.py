@@ -193,7 +193,7 @@ def adopted(recipe):
     """
     if not recipe.training.init:
         return recipe, None
-    initial = _find_initial(Path(recipe.training.init))
+    initial = find_initial(Path(recipe.training.init))
     here, there = recipe.job.sides, initial.recipe.job.sides
     if recipe.training.vocabulary == "map":
         if len(here) == len(there) == 2 and recipe.text.shared != initial.recipe.text.shared:
@@ -228,40 +228,45 @@ def _keep_vocabularies(text, initial):
     return structs.replace(text, **kept)
 
 
-def _find_initial(directory):
+def find_initial(directory, asked="training.init"):
+    """The `Initial` of a folder, that of a finished run or of an artefact's version.
+
+    Raises:
+        ValueError: it is neither; the message begins with what was `asked`.
+    """
     if not directory.is_dir():
         raise ValueError(
-            f"training.init: there is no folder {directory}. Expected that of a finished run, such as runs/NAME, or of "
+            f"{asked}: there is no folder {directory}. Expected that of a finished run, such as runs/NAME, or of "
             "an artefact's version, such as artefacts/NAME/1."
         )
     versions = sorted(int(each.name) for each in directory.iterdir() if each.name.isdigit() and each.is_dir())
     if versions and not (directory / MODEL).is_file():
         raise ValueError(
-            f"training.init: {directory} has the versions {', '.join(map(str, versions))} of an artefact. Name one, "
+            f"{asked}: {directory} has the versions {', '.join(map(str, versions))} of an artefact. Name one, "
             f"such as {directory / str(versions[-1])}."
         )
-    _demand_initial(directory, "recipe.toml", MODEL)
+    _demand_initial(directory, asked, "recipe.toml", MODEL)
     try:
         recipe = read_stored(directory / "recipe.toml")
     except ValueError as error:
-        raise ValueError(f"training.init: {directory}/recipe.toml cannot be read: {error}") from error
-    _demand_initial(directory, *tokenizer_names(recipe))
-    return Initial(directory, recipe, _read_labels(directory) if recipe.job.labelled else ())
+        raise ValueError(f"{asked}: {directory}/recipe.toml cannot be read: {error}") from error
+    _demand_initial(directory, asked, *tokenizer_names(recipe))
+    return Initial(directory, recipe, _read_labels(directory, asked) if recipe.job.labelled else ())
 
 
-def _read_labels(directory):
+def _read_labels(directory, asked):
     """The names of the classes: a run's in a file of their own, an artefact's in its manifest."""
     if (directory / LABELS).is_file():
         return tuple(json.loads((directory / LABELS).read_text(encoding="utf-8")))
-    _demand_initial(directory, MANIFEST)
+    _demand_initial(directory, asked, MANIFEST)
     return tuple(json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["labels"])
 
 
-def _demand_initial(directory, *names):
+def _demand_initial(directory, asked, *names):
     missing = [name for name in names if not (directory / name).is_file()]
     if missing:
         raise ValueError(
-            f"training.init: {directory} is neither a finished run nor an artefact: it lacks {', '.join(missing)}. "
+            f"{asked}: {directory} is neither a finished run nor an artefact: it lacks {', '.join(missing)}. "
             f"{remedy(directory)}"
         )
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from zoo.data import formats
 from zoo.data.formats.base import counted
 from zoo.data.formats.names import normal
-from zoo.recipes import languages
+from zoo.recipes import beginning, languages
 from zoo.recipes.card import notes as left_out, untaught
 from zoo.recipes.files import overridden, settled
 from zoo.recipes.recipe import TEXTS, allowed, make
@@ -25,7 +25,7 @@ LOOKED_AT = 200_000  # examples that are read to choose sizes
 OUT_OF_SCOPE = ("oos", "ood", "out_of_scope", "out_of_domain")  # names of a label, in small letters and with "_"
 
 
-def propose(task, files, name, given=()):
+def propose(task, files, name, given=(), network=None):
     """(settings, notes) of a recipe that trains as it is.
 
     Args:
@@ -35,6 +35,8 @@ def propose(task, files, name, given=()):
         name: of the recipe.
         given: settings that are decided already, as `zoo.recipes.load` takes overrides. What they say of columns,
             format and encoding decides how the files are read.
+        network: the folder of a run or an artefact's version with which the training begins, see
+            `zoo.recipes.beginning`.
 
     Raises:
         ValueError: there is no such task, or the files cannot be read, or cannot be cut into splits; the message says
@@ -66,15 +68,17 @@ def propose(task, files, name, given=()):
         "task": task,
         "description": f"{task.capitalize()}, from {Path(splits['train'][0]).name}.",
     }
-    starter = job.starter(train)
-    settings = settled([settings | {"data": data} | merged(sizes(job, starter, train), starter), given])
+    starter, begins = job.starter(train), []
+    if network is not None:
+        starter, begins = beginning.starter(task, network, starter)
+    settings = settled([settings | {"data": data} | merged(sizes(job, starter, train, network), starter), given])
     parts = _parts(settings, train)
     settings = settled([settings, _scope(job, parts) | _context(settings, parts), given])
     notes = [f"{found.format}: {found.why}" if found.why else found.format, *_columns(found), *_counted(job, train)]
     notes += left_out(parts) + untaught(job, make(settings), parts)
     if label := settings.get("scope", {}).get("label"):
         notes.append(f"{label!r} is the label of texts that are out of scope; see [scope]")
-    return settings, notes + languages.notes(settings["data"].get("target_language"))
+    return settings, notes + begins + languages.notes(settings["data"].get("target_language"))
 
 
 def _header(found, columns):
@@ -131,8 +135,14 @@ def by_split(files):
     return {name: found[name] for name in SPLITS if name in found}
 
 
-def sizes(job, starter, train):
+def sizes(job, starter, train, network=None):
     """The settings that the data decide: sizes of vocabularies, and the length of the training."""
+    if network is not None:
+        return (
+            {}
+            if job.kind == "running"
+            else {"training": beginning.steps(len(train), starter["training"]["batch_size"])}
+        )
     texts, said = job.texts(train.inputs, train.answers), starter.get("text", {})
     text = {"vocab_size": _vocabulary(texts[0], said)}
     if len(texts) > 1:

@@ -1,0 +1,183 @@
+"""Plain: a text is cut into sentences and what stands between them, so that a translator of sentences can read a page.
+
+The borders follow the rule of Unicode's Standard Annex 29 (a terminator, closing marks, a space, and no small letter
+behind it), with what the annex leaves to each language: abbreviations, initials and ordinal numbers end no sentence.
+Lines, mark-up and whatever holds no letter are borders, and stay as they are. Nothing is lost: the parts joined are the
+text. The time is linear in the length of the text, whatever it holds.
+"""
+
+import itertools
+import re
+from dataclasses import dataclass
+
+from serving.runtime.predictors.results import Hypothesis, Result
+
+LINES = re.compile(r"(\s*(?:\r\n|[\n\r\v\f\x85\u2028\u2029])\s*)")
+MARKUP = re.compile(r"(<[/!?]?[A-Za-z][^<>\n]{0,999}>|&#?\w{1,31};|https?://[^\s<>]{1,2000}|[*_`~]{2,}|`)")
+LIST_MARK = re.compile(r"\s*(?:#{1,6}|>+|[-*+•–]|\d{1,3}[.)]|[A-Za-z][)])\s+")
+STOPS = ".!?…‼⁇⁈⁉؟۔܀։჻।॥၊။።፧፨‽"
+WIDE_STOPS = "。！？｡．"
+CLOSING = "\"'”’»›)]}」』）】〕》〉“"
+CLOSES = re.escape(CLOSING)
+HAN_AND_KANA = "\u3040-\u30ff\u3400-\u9fff"  # which need no space behind a stop
+OPENING = "\"'“‘„‚«‹([{¿¡「『（【〔《〈”"
+_BORDER = re.compile(  # a run of stops is looked at once, from its beginning
+    rf"(?<![{STOPS}{WIDE_STOPS}])"
+    rf"(?:[{WIDE_STOPS}]+[{CLOSES}]*\s*(?=\S)"
+    rf"|[{STOPS}]+(?:[ \u00a0\u202f]?»)?[{CLOSES}]*\s+(?=\S)"
+    rf"|[!?]+(?=[{HAN_AND_KANA}]))"
+)
+_WORD = re.compile(r"[\w.&'’-]{1,40}\Z")
+
+ORDINALS = {"cs", "da", "de", "et", "fi", "hr", "hu", "is", "lv", "nb", "nn", "no", "pl", "sk", "sl", "sr", "tr"}
+ABBREVIATIONS = {
+    "cs": "atd apod např popř resp tj tzv str č čís kap obr tab sv mj prof dr ing mgr bc ph",
+    "da": "bl ca dvs eks el evt f fx hr inkl jf kl nr osv pga s stk tlf vedr",
+    "de": "abb abs allg art aufl bd betr bsp bspw bzgl bzw ca d dgl dr ebd einschl etc evtl exkl fa ff frl fr gem ggf "
+    "hl hr hrsg inh inkl jh jhd kap lat lt max mio min mrd mwst nr o od pfd pl prof rd s sog st std str tel u ua "
+    "usw v vgl vorm vs z zb zit zt zzgl",
+    "en": "adm al apr aug ave blvd brig capt cf cmdr co col corp dec dept dr ed eds est etc feb fig figs gen "
+    "gov hon inc jan jr jul jun lt ltd maj mar messrs mr mrs ms mt nov oct op pp ph prof rep rev sen sep sept sgt "
+    "sr st vol vols vs viz",
+    "es": "ap apdo art av avda cap cía d dr dra ej etc fig gral ing lic núm p pág págs prof ptas s sr sra sres srta ss "
+    "ud uds vol",
+    "fr": "al apr art av bd cf chap dr éd env etc ex fig hab janv juil m mgr mlle mlles mm mme mmes n no p pp prof "
+    "sept st ste vol",
+    "hu": "dr ifj id kb stb pl ún ill vö",
+    "it": "a art avv c cap cfr dott ecc ed es fig ing n on pag pagg prof rag s sig sigg sig.ra spett tel vol",
+    "nl": "a.u.b bijv blz bv ca dhr dr drs enz etc evt fig i.p.v ing ir jl mevr mgr mr mw nl nr o.a prof resp st tel "
+    "vgl vlg zgn",
+    "pl": "bp dr godz im inż itd itp ks lek m.in mgr np nr ok p pl pn prof ps pt r ś św tel tj tys tzn tzw ul ww zob",
+    "pt": "art av cap dr dra eng etc ex fig n núm p pág págs prof profa r sr sra srta vol",
+    "ru": "г гг д др им кв млн млрд н напр обл пл пр р рис рр руб с св см соц ст стр т тел тт тыс ул ч",
+    "sv": "bl ca dr dvs e.d el etc ev f.n fr inkl kap kl m.fl m.m nr o.d osv p.g.a resp s.k st t.ex tel",
+}  # fmt: skip
+KNOWN = {name: frozenset(words.split()) for name, words in ABBREVIATIONS.items()}
+# Of a language that is not known: what is long enough to be no word elsewhere.
+ANY = frozenset().union(*({word for word in words if len(word) > 2} for words in KNOWN.values())) | KNOWN["en"]
+ANY -= {"art", "bis", "est", "max", "min", "mar", "rep", "fig", "tab", "str", "kap", "lat", "col", "gem", "bsp"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a text: a sentence, or what stands between two of them and stays as it is."""
+
+    text: str
+    is_sentence: bool
+
+
+def parts_of(text, language=""):
+    """The parts of a text, whose texts joined are the text.
+
+    Args:
+        text: of any length; a line break ends a sentence.
+        language: its code, such as "de", "deu_Latn" or "de_DE", for its abbreviations; "" is one that is not known.
+
+    Returns:
+        A list of `Part`; sentences have at least one letter, and no white space at their ends.
+    """
+    pieces = [piece for line in LINES.split(text) for piece in _line(line, _code(language))]
+    parts = []
+    for is_sentence, group in itertools.groupby(pieces, lambda piece: piece[1]):
+        texts = [piece[0] for piece in group]
+        parts += [Part(each, True) for each in texts] if is_sentence else [Part("".join(texts), False)]
+    return [part for part in parts if part.text]
+
+
+def answer_by_sentence(run, texts, language=""):
+    """A `Result` for each text, whose sentences are run by themselves and joined as they stood.
+
+    The score of a text is the sum of its sentences', its warning names those that have one, and a text of which a
+    sentence has an error has none but that. A text that is one sentence, or holds none, is run as it is.
+
+    Args:
+        run: what gives a `Result` for each of a list of texts.
+        texts: a list.
+        language: of the texts, as of `parts_of`.
+    """
+    cut = [parts_of(text, language) for text in texts]
+    whole = [sum(part.is_sentence for part in parts) == 0 or len(parts) == 1 for parts in cut]
+    asked = [
+        [text] if is_whole else [part.text for part in parts if part.is_sentence]
+        for text, parts, is_whole in zip(texts, cut, whole, strict=True)
+    ]
+    found = iter(run([sentence for sentences in asked for sentence in sentences]))
+    answers = [[next(found) for _ in sentences] for sentences in asked]
+    return [
+        own[0] if is_whole else _joined(parts, own) for parts, own, is_whole in zip(cut, answers, whole, strict=True)
+    ]
+
+
+def _joined(parts, answers):
+    """The `Result` of a text from those of its sentences."""
+    said = {
+        name: "; ".join(
+            f"sentence {number}: {remark}" for number, each in enumerate(answers, 1) if (remark := getattr(each, name))
+        )
+        or None
+        for name in ("error", "warning")
+    }
+    if said["error"]:
+        return Result("", 0.0, (Hypothesis("", 0.0),), **said)
+    given = iter(answers)
+    text = "".join(next(given).text if part.is_sentence else part.text for part in parts)
+    score = sum(each.score for each in answers)
+    return Result(text, score, (Hypothesis(text, score),), warning=said["warning"])
+
+
+def _line(line, code):
+    """(text, whether it is a sentence) of the pieces of a line, or of what breaks it."""
+    mark = LIST_MARK.match(line)
+    if mark:
+        yield mark[0], False
+    for place, piece in enumerate(MARKUP.split(line[mark.end() if mark else 0 :])):
+        for sentence in [piece] if place % 2 else _sentences(piece, code):
+            inner = "" if place % 2 else sentence.strip()
+            start = sentence.index(inner)
+            ends = (sentence[:start], False), (sentence[start + len(inner) :], False)
+            yield from (ends[0], (inner, any(map(str.isalpha, inner))), ends[1])
+
+
+def _sentences(text, code):
+    """A line without mark-up, cut behind the white space that follows each sentence."""
+    start = 0
+    for border in _BORDER.finditer(text):
+        if _ends(text[max(start, border.start() - 40) : border.start()], border[0], text[border.end() :][:4], code):
+            yield text[start : border.end()]
+            start = border.end()
+    yield text[start:]
+
+
+def _ends(before, stop, after, code):
+    """Whether a sentence ends with this stop and white space."""
+    first = after.lstrip(OPENING)[:1]
+    if stop[0] in WIDE_STOPS:
+        return True
+    if first.islower():
+        return False
+    if stop.rstrip()[:1] != "." or stop.startswith(".."):
+        return True
+    found = _WORD.search(before)
+    word = found[0].lstrip("'’-") if found else ""
+    if not word:
+        return True
+    if word.isdigit():
+        return len(word) > 2 or code not in ORDINALS
+    if len(word) == 1 and word.isalpha() and word.isupper():
+        return False  # an initial
+    if "." in word and max(map(len, word.split("."))) <= 2:
+        return False  # z.B., e.g., U.S.
+    return word.casefold() not in KNOWN.get(code, ANY)
+
+
+def _code(language):
+    """Two letters of a language's code where it is among those that have abbreviations here, else the code."""
+    first = re.split(r"[-_]", language)[0].lower()
+    return THREE_LETTERS.get(first, first)
+
+
+THREE_LETTERS = {
+    "ces": "cs", "dan": "da", "deu": "de", "ger": "de", "eng": "en", "est": "et", "fin": "fi", "fra": "fr", "fre": "fr",
+    "hrv": "hr", "hun": "hu", "isl": "is", "ita": "it", "lvs": "lv", "nld": "nl", "nno": "nn", "nob": "nb", "pol": "pl",
+    "por": "pt", "rus": "ru", "slk": "sk", "slv": "sl", "spa": "es", "srp": "sr", "swe": "sv", "tur": "tr",
+}  # fmt: skip

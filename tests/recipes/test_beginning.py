@@ -1,0 +1,94 @@
+"""`seqzoo new --from`: recipes that begin with a network of somebody else, tiny ones of random weights."""
+
+import json
+
+import pytest
+
+from tests.shared import ROOT
+from tools.cli import main
+from zoo.recipes import beginning
+from zoo.recipes.files import load
+from zoo.recipes.proposal import propose
+
+NETWORKS = ROOT / "tests" / "pretrained" / "data"
+TEXTS = ["a good film", "a bad film", "the cat sat", "the dog ran", "nice and warm", "dull and cold"]
+
+
+def imported(name, folder):
+    """The run of a tiny network, without its weights being read."""
+    assert main(["import", str(NETWORKS / name), "--out", str(folder)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def networks(tmp_path_factory):
+    """Runs of an encoder, of a translator and of a language model."""
+    home = tmp_path_factory.mktemp("networks")
+    return {name: imported(name, home / name) for name in ("minilm", "marian", "gpt2", "bert_tagger")}
+
+
+def labelled(folder, task):
+    """A file of examples of a task."""
+    rows = {
+        "classify": [f"{text} {number}\t{'pos' if number % 2 else 'neg'}" for number, text in enumerate(TEXTS * 10)],
+        "compare": [
+            f"{text} {number}\t{text}\t{'yes' if number % 2 else 'no'}" for number, text in enumerate(TEXTS * 10)
+        ],
+        "tag": [f"{text} {number}\t{' '.join(['N'] * len(text.split()))} M" for number, text in enumerate(TEXTS * 10)],
+        "translate": [f"{text} {number}\tein {text}" for number, text in enumerate(TEXTS * 10)],
+        "transduce": [f"{text} {number}\tein {text}" for number, text in enumerate(TEXTS * 10)],
+        "continue": TEXTS * 60,
+    }[task]
+    path = folder / f"{task}.{'txt' if task == 'continue' else 'tsv'}"
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("task", "network"),
+    [("classify", "minilm"), ("tag", "minilm"), ("compare", "bert_tagger"), ("translate", "marian"),
+     ("continue", "gpt2")],
+)  # fmt: skip
+def test_a_recipe_takes_all_weights_of_its_network_and_trains(task, network, networks, tmp_path):
+    settings, notes = propose(task, [labelled(tmp_path, task)], "mine", network=networks[network])
+    recipe = load(settings)
+    assert any("begins with" in note for note in notes) and recipe.training.init == str(networks[network])
+    short = [
+        "training.steps=2",
+        "training.validate_every=2",
+        *(["training.num_buckets=1"] if task != "continue" else []),
+    ]
+    run = trained(load(settings, short), tmp_path / "run")
+    record = json.loads((tmp_path / "run" / "training.json").read_text())["init"]
+    heads = {path.partition("/")[0] for path in record["new"]}
+    assert heads <= {"classify": {"readout"}, "tag": {"readout"}, "compare": {"readout", "hidden"}}.get(task, set())
+    assert not record["differences"] and run.tokenizers[0].vocab_size
+
+
+def trained(recipe, folder):
+    from zoo import runs
+
+    runs.train(recipe, folder)
+    return runs.open_run(folder)
+
+
+@pytest.mark.slow
+def test_what_a_task_cannot_begin_with_is_refused_before_training(networks, tmp_path):
+    for task, network in (("tag", "marian"), ("classify", "gpt2"), ("translate", "minilm"), ("continue", "minilm")):
+        with pytest.raises(ValueError, match=f"--from: the network of .* has learnt the task .*, and {task} cannot"):
+            propose(task, [labelled(tmp_path, task)], "mine", network=networks[network])
+
+
+def test_what_is_no_network_is_refused(tmp_path):
+    path = labelled(tmp_path, "classify")
+    with pytest.raises(ValueError, match="^--from: there is no folder"):
+        propose("classify", [path], "mine", network=tmp_path / "nothing")
+    with pytest.raises(ValueError, match="^--from: .* is neither a finished run nor an artefact"):
+        propose("classify", [path], "mine", network=tmp_path)
+
+
+@pytest.mark.parametrize(("examples", "steps"), [(50, 150), (3_400, 420), (15_000, 1_410), (100_000, 6_250)])
+def test_the_length_follows_from_the_number_of_examples(examples, steps):
+    found = beginning.steps(examples, 32)
+    assert found["steps"] == steps and found["warmup"] == found["validate_every"] == steps // 10

@@ -1,0 +1,108 @@
+"""Texts cut into sentences: nothing is lost, the borders are where people put them, and no text takes long."""
+
+import random
+
+import pytest
+
+from serving.runtime.predictors.results import Hypothesis, Result
+from serving.runtime.sentences import ABBREVIATIONS, answer_by_sentence, parts_of
+
+
+def sentences(text, language=""):
+    return [part.text for part in parts_of(text, language) if part.is_sentence]
+
+
+@pytest.mark.parametrize(
+    ("language", "expected"),
+    [
+        ("de", ["Dr. Meier kam am 3. Oktober, z.B. um 8 Uhr.", "Er war müde!", "„Warum?“ fragte sie.", "Ende"]),
+        ("deu_Latn", ["Das kostet ca. 3,50 Euro usw. bei Prof. Huber.", "Gut."]),
+        ("en", ["Mr. Smith of the U.S. Army paid $3.50, i.e. too much.", '"Stop!"', "He left at 9 p.m. yesterday?"]),
+        ("fr_XX", ["M. Dupont est là.", "Où ?", "« Ici ! »", "Bien."]),
+        ("hi", ["वह घर गया।", "वह सो गया।"]),
+        ("ar", ["كيف حالك؟", "أنا بخير."]),
+        ("ru", ["Он родился в 1990 г. в Москве.", "Ул. Ленина, д. 3."]),
+        ("", ["Dr. No came.", "J. R. R. Tolkien wrote it.", "It was 1954.", "And then... nothing."]),
+    ],
+)
+def test_sentences_end_where_people_end_them(language, expected):
+    assert sentences(" ".join(expected), language) == expected
+
+
+def test_sentences_without_spaces():
+    assert sentences("我爱你。你呢？好！他说：“走吧。”你去哪里?我走了。", "zh") == [
+        "我爱你。", "你呢？", "好！", "他说：“走吧。”", "你去哪里?", "我走了。",
+    ]  # fmt: skip
+
+
+def test_lines_and_markup_stay_as_they_are():
+    text = (
+        "# Der Titel\r\n\r\n- <b>Fett</b> gedruckt.  Und mehr!\n12. Siehe http://a.b/?x=1.\n\n> Zitat &amp; mehr\n--\n"
+    )
+    assert sentences(text, "de") == ["Der Titel", "Fett", "gedruckt.", "Und mehr!", "Siehe", "Zitat", "mehr"]
+    kept = "".join("S" if part.is_sentence else part.text for part in parts_of(text, "de"))
+    assert kept == "# S\r\n\r\n- <b>S</b> S  S\n12. S http://a.b/?x=1.\n\n> S &amp; S\n--\n"
+
+
+@pytest.mark.parametrize("text", ["", " ", "\n\n", "123. 456!", "?!", "<br/>", "..."])
+def test_what_holds_no_letter_is_no_sentence(text):
+    assert not sentences(text) and "".join(part.text for part in parts_of(text)) == text
+
+
+def test_nothing_is_lost_of_any_text():
+    draw = random.Random(5)
+    pieces = [*".!?。 \n\t\r<>&;*_`\"'„“()1a", "Ab", "z.B.", "Dr.", "</p>", "http://x", "我", "\u2028", "é", "…"]
+    for _ in range(500):
+        text = "".join(draw.choices(pieces, k=draw.randint(0, 40)))
+        for language in ("", "de", "zh"):
+            parts = parts_of(text, language)
+            assert "".join(part.text for part in parts) == text
+            assert all(part.text for part in parts)
+            assert all(part.text == part.text.strip() for part in parts if part.is_sentence)
+
+
+@pytest.mark.parametrize(
+    "piece", [".", "a.", "<", "<a", "&", " \n", "* ", '."', "1. ", "_", '"', ". ", "。", "a. ", "!a"]
+)
+def test_time_grows_with_the_length(piece):
+    """Counted in steps and not in seconds: twice the text has at most twice the parts, and 200,000 marks end at all."""
+    assert "".join(part.text for part in parts_of(piece * 100_000)) == piece * 100_000
+
+
+def test_abbreviations_are_written_as_they_are_looked_up():
+    for words in ABBREVIATIONS.values():
+        assert words == words.casefold() and len(set(words.split())) == len(words.split())
+
+
+def louder(texts):
+    """An answer in capitals, of the score 1; "bad" has an error, "odd" a warning."""
+    return [
+        Result(text.upper(), 1.0, (Hypothesis(text.upper(), 1.0), Hypothesis("", 0.0)),
+               error="too long" if "bad" in text else None, warning="unknown pieces" if "odd" in text else None)
+        for text in texts
+    ]  # fmt: skip
+
+
+def test_answers_of_sentences_are_joined_as_the_text_was():
+    texts = [
+        "- one. Two!\n\n3.\n<i>Four</i>",
+        "Alone.",
+        "",
+        "12",
+        "All well. So odd. Not so odd.",
+        "Fine. So bad. Yes.",
+    ]
+    found = answer_by_sentence(louder, texts)
+    assert [each.text for each in found[:5]] == [
+        "- ONE. TWO!\n\n3.\n<i>FOUR</i>", "ALONE.", "", "12", "ALL WELL. SO ODD. NOT SO ODD.",
+    ]  # fmt: skip
+    assert [each.score for each in found[:5]] == [3.0, 1.0, 1.0, 1.0, 3.0] and len(found[1].hypotheses) == 2
+    assert found[4].warning == "sentence 2: unknown pieces; sentence 3: unknown pieces"
+    assert found[5].error == "sentence 2: too long" and found[5].text == ""
+    assert found[0].hypotheses == (Hypothesis(found[0].text, 3.0),)
+
+
+def test_all_sentences_are_asked_together():
+    asked = []
+    answer_by_sentence(lambda texts: asked.append(texts) or louder(texts), ["One. Two.", "Three."])
+    assert asked == [["One.", "Two.", "Three."]]
