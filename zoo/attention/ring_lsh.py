@@ -87,7 +87,10 @@ def make_local_attention(
         block: the number of the block.
     """
     hashing = hashed.blocks if hashed else ()
-    own = {"head_units": head_units, "multiple": math.lcm(chunk_length, hashed.chunk_length if hashing else 1)}
+    own: dict[str, Any] = {
+        "head_units": head_units,
+        "multiple": math.lcm(chunk_length, hashed.chunk_length if hashing else 1),
+    }
     if block not in hashing:
         return LocalAttention(units, num_heads, chunk_length, (before, after), **own)
     own |= {"rounds": hashed.rounds, "looks": (hashed.before, hashed.after)}

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from serving.runtime.lazy import later
 
-np = later("numpy")
-
 if TYPE_CHECKING:  # a client of a server has these classes without NumPy
     import numpy as np
+else:
+    np = later("numpy")
 
 
 @dataclass(frozen=True)
