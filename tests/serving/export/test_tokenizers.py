@@ -29,9 +29,8 @@ def exported(kind, folder):
     )
 
 
-@pytest.mark.parametrize(
-    "kind", ["tag", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("classify", "generate", "continue"))]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["tag", "classify", "generate", "continue"])
 def test_all_forms_read_alike(kind, tmp_path):
     path = exported(kind, tmp_path)
     texts = [text for text in (*CHOSEN, *drawn(30), *TEXTS) if text != "\ufffd"]

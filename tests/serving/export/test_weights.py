@@ -27,15 +27,15 @@ LEAST = 64  # bytes: the arrays of a small network are small
 FILES = {"float32": "weights.onnx_data", "int8": "weights.int8.onnx_data"}
 
 
-@pytest.fixture(scope="module")
-def shared(models, tokenizers, tmp_path_factory):
+@pytest.fixture(scope="module", params=[pytest.param("generate", marks=pytest.mark.slow)])
+def shared(request, models, tokenizers, tmp_path_factory):
     """The artefact of a network that counts as large."""
 
     def make(folder):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(sizes, "LARGE", 1)
             patch.setattr(weights, "LEAST", LEAST)
-            export(models["generate"], tokenizers, folder, settings_of("generate", graphs=("search", "greedy")))
+            export(models[request.param], tokenizers, folder, settings_of(request.param, graphs=("search", "greedy")))
 
     (manifest,) = made_once(tmp_path_factory, "artefact-shared", make).glob("*/*/manifest.json")
     return manifest.parent
