@@ -32,7 +32,7 @@ def main(args):
     given, model = _read(args.file) if args.file else None, located(args.model)
     runtimes = {name: Runtime(model, precision=name, threads=args.threads) for name in PRECISIONS}
     manifest = runtimes["float32"].manifest
-    texts = _texts(given if args.file else manifest.get("texts", []), args.file or model)
+    texts = _texts(given if args.file else manifest["texts"], args.file or model)
     batches, held = args.batch or [1, 32], manifest["files"]
     rows = []
     for mode in runtimes["float32"].modes:

@@ -97,7 +97,7 @@ def inputs(manifest, table, size):
         table: a signature, as the manifest has it.
         size: the number of rows.
     """
-    time = min(TIME, manifest.get("max_input") or TIME)
+    time = min(TIME, manifest["max_input"])
     strings = [spec["name"] for spec in table["inputs"] if spec["dtype"] == "string"]
     rows = [text.split("\t") for text in manifest["texts"] if len(text.split("\t")) >= len(strings)] or [["a"] * 2]
     found = {name: np.array([rows[row % len(rows)][side] for row in range(size)]) for side, name in enumerate(strings)}

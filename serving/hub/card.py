@@ -158,11 +158,8 @@ def _training(manifest):
 
 
 def _limits(manifest):
-    most, overlong = manifest.get("max_input"), manifest.get("overlong")
-    lines = ["## Limits", ""]
-    if most:
-        longer = "no answer is given" if overlong == "refuse" else "a part is read, and a warning given"
-        lines.append(f"At most {most:,} tokens of a text are read; of a longer one {longer}.")
+    longer = "no answer is given" if manifest["overlong"] == "refuse" else "a part is read, and a warning given"
+    lines = ["## Limits", "", f"At most {manifest['max_input']:,} tokens of a text are read; of a longer one {longer}."]
     if manifest.get("max_length"):
         lines.append(f"At most {manifest['max_length']:,} tokens are written at once.")
     lines.append("It knows what is like its training data; nobody has measured how it treats other texts.")

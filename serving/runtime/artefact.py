@@ -48,7 +48,7 @@ class Artefact:
         """
         if name not in self.manifest["files"]:
             raise self._unlisted(name)
-        size = self.manifest["sizes"].get(name) if self.verify else None
+        size = self.manifest["sizes"][name] if self.verify else None
         content = read_inside(self.directory, name, size)
         if self.verify and hashlib.sha256(content).hexdigest() != self.manifest["files"][name]:
             raise DamagedError(
@@ -82,7 +82,7 @@ class Artefact:
 
 
 def read_manifest(directory, verify=True):
-    """The manifest of the artefact at `directory`, a dict. Keys that an older format does not have get their defaults.
+    """The manifest of the artefact at `directory`, a dict.
 
     Args:
         directory: the artefact.
@@ -216,7 +216,7 @@ def _fault(directory, name, manifest):
         return "missing"
     if not inside(directory, path):
         return "outside of the artefact"
-    if path.stat().st_size != manifest["sizes"].get(name, path.stat().st_size):
+    if path.stat().st_size != manifest["sizes"][name]:
         return "another size"
     return None if sha256(path) == manifest["files"][name] else "other bytes"
 

@@ -9,7 +9,7 @@ from serving.runtime.artefact import damaged
 from serving.runtime.errors import DamagedError, ServingError, StoppedError, UnsupportedError
 from serving.runtime.lazy import later
 from serving.runtime.named import opened
-from serving.runtime.reading import DEFAULT, Bound, listed
+from serving.runtime.reading import Bound, listed
 from serving.runtime.sessions import Graphs
 from serving.runtime.stops import current
 
@@ -98,7 +98,7 @@ class Loaded:
             tokenizer = text_of_zoo.load_tokenizer(self.artefact.read(name))
         except ValueError as error:
             raise damaged(self.directory / name, error) from error
-        known = self.manifest["vocabulary"].get(side, tokenizer.vocab_size)
+        known = self.manifest["vocabulary"][side]
         if tokenizer.vocab_size != known:
             raise DamagedError(
                 f"{self.directory / name} does not fit the graphs: expected a tokenizer of {known} pieces; received "
@@ -110,15 +110,12 @@ class Loaded:
         """The file with the graph of a signature.
 
         Raises:
-            UnsupportedError: the artefact has no such graph, because it was exported by an older seqzoo, or published
-                without it.
+            UnsupportedError: the artefact has no such graph, because it was exported, or published, without it.
         """
         if signature not in self.manifest["graphs"]:
-            why, how = "comes from an older seqzoo", ()
-            if self.manifest.get("without"):
-                why, how = "was exported without it", ("--graphs", "all")
-            elif "left_out" in self.manifest:
-                why = "was published without it"
+            why, how = "was exported without it", ("--graphs", "all")
+            if "left_out" in self.manifest and not self.manifest.get("without"):
+                why, how = "was published without it", ()
             raise UnsupportedError(
                 f"{self.artefact.origin} holds no graph for {signature!r}; it holds those for "
                 f"{sorted(self.manifest['graphs'])}, and {why}. Write an artefact that has it with "
@@ -143,7 +140,7 @@ class Loaded:
         """The text of each list of ids."""
         try:
             return self.target.decode(sequences)
-        except ValueError as error:  # possible only if the manifest has no `vocabulary`, which is checked earlier
+        except ValueError as error:
             name = self.manifest["tokenizer"].get("target", self.manifest["tokenizer"]["source"])
             raise damaged(self.directory / name, f"it lacks a piece that a graph has written ({error})") from error
 
@@ -162,8 +159,8 @@ class Loaded:
         held = [node.name for node in session.get_overridable_initializers()]
         if not set(more) <= {*held, *wanted}:
             raise UnsupportedError(
-                f"{self.artefact.origin} was exported by an older seqzoo, and its search takes no rules; received "
-                f"{', '.join(more)}. Write an artefact that takes them with `{self.artefact.exporting()}`."
+                f"{self.artefact.origin} has a search that does not take all of the rules {', '.join(more)}. Write an "
+                f"artefact that takes them with `{self.artefact.exporting()}`."
             )
         wanted += [name for name in more if name in held]
         missing = sorted(set(wanted) - inputs.keys())
@@ -201,7 +198,6 @@ class Loaded:
 
 
 def bound(manifest, overlong=None):
-    """The `Bound` of an artefact, from its manifest, or the default for artefacts that do not record one."""
+    """The `Bound` of an artefact, from its manifest."""
     goes_on = manifest["kind"] == "continue"  # a language model reads the end of its prompt
-    chosen = overlong or manifest.get("overlong") or ("truncate" if goes_on else "refuse")
-    return Bound(manifest.get("max_input") or DEFAULT, chosen, "last" if goes_on else "first")
+    return Bound(manifest["max_input"], overlong or manifest["overlong"], "last" if goes_on else "first")

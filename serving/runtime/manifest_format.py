@@ -1,7 +1,6 @@
-"""The format of `manifest.json`: its number, the values of its keys, and the defaults of missing keys.
+"""The format of `manifest.json`: its number and the values of its keys.
 
-Format 1 had no number; format 2 added `format`, `sizes`, `onnx`, `vocabulary` and `manifest_sha256`; format 3 added the
-`weights` of a graph, and only artefacts that have them are of it. A reader knows its own format and all older ones.
+Format 3 has the `weights` of a graph, and only artefacts that have them are of it; all others are of format 2.
 `python -m serving.runtime.manifest_format` prints the JSON Schema, which is stored in docs/manifest.schema.json.
 """
 
@@ -46,53 +45,53 @@ GRAPH = Record(
 )
 
 REQUIRED = {
+    "format": Integer(2, FORMAT),
     "name": NAME,
     "version": Integer(1),
-    "kind": NAME,
-    "graphs": Map(NAME, FILE, least=1),
-    "tokenizer": Map(SIDE, FILE, least=1),
-    "files": Map(FILE, SHA256, least=1),
-}
-OPTIONAL = {
-    "format": Integer(1),
     "task": Text(),
-    "labels": List(Text(), least=1, unique=True),
-    "scope": Record({"label": Text(), "threshold": Number()}),
-    "generation": Map(BEAM, FILE, least=1),
-    "default_beam": Integer(1, 9999),
-    "max_length": LENGTH,
-    "max_input": Nullable(Integer(2, 10**6)),
-    "overlong": Nullable(Text("'refuse' or 'truncate'", "refuse|truncate")),
-    "longest_text": Nullable(Integer(0, 10**6)),
-    "alpha": Number(),
-    "rules": Map(NAME, Number()),
-    "search": Map(NAME, Anything()),
+    "kind": NAME,
+    "max_input": Integer(2, 10**6),
+    "overlong": Text("'refuse' or 'truncate'", "refuse|truncate"),
     "storage": Text("'float32', 'float16' or 'int8'", "float32|float16|int8"),
-    "shortlist": Record({"width": Integer(1), "always": Integer(), "generation": Map(BEAM, FILE, least=1)}),
-    "strings": Record(
-        {"graphs": List(FILE, least=1), "signature": NAME, "texts": Integer(1), "max_abs_diff": Number()}
-    ),
-    "without": List(Text("a choice of graphs"), unique=True),
-    "step": Record({"inputs": List(NAME), "outputs": List(NAME)}),
-    "vocabulary": Map(SIDE, Integer(1)),
+    "vocabulary": Map(SIDE, Integer(1), least=1),
     "signatures": List(TABLE),
+    "graphs": Map(NAME, FILE, least=1),
+    "onnx": Map(FILE, GRAPH),
+    "tokenizer": Map(SIDE, FILE, least=1),
     "texts": List(Text()),
     "ranges": Map(Text("a key of a product"), List(Number(), least=2)),
     "scores": Map(Text(), Anything()),
     "parity": Nullable(Map(Text(), Anything())),
     "int8": Nullable(Map(Text(), Anything())),
     "versions": Map(Text(), Text()),
-    "sizes": Map(FILE, Integer()),
-    "onnx": Map(FILE, GRAPH),
+    "files": Map(FILE, SHA256, least=1),
+    "sizes": Map(FILE, Integer(), least=1),
+    DIGEST: SHA256,
+}
+OPTIONAL = {
+    "labels": List(Text(), least=1, unique=True),
+    "scope": Record({"label": Text(), "threshold": Number()}),
+    "generation": Map(BEAM, FILE, least=1),
+    "default_beam": Integer(1, 9999),
+    "max_length": LENGTH,
+    "longest_text": Nullable(Integer(0, 10**6)),
+    "alpha": Number(),
+    "rules": Map(NAME, Number()),
+    "search": Map(NAME, Anything()),
+    "shortlist": Record({"width": Integer(1), "always": Integer(), "generation": Map(BEAM, FILE, least=1)}),
+    "strings": Record(
+        {"graphs": List(FILE, least=1), "signature": NAME, "texts": Integer(1), "max_abs_diff": Number()}
+    ),
+    "without": List(Text("a choice of graphs"), unique=True),
+    "step": Record({"inputs": List(NAME), "outputs": List(NAME)}),
     "precision": Text("'float32' or 'int8'", "float32|int8"),
     "forms": Map(NAME, Map(NAME, FILE, least=1)),
     "left_out": Map(FILE, SHA256),
     "test": Map(Text(), Anything()),
     "published": Map(Text(), Anything()),
-    DIGEST: SHA256,
 }
 SCHEMA = Record(REQUIRED, OPTIONAL)
-WRITING = ("generation", "default_beam", "max_length")
+WRITING = ("generation", "default_beam", "max_length", "alpha", "rules")
 OF_KIND = {  # further required keys of each kind; an unknown kind is refused elsewhere, with its name
     "generate": WRITING,
     "continue": WRITING,
@@ -102,20 +101,6 @@ OF_KIND = {  # further required keys of each kind; an unknown kind is refused el
     "embed": (),
 }
 IN_GRAPHS = {kind: kind for kind in OF_KIND if OF_KIND[kind] != WRITING}  # the signature that each of these kinds runs
-DEFAULTS = {  # values of keys that older formats do not have
-    "format": 1,
-    "task": "",
-    "storage": "float32",
-    "vocabulary": {},
-    "signatures": [],
-    "texts": [],
-    "scores": {},
-    "parity": None,
-    "int8": None,
-    "versions": {},
-    "sizes": {},
-    "onnx": {},
-}
 
 
 def parse(content):
@@ -143,11 +128,11 @@ def _no_constant(name):
 
 
 def checked(manifest, digest=True):
-    """The manifest with the defaults of missing keys, after a check against the schema and of its consistency.
+    """The manifest, after a check against the schema and of its consistency.
 
     Args:
         manifest: a JSON value.
-        digest: compare the digest that the manifest holds of itself, if it has one.
+        digest: compare the digest that the manifest holds of itself.
 
     Raises:
         Mismatch: a value is wrong; the message names the key, what was expected and what was received.
@@ -158,10 +143,9 @@ def checked(manifest, digest=True):
             raise Mismatch(f"a manifest of kind {manifest['kind']!r} lacks {key!r}")
     _check_files(manifest)
     _check_kind(manifest)
-    sealed = DIGEST in manifest or manifest.get("format", 1) > 1
-    if digest and sealed and manifest.get(DIGEST) != digest_of(manifest):
+    if digest and manifest[DIGEST] != digest_of(manifest):
         raise Mismatch(f"{DIGEST} must be the SHA-256 of the other keys; a value in the manifest was changed")
-    return DEFAULTS | manifest
+    return manifest
 
 
 def digest_of(manifest):
@@ -204,10 +188,13 @@ def _check_files(manifest):
             forms = {file, int8_name(file)} if light and key != "tokenizer" else {file}
             if not forms & manifest["files"].keys():
                 raise mismatch(f"{key}.{name}", "a file that `files` lists", file)
-    for key in ("sizes", "onnx"):
-        for file in manifest.get(key, {}):
-            if file not in manifest["files"]:
-                raise mismatch(f"a key of {key}", "a file that `files` lists", file)
+    for key, others in (("sizes", "files"), ("vocabulary", "tokenizer")):
+        if manifest[key].keys() != manifest[others].keys():
+            differing = sorted(manifest[key].keys() ^ manifest[others].keys())
+            raise mismatch(key, f"an object with the keys of `{others}`", differing)
+    for file in manifest["onnx"]:
+        if file not in manifest["files"]:
+            raise mismatch("a key of onnx", "a file that `files` lists", file)
     for form, files in manifest.get("forms", {}).items():
         for name, file in files.items():
             if file not in manifest["files"]:
@@ -215,7 +202,7 @@ def _check_files(manifest):
     for file in manifest.get("strings", {}).get("graphs", ()):
         if file not in manifest["files"]:
             raise mismatch("strings.graphs", "files that `files` lists", file)
-    for graph, entry in manifest.get("onnx", {}).items():
+    for graph, entry in manifest["onnx"].items():
         if entry.get("weights", graph) not in manifest["files"]:
             raise mismatch(f"onnx.{graph}.weights", "a file that `files` lists", entry["weights"])
 

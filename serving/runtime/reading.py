@@ -10,7 +10,7 @@ from itertools import accumulate
 from serving.runtime import doubt
 from serving.runtime.words import SPACES, without_nul, words
 
-DEFAULT = 1024  # tokens, where neither the model nor the artefact says how many it reads
+DEFAULT = 1024  # tokens, where the model does not say how many it reads
 CHARACTERS = 16  # for each token: a text with more of them is not tokenised before it is refused or cut
 OVERLONG = ("refuse", "truncate")
 NOTHING = (), ()  # around a text that is read as it is

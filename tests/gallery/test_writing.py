@@ -28,12 +28,6 @@ def artefact(tmp_path):
     return fake_artefact.write(tmp_path / "made" / "echo" / "1")
 
 
-def changed(artefact, **keys):
-    path = artefact / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | keys))
-    return artefact
-
-
 def test_a_gallery_holds_what_it_says(artefact, tmp_path):
     lines = []
     out = write([str(artefact)], tmp_path / "new" / "out", log=lines.append)
@@ -100,11 +94,11 @@ def wrong(fault, artefact, tmp_path):
     if fault == "damaged":
         (artefact / "source.spm").write_bytes(b"other")
     if fault == "name":
-        changed(artefact, name="..")
+        fake_artefact.change(artefact, name="..")
     if fault == "newer":
-        changed(artefact, onnx={"model.onnx": {"opset": 17, "operators": [], "onnxruntime": "9.1"}})
+        fake_artefact.change(artefact, onnx={"model.onnx": {"opset": 17, "operators": [], "onnxruntime": "9.1"}})
     if fault == "kind":
-        changed(artefact, kind="sing")
+        fake_artefact.change(artefact, kind="sing")
     return [str(artefact)] if fault != "unknown" else ["dotes"]
 
 

@@ -12,7 +12,6 @@ from serving.server.logs import Log
 from tests.hostile.reading import check_json_lines, check_lines
 from tests.hostile.strings import HOSTILE
 from tests.serving import fake_artefact
-from tests.serving.hub.echo import seal
 from tools import cli
 from zoo.core.escaping import shown
 
@@ -97,7 +96,7 @@ def test_the_log_has_one_line_an_event(text):
 def test_a_model_with_a_strange_name_is_told_in_one_line(stranger, capsys, name):
     """Names with control characters are refused; what is printed of the others is harmless."""
     artefact = fake_artefact.write(stranger / "models" / "echo" / "1")
-    seal(artefact, name=name, format=2)
+    fake_artefact.change(artefact, name=name)
     for command in (
         ["run", str(artefact), "ab"],
         ["hub", "gallery", str(artefact), "--out", "gallery"],

@@ -65,8 +65,7 @@ def test_a_file_that_is_swapped_is_never_used(served, models, tmp_path, monkeypa
     right = graph.read_bytes()
     manifest = json.loads((folder / "manifest.json").read_text())
     graph.write_bytes((folder.parent / "2" / "source.spm").read_bytes())
-    manifest["files"]["model.int8.onnx"] = "0" * 64
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    fake_artefact.change(folder, files=manifest["files"] | {"model.int8.onnx": "0" * 64})
     assert Runtime("echo").run(["abc"])[0].text == "abc" and graph.read_bytes() == right
     home = tmp_path / "swapped"
     shutil.copytree(models, home)

@@ -48,8 +48,7 @@ def test_the_default_graph_is_that_of_the_manifest(served, tmp_path, monkeypatch
     """Where the search that is the default runs another graph than by its name."""
     home = tmp_path / "other"
     folder = fake_artefact.write(home / "echo" / "1")
-    manifest = json.loads((folder / "manifest.json").read_text()) | {"default_beam": 1}
-    (folder / "manifest.json").write_text(json.dumps(manifest))
+    fake_artefact.change(folder, default_beam=1)
     tiny.write_index(home, tiny.entry("echo", 1, folder))
     monkeypatch.setenv("SEQZOO_HUB", str(home))
     assert names(hub.fetch("echo")) == ["greedy.onnx", "manifest.json", "source.spm", "target.spm"]

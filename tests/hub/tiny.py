@@ -68,11 +68,8 @@ def write(home, artefact=None):
         else:
             fake_artefact.write(folder)
         if version == 2:  # other bytes under the same names
-            path = folder / "manifest.json"
-            path.write_text(json.dumps(json.loads(path.read_text()) | {"version": 2}), encoding="utf-8")
-    fake_artefact.write(home / "thirds" / "1", "classify")
-    path = home / "thirds" / "1" / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"name": "thirds"}), encoding="utf-8")
+            fake_artefact.change(folder, version=2)
+    fake_artefact.change(fake_artefact.write(home / "thirds" / "1", "classify"), name="thirds")
     write_index(
         home,
         entry("echo", 1, home / "echo" / "1"),

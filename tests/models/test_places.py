@@ -10,7 +10,7 @@ from zoo.blocks import PostNorm, PreNorm
 from zoo.check.laws import lengths, token_ids
 from zoo.check.steps import check_steps
 from zoo.depth import DepthAdaptiveStack, GeometricExit, ReversibleStack, Stack, UniversalStack, make_stack
-from zoo.embeddings import AxialPositions, ConvolutionalPositions, LearnedPositions, SinusoidalPositions
+from zoo.embeddings import AxialPositions, ConvolutionalPositions, LearnedPositions
 from zoo.feedforward import FeedForward
 from zoo.models import DepthAdaptiveTransformer, Transformer
 
@@ -104,12 +104,6 @@ def test_positions_of_a_transformer_are_what_it_is_given(make, adaptive, tmp_pat
         model.start(model.encode(SOURCE, LENGTHS), max_length=10)
     with pytest.raises(ValueError, match="A sequence of 10 positions is too long"):
         model({**INPUTS, "target_ids": np.ones((3, 10), "int32")})
-
-
-def test_positions_that_are_not_named_are_those_of_each_stack():
-    config = Transformer(VOCABULARY, VOCABULARY, encoder(), make_stack(1, 6, 2, 8, cross=True)).get_config()
-    assert config.pop("positions") is None  # files of version 0.1.0 have no such entry
-    assert type(Transformer.from_config(config).positions) is SinusoidalPositions
 
 
 def test_positions_that_look_ahead_are_refused():

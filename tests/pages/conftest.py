@@ -3,7 +3,6 @@
 The models of the pages are stand-ins: a hub has `dates`, whose graphs say a text again, and an untrained Keras model.
 """
 
-import json
 import sys
 
 import pytest
@@ -19,9 +18,7 @@ def stand_ins(tmp_path_factory):
 
     home = tmp_path_factory.mktemp("hub")
     folder = fake_artefact.write(home / "dates" / "2")
-    manifest = folder / "manifest.json"
-    own = {"name": "dates", "version": 2}
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | own), encoding="utf-8")
+    fake_artefact.change(folder, name="dates", version=2)
     keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]).save(folder / "model.keras")
     tiny.write_index(home, tiny.entry("dates", 2, folder))
     return home

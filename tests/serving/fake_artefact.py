@@ -20,6 +20,8 @@ import onnx
 import sentencepiece
 from onnx import TensorProto, helper, numpy_helper
 
+from serving.runtime.manifest_format import digest_of
+
 ALPHABET = "abcdefgh 0123456789äß日本"
 LABELS = ["null", "eins", "zwei"]
 MAX_LENGTH = {"generate": 64, "continue": 4}
@@ -215,13 +217,21 @@ KINDS = {
     "tag": {"tag": ("model.onnx", lambda: labels("token_ids"))},
     "embed": {"embed": ("model.onnx", lambda: labels("lengths", "vector"))},
 }
+SEARCH = {"alpha": 0.6, "rules": {}}
 FACTS = {
     "generate": {
         "generation": {"1": "greedy.onnx", "4": "model.onnx"},
         "default_beam": 4,
         "max_length": MAX_LENGTH["generate"],
+        **SEARCH,
     },
-    "continue": {"generation": {"1": "greedy.onnx"}, "default_beam": 1, "max_length": MAX_LENGTH["continue"]},
+    "continue": {
+        "generation": {"1": "greedy.onnx"},
+        "default_beam": 1,
+        "max_length": MAX_LENGTH["continue"],
+        "overlong": "truncate",
+        **SEARCH,
+    },
     "classify": {"labels": LABELS},
     "tag": {"labels": LABELS},
     "embed": {},
@@ -236,21 +246,51 @@ def write(directory, kind="generate", with_attention=True):
     if kind == "generate":
         onnx.save(echo(4), directory / "model.int8.onnx")
     sides = ("source", "target") if kind == "generate" else ("source",)
+    pieces = {}
     for side in sides:
         (directory / f"{side}.spm").write_bytes(tokenizer())
-    files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in directory.iterdir()}
+        pieces[side] = sentencepiece.SentencePieceProcessor(model_file=str(directory / f"{side}.spm")).vocab_size()
     manifest = {
+        "format": 2,
         "name": "echo",
         "version": 1,
         "task": "echo",
         "kind": kind,
+        "max_input": 1024,
+        "overlong": "refuse",
         **FACTS[kind],
+        "storage": "float32",
+        "vocabulary": pieces,
+        "signatures": [],
         "graphs": {signature: name for signature, (name, _) in KINDS[kind].items()},
+        "onnx": {},
         "tokenizer": {side: f"{side}.spm" for side in sides},
-        "files": files,
+        "texts": [],
+        "ranges": {},
+        "scores": {},
+        "parity": None,
+        "int8": None,
+        "versions": {},
     }
     (directory / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    return change(directory)
+
+
+def change(directory, **keys):
+    """Give the manifest of an artefact other values, the hashes of the files that are there, and its seal."""
+    path = directory / "manifest.json"
+    held = {each.relative_to(directory).as_posix(): each.read_bytes() for each in files_of(directory)}
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["files"] = {name: hashlib.sha256(content).hexdigest() for name, content in held.items()}
+    manifest["sizes"] = {name: len(content) for name, content in held.items()}
+    manifest |= keys
+    path.write_text(json.dumps(manifest | {"manifest_sha256": digest_of(manifest)}), encoding="utf-8")
     return directory
+
+
+def files_of(directory):
+    """The files of an artefact beside its manifest."""
+    return sorted(path for path in directory.rglob("*") if path.is_file() and path.name != "manifest.json")
 
 
 if __name__ == "__main__":

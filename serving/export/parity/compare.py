@@ -13,7 +13,6 @@ from serving.export.parity.check import OTHERWISE
 from serving.export.parity.reference import expectation, without
 from serving.export.parity.sensitivity import sensitivity
 from serving.runtime import own
-from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import ParityError
 
 
@@ -42,8 +41,7 @@ class Checker:
             ParityError: numbers differ by more than the tolerance, tokens or names differ, or the check did not finish.
         """
         self._tell(directory)
-        bounded = "max_input" in read_manifest(directory)
-        asked = kind, tokenizers, texts, bounded
+        asked = kind, tokenizers, texts
         expected, near, left_out, unexplained = expectation(*asked), {}, {}, []
         report = self._asked(directory, expected)
         rows = ties.rows_otherwise(expected, self._otherwise())

@@ -2,12 +2,10 @@
 
 import numpy as np
 
-from serving.export.kinds.base import REMARKS
-
 FEW = 2
 
 
-def expectation(kind, tokenizers, texts, bounded=True):
+def expectation(kind, tokenizers, texts):
     """All inputs and expected outputs as a flat dict of arrays: `number/name/in/input` and `number/name/out/output`.
 
     `name` is a signature, or "drive" for the logits along given tokens, which the ONNX encoder and step must give.
@@ -16,8 +14,6 @@ def expectation(kind, tokenizers, texts, bounded=True):
         kind: `serving.export.kinds.Kind`.
         tokenizers: a `zoo.text.Tokenizer` for each of its sides.
         texts: strings for the text signature.
-        bounded: whether the artefact has a bound for texts. Artefacts of early versions have none, and no outputs for
-            errors and warnings.
     """
     arrays, number = {}, 0
 
@@ -30,18 +26,17 @@ def expectation(kind, tokenizers, texts, bounded=True):
     for name, inputs in kind.cases([tokenizer.vocab_size for tokenizer in tokenizers]):
         enter(name, inputs, kind.expected_logits(**inputs) if name == "drive" else kind.ask(name, **inputs))
     # Texts are answered one at a time here, because in a batch the answers must be the same.
-    for batch in batches(kind, texts, bounded):
+    for batch in batches(kind, texts):
         answers = [kind.answer(tokenizers, text) for text in batch]
-        names = answers[0] if bounded else answers[0].keys() - {spec.name for spec in REMARKS}
-        outputs = {key: stacked([answer[key] for answer in answers]) for key in names}
+        outputs = {key: stacked([answer[key] for answer in answers]) for key in answers[0]}
         enter("serving_default", kind.asked(batch), outputs)
     return arrays
 
 
-def batches(kind, texts, bounded=True):
+def batches(kind, texts):
     """The lists of texts that the text signature is asked, in order; of a large network `FEW` texts."""
     texts = texts[:FEW] if kind.large else texts
-    return list(filter(None, (list(texts), list(kind.extremes()) if bounded else [])))
+    return list(filter(None, (list(texts), list(kind.extremes()))))
 
 
 def stacked(values):

@@ -35,7 +35,7 @@ def _moved(values, rng, steps):
     return values
 
 
-def sensitivity(expected, kind, tokenizers, texts, bounded=True, left_out=None):
+def sensitivity(expected, kind, tokenizers, texts, left_out=None):
     """`{number/name/spread/output: the largest change}` of the numbers in `expected`, over `DRAWS` of `nudged`.
 
     A change is absolute for numbers up to 1 and relative for larger ones. A draw does not count for a case whose inputs
@@ -43,13 +43,13 @@ def sensitivity(expected, kind, tokenizers, texts, bounded=True, left_out=None):
 
     Args:
         expected: the result of `serving.export.parity.reference.expectation`.
-        kind, tokenizers, texts, bounded: what it was called with.
+        kind, tokenizers, texts: what it was called with.
         left_out: the rows that `expected` was made `without`.
     """
     found = {path.replace("/out/", "/spread/"): 0.0 for path, value in expected.items() if _is_number(path, value)}
     for seed in range(DRAWS):
         with nudged(kind.model, seed):
-            moved = without(expectation(kind, tokenizers, texts, bounded), left_out or {})
+            moved = without(expectation(kind, tokenizers, texts), left_out or {})
         others = {_case(path) for path, value in expected.items() if not _is_number(path, value)}
         others -= {_case(path) for path, value in expected.items() if _differs(path, value, moved)}
         for path, value in expected.items():

@@ -51,11 +51,11 @@ def rows_otherwise(expected, otherwise):
     return rows
 
 
-def undecided(kind, tokenizers, texts, bounded, expected, rows):
+def undecided(kind, tokenizers, texts, expected, rows):
     """`{(number, name): rows}`: those of `rows` whose answer by the Keras model changes with rounding."""
     known = {(number, name): (inputs, outputs) for number, name, inputs, outputs, *_ in cases(expected)}
     of_texts = [case for case in known if case[1] == "serving_default"]
-    asked = dict(zip(of_texts, batches(kind, texts, bounded), strict=True))
+    asked = dict(zip(of_texts, batches(kind, texts), strict=True))
     changed = {case: set() for case in rows}
     for seed in range(DRAWS):
         if all(changed[case] == set(among) for case, among in rows.items()):

@@ -2,8 +2,7 @@
 
 import shutil
 
-from tests.serving.fake_artefact import write
-from tests.serving.hub.echo import seal
+from tests.serving import fake_artefact
 
 SCORES = {"name": "scores", "dtype": "float32", "shape": ["batch"]}
 TOKENS = {
@@ -29,11 +28,11 @@ TEXT = {
 def artefacts(home, versions=(1, 2), name="echo", saved=None):
     """`home/NAME` with versions of an artefact, and a SavedModel in each that is copied from the folder `saved`."""
     for version in versions:
-        folder = write(home / name / str(version))
+        folder = fake_artefact.write(home / name / str(version))
         if saved is not None:
             shutil.copytree(saved, folder, dirs_exist_ok=True)
         texts, tables = ["abc", "a b c", "fed"], [TEXT, TOKENS, STEP]
-        seal(folder, name=name, version=version, format=2, texts=texts, signatures=tables, max_input=16)
+        fake_artefact.change(folder, name=name, version=version, texts=texts, signatures=tables, max_input=16)
     return home / name
 
 

@@ -63,7 +63,9 @@ def test_ids_and_lengths_lie_in_their_bounds():
     assert found["token_ids"].shape == (2, 3) and (found["token_ids"] == 2).all()
     assert found["lengths"].tolist() == [3, 3] and found["uniforms"].shape == (2, 1, 7)
     pair = {"name": "serving_default", "inputs": [{"name": side, "dtype": "string"} for side in ("first", "second")]}
-    assert {name: value.tolist() for name, value in inputs({"texts": ["a\tb", "c"]}, pair, 2).items()} == {
+    assert {
+        name: value.tolist() for name, value in inputs({"max_input": 3, "texts": ["a\tb", "c"]}, pair, 2).items()
+    } == {
         "first": ["a", "a"],
         "second": ["b", "b"],
     }

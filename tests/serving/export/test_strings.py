@@ -22,7 +22,7 @@ from serving.export.strings import check_model, compare
 from serving.export.verify import verify
 from serving.hub.light import kept_files, rewritten
 from serving.runtime import Runtime
-from serving.runtime.artefact import Artefact, read_manifest, sha256
+from serving.runtime.artefact import Artefact, read_manifest
 from serving.runtime.errors import ParityError, UnsupportedError
 from serving.runtime.reading import Bound
 from tests.hostile.strings import HOSTILE
@@ -71,13 +71,6 @@ def wrapped(directory, path):
     return runtime
 
 
-def change(directory, **entries):
-    """Change a manifest that has no digest, and let it know the files that are there."""
-    files = {path.name: sha256(path) for path in directory.iterdir() if path.name != "manifest.json"}
-    manifest = read_manifest(directory, verify=False) | {"files": files} | entries
-    (directory / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
-
-
 def asked(graph, *batches):
     """What a graph of texts answers, a list for each batch, in a new process."""
     done = subprocess.run(
@@ -119,7 +112,7 @@ def test_ids_stand_before_and_behind_every_text(tmp_path):
     directory, around = fake_artefact.write(tmp_path / "echo"), Around((7, 2), (3, 6, 5))
     source = Tokenizer.load(directory / "source.spm").with_around(*around)
     source.save(directory / "source.spm")
-    change(directory, max_input=9)
+    fake_artefact.change(directory, max_input=9)
     runtime = wrapped(directory, tmp_path / "strings.onnx")
     texts = ["abc", "", "ab cd ef gh", "ha", "abcd", "?", "日本"]
     (found,) = asked(tmp_path / "strings.onnx", texts)
@@ -138,7 +131,7 @@ def test_ids_stand_before_and_behind_every_text(tmp_path):
 )
 def test_the_warning_of_a_bound_knows_the_rules_of_the_artefact(rules, tmp_path):
     directory = fake_artefact.write(tmp_path / "echo")
-    change(directory, rules=rules)
+    fake_artefact.change(directory, rules=rules)
     runtime = wrapped(directory, tmp_path / "strings.onnx")
     texts = ["abcdefgh"[:count] for count in range(9)]
     expected = list(map(flatten, runtime.run(texts)))
@@ -261,7 +254,7 @@ def test_an_export_writes_compares_and_verifies_them(kind, tokenizers, tmp_path)
 def test_a_graph_that_answers_otherwise_is_found(tmp_path):
     directory = fake_artefact.write(tmp_path / "echo")
     wrapped(directory, directory / "strings.onnx")
-    change(directory)
+    fake_artefact.change(directory)
     kind = SimpleNamespace(extremes=lambda: ["", "a " * 1024])
     report = compare(kind, directory, ["abc"])
     assert report["graphs"] == ["strings.onnx"] and report["max_abs_diff"] < 1e-6

@@ -52,7 +52,7 @@ def arrays(kind, name, **inputs):
 def hanging(kind, expected, rows):
     rows = {("0", name): dict.fromkeys(among) for name, among in rows.items()}
     texts = ["0", "1", "2"] if ("0", "serving_default") in rows else []
-    return ties.undecided(kind, (), texts, True, expected, rows)
+    return ties.undecided(kind, (), texts, expected, rows)
 
 
 def test_only_a_row_whose_answer_changes_with_rounding_is_a_near_tie():

@@ -15,6 +15,7 @@ from serving.hub.checking import PARTS, Published, check, write_table
 from serving.hub.outputs import FILE, pack, unpack
 from serving.runtime.artefact import MANIFEST
 from tests.house_rules import ROOT
+from tests.serving import fake_artefact
 from tests.serving.hub import echo
 from tests.tasks import runs
 from tools import cli
@@ -113,7 +114,7 @@ def reseal(hub, change_manifest=lambda manifest: None, change_entry=lambda entry
     manifest = json.loads((home / MANIFEST).read_text(encoding="utf-8"))
     change_manifest(manifest)
     (home / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-    echo.seal(home)
+    fake_artefact.change(home)
     index = json.loads((hub / "index.json").read_text(encoding="utf-8"))
     (entry,) = index["models"]
     for name in entry["files"]:
@@ -232,7 +233,7 @@ def test_two_published_models_are_compared_on_their_answers(hub, monkeypatch, ca
     home = hub / "echo" / "2"
     inputs, references, outputs = unpack((home / FILE).read_bytes())
     (home / FILE).write_bytes(pack(inputs, references, [*outputs[:4], references[4], outputs[5]]))
-    echo.seal(home, version=2)
+    fake_artefact.change(home, version=2)
     index = json.loads((hub / "index.json").read_text(encoding="utf-8"))
     entry = index["models"][0] | {"version": 2}
     held = {name: (home / name).read_bytes() for name in entry["files"]}

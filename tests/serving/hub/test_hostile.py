@@ -22,6 +22,7 @@ from serving.hub import check, package, publish
 from serving.hub.opened import opened
 from serving.runtime.errors import DamagedError
 from tests.house_rules import ROOT
+from tests.serving import fake_artefact
 from tests.serving.hub import echo
 from tests.serving.hub.test_card import entry_of, reseal
 from tools import cli
@@ -182,7 +183,7 @@ def test_a_link_to_a_model_is_not_loaded(here):
 def test_a_crafted_model_is_neither_published_nor_checked(trick, here, copied, hub, made):
     run, artefact = copied
     message = written(trick, artefact / "model.keras")
-    echo.seal(artefact)
+    fake_artefact.change(artefact)
     with pytest.raises(DamagedError, match=message):
         publish(artefact, run, hub, echo.FACTS, test=echo.six(made[0]), version=2)
     written(trick, hub / "echo" / "1" / "model.keras")
@@ -272,7 +273,7 @@ def names_outside(hub):
 
 def other_manifest(hub):
     """A manifest that is sound by itself, and is not the one of the index."""
-    echo.seal(hub / "echo" / "1", task="another")
+    fake_artefact.change(hub / "echo" / "1", task="another")
 
 
 @pytest.mark.release(but=4)

@@ -15,6 +15,7 @@ from serving.hub.outputs import FILE, pack, unpack
 from serving.runtime.artefact import check_files, read_manifest
 from serving.runtime.errors import DamagedError, ParityError
 from tests.recipes.small import recipe
+from tests.serving import fake_artefact
 from tests.serving.hub import echo
 from tests.serving.hub.echo import FACTS, six
 from tools import cli
@@ -109,10 +110,8 @@ def test_int8_that_loses_is_left_out(copied, tmp_path):
     run, artefact = copied
     import onnx
 
-    from tests.serving import fake_artefact
-
     onnx.save(fake_artefact.echo(4, end=2), artefact / "model.int8.onnx")
-    echo.seal(artefact)
+    fake_artefact.change(artefact)
     test = tmp_path / "longer.tsv"  # enough examples to tell that the difference is not chance
     test.write_text("".join(f"{one}\t{one}\n" for one in ("abc", "fed", "a b", "0")) * 20)
     entry = publish(artefact, run, tmp_path / "hub", FACTS, test=TestSet(str(test)))
@@ -161,10 +160,17 @@ def changed(path, old, new):
     path.write_text(path.read_text().replace(old, new))
 
 
+FAILED = {"passed": False, "max_abs_diff": 0.5, "tolerance": 1e-4}
 WRONG = {
-    "no parity": (lambda run, artefact: echo.seal(artefact, parity=None), ParityError, "no report of parity"),
+    "no parity": (
+        lambda run, artefact: fake_artefact.change(artefact, parity=None),
+        ParityError,
+        "no report of parity",
+    ),
     "failed parity": (
-        lambda run, artefact: echo.seal(artefact, parity={"passed": False, "max_abs_diff": 0.5, "tolerance": 1e-4}),
+        lambda run, artefact: fake_artefact.change(
+            artefact, parity={"passed": False, "max_abs_diff": 0.5, "tolerance": 1e-4}
+        ),
         ParityError,
         "largest difference is 0.5",
     ),
@@ -179,7 +185,7 @@ WRONG = {
         "a value in the manifest was changed",
     ),
     "a name that is not safe": (
-        lambda run, artefact: echo.seal(artefact, name="..hidden"),
+        lambda run, artefact: fake_artefact.change(artefact, name="..hidden"),
         ValueError,
         "name of a model",
     ),

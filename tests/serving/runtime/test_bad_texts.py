@@ -109,21 +109,15 @@ def test_another_bound_and_truncation_are_exported_and_checked(tokenizers, tmp_p
     assert [word.tag for word in result.words] == answer(outputs, 0) and 0 < len(result.words) < 12
 
 
-def test_an_artefact_of_the_first_days_is_checked_by_what_it_promised(models, tokenizers, artefacts, monkeypatch):
+def test_parity_asks_blank_and_refused_texts_too(models, tokenizers, artefacts, monkeypatch):
     from serving.export.kinds import kind_of
 
-    manifest = read_manifest(artefacts("classify"))
-    for name in ("max_input", "overlong"):
-        manifest.pop(name)
-    kind = kind_of(models["classify"], Settings.of(manifest))
+    kind = kind_of(models["classify"], Settings.of(read_manifest(artefacts("classify"))))
     monkeypatch.setattr(kind, "cases", lambda vocabularies: ())
-    outputs = {"serving_default/out/label", "serving_default/out/probabilities"}
-    remarks = {"serving_default/out/errors", "serving_default/out/warnings"}
-    old = expectation(kind, tokenizers[:1], [GOOD], bounded=False)
-    assert old["0/serving_default/in/text"].tolist() == [GOOD]
-    assert {name.split("/", 1)[1] for name in old} == outputs | {"serving_default/in/text"}
-    new = expectation(kind, tokenizers[:1], [GOOD])
-    assert {name.split("/", 1)[1] for name in new} == outputs | remarks | {"serving_default/in/text"}
-    assert new["1/serving_default/in/text"].tolist()[:2] == ["", " \u3000\u2028 "], "blanks are in the parity texts"
-    assert new["1/serving_default/out/label"].tolist() == [""] * 4
-    assert [bool(error) for error in new["1/serving_default/out/errors"].tolist()] == [False, False, True, True]
+    found = expectation(kind, tokenizers[:1], [GOOD])
+    outputs = {f"serving_default/out/{name}" for name in ("label", "probabilities", "errors", "warnings")}
+    assert {name.split("/", 1)[1] for name in found} == outputs | {"serving_default/in/text"}
+    assert found["0/serving_default/in/text"].tolist() == [GOOD]
+    assert found["1/serving_default/in/text"].tolist()[:2] == ["", " \u3000\u2028 "]
+    assert found["1/serving_default/out/label"].tolist() == [""] * 4
+    assert [bool(error) for error in found["1/serving_default/out/errors"].tolist()] == [False, False, True, True]

@@ -1,8 +1,8 @@
 """Hundreds of damaged manifests: each is answered exactly as before or refused in words, never by a traceback.
 
-Three readers are asked: a manifest that was sealed when it was written and then changed; one of the format before there
-was a seal; and one whose seal a forger renewed. Where nothing seals a value, a changed one that fits the schema may
-change the answer (another label is another label), so there only the way of failing is checked.
+Two are asked: a manifest that was sealed when it was written and then changed, and one whose seal a forger renewed. A
+forged value that fits the schema may change the answer (another label is another label), so there only the way of
+failing is checked.
 """
 
 import copy
@@ -56,26 +56,20 @@ def whole(artefact, kind):
     import onnx
 
     manifest = json.loads((artefact / "manifest.json").read_text())
-    names = list(manifest["files"])
     axis = {"name": "token_ids", "dtype": "int32", "shape": ["batch", "time", 3], "minimum": 0, "maximum": "time"}
     write = manifest["kind"] in ("generate", "continue")
     manifest |= {
-        "format": 2,
-        "sizes": {name: (artefact / name).stat().st_size for name in names},
-        "onnx": {name: requirements(onnx.load(artefact / name)) for name in names if name.endswith(".onnx")},
-        "vocabulary": {side: Runtime(artefact)._predictor.loaded.source.vocab_size for side in manifest["tokenizer"]},
+        "onnx": {path.name: requirements(onnx.load(path)) for path in artefact.glob("*.onnx")},
         "signatures": [{"name": "f", "inputs": [axis], "outputs": [axis | {"name": "y"}]}],
         "texts": ["abc", "日本"],
         "max_input": 64,
-        "overlong": "refuse",
         "scores": {"bleu": 31.5, "parts": [1, None, {"a": True}]},
         "parity": {"passed": True, "max_abs_diff": 1e-6, "largest": {"ONNX x": 1e-6}, "failures": []},
         "int8": None,
         "versions": {"keras": "3.15.1", "python": "3.11.9"},
-        **({"alpha": 0.6, "longest_text": 9, "step": {"inputs": ["x"], "outputs": ["y"]}} if write else {}),
+        **({"longest_text": 9, "step": {"inputs": ["x"], "outputs": ["y"]}} if write else {}),
     }
-    store(artefact, sealed(manifest))
-    return artefact
+    return fake_artefact.change(artefact, **manifest)
 
 
 def sealed(manifest):
@@ -135,7 +129,7 @@ def mutated(manifest, rng):
 def answers(artefact):
     runtime = Runtime(artefact, threads=1)
     found = [runtime.run(TEXTS)]
-    if runtime.kind == "generate":
+    if runtime.kind == "generate" and not found[0][0].error:  # a forged bound may be too small for the text
         found.append(runtime.attention("abc").weights.tolist())
     if "sampling" in runtime.options:
         from serving.runtime import Sampling
@@ -145,14 +139,12 @@ def answers(artefact):
 
 
 @pytest.mark.slow(but=6)
-@pytest.mark.parametrize("reader", ["sealed", "unsealed", "forged"])
+@pytest.mark.parametrize("reader", ["sealed", "forged"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_damaged_manifest_is_refused_in_words_or_changes_nothing(artefacts, kind, reader):
     artefact, rng = artefacts[kind], random.Random(f"{kind} {reader}")
     original = (artefact / "manifest.json").read_bytes()
     manifest, expected = json.loads(original), answers(artefact)
-    if reader == "unsealed":
-        del manifest["manifest_sha256"], manifest["format"]
     counts = {"refused": 0, "as before": 0, "otherwise": 0}
     try:
         for _ in range(MUTATIONS):
@@ -233,21 +225,6 @@ def test_wrong_use_and_damage_have_statuses_of_their_own(artefacts, tmp_path, ca
         store(tmp_path, manifest | {key: value})
         assert cli.main(["run", str(tmp_path), "abc"]) == 1
         assert f"{key}" in capsys.readouterr().err
-
-
-def test_an_artefact_of_the_format_before_still_answers(artefacts):
-    """The fake artefacts as they are written have nothing but the keys that were required then."""
-    for kind, artefact in artefacts.items():
-        manifest = read_manifest(artefact)
-        required = ("name", "version", "kind", "graphs", "tokenizer", "files", *fake_artefact.FACTS[kind])
-        expected, original = answers(artefact), (artefact / "manifest.json").read_bytes()
-        store(artefact, {key: manifest[key] for key in required})
-        try:
-            assert answers(artefact) == expected
-            found = read_manifest(artefact)
-            assert (found["format"], found["texts"], found["onnx"], found["sizes"]) == (1, [], {}, {})
-        finally:
-            (artefact / "manifest.json").write_bytes(original)
 
 
 def test_the_json_schema_in_the_docs_is_that_of_the_reader():

@@ -135,7 +135,7 @@ def test_wrong_directory(tmp_path, copy):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{", "is damaged: expected JSON"), ("[]", "lacks"), ('{"name": "a", "version": 1}', r"lacks \['kind'")],
+    [("{", "is damaged: expected JSON"), ("[]", "lacks"), ('{"name": "a", "version": 1}', r"lacks \['format'")],
 )
 def test_wrong_manifest(copy, content, message):
     (copy / "manifest.json").write_text(content)
@@ -145,14 +145,13 @@ def test_wrong_manifest(copy, content, message):
 
 @pytest.mark.parametrize("name", ["model.onnx", "source.spm"])
 def test_damaged_files_are_named(copy, name):
-    (copy / name).write_bytes(b"damaged")
+    (copy / name).write_bytes(bytes((copy / name).stat().st_size))
     with pytest.raises(ValueError, match=f"{name} is damaged.*seqzoo verify"):
         Runtime(copy).run(["a"])
 
 
 def test_an_unknown_kind_is_named(copy):
-    manifest = json.loads((copy / "manifest.json").read_text())
-    (copy / "manifest.json").write_text(json.dumps(manifest | {"kind": "translate"}))
+    fake_artefact.change(copy, kind="translate")
     with pytest.raises(ValueError, match="of the kind 'translate'.*it knows .'generate', 'continue'.*newer seqzoo"):
         Runtime(copy)
 

@@ -1,7 +1,5 @@
 """A classifier's answer to a text that is out of its scope."""
 
-import json
-
 import pytest
 
 from serving.runtime import Runtime
@@ -11,15 +9,12 @@ from tests.serving import fake_artefact
 
 def test_a_label_that_is_not_likely_enough_is_out_of_scope(tmp_path):
     folder = fake_artefact.write(tmp_path / "echo", "classify")
-    manifest = json.loads((folder / "manifest.json").read_text())
     for threshold, label in ((1.0, "zwei"), (1.01, "oos")):  # every answer of this artefact has the probability 1
-        (folder / "manifest.json").write_text(
-            json.dumps(manifest | {"scope": {"label": "oos", "threshold": threshold}})
-        )
+        fake_artefact.change(folder, scope={"label": "oos", "threshold": threshold})
         found = Runtime(folder, threads=1).run(["abc", ""])
         assert [(each.label, each.probability) for each in found] == [(label, 1.0), ("", 0.0)]
         assert found[0].probabilities == {"zwei": 1.0, "null": 0.0, "eins": 0.0}
     for wrong in ({"label": "oos"}, {"label": "oos", "threshold": "0.5"}, 0.5):
-        (folder / "manifest.json").write_text(json.dumps(manifest | {"scope": wrong}))
+        fake_artefact.change(folder, scope=wrong)
         with pytest.raises(DamagedError, match="scope"):
             Runtime(folder, threads=1)

@@ -1,6 +1,5 @@
 """Threads that share a `Runtime`: each graph is opened once, and no more runs go on at once than are allowed."""
 
-import json
 import threading
 import time
 import types
@@ -92,9 +91,7 @@ def test_a_runtime_chooses_threads_by_size_and_runs_as_many_requests(monkeypatch
     monkeypatch.setattr(sessions, "SMALL", small)
     monkeypatch.setattr(sessions.os, "sched_getaffinity", lambda process: range(8), raising=False)
     monkeypatch.setattr(sessions.os, "cpu_count", lambda: 8)
-    path = fake_artefact.write(tmp_path) / "manifest.json"
-    sizes = {"sizes": {"model.onnx": (tmp_path / "model.onnx").stat().st_size}}
-    path.write_text(json.dumps(json.loads(path.read_text("utf-8")) | sizes), "utf-8")
+    fake_artefact.write(tmp_path)
     runtime = Runtime(tmp_path, threads=threads)
     assert runtime.run(["abc"])[0].text == "abc"
     assert (made[0].intra_op_num_threads, runtime._predictor.loaded.graphs.turns._initial_value) == expected

@@ -5,7 +5,6 @@ The artefacts are those of `tests.serving.fake_artefact`, with the tables of the
 """
 
 import contextlib
-import hashlib
 import http.client
 import json
 import os
@@ -77,33 +76,22 @@ def pairs():
 def write(folder, kind="generate", name="echo"):
     """An artefact of a kind, with the tables of its signatures, in `folder`; returns the folder."""
     fake_artefact.write(folder, "classify" if kind == "compare" else kind)
-    path = folder / "manifest.json"
-    manifest = json.loads(path.read_text())
+    keys = {"name": name, "kind": kind}
     if kind == "compare":
         onnx.save(pairs(), folder / "model.onnx")
-        manifest["graphs"] = {"compare": "model.onnx"}
-        manifest["files"]["model.onnx"] = hashlib.sha256((folder / "model.onnx").read_bytes()).hexdigest()
-    manifest |= {"name": name, "kind": kind, "vocabulary": {side: 40 for side in manifest["tokenizer"]}}
-    manifest["signatures"] = [
+        keys["graphs"] = {"compare": "model.onnx"}
+    keys["signatures"] = [
         {
             "name": key,
             **{side: [tensor(*each) for each in held] for side, held in zip(("inputs", "outputs"), table, strict=True)},
         }
         for key, table in TABLES[kind].items()
     ]
-    manifest["vocabulary"] = {side: pieces(folder / file) for side, file in manifest["tokenizer"].items()}
-    path.write_text(json.dumps(manifest))
-    return folder
+    return fake_artefact.change(folder, **keys)
 
 
 def tensor(name, dtype, shape):
     return {"name": name, "dtype": dtype, "shape": shape}
-
-
-def pieces(path):
-    from sentencepiece import SentencePieceProcessor
-
-    return SentencePieceProcessor(model_file=str(path)).vocab_size()
 
 
 class Running:

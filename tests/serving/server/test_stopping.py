@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from tests.serving import fake_artefact
 from tests.serving.runtime import test_stops
 from tests.serving.server import echo
 
@@ -19,9 +20,7 @@ HEAD = f"POST {PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(BODY)}\r\n\r\n"
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     home = tmp_path_factory.mktemp("stopping")
-    endless = test_stops.write(home / "endless")
-    path = endless / "manifest.json"
-    path.write_text(path.read_text().replace('"echo"', '"endless"', 1))
+    endless = fake_artefact.change(test_stops.write(home / "endless"), name="endless")
     return endless, echo.write(home / "echo")
 
 

@@ -14,7 +14,7 @@ export class Artefact {
   static async of(entry, read) {
     const file = (name, sha256) => read(`${entry.folder}/${name}`, sha256);
     const manifest = JSON.parse(new TextDecoder().decode(await file("manifest.json", entry.manifest)));
-    if ((manifest.format ?? 1) > FORMAT) throw new Error(`${entry.name} is of format ${manifest.format}; this page reads up to ${FORMAT}.`);
+    if (manifest.format > FORMAT) throw new Error(`${entry.name} is of format ${manifest.format}; this page reads up to ${FORMAT}.`);
     if (!(manifest.kind in PREDICTORS)) throw new Error(`${entry.name} is of the kind ${manifest.kind}, which this page does not know.`);
     const artefact = new Artefact(entry, manifest, (name) => file(name, manifest.files[name]));
     await artefact.open();
@@ -28,7 +28,7 @@ export class Artefact {
   async open() {
     const sides = await Promise.all(Object.entries(this.manifest.tokenizer).map(async ([side, name]) => {
       const tokenizer = await Tokenizer.of(await this.read(name), `${this.entry.name}-${side}`);
-      const known = this.manifest.vocabulary?.[side] ?? tokenizer.pieces.length;
+      const known = this.manifest.vocabulary[side];
       if (tokenizer.pieces.length !== known) {
         throw new Error(`${name} of ${this.entry.name} does not fit the graphs: expected ${known} pieces; it has ${tokenizer.pieces.length}.`);
       }
@@ -60,7 +60,7 @@ export class Artefact {
 
   /** The files, one or none, with the weights of a graph beside it. */
   async weights(name) {
-    const path = this.manifest.onnx?.[name]?.weights;
+    const path = this.manifest.onnx[name]?.weights;
     return path ? [{ path, data: await this.read(path) }] : [];
   }
 

@@ -90,8 +90,7 @@ export class Bound {
 /** The bound of an artefact, by its manifest. */
 export function boundOf(manifest, unknown) {
   const goesOn = manifest.kind === "continue"; // a language model reads the end of its prompt
-  const overlong = manifest.overlong || (goesOn ? "truncate" : "refuse");
-  return new Bound(manifest.max_input || DEFAULT, overlong, goesOn ? "last" : "first", unknown);
+  return new Bound(manifest.max_input, manifest.overlong, goesOn ? "last" : "first", unknown);
 }
 
 /** Whether a text is to be answered: it is neither blank nor refused. */
