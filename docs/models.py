@@ -21,8 +21,8 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 import marked  # noqa: E402
 
 from tools.list_models import LOW, main_score  # noqa: E402
+from zoo.core.documents import Mismatch  # noqa: E402
 from zoo.core.storage import write_atomically, write_text  # noqa: E402
-from zoo.hub.checker import Mismatch  # noqa: E402
 from zoo.hub.index import choose, parse, run_files  # noqa: E402
 from zoo.scores.front import Point, draw_front  # noqa: E402
 from zoo.scores.plots import score_name, written  # noqa: E402

@@ -53,7 +53,6 @@ EXTRAS = {  # the extra of this package that installs a module
     "jax": "jax",
     "model_signing": "sign",
     "babel": "train",
-    "msgspec": "train",
     "rich": "train",
     "sacrebleu": "train",
     "tensorboard": "train",

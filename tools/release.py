@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 CHANGED = ("pyproject.toml", "CITATION.cff", "CHANGELOG.md")
-HELD = ("zoo/py.typed", "serving/py.typed", "zoo/hub/snapshot.json", "zoo/hub/index.schema.json", "seqzoo/cli.py")
+HELD = ("zoo/py.typed", "serving/py.typed", "zoo/hub/snapshot.json", "seqzoo/cli.py")
 
 
 def main(argv=None):

@@ -1,4 +1,4 @@
-"""Reading an artefact from the disk, with the standard library alone.
+"""Reading an artefact from the disk: nothing of it is run, and no framework is imported.
 
 Being in the right folder is not enough: the manifest must fit its schema, a file is used only if the manifest lists it
 and only if it lies inside the artefact, and the bytes that are used are the same bytes whose hash was compared.
@@ -12,6 +12,9 @@ from pathlib import Path
 
 from serving.runtime import manifest_format
 from serving.runtime.errors import DamagedError, UnsupportedError
+from serving.runtime.lazy import later
+
+documents = later("zoo.core.documents")
 
 MANIFEST = "manifest.json"
 MOST_BYTES = 2**24  # of a manifest
@@ -101,7 +104,7 @@ def read_manifest(directory, verify=True):
         raise ValueError(f"{directory} is not an artefact: it holds no {MANIFEST}." + _suggestion(directory))
     content = read_inside(directory, MANIFEST, most=MOST_BYTES)
     try:
-        manifest = manifest_format.parse(content)
+        manifest = documents.parse(content)
     except ValueError as error:
         raise DamagedError(f"{path} is damaged: expected JSON, but reading it failed: {error}. {MEND}") from error
     number = manifest.get("format") if isinstance(manifest, dict) else None

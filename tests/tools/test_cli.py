@@ -142,14 +142,14 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("chosen", "module", "remedy"),
     [
-        ("new", "msgspec", "'seqzoo[train]'"),
-        ("train", "msgspec", "'seqzoo[tensorflow]' (or 'seqzoo[jax]', with KERAS_BACKEND=jax)"),
+        ("new", "babel", "'seqzoo[train]'"),
+        ("train", "babel", "'seqzoo[tensorflow]' (or 'seqzoo[jax]', with KERAS_BACKEND=jax)"),
         ("evaluate", "keras", "'seqzoo[tensorflow]' (or 'seqzoo[jax]', with KERAS_BACKEND=jax)"),
-        ("export", "msgspec", "'seqzoo[tensorflow]'"),
+        ("export", "babel", "'seqzoo[tensorflow]'"),
         ("verify", "tensorflow_text", "'seqzoo[tensorflow]'"),
         ("train", "jax", "'seqzoo[jax]'"),
-        ("hub publish", "msgspec", "'seqzoo[tensorflow]'"),
-        ("hub fetch", "msgspec", "'seqzoo[train]'"),
+        ("hub publish", "babel", "'seqzoo[tensorflow]'"),
+        ("hub fetch", "babel", "'seqzoo[train]'"),
         ("plot", "matplotlib", "'seqzoo[plot]'"),
     ],
 )

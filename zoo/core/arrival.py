@@ -17,6 +17,7 @@ ROOMS = ("attention", "blocks", "depth", "embeddings", "feedforward", "models", 
 # Parts of zoo that do without it, or import it when they must.
 WITHOUT_KERAS = (
     "core.devices",
+    "core.documents",
     "core.escaping",
     "core.later",
     "core.layouts",

@@ -1,8 +1,7 @@
 """Plain: hubs of trained models: where they are, what they have, and their files in a cache of this machine.
 
 A hub is a folder with an `index.json` and the files `NAME/VERSION/FILE`, or a file server over such a folder. This room
-needs the standard library, `filelock` and `platformdirs` (and `cryptography` where SEQZOO_HUB_KEYS names keys), and
-imports no other room of the zoo.
+needs `filelock`, `msgspec` and `platformdirs` (and `cryptography` where SEQZOO_HUB_KEYS names keys), and no framework.
 
 import zoo.hub
 

@@ -1,18 +1,20 @@
 """The index of a hub: which models it has, and of each version the files with their sizes and SHA-256.
 
-The format is `index.schema.json`, beside this file. An index is read as a whole or refused as a whole: a hub with one
-entry that does not hold is a hub that somebody has to mend. Keys that this version does not know are left alone.
+An index is read as a whole or refused as a whole: a hub with one entry that does not hold is a hub that somebody has to
+mend. Keys that this version does not know are left alone. `python -m zoo.hub.index` prints its JSON Schema, which is
+stored in docs/index.schema.json.
 """
 
 import datetime
 import difflib
-import functools
 import json
 import re
-from importlib import resources
-from typing import TypedDict
+from typing import Annotated, Literal, NotRequired, TypedDict
 
-from zoo.hub.checker import Mismatch, check, mismatch
+from msgspec import Meta
+
+from zoo.core import documents
+from zoo.core.documents import Mismatch, mismatch, text, whole
 
 FORMAT = 1
 INDEX = "index.json"
@@ -21,41 +23,104 @@ SIGNATURE = "model.sig"  # of all other files of a version, if it is signed
 MOST_BYTES = 2**24  # of an index
 
 
+NAME = "[a-z0-9](?:[a-z0-9._-]{0,98}[a-z0-9])?"
+PART = "[A-Za-z0-9_][A-Za-z0-9._+-]{0,127}"
+MANY = {"min_length": 1, "max_length": 1000}
+
+Name = text("a name of lower-case letters, digits, '.', '_' and '-', at most 100 characters", NAME)
+File = text(
+    "a relative path of letters, digits, '.', '_', '+' and '-' with forward slashes, no part of which begins with '.'",
+    rf"{PART}(?:/{PART}){{0,7}}",
+)
+Sha256 = text("the 64 hexadecimal digits of a SHA-256, in lower case", "[0-9a-f]{64}")
+Word = text("a short name in ASCII", "[A-Za-z0-9][A-Za-z0-9 ._+/-]{0,99}")
+WordOrNull = Annotated[Word | None, Meta(description="a short name in ASCII, or null")]
+Text = text(
+    "a text without control characters, at most 10000 characters",
+    r"[^\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]{0,10000}",
+)
+Reason = text("a text in one line, at most 1000 characters", r"[^\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,1000}")
+Licence = text("an SPDX licence expression such as CC-BY-4.0", "[A-Za-z0-9(][A-Za-z0-9.+:() -]{0,199}")
+Language = text("a language code such as de or zh-Hans", "[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,8}")
+Oldest = text("the oldest version, such as >=1.24", r">=[0-9]{1,6}(?:\.[0-9]{1,6}){0,3}")
+Day = text("a date such as 2026-11-22", "[0-9]{4}-[0-9]{2}-[0-9]{2}")
+MONTH, HOUR = "(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])", "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+Time = text("a time in UTC such as 2026-11-25T15:00:00.000000Z", f"20[0-9]{{2}}-{MONTH}T{HOUR}[.][0-9]{{6}}Z")
+Count = whole(what="a whole number of at least 0")
+Size = whole(0, 2**36, "a whole number of bytes, at most 64 GiB")
+# msgspec 0.22 writes beyond its memory where a union holds a list and a text with a pattern: `checked` looks at these.
+Numbers = Annotated[list[float], Meta(max_length=1000)]
+Score = Annotated[
+    float | bool | None | str | Numbers,
+    Meta(description="a number, a text, true, false, null, or a list of numbers"),
+]
+Licences = Annotated[list[Licence], Meta(min_length=1, max_length=100)]
+
+
+class Parity(TypedDict):
+    """How far the exported forms are from the Keras model."""
+
+    max_abs_diff: float
+    tolerance: float
+    sensitivity: NotRequired[float]
+
+
+class Speed(TypedDict):
+    """Milliseconds for an answer, and of which form on which processor."""
+
+    milliseconds: Annotated[float, Meta(ge=0)]
+    batch: Count
+    precision: Word
+    processor: Text
+
+
 class Entry(TypedDict):
     """One version of a model, as it stands in the index; docs/hub.md has the meaning of each key."""
 
-    name: str
-    version: int
-    system: str
-    cell: str | None
-    attention: str | None
-    feedforward: str | None
-    block: str | None
-    depth: str | None
-    task: str
-    kind: str
-    languages: list[str]
-    description: str
-    licence: str
-    data: str
-    data_licence: str | list[str]
-    attribution: str
-    parameters: int
-    bytes: dict[str, int]
-    files: dict[str, str]
-    scores: dict
-    parity: dict[str, float]
-    int8: bool | None
-    speed: dict | None
-    requires: dict[str, str]
-    published: str
-    withdrawn: str | None
+    name: Name
+    version: whole(1, 10**6)
+    system: Word
+    cell: WordOrNull
+    attention: WordOrNull
+    feedforward: WordOrNull
+    block: WordOrNull
+    depth: WordOrNull
+    task: Word
+    kind: Word
+    languages: Annotated[list[Language], Meta(max_length=500, description="a list of language codes")]
+    description: Text
+    licence: Licence
+    data: Text
+    data_licence: Annotated[str | Licences, Meta(description="an SPDX licence expression, or a list of at least one")]
+    attribution: Text
+    parameters: Count
+    bytes: Annotated[dict[File, Size], Meta(**MANY, description="an object with the bytes of 1 to 1000 files")]
+    files: Annotated[dict[File, Sha256], Meta(**MANY, description="an object with the SHA-256 of 1 to 1000 files")]
+    scores: Annotated[dict[str, Score], Meta(description="an object of scores")]
+    parity: Annotated[Parity, Meta(description="an object with max_abs_diff and tolerance")]
+    int8: Annotated[bool | None, Meta(description="true, false or null")]
+    speed: Annotated[
+        Speed | None, Meta(description="an object with milliseconds, batch, precision and processor, or null")
+    ]
+    requires: Annotated[dict[str, Oldest], Meta(description="an object of packages and their oldest versions")]
+    published: Day
+    withdrawn: Annotated[Reason | None, Meta(description="null, or the reason in one line")]
 
 
-@functools.cache
-def schema():
-    """The JSON Schema of an index, a dict."""
-    return json.loads(resources.files("zoo.hub").joinpath("index.schema.json").read_text(encoding="utf-8"))
+class Signed(TypedDict):
+    """When the index was signed, for how many days, and with which signature."""
+
+    date: Time
+    days: whole(1, 3650)
+    signature: text("a signature in base64", "[A-Za-z0-9+/]{1,300}={0,2}")
+
+
+class Index(TypedDict):
+    """`index.json`."""
+
+    format: Annotated[Literal[1], Meta(description="1, the format of the index that this reader knows")]
+    models: Annotated[list[Entry], Meta(max_length=10_000, description="a list of at most 10000 models")]
+    signed: NotRequired[Signed]
 
 
 def parse(content):
@@ -67,24 +132,10 @@ def parse(content):
     if len(content) > MOST_BYTES:
         raise Mismatch(f"the index must have at most {MOST_BYTES:,} bytes; received more")
     try:
-        index = json.loads(content.decode("utf-8"), object_pairs_hook=_once, parse_constant=_no_constant)
-    except RecursionError:
-        raise Mismatch("the index must be JSON; received something that is nested too deeply") from None
-    except ValueError as error:  # also what is not UTF-8
+        index = documents.parse(content)
+    except ValueError as error:
         raise Mismatch(f"the index must be JSON; received {content[:40]!r}, and reading it failed: {error}") from None
     return checked(index)
-
-
-def _once(pairs):
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice in one object")
-    return found
-
-
-def _no_constant(name):
-    raise ValueError(f"{name} is not a number in JSON")
 
 
 def checked(index):
@@ -93,7 +144,7 @@ def checked(index):
     Raises:
         Mismatch: it does not fit, has a version of a model twice, or an entry of it does not agree with itself.
     """
-    check(index, schema())
+    documents.check(index, Index, "index")
     if "signed" in index:
         try:
             datetime.datetime.fromisoformat(index["signed"]["date"])
@@ -105,6 +156,11 @@ def checked(index):
         if title(entry) in seen:
             raise Mismatch(f"{place} occurs twice; a version is published once and never changed")
         seen.add(title(entry))
+        texts = {"data_licence": (entry["data_licence"], Licence)}
+        texts |= {f"scores.{name}": (score, Text) for name, score in entry["scores"].items()}
+        for key, (value, form) in texts.items():
+            if isinstance(value, str):
+                documents.check(value, form, f"{place}.{key}")
         check_files(entry, place)
     return index
 
@@ -139,8 +195,7 @@ def split(name):
         ValueError: it is neither.
     """
     model, mark, number = name.partition("@")
-    sound = re.search(schema()["$defs"]["name"]["pattern"], model)
-    if not sound or mark and not re.fullmatch(r"[1-9][0-9]{0,6}", number):
+    if not re.fullmatch(NAME, model) or mark and not re.fullmatch(r"[1-9][0-9]{0,6}", number):
         raise ValueError(
             f"{name!r} is not the name of a model: expected a name that `seqzoo list` shows, in small letters, such as "
             "dates, or a name with a version, such as dates@2."
@@ -179,3 +234,7 @@ def run_files(entry, precision=None):
         graph = light
     spm = sorted(name for name in entry["files"] if name.endswith(".spm") and "/" not in name)
     return [MANIFEST, *spm, *([graph] if graph else [])]
+
+
+if __name__ == "__main__":
+    print(json.dumps(documents.json_schema(Index, "index.json of a hub of seqzoo models"), indent=2))

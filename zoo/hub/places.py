@@ -12,8 +12,8 @@ import time
 from importlib import resources
 from pathlib import Path
 
+from zoo.core.documents import Mismatch
 from zoo.hub import cache, trust
-from zoo.hub.checker import Mismatch
 from zoo.hub.download import patiently
 from zoo.hub.errors import HubError, Unreachable, Untrusted
 from zoo.hub.folder import Folder

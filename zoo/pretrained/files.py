@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
+from zoo.core.documents import parse
 from zoo.core.later import later
-from zoo.pretrained.reading import once
 from zoo.pretrained.torch_files import torch_arrays
 
 h5py = later("h5py")
@@ -137,8 +137,8 @@ def _safetensors(path):
 
 def _header(content):
     try:
-        header = json.loads(content.decode("utf-8"), object_pairs_hook=once)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        header = parse(content)
+    except ValueError as error:
         raise ValueError(f"its header is no JSON: {error}") from error
     if not isinstance(header, dict):
         raise ValueError("its header is no JSON object")

@@ -4,8 +4,9 @@ All that is wrong is collected, and told at once, before weights are read.
 """
 
 import json
-import math
 from pathlib import Path
+
+from zoo.core.documents import parse
 
 MOST_BYTES = 1 << 26
 # Keys of any configuration of `transformers` that change no number of a trained network.
@@ -41,31 +42,14 @@ USUAL = {
 LOST = object()
 
 
-def once(pairs):
-    """The dict of a JSON object's pairs, for `object_pairs_hook`; a key twice is refused."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"it has {next(name for name in names if names.count(name) > 1)!r} twice")
-    return found
-
-
 def read_json(path):
     """The object of a JSON file; NaN, infinity, a key twice and files of more than 64 MB are refused."""
     path = Path(path)
     if path.stat().st_size > MOST_BYTES:
         raise ValueError(f"{path} has {path.stat().st_size:,} bytes; expected at most {MOST_BYTES:,}.")
-
-    def refuse(word):
-        raise ValueError(f"it holds {word}, which is no number")
-
-    def number(text):
-        return float(text) if math.isfinite(float(text)) else refuse(text)
-
     try:
-        text = path.read_text(encoding="utf-8")
-        return json.loads(text, parse_constant=refuse, parse_float=number, object_pairs_hook=once)
-    except (ValueError, RecursionError) as error:
+        return parse(path.read_bytes())
+    except ValueError as error:
         raise ValueError(f"{path} cannot be read as JSON: {error}") from error
 
 

@@ -4,9 +4,9 @@
 `tokenizer_config.json`. What they ask for and these tokenizers do not do is refused by name.
 """
 
-import json
 from pathlib import Path
 
+from zoo.core.documents import parse
 from zoo.text.byte_pairs import BytePairs
 from zoo.text.special import BOS, EOS, Around
 from zoo.text.wordpiece import WordPiece
@@ -104,8 +104,8 @@ def _files(folder, *needed):
 
 def _read(path):
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
+        return parse(path.read_bytes())
+    except ValueError as error:
         raise ValueError(f"{path} is no JSON: {error}") from None
 
 

@@ -18,10 +18,11 @@ from serving.export.verify import verify
 from serving.hub.light import kept_files, rewritten
 from serving.runtime import Runtime, Sampling
 from serving.runtime.artefact import read_manifest
-from serving.runtime.manifest_format import checked, parse
+from serving.runtime.manifest_format import checked
 from tests.serving.conftest import MAX_LENGTH, TEXTS, make_model, make_seq2seq, randomised, settings_of
 from tests.shared import made_once
 from tools import cli
+from zoo.core.documents import parse
 from zoo.decoding.shortlist import Shortlisted, search
 from zoo.depth import make_stack
 from zoo.embeddings import TokenEmbedding

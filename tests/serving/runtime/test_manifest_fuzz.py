@@ -15,10 +15,11 @@ from serving.export.onnx.requirements import requirements
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import DamagedError, ServingError
-from serving.runtime.manifest_format import digest_of, json_schema
+from serving.runtime.manifest_format import Manifest, digest_of
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 from tools import cli
+from zoo.core.documents import json_schema
 
 KINDS = tuple(fake_artefact.KINDS)
 MUTATIONS = 150  # of each kind, for each of the readers
@@ -230,5 +231,5 @@ def test_wrong_use_and_damage_have_statuses_of_their_own(artefacts, tmp_path, ca
 def test_the_json_schema_in_the_docs_is_that_of_the_reader():
     """`python -m serving.runtime.manifest_format > docs/manifest.schema.json` writes it."""
     stored = json.loads((ROOT / "docs" / "manifest.schema.json").read_text(encoding="utf-8"))
-    assert stored == json_schema()
-    assert set(stored["properties"]) >= {"format", "files", "sizes", "onnx", "graphs", "max_input"}
+    assert stored == json_schema(Manifest, "manifest.json of a seqzoo artefact")
+    assert set(stored["$defs"]["Manifest"]["properties"]) >= {"format", "files", "sizes", "onnx", "graphs", "max_input"}
