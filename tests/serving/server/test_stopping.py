@@ -12,6 +12,7 @@ from tests.serving import fake_artefact
 from tests.serving.runtime import test_stops
 from tests.serving.server import echo
 
+TURNS = 2  # that one model has at once, or more
 PATH = "/v1/models/endless:predict"
 BODY = json.dumps({"instances": ["abc defg abc abc"]}).encode()
 HEAD = f"POST {PATH} HTTP/1.1\r\nHost: a\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
@@ -39,22 +40,19 @@ def begun(running, count):
 
 
 @contextlib.contextmanager
-def asked(running, count):
-    """Callers who wait for what does not end, and leave."""
-    callers = [socket.create_connection(("127.0.0.1", running.http), 30) for _ in range(count)]
-    for caller in callers:
-        caller.sendall(HEAD + BODY)
-    begun(running, count)
-    try:
+def asked(running):
+    """Callers who wait for what does not end, and leave: a turn for each, whether or not they share a batch."""
+    with contextlib.ExitStack() as stack:
+        for _ in range(TURNS):
+            caller = stack.enter_context(socket.create_connection(("127.0.0.1", running.http), 30))
+            caller.sendall(HEAD + BODY)
+        begun(running, TURNS)
         yield
-    finally:
-        for caller in callers:
-            caller.close()
 
 
 def test_another_model_answers_and_who_leaves_is_not_computed_on(running):
     for _ in range(2):
-        with asked(running, 8):
+        with asked(running):
             assert running.infer("echo", "abc")["output_text"] == ["abc"]
             assert running.ask("GET", "/v2/health/ready")[0] == 200
         assert running.ask("POST", PATH, {"instances": ["abc"]})[0] == 200  # turns are free again
@@ -78,6 +76,6 @@ def test_a_deadline_ends_the_run(running):
 
 @pytest.mark.slow
 def test_what_does_not_end_is_ended_when_the_server_stops(folders):
-    with echo.serving(*folders, "--drain", 0.5) as running, asked(running, 3):
+    with echo.serving(*folders, "--drain", 0.5) as running, asked(running):
         assert running.end(seconds=30) == 1
-        assert running.event("stopped")["open"] == 3
+        assert running.event("stopped")["open"] == TURNS
