@@ -209,7 +209,7 @@ def test_which_graphs_are_chosen(graphs, beams, large, gone, models, monkeypatch
     assert kind.facts()["generation"].keys() == {"1", "3"} if "greedy" in found else {"3"}
     again = Settings.of(
         {"name": "a", "task": "", "scores": {}, "texts": [], "files": {}, "signatures": [], "storage": "float32"}
-        | {"default_beam": 3}
+        | {"default_beam": 3, "ranges": {}}
         | kind.facts()
     )
     assert kind_of(models["generate"], again).without == kind.without
