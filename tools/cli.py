@@ -53,6 +53,7 @@ EXTRAS = {  # the extra of this package that installs a module
     "jax": "jax",
     "model_signing": "sign",
     "babel": "train",
+    "packaging": "train",
     "rich": "train",
     "sacrebleu": "train",
     "tensorboard": "train",

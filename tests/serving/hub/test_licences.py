@@ -2,7 +2,7 @@
 
 import pytest
 
-from serving.hub.licences import KNOWN, asks_for_names, check
+from serving.hub.licences import asks_for_names, check
 
 
 @pytest.mark.parametrize(
@@ -19,31 +19,25 @@ def test_what_is_an_expression_passes(expression):
 @pytest.mark.parametrize(
     ("expression", "why"),
     [
-        ("", "it is empty"),
-        (None, "it is empty"),
-        ("CC BY 4.0", "'CC' is not an identifier"),
-        ("cc-by-4.0", "CC-BY-4.0 is"),
-        ("MIT Apache-2.0", "'Apache-2.0' stands where AND, OR or the end is expected"),
-        ("MIT OR", "it ends where an identifier is expected"),
-        ("OR MIT", "'OR' stands where an identifier is expected"),
-        ("(MIT", "a parenthesis is not closed"),
-        ("MIT)", "'\\)' stands where"),
-        ("MIT WITH", "the name of an exception"),
-        ("MIT; Apache-2.0", "';' is not part"),
-        ("free", "'free' is not an identifier"),
-        ("LicenseRef-", "not an identifier"),
-        ("LicenseRef-a b", "'b' stands where"),
+        ("", "Invalid license expression"),
+        (None, "Invalid license expression"),
+        ("CC BY 4.0", "CC BY 4.0"),
+        ("cc-by-4.0", "SPDX writes CC-BY-4.0"),
+        ("MIT Apache-2.0", "Invalid license expression"),
+        ("MIT OR", "Invalid license expression"),
+        ("OR MIT", "Invalid license expression"),
+        ("(MIT", "Invalid license expression"),
+        ("MIT)", "Invalid license expression"),
+        ("MIT WITH", "Invalid license expression"),
+        ("MIT; Apache-2.0", "MIT;"),
+        ("free", "Unknown license: 'free'"),
+        ("LicenseRef-", "LicenseRef-"),
+        ("LicenseRef-a b", "Invalid license expression"),
     ],
 )
 def test_what_is_none_is_refused_with_the_reason(expression, why):
     with pytest.raises(ValueError, match=f"licence of the data must be an SPDX expression.*{why}"):
         check("the data", expression)
-
-
-def test_every_known_identifier_is_one():
-    assert len(set(KNOWN)) == len(KNOWN)
-    for each in KNOWN:
-        check("the weights", each)
 
 
 def test_which_ask_for_names():

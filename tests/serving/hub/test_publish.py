@@ -218,7 +218,7 @@ def test_what_is_wrong_is_not_published(case, copied, made, tmp_path):
     ("facts", "message"),
     [
         (("Apache 2", "lines", ("CC0-1.0",)), r"licence of the weights must be an SPDX .*received 'Apache 2'"),
-        (("apache-2.0", "lines", ("CC0-1.0",)), "'apache-2.0' is not an identifier.*Apache-2.0 is"),
+        (("apache-2.0", "lines", ("CC0-1.0",)), "'apache-2.0': SPDX writes Apache-2.0"),
         (("MIT", "lines", ()), "licence of the data .lines. is missing"),
         (("MIT", " ", ("CC0-1.0",)), "name of the training data is missing"),
         (("MIT", "lines", ("free",)), "LicenseRef-NAME"),
