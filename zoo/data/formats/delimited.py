@@ -1,8 +1,9 @@
 """CSV and TSV: one example a record, with or without a header, as pandas, Excel and databases write them.
 
 Quotes are those of RFC 4180: a field that holds the delimiter, a quote or a line break stands in double quotes, and a
-quote inside it is doubled. In TSV, where many corpora have bare quotes, they are text unless the whole file obeys that
-rule.
+quote inside it is doubled. Where a file is wrong by that rule and right if such a quote stands behind a backslash, as
+databases write it, it is read so, and a doubled backslash is one; other backslashes are text. In TSV, where many
+corpora have bare quotes, they are text unless the whole file obeys the rule.
 """
 
 import csv
@@ -18,6 +19,8 @@ from zoo.data.formats.verdicts import is_left_out, note, verdict_column
 
 _LOOKED_AT = 200  # lines
 _LONGEST = 1 << 24  # characters of a field: past it a quote was not closed
+BACKSLASH = "backslash"  # where a quote inside a field stands behind one
+_ESCAPED = re.compile(r'\\(["\\])')
 _SAYS = re.compile(r"sep=([,;\t|])")  # the line in which Excel is told the delimiter
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 
@@ -51,7 +54,10 @@ class Csv(Format):
         return _sentences(rows) if "sentence" in layout.details["at"] else rows
 
     def _quoted(self, path, request, delimiter):
-        return True
+        """Whether a quote inside a field is doubled, or stands behind a backslash in the whole file."""
+        if not any(r"\"" in line for _, line in _lines(path, request)):
+            return True
+        return True if _is_even(path, request, delimiter, True) else _by_backslash(path, request, delimiter)
 
 
 class Tsv(Csv):
@@ -69,13 +75,20 @@ class Tsv(Csv):
         """Whether every field that begins with a quote ends with one, in the whole file."""
         if not any(line.startswith('"') or '\t"' in line for _, line in _lines(path, request)):
             return True
-        widths = set()
-        try:
-            for _, fields in _records(path, _lines(path, request), delimiter, True):
-                widths.add(len(fields))
-        except ValueError:
-            return False
-        return len(widths) == 1
+        return _is_even(path, request, delimiter, True)
+
+
+def _is_even(path, request, delimiter, quoted):
+    """Whether a whole file can be read so, and every record has as many fields."""
+    try:
+        return len({len(fields) for _, fields in _records(path, _lines(path, request), delimiter, quoted)}) == 1
+    except ValueError:
+        return False
+
+
+def _by_backslash(path, request, delimiter):
+    """How quotes are marked: behind a backslash, if the whole file can be read so; else doubled, which is told."""
+    return BACKSLASH if _is_even(path, request, delimiter, BACKSLASH) else True
 
 
 def _rows(path, request: Request, layout: Layout, problems: Problems) -> Iterator[tuple[int, tuple]]:
@@ -132,7 +145,9 @@ def _records(path, lines, delimiter, quoted) -> Iterator[tuple[int, list[str]]]:
     def read_lines():
         for number, line in lines:
             last[0] = number
-            yield line + "\n"
+            yield (
+                _ESCAPED.sub(lambda found: found[1].replace('"', '""'), line) if quoted == BACKSLASH else line
+            ) + "\n"
 
     style = {} if quoted else {"quoting": csv.QUOTE_NONE}
     reader = csv.reader(read_lines(), delimiter=delimiter, strict=True, **style)
@@ -191,6 +206,8 @@ def _layout(rows, found: Found, request, delimiter, quoted):
     order = [*(role for role in request.roles if role in found.at), *found.at]
     columns = {role: (named and named[found.at[role]]) or found.at[role] + 1 for role in dict.fromkeys(order)}
     why = f"fields between {_NAMES.get(delimiter, repr(delimiter))}; {found.why}"
+    if quoted == BACKSLASH:
+        why += "; a quote inside a field stands behind a backslash"
     if found.header:
         why += f": {listed(first)}"
     details = {"delimiter": delimiter, "header": found.header, "quoted": quoted, "at": found.at, "width": len(first)}

@@ -1,11 +1,14 @@
-"""JSON lines: one object a line, as `DataFrame.to_json(orient="records", lines=True)` and Hugging Face write them."""
+"""JSON lines: one object a line, as `DataFrame.to_json(orient="records", lines=True)` and Hugging Face write them.
+
+A line may also be an array of values; then its places are the columns, which their content tells.
+"""
 
 import json
 from collections.abc import Iterator
 from itertools import islice
 
 from zoo.data.formats.base import Format, Layout, Problems, say_columns, shown
-from zoo.data.formats.columns import missing_column
+from zoo.data.formats.columns import find_columns, missing_column
 from zoo.data.formats.names import by_names
 from zoo.data.formats.opening import first_lines, lines_of
 from zoo.data.formats.verdicts import is_left_out, note, verdict_column
@@ -15,6 +18,49 @@ _ABSENT = object()
 _CONVERT = (
     " Convert it with `jq -c '.[]' in.json > out.jsonl`, or in pandas with to_json(path, orient='records', lines=True)."
 )
+
+
+class JsonRows(Format):
+    """One array of texts and numbers a line, such as `["a good film", "pos"]`."""
+
+    name, suffixes = "jsonrows", (".jsonl", ".ndjson", ".json")
+
+    def claims(self, files, request):
+        """The first line is an array of values."""
+        lines = [text for _, text in first_lines(files[0], request, _LOOKED_AT) if text.strip()]
+        try:
+            return bool(lines) and _is_row(json.loads(lines[0]))
+        except (ValueError, RecursionError):
+            return False
+
+    def layout(self, files, request):
+        numbered = decoded(files[0], iter(first_lines(files[0], request, _LOOKED_AT)), Problems())
+        rows = [list(map(_said, value)) for _, value in numbered if _is_row(value)]
+        found = find_columns(files[0], [row for row in rows if len(row) == len(rows[0])], request)
+        columns = {role: place + 1 for role, place in found.at.items()}
+        why = f"an array of {len(rows[0])} values on each line; {found.why}"
+        return Layout(columns, why, {"header": found.header, "at": found.at, "width": len(rows[0])})
+
+    def rows(self, files, request, layout, problems):
+        at, width = layout.details["at"], layout.details["width"]
+        places = [at[role] for role in (*request.roles, *(role for role in at if role not in request.roles))]
+        for number, (line, value) in enumerate(decoded(files[0], lines_of(files[0], request), problems)):
+            if layout.details["header"] and not number:
+                continue
+            if not _is_row(value) or len(value) != width:
+                said = f"{shown(value)} is no array of {width} texts and numbers, as the first line is. Mend the line."
+                problems.add(files[0], line, said)
+                continue
+            yield line, tuple(_said(value[place]) for place in places)
+
+
+def _is_row(value):
+    return isinstance(value, list) and value != [] and all(isinstance(each, str | int | float | None) for each in value)
+
+
+def _said(value):
+    """A value as a text: as JSON writes it, and nothing for null."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value)
 
 
 class Jsonl(Format):

@@ -7,9 +7,10 @@ from zoo.data.formats.base import KINDS, Format, Request
 from zoo.data.formats.cmudict import CmuDict
 from zoo.data.formats.conll import Conll
 from zoo.data.formats.delimited import Csv, Tsv
+from zoo.data.formats.fasttext import FastText
 from zoo.data.formats.folders import Folders, TextFolder
 from zoo.data.formats.hugging_face import HuggingFace
-from zoo.data.formats.jsonl import Jsonl
+from zoo.data.formats.jsonl import Jsonl, JsonRows
 from zoo.data.formats.lines import Lines, Text
 from zoo.data.formats.opening import first_lines, inner_suffix
 from zoo.data.formats.spans import Spans
@@ -20,11 +21,13 @@ FORMATS: tuple[Format, ...] = (  # of several that a file may be, the first that
     Folders(),
     TextFolder(),
     CmuDict(),
+    FastText(),
     Lines(),
     Conll(),
     Spans(),
     Csv(),
     Tsv(),
+    JsonRows(),
     Jsonl(),
     Tmx(),
     Text(),

@@ -1,0 +1,79 @@
+"""fastText's labels, arrays of JSON and quotes behind backslashes, against the libraries that write them."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from tests.data.formats import write
+from zoo.data.formats import detect, read
+
+FAST = "__label__pos a good  film\n\n__label__neg\tnot good\nwarm and __label__pos kind\n  __label__a.b-c x __label__\n"
+
+
+def test_labels_of_fasttext(tmp_path):
+    path = write(tmp_path / "train.txt", FAST.replace(" __label__\n", "\n"))
+    found = read(path, "labelled")
+    assert detect(path, "labelled").format == "fasttext"
+    assert found.inputs == ["a good  film", "not good", "warm and kind", "x"]
+    assert found.answers == ["pos", "neg", "pos", "a.b-c"]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [("__label__a __label__b two", ":3: 2 labels"), ("__label__a", ":3: no text"), ("__label__ x", ":3: no label")],
+)
+def test_lines_of_fasttext_that_are_no_example_are_told(tmp_path, line, said):
+    path = write(tmp_path / "train.txt", f"__label__a x\n__label__b y\n{line}\n")
+    with pytest.raises(ValueError, match=said):
+        read(path, "labelled", empty="refuse")
+
+
+def test_a_word_in_a_text_is_no_label(tmp_path):
+    path = write(tmp_path / "train.tsv", "text\tlabel\nthe prefix is __label__\ta\nx__label__y\tb\n")
+    assert read(path, "labelled").inputs == ["the prefix is __label__", "x__label__y"]
+
+
+@pytest.mark.parametrize("name", ["rows.jsonl", "rows.json"])
+def test_arrays_of_json(tmp_path, name):
+    rows = [[number, "ab"[number % 2], f'he said "{number}"\nand left', None, 1.5] for number in range(12)]
+    path = write(tmp_path / name, "".join(json.dumps(row) + "\n" for row in rows))
+    found = read(path, "labelled", columns={"text": 3, "label": 2})
+    assert found.inputs == [row[2] for row in rows] and found.answers == [row[1] for row in rows]
+    assert detect(write(tmp_path / "two.json", '["t u", "a"]\n["v w", "b"]\n' * 9), "labelled").columns == {
+        "text": 1,
+        "label": 2,
+    }
+    header = write(tmp_path / "named.jsonl", '["label", "text"]\n' + "".join(f'["{row[1]}", "t"]\n' for row in rows))
+    assert read(header, "labelled").answers == [row[1] for row in rows]
+
+
+@pytest.mark.parametrize("line", ['["a"]', '{"text": "a", "label": "b"}', "17", '["a", ["b"]]'])
+def test_a_line_that_is_no_such_array_is_told(tmp_path, line):
+    path = write(tmp_path / "rows.jsonl", f'["one", "x"]\n["two", "y"]\n{line}\n')
+    with pytest.raises(ValueError, match=":3: .* is no array of 2 texts and numbers"):
+        read(path, "labelled")
+
+
+def test_quotes_behind_backslashes(tmp_path):
+    texts = ['he said "good", yes', "C:\\new", 'a "" b', "back\\slash at the end\\", 'line\n"break"', "plain"] * 3
+    written = io.StringIO()
+    writer = csv.writer(written, quoting=csv.QUOTE_ALL, doublequote=False, escapechar="\\", lineterminator="\n")
+    writer.writerows([("text", "label"), *((text, "ab"[number % 2]) for number, text in enumerate(texts))])
+    path = write(tmp_path / "mysql.csv", written.getvalue())
+    assert read(path, "labelled").inputs == texts
+    assert "behind a backslash" in detect(path, "labelled").why
+
+
+def test_what_the_usual_rule_reads_is_read_by_it(tmp_path):
+    """A field may end with a backslash: its quote is no quote inside the field."""
+    texts = ["C:\\", 'say "\\" twice', "x"] * 3
+    written = io.StringIO()
+    rows = [("text", "label"), *((text, "ab"[number % 2]) for number, text in enumerate(texts))]
+    csv.writer(written, quoting=csv.QUOTE_ALL, lineterminator="\n").writerows(rows)
+    path = write(tmp_path / "usual.csv", written.getvalue())
+    assert read(path, "labelled").inputs == texts and "backslash" not in detect(path, "labelled").why
+    wrong = write(tmp_path / "neither.csv", 'text,label\n"a \\" b" c,x\nd,y\n')
+    with pytest.raises(ValueError, match="neither.csv:2: text follows a closing quote"):
+        read(wrong, "labelled")
