@@ -2,7 +2,7 @@
 
 from serving.runtime.lazy import later
 
-occupants = later("zoo.settings.occupants")  # which needs msgspec; where only models are run there is none
+occupants = later("zoo.settings.occupants")
 
 
 def add_arguments(parser):
