@@ -142,9 +142,9 @@ def test_what_was_not_published_is_made_from_the_name(served, monkeypatch, capsy
     with pytest.raises(ValueError, match="no graph for beam 3; .* `seqzoo export echo@1 --beam 4 --beam 3`"):
         Runtime("echo@1").run(["a"], beam=3)
     given = {}
-    monkeypatch.setattr("serving.export.again.check_artefact", lambda folder: {"name": "echo"})
-    monkeypatch.setattr("zoo.recipes.files.read_stored", lambda path: recipe())
-    monkeypatch.setattr("serving.export.again.export_again", lambda folder, **more: given.update(more) or folder)
+    monkeypatch.setattr("tools.export.check_artefact", lambda folder: {"name": "echo"})
+    monkeypatch.setattr("tools.export.read_stored", lambda path: recipe())
+    monkeypatch.setattr("tools.export.export_again", lambda folder, **more: given.update(more) or folder)
     assert cli.main(["export", "echo@1", "--beam", "4", "--beam", "3"]) == 0
     folder = hub.find("echo@1").folder
     assert capsys.readouterr().out == f"{folder}\n" and given["beams"] == (4, 3)

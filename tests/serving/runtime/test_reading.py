@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from serving.runtime.loaded import bound
-from serving.runtime.reading import DEFAULT, Bound, is_blank, not_unicode
+from serving.runtime.reading import Bound, is_blank, not_unicode
 from serving.runtime.words import words
 from zoo.text import Around
 
@@ -119,13 +119,11 @@ def test_a_bound_that_is_none_is_refused(wrong):
         Bound(**wrong)
 
 
-def test_an_artefact_that_does_not_say_has_a_bound_all_the_same():
-    assert bound({"kind": "tag"}) == Bound(DEFAULT, "refuse", "first")
-    assert bound({"kind": "continue", "longest_text": None}) == Bound(DEFAULT, "truncate", "last")
-    assert bound({"kind": "continue", "max_input": None}) == Bound(DEFAULT, "truncate", "last")
+def test_an_artefact_says_its_bound():
     said = {"kind": "classify", "max_input": 99, "overlong": "truncate"}
     assert bound(said) == Bound(99, "truncate", "first")
     assert bound(said, "refuse") == Bound(99, "refuse", "first")
+    assert bound(said | {"kind": "continue"}) == Bound(99, "truncate", "last")
 
 
 AROUND = {
