@@ -5,6 +5,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from zoo import hub
 from zoo.core.storage import write_text
 from zoo.recipes.proposal import commented, propose
 
@@ -31,7 +32,7 @@ def add_arguments(parser):
         dest="network",
         metavar="NETWORK",
         help="begin with a network that is trained already: the folder of a run, such as `seqzoo import` writes, or of "
-        "an artefact's version",
+        "an artefact's version, or the name of a model (`seqzoo list`)",
     )
     parser.add_argument("--force", action="store_true", help="write over a file that is there")
 
@@ -43,7 +44,7 @@ def main(args):
         raise ValueError(f"--out is the name of a recipe, a file that ends in .toml; received {args.out!r}.")
     if out.exists() and not args.force:
         raise ValueError(f"{out} exists. Choose another --out, or write over it with --force.")
-    settings, notes = propose(args.task, args.files, _name(out), args.set, args.network)
+    settings, notes = propose(args.task, args.files, _name(out), args.set, _network(args.network))
     text = commented(settings, notes)
     write_text(out, text)
     for note in notes:
@@ -51,6 +52,14 @@ def main(args):
     train = shlex.join(["seqzoo", "train", str(out), "--out", (Path("runs") / _name(out)).as_posix()])
     print(f"{out}: train it with `{train}`")
     return 0
+
+
+def _network(name):
+    """The folder of a network: that of the name, or of the model of this name in a hub, which is fetched."""
+    if name is None or hub.is_path(name):
+        return name
+    found = hub.find(name)
+    return str(hub.bring(found, list(found.entry["files"])))
 
 
 def _name(out):

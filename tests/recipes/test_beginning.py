@@ -1,6 +1,7 @@
 """`seqzoo new --from`: recipes that begin with a network of somebody else, tiny ones of random weights."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -92,3 +93,11 @@ def test_what_is_no_network_is_refused(tmp_path):
 def test_the_length_follows_from_the_number_of_examples(examples, steps):
     found = beginning.steps(examples, 32)
     assert found["steps"] == steps and found["warmup"] == found["validate_every"] == steps // 10
+
+
+def test_a_model_of_the_hub_is_taken_by_its_name(tmp_path, capsys):
+    path, out = labelled(tmp_path, "classify"), tmp_path / "mine.toml"
+    assert main(["new", "classify", str(path), "--from", "intents-en", "--out", str(out)]) == 0
+    assert Path(load(out).training.init).parent.name == "intents-en"
+    assert main(["new", "classify", str(path), "--from", "intents-em", "--out", str(tmp_path / "other.toml")]) == 2
+    assert "there is no model 'intents-em'" in capsys.readouterr().err and not (tmp_path / "other.toml").exists()
