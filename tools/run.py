@@ -32,8 +32,8 @@ EPILOG = """examples:
   seqzoo run dates --file lines.txt.gz --out answers.txt --shard 2/4 --resume
   seqzoo run ENCODER --file lines.txt --out vectors.npy
 
-A translator runs each sentence of a text by itself, for it has learnt from sentences; line breaks, list marks, tags
-and addresses between them stay. --sentences off gives it the text as it is.
+A translator of known languages runs each sentence of a text by itself, for it has learnt from sentences; line breaks,
+list marks, tags and addresses between them stay. --sentences off gives it the text as it is.
 
 Without texts and without --file, lines are read from standard input.
 Each input line gives one output line: the output of a translator, the continuation of a prompt by a language model, the
@@ -92,7 +92,7 @@ def add_arguments(parser):
         "--sentences",
         choices=("on", "off"),
         help="of a translator: run each sentence of a text by itself, and keep line breaks and mark-up between them "
-        "(default: on, but off with --n-best, --sample, --server and --out)",
+        "(default: on if its languages are known, but off with --n-best, --sample, --server and --out)",
     )
     writing.add_argument("--length", type=int, metavar="N", help="number of tokens to write (language models)")
     writing.add_argument("--plot-attention", metavar="PNG", help="draw the attention map of the one text into a file")
@@ -169,7 +169,8 @@ def _sentences(args, runtime):
             "--sentences on is for the one answer of a model that writes, on this machine: leave out --n-best, "
             "--sample and --server."
         )
-    translates = not whole and runtime.kind == "generate" and runtime.manifest.get("task", "").startswith("translate")
+    task, _, languages = ("", "", "") if whole else runtime.manifest.get("task", "").partition(" ")
+    translates = runtime.kind == "generate" and task == "translate" and "-" in languages
     return {"sentences": True} if args.sentences == "on" or (translates and args.sentences is None) else {}
 
 

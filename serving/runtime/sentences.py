@@ -14,7 +14,7 @@ from serving.runtime.predictors.results import Hypothesis, Result
 
 LINES = re.compile(r"(\s*(?:\r\n|[\n\r\v\f\x85\u2028\u2029])\s*)")
 MARKUP = re.compile(r"(<[/!?]?[A-Za-z][^<>\n]{0,999}>|&#?\w{1,31};|https?://[^\s<>]{1,2000}|[*_`~]{2,}|`)")
-LIST_MARK = re.compile(r"\s*(?:#{1,6}|>+|[-*+•–]|\d{1,3}[.)]|[A-Za-z][)])\s+")
+LIST_MARK = re.compile(r"\s*(?:#{1,6}|>+|[-*+•–]|\d{1,3}(?P<dot>[.)])|[A-Za-z][)])\s+")
 STOPS = ".!?…‼⁇⁈⁉؟۔܀։჻।॥၊။።፧፨‽"
 WIDE_STOPS = "。！？｡．"
 CLOSING = "\"'”’»›)]}」』）】〕》〉“"
@@ -128,6 +128,8 @@ def _joined(parts, answers):
 def _line(line, code):
     """(text, whether it is a sentence) of the pieces of a line, or of what breaks it."""
     mark = LIST_MARK.match(line)
+    if mark and mark["dot"] == "." and code in ORDINALS:
+        mark = None  # "3. Oktober" is no place in a list
     if mark:
         yield mark[0], False
     for place, piece in enumerate(MARKUP.split(line[mark.end() if mark else 0 :])):

@@ -58,3 +58,12 @@ def test_every_public_class_is_registered():
             found = getattr(room, name)
             if isinstance(found, type) and hasattr(found, "get_config"):  # what goes into a file
                 assert keras.saving.get_registered_object(f"zoo>{name}") is found
+
+
+def test_arguments_that_go_to_the_base_class_by_keyword_are_kept():
+    from zoo.attention.lsh import LSHAttention
+    from zoo.attention.ring_lsh import RingLSHAttention
+
+    assert LSHAttention.from_config(LSHAttention(8, 2, head_units=3).get_config()).head_units == 3
+    again = RingLSHAttention.from_config(RingLSHAttention(8, 2, use_bias=True, seed=5).get_config())
+    assert (again.use_bias, again.seed) == (True, 5)

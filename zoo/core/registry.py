@@ -56,8 +56,13 @@ def keeps_arguments(cls):
 
 
 def _arguments(cls):
+    """Names of what a constructor takes: those of its signature, and of its class's `of_base`.
+
+    `of_base` names arguments that go to the base class by `**kwargs`, so that no signature grows beyond eight.
+    """
     parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
-    return [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD and each.name not in OF_KERAS]
+    named = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD and each.name not in OF_KERAS]
+    return [*named, *getattr(cls, "of_base", ())]
 
 
 def _with_arguments(get_config):

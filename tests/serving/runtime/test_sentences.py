@@ -39,9 +39,9 @@ def test_lines_and_markup_stay_as_they_are():
     text = (
         "# Der Titel\r\n\r\n- <b>Fett</b> gedruckt.  Und mehr!\n12. Siehe http://a.b/?x=1.\n\n> Zitat &amp; mehr\n--\n"
     )
-    assert sentences(text, "de") == ["Der Titel", "Fett", "gedruckt.", "Und mehr!", "Siehe", "Zitat", "mehr"]
+    assert sentences(text, "de") == ["Der Titel", "Fett", "gedruckt.", "Und mehr!", "12. Siehe", "Zitat", "mehr"]
     kept = "".join("S" if part.is_sentence else part.text for part in parts_of(text, "de"))
-    assert kept == "# S\r\n\r\n- <b>S</b> S  S\n12. S http://a.b/?x=1.\n\n> S &amp; S\n--\n"
+    assert kept == "# S\r\n\r\n- <b>S</b> S  S\nS http://a.b/?x=1.\n\n> S &amp; S\n--\n"
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n\n", "123. 456!", "?!", "<br/>", "..."])
