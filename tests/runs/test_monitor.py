@@ -36,10 +36,10 @@ def test_a_task_without_a_search_has_no_such_score():
         recipes.make(wrong)
 
 
-def tagger(tmp_path, tags="B-A I-A O", **training):
+def tagger(tmp_path, tags="B-A I-A O", others="O O O", **training):
     words = [["ada", "king", "sat"], ["ann", "lee", "ran"], ["a", "cat", "sat"], ["a", "dog", "ran"]]
     rows = [
-        (f"{' '.join(each)} {number}", f"{tags if each[0] in ('ada', 'ann') else 'O O O'} O")
+        (f"{' '.join(each)} {number}", f"{tags if each[0] in ('ada', 'ann') else others} O")
         for number, each in enumerate(words * 12)
     ]
     (tmp_path / "words.tsv").write_text("text\ttags\n" + "".join(f"{text}\t{tag}\n" for text, tag in rows))
@@ -70,7 +70,7 @@ def test_the_f1_of_entities_is_that_of_the_evaluation(tmp_path):
 @pytest.mark.slow
 def test_entities_that_are_none_cannot_choose(tmp_path):
     with pytest.raises(ValueError, match="spell none"):
-        runs.train(recipes.make(tagger(tmp_path, "N V O", monitor="entity_f1")), tmp_path / "run")
+        runs.train(recipes.make(tagger(tmp_path, "N V V", "D V V", monitor="entity_f1")), tmp_path / "run")
 
 
 def test_only_tags_spell_entities():
