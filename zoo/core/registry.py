@@ -62,7 +62,7 @@ def _arguments(cls):
     """
     parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
     named = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD and each.name not in OF_KERAS]
-    return [*named, *getattr(cls, "of_base", ())]
+    return [*named, *(cls.of_base if "of_base" in dir(cls) else ())]
 
 
 def _with_arguments(get_config):
