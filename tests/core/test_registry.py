@@ -4,8 +4,10 @@ import keras
 import pytest
 
 import zoo
+from zoo.attention import LSHAttention, MultiHeadAttention
+from zoo.attention.ring_lsh import RingLSHAttention
 from zoo.core.arrival import ROOMS
-from zoo.core.registry import register
+from zoo.core.registry import register, register_as
 
 
 @pytest.fixture
@@ -60,10 +62,36 @@ def test_every_public_class_is_registered():
                 assert keras.saving.get_registered_object(f"zoo>{name}") is found
 
 
-def test_arguments_that_go_to_the_base_class_by_keyword_are_kept():
-    from zoo.attention.lsh import LSHAttention
-    from zoo.attention.ring_lsh import RingLSHAttention
+def again(layer):
+    return type(layer).from_config(layer.get_config())
 
-    assert LSHAttention.from_config(LSHAttention(8, 2, head_units=3).get_config()).head_units == 3
-    again = RingLSHAttention.from_config(RingLSHAttention(8, 2, use_bias=True, seed=5).get_config())
-    assert (again.use_bias, again.seed) == (True, 5)
+
+def test_arguments_that_go_to_the_base_class_by_keyword_are_kept():
+    assert again(LSHAttention(8, 2, head_units=3)).head_units == 3
+    ring = again(RingLSHAttention(8, 2, use_bias=True, seed=5))
+    assert (ring.use_bias, ring.seed) == (True, 5)
+
+
+def test_a_subclass_of_somebody_else_keeps_the_arguments_of_its_base(undone):
+    """As every Keras layer does whose `get_config` adds to that of its base, or takes out what it decides itself."""
+
+    class Wider(MultiHeadAttention):
+        def __init__(self, units, num_heads, extra=1, **kwargs):
+            super().__init__(units, num_heads, **kwargs)
+            self.extra = extra
+
+        def get_config(self):
+            return {**super().get_config(), "extra": self.extra}
+
+    class Plain(MultiHeadAttention):
+        def __init__(self, units, num_heads, **kwargs):
+            super().__init__(units, num_heads, use_bias=False, **kwargs)
+
+        def get_config(self):
+            return {name: value for name, value in super().get_config().items() if name != "use_bias"}
+
+    wider = again(Wider(8, 2, extra=3, dropout=0.5, use_bias=True, seed=4))
+    assert (wider.extra, wider.dropout, wider.use_bias, wider.seed) == (3, 0.5, True, 4)
+    for kind in (Plain, register_as("tests", Plain)):
+        plain = again(kind(8, 2, dropout=0.5))
+        assert (plain.dropout, plain.use_bias) == (0.5, False)

@@ -12,9 +12,11 @@ from zoo.attention.hashing import ALONE, BEHIND, hash_vectors, lsh_attention, un
 from zoo.attention.heads import Heads
 from zoo.core.masks import MASKED, ImplicitMasks, wide
 from zoo.core.protocols import Attention
+from zoo.core.registry import keeps_arguments
 from zoo.gradients.recall import recall
 
 
+@keeps_arguments
 class HashedAttention(Heads, ImplicitMasks, layers.Layer):
     """Projections, rotations, the pass over chunks, and the steps; a subclass says how chunks meet (`ring`).
 

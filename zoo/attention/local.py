@@ -71,6 +71,10 @@ class LocalAttention(MultiHeadAttention):
         self.chunk_length, self.looks = chunk_length, checked_looks("LocalAttention", looks)
         self.padded_to, self.multiple = checked_multiple("LocalAttention", multiple, chunk_length), multiple
 
+    def get_config(self):
+        """As of the base; projections have no bias here."""
+        return {name: value for name, value in super().get_config().items() if name != "use_bias"}
+
     def call(self, query, value=None, *, query_mask=None, value_mask=None, causal=False, cache=None, training=None):
         if value is not None:
             raise ValueError(

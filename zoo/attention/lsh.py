@@ -60,8 +60,6 @@ class LSHAttention(HashedAttention):
     Reference: https://arxiv.org/abs/2001.04451, section 2.
     """
 
-    of_base = ("head_units",)
-
     def __init__(
         self,
         units: int,

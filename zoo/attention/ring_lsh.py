@@ -42,8 +42,6 @@ class RingLSHAttention(HashedAttention):
     References: https://arxiv.org/abs/2001.04451, section 2; `LSHSelfAttention` of transformers.
     """
 
-    of_base = ("use_bias", "seed")
-
     def __init__(
         self,
         units: int,

@@ -46,39 +46,36 @@ def keeps_arguments(cls):
     """The class, whose configs have every argument of its constructor, as the attribute of the same name has it.
 
     A layer, or a list of layers, is written as Keras writes it, and read again, unless the class has a `from_config` of
-    its own. What its own `get_config` says goes before. A file that was written before a class had an argument says
-    nothing of it, and the default is taken.
+    its own. What its own `get_config` says goes before. A subclass has the arguments of its base, too, which it may
+    take by `**kwargs`; one that decides an argument of its base itself takes it out in its `get_config`. A file that
+    was written before a class had an argument says nothing of it, and the default is taken.
     """
-    cls.get_config = _with_arguments(cls.get_config)
+    cls.get_config = _with_arguments(cls, cls.get_config)
     if cls.from_config.__module__.startswith("keras."):
-        cls.from_config = classmethod(_with_layers(cls.from_config.__func__))
+        cls.from_config = classmethod(_with_layers(cls, cls.from_config.__func__))
     return cls
 
 
 def _arguments(cls):
-    """Names of what a constructor takes: those of its signature, and of its class's `of_base`.
-
-    `of_base` names arguments that go to the base class by `**kwargs`, so that no signature grows beyond eight.
-    """
     parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
-    named = [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD and each.name not in OF_KERAS]
-    return [*named, *(cls.of_base if "of_base" in dir(cls) else ())]
+    return [each.name for each in parameters if each.kind is each.POSITIONAL_OR_KEYWORD and each.name not in OF_KERAS]
 
 
-def _with_arguments(get_config):
+def _with_arguments(owner, get_config):
     @functools.wraps(get_config)
     def wrapped(self):
-        names = [name for name in _arguments(type(self)) if name in dir(self)]
-        return {**{name: _written(getattr(self, name)) for name in names}, **get_config(self)}
+        names = dict.fromkeys([*_arguments(owner), *_arguments(type(self))])
+        own = {name: _written(getattr(self, name)) for name in names if name in dir(self)}
+        return {**own, **get_config(self)}
 
     wrapped._is_default = False  # Keras' own, which would write a config of what it saw the constructor take
     return wrapped
 
 
-def _with_layers(from_config):
+def _with_layers(owner, from_config):
     @functools.wraps(from_config)
     def wrapped(cls, config, *args, **kwargs):
-        own = _arguments(cls)
+        own = {*_arguments(owner), *_arguments(cls)}
         return from_config(
             cls, {name: _read(each) if name in own else each for name, each in config.items()}, *args, **kwargs
         )

@@ -82,6 +82,10 @@ class UniversalStack(Stack):
         self.signal = SinusoidalPositions(name="signal", dtype=self.dtype_policy)
         self.generator = keras.random.SeedGenerator(seed) if max_offset else None
 
+    def get_config(self):
+        """As of the base, whose only block is `block` here."""
+        return {name: value for name, value in super().get_config().items() if name != "blocks"}
+
     @property
     def traits(self):
         return replace(super().traits, places_itself=self.places, weighs=False)

@@ -58,8 +58,6 @@ class DepthAdaptiveTransformer(Transformer):
     Reference: https://openreview.net/forum?id=SJg7KhVKPH.
     """
 
-    of_base = ("positions",)
-
     def __init__(
         self,
         source_vocab_size: Any,
