@@ -9,6 +9,7 @@ from zoo import hub
 from zoo.core.storage import write_text
 from zoo.recipes.proposal import commented, propose
 
+from . import hub_options
 from .screen import shown
 
 TASKS = ("translate", "transduce", "classify", "compare", "tag", "continue")
@@ -56,10 +57,8 @@ def main(args):
 
 def _network(name):
     """The folder of a network: that of the name, or of the model of this name in a hub, which is fetched."""
-    if name is None or hub.is_path(name):
-        return name
-    found = hub.find(name)
-    return str(hub.bring(found, list(found.entry["files"])))
+    found = None if name is None else hub_options.found(name, "run or artefact")
+    return name if found is None else str(hub.bring(found, list(found.entry["files"])))
 
 
 def _name(out):

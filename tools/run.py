@@ -164,10 +164,15 @@ def _options(args):
 def _sentences(args, runtime):
     """The option by which a translator runs each sentence of a text by itself; none where it does not."""
     whole = args.n_best is not None or args.sample or args.server
-    if args.sentences == "on" and (whole or runtime.kind != "generate"):
+    if args.sentences == "on" and whole:
         raise ValueError(
-            "--sentences on is for the one answer of a model that writes, on this machine: leave out --n-best, "
-            "--sample and --server."
+            "--sentences on joins one answer for each sentence, on this machine: leave out --n-best, --sample and "
+            "--server."
+        )
+    if args.sentences == "on" and runtime.kind != "generate":
+        raise ValueError(
+            f"--sentences on is for models that write one text for another; {args.directory} is an artefact of kind "
+            f"{runtime.kind!r}. Leave it out."
         )
     task, _, languages = ("", "", "") if whole else runtime.manifest.get("task", "").partition(" ")
     translates = runtime.kind == "generate" and task == "translate" and "-" in languages

@@ -1,5 +1,7 @@
 """Predictors of labels for texts and pairs of texts, and of tags for words."""
 
+import functools
+
 from serving.runtime.errors import DamagedError
 from serving.runtime.lazy import later
 from serving.runtime.loaded import batches, padded
@@ -116,6 +118,11 @@ class Tag(Classify):
     Where the tags spell entities, the likeliest sequence of those that may follow each other is the answer.
     """
 
+    @functools.cached_property
+    def allowed(self):
+        """Which tag may follow which, see `zoo.scores.transitions`."""
+        return tags_of.transitions(self.labels)
+
     def run(self, texts):
         texts = listed(texts)
         readings = self.loaded.read_words(texts)
@@ -131,7 +138,7 @@ class Tag(Classify):
 
     def _words(self, text, reading, probabilities):
         self._check(probabilities, (*probabilities.shape[:1], len(self.labels)))
-        found = tags_of.likeliest_tags(probabilities[list(reading.first)], tags_of.transitions(self.labels))
+        found = tags_of.likeliest_tags(probabilities[list(reading.first)], self.allowed)
         return tuple(
             Word(text[start:end], self.labels[best], start, end, float(probability))
             for (start, end), best, probability in zip(reading.places, *found, strict=True)
