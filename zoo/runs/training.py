@@ -210,8 +210,16 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     }
     if not many.leads():
         return summary
+    run = Run(recipe, model, parts.tokenizers, parts.labels)
+    calibration = recipe.job.calibrate(run, parts.examples)
+    if calibration:
+        log(
+            "the probabilities are scaled with the temperature {temperature:.2f}: their calibration error on the "
+            "validation goes from {calibration_error_before:.3f} to {calibration_error:.3f}".format(**calibration)
+        )
+        summary |= {"calibration": calibration}
     save_model(model, directory / "model.keras")
-    threshold = recipe.job.threshold(Run(recipe, model, parts.tokenizers, parts.labels), parts.examples)
+    threshold = recipe.job.threshold(run, parts.examples)
     if threshold is not None:
         scope = {"label": recipe.scope.label, "threshold": threshold}
         write_json(directory / SCOPE, scope)

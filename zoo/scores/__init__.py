@@ -1,6 +1,7 @@
 """Plain: scores as the field reports them, each with a bootstrap interval, and the paired test of two systems."""
 
 from zoo.scores.bootstrap import RESAMPLES, Score, influences, interval, paired, report, resampled
+from zoo.scores.calibration import calibration_error, fit_temperature, reliability
 from zoo.scores.comparison import TASKS, compare
 from zoo.scores.edits import edit_distances, transduction, transduction_scores
 from zoo.scores.entities import find_entities, tagging, tagging_scores
@@ -23,6 +24,7 @@ __all__ = [
     "TASKS",
     "Score",
     "by_length",
+    "calibration_error",
     "check_language",
     "choose_threshold",
     "classification",
@@ -32,6 +34,7 @@ __all__ = [
     "cosines",
     "edit_distances",
     "find_entities",
+    "fit_temperature",
     "influences",
     "interval",
     "language_model",
@@ -40,6 +43,7 @@ __all__ = [
     "out_of_scope",
     "out_of_scope_scores",
     "paired",
+    "reliability",
     "report",
     "resampled",
     "score_by_length",

@@ -5,12 +5,14 @@ from abc import abstractmethod
 import numpy as np
 
 from zoo.data.formats.unknown import say_unknown, unknown_labels
+from zoo.scores.calibration import calibration_error, fit_temperature, softmax
 from zoo.scores.transitions import likeliest_tags
 from zoo.settings.text import Labelled
 from zoo.tasks.parts.task import Evaluation, Task, answering
 from zoo.tasks.parts.vocabularies import bucket_plan, encode_words, learn, noise, tell_embedding
 
 BATCH_SIZE = 64  # of texts that are labelled together
+ENOUGH = 50  # labels of the validation, to calibrate by
 
 
 class Labelling(Task):
@@ -125,6 +127,32 @@ class Labelling(Task):
             if progress:
                 progress(len(outputs))
         return [outputs[row] for row in range(len(texts))], confidences, cut
+
+    def calibrate(self, run, examples):
+        """Divide the weights of the readout by the temperature with which the validation labels are likeliest.
+
+        So each form of the model gives probabilities that can be believed, and no answer changes.
+
+        Returns:
+            {"temperature", "calibration_error", "calibration_error_before"}; None where there are too few labels.
+        """
+        batches = self.batches(run.recipe, run.tokenizers, run.labels, examples)
+        compiled, logits, labels = answering.compile_answers(run.model), [], []
+        for batch in batches:
+            there = batch["weights"] > 0
+            logits.append(np.asarray(compiled.predict_on_batch(batch))[there])
+            labels.append(batch["labels"][there])
+        logits, labels = np.concatenate(logits), np.concatenate(labels)
+        if len(labels) < ENOUGH:
+            return None
+        temperature = fit_temperature(logits, labels)
+        for weight in run.model.readout.weights:
+            weight.assign(weight / temperature)
+        right = logits.argmax(axis=-1) == labels
+        before, after = (
+            calibration_error(softmax(each).max(axis=-1), right) for each in (logits, logits / temperature)
+        )
+        return {"temperature": temperature, "calibration_error": after, "calibration_error_before": before}
 
     def answerable(self, run):
         """The labels that a run can answer."""

@@ -163,6 +163,10 @@ class Task(ABC):
     def prepare(self, recipe, model, tokenizers):  # noqa: B027  most models know all they need
         """Tell a built model what it has to know of its tokens before it is trained."""
 
+    def calibrate(self, run, examples):
+        """Make a trained model's probabilities such as can be believed, by validation examples; what was measured."""
+        return None
+
     def threshold(self, run, examples):
         """The probability below which a text is out of scope, chosen on validation examples; None where none is."""
         return None
