@@ -50,7 +50,7 @@ def test_every_case_runs_in_one_tier(pytester, which, expected):
     pytester.makepyfile(test_suite=SUITE)
     pytester.makeconftest(CONFTEST)
     pytester.makeini("[pytest]\nmarkers =\n    slow: x\n    release: x\n")
-    found = pytester.inline_run("--collect-only", "-q", "-m", which, "-p", "no:cacheprovider")
+    found = pytester.inline_run("--collect-only", "-q", "-m", which, "-p", "no:cacheprovider", "-p", "no:randomly")
     names = [
         each.name.removeprefix("test_")
         for call in found.getcalls("pytest_collection_finish")

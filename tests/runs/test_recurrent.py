@@ -22,7 +22,7 @@ DATA = {"translate": "reversal", "classify": "trec", "compare": "files", "tag": 
 def recipe(task, cell="gru", encoder="bidirectional", num_layers=1, **tables):
     """A small recurrent recipe of a task."""
     sizes = {"kind": "recurrent", "units": 4, "cell": cell, "encoder": encoder, "num_layers": num_layers}
-    base = {"name": "small", "task": task, "data": {"corpus": DATA[task]}, "model": sizes | {"dropout": 0.1}}
+    base = {"name": "small", "task": task, "data": {"corpus": DATA[task]}, "model": sizes | {"dropout": 0.0}}
     return recipes.make(base | tables)
 
 

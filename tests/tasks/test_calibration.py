@@ -6,6 +6,7 @@ import pytest
 from tests.tasks import runs
 from zoo.runs import open_run
 from zoo.scores import fit_temperature
+from zoo.training.steps import model_inputs
 
 
 def probabilities(run, inputs):
@@ -14,7 +15,7 @@ def probabilities(run, inputs):
     logits, labels = [], []
     for batch in batches:
         there = batch["weights"] > 0
-        logits.append(np.asarray(run.model({name: batch[name] for name in batch if name[-3:] in ("ids", "ths")}))[there])
+        logits.append(np.asarray(run.model(model_inputs(batch)))[there])
         labels.append(batch["labels"][there])
     return np.concatenate(logits), np.concatenate(labels)
 
