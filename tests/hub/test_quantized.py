@@ -48,12 +48,17 @@ def test_the_hub_is_whole():
     assert len(FOLDERS) == 35
 
 
+ONE_OF_EACH = ("babi-1", "depth-adaptive", "macaron", "intents", "pos-en-star", "hu-lstm", "shakespeare-", "zh-en")
+
+
+@pytest.mark.release(but=ONE_OF_EACH)
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FOLDERS)
 def test_int8(name, tmp_path):
     check(name, "int8", tmp_path)
 
 
+@pytest.mark.release(but="babi")
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", [mode for mode in MODES if mode != "int8"])
 @pytest.mark.parametrize("name", ["dates", "dates-depth-adaptive", "pos-en-star", "pronounce-hu-lstm", "babi"])
