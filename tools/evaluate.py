@@ -14,7 +14,7 @@ from zoo.recipes import files, kept
 from zoo.scores.plots import score_name, written
 from zoo.settings.training import Search
 
-from . import own_modules
+from . import mistakes, own_modules
 from .counts import positive
 from .screen import shown
 
@@ -51,6 +51,12 @@ def add_arguments(parser):
     parser.add_argument(
         "--limit", type=positive, metavar="N", help="only the first N examples (characters of a running text)"
     )
+    parser.add_argument(
+        "--mistakes",
+        metavar="FILE",
+        help="write the worst answers with their confidence: rows (.jsonl, .json, .csv, .tsv) or a page (.html)",
+    )
+    parser.add_argument("--worst", type=positive, metavar="N", default=100, help="how many of them (default: 100)")
     own_modules.add_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the scores as one JSON object")
     parser.add_argument(
@@ -65,6 +71,8 @@ def main(args):
 
     RUN/SPLIT.hypotheses.txt has the answers alone, line by line.
     """
+    if args.mistakes:
+        mistakes.check(args.mistakes)
     own_modules.apply(args)
     recipe = recipes.check_run(args.run)
     if args.beam and not isinstance(recipe.search, Search):
@@ -95,6 +103,9 @@ def _evaluated(args, recipe, split, other):
         "seconds": seconds,
         "backend": keras.backend.backend(),
     }
+    if args.mistakes:
+        on = f"{split} of {other['data']}" if "data" in other else split
+        _log(mistakes.write(args.mistakes, recipe, found, f"Mistakes of {recipe.name}, {on}", args.worst))
     if args.ensemble:
         print(json_text(scores) if args.json else _table(f"{1 + len(args.ensemble)} runs of {recipe.name}", scores))
         return 0

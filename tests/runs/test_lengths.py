@@ -90,4 +90,4 @@ def test_a_test_that_is_longer_is_told_before_any_answer(tmp_path):
     parts = training.make_parts(one, data)
     run_of = Run(one, training.built_in(one, parts.sizes, "float32"), parts.tokenizers, parts.labels)
     with pytest.raises(ValueError, match=r"the data has texts .* positions for 16.*text.max_input_length"):
-        one.job.answers(run_of, [parts.examples[0][0] * 9], lambda done: pytest.fail("a text was answered"))
+        one.job.predict(run_of, [parts.examples[0][0] * 9], lambda done: pytest.fail("a text was answered"))

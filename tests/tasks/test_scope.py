@@ -67,7 +67,7 @@ def test_a_text_below_the_threshold_is_out_of_scope(opened):
     found = [probabilities(opened, text) for text in texts]
     middle = between([each.max() for each in found])
     run = dataclasses.replace(opened, threshold=middle)
-    outputs, _ = run.recipe.job.predict(run, texts)
+    outputs, *_ = run.recipe.job.predict(run, texts)
     assert outputs == [run.labels[each.argmax()] if each.max() >= middle else "oos" for each in found]
     assert "oos" in outputs and set(outputs) - {"oos"}
 
@@ -164,7 +164,7 @@ def test_training_chooses_and_every_form_answers_alike(tmp_path):
     found = [probabilities(run, text).max() for text in texts]
     run = dataclasses.replace(run, threshold=between(found))
     artefact = export_run(run, tmp_path / "artefacts", texts=texts)  # compares Keras, SavedModel and ONNX
-    expected, _ = run.recipe.job.predict(run, texts)
+    expected, *_ = run.recipe.job.predict(run, texts)
     assert "oos" in expected and set(expected) - {"oos"}
     answers = Runtime(artefact).run(texts)
     assert [answer.label for answer in answers] == expected

@@ -4,10 +4,11 @@ A label, a header, a file's name, a licence or a description may hold whatever i
 sequences of terminals, marks that turn the direction of writing, markup. There is one function for each language. What
 is plain text anyway is left as it is.
 
-TOML is written by `zoo.recipes.toml`, JSON by `zoo.core.storage.json_text`, CSV by Python's csv: they call `shown` for
-the characters that their grammar allows and a reader of lines or a terminal does not.
+TOML is written by `zoo.recipes.toml` and JSON by `zoo.core.storage.json_text`: they call `shown` for the characters
+that their grammar allows and a reader of lines or a terminal does not.
 """
 
+import html
 import re
 from typing import Protocol, TextIO, runtime_checkable
 
@@ -59,6 +60,27 @@ def in_markdown_code(text):
     "`a'b`"
     """
     return f"`{shown(text).replace('`', chr(39))}`"
+
+
+def in_html(text):
+    """A text as words in HTML, or as the value of an attribute in quotes.
+
+    >>> from zoo.core.escaping import in_html
+    >>> in_html("<b> & 'c'")
+    '&lt;b&gt; &amp; &#x27;c&#x27;'
+    """
+    return html.escape(shown(text))
+
+
+def in_cell(text):
+    """A text in a cell of a table that Python's csv writes: an apostrophe stands before what would be a formula.
+
+    >>> from zoo.core.escaping import in_cell
+    >>> in_cell("=HYPERLINK(1)"), in_cell("a = b")
+    ("'=HYPERLINK(1)", 'a = b')
+    """
+    line = shown(text)
+    return f"'{line}" if line.lstrip()[:1] in tuple("=+-@\uff1d\uff0b\uff0d\uff20") else line
 
 
 def in_figure(text, longest=LONGEST):

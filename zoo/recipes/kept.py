@@ -11,6 +11,7 @@ import numpy as np
 
 from zoo import scores as scoring
 from zoo.core.storage import json_text, write_text
+from zoo.scores.mistakes import confused_pairs, rank_mistakes
 from zoo.tasks.parts import corpora
 
 SUFFIX = ".outputs.json"
@@ -49,6 +50,38 @@ def record(recipe, split, evaluation):
     if not recipe.data.windows:  # a running text is one, and its windows are not answers
         kept |= {name: getattr(evaluation, name) for name in TEXTS}
     return kept | evaluation.measured
+
+
+def mistakes(recipe, evaluation, most):
+    """The worst answers of an evaluation, for a file or a page.
+
+    Args:
+        recipe: the run's.
+        evaluation: see `zoo.runs.evaluation`.
+        most: how many are listed.
+
+    Returns:
+        (a dict, the numbers of all wrong answers). The dict has `wrong`, how many they are; `measure`, the name of what
+        orders them, or None, see `zoo.scores.mistakes`; `rows`, a list of {"example", "input", "answer", "reference",
+        "confidence", MEASURE}, the worst first; and of labels and tags `confused`, the pairs of them that are confused.
+    """
+    job = recipe.job
+    _, outputs, inputs, references, measured, sure = evaluation
+    name, options = job.scored_by(recipe, references)
+    if name == "language_model":
+        measure, values, order = rank_mistakes(name, measured["nats"], measured["characters"])
+        inputs = _pieces(inputs[0], measured["characters"]) if recipe.data.windows else inputs
+        outputs, references = [None] * len(values), [None] * len(values) if recipe.data.windows else references
+    else:
+        measure, values, order = rank_mistakes(name, outputs, references, sure, **options)
+    columns = {"input": inputs, "answer": outputs, "reference": references, "confidence": sure or [None] * len(outputs)}
+    columns |= {measure: values.tolist()} if measure else {}
+    rows = [{"example": row + 1} | {key: column[row] for key, column in columns.items()} for row in order[:most]]
+    found = {"wrong": len(order), "measure": measure, "rows": rows}
+    if job.labelled:
+        sides = ([label for answer in side for label in job.split(answer)] for side in (outputs, references))
+        found["confused"] = confused_pairs(*sides)
+    return found, order
 
 
 def path(directory, split):
@@ -208,6 +241,12 @@ def _groups(side, references):
     for example, label in enumerate(references):
         groups.setdefault(label, []).append(example)
     return "label", dict(sorted(groups.items()))
+
+
+def _pieces(text, characters):
+    """What each window of a running text holds."""
+    ends = np.rint(np.cumsum(characters)).astype(int)
+    return [text[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
 def _places(characters):

@@ -16,6 +16,7 @@ lines = later("matplotlib.lines")
 
 MATRIX = 20  # labels that a matrix shows; of more, the pairs that are confused most
 ROWS = 20  # that a figure shows at most
+TENTHS = np.linspace(0, 1, 11)  # bins of confidences
 INK, BETTER, WORSE, UNCLEAR = "#333333", "#2b6ca3", "#c2602c", "#9a9a9a"
 NAMES = {
     "bleu": "BLEU",
@@ -139,6 +140,50 @@ def draw_differences(rows, score, names=("a", "b"), title=""):
     one, other = map(in_figure, names)
     texts = {BETTER: f"{other} is better", WORSE: f"{one} is better", UNCLEAR: "may be chance"}
     _legend(figure, texts, f"lines: 95 % intervals; in brackets: number of examples{left_out}")
+    return figure
+
+
+def draw_confidences(confidences, right, title="Confidence"):
+    """How many answers of each confidence are right, and how many are wrong.
+
+    Args:
+        confidences: the probability of each answer.
+        right: whether it is right.
+        title: of the figure.
+    """
+    confidences, right = np.asarray(confidences, "float64"), np.asarray(right, bool)
+    figure, axes = _figure(5, 3.8)
+    sides = [confidences[right], confidences[~right]]
+    names = [f"right ({right.sum():,})", f"wrong ({(~right).sum():,})"]
+    axes.hist(sides, TENTHS, stacked=True, color=[BETTER, WORSE], label=names)
+    axes.set_xlabel("confidence")
+    axes.set_ylabel("answers")
+    axes.set_title(title)
+    axes.legend(frameon=False)
+    _plain(axes)
+    return figure
+
+
+def draw_reliability(confidences, right, title="Reliability"):
+    """The share of right answers of each confidence, which is on the diagonal where the confidence is calibrated.
+
+    The expected calibration error is the mean distance from it over the answers, in ten bins (Guo et al. 2017, "On
+    Calibration of Modern Neural Networks", https://arxiv.org/abs/1706.04599).
+
+    Args: as of `draw_confidences`.
+    """
+    confidences, right = np.asarray(confidences, "float64"), np.asarray(right, "float64")
+    place = np.clip(np.digitize(confidences, TENTHS) - 1, 0, len(TENTHS) - 2)
+    counts, *sums = (np.bincount(place, each) for each in (None, confidences, right))
+    there = counts > 0
+    sure, share = (each[there] / counts[there] for each in sums)
+    error = float(np.abs(sure - share) @ counts[there] / len(confidences))
+    figure, axes = _figure(4.4, 3.8)
+    axes.plot([0, 1], [0, 1], color=UNCLEAR, linewidth=1)
+    axes.plot(sure, share, "o-", color=BETTER)
+    axes.set(xlim=(0, 1.02), ylim=(0, 1.02), xlabel="mean confidence of a tenth", ylabel="share of right answers")
+    axes.set_title(f"{title}: calibration error {error:.3f}")
+    _plain(axes)
     return figure
 
 

@@ -80,15 +80,16 @@ class Classify(Labelling):
         own, (inputs, answers) = run.recipe.scope, examples
         if not own.chosen:
             return None
-        outputs, confidences, _ = self.answers(run, inputs)
+        outputs, confidences, _ = super().predict(run, inputs)
         return scoring.choose_threshold(outputs, answers, confidences, own.label)
 
-    def predict(self, run, texts, progress=None):
-        """(the label of each text, how many texts were cut); a text below the run's threshold is out of scope."""
-        outputs, confidences, cut = self.answers(run, texts, progress)
+    def predict(self, run, texts, progress=None, compiled=None):
+        """As of its base; a text below the run's threshold is out of scope, to which the model gives no probability."""
+        outputs, confidences, cut = super().predict(run, texts, progress, compiled)
         if run.threshold is not None:
             outputs = scoring.with_threshold(outputs, confidences, run.threshold, run.recipe.scope.label)
-        return outputs, cut
+            confidences = [None if each < run.threshold else each for each in confidences]
+        return outputs, confidences, cut
 
     def evaluate(self, run, examples, *, beams=None, progress=None):
         """The scores of the labels, and the threshold if there is one."""

@@ -61,7 +61,7 @@ class Tag(Labelling):
         compiled = answering.compile_labels(model, self.transitions(labels) is not None)
 
         def score():
-            answers, *_ = self.answers(run, texts, compiled=compiled)
+            answers, *_ = super(Tag, self).predict(run, texts, compiled=compiled)
             return {"entity_f1": tagging(filled(texts, answers), references, resamples=1)["entity_f1"]}
 
         return score
@@ -74,10 +74,10 @@ class Tag(Labelling):
         enough = rules and sum(any(tag != "O" for tag in tags) for tags in answers) >= ENOUGH
         return found | ({"training": found["training"] | {"monitor": "entity_f1"}} if enough else {})
 
-    def predict(self, run, texts, progress=None):
-        """(the tags of each text's words, how many texts were cut); a word that is not read has the tag "_"."""
-        found, cut = super().predict(run, texts, progress)
-        return (filled(texts, found) if cut else found), cut
+    def predict(self, run, texts, progress=None, compiled=None):
+        """As of its base: the tags of each text's words; a word that is not read has the tag "_"."""
+        found, confidences, cut = super().predict(run, texts, progress, compiled)
+        return (filled(texts, found) if cut else found), confidences, cut
 
     def respond(self, recipe, runtime, inputs, references):
         """The tags of each text's words; a word that is not read, or of a text that is refused, has the tag "_"."""

@@ -91,10 +91,10 @@ class Translate(Task):
         """The scores of the best outputs, over all and by the length of the source."""
         recipe, (inputs, references) = run.recipe, examples
         report = progress and (lambda done: progress(done, len(inputs)))
-        outputs = answering.translate(run, inputs, beams=beams, progress=report)
+        outputs, confidences = answering.search(run, inputs, beams=beams, progress=report)
         found = self.assess(recipe, inputs, outputs, references)
         searched = {"beam": beams or recipe.search.beam, "alpha": recipe.search.alpha}
-        return found._replace(scores=searched | found.scores)
+        return found._replace(scores=searched | found.scores, confidences=confidences)
 
     def assess(self, recipe, inputs, outputs, references):
         """The scores of outputs, over all and by the length of the source; pieces are joined."""

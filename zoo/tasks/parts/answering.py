@@ -7,12 +7,14 @@ sentences go through it in compiled batches of similar lengths.
 import math
 
 import keras
+import numpy as np
 from keras import ops
 
 from zoo.core.protocols import Attention, Positions, declaring
 from zoo.core.searching import OURS
 from zoo.data import pad
 from zoo.decoding import beam_search, greedy
+from zoo.decoding.beam import length_penalty
 from zoo.decoding.rules import LISTS, OFF, RANKING, Rules
 from zoo.settings import table
 from zoo.tasks.parts.vocabularies import right_answers
@@ -172,6 +174,17 @@ class Searcher(keras.Model):
             found = beam_search(self.model, memory, self.max_length, self.beams, self.alpha, **settings)
         return tuple(part[:, 0] for part in found)
 
+    def confidences(self, lengths, scores):
+        """The geometric mean of the probabilities of each output's tokens, its end among them: a list of floats.
+
+        A penalty of the length is taken out of the scores again; rules that change probabilities are left in.
+        """
+        tokens = np.asarray(lengths, "float64") + 1
+        if self.beams > 1:
+            kind = (self.search.ranking if self.search else OURS).penalty
+            scores = scores * np.asarray(length_penalty(tokens, self.alpha, kind))
+        return np.minimum(1.0, np.exp(scores / tokens)).tolist()
+
 
 def greedy_errors(model, tokenizers, examples, search):
     """A function without arguments: {"wer"}, the share of wrong outputs of a greedy search, in per cent.
@@ -184,15 +197,20 @@ def greedy_errors(model, tokenizers, examples, search):
     inputs, right = examples[0], right_answers(*examples)
 
     def errors():
-        outputs = _searched(searcher, tokenizers, inputs)
+        outputs, _ = _searched(searcher, tokenizers, inputs)
         wrong = sum(output not in right[one] for one, output in zip(inputs, outputs, strict=True))
         return {"wer": 100 * wrong / len(inputs)}
 
     return errors
 
 
-def translate(run, sentences, *, beams=None, alpha=None, max_length=None, batch_size=32, progress=None):
-    """The best output of each sentence.
+def translate(run, sentences, **options):
+    """The best output of each sentence, a list of strings; see `search`."""
+    return search(run, sentences, **options)[0]
+
+
+def search(run, sentences, *, beams=None, alpha=None, max_length=None, batch_size=32, progress=None):
+    """The best output of each sentence, and how sure the model is of it.
 
     Args:
         run: of a task that writes, see `zoo.runs.open_run`.
@@ -202,7 +220,7 @@ def translate(run, sentences, *, beams=None, alpha=None, max_length=None, batch_
         progress: called with the number of sentences done, after each batch.
 
     Returns:
-        A list of strings in the order of `sentences`.
+        (a list of strings, a list of their confidences), in the order of `sentences`.
     """
     if beams is not None and beams < 1:  # here, because inside a model's call Keras would wrap the message
         raise ValueError(f"The beam width must be at least 1 (1 is greedy). Received: {beams}.")
@@ -219,7 +237,7 @@ def translate(run, sentences, *, beams=None, alpha=None, max_length=None, batch_
 
 
 def _searched(searcher, tokenizers, sentences, batch_size=32, progress=None):
-    """The outputs of sentences, in their order."""
+    """(the outputs of sentences, their confidences), in their order."""
     source_tokenizer, target_tokenizer = tokenizers
     sources = [source_tokenizer.around.put(ids) for ids in source_tokenizer.encode(sentences)]
     order = sorted(range(len(sources)), key=lambda index: len(sources[index]))
@@ -234,9 +252,10 @@ def _searched(searcher, tokenizers, sentences, batch_size=32, progress=None):
         fill = [[EOS]] * (batch_size - len(rows))
         chosen = [sources[row] for row in rows]
         length = min(-(-len(chosen[-1]) // MULTIPLE) * MULTIPLE, most or math.inf)
-        token_ids, lengths, _ = searcher.predict_on_batch(pad(chosen + fill, length))
-        cut = [ids[:n] for ids, n in zip(token_ids, lengths, strict=True)]
-        outputs.update(zip(rows, target_tokenizer.decode(cut[: len(rows)]), strict=True))
+        token_ids, *measured = searcher.predict_on_batch(pad(chosen + fill, length))
+        lengths, scores = (np.asarray(each)[: len(rows)] for each in measured)
+        texts = target_tokenizer.decode([ids[:n] for ids, n in zip(token_ids, lengths, strict=False)])
+        outputs.update(zip(rows, zip(texts, searcher.confidences(lengths, scores), strict=True), strict=True))
         if progress:
             progress(len(outputs))
-    return [outputs[row] for row in range(len(sentences))]
+    return [list(side) for side in zip(*(outputs[row] for row in range(len(sentences))), strict=True)] or [[], []]

@@ -88,19 +88,14 @@ class Labelling(Task):
         """An embedding that reads the tokens' spelling, or finds the ends of sentences, learns them."""
         tell_embedding(model.embedding, tokenizers[0])
 
-    def predict(self, run, texts, progress=None):
-        """(the likeliest labels of each text, joined by one space; how many texts were cut)."""
-        outputs, _, cut = self.answers(run, texts, progress)
-        return outputs, cut
-
     def transitions(self, labels):
         """Which label may follow which in an answer, see `zoo.scores.transitions`; None where any may."""
         return None
 
-    def answers(self, run, texts, progress=None, compiled=None):
+    def predict(self, run, texts, progress=None, compiled=None):
         """(the likeliest labels of each text; the probability of the least likely of them; how many texts were cut).
 
-        Several labels are the likeliest of those that may follow each other.
+        Several labels, joined by one space, are the likeliest of those that may follow each other.
 
         Args:
             run: the `Run`.
@@ -116,14 +111,14 @@ class Labelling(Task):
 
         allowed = self.transitions(run.labels)
         compiled = compiled or answering.compile_labels(model, allowed is not None)
-        outputs, confidences = {}, np.ones(len(texts))
+        outputs, confidences = {}, [1.0] * len(texts)
         for step, batch in enumerate(batches):
             found = (np.asarray(each) for each in compiled.predict_on_batch(batch))
             for row, *each, there in zip(batches.examples(step), *found, batch["weights"], strict=False):
                 each = [np.atleast_1d(values)[np.atleast_1d(there) > 0] for values in each]
                 ids, likely = each if allowed is None else likeliest_tags(each[0], allowed)
                 outputs[row] = " ".join(run.labels[number] for number in ids)
-                confidences[row] = min(1.0, likely.min(initial=1.0))  # rounding may pass 1
+                confidences[row] = float(min(1.0, likely.min(initial=1.0)))  # rounding may pass 1
             if progress:
                 progress(len(outputs))
         return [outputs[row] for row in range(len(texts))], confidences, cut
@@ -166,9 +161,11 @@ class Labelling(Task):
         """
         inputs, answers = examples
         unknown = self._unknown(run, answers)
-        outputs, cut = self.predict(run, inputs, progress and (lambda done: progress(done, len(inputs))))
+        report = progress and (lambda done: progress(done, len(inputs)))
+        outputs, confidences, cut = self.predict(run, inputs, report)
         scores = self.score(run.recipe, outputs, answers) | {"cut": cut}
-        return Evaluation(scores | ({"unknown_labels": unknown} if unknown else {}), outputs, inputs, answers)
+        scores |= {"unknown_labels": unknown} if unknown else {}
+        return Evaluation(scores, outputs, inputs, answers, confidences=confidences)
 
     def _unknown(self, run, answers):
         known = self.answerable(run)

@@ -65,6 +65,8 @@ class Evaluation(NamedTuple):
         inputs: the examples as they were scored.
         references: their right answers, likewise.
         measured: `{name: a list of numbers}` for each window of a running text, or each prompt.
+        confidences: the probability that the model gives each output, None where it gives none: of a label the softmax,
+            of tags that of the least likely one, of a text the geometric mean over its tokens.
     """
 
     scores: dict
@@ -72,6 +74,7 @@ class Evaluation(NamedTuple):
     inputs: list
     references: list
     measured: dict = {}
+    confidences: list | None = None
 
 
 class Task(ABC):
