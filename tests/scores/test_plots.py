@@ -1,5 +1,6 @@
 """What figures of scores show, and that all of it lies within the figure."""
 
+import numpy as np
 import pytest
 
 from tests.scores import samples
@@ -131,3 +132,14 @@ def test_what_is_below_100_is_not_written_as_100():
         "0.00",
     ]
     assert plots.written("bits_per_byte", 1.23456) == "1.235"
+
+
+def test_the_diagram_of_reliability_has_a_point_for_each_bin_and_states_the_error():
+    confidences, right = [0.99] * 4 + [0.31] * 2, [True, True, True, False, False, True]
+    figure = plots.draw_reliability(confidences, right)
+    check_layout(figure)
+    points = figure.axes[0].lines[1].get_xydata()
+    assert points == pytest.approx(np.array([[0.31, 0.5], [0.99, 0.75]]))
+    assert "calibration error 0.223" in figure.axes[0].get_title()  # (4 * 0.24 + 2 * 0.19) / 6
+    bars = plots.draw_confidences(confidences, right).axes[0]
+    assert [text.get_text() for text in bars.get_legend().get_texts()] == ["right (4)", "wrong (2)"]

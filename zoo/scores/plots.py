@@ -7,6 +7,7 @@ import numpy as np
 
 from zoo.core.escaping import in_figure
 from zoo.core.later import later
+from zoo.scores.calibration import calibration_error, reliability
 from zoo.scores.labels import confusion
 
 backend_agg = later("matplotlib.backends.backend_agg")
@@ -167,21 +168,14 @@ def draw_confidences(confidences, right, title="Confidence"):
 def draw_reliability(confidences, right, title="Reliability"):
     """The share of right answers of each confidence, which is on the diagonal where the confidence is calibrated.
 
-    The expected calibration error is the mean distance from it over the answers, in ten bins (Guo et al. 2017, "On
-    Calibration of Modern Neural Networks", https://arxiv.org/abs/1706.04599).
-
-    Args: as of `draw_confidences`.
+    Args: as of `draw_confidences`; see `zoo.scores.reliability`.
     """
-    confidences, right = np.asarray(confidences, "float64"), np.asarray(right, "float64")
-    place = np.clip(np.digitize(confidences, TENTHS) - 1, 0, len(TENTHS) - 2)
-    counts, *sums = (np.bincount(place, each) for each in (None, confidences, right))
-    there = counts > 0
-    sure, share = (each[there] / counts[there] for each in sums)
-    error = float(np.abs(sure - share) @ counts[there] / len(confidences))
+    bins, error = reliability(confidences, right), calibration_error(confidences, right)
+    sure, share = ([each[name] for each in bins] for name in ("confidence", "accuracy"))
     figure, axes = _figure(4.4, 3.8)
     axes.plot([0, 1], [0, 1], color=UNCLEAR, linewidth=1)
     axes.plot(sure, share, "o-", color=BETTER)
-    axes.set(xlim=(0, 1.02), ylim=(0, 1.02), xlabel="mean confidence of a tenth", ylabel="share of right answers")
+    axes.set(xlim=(0, 1.02), ylim=(0, 1.02), xlabel="confidence", ylabel="share of right answers")
     axes.set_title(f"{title}: calibration error {error:.3f}")
     _plain(axes)
     return figure
