@@ -102,8 +102,8 @@ def parse(argv):
     name, summary, words = argv[0], COMMANDS[argv[0]], argv[1:]
     module = importlib.import_module(f".{MODULES.get(name, name)}", __package__)
     if name == "hub":  # a subcommand with verbs of its own
-        verb, module, summary, words = module.chosen(words)
-        name = f"hub {verb}"
+        verb, module, words = module.chosen(words)
+        name, summary = f"hub {verb}", module.summary
     parser = argparse.ArgumentParser(prog=f"seqzoo {name}", description=f"seqzoo {name}: {summary}.")
     parser.set_defaults(main=module.main)
     module.add_arguments(parser)

@@ -2,6 +2,10 @@
 
 import os
 
+from serving.runtime.lazy import later
+
+hub = later("zoo.hub")
+
 
 def add_arguments(parser):
     parser.add_argument("--offline", action="store_true", help="do not use the network: only what is here already")
@@ -24,8 +28,6 @@ def found(name, what="artefact"):
         ValueError: there is neither such a folder nor such a model.
         zoo.hub.HubError: the index of a hub cannot be read.
     """
-    from zoo import hub
-
     if hub.is_path(name):
         return None
     try:
