@@ -179,6 +179,8 @@ def _remarks(scores):
     found = [f"no {score_name(name).partition(',')[0]}: {why}" for name, why in scores.get("missing", {}).items()]
     if scores.get("entity_rules") == "runs":
         found.append("no tag has a prefix such as B- or I-, so entities are runs of one tag")
+    if "calibration_error" in scores:
+        found.append(f"the confidences are {scores['calibration_error']:.3f} off (expected calibration error)")
     if unknown := scores.get("unknown_labels"):
         count = sum(each["count"] for each in unknown)
         found.append(f"labels that the model cannot answer, {count:,} in all: {say_unknown(unknown, [])}")

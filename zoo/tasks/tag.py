@@ -79,6 +79,10 @@ class Tag(Labelling):
         found, confidences, cut = super().predict(run, texts, progress, compiled)
         return (filled(texts, found) if cut else found), confidences, cut
 
+    def reliability(self, outputs, references, confidences):
+        """Nothing: the confidence of an answer is that of one of its tags."""
+        return {}
+
     def respond(self, recipe, runtime, inputs, references):
         """The tags of each text's words; a word that is not read, or of a text that is refused, has the tag "_"."""
         return filled(inputs, super().respond(recipe, runtime, inputs, references))

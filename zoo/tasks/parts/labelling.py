@@ -164,8 +164,13 @@ class Labelling(Task):
         report = progress and (lambda done: progress(done, len(inputs)))
         outputs, confidences, cut = self.predict(run, inputs, report)
         scores = self.score(run.recipe, outputs, answers) | {"cut": cut}
-        scores |= {"unknown_labels": unknown} if unknown else {}
+        scores |= self.reliability(outputs, answers, confidences) | ({"unknown_labels": unknown} if unknown else {})
         return Evaluation(scores, outputs, inputs, answers, confidences=confidences)
+
+    def reliability(self, outputs, references, confidences):
+        """{"calibration_error"}: whether the confidences mean what they say, see `zoo.scores.calibration`."""
+        told = [(sure, one == other) for sure, one, other in zip(confidences, outputs, references, strict=True) if sure]
+        return {"calibration_error": calibration_error(*zip(*told, strict=True))} if told else {}
 
     def _unknown(self, run, answers):
         known = self.answerable(run)
