@@ -27,9 +27,9 @@ from ray.data import ActorPoolStrategy, DataContext
 from ray.data.checkpoint import CheckpointConfig
 
 from serving import Runtime
-from serving.corpus.columns import columns
-from serving.corpus.forms import answered
+from serving.corpus.forms import answered, columns_of
 from serving.corpus.journal import differences
+from serving.kinds import KINDS
 
 # %% [markdown]
 # Each process opens the model once and answers blocks of rows; texts of similar length share a batch of the model. A
@@ -42,7 +42,7 @@ class Answers:
 
     def __init__(self, model, column):
         self.runtime, self.column = Runtime(model, threads=1), column
-        self.columns = columns(self.runtime.kind)
+        self.columns = columns_of(KINDS[self.runtime.kind])
 
     def __call__(self, table):
         texts = table[self.column].to_pylist()

@@ -55,6 +55,21 @@ def names_serving(tree):
     return [node.lineno for node in texts if re.fullmatch(r"serving(\.\w+)+", node.value)]
 
 
+KINDS = {"generate", "continue", "classify", "compare", "tag", "embed", "rate"}
+
+
+def kinds_named(tree):
+    """Lines that compare the kind of an answer with a name, instead of asking the kind (`serving.kinds`)."""
+    lines = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare) and "kind" in ast.unparse(node.left):
+            texts = {
+                each.value for side in node.comparators for each in ast.walk(side) if isinstance(each, ast.Constant)
+            }
+            lines += [node.lineno] if texts & KINDS else []
+    return lines
+
+
 UNMAPPED = {"bitwise_and", "expm1", "searchsorted", "slice_update"}
 # Static caches are for XLA and JAX; tests/attention/test_cache.py says that they never reach an export.
 MAY_UPDATE_SLICES = ("zoo/attention/cache.py",)

@@ -15,6 +15,7 @@ from tests.house_rules import (
     ROOT,
     SOURCES,
     flags_asked,
+    kinds_named,
     lost_in_export,
     named_later,
     names_serving,
@@ -97,6 +98,12 @@ def test_what_is_named_later_is_there():
 def test_zoo_names_serving_in_one_place():
     named = [path for path in SOURCES if path.startswith("zoo/") and names_serving(read(path))]
     assert named == list(MAY_NAME_SERVING)
+
+
+def test_the_kind_of_an_answer_is_asked_and_not_named():
+    assert {name: lines for name in SOURCES if (lines := kinds_named(read(name)))} == {}
+    named = 'if runtime.kind == "tag" or manifest["kind"] in ("embed", "rate"):\n    pass\nif task == "tag": pass'
+    assert kinds_named(ast.parse(named)) == [1, 1]
 
 
 def test_files_are_short():

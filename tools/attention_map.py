@@ -1,6 +1,6 @@
 """Draws attention maps: columns are source pieces, rows are output pieces, and darker cells have more weight."""
 
-from serving.runtime.lazy import later
+from serving.lazy import later
 from zoo.core.escaping import in_figure
 
 from .figures import save

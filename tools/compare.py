@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from serving.lazy import later
 from serving.runtime.errors import ServingError
-from serving.runtime.lazy import later
 from zoo.core.escaping import in_figure
 from zoo.core.storage import json_text
 from zoo.hub import is_path

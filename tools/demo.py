@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 from serving import export as exporting
+from serving.lazy import later
 from serving.runtime import Runtime
-from serving.runtime.lazy import later
 from serving.runtime.percent import percent
 from zoo.recipes import dumps, load, read
 from zoo.runs import evaluate, open_run, train

@@ -3,7 +3,7 @@
 import sys
 
 from serving.deploy.options import TARGETS, Options
-from serving.runtime.lazy import later
+from serving.lazy import later
 from zoo import hub
 
 from . import hub_options

@@ -5,7 +5,7 @@ import sys
 import time
 from pathlib import Path
 
-from serving.runtime.lazy import later
+from serving.lazy import later
 from serving.runtime.percent import percent
 from zoo import recipes, runs
 from zoo.core.storage import json_text, one_writer, write_json, write_text

@@ -4,7 +4,7 @@ import os
 import sys
 from importlib.util import find_spec
 
-from serving.runtime.lazy import later
+from serving.lazy import later
 from zoo.core.storage import json_text
 
 forecasting = later("zoo.runs.forecast")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from serving.hub import PARTS
-from serving.runtime.lazy import later
+from serving.lazy import later
 
 from . import hub_options, own_modules
 from .counts import positive

@@ -2,7 +2,7 @@
 
 import os
 
-from serving.runtime.lazy import later
+from serving.lazy import later
 
 hub = later("zoo.hub")
 

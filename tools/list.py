@@ -6,7 +6,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-from serving.runtime.lazy import later
+from serving.lazy import later
 from serving.runtime.percent import percent
 from zoo import hub
 from zoo.hub.index import nearest

@@ -1,6 +1,6 @@
 """The option of every command that opens a model which may have layers of one's own."""
 
-from serving.runtime.lazy import later
+from serving.lazy import later
 
 occupants = later("zoo.settings.occupants")
 

@@ -4,12 +4,13 @@ import csv
 import json
 from pathlib import Path
 
-from serving.runtime.lazy import later
+from serving.lazy import later
 from serving.runtime.percent import percent
 from zoo.core.escaping import in_figure
 from zoo.recipes import kept
 from zoo.recipes.kept import check_folder
 from zoo.scores import plots
+from zoo.tasks import TASKS
 
 from .figures import SUFFIXES, check, save
 
@@ -104,11 +105,11 @@ def confusion(runs, args):
         raise ValueError(f"A figure of confusion shows one run; received {len(runs)}. Draw each by itself.")
     (run,) = runs
     found = kept.read(run, args.split or kept.shared_split(runs))
-    if found["task"] not in LABELLING:
-        raise ValueError(f"{run} is a run of {found['task']}: expected one whose answers are labels or tags.")
+    task = TASKS[found["task"]]
+    if not task.labelled:
+        raise ValueError(f"{run} is a run of {task.name}: expected one whose answers are labels or tags.")
     sides = found["outputs"], found["references"]
-    if found["task"] == "tag":
-        sides = ([tag for tags in side for tag in tags.split(" ")] for side in sides)
+    sides = ([label for answer in side for label in task.split(answer)] for side in sides)
     return plots.draw_confusion(*sides, title=in_figure(args.title or f"{run.name}, {found['split']}", TITLE))
 
 
@@ -134,7 +135,6 @@ def distinct(runs):
     return names
 
 
-LABELLING = ("classify", "compare", "tag")  # tasks
 WHOLE = {"confusion": confusion, "scores": scores}  # figures that are no lines
 FIGURES = {"by-length": by_length, "training": training, **WHOLE}
 

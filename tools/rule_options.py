@@ -1,6 +1,6 @@
 """Command-line options for the rules of a search, made of the table that says what they mean."""
 
-from serving.runtime.rules import RULES, checked
+from serving.kinds.rules import RULES, checked
 
 METAVARS = {int: "N", float: "X", str: "TEXT", list: "TEXT"}
 NUMBERS = [name for name, rule in RULES.items() if rule.kind in (int, float)]

@@ -6,6 +6,7 @@ from pathlib import Path
 from serving.corpus.forms import is_parquet
 from serving.corpus.lines import OPENERS, Block, readable
 from serving.corpus.rows import Rows
+from serving.kinds import KINDS
 from serving.runtime import Runtime, Sampling
 from serving.runtime.named import located
 from serving.runtime.reading import OVERLONG
@@ -169,13 +170,13 @@ def _sentences(args, runtime):
             "--sentences on joins one answer for each sentence, on this machine: leave out --n-best, --sample and "
             "--server."
         )
-    if args.sentences == "on" and runtime.kind != "generate":
+    if args.sentences == "on" and not KINDS[runtime.kind].has_source:
         raise ValueError(
             f"--sentences on is for models that write one text for another; {args.directory} is an artefact of kind "
             f"{runtime.kind!r}. Leave it out."
         )
     task, _, languages = ("", "", "") if whole else runtime.manifest.get("task", "").partition(" ")
-    translates = runtime.kind == "generate" and task == "translate" and "-" in languages
+    translates = KINDS[runtime.kind].has_source and task == "translate" and "-" in languages
     return {"sentences": True} if args.sentences == "on" or (translates and args.sentences is None) else {}
 
 
@@ -186,11 +187,11 @@ def _answer_all(runtime, args, options):
     unit, blocks = _blocks(args)
     show = answers.record if args.json else answers.line
     keep = args.json or len(args.texts) == 1  # whether line breaks in an answer are kept
-    done = refused = overlong = 0
+    kind, done, refused, overlong = KINDS[runtime.kind], 0, 0, 0
     ask = run_corpus.asking(runtime, options, lambda number, result: run_corpus.tell(unit, number, result))
     for block in blocks:
         for number, (text, result) in enumerate(zip(block.texts, ask(block), strict=True), block.number + 1):
-            line = show(runtime.kind, number, text, result, args.n_best)
+            line = show(kind, number, text, result, args.n_best)
             print(line if keep or args.n_best else answers.one_line(line))
             refused += result.error is not None
             overlong += ", at most " in (result.error or "")

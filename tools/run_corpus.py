@@ -7,11 +7,11 @@ import sys
 from pathlib import Path
 
 from serving.corpus import shards
-from serving.corpus.columns import columns
-from serving.corpus.forms import NumpyForm, ParquetForm, TextForm, is_numpy, is_parquet
+from serving.corpus.forms import NumpyForm, ParquetForm, TextForm, columns_of, is_numpy, is_parquet
 from serving.corpus.lines import Lines, readable
 from serving.corpus.process import check as check_target, process
 from serving.corpus.rows import Rows
+from serving.kinds import KINDS
 
 from . import answers
 from .progress import Progress
@@ -115,20 +115,21 @@ def run(runtime, args, options):
 
 
 def _form(args, runtime, source):
+    kind = KINDS[runtime.kind]
     if is_parquet(args.out):
         schema = source.schema if isinstance(source, Rows) else None
-        return ParquetForm(schema, columns(runtime.kind, args.n_best))
+        return ParquetForm(schema, columns_of(kind, args.n_best))
     if is_numpy(args.out):
-        if runtime.kind != "embed":
+        if not kind.is_vector:
             raise ValueError(
                 f"{args.out} would hold vectors, and this model is of the kind {runtime.kind!r}. Name a file of lines, "
                 "such as answers.txt, or one of Parquet."
             )
-        return NumpyForm(len(runtime.run(["a"])[0].vector))
+        return NumpyForm(len(runtime.run(["a"])[0].answer))
     show = answers.record if args.json else answers.line
 
     def shown(number, text, result):
-        said = show(runtime.kind, number, text, result, args.n_best)
+        said = show(kind, number, text, result, args.n_best)
         return said if args.json or args.n_best else answers.one_line(said)
 
     return TextForm(args.out, shown, "json" if args.json else "plain")

@@ -2,7 +2,7 @@
 
 import os
 
-from serving.runtime.lazy import later
+from serving.lazy import later
 
 serving_client = later("serving.client")
 

@@ -3,7 +3,7 @@
 import shlex
 from pathlib import Path
 
-from serving.runtime.lazy import later
+from serving.lazy import later
 from serving.runtime.percent import percent
 from zoo import recipes, runs
 from zoo.core.storage import json_text

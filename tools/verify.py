@@ -3,9 +3,9 @@
 import json
 import sys
 
+from serving.lazy import later
 from serving.runtime.artefact import MANIFEST, read_manifest, resolve
 from serving.runtime.errors import UnsupportedError
-from serving.runtime.lazy import later
 from zoo import hub
 
 from . import hub_options, own_modules

@@ -9,7 +9,7 @@ client.run(["3. März 2021"])[0].text
 
 from typing import TYPE_CHECKING
 
-from serving.runtime.lazy import lazily
+from serving.lazy import lazily
 
 if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
     from serving.client.asynchronous import AsyncClient as AsyncClient

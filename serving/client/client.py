@@ -14,9 +14,9 @@ from serving.client.open_inference import V2Grpc, V2Http
 from serving.client.patience import Cancellation, Deadline, persistently
 from serving.client.tensors import Model, fitting
 from serving.client.tf_serving import TfsGrpc, TfsHttp
-from serving.runtime.pairs import PLACES, pair
+from serving.kinds.pairs import PLACES, pair
+from serving.kinds.rules import RULES, checked
 from serving.runtime.reading import is_blank, listed, not_unicode
-from serving.runtime.rules import RULES, checked
 
 MOST_CHARACTERS = 1 << 20  # of the texts of a request: 6 MiB at most, where `seqzoo serve` takes 8
 MOST_SECONDS = 1_000_000  # what every operating system can wait for
@@ -26,7 +26,6 @@ PROTOCOLS: dict[tuple[str, str], Any] = {
     ("tfs", "http"): TfsHttp,
     ("tfs", "grpc"): TfsGrpc,
 }
-OPTIONS = ("beam", "n_best", "sampling", "length")
 
 
 class Client:
@@ -102,15 +101,19 @@ class Client:
         return self._described
 
     @cached_property
+    def _told(self) -> Any:
+        """The `Kind` of the model, and the inputs that are asked."""
+        return answers.kind_of(self.described, self.url)
+
+    @property
     def kind(self) -> str:
         """The kind of the model, as of `Runtime`; "generate" may be "continue", which a server does not tell."""
-        return answers.kind_of(self.described, self.url)
+        return self._told[0].name
 
     @property
     def options(self) -> Sequence[str]:
         """The names of the options that `run` takes."""
-        writes = self.kind == "generate" and self._protocol.takes_parameters
-        return (*OPTIONS, *RULES) if writes else ()
+        return self._told[0].asked_afar if self._protocol.takes_parameters else ()
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -163,7 +166,7 @@ class Client:
         chosen, columns, parameters = work.requests[place]
         found = self._ask(self._protocol.infer, cancellation, columns, parameters)
         with fitting(self.url):
-            return answers.results(self.kind, chosen, found, self._labels or self.described.labels)
+            return answers.results(self._told[0], chosen, found, self._labels or self.described.labels)
 
     def _ask(self, what, cancellation, *arguments):
         deadline = Deadline(self.timeout)
@@ -205,13 +208,12 @@ class Work:
     """
 
     def __init__(self, client, texts, options):
-        kind = client.kind
+        self._kind, sides = client._told
         self.count = len(texts)
-        self.refused = {place: wrong for place, text in enumerate(texts) if (wrong := _wrong(kind, text))}
-        self._blank = lambda error: answers.blank(kind, error)
+        self.refused = {place: wrong for place, text in enumerate(texts) if (wrong := _wrong(sides, text))}
         self.places = [place for place in range(self.count) if place not in self.refused]
         self.requests = [
-            ([texts[place] for place in group], _columns(kind, [texts[place] for place in group]), parameters)
+            ([texts[place] for place in group], _columns(sides, [texts[place] for place in group]), parameters)
             for group, parameters in self._groups(texts, client.batch, options)
         ]
 
@@ -232,33 +234,31 @@ class Work:
         """The results in the order of the texts."""
         results = [None] * self.count
         for place, error in self.refused.items():
-            results[place] = self._blank(error)
+            results[place] = dataclasses.replace(self._kind.blank(), error=error)
         answered = [result for group in found for result in group]
         for place, result in zip(self.places, answered, strict=True):
             results[place] = result
         return results
 
 
-def _wrong(kind, text):
+def _wrong(sides, text):
     """Why a text cannot be sent, or None."""
     if len(text) > MOST_CHARACTERS:  # a server refuses the whole request
         return f"{len(text)} characters, at most {MOST_CHARACTERS}"
-    if kind != "compare" or is_blank(text):
+    if len(sides) == 1 or is_blank(text):
         return not_unicode(text)
     try:
-        sides = pair(text)
+        both = pair(text)
     except ValueError as error:
         return str(error)
-    return next(
-        (place + wrong for place, side in zip(PLACES, sides, strict=True) if (wrong := not_unicode(side))), None
-    )
+    return next((place + wrong for place, side in zip(PLACES, both, strict=True) if (wrong := not_unicode(side))), None)
 
 
-def _columns(kind, texts):
-    if kind != "compare":
-        return {"text": texts}
-    sides = [pair(text) if not is_blank(text) else ("", "") for text in texts]
-    return {"first_text": [first for first, _ in sides], "second_text": [second for _, second in sides]}
+def _columns(sides, texts):
+    if len(sides) == 1:
+        return {sides[0]: texts}
+    pairs = [pair(text) if not is_blank(text) else ("", "") for text in texts]
+    return {side: [both[place] for both in pairs] for place, side in enumerate(sides)}
 
 
 def _parameters(options, first):

@@ -12,7 +12,7 @@ from pathlib import Path
 from serving.corpus import disk
 from serving.corpus.lines import Block
 from serving.corpus.rows import SUFFIX
-from serving.runtime.lazy import later
+from serving.lazy import later
 
 parquet = later("pyarrow.parquet")
 pyarrow = later("pyarrow")
@@ -61,7 +61,7 @@ class ParquetForm:
 
     Args:
         schema: the pyarrow.Schema of the input; None for lines of text, which become the column "text".
-        columns: the columns of an answer, as of `serving.corpus.columns.columns`.
+        columns: the columns of an answer, as of `columns_of`.
 
     Raises:
         ValueError: the input has a column with the name of a column of the answer.
@@ -106,6 +106,18 @@ class ParquetForm:
         return finished
 
 
+def columns_of(kind, n_best=None):
+    """The columns of an answer of a `serving.kinds.base.Kind`, and those of its error and warning, which may be None.
+
+    They are a dict, name -> `(type, function from a result)`. The type is str, float or "float32", or a list of one of
+    them. With `n_best` there are also all hypotheses and their scores, where a kind has several.
+    """
+    return kind.columns(n_best) | {
+        "error": (str, lambda result: result.error),
+        "warning": (str, lambda result: result.warning),
+    }
+
+
 class NumpyForm:
     """The matrix of the vectors, `(texts, units)` float32, as `numpy.load` reads it; a text without a vector has zeros.
 
@@ -118,7 +130,7 @@ class NumpyForm:
 
     def encode(self, block, results):
         """The bytes of a block."""
-        return b"".join(struct.pack(f"<{self._units}f", *(each.vector or [0.0] * self._units)) for each in results)
+        return b"".join(struct.pack(f"<{self._units}f", *(each.answer or [0.0] * self._units)) for each in results)
 
     def finish(self, answers, finished):
         """The file: its header, and the bytes of all blocks."""
@@ -133,7 +145,7 @@ class NumpyForm:
 
 
 def answered(table, results, columns):
-    """A pyarrow.Table with the columns of the answers behind its own; see `serving.corpus.columns`."""
+    """A pyarrow.Table with the columns of the answers behind its own; see `columns_of`."""
     for name, (kind, value) in columns.items():
         table = table.append_column(name, pyarrow.array([value(result) for result in results], _arrow(kind)))
     return table

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from serving.corpus.lines import Block, readable, stamp
 from serving.corpus.shards import WHOLE
-from serving.runtime.lazy import later
+from serving.lazy import later
 
 parquet = later("pyarrow.parquet")
 pyarrow = later("pyarrow")

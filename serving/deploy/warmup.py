@@ -12,8 +12,8 @@ import numpy as np
 
 from serving.deploy import files
 from serving.deploy.tf_serving import OF_MODEL, batching
+from serving.lazy import later
 from serving.runtime.artefact import SAVED_MODEL, damaged, has_saved_model
-from serving.runtime.lazy import later
 
 message = later("google.protobuf.message")
 tensorflow = later("tensorflow")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from serving.runtime.lazy import lazily
+from serving.lazy import lazily
 
 if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
     from serving.export.again import export_again as export_again

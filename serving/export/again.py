@@ -12,8 +12,8 @@ from typing import Any
 from serving.export.forms import SOURCE
 from serving.export.settings import Settings
 from serving.export.shortlist import FILE, chosen, of_artefact
+from serving.lazy import later
 from serving.runtime.artefact import Artefact
-from serving.runtime.lazy import later
 from zoo.recipes.files import read_stored
 from zoo.text import load_tokenizer
 

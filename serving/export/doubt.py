@@ -34,7 +34,7 @@ def bounded(lengths, longest):
 
 
 def longest(rules, most, lengths):
-    """`serving.runtime.rules.longest` of each text, by the number of its ids."""
+    """`serving.kinds.rules.longest` of each text, by the number of its ids."""
     found = tf.fill(tf.shape(lengths), rules.get("max_length") or most)
     if rules.get("length_ratio"):
         follows = rules["length_ratio"] * tf.cast(lengths, tf.float32) + rules.get("length_extra", 0)

@@ -9,14 +9,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-
 from serving.export.sizes import TOKENS
+from serving.kinds import KINDS
 from serving.runtime import Runtime, own
 from serving.runtime.errors import ServingError
 from serving.runtime.manifest_format import graph_bytes, weights_of
 from serving.runtime.sessions import PRECISIONS, graph_file
-from zoo.scores import cosines
 
 BATCH = 32
 ROUNDS = 5
@@ -73,6 +71,7 @@ def measured(directory, texts, whole):
     runtimes = {name: Runtime(directory, precision=name, threads=1) for name in PRECISIONS}
     some = [texts[index % len(texts)] for index in range(BATCH)]
     found, answers, scores, bytes_of = [], {}, {}, graph_bytes(runtimes["float32"].manifest)
+    kind = KINDS[runtimes["float32"].kind]
     large = any(weights_of(runtimes["float32"].manifest, mode.graph) for mode in runtimes["float32"].modes)
     short = {"max_length": TOKENS} if large and "max_length" in runtimes["float32"].options else {}
     rounds = 1 if large else ROUNDS
@@ -90,11 +89,11 @@ def measured(directory, texts, whole):
                     ]
                     for batch in (1, BATCH)
                 },
-                "identical": _same(*pair),
+                "identical": round(kind.agreement(*pair), 6),
             }
         )
         answers[mode.name] = pair
-    if runtimes["float32"].kind == "continue":
+    if kind.prompts:
         scores["score"] = {"nats_per_token": [_nats(runtime.score(texts)) for runtime in runtimes.values()]}
     bound = {"tokens": TOKENS} if short else {}
     return {"texts": len(texts), "modes": found, "scores": scores} | bound, answers
@@ -115,18 +114,6 @@ def medians(runtimes, texts, mode, rounds=ROUNDS):
 def _nats(scored):
     log_probs, tokens = map(sum, zip(*scored, strict=True))
     return round(-log_probs / max(1, tokens), 5)
-
-
-def _same(one, other):
-    """The share of equal answers; if answers are lists of tags, of equal tags; of vectors, the mean cosine."""
-    pairs = list(zip(one, other, strict=True))
-    if isinstance(one[0], tuple):
-        return (
-            round(float(np.mean(cosines(*zip(*filter(all, pairs), strict=True)))), 6) if any(map(all, pairs)) else 1.0
-        )
-    if isinstance(one[0], list):
-        pairs = [words for answers in pairs for words in zip(*answers, strict=True)]
-    return round(sum(a == b for a, b in pairs) / max(1, len(pairs)), 6)
 
 
 if __name__ == "__main__":

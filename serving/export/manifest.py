@@ -61,7 +61,7 @@ def _table(kind, table):
     """A signature as a dict; for inputs of ids and lengths it has their bounds, `minimum` and `maximum`."""
     found, vocabulary = table.to_dict(), kind.vocabulary()
     for spec in found["inputs"]:
-        limits = bounds(kind.name, table.name, spec["name"], vocabulary)
+        limits = bounds(kind.plain, table.name, spec["name"], vocabulary)
         spec |= dict(zip(("minimum", "maximum"), limits, strict=True)) if limits else {}
     return found
 

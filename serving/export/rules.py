@@ -3,7 +3,7 @@
 from onnx import helper
 
 from serving.export.onnx.convert import DTYPES as ONNX_TYPES
-from serving.runtime.rules import INPUTS, RULES, names
+from serving.kinds.rules import INPUTS, RULES, names
 from zoo.core.signatures import TensorSpec
 from zoo.decoding.rules import DTYPES, OFF
 

@@ -9,9 +9,9 @@ import gzip
 import json
 from pathlib import Path
 
+from serving.lazy import later
 from serving.runtime.artefact import SAVED_MODEL
 from serving.runtime.errors import UnsupportedError
-from serving.runtime.lazy import later
 
 saved_model_pb2 = later("tensorflow.core.protobuf.saved_model_pb2")
 

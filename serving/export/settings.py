@@ -9,7 +9,7 @@ from serving.export.forms import OPTIONAL, check_names, forms_in
 from serving.export.servers import check_version
 from serving.export.shortlist import Shortlist
 from serving.export.strings import check_installed
-from serving.runtime.rules import RULES, checked
+from serving.kinds.rules import RULES, checked
 from zoo.core.searching import CHOICES, Fixed, Ranking
 
 STORAGES = ("float32", "float16", "int8")
@@ -55,7 +55,7 @@ class Settings:
         beams: the beam widths for which graphs are written, besides greedy decoding; the first is the default.
         max_length: the longest output in tokens.
         alpha: exponent of the length penalty.
-        rules: rules of the search by name (`serving.runtime.rules`) where a caller gives none, such as
+        rules: rules of the search by name (`serving.kinds.rules`) where a caller gives none, such as
             {"no_repeat_ngram_size": 3}. With "coverage_penalty", even of 0, the beam searches compute it, and take it
             as an input; without it they cost nothing for it.
         search: what else belongs to the search, by name: the choices of `zoo.core.searching.Ranking`, and the rules

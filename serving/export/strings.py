@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
+from serving.kinds import KINDS
+from serving.lazy import later
 from serving.runtime import Runtime, own
 from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import ParityError, UnsupportedError
-from serving.runtime.lazy import later
 from serving.runtime.manifest_format import int8_name
-from serving.runtime.predictors.results import Label
 from serving.runtime.sessions import open_graph, session_options
 
 convert = later("serving.export.onnx.convert")
@@ -26,7 +26,6 @@ onnx = later("onnx")
 text_graphs = later("serving.export.onnx.strings")
 
 GRAPHS = {"float32": "strings.onnx", "int8": "strings.int8.onnx"}
-KINDS = {"generate": "tokens", "classify": "classify"}  # the signature whose graph becomes one of texts
 TOLERANCE = 1e-4
 MOST_BYTES = 2**31 - 2**26  # of weights in one ONNX file, whose format ends at 2 GiB
 ODD = (
@@ -56,7 +55,7 @@ def check_model(kind, tokenizers):
     Raises:
         ValueError: it cannot; the message says why.
     """
-    if kind.name not in KINDS:
+    if kind.text_graph is None:
         raise ValueError(
             f"A graph of texts (--strings) is written of a model that writes one text for another, or labels one; this "
             f"one is of the kind {kind.name!r}. Leave --strings out."
@@ -80,7 +79,7 @@ def write(kind, tokenizers, directory, log):
     Raises:
         ValueError: the weights of all are too large for one file.
     """
-    graph = kind.functions[KINDS[kind.name]].graph
+    graph = kind.functions[kind.text_graph].graph
     for name, source in zip(GRAPHS.values(), (graph, int8_name(graph)), strict=True):
         model = onnx.load(directory / source) if (directory / source).is_file() else None
         if model and sum(len(tensor.raw_data) for tensor in model.graph.initializer) > MOST_BYTES:
@@ -129,12 +128,12 @@ def answers(session, texts):
     return [dict(zip(outputs, row, strict=True)) for row in zip(*found, strict=True)]
 
 
-def _expected(result):
+def _expected(kind, result):
     """The answer of the runtime with the names of the outputs, numbers first."""
     notes = {"errors": result.error or "", "warnings": result.warning or ""}
-    if isinstance(result, Label):
-        return np.float64(result.probability), {"label": result.label, **notes}
-    return np.float64(result.score), {"output_text": result.text, **notes}
+    columns = kind.columns(None)
+    answer, score = (value(result) for _, value in (columns["answer"], columns["score"]))
+    return np.float64(score), {kind.mark: answer, **notes}
 
 
 def _differences(directory, texts):
@@ -144,7 +143,7 @@ def _differences(directory, texts):
         runtime, graph = Runtime(directory, precision=precision, threads=1), session(Path(directory) / name)
         batch = answers(graph, texts)
         for text, together in zip(texts, batch, strict=True):
-            number, rest = _expected(runtime.run([text])[0])
+            number, rest = _expected(KINDS[runtime.kind], runtime.run([text])[0])
             for how, received in (("", answers(graph, [text])[0]), (" in a batch", together)):
                 score = received.get("scores", np.max(received.get("probabilities", 0)))
                 far = abs(float(score) - number) / max(1, abs(number))

@@ -8,8 +8,8 @@ from serving.export import strings
 from serving.export.forms import FORMS, SOURCE, forms_in
 from serving.export.settings import Settings
 from serving.export.shortlist import of_artefact
+from serving.lazy import later
 from serving.runtime.artefact import MANIFEST, check_files, read_manifest
-from serving.runtime.lazy import later
 from zoo.text import load_tokenizer
 
 compare = later("serving.export.parity.compare")

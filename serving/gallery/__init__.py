@@ -8,7 +8,7 @@ from serving.gallery import write
 write(["dates"], "build/gallery")
 """
 
-from serving.runtime.lazy import lazily
+from serving.lazy import lazily
 
 _HOMES = {"write": "serving.gallery.writing", "unpacked": "serving.gallery.vendored"}
 __all__ = sorted(_HOMES)

@@ -1,6 +1,7 @@
 """What a gallery tells of a model: the facts of its publication, and texts to try it with."""
 
 from serving.hub.outputs import FILE, unpack
+from serving.kinds import KINDS
 from serving.runtime.named import FetchedArtefact
 
 EXAMPLES = 5
@@ -32,7 +33,9 @@ def collect_facts(artefact):
     known = {"task": manifest["task"], "kind": manifest["kind"], **manifest.get("published", {})}
     entry = artefact.found.entry if isinstance(artefact, FetchedArtefact) else {}
     facts = {name: entry.get(name, known.get(name, default)) for name, default in FACTS.items()}
-    return facts | {"examples": examples(artefact)}
+    kind = KINDS[manifest["kind"]]
+    can = {"prompts": kind.prompts, "has_source": kind.has_source}
+    return facts | can | {"examples": examples(artefact)}
 
 
 def examples(artefact):
@@ -42,8 +45,9 @@ def examples(artefact):
     if FILE in manifest["files"]:
         texts, _, _ = unpack(artefact.read(FILE), FILE)
     texts = ["\t".join(text) if isinstance(text, tuple) else text for text in texts]
-    if manifest["kind"] == "continue":
+    kind = KINDS[manifest["kind"]]
+    if kind.prompts:
         texts = [lines[1] for text in texts if len(lines := [line for line in text.split("\n") if line.strip()]) > 1]
-    most = PROMPT if manifest["kind"] == "continue" else LONGEST
+    most = PROMPT if kind.prompts else LONGEST
     texts = [text for text in dict.fromkeys(texts) if 0 < len(text) <= most]
     return texts[:: max(1, len(texts) // EXAMPLES)][:EXAMPLES]

@@ -12,17 +12,18 @@ from pathlib import Path
 
 from serving.gallery import vendored
 from serving.gallery.facts import collect_facts
-from serving.runtime import manifest_format
+from serving.kinds import KINDS
 from serving.runtime.artefact import MANIFEST
 from serving.runtime.errors import UnsupportedError
 from serving.runtime.external import weights_files
+from serving.runtime.manifest_format import weights_of
 from serving.runtime.named import located, opened
 
 INDEX = "gallery.json"
 FORMAT = 1
 SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")  # a name that is a folder on every system, and in addresses
 WRITES_BY_DRAWING = "sample"
-SHOWN = tuple(kind for kind in manifest_format.OF_KIND if kind != "embed")  # the page has nothing to show of a vector
+SHOWN = tuple(name for name, kind in KINDS.items() if not kind.is_vector)
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Model:
     @property
     def files(self):
         """The names of the files that the page needs, but for the manifest."""
-        weights = {file for graph in self.graphs.values() for file in manifest_format.weights_of(self.manifest, graph)}
+        weights = {file for graph in self.graphs.values() for file in weights_of(self.manifest, graph)}
         return sorted({*self.manifest["tokenizer"].values(), *self.graphs.values(), *weights})
 
 
@@ -116,14 +117,8 @@ def _chosen(name):
             f"{artefact.origin} is called {manifest['name']!r}, which is no name of a folder in a gallery: expected "
             "letters, digits, dots, hyphens and underscores. Export it with --name."
         )
-    graphs = manifest["graphs"]
-    if kind in manifest_format.IN_GRAPHS:
-        wanted = {kind: graphs[manifest_format.IN_GRAPHS[kind]]}
-    else:
-        wanted = {"search": manifest["generation"][str(manifest["default_beam"])]}
-        if kind == "continue" and WRITES_BY_DRAWING in graphs:
-            wanted[WRITES_BY_DRAWING] = graphs[WRITES_BY_DRAWING]
-    return Model(artefact, {signature: artefact.preferred(file) for signature, file in wanted.items()})
+    graphs = KINDS[kind].graphs(manifest)
+    return Model(artefact, {signature: artefact.preferred(file) for signature, file in graphs.items()})
 
 
 def _fill(folder, models, log):

@@ -3,7 +3,7 @@
 `zoo.hub` reads hubs and needs no framework; this room writes them.
 """
 
-from serving.runtime.lazy import lazily
+from serving.lazy import lazily
 
 _HOMES = {
     "Facts": "serving.hub.facts",

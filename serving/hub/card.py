@@ -8,6 +8,7 @@ import math
 from serving.export.forms import ALWAYS, FORMS, SOURCE, forms_in, titles
 from serving.hub.light import CARD
 from serving.hub.outputs import FILE
+from serving.kinds import KINDS
 from serving.runtime.artefact import MANIFEST
 from zoo import scores as scoring
 from zoo.core.escaping import in_markdown, in_markdown_code
@@ -219,8 +220,8 @@ def _shown(text):
 
 
 def _use(entry, manifest):
-    name, kind = entry["name"], entry["kind"]
-    sampled = " --sample" if kind == "continue" else ""
+    name = entry["name"]
+    sampled = " --sample" if KINDS[entry["kind"]].prompts else ""
     held = forms_in(manifest["files"])
     served = " ".join(filter(None, (form.describe_use(name, form in held) for form in FORMS)))
     return f"""## Use

@@ -14,10 +14,10 @@ from serving.hub.light import CARD
 from serving.hub.measure import plain
 from serving.hub.opened import artefact_of, opened
 from serving.hub.outputs import FILE, unpack
+from serving.lazy import later
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_inside
 from serving.runtime.errors import DamagedError, ServingError
-from serving.runtime.lazy import later
 from zoo.recipes import kept, read
 from zoo.recipes.files import read_stored
 from zoo.tasks.parts import corpora

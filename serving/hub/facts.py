@@ -9,7 +9,7 @@ from pathlib import Path
 
 from serving.export.forms import forms_in
 from serving.hub import licences
-from serving.runtime.lazy import later
+from serving.lazy import later
 
 structs = later("msgspec.structs")
 

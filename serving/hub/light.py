@@ -10,35 +10,12 @@ import hashlib
 import json
 
 from serving.export.forms import FORMS, forms_in
+from serving.kinds import KINDS
 from serving.runtime.artefact import MANIFEST
-from serving.runtime.manifest_format import (
-    DIGEST,
-    IN_GRAPHS,
-    OF_KIND,
-    WRITING,
-    checked,
-    digest_of,
-    int8_name,
-)
+from serving.runtime.manifest_format import DIGEST, checked, digest_of, int8_name
 
 RECIPE = "recipe.toml"
 CARD = "card.md"
-READS_ON = ("greedy", "tokens", "sample", "score")  # what a language model is used for
-
-
-def kept_graphs(manifest):
-    """`{signature: file}` of the graphs that answer by default; of a language model those that sample and score, too.
-
-    The names are those of the float32 form.
-    """
-    kind, graphs = manifest["kind"], manifest["graphs"]
-    if kind in IN_GRAPHS:
-        return {IN_GRAPHS[kind]: graphs[IN_GRAPHS[kind]]}
-    if OF_KIND.get(kind) != WRITING:
-        return dict(graphs)
-    default = manifest["generation"][str(manifest["default_beam"])]
-    more = READS_ON if kind == "continue" else ()
-    return {name: file for name, file in graphs.items() if file == default or name in more}
 
 
 def kept_files(manifest, precision, light=True):
@@ -46,7 +23,7 @@ def kept_files(manifest, precision, light=True):
     names = set(manifest["files"]) - {CARD}
     if not light:
         return sorted(names)
-    graphs = kept_graphs(manifest).values()
+    graphs = KINDS[manifest["kind"]].kept_graphs(manifest).values()
     graphs = [int8_name(graph) if precision == "int8" else graph for graph in graphs]
     published = {file for form in FORMS for file in form.published(manifest, graphs)}
     return sorted({RECIPE, *manifest["tokenizer"].values(), *published} & names)

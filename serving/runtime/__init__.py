@@ -6,24 +6,27 @@ runtime.run(["3. März 2021"])[0].text
 
 from typing import TYPE_CHECKING
 
-from serving.runtime.lazy import lazily
+from serving.lazy import lazily
 
 if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
-    from serving.runtime.predictors.results import (
-        Attention as Attention,
-        Hypothesis as Hypothesis,
-        Label as Label,
-        Result as Result,
-        Sampling as Sampling,
-        Tags as Tags,
-        Vector as Vector,
-        Word as Word,
-    )
+    from serving.kinds.classify import Label as Label
+    from serving.kinds.embed import Vector as Vector
+    from serving.kinds.generate import Hypothesis as Hypothesis, Result as Result
+    from serving.kinds.tag import Tags as Tags, Word as Word
+    from serving.runtime.attention import Attention as Attention
     from serving.runtime.runtime import Runtime as Runtime
+    from serving.runtime.sampling import Sampling as Sampling
 
-_HOMES = {"Runtime": "serving.runtime.runtime"} | dict.fromkeys(
-    ("Attention", "Hypothesis", "Label", "Result", "Sampling", "Tags", "Vector", "Word"),
-    "serving.runtime.predictors.results",
-)
+_HOMES = {
+    "Attention": "serving.runtime.attention",
+    "Hypothesis": "serving.kinds.generate",
+    "Label": "serving.kinds.classify",
+    "Result": "serving.kinds.generate",
+    "Runtime": "serving.runtime.runtime",
+    "Sampling": "serving.runtime.sampling",
+    "Tags": "serving.kinds.tag",
+    "Vector": "serving.kinds.embed",
+    "Word": "serving.kinds.tag",
+}
 __all__ = sorted(_HOMES)
 __getattr__, __dir__ = lazily(__name__, _HOMES)

@@ -10,9 +10,9 @@ import shlex
 import stat
 from pathlib import Path
 
+from serving.lazy import later
 from serving.runtime import manifest_format
 from serving.runtime.errors import DamagedError, UnsupportedError
-from serving.runtime.lazy import later
 
 documents = later("zoo.core.documents")
 

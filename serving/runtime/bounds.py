@@ -13,7 +13,7 @@ def bounds(kind, signature, name, vocabulary):
     `most` is a whole number, the name of an axis, or None if there is no upper bound.
 
     Args:
-        kind: the kind of the artefact, such as "generate".
+        kind: the `serving.kinds.base.Kind` of the artefact.
         signature: the name of the signature of the input, such as "tokens".
         name: the name of the input.
         vocabulary: the number of ids for each side, "source" or "target"; empty if it is not known.
@@ -25,8 +25,7 @@ def bounds(kind, signature, name, vocabulary):
         size = vocabulary.get("target" if written else "source")
         return 0, size and size - 1
     if name == "lengths" or name.endswith("_lengths"):
-        # These may be empty, because BOS is put in front: a prompt, and a target that is scored.
-        return (0 if kind == "continue" or name == "target_lengths" else 1), "time"
+        return (0 if name == "target_lengths" else kind.fewest), "time"  # BOS stands before a target that is scored
     return None
 
 

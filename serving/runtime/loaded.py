@@ -4,10 +4,11 @@ import contextlib
 
 import numpy as np
 
-from serving.runtime import bounds, rules
+from serving.kinds import KINDS, rules
+from serving.lazy import later
+from serving.runtime import bounds
 from serving.runtime.artefact import damaged
 from serving.runtime.errors import DamagedError, ServingError, StoppedError, UnsupportedError
-from serving.runtime.lazy import later
 from serving.runtime.named import opened
 from serving.runtime.reading import Bound, listed
 from serving.runtime.sessions import Graphs
@@ -71,7 +72,8 @@ class Loaded:
     def __init__(self, directory, threads, precision, verify, overlong=None, shortlist=False):
         self.artefact = opened(directory, verify)
         self.directory, self.manifest = self.artefact.directory, self.artefact.manifest
-        self.name, self.graphs = self.manifest["name"], Graphs(self.artefact, precision, threads)
+        self.kind, self.name = _kind_of(self.manifest, self.directory), self.manifest["name"]
+        self.graphs = Graphs(self.artefact, precision, threads)
         tokenizers = {side: self._tokenizer(side, name) for side, name in self.manifest["tokenizer"].items()}
         self.source = tokenizers["source"]
         self.target = tokenizers.get("target", self.source)
@@ -171,7 +173,7 @@ class Loaded:
             )
         inputs = {name: np.asarray(value) for name, value in inputs.items()}
         signature = "step" if graph == self.manifest["graphs"].get("step") else "other"
-        bounds.check(self.manifest["kind"], signature, inputs, self.manifest["vocabulary"])
+        bounds.check(self.kind, signature, inputs, self.manifest["vocabulary"])
         names = [node.name for node in session.get_outputs()]
         stop = current()
         if stop and stop.asked:
@@ -187,17 +189,48 @@ class Loaded:
 
     def run_all(self, graph, sequences, beams=1, **more):
         """The outputs by name for each sequence of ids, in order. `more`: further inputs, a row for each sequence."""
-        answers = [None] * len(sequences)
-        for group in batches([len(sequence) for sequence in sequences], max(1, min(MAX_SEQUENCES, MAX_BEAMS // beams))):
+
+        def inputs_of(group):
             token_ids, lengths = padded([sequences[row] for row in group])
-            inputs = {name: values[group] for name, values in more.items()}
-            found = self.run(graph, {"token_ids": token_ids, "lengths": lengths, **inputs})
+            return {"token_ids": token_ids, "lengths": lengths} | {name: each[group] for name, each in more.items()}
+
+        most = max(1, min(MAX_SEQUENCES, MAX_BEAMS // beams))
+        return self._run_batches(graph, [len(sequence) for sequence in sequences], inputs_of, most)
+
+    def run_pairs(self, graph, pairs):
+        """The outputs by name for each pair of sequences of ids, in order."""
+
+        def inputs_of(group):
+            inputs = {}
+            for place, side in enumerate(("first", "second")):
+                inputs[f"{side}_ids"], inputs[f"{side}_lengths"] = padded([pairs[row][place] for row in group])
+            return inputs
+
+        return self._run_batches(graph, [max(map(len, both)) for both in pairs], inputs_of, MAX_SEQUENCES)
+
+    def _run_batches(self, graph, lengths, inputs_of, most):
+        answers = [None] * len(lengths)
+        for group in batches(lengths, most):
+            found = self.run(graph, inputs_of(group))
             for place, row in enumerate(group):
                 answers[row] = Outputs({name: values[place] for name, values in found.items()}, found.path)
         return answers
 
 
+def _kind_of(manifest, directory):
+    """The kind of an artefact.
+
+    Raises:
+        UnsupportedError: this seqzoo does not know it.
+    """
+    if manifest["kind"] not in KINDS:
+        raise UnsupportedError(
+            f"{directory} is of the kind {manifest['kind']!r}, which this seqzoo does not know; it knows "
+            f"{list(KINDS)}. Install a newer seqzoo."
+        )
+    return KINDS[manifest["kind"]]
+
+
 def bound(manifest, overlong=None):
     """The `Bound` of an artefact, from its manifest."""
-    goes_on = manifest["kind"] == "continue"  # a language model reads the end of its prompt
-    return Bound(manifest["max_input"], overlong or manifest["overlong"], "last" if goes_on else "first")
+    return Bound(manifest["max_input"], overlong or manifest["overlong"], KINDS[manifest["kind"]].part)

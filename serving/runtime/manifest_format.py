@@ -10,7 +10,8 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from msgspec import Meta
 
-from serving.runtime.lazy import later
+from serving.kinds import KINDS
+from serving.lazy import later
 
 documents = later("zoo.core.documents")  # a process that checks parity must not import zoo
 FORMAT = 3
@@ -147,18 +148,6 @@ class Manifest(TypedDict):
     published: NotRequired[dict[str, Any]]
 
 
-WRITING = ("generation", "default_beam", "max_length", "alpha", "rules")
-OF_KIND = {  # further required keys of each kind; an unknown kind is refused elsewhere, with its name
-    "generate": WRITING,
-    "continue": WRITING,
-    "classify": ("labels",),
-    "compare": ("labels",),
-    "tag": ("labels",),
-    "embed": (),
-}
-IN_GRAPHS = {kind: kind for kind in OF_KIND if OF_KIND[kind] != WRITING}  # the signature that each of these kinds runs
-
-
 def checked(manifest, digest=True):
     """The manifest, after a check against the schema and of its consistency.
 
@@ -170,11 +159,20 @@ def checked(manifest, digest=True):
         Mismatch: a value is wrong; the message names the key, what was expected and what was received.
     """
     documents.check(manifest, Manifest)
-    for key in OF_KIND.get(manifest["kind"], ()):
+    kind = KINDS.get(manifest["kind"])  # an unknown one is refused elsewhere, with its name
+    for key in kind.needs if kind else ():
         if key not in manifest:
             raise documents.Mismatch(f"a manifest of kind {manifest['kind']!r} lacks {key!r}")
     _check_files(manifest)
-    _check_kind(manifest)
+    for key in ("labels", "without"):
+        names = manifest.get(key, [])
+        if len(set(names)) < len(names):
+            raise documents.mismatch(key, "a list without repetitions", names)
+    if "source" not in manifest["tokenizer"]:
+        raise documents.Mismatch("tokenizer lacks 'source'")
+    wrong = kind and kind.check(manifest)
+    if wrong:
+        raise documents.mismatch(*wrong)
     if digest and manifest[DIGEST] != digest_of(manifest):
         raise documents.Mismatch(f"{DIGEST} must be the SHA-256 of the other keys; a value in the manifest was changed")
     return manifest
@@ -237,31 +235,6 @@ def _check_files(manifest):
     for graph, entry in manifest["onnx"].items():
         if entry.get("weights", graph) not in manifest["files"]:
             raise documents.mismatch(f"onnx.{graph}.weights", "a file that `files` lists", entry["weights"])
-
-
-def _check_kind(manifest):
-    kind = manifest["kind"]
-    for key in ("labels", "without"):
-        names = manifest.get(key, [])
-        if len(set(names)) < len(names):
-            raise documents.mismatch(key, "a list without repetitions", names)
-    if "source" not in manifest["tokenizer"]:
-        raise documents.Mismatch("tokenizer lacks 'source'")
-    if kind in IN_GRAPHS and IN_GRAPHS[kind] not in manifest["graphs"]:
-        raise documents.Mismatch(f"graphs lacks {IN_GRAPHS[kind]!r}, which the kind {kind!r} runs")
-    if OF_KIND.get(kind) != WRITING:
-        return
-    held = set(manifest["graphs"].values())
-    searches = {"generation": manifest["generation"]}
-    searches["shortlist.generation"] = manifest.get("shortlist", {}).get("generation", {})
-    for key, beam, file in ((key, *each) for key, files in searches.items() for each in files.items()):
-        if file not in held:
-            raise documents.mismatch(f"{key}.{beam}", "a file that `graphs` names", file)
-    if str(manifest["default_beam"]) not in manifest["generation"]:
-        widths = sorted(manifest["generation"], key=int)
-        raise documents.mismatch(
-            "default_beam", f"one of the widths in `generation`, {widths}", manifest["default_beam"]
-        )
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ a folder instead of a name does not import it.
 
 import os
 
+from serving.lazy import later
 from serving.runtime.artefact import MANIFEST, Artefact, resolve
-from serving.runtime.lazy import later
 
 hub = later("zoo.hub")
 

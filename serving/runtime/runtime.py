@@ -8,13 +8,14 @@ from typing import Any, Literal
 
 import onnxruntime
 
-from serving.runtime.errors import UnsupportedError
+from serving.kinds import KINDS
+from serving.runtime.attention import Attention, attention
 from serving.runtime.loaded import Loaded, listed
-from serving.runtime.predictors import PREDICTORS
-from serving.runtime.predictors.attention import attention
-from serving.runtime.predictors.results import Attention, Mode, Samplings
+from serving.runtime.reader import Reader
 from serving.runtime.rows import offered, run_rows
+from serving.runtime.sampling import Mode, Samplings
 from serving.runtime.sentences import answer_by_sentence
+from serving.runtime.writing import Continuer, Writer
 
 
 class Runtime:
@@ -55,14 +56,10 @@ class Runtime:
         shortlist: bool = False,
     ) -> None:
         loaded = Loaded(directory, threads, precision, verify, overlong, shortlist)
-        self.manifest, self.kind = loaded.manifest, loaded.manifest["kind"]
-        if self.kind not in PREDICTORS:
-            raise UnsupportedError(
-                f"{loaded.directory} is of the kind {self.kind!r}, which this seqzoo does not know; it knows "
-                f"{list(PREDICTORS)}. Install a newer seqzoo."
-            )
+        self.manifest, self.kind = loaded.manifest, loaded.kind.name
         self.max_input, self.overlong = loaded.bound.max_input, loaded.bound.overlong
-        self._loaded, self._predictor = loaded, PREDICTORS[self.kind](loaded)
+        predictor = Continuer if loaded.kind.prompts else Writer if loaded.kind.writes else Reader
+        self._loaded, self._predictor = loaded, predictor(loaded.kind, loaded)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -108,7 +105,7 @@ class Runtime:
             **options: "generate" and "continue" take `beam`, a width from `beams`; `n_best`, the number of hypotheses
                 or samples in a result; `sampling`, a `Sampling`, to sample instead of searching, or a list with one for
                 each text; and rules of the search, such as `no_repeat_ngram_size` or `bad_words`
-                (`serving.runtime.rules`), which go before those that the artefact was exported with. "continue" also
+                (`serving.kinds.rules`), which go before those that the artefact was exported with. "continue" also
                 takes `length`, the number of tokens to write. "generate" takes `sentences`: each sentence of a text is
                 run by itself, and line breaks and mark-up between them stay (`serving.runtime.sentences`).
 
@@ -117,7 +114,7 @@ class Runtime:
             ValueError: this kind does not take an option, there is no graph for the beam width, or a number is out of
                 its range.
         """
-        by_sentence = options.pop("sentences", False) if self.kind == "generate" else False
+        by_sentence = options.pop("sentences", False) if self._loaded.kind.has_source else False
         if by_sentence:
             return self._run_by_sentence(texts, options)
         wrong = sorted(options.keys() - set(self.options))
@@ -162,7 +159,7 @@ class Runtime:
         """The number of tokens that are read of each text (of a pair: of its longer side); 0 if it is refused."""
         bound = self._loaded.bound
         sides: list[tuple[Any, ...]] = [(text,) for text in texts]
-        if self.kind == "compare":  # a text of many TABs, which `run` refuses, is not cut into as many parts
+        if len(self._loaded.kind.sides(self.manifest)) > 1:  # a text of many TABs, which `run` refuses, has two parts
             sides = [text if isinstance(text, tuple) else tuple(text.split("\t", 1)) for text in texts]
         parts = iter([bound.clip(side) for both in sides for side in both])
         clipped = [[next(parts) for _ in both] for both in sides]
@@ -186,12 +183,16 @@ class Runtime:
             TypeError: as of `run`.
             ValueError: the artefact is of another kind.
         """
-        if self.kind != "continue":
-            raise ValueError(f"{self.manifest['name']} is of kind {self.kind!r}: only 'continue' scores texts.")
+        self._check_can("prompts", "scores texts")
         return self._predictor.score(texts)
 
     def attention(self, text: str, beam: int | None = None) -> Attention:
-        """The `Attention` of the best output for `text`; see `serving.runtime.predictors.attention`."""
-        if self.kind != "generate":
-            raise ValueError(f"{self.manifest['name']} is of kind {self.kind!r}: only 'generate' has an attention map.")
+        """The `Attention` of the best output for `text`; see `serving.runtime.attention`."""
+        self._check_can("has_source", "has an attention map")
         return attention(self._predictor, text, beam)
+
+    def _check_can(self, trait: str, does: str) -> None:
+        kinds = [name for name, kind in KINDS.items() if getattr(kind, trait)]
+        if self.kind not in kinds:
+            only = " or ".join(map(repr, kinds))
+            raise ValueError(f"{self.manifest['name']} is of kind {self.kind!r}: only {only} {does}.")

@@ -10,7 +10,7 @@ import itertools
 import re
 from dataclasses import dataclass
 
-from serving.runtime.predictors.results import Hypothesis, Result
+from serving.kinds.generate import Hypothesis, Result
 
 LINES = re.compile(r"(\s*(?:\r\n|[\n\r\v\f\x85\u2028\u2029])\s*)")
 MARKUP = re.compile(r"(<[/!?]?[A-Za-z][^<>\n]{0,999}>|&#?\w{1,31};|https?://[^\s<>]{1,2000}|[*_`~]{2,}|`)")

@@ -5,10 +5,11 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from serving.kinds import KINDS
+from serving.lazy import later
 from serving.runtime import Runtime
 from serving.runtime.artefact import MANIFEST
 from serving.runtime.errors import DamagedError
-from serving.runtime.lazy import later
 from serving.runtime.named import located
 from serving.server.faults import Fault
 from serving.server.tensors import quoted
@@ -65,8 +66,7 @@ def opened(directory, opening):
     runtime = Runtime(directory, **vars(opening))
     runtime.preload()
     texts = [text for text in runtime.manifest["texts"] if text.strip()]
-    first = texts[0] if texts else "a\ta" if runtime.kind == "compare" else "a"
-    runtime.run([first])
+    runtime.run([texts[0] if texts else KINDS[runtime.kind].example(runtime.manifest)])
     return runtime
 
 

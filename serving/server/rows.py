@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from serving.kinds import KINDS
 from serving.runtime import bounds
 from serving.runtime.rows import length_name
 from serving.server.asks import Ask, Parameters, named, spec
@@ -79,7 +80,7 @@ class Rows:
             if arrays[name].shape[1] > most:
                 raise invalid(f"{name} has too many columns: at most {most} tokens are read.")
         try:
-            bounds.check(self.runtime.kind, self.name, arrays, self.runtime.manifest["vocabulary"])
+            bounds.check(KINDS[self.runtime.kind], self.name, arrays, self.runtime.manifest["vocabulary"])
         except ValueError as error:
             raise invalid(str(error)) from None
 

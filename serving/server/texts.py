@@ -6,31 +6,19 @@ label besides.
 
 import numpy as np
 
+from serving.kinds import KINDS
+from serving.kinds.pairs import pair
+from serving.kinds.rules import RULES
 from serving.runtime.loaded import MAX_SEQUENCES
-from serving.runtime.pairs import pair
-from serving.runtime.predictors.results import Sampling
-from serving.runtime.rules import RULES
+from serving.runtime.sampling import Sampling
 from serving.server.asks import Ask, Parameters, named, spec
 from serving.server.faults import invalid
-from serving.server.tensors import Tensor
+from serving.server.tensors import NUMBERS, OF_DTYPE, Tensor
 
 NAME = "serving_default"
-EMPTY = -1e9  # the score of a place without a hypothesis, as in the signatures of ids
 MOST_OUTPUTS, MOST_TOKENS = 128, 4096  # of one text: samples, and tokens that are written
 PART = 1 << 15  # characters that are tokenised at once
 REMARKS = spec("errors", "BYTES", -1), spec("warnings", "BYTES", -1)
-WRITTEN = spec("output_text", "BYTES", -1), spec("scores", "FP32", -1), *REMARKS
-LABELLED = spec("label", "BYTES", -1), spec("scores", "FP32", -1), spec("probabilities", "FP32", -1, -1), *REMARKS
-TAGGED = (
-    spec("tags", "BYTES", -1, -1),
-    spec("scores", "FP32", -1, -1),
-    *(spec(name, "INT32", -1, -1) for name in ("starts", "ends")),
-    spec("word_counts", "INT32", -1),
-    *REMARKS,
-)
-ENCODED = spec("vector", "FP32", -1, -1), *REMARKS
-OUTPUTS = {"generate": WRITTEN, "continue": WRITTEN, "classify": LABELLED, "compare": LABELLED, "tag": TAGGED}
-OUTPUTS["embed"] = ENCODED
 DRAWN = {"temperature": float, "top_k": int, "top_p": float, "seed": int, "first": int}
 CHOSEN = {"beam": int, "n_best": int, "length": int}
 
@@ -45,11 +33,13 @@ class Texts:
     name = NAME
 
     def __init__(self, runtime):
-        self.runtime, self.kind = runtime, runtime.kind
+        self.runtime, self.kind = runtime, KINDS[runtime.kind]
         self.labels = runtime.manifest.get("labels", [])
-        sides = ("first_text", "second_text") if self.kind == "compare" else ("text",)
-        self.inputs, self.outputs = tuple(spec(side, "BYTES", -1) for side in sides), OUTPUTS[self.kind]
-        self.also = (spec("text", "BYTES", -1),) if self.kind == "compare" else ()  # in the place of both sides
+        sides = self.kind.sides(runtime.manifest)
+        self.inputs = tuple(spec(side, "BYTES", -1) for side in sides)
+        self.also = (spec("text", "BYTES", -1),) if len(sides) > 1 else ()  # in the place of both sides
+        own = (spec(each.name, OF_DTYPE[each.dtype], *[-1] * each.axes) for each in self.kind.outputs)
+        self.outputs = (*own, *REMARKS)
         self.samples = "sample" in runtime.manifest["graphs"]
 
     def ask(self, tensors, parameters):
@@ -59,7 +49,7 @@ class Texts:
             Fault: an input is missing, unknown or of another type, or a parameter has no meaning for this model.
         """
         options, sampling = self._options(Parameters(parameters))
-        if self.kind == "compare" and [tensor.name for tensor in tensors] == ["text"]:  # as on the command line
+        if self.also and [tensor.name for tensor in tensors] == ["text"]:  # as on the command line
             texts = [_pair(text) for text in _column(tensors[0])]
         else:
             columns = [_column(tensor) for tensor in named(tensors, self.inputs)]
@@ -129,68 +119,22 @@ class Texts:
 
     def tensors(self, ask, results):
         """The outputs of a request."""
-        batch = len(results)
-        if self.kind == "tag":
-            found = self._tagged(results)
-        elif self.kind == "embed":
-            found = [self._encoded(results)]
-        elif self.kind in ("classify", "compare"):
-            rows = [[result.probabilities.get(label, 0.0) for label in self.labels] for result in results]
-            found = [
-                Tensor("label", "BYTES", (batch,), [result.label for result in results]),
-                _numbers("scores", [result.probability for result in results]),
-                Tensor("probabilities", "FP32", (batch, len(self.labels)), _floats(rows, (batch, len(self.labels)))),
-            ]
-        else:
-            found = self._written(ask.width, results)
+        columns = self.kind.write(results, self.runtime.manifest, ask.width)
+        found = [_tensor(each, *columns[each.name]) for each in self.kind.outputs]
         for name in ("error", "warning"):
             said = [getattr(result, name) or "" for result in results]
-            found.append(Tensor(f"{name}s", "BYTES", (batch,), said))
+            found.append(Tensor(f"{name}s", "BYTES", (len(results),), said))
         return found
 
-    @staticmethod
-    def _written(width, results):
-        """`(batch,)` texts and scores, or `(batch, n_best)` of them; a place without a hypothesis is blank."""
-        if width == 1:
-            texts = [result.text for result in results]
-            return [
-                Tensor("output_text", "BYTES", (len(texts),), texts),
-                _numbers("scores", [r.score for r in results]),
-            ]
-        texts, scores = [], []
-        for result in results:
-            held, missing = result.hypotheses[:width], width - len(result.hypotheses[:width])
-            texts += [each.text for each in held] + [""] * missing
-            scores.append([each.score for each in held] + [EMPTY] * missing)
-        shape = len(results), width
-        return [Tensor("output_text", "BYTES", shape, texts), Tensor("scores", "FP32", shape, _floats(scores, shape))]
 
-    def _encoded(self, results):
-        """`(batch, units)`; a text without a vector has zeros."""
-        units = self.runtime.signatures["embed"]["outputs"][0]["shape"][-1]
-        rows = [result.vector or [0.0] * units for result in results]
-        return Tensor("vector", "FP32", (len(rows), units), _floats(rows, (len(rows), units)))
-
-    @staticmethod
-    def _tagged(results):
-        """`(batch, words)` of the longest text; places beyond the words of a text are blank."""
-        batch, most = len(results), max((len(result.words) for result in results), default=0)
-        tags, numbers = [], {"scores": [], "starts": [], "ends": []}
-        for result in results:
-            missing = most - len(result.words)
-            tags += [word.tag for word in result.words] + [""] * missing
-            for name, values in numbers.items():
-                values.append([getattr(word, name.removesuffix("s")) for word in result.words] + [0] * missing)
-        counts = np.array([len(result.words) for result in results], "int32")
-        return [
-            Tensor("tags", "BYTES", (batch, most), tags),
-            Tensor("scores", "FP32", (batch, most), _floats(numbers["scores"], (batch, most))),
-            *(
-                Tensor(name, "INT32", (batch, most), np.array(numbers[name], "int32").reshape(batch, most))
-                for name in ("starts", "ends")
-            ),
-            Tensor("word_counts", "INT32", (batch,), counts),
-        ]
+def _tensor(output, shape, values):
+    """The `Tensor` of a column: of texts a flat list, of numbers an array."""
+    datatype = OF_DTYPE[output.dtype]
+    if datatype in NUMBERS:
+        return Tensor(output.name, datatype, shape, np.array(values, NUMBERS[datatype]).reshape(shape))
+    for _ in shape[1:]:
+        values = [value for row in values for value in row]
+    return Tensor(output.name, datatype, shape, values)
 
 
 def parted(texts):
@@ -221,11 +165,3 @@ def _pair(text):
         return pair(text)
     except ValueError:
         return text
-
-
-def _floats(rows, shape):
-    return np.array(rows, "float32").reshape(shape)
-
-
-def _numbers(name, values):
-    return Tensor(name, "FP32", (len(values),), np.array(values, "float32"))

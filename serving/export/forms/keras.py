@@ -1,8 +1,8 @@
 """The Keras model itself: the form from which all others are made, and with which they are compared."""
 
 from serving.export.forms.base import Form
+from serving.lazy import later
 from serving.runtime.errors import DamagedError
-from serving.runtime.lazy import later
 
 keras = later("keras")
 keras_file = later("zoo.core.keras_file")

@@ -9,9 +9,9 @@ import tempfile
 from pathlib import Path
 
 from serving.export.forms.base import Form
+from serving.lazy import later
 from serving.runtime.artefact import SAVED_MODEL
 from serving.runtime.errors import ConversionError
-from serving.runtime.lazy import later
 
 interpreter = later("ai_edge_litert.interpreter")
 saved_model_pb2 = later("tensorflow.core.protobuf.saved_model_pb2")

@@ -7,7 +7,7 @@ import numpy as np
 
 from serving.export.forms.base import Form
 from serving.export.sizes import WEIGHTS
-from serving.runtime.lazy import later
+from serving.lazy import later
 from serving.runtime.manifest_format import FORMAT, int8_name, weights_of
 from serving.runtime.sessions import OLDEST, graph_file, open_graph, version_numbers
 

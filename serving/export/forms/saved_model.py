@@ -3,8 +3,8 @@
 import gc
 
 from serving.export.forms.base import Form
+from serving.lazy import later
 from serving.runtime.artefact import SAVED_MODEL
-from serving.runtime.lazy import later
 
 graphs = later("serving.export.graph_tokenizers")
 saved_model_pb2 = later("tensorflow.core.protobuf.saved_model_pb2")

@@ -11,6 +11,7 @@ import tensorflow as tf
 from serving.export import gate
 from serving.export.signatures import find
 from serving.export.sizes import is_large
+from serving.kinds import KINDS
 from serving.runtime.reading import DEFAULT, Bound, is_answered
 from zoo.core.signatures import Signature
 from zoo.models.signatures import batched
@@ -66,7 +67,8 @@ class Kind(ABC):
 
     name = ""
     sides = ("source",)  # one for each tokenizer; "target" is the second where output has its own vocabulary
-    side, overlong = "first", "refuse"  # the part of a long text that can be read, and the default for long texts
+    text_graph = None  # the signature whose graph may become one of texts (`serving.export.strings`), if any
+    overlong = "refuse"  # the default for long texts
     searches = False  # whether answers are found by a search, a loop in the graph
     choices, first = {}, ()  # functions by what `settings.graphs` calls them, and which are chosen for a large network
 
@@ -76,6 +78,11 @@ class Kind(ABC):
         self.bound = self.make_bound()
         gone = {name for choice in self.without for name in self.choices[choice]}
         self.functions = {each.name: each for each in self.make_functions() if each.name not in gone}
+
+    @property
+    def plain(self):
+        """The `serving.kinds.base.Kind`."""
+        return KINDS[self.name]
 
     @property
     def without(self):
@@ -98,7 +105,7 @@ class Kind(ABC):
                 f"max_input={asked} is more than this {type(self.model).__name__} reads: it has positions for "
                 f"{longest} tokens of a text. Ask for fewer, leave it out, or train a model with more positions."
             )
-        return Bound(asked or longest or DEFAULT, self.settings.overlong or self.overlong, self.side)
+        return Bound(asked or longest or DEFAULT, self.settings.overlong or self.overlong, self.plain.part)
 
     def longest_input(self):
         """The largest number of tokens of a text for which the model has positions, or None if it has no bound."""

@@ -14,12 +14,13 @@ class Continue(Generate):
     """A model that continues a prompt. The prompt has no EOS; the model puts BOS in front of it."""
 
     name = "continue"
+    text_graph = None
     sides = ("source",)
     remembers = False
     first = ("sample", "score")
     scoring = staticmethod(text_scoring)
     score_graph = "score.onnx"  # the probability of a text is how a language model is evaluated
-    side, overlong = "last", "truncate"  # the model continues from the end of its prompt
+    overlong = "truncate"  # the model continues from the end of its prompt
 
     def longest_input(self):
         return self.model.longest_prompt

@@ -7,7 +7,7 @@ from serving.export import gate, transitions as in_graph
 from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
 from serving.export.kinds.grid import grid
 from serving.export.signatures import pair_probabilities, probabilities
-from serving.runtime.pairs import PLACES, pair
+from serving.kinds.pairs import PLACES, pair
 from serving.runtime.reading import is_answered
 from zoo.scores.transitions import likeliest_tags, transitions
 
@@ -16,6 +16,7 @@ class Classify(Kind):
     """A model that gives a label to a text."""
 
     name = "classify"
+    text_graph = "classify"
     function = staticmethod(probabilities)
 
     def make_functions(self):
@@ -77,6 +78,7 @@ class Compare(Classify):
     """A model that gives a label to a pair of texts."""
 
     name = "compare"
+    text_graph = None
     function = staticmethod(pair_probabilities)
 
     def strings(self, tokenizers, first_text, second_text):
@@ -136,6 +138,7 @@ class Tag(Classify):
     """A model that gives a tag to each word of a text."""
 
     name = "tag"
+    text_graph = None
 
     def strings(self, tokenizers, text):
         clipped = gate.clip(self.bound, text)

@@ -12,9 +12,9 @@ from serving.export.kinds.grid import FIRST_WORD, grid
 from serving.export.kinds.narrowed import facts, narrowed, signature_of
 from serving.export.rules import rule_inputs
 from serving.export.signatures import generation, ruled, sampling, scoring
+from serving.kinds.rules import longest
 from serving.runtime.doubt import doubted
 from serving.runtime.reading import is_answered
-from serving.runtime.rules import longest
 from zoo.core.protocols import Depth
 from zoo.decoding.coverage import uncovered
 from zoo.decoding.rules import DTYPES
@@ -39,6 +39,7 @@ class Generate(Kind):
     """A model that writes an output for a source, such as a translation."""
 
     name = "generate"
+    text_graph = "tokens"
     sides = ("source", "target")
     searches = True
     remembers = True  # whether a decoding step reads a memory

@@ -76,7 +76,7 @@ def with_strings(model, kind, tokenizers):
     read = _read(before, kind.bound, tokenizers[0], table.inputs[0].name)
     for name in required(graph):
         before.nodes.append(helper.make_node("Cast", [read[name]], [name], to=TensorProto.INT32))
-    if kind.name == "classify":
+    if "probabilities" in names:
         answers = _labels(after, kind.settings, names["probabilities"], read)
     else:
         answers = _written(after, kind.settings, tokenizers[-1], names, read)
@@ -177,7 +177,7 @@ def _decoding(add, tokenizer, ids, lengths):
 
 
 def _longest(add, settings, lengths):
-    """`serving.runtime.rules.longest` of each row."""
+    """`serving.kinds.rules.longest` of each row."""
     rules, most = settings.rules, settings.max_length
     found = add("Add", add("Mul", lengths, 0), int(rules.get("max_length") or most))
     if rules.get("length_ratio"):

@@ -12,8 +12,8 @@ from serving.client.addresses import parsed
 from serving.client.client import MOST_CHARACTERS
 from serving.client.errors import seconds
 from serving.client.tensors import nested
+from serving.kinds.rules import RULES
 from serving.runtime import Sampling
-from serving.runtime.rules import RULES
 from tests.serving import fake_artefact
 
 TEXTS = ["abc", "", "a1 b22 c333", "   ", "h", "äß 日本", "\udcff", "0123456789" * 7, "a" * 20000, "b c"] * 3

@@ -3,8 +3,8 @@
 import pytest
 
 from serving.client import Client, RefusedError
+from serving.kinds.rules import RULES, names
 from serving.runtime import Runtime, Sampling
-from serving.runtime.rules import RULES, names
 from tests.serving.conftest import TEXTS
 from tests.serving.server import echo
 

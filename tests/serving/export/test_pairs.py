@@ -1,15 +1,18 @@
 """A classifier of pairs, and one that reads sentences, are exported and checked as any other."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from serving.export import export
+from serving.kinds import KINDS
+from serving.kinds.pairs import pair
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_manifest
-from serving.runtime.pairs import pair
-from serving.runtime.predictors.labelling import Compare
+from serving.runtime.loaded import Loaded, Outputs
+from serving.runtime.reader import Reader
 from serving.runtime.reading import Bound
 from tests.serving.conftest import LABELS, randomised, settings_of
 from zoo.depth import Halting, make_star_stack, make_universal_stack
@@ -45,14 +48,16 @@ def test_a_bad_pair_costs_itself_alone():
 
     def run(graph, inputs):
         assert all(len(value) <= 32 for value in inputs.values()) and inputs["first_ids"].shape[1] <= 6
-        return {"probabilities": np.eye(3)[(inputs["first_lengths"] + inputs["second_lengths"]) % 3]}
+        found = np.eye(3)[(inputs["first_lengths"] + inputs["second_lengths"]) % 3]
+        return Outputs({"probabilities": found}, "model.onnx")
 
     def read(texts):
         return Bound(6).read(texts, lambda parts: [[7] * len(part) for part in parts], ((), (3,)))
 
     manifest = {"kind": "compare", "labels": list(LABELS), "graphs": {"compare": "model.onnx"}}
-    graph = manifest["graphs"].get
-    compare = Compare(SimpleNamespace(manifest=manifest, graph=graph, run=run, read=read, directory="here"))
+    loaded = SimpleNamespace(manifest=manifest, graph=manifest["graphs"].get, run=run, read=read, directory="here")
+    loaded._run_batches = partial(Loaded._run_batches, loaded)
+    loaded.run_pairs = partial(Loaded.run_pairs, loaded)
     good = {"a\tb": 4, "abc\t": 5, "\tab": 4, "abcde\tabcde": 12}
     bad = {
         "no tab": "one TAB between them; received 0 TABs",
@@ -61,7 +66,7 @@ def test_a_bad_pair_costs_itself_alone():
         "a\tabcdefg": "second text: 8 tokens, at most 6",
     }
     texts = [text for both in zip(good, bad, strict=True) for text in both] + ["", "\t", " \t\u3000"] + 40 * ["a\tb"]
-    results = dict(zip(texts, compare.run(texts), strict=True))
+    results = dict(zip(texts, Reader(KINDS["compare"], loaded).run(texts), strict=True))
     assert [results[text].label for text in good] == [LABELS[total % 3] for total in good.values()]
     for text, message in bad.items():
         assert message in results[text].error and (results[text].label, results[text].probability) == ("", 0.0)

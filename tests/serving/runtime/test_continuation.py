@@ -4,8 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from serving.runtime.predictors.writing import Continue
+from serving.kinds import KINDS
 from serving.runtime.reading import Reading
+from serving.runtime.writing import Continuer
 
 RUNS = [  # ids and scores of two beams in each run of a graph that writes 4 ids at most
     [([1, 1, 1, 1], -1.0), ([2, 2, 2, 2], -2.0)],
@@ -29,7 +30,7 @@ def test_the_best_of_all_runs_comes_first(runs, best):
         read=lambda texts, end: [reading],
         decode=lambda rows: ["".join(map(str, row)) for row in rows],
     )
-    predictor, runs = Continue(loaded), iter(runs)
+    predictor, runs = Continuer(KINDS["continue"], loaded), iter(runs)
 
     def search(sequences, beam, n_best, given):
         found = next(runs)

@@ -5,9 +5,9 @@ import pytest
 import tensorflow as tf
 
 from serving.export import doubt as graph
+from serving.kinds.rules import longest
 from serving.runtime import doubt
 from serving.runtime.reading import Bound
-from serving.runtime.rules import longest
 
 
 def blocks(ids):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from serving.kinds.rules import RULES, checked, graph_inputs, inputs, longest, names
 from serving.runtime import Runtime, Sampling
-from serving.runtime.rules import RULES, checked, graph_inputs, inputs, longest, names
 from tests.serving.conftest import MAX_LENGTH, TEXTS
 from zoo.decoding import beam_search
 from zoo.decoding.rules import DTYPES, OFF, Rules

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from serving.runtime.predictors.results import Hypothesis, Result
+from serving.kinds.generate import Hypothesis, Result
 from serving.runtime.sentences import ABBREVIATIONS, answer_by_sentence, parts_of
 
 

@@ -10,9 +10,9 @@ const SHOWN = 8; // alternatives to a token
 
 /** What is known about a result of `run`; `{}` where the graph has no loop that tells. */
 export async function inside(artefact, result) {
-  const look = { generate: search, continue: tokens, classify: thoughts }[artefact.manifest.kind];
-  if (!look || result.error || !result.ids.length) return {};
-  return look(artefact, result);
+  if (result.error || !result.ids.length) return {};
+  if (artefact.has("search")) return (artefact.entry.prompts ? tokens : search)(artefact, result);
+  return result.labels ? thoughts(artefact, result) : {};
 }
 
 /** The outputs of a graph and, by what they are of, what its loops told. */

@@ -1,4 +1,4 @@
-// One predictor for each kind of artefact, as in serving/runtime/predictors. `run(text)` answers a promise of
+// One predictor for each kind of artefact, as serving/kinds has them. `run(text)` answers a promise of
 // {ids, text, source, error, warning}, and of what is particular to the kind. `text` is the answer of `seqzoo run`;
 // `ids` are what it was made of: the ids that were written, the index of the label, or the index of each word's tag.
 
@@ -15,8 +15,8 @@ const EMPTY = -1e9; // the score of a place without a hypothesis, as the decodin
 class Predictor {
   /** `artefact` has the manifest, the tokenizers `source` and `target`, and `graph(signature)`, a promise. */
   constructor(artefact) {
-    const { manifest, source, target } = artefact;
-    Object.assign(this, { artefact, manifest, source, target, bound: boundOf(manifest, source.unknown) });
+    const { manifest, source, target, entry } = artefact;
+    Object.assign(this, { artefact, manifest, source, target, bound: boundOf(manifest, source.unknown, entry.prompts) });
   }
 
   read(text, around = this.source) {

@@ -87,10 +87,9 @@ export class Bound {
   }
 }
 
-/** The bound of an artefact, by its manifest. */
-export function boundOf(manifest, unknown) {
-  const goesOn = manifest.kind === "continue"; // a language model reads the end of its prompt
-  return new Bound(manifest.max_input, manifest.overlong, goesOn ? "last" : "first", unknown);
+/** The bound of an artefact, by its manifest; a model of `prompts` goes on from their end. */
+export function boundOf(manifest, unknown, prompts) {
+  return new Bound(manifest.max_input, manifest.overlong, prompts ? "last" : "first", unknown);
 }
 
 /** Whether a text is to be answered: it is neither blank nor refused. */

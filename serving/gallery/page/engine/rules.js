@@ -1,4 +1,4 @@
-// The rules of a search as inputs of its graph, as serving/runtime/rules.py makes them. In a graph they need not be given:
+// The rules of a search as inputs of its graph, as serving/kinds/rules.py makes them. In a graph they need not be given:
 // their values are initializers. ONNX Runtime for browsers takes no other values for these, so they are taken out.
 
 import { edited, one, text } from "./protobuf.js";

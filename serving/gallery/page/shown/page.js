@@ -41,9 +41,9 @@ function chosen(keepText) {
   const model = entry(at("model").value);
   at("about").textContent = model.description || `${model.name}, a model of the kind “${model.kind}”.`;
   at("ruling").hidden = !model.rules;
-  at("prefix").parentElement.hidden = model.kind === "continue";
+  at("prefix").parentElement.hidden = model.prompts;
   at("coverage_penalty").parentElement.hidden = !("coverage_penalty" in (model.rules ?? {}));
-  at("drawing").hidden = model.kind !== "continue" || !("sample" in model.graphs);
+  at("drawing").hidden = !model.prompts || !("sample" in model.graphs);
   at("examples").replaceChildren(...model.examples.map((text) =>
     make("button", { type: "button", class: "plain", dir: "auto", onclick: () => { at("text").value = text; ask(); } }, text)));
   if (!keepText) at("text").value = model.examples[0] ?? "";
@@ -59,7 +59,7 @@ function chosen(keepText) {
 function wanted(model) {
   const rules = ruled(model);
   const found = Object.keys(rules).length ? { rules } : {};
-  return model.kind === "continue" ? { ...found, ...drawn(model) } : found;
+  return model.prompts ? { ...found, ...drawn(model) } : found;
 }
 
 /** The rules of the search that are given, of a model that takes any. */
@@ -71,7 +71,7 @@ function ruled(model) {
   const found = Object.fromEntries(given.map(([name, input]) => [name, input.valueAsNumber]));
   const words = at("bad_words").value.split(/\s+/).filter(Boolean), prefix = at("prefix").value.trim();
   if (words.length) found.bad_words = words;
-  return prefix && model.kind !== "continue" ? { ...found, prefix } : found;
+  return prefix && !model.prompts ? { ...found, prefix } : found;
 }
 
 function drawn(model) {

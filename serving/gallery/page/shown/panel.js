@@ -10,12 +10,12 @@ import { hypotheses, tokens, tree } from "./written.js";
 const size = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 
 /** The headline of an answer. */
-function answer(result, text, language) {
+function answer(entry, result, text, language) {
   if (result.error) return make("p", { class: "note" }, `No answer: ${result.error}.`);
-  if (result.kind === "continue") {
+  if (entry.prompts) {
     return make("p", { class: "answer text", dir: "auto", lang: language }, make("span", { class: "prompt" }, text), make("span", { class: "more" }, result.text));
   }
-  if (result.kind === "tag") return result.words.length ? words(result) : blank();
+  if (result.words) return result.words.length ? words(result) : blank();
   if (!result.text) return blank();
   const share = "probability" in result ? make("span", { class: "number" }, ` ${percent(result.probability)}`) : null;
   return make("p", { class: "answer", dir: "auto", lang: language }, make("output", {}, result.text), share);
@@ -25,8 +25,8 @@ const blank = () => make("p", { class: "note" }, "A blank text has a blank answe
 
 /** All that is shown of a result, but for what the model did inside, which comes later. */
 export function shown(entry, result, text) {
-  const language = entry.languages.length === 1 && entry.kind === "continue" ? entry.languages[0] : null;
-  const parts = [answer(result, text, language)];
+  const language = entry.languages.length === 1 && entry.prompts ? entry.languages[0] : null;
+  const parts = [answer(entry, result, text, language)];
   if (result.warning) parts.push(make("p", { class: "note" }, `Note: ${result.warning}.`));
   if (result.labels?.length) parts.push(labels(result));
   parts.push(make("p", { class: "hint" }, `${result.milliseconds.toFixed(0)} ms in this browser, on one thread`));
@@ -49,10 +49,10 @@ export function shownInside(entry, result, found) {
 
 /** What cannot be shown of a model, and why, in a sentence each. */
 function unseen(entry, found) {
-  if (entry.kind === "continue") {
+  if (entry.prompts) {
     return ["Attention is not drawn here: each token adds a key to it, and from a loop a graph gives out only what keeps its size."];
   }
-  if (entry.kind !== "generate") return [];
+  if (!entry.has_source) return [];
   if (!found.tree) return ["The tree and what comes with it are not drawn: replayed with the numbers of this browser, the search ends with other hypotheses, because two of them score almost the same."];
   if (found.attention) return [];
   if (entry.attention === "none") return ["There is no attention to draw: this model was made without it, and knows the text by one state alone."];

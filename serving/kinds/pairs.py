@@ -1,5 +1,6 @@
-"""Two texts as one line, the input of an artefact of kind "compare" in Python and on the command line."""
+"""Two texts as one line, the input in Python and on the command line of an artefact that reads pairs."""
 
+PAIR = ("first_text", "second_text")  # the inputs of `serving_default`
 PLACES = "first text: ", "second text: "  # before an error or a warning about one of the two
 
 

@@ -1,11 +1,11 @@
-"""The classes of results. Each has an `answer`, which is compared between the float32 and the int8 graphs."""
+"""How an artefact is run: which graph, with which options, and how tokens are drawn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from serving.runtime.lazy import later
+from serving.lazy import later
 
 if TYPE_CHECKING:  # a client of a server has these classes without NumPy
     import numpy as np
@@ -27,100 +27,6 @@ class Mode:
             name: replace(value, first=first) if isinstance(value, Sampling) else value
             for name, value in self.options.items()
         }
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """An output text and its score, a log-probability (length-normalised in beam search); higher is better."""
-
-    text: str
-    score: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class Remarks:
-    """The error and the warning of a result.
-
-    Args:
-        error: why there is no answer to the text (then the result is blank), or None.
-        warning: a message that only a part of the text was read, or None.
-    """
-
-    error: str | None = None
-    warning: str | None = None
-
-
-@dataclass(frozen=True)
-class Result(Remarks):
-    """The output for one text, and all hypotheses (or samples), of which it is the first."""
-
-    text: str
-    score: float
-    hypotheses: tuple[Hypothesis, ...]
-
-    @property
-    def answer(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True)
-class Label(Remarks):
-    """The label of a text, its probability, and the probabilities of all labels, the most probable first.
-
-    A text that is out of scope, because no label is likely enough, has the label that says so (it may be none of those
-    with a probability) and the probability of the most probable label.
-    A blank text has the label "", the probability 0 and no probabilities.
-    """
-
-    label: str
-    probability: float
-    probabilities: dict[str, float]
-
-    @property
-    def answer(self) -> str:
-        return self.label
-
-
-@dataclass(frozen=True)
-class Word:
-    """A word, its tag, the probability of the tag, and its place in the text: `text[start:end]`, in characters."""
-
-    text: str
-    tag: str
-    start: int
-    end: int
-    score: float
-
-
-@dataclass(frozen=True)
-class Tags(Remarks):
-    """The tagged words of a text."""
-
-    words: tuple[Word, ...]
-
-    @property
-    def answer(self) -> list[str]:
-        return [word.tag for word in self.words]
-
-
-@dataclass(frozen=True)
-class Vector(Remarks):
-    """The vector of a text; that of a blank text, and of one that is refused, is empty."""
-
-    vector: tuple[float, ...]
-
-    @property
-    def answer(self) -> tuple[float, ...]:
-        return self.vector
-
-
-@dataclass(frozen=True)
-class Attention:
-    """An attention map: `weights[j, i]` is the weight of source piece i for output piece j."""
-
-    source: tuple[str, ...]
-    target: tuple[str, ...]
-    weights: "np.ndarray"  # (target, source)
 
 
 @dataclass(frozen=True)

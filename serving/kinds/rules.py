@@ -7,7 +7,7 @@ The command line, the parameters of both protocols, the settings of an export an
 from dataclasses import dataclass
 from numbers import Integral, Real
 
-from serving.runtime.lazy import later
+from serving.lazy import later
 
 np = later("numpy")
 

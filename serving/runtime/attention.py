@@ -1,12 +1,22 @@
 """Attention maps: the weight of each source piece for each output piece."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from serving.runtime.loaded import padded
-from serving.runtime.predictors.results import Attention
 from serving.runtime.reading import is_answered
 
 EOS = 3  # the end of every text that is written
+
+
+@dataclass(frozen=True)
+class Attention:
+    """An attention map: `weights[j, i]` is the weight of source piece i for output piece j."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    weights: np.ndarray  # (target, source)
 
 
 def attention(predictor, text, beam=None):
@@ -16,7 +26,7 @@ def attention(predictor, text, beam=None):
     float32 whatever the precision of the search.
 
     Args:
-        predictor: the predictor of an artefact of kind "generate".
+        predictor: `serving.runtime.writing.Writer` of an artefact that writes an output for a text.
         text: a string.
         beam: as of `run`.
 

@@ -4,23 +4,19 @@ import math
 
 import numpy as np
 
-from serving.runtime import rules
+from serving.kinds import rules
+from serving.kinds.generate import EMPTY, Hypothesis, Result
 from serving.runtime.doubt import doubted
-from serving.runtime.predictors.results import Hypothesis, Mode, Result, Sampling
 from serving.runtime.reading import Bound, is_answered, listed
+from serving.runtime.sampling import Mode, Sampling
 
-EMPTY = -1e9  # the score of a slot without a hypothesis, as the decoding graphs write it
 
-
-class Generate:
+class Writer:
     """Writes an output for each source. A blank source has a blank output with score 0."""
 
-    prompts = False  # whether a text is what the answer goes on from
-
-    def __init__(self, loaded):
-        self.loaded = loaded
+    def __init__(self, kind, loaded):
+        self.loaded, self.options = loaded, kind.options
         manifest = loaded.manifest
-        self.options = ("beam", "n_best", "sampling", *rules.names(self.prompts))
         self.graphs = {int(beams): graph for beams, graph in loaded.generation.items()}
         self.beams, self.default_beam = tuple(sorted(self.graphs)), manifest["default_beam"]
         self.max_length = manifest["max_length"]
@@ -128,19 +124,13 @@ class Generate:
             raise ValueError(f"n_best must be at least 1; received {n_best}.")
 
 
-class Continue(Generate):
+class Continuer(Writer):
     """Continues each prompt for up to `length` tokens. A blank prompt begins a new text.
 
     One run of a graph writes at most `max_length` tokens. For more tokens it runs again, with the prompt and the tokens
     so far as the new prompt; the score is then the sum over these runs. The best of a search comes first; samples stay
     in the order of their numbers.
     """
-
-    prompts = True
-
-    def __init__(self, loaded):
-        super().__init__(loaded)
-        self.options = (*self.options, "length")
 
     @property
     def modes(self):

@@ -1,0 +1,32 @@
+"""Plain: the kinds of answers, one file a kind, with everything about it that needs no framework.
+
+Every module of this folder that has a `KIND` is a kind (`serving.kinds.base.Kind`). Whoever serves, asks, stores or
+shows answers asks the kind, and never its name; `serving.export.kinds` has what a kind needs of TensorFlow.
+"""
+
+import importlib
+import pkgutil
+
+from serving.kinds.base import ONE, Kind
+from serving.kinds.pairs import PAIR
+
+
+def _found() -> dict[str, Kind]:
+    """`{name: kind}` of the modules of this folder."""
+    modules = [importlib.import_module(f"serving.kinds.{each.name}") for each in pkgutil.iter_modules(__path__)]
+    return {module.KIND.name: module.KIND for module in modules if "KIND" in vars(module)}
+
+
+KINDS = _found()
+
+
+def told_by(inputs, outputs):
+    """The kind of a model on a server, by the names of its inputs and outputs, and its sides; None where there is none.
+
+    >>> from serving.kinds import told_by
+    >>> kind, sides = told_by(["first_text", "second_text"], ["label", "probabilities"])
+    >>> kind.name, sides
+    ('compare', ('first_text', 'second_text'))
+    """
+    sides = PAIR if set(PAIR) <= set(inputs) else ONE
+    return next(((kind, sides) for kind in KINDS.values() if kind.mark in outputs and sides in kind.forms), None)

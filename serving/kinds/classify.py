@@ -1,0 +1,83 @@
+"""One label for a whole text."""
+
+from dataclasses import dataclass
+
+from serving.kinds.base import Column, Kind, Output, Remarks
+
+
+@dataclass(frozen=True)
+class Label(Remarks):
+    """The label of a text, its probability, and the probabilities of all labels, the most probable first.
+
+    A text that is out of scope, because no label is likely enough, has the label that says so (it may be none of those
+    with a probability) and the probability of the most probable label.
+    A blank text has the label "", the probability 0 and no probabilities.
+    """
+
+    label: str
+    probability: float
+    probabilities: dict[str, float]
+
+    @property
+    def answer(self) -> str:
+        return self.label
+
+
+class Classify(Kind):
+    """A label for each text. A blank text has the label "" with probability 0.
+
+    With `scope` in the manifest, a text whose likeliest label is less likely than the threshold has the label of texts
+    out of scope; its probability is that of the likeliest label.
+    """
+
+    name = "classify"
+    mark = "label"
+    outputs = (Output("label", "string"), Output("scores", "float32"), Output("probabilities", "float32", 2))
+    needs = ("labels",)
+
+    def shapes(self, manifest):
+        return {"probabilities": (len(manifest["labels"]),)}
+
+    def made(self, outputs, known, reading):
+        labels, scope, probabilities = known["labels"], known.get("scope"), outputs["probabilities"]
+        order = (-probabilities).argsort(kind="stable")
+        ranked = {labels[index]: float(probabilities[index]) for index in order}
+        label, probability = next(iter(ranked.items()))
+        if scope and probabilities.max() < scope["threshold"]:
+            label = scope["label"]
+        return Label(label, probability, ranked)
+
+    def blank(self):
+        return Label("", 0.0, {})
+
+    def line(self, result, escape):
+        return f"{escape(result.label)}\t{result.probability:.4f}" if result.label else ""
+
+    def columns(self, n_best):
+        return {"answer": (str, lambda result: result.label), "score": (float, lambda result: result.probability)}
+
+    def write(self, results, manifest, width):
+        labels, batch = manifest.get("labels", []), len(results)
+        rows = [[result.probabilities.get(label, 0.0) for label in labels] for result in results]
+        return {
+            "label": Column((batch,), [result.label for result in results]),
+            "scores": Column((batch,), [result.probability for result in results]),
+            "probabilities": Column((batch, len(labels)), rows),
+        }
+
+    def read(self, texts, columns, labels):
+        rows = columns.get("probabilities", [()] * len(texts))
+        scores = columns.get("scores", [max(row, default=0.0) for row in rows])
+        for label, score, row in zip(columns["label"], scores, rows, strict=True):
+            score = float(score) if label else 0.0
+            if not label:
+                found = {}
+            elif len(labels) == len(row) > 0:
+                order = sorted(range(len(row)), key=lambda place, row=row: -row[place])
+                found = {labels[place]: float(row[place]) for place in order}
+            else:
+                found = {label: score}
+            yield Label(label, score, found)
+
+
+KIND = Classify()

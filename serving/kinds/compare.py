@@ -1,0 +1,14 @@
+"""One label for a pair of texts."""
+
+from serving.kinds.classify import Classify
+from serving.kinds.pairs import PAIR
+
+
+class Compare(Classify):
+    """A label for each pair of texts, "first TAB second" or `(first, second)`. A pair of blank texts has none."""
+
+    name = "compare"
+    forms = (PAIR,)
+
+
+KIND = Compare()

@@ -1,0 +1,105 @@
+"""The predictor of every artefact whose graph reads a text and answers at once: labels, tags, vectors, numbers."""
+
+from dataclasses import replace
+from functools import cached_property
+
+from serving.kinds.pairs import PLACES, pair
+from serving.runtime.errors import DamagedError
+from serving.runtime.reading import Reading, is_answered, is_blank, listed
+from serving.runtime.sampling import Mode
+
+
+class Reader:
+    """Answers texts, or pairs of texts, as their kind says.
+
+    Args:
+        kind: a `serving.kinds.base.Kind` that does not write.
+        loaded: `serving.runtime.loaded.Loaded`.
+    """
+
+    options = ()
+    beams = ()  # it does not search
+
+    def __init__(self, kind, loaded):
+        self.kind, self.loaded = kind, loaded
+        self.reads_pairs = len(kind.sides(loaded.manifest)) > 1
+
+    @cached_property
+    def known(self):
+        return self.kind.known(self.loaded.manifest)
+
+    @property
+    def graph(self):
+        return self.loaded.graph(self.kind.name)
+
+    @property
+    def modes(self):
+        return [Mode(self.kind.name, self.graph, {})]
+
+    def run(self, texts):
+        asked = self._read_pairs(texts) if self.reads_pairs else self._read(texts)
+        answered = [readings for readings in asked if self._is_answered(readings)]
+        ids = [[reading.ids for reading in readings] for readings in answered]
+        if self.reads_pairs:
+            rows = iter(self.loaded.run_pairs(self.graph, ids))
+        else:
+            rows = iter(self.loaded.run_all(self.graph, [own for (own,) in ids]))
+        return [
+            replace(
+                self._made(next(rows), readings[0]) if self._is_answered(readings) else self.kind.blank(),
+                error=_remark([reading.error for reading in readings]),
+                warning=_remark([reading.warning for reading in readings]),
+            )
+            for readings in asked
+        ]
+
+    def _read(self, texts):
+        """The `Reading` of each text, alone in a tuple."""
+        return [(reading,) for reading in (self.loaded.read_words if self.kind.by_words else self.loaded.read)(texts)]
+
+    def _read_pairs(self, texts):
+        """The two `Reading`s of each pair; of what is no pair, one that is blank or refused."""
+        if isinstance(texts, str):
+            listed(texts)
+        texts = list(texts)
+        listed(["" if isinstance(text, tuple) else text for text in texts])
+        asked = [tuple(listed(text)) if isinstance(text, tuple) else _parted(text) for text in texts]
+        pairs = [each for each in asked if isinstance(each, tuple)]
+        sides = [iter(self.loaded.read([both[side] for both in pairs])) for side in (0, 1)]
+        return [tuple(map(next, sides)) if isinstance(each, tuple) else (each,) for each in asked]
+
+    def _is_answered(self, readings):
+        if self.kind.by_words:
+            return bool(readings[0].places)
+        return not any(reading.error for reading in readings) and any(map(is_answered, readings))
+
+    def _made(self, outputs, reading):
+        """The result of a row of the graph's outputs.
+
+        Raises:
+            DamagedError: they have another shape than the kind and the manifest say.
+        """
+        for name, expected in self.kind.shapes(self.loaded.manifest).items():
+            shape = outputs[name].shape
+            if len(shape) != len(expected) or any(
+                most not in (None, shape[axis]) for axis, most in enumerate(expected)
+            ):
+                raise DamagedError(
+                    f"{self.loaded.directory} is damaged: by `kind` and `labels` in its manifest, {name} have the "
+                    f"shape {expected}; its graph gives {shape}. Copy the artefact again, or export it again."
+                )
+        return self.kind.made(outputs, self.known, reading)
+
+
+def _parted(text):
+    """`(first, second)` of "first TAB second", or the `Reading` of what is no pair."""
+    try:
+        return pair(text)
+    except ValueError as error:
+        return Reading(error=None if is_blank(text) else str(error))
+
+
+def _remark(messages):
+    """The error or warning of a text; of a pair that of the first, or else of the second, with its place before it."""
+    places = PLACES if len(messages) > 1 else ("",)
+    return next((place + said for place, said in zip(places, messages, strict=True) if said), None)
