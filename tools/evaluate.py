@@ -13,6 +13,7 @@ from zoo.data.formats.unknown import say_unknown
 from zoo.recipes import files, kept
 from zoo.scores.plots import score_name, written
 from zoo.settings.training import Search
+from zoo.tasks.parts import corpora
 
 from . import mistakes, own_modules
 from .counts import positive
@@ -20,7 +21,6 @@ from .screen import shown
 
 keras = later("keras")
 
-RECORD = "scores.json"
 TAB = "\t"  # which stays in a line of answers
 COUNTS = (
     "count",
@@ -46,6 +46,9 @@ def add_arguments(parser):
     parser.add_argument(
         "--data", metavar="PATH", help="folder of the corpus; or, for files of your own, other examples to score"
     )
+    parser.add_argument(
+        "--as", dest="name", metavar="NAME", help="keep the scores as those of other examples, which the card names so"
+    )
     parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
     parser.add_argument("--beam", type=positive, metavar="N", help="beam width of a search (default: the recipe's)")
     parser.add_argument(
@@ -69,7 +72,8 @@ def add_arguments(parser):
 def main(args):
     """Score the run, print the scores and write them to RUN/scores.json, and the answers to RUN/SPLIT.outputs.json.
 
-    RUN/SPLIT.hypotheses.txt has the answers alone, line by line.
+    RUN/SPLIT.hypotheses.txt has the answers alone, line by line. Scores of other examples than the recipe's own test
+    set stay beside its own.
     """
     if args.mistakes:
         mistakes.check(args.mistakes)
@@ -79,11 +83,12 @@ def main(args):
         raise ValueError(
             f"the task {recipe.task!r} is scored without a search, which --beam would change. Leave it out."
         )
-    other = _other(args, recipe)
-    if other and args.record:
-        said = " and ".join(f"--{name}" for name in other)
-        raise ValueError(f"--record is for scores of the recipe's own whole test set; received {said}. Leave one out.")
     split = args.split or recipes.last_split(recipe, args.data)
+    other = _other(args, recipe, split)
+    if other and args.record:
+        options = {"--limit": args.limit, "--data": args.data, "--as": args.name, "--split": args.split}
+        said = " and ".join(option for option, value in options.items() if value)
+        raise ValueError(f"--record is for scores of the recipe's own whole test set; received {said}. Leave one out.")
     recipes.check_data(recipe, (split,), args.data)
     with one_writer(args.run, reading=bool(args.ensemble)):
         return _evaluated(args, recipe, split, other)
@@ -114,7 +119,8 @@ def _evaluated(args, recipe, split, other):
     if found.outputs:
         text = "".join(f"{shown(output, TAB)}\n" for output in found.outputs)
         write_text(directory / f"{split}.hypotheses.txt", text)
-    write_json(directory / RECORD, scores)
+    if other.keys() != {"data", "limit"}:
+        kept.write_scores(directory, found.scores if "data" in other else scores, other.get("data"))
     if args.record:
         _record(recipe, scores, directory)
     print(json_text(scores) if args.json else _table(recipe.name, scores))
@@ -125,10 +131,11 @@ def _log(line):
     print(shown(line), file=sys.stderr, flush=True)
 
 
-def _other(args, recipe):
-    """What makes these scores others than those of the recipe's own test set, which alone an artefact reports."""
-    given = {"data": Path(args.data).name} if args.data and recipe.data.corpus == "files" else {}
-    return given | ({"limit": args.limit} if args.limit else {})
+def _other(args, recipe, split):
+    """What makes these scores others than those of the recipe's own splits: the name of the examples, and a limit."""
+    given = Path(args.data).name if corpora.is_instead(recipe, args.data) else "" if split in corpora.SPLITS else split
+    name = args.name or given
+    return ({"data": name} if name else {}) | ({"limit": args.limit} if args.limit else {})
 
 
 def _progress(stream, kind):
@@ -148,11 +155,11 @@ def _progress(stream, kind):
 
 def _record(recipe, scores, directory):
     """Write the scores and the facts of the training to the table beside the recipes, under the recipe's name."""
-    path = files.CATALOGUE / RECORD
+    path = files.CATALOGUE / kept.SCORES
     table = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     training = json.loads((directory / "training.json").read_text(encoding="utf-8"))
-    kept = ("steps", "training_seconds", "parameters", "backend", "keras", "data_sha256")
-    table[recipe.name] = scores | {"training": {key: training[key] for key in kept}}
+    facts = ("steps", "training_seconds", "parameters", "backend", "keras", "data_sha256")
+    table[recipe.name] = scores | {"training": {key: training[key] for key in facts}}
     write_json(path, dict(sorted(table.items())))
 
 

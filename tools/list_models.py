@@ -83,7 +83,8 @@ def table(records, brief):
     rows = [("NAME", "VERSION", "SYSTEM", "TASK", "SIZE", "LICENCE", "SCORES")]
     for each in records:
         task = " ".join([each["task"], "-".join(each["languages"]) if len(each["languages"]) < 4 else ""]).strip()
-        size, scores = sizes.shown(each["run_bytes"]), brief(each["scores"])
+        others = (f"; {shown(name)}: {brief(own)}" for name, own in each.get("elsewhere", {}).items())
+        size, scores = sizes.shown(each["run_bytes"]), brief(each["scores"]) + "".join(others)
         rows.append((each["name"], str(each["version"]), each["system"], task, size, each["licence"], scores))
     return rows
 
@@ -96,6 +97,8 @@ def described(entry, hub):
             continue
         if key in ("files", "bytes"):
             continue
+        if key == "elsewhere":
+            value = {f"{name}: {score}": item for name, own in value.items() for score, item in own.items()}
         if isinstance(value, dict):
             value = ", ".join(f"{name} {item}" for name, item in value.items())
         yield f"{key:<14}  {shown(', '.join(map(str, value)) if isinstance(value, list) else str(value))}"

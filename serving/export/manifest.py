@@ -10,6 +10,8 @@ from serving.runtime.artefact import MANIFEST, sha256
 from serving.runtime.bounds import bounds
 from serving.runtime.manifest_format import DIGEST, checked, digest_of
 from serving.runtime.percent import percent
+from zoo.core.escaping import in_markdown
+from zoo.scores.plots import score_name, written
 
 PACKAGES = ("sentencepiece", "numpy")  # of every artefact, whatever its forms
 
@@ -87,6 +89,7 @@ def write_card(kind, directory, version, parity, int8=None, strings=None):
 ## Scores
 {scores}
 {_storage(settings.storage)}
+{write_elsewhere(settings.scores)}
 ## Parity
 {titles(forms_to_write(settings))} agree: largest difference {parity["max_abs_diff"]:.2g}. Allowed are
 {parity["tolerance"]}, and as much in proportion for numbers above 1, such as the score of a long text.
@@ -101,6 +104,21 @@ At most {kind.bound.max_input:,} tokens of a text are read; of a longer one {_ov
 The recipe that made it is `recipe.toml`; every file's SHA-256 is in `{MANIFEST}`.
 """
     (directory / "card.md").write_text(card, encoding="utf-8")
+
+
+def write_elsewhere(scores):
+    """The scores of other examples than the recipe's own test set as Markdown; "" where there are none."""
+    rows = [
+        f"| {in_markdown(name)} | {own['count']:,} | {score_name(key)} | {written(key, own[key])} | "
+        f"{' to '.join(written(key, end) for end in own[f'{key}_interval'])} |\n"
+        for name, own in scores.get("elsewhere", {}).items()
+        for key in own
+        if f"{key}_interval" in own
+    ]
+    if not rows:
+        return ""
+    head = "| examples | how many | score | value | 95 % interval |\n|---|---|---|---|---|\n"
+    return f"## On other examples\n\nOf the Keras model in float32.\n\n{head}{''.join(rows)}".rstrip("\n")
 
 
 def _sensitivity(parity):

@@ -1,6 +1,5 @@
 """From a finished run to its artefact: the settings of the export follow from the run's recipe."""
 
-import json
 from collections.abc import Callable
 from dataclasses import fields
 from os import PathLike
@@ -13,7 +12,7 @@ from serving.export.pipeline import export
 from serving.export.settings import Settings, Trial
 from serving.export.shortlist import chosen
 from zoo.core.searching import CHOICES, Fixed
-from zoo.recipes import dumps, last_split, read
+from zoo.recipes import dumps, kept, last_split, read
 from zoo.tasks.parts.answering import rules_of
 from zoo.tasks.parts.task import Run
 
@@ -93,10 +92,9 @@ def _searched(search):
 
 
 def _scores(directory):
-    """Those of the recipe's own test set; of other examples, or of some only, an artefact says nothing."""
-    path = Path(directory, "scores.json")
-    found = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return {} if {"data", "limit"} & found.keys() else found
+    """Those of the recipe's own whole test set, of some examples only none; and those of others, `elsewhere`."""
+    found = kept.read_scores(directory)
+    return {key: found[key] for key in found if key == "elsewhere" or "limit" not in found}
 
 
 def examples(run, count=5):

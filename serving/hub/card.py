@@ -6,6 +6,7 @@ So whoever has these three can make the card again, and compare.
 import math
 
 from serving.export.forms import ALWAYS, FORMS, SOURCE, forms_in, titles
+from serving.export.manifest import write_elsewhere
 from serving.hub.light import CARD
 from serving.hub.outputs import FILE
 from serving.kinds import KINDS
@@ -18,6 +19,7 @@ from zoo.tasks.parts.task import one_line
 WORST = 5  # answers that are shown
 WIDTH = 200  # characters of a text
 LANGUAGE_MODEL = "language_model"
+UNKNOWN = "nobody has measured how it treats other texts"
 TELLING = ("chrf", "per", "accuracy")  # of one answer, where a score such as F1 says 0 or nothing
 
 
@@ -36,6 +38,7 @@ def card(entry, manifest, answers, recipe):
         _architecture(entry, manifest),
         _licences(entry),
         _scores(entry, manifest, model),
+        write_elsewhere(manifest["scores"]),
         _parity(entry, model),
         _speed(entry, manifest),
         _training(manifest),
@@ -163,7 +166,8 @@ def _limits(manifest):
     lines = ["## Limits", "", f"At most {manifest['max_input']:,} tokens of a text are read; of a longer one {longer}."]
     if manifest.get("max_length"):
         lines.append(f"At most {manifest['max_length']:,} tokens are written at once.")
-    lines.append("It knows what is like its training data; nobody has measured how it treats other texts.")
+    others = "how it does on others is above" if "elsewhere" in manifest["scores"] else UNKNOWN
+    lines.append(f"It knows what is like its training data; {others}.")
     return "\n".join(lines)
 
 

@@ -11,7 +11,6 @@ from serving.export.forms import SOURCE
 from serving.hub import PARTS
 from serving.hub.card import card, measured
 from serving.hub.light import CARD
-from serving.hub.measure import plain
 from serving.hub.opened import artefact_of, opened
 from serving.hub.outputs import FILE, unpack
 from serving.lazy import later
@@ -156,7 +155,7 @@ class Published:
     def scores(self):
         """The scores of the stored answers."""
         inputs, references, outputs = self.answers
-        found = plain(self.recipe.job.assess(self.recipe, inputs, outputs, references).scores)
+        found = kept.plain(self.recipe.job.assess(self.recipe, inputs, outputs, references).scores)
         stated = self.entry["scores"]
         return [
             Row("scores", name, stated.get(name), found.get(name), _close(stated.get(name), found.get(name), SAME))

@@ -3,7 +3,6 @@
 The artefact itself is run, in the precision in which it will be run, on one thread; so the scores are its own.
 """
 
-import math
 import statistics
 import time
 from dataclasses import dataclass
@@ -135,13 +134,3 @@ def speed(runtime, precision, texts):
         taken.append(time.process_time() - start)
     milliseconds = round(1e3 * statistics.median(taken[len(texts[:3]) :]), 2)
     return {"milliseconds": milliseconds, "batch": 1, "precision": precision, "processor": processor.name()}
-
-
-def plain(scores):
-    """Of scores the numbers and the intervals, as an entry of an index has them."""
-    return {
-        name: value
-        for name, value in scores.items()
-        if (name.endswith("_interval") and isinstance(value, list) or type(value) in (int, float))
-        and all(map(math.isfinite, value if isinstance(value, list) else [value]))
-    }

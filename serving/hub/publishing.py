@@ -7,7 +7,7 @@ from pathlib import Path
 from serving.export.forms import SOURCE, forms_in
 from serving.hub import facts as facts_of, light as lightly, shelf
 from serving.hub.card import card
-from serving.hub.measure import TestSet, measure, plain
+from serving.hub.measure import TestSet, measure
 from serving.hub.outputs import FILE, pack
 from serving.runtime.artefact import MANIFEST, Artefact, check_files
 from serving.runtime.errors import ParityError
@@ -15,6 +15,7 @@ from zoo.hub import index as hub_index
 from zoo.recipes import check_run, dumps
 from zoo.recipes.files import read_stored
 from zoo.recipes.folder import tokenizer_names
+from zoo.recipes.kept import plain
 from zoo.tasks.parts import corpora
 
 LARGE = 5_000_000  # bytes, above which it is told that a model is larger than most
@@ -118,6 +119,7 @@ def _check_same(source, recipe, run):
 def _entry(source, recipe, facts, measured):
     """The entry of the index, but for `version`, `files`, `bytes` and `requires`."""
     manifest, parity = source.manifest, source.manifest["parity"]
+    elsewhere = manifest["scores"].get("elsewhere")  # which the export took from the run
     model = SOURCE.load(source.directory)
     licences = list(facts.data_licence)
     return {
@@ -142,7 +144,7 @@ def _entry(source, recipe, facts, measured):
         "requires": {},
         "published": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "withdrawn": None,
-    }
+    } | ({"elsewhere": elsewhere} if elsewhere else {})
 
 
 def _changes(manifest, entry, measured, split, training):
@@ -154,7 +156,7 @@ def _changes(manifest, entry, measured, split, training):
     return {
         "version": entry["version"],
         "precision": measured.precision,
-        "scores": entry["scores"] | said,
+        "scores": entry["scores"] | said | ({"elsewhere": entry["elsewhere"]} if "elsewhere" in entry else {}),
         "test": {
             "split": split,
             "count": len(measured.questions[0]),

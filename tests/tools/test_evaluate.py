@@ -40,13 +40,19 @@ def test_scores_of_other_examples_say_so_and_are_not_the_artefacts(part, run, mo
     monkeypatch.setattr(recipes, "check_run", lambda *_: own)
     monkeypatch.setattr(recipes, "check_data", lambda *_: None)
     assert cli.main(["evaluate", str(run), "--split", "test", *part]) == 0
-    found = strict((run / "scores.json").read_text())
-    assert [found.get("data"), found.get("limit")] == (["others.tsv", None] if "--data" in part else [None, 2])
-    assert exported_runs._scores(run) == {}
+    found, others = strict((run / "scores.json").read_text()), {"others.tsv": {"count": 2}}
+    if "--data" in part:
+        assert found == {"elsewhere": others} == exported_runs._scores(run)
+    else:
+        assert found["limit"] == 2 and exported_runs._scores(run) == {}
     assert cli.main(["evaluate", str(run), "--split", "test", *part, "--record"]) == 2
     assert f"received {part[0]}" in capsys.readouterr().err
     assert cli.main(["evaluate", str(run), "--split", "test"]) == 0
-    assert exported_runs._scores(run) == strict((run / "scores.json").read_text())
+    found = strict((run / "scores.json").read_text())
+    assert exported_runs._scores(run) == found and found.get("elsewhere") == (others if "--data" in part else None)
+    assert found["count"] == 2 and "limit" not in found
+    assert cli.main(["evaluate", str(run), "--as", "news | 2027", "--limit", "1"]) == 0  # of a part nothing is kept
+    assert strict((run / "scores.json").read_text()) == found
 
 
 def test_a_full_disk_leaves_the_scores_of_before(run, monkeypatch, capsys):

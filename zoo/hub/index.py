@@ -54,6 +54,10 @@ Score = Annotated[
     float | bool | None | str | Numbers,
     Meta(description="a number, a text, true, false, null, or a list of numbers"),
 ]
+Elsewhere = Annotated[
+    dict[str, dict[str, Annotated[float | Numbers, Meta(description="a number, or an interval")]]],
+    Meta(max_length=100, description="an object of scores for each of at most 100 names of other examples"),
+]
 Licences = Annotated[list[Licence], Meta(min_length=1, max_length=100)]
 
 
@@ -104,6 +108,7 @@ class Entry(TypedDict):
     ]
     requires: Annotated[dict[str, Oldest], Meta(description="an object of packages and their oldest versions")]
     published: Day
+    elsewhere: NotRequired[Elsewhere]
     withdrawn: Annotated[Reason | None, Meta(description="null, or the reason in one line")]
 
 

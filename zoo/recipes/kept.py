@@ -5,16 +5,17 @@
 """
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
 
 from zoo import scores as scoring
-from zoo.core.storage import json_text, write_text
+from zoo.core.storage import json_text, write_json, write_text
 from zoo.scores.mistakes import confused_pairs, rank_mistakes
 from zoo.tasks.parts import corpora
 
-SUFFIX = ".outputs.json"
+SUFFIX, SCORES = ".outputs.json", "scores.json"
 TEXTS = ("outputs", "inputs", "references")
 TENTHS = 10  # parts of a running text
 
@@ -82,6 +83,37 @@ def mistakes(recipe, evaluation, most):
         sides = ([label for answer in side for label in job.split(answer)] for side in (outputs, references))
         found["confused"] = confused_pairs(*sides)
     return found, order
+
+
+def plain(scores):
+    """Of scores the numbers and the intervals, as an entry of an index has them."""
+    return {
+        name: value
+        for name, value in scores.items()
+        if (name.endswith("_interval") and isinstance(value, list) or type(value) in (int, float))
+        and all(map(math.isfinite, value if isinstance(value, list) else [value]))
+    }
+
+
+def read_scores(directory):
+    """What `scores.json` of a run folder holds; nothing where there is none yet."""
+    file = Path(directory, SCORES)
+    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+
+
+def write_scores(directory, scores, name=None):
+    """Keep scores in a run folder: those of the recipe's own test set, and beside them those of others.
+
+    Args:
+        directory: the run folder.
+        scores: a dict.
+        name: of another set of examples; None for the recipe's own, beside which those of others stay.
+    """
+    before = read_scores(directory)
+    others = before.get("elsewhere", {})
+    if name is not None:
+        scores, others = before, others | {name: plain(scores)}
+    write_json(Path(directory, SCORES), scores | ({"elsewhere": others} if others else {}))
 
 
 def path(directory, split):

@@ -10,7 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from serving.hub.card import worst
+from serving.export import runs as exported
+from serving.hub.card import card, worst
 from serving.hub.checking import PARTS, Published, check, write_table
 from serving.hub.outputs import FILE, pack, unpack
 from serving.runtime.artefact import MANIFEST
@@ -19,6 +20,8 @@ from tests.serving import fake_artefact
 from tests.serving.hub import echo
 from tests.tasks import runs
 from tools import cli
+from tools.list_models import described
+from zoo.recipes import kept
 
 QUICK = tuple(part for part in PARTS if part != "parity")  # the parity of what is made by hand does not hold
 
@@ -60,6 +63,28 @@ def test_the_card_says_everything(whole, monkeypatch, capsys):
         assert said in text
     assert "model.onnx" not in text.replace("model.int8.onnx", "") and "| card.md" not in text
     assert text.count("- input:") == 2  # the four right answers are no failures
+
+
+def test_scores_of_other_examples_go_from_a_run_to_cards_and_lists(whole, tmp_path, capsys):
+    found = {"count": 1000, "bleu": 16.213, "bleu_interval": [15.0, 17.5], "bleu_signature": "tok:13a"}
+    kept.write_scores(tmp_path, {"bleu": 45.0, "by_length": []})
+    for name, value in {"captions": 1.0, "news|2027": 2.0, "captions ": 3.0}.items():
+        kept.write_scores(tmp_path, found | {"bleu": value}, name)
+    kept.write_scores(tmp_path, found, "captions")
+    kept.write_scores(tmp_path, {"bleu": 46.0})
+    scores = exported._scores(tmp_path)
+    assert scores["bleu"] == 46.0 and "by_length" not in scores
+    assert scores["elsewhere"]["captions"] == {name: found[name] for name in ("count", "bleu", "bleu_interval")}
+    entry, published = entry_of(whole), Published(whole / "echo" / "1", entry_of(whole))
+    published.open()
+    manifest = published.manifest | {"scores": published.manifest["scores"] | {"elsewhere": scores["elsewhere"]}}
+    text = card(entry, manifest, published.answers, published.recipe)
+    assert (
+        "| captions | 1,000 | BLEU | 16.21 | 15.00 to 17.50 |" in text
+        and "| news&#124;2027 | 1,000 | BLEU | 2.00" in text
+    )
+    lines = list(described(entry | {"elsewhere": scores["elsewhere"]}, "here"))
+    assert any(line.startswith("elsewhere") and "captions: bleu 16.213" in line for line in lines)
 
 
 TAGS = (["a b c", "d e", "f g h"], ["B-X I-X O", "O O", "O O O"], ["B-X O O", "O O", "B-X B-X B-X"])

@@ -112,6 +112,11 @@ def check_data(recipe, kind, splits, directory=None):
 FILES = (data.Files, data.RunningFiles)
 
 
+def is_instead(recipe, directory):
+    """Whether what is given as data is read instead of the files that a recipe names."""
+    return isinstance(recipe.data, FILES) and bool(files.instead(recipe.data, directory))
+
+
 def trained_on(recipe, directory=None):
     """(the recipe, the directory) of a training: a file that is given instead of a folder is what it trains on."""
     if not isinstance(recipe.data, FILES):
