@@ -32,6 +32,7 @@ FEWEST = 3  # models that a figure compares
 MANY = 4  # languages that are listed by their codes
 SLOTS = ("system", "cell", "attention", "feedforward", "block", "depth")
 TEXTS = tomllib.loads((ROOT / "docs" / "models.toml").read_text(encoding="utf-8"))
+ELSEWHERE = TEXTS.pop("elsewhere")  # by name and version: scores on other examples that a card does not have yet
 HEAD = """# The models of the zoo
 
 Every trained model of the hub, by task, the best first among those that answered the same questions; `python
@@ -124,12 +125,21 @@ def number(value):
 def scored(entry, interval=True):
     """The score that leads, in words."""
     score = main_score(entry)
-    if score is None:
-        return "not measured"
+    return "not measured" if score is None else _said(score, entry["scores"], interval)
+
+
+def elsewhere(entry, interval=True):
+    """The score that leads on other examples than the test set, in words; "" where nobody has measured it."""
+    others = entry.get("elsewhere") or ELSEWHERE.get(f"{entry['name']}@{entry['version']}", {})
+    score = main_score(entry)
+    return "; ".join(f"{_said(score, own, interval)} on {name}" for name, own in others.items() if score in own)
+
+
+def _said(score, scores, interval):
     name = score_name(score).removesuffix(", %")
     unit = " %" if score_name(score).endswith(", %") else ""
-    said = f"{name} {written(score, entry['scores'][score])}{unit}"
-    ends = entry["scores"].get(f"{score}_interval")
+    said = f"{name} {written(score, scores[score])}{unit}"
+    ends = scores.get(f"{score}_interval")
     return said + (f" ({' to '.join(written(score, end) for end in ends)})" if ends and interval else "")
 
 
@@ -172,7 +182,8 @@ def _table(groups, processors):
         count, letters = size_of_test(entry), " characters" if "characters" in entry["scores"] else ""
         asked = entry["data"] + (f", {count:,}{letters}" if isinstance(count, int) else "")
         cells = (f"`{entry['name']}`", entry["description"], made, spoken(entry), f"{entry['parameters']:,}")
-        cells = (*cells, number(megabytes(entry)), ms, scored(entry), asked, entry["licence"])
+        said = "; ".join(filter(None, (scored(entry), elsewhere(entry))))
+        cells = (*cells, number(megabytes(entry)), ms, said, asked, entry["licence"])
         yield f"| {' | '.join(map(cell, cells))} |\n"
     if processors:
         named = "; ".join(f"({place}) {cell(name)}" for place, name in enumerate(processors, 1))
@@ -247,10 +258,11 @@ def best(entries):
 def table(entries):
     """The part of the README between its two marks."""
     rows = ["The best model of each task and its data:\n\n"]
-    rows += ["| task | languages | best model | score | MB | command |\n|---|---|---|---|---|---|\n"]
+    rows += ["| task | languages | best model | score | on other examples | MB | command |\n|---|---|---|---|---|---|---|\n"]
     for entry, others in best(entries):
         languages = spoken(entry) + (f"; others: {', '.join(others)}" if others else "")
-        cells = (entry["task"], languages, f"`{entry['name']}`", scored(entry, interval=False))
+        own = scored(entry, interval=False), elsewhere(entry, interval=False)
+        cells = (entry["task"], languages, f"`{entry['name']}`", *own)
         rows.append(f"| {' | '.join(map(cell, (*cells, number(megabytes(entry)), f'`{command(entry)}`')))} |\n")
     return "".join(rows)
 
