@@ -258,7 +258,7 @@ def best(entries):
 def table(entries):
     """The part of the README between its two marks."""
     rows = ["The best model of each task and its data:\n\n"]
-    rows += ["| task | languages | best model | score | on other examples | MB | command |\n|---|---|---|---|---|---|---|\n"]
+    rows += ["| task | languages | best model | score | on other examples | MB | command |\n", f"|{'---|' * 7}\n"]
     for entry, others in best(entries):
         languages = spoken(entry) + (f"; others: {', '.join(others)}" if others else "")
         own = scored(entry, interval=False), elsewhere(entry, interval=False)

@@ -89,8 +89,7 @@ def write_card(kind, directory, version, parity, int8=None, strings=None):
 ## Scores
 {scores}
 {_storage(settings.storage)}
-{write_elsewhere(settings.scores)}
-## Parity
+{write_elsewhere(settings.scores)}## Parity
 {titles(forms_to_write(settings))} agree: largest difference {parity["max_abs_diff"]:.2g}. Allowed are
 {parity["tolerance"]}, and as much in proportion for numbers above 1, such as the score of a long text.
 Tokens, labels and texts are identical.
@@ -118,7 +117,7 @@ def write_elsewhere(scores):
     if not rows:
         return ""
     head = "| examples | how many | score | value | 95 % interval |\n|---|---|---|---|---|\n"
-    return f"## On other examples\n\nOf the Keras model in float32.\n\n{head}{''.join(rows)}".rstrip("\n")
+    return f"## On other examples\n\nOf the Keras model in float32.\n\n{head}{''.join(rows)}\n"
 
 
 def _sensitivity(parity):

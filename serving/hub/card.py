@@ -38,7 +38,7 @@ def card(entry, manifest, answers, recipe):
         _architecture(entry, manifest),
         _licences(entry),
         _scores(entry, manifest, model),
-        write_elsewhere(manifest["scores"]),
+        write_elsewhere(manifest["scores"]).rstrip("\n"),
         _parity(entry, model),
         _speed(entry, manifest),
         _training(manifest),
