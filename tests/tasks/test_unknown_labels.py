@@ -56,7 +56,9 @@ def answered(task, labels, answers, outputs, monkeypatch, **changes):
     """The scores of a run that answers `outputs`, whatever it is asked."""
     job = TASKS[task]
     settings = {"name": "own", "task": task, **runs.SETTINGS[task], "data": {"corpus": "files", "train": "a.tsv"}}
-    monkeypatch.setattr(type(job), "predict", lambda self, run, texts, progress=None: (outputs, 0))
+    monkeypatch.setattr(
+        type(job), "predict", lambda self, run, texts, progress=None: (outputs, [1.0] * len(outputs), 0)
+    )
     run = Run(recipes.make(settings | changes), None, (), tuple(labels))
     return job.evaluate(run, ([f"text {at}" for at in range(len(answers))], answers)).scores
 
