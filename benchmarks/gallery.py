@@ -64,6 +64,7 @@ class Expected:
     def __init__(self, name):
         self.runtime = Runtime(located(name), threads=1)
         self.loaded, self.predictor = self.runtime._loaded, self.runtime._predictor
+        self.labels = self.runtime.manifest.get("labels", [])
 
     def __call__(self, text):
         """A dict: ids, text, source, error, warning."""
@@ -71,12 +72,12 @@ class Expected:
         said = {"error": result.error, "warning": result.warning}
         if kind == "tag":
             (reading,) = self.loaded.read_words([text])
-            ids = [self.predictor.labels.index(word.tag) for word in result.words]
+            ids = [self.labels.index(word.tag) for word in result.words]
             written = " ".join(f"{word.text}/{word.tag}" for word in result.words)
             return {"ids": ids, "text": written, "source": list(reading.ids), **said}
         (reading,) = self.loaded.read([text], end=kind != "continue")
         if kind == "classify":
-            ids = [self.predictor.labels.index(next(iter(result.probabilities)))] if result.probabilities else []
+            ids = [self.labels.index(next(iter(result.probabilities)))] if result.probabilities else []
             return {"ids": ids, "text": result.label, "source": list(reading.ids), **said}
         answered = not reading.error if kind == "continue" else is_answered(reading)
         ids = self.predictor.search([list(reading.ids)], None, 1)[0][0][0] if answered else []
