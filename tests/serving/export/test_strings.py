@@ -170,17 +170,17 @@ def test_it_needs_onnxruntime_extensions(monkeypatch):
 
 def test_other_kinds_and_cut_texts_are_refused():
     with pytest.raises(ValueError, match="one is of the kind 'tag'. Leave --strings out"):
-        check_model(SimpleNamespace(name="tag"), [])
+        check_model(SimpleNamespace(name="tag", text_graph=None), [])
     with pytest.raises(ValueError, match="overlong='truncate'"):
-        check_model(SimpleNamespace(name="generate", bound=Bound(9, "truncate")), [])
+        check_model(SimpleNamespace(text_graph="tokens", bound=Bound(9, "truncate")), [])
     with pytest.raises(ValueError, match="this model's are wordpiece"):
-        check_model(SimpleNamespace(name="generate"), [SimpleNamespace(kind=""), SimpleNamespace(kind="wordpiece")])
+        check_model(SimpleNamespace(text_graph="tokens"), [SimpleNamespace(kind=""), SimpleNamespace(kind="wordpiece")])
 
 
 def test_a_graph_that_one_file_cannot_hold_is_left_out(tmp_path, monkeypatch):
     directory, told = fake_artefact.write(tmp_path / "echo"), []
     (directory / "model.int8.onnx").unlink()
-    kind = SimpleNamespace(name="generate", functions={"tokens": SimpleNamespace(graph="model.onnx")})
+    kind = SimpleNamespace(text_graph="tokens", functions={"tokens": SimpleNamespace(graph="model.onnx")})
     monkeypatch.setattr(strings, "MOST_BYTES", 3)
     with pytest.raises(ValueError, match="one file cannot hold the weights"):
         strings.write(kind, [], directory, told.append)
