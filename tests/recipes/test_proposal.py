@@ -58,6 +58,15 @@ def test_what_is_written_is_a_recipe_with_a_meaning_beside_every_setting(task, n
     assert all(told.values()), [key for key, meaning in told.items() if not meaning]
 
 
+def test_a_tagger_learns_how_its_data_cut_words_and_says_why(home, capsys):
+    sentence = "Do\tV\nn't\tA\nask\tV\n{}\tN\n!\tP\n\n"
+    (home / "pos.conll").write_text("".join(sentence.format(f"w{number}") for number in range(30)))
+    assert new("tag", "pos.conll", "--out", "new.toml") == 0
+    assert recipes.load("new.toml").text.words == "treebank"
+    told = "spaces 20.0 %, punctuation 60.0 %, treebank 100.0 % are found again"
+    assert told in capsys.readouterr().err and told in (home / "new.toml").read_text()
+
+
 @pytest.mark.parametrize(
     ("train", "valid", "test"),
     [

@@ -39,6 +39,8 @@ def starter(task, network, own):
     if task == initial.recipe.task or initial.recipe.search and TASKS[task].sides == initial.recipe.job.sides:
         settings |= {"search": there["search"]} if there.get("search") else {}
     settings = _readable({"name": task, "task": task} | settings)
+    if "words" in own.get("text", {}):  # a rule of the data, and not of the vocabulary
+        settings["text"] = settings.get("text", {}) | {"words": own["text"]["words"]}
     weights = initial.model.stat().st_size / 4
     rate = min(STRONG, max(GENTLE, STRONG * (AT / weights) ** FALLS))
     training = {key: value for key, value in own.get("training", {}).items() if key in ("batch_size", "monitor")}

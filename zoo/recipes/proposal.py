@@ -75,7 +75,7 @@ def propose(task, files, name, given=(), network=None):
     parts = _parts(settings, train)
     settings = settled([settings, _scope(job, parts) | _context(settings, parts), given])
     notes = [f"{found.format}: {found.why}" if found.why else found.format, *_columns(found), *_counted(job, train)]
-    notes += left_out(parts) + untaught(job, make(settings), parts)
+    notes += [*job.notes(train), *left_out(parts), *untaught(job, make(settings), parts)]
     if label := settings.get("scope", {}).get("label"):
         notes.append(f"{label!r} is the label of texts that are out of scope; see [scope]")
     return settings, notes + begins + languages.notes(settings["data"].get("target_language"))

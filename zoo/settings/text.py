@@ -14,6 +14,10 @@ Normalization = Annotated[
     words("text.charsmaps.NAMES"),
     Doc("Unicode normal form; _cf folds case, nfd takes accents apart, identity is none; marks without a width go"),
 ]
+Words = Annotated[
+    words("text.words.RULES"),
+    Doc("what cuts a text that is asked into words: spaces, punctuation besides, or the rules of the Penn Treebank"),
+]
 VocabSize = Annotated[Positive, Doc("tokens of the vocabulary at most")]
 
 
@@ -103,6 +107,12 @@ class Labelled(Vocabulary):
             return {}
         why = f"it is read where pieces is 'unigram'; received pieces={value_of('pieces')!r}"
         return dict.fromkeys(("noise.candidates", "noise.rare", "noise.alpha"), why)
+
+
+class Cut(Labelled):
+    """The same of texts whose words are labelled; training data has its words cut already."""
+
+    words: Words = "spaces"
 
 
 class Scope(Table):

@@ -6,20 +6,26 @@ from zoo.scores.transitions import transitions
 from zoo.settings.data import Files, Tagged
 from zoo.settings.models import Recurrent, Transformer
 from zoo.settings.slots import RECURRENT_READS, TAGS
+from zoo.settings.text import Cut
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
 from zoo.tasks.parts.task import Choice, Run, answering, building, zoo_models
+from zoo.text.words import choose_rule
 
 ENOUGH = 50  # sentences with an entity, so that the part for the validation has some
 UNREAD = "_"  # the tag of a word behind the longest input, as CoNLL-U writes what is not said
 
 
 class Tag(Labelling):
-    """The words of a sentence to their tags, both joined by one space; scored by accuracy and entity F1."""
+    """The words of a sentence to their tags, both joined by one space; scored by accuracy and entity F1.
+
+    Whoever asks an artefact writes a text, which `text.words` cuts; examples have their words.
+    """
 
     name = "tag"
     kind = "tagged"
     data = (Files, Tagged)
+    text = Cut
     models = {
         "transformer": Choice(Transformer, TAGS, (LabelLoss,)),
         "recurrent": Choice(Recurrent, RECURRENT_READS, (LabelLoss,)),
@@ -72,7 +78,14 @@ class Tag(Labelling):
         answers = [answer.split(" ") for answer in examples.answers]
         rules, _ = choose_rules(answers, answers)
         enough = rules and sum(any(tag != "O" for tag in tags) for tags in answers) >= ENOUGH
-        return found | ({"training": found["training"] | {"monitor": "entity_f1"}} if enough else {})
+        found |= {"training": found["training"] | {"monitor": "entity_f1"}} if enough else {}
+        return found | {"text": {"words": choose_rule(_words(examples))[0]}}
+
+    def notes(self, examples):
+        """Why a rule was chosen that cuts texts into words."""
+        rule, shares = choose_rule(_words(examples))
+        told = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items())
+        return [f'words = "{rule}": of the words of the training, written as people write them, {told} are found again']
 
     def predict(self, run, texts, progress=None, compiled=None):
         """As of its base: the tags of each text's words; a word that is not read has the tag "_"."""
@@ -98,6 +111,10 @@ class Tag(Labelling):
     def model(self, recipe, *sizes):
         """A `Tagger`."""
         return building.reader(zoo_models.Tagger, recipe, *sizes, summary=False)
+
+
+def _words(examples):
+    return [text.split(" ") for text in examples.inputs]
 
 
 def filled(texts, tags):

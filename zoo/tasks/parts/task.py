@@ -138,6 +138,10 @@ class Task(ABC):
         Sizes of vocabularies and the length of the training are not among them: `zoo.recipes.proposal` counts.
         """
 
+    def notes(self, examples):
+        """Why `starter` chose what it did, in sentences."""
+        return []
+
     def texts(self, inputs, answers):
         """The texts that each vocabulary is learnt from, in the order of `sides`."""
         return (inputs,)
