@@ -75,6 +75,13 @@ def add_arguments(parser):
         choices=OVERLONG,
         help="how texts with more tokens than the model reads are treated (default: the artefact's setting)",
     )
+    parser.add_argument(
+        "--min-confidence",
+        type=float,
+        metavar="P",
+        help="give no answer of which the model is less sure than this, from 0 to 1: of a label its probability, of "
+        "tags the least of theirs, of a text the geometric mean over its pieces",
+    )
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: every core)")
     parser.add_argument("--no-verify", action="store_true", help="do not compare files with their recorded SHA-256")
     hub_options.add_arguments(parser)
@@ -158,7 +165,8 @@ def _options(args):
     if drawn and not args.sample:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in drawn)
         raise ValueError(f"{flags} is about sampling: give --sample, too, or leave it out.")
-    options = {name: value for name in ("beam", "n_best", "length") if (value := getattr(args, name)) is not None}
+    given = ("beam", "n_best", "length", "min_confidence")
+    options = {name: value for name in given if (value := getattr(args, name)) is not None}
     return options | rule_options.given(args) | ({"sampling": Sampling(**drawn)} if args.sample else {})
 
 

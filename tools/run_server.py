@@ -7,7 +7,16 @@ from serving.lazy import later
 serving_client = later("serving.client")
 
 KEY = "SEQZOO_SERVER_KEY"  # a variable of the environment, because anybody on the machine may read a command line
-LOCAL = ("precision", "overlong", "threads", "no_verify", "plot_attention", "shortlist")  # what the server has decided
+# What the server has decided, or does not tell.
+LOCAL = (
+    "precision",
+    "overlong",
+    "threads",
+    "no_verify",
+    "plot_attention",
+    "shortlist",
+    "min_confidence",
+)
 
 
 def add_arguments(parser):

@@ -16,7 +16,7 @@ from zoo.scores.plots import score_name, written
 PACKAGES = ("sentencepiece", "numpy")  # of every artefact, whatever its forms
 
 
-def write_manifest(kind, directory, version, parity=None, int8=None, strings=None):
+def write_manifest(kind, directory, version, parity=None, int8=None, strings=None, usual=None):
     """Write all that a program needs to use the artefact, and the SHA-256 of every file and of the manifest."""
     settings = kind.settings
     files = {
@@ -49,6 +49,7 @@ def write_manifest(kind, directory, version, parity=None, int8=None, strings=Non
         manifest |= form.facts(kind, directory)
     optional = {form.name: form.signature_files(kind) for form in forms if form.extra is not None}
     manifest |= {"forms": optional} if optional else {}
+    manifest |= {"usual": usual} if usual else {}
     if strings is not None:
         manifest["strings"] = strings
         manifest["versions"]["onnxruntime-extensions"] = metadata.version("onnxruntime-extensions")
@@ -77,7 +78,7 @@ def _finite(value):
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def write_card(kind, directory, version, parity, int8=None, strings=None):
+def write_card(kind, directory, version, parity, int8=None, strings=None, usual=None):
     """Write `card.md`: the scores, the parity, the effects of int8, and how to use the artefact."""
     settings = kind.settings
     single = {name: value for name, value in settings.scores.items() if not isinstance(value, dict | list)}
@@ -94,7 +95,7 @@ def write_card(kind, directory, version, parity, int8=None, strings=None):
 {parity["tolerance"]}, and as much in proportion for numbers above 1, such as the score of a long text.
 Tokens, labels and texts are identical.
 {_sensitivity(parity)}
-{_int8(int8)}{_strings(strings)}## Use
+{_int8(int8)}{_strings(strings)}{_usual(usual)}## Use
     seqzoo run DIR "text"
     seqzoo verify DIR
 
@@ -152,6 +153,16 @@ def _strings(report):
     return f"""## Texts in, texts out
 {" and ".join(f"`{name}`" for name in report["graphs"])} have the tokenizers inside, as operators of
 onnxruntime-extensions: of {report["texts"]} texts, odd ones among them, all have the answers of the runtime.
+
+"""
+
+
+def _usual(usual):
+    if not usual:
+        return ""
+    return f"""## Doubt
+A text that is unlike the {usual["texts"]:,} texts that validated the model has a warning; so has an answer of which the
+model is less sure than of 98.5 % of theirs.
 
 """
 

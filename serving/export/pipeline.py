@@ -18,6 +18,7 @@ from serving.export.parity.compare import checker
 from serving.export.partial import explained, reserved
 from serving.export.settings import Settings
 from serving.export.shortlist import FILE
+from serving.export.usual import ENOUGH, measure
 from zoo.core.protocols import Attention, declaring
 
 
@@ -146,5 +147,9 @@ def _check(kind, tokenizers, directory, version, log, parity):
     if settings.int8 and (settings.texts or settings.trial):
         log("measuring int8")
         measured["int8"] = report(directory, settings.texts, settings.trial, kind.large)
+    measured["usual"] = settings.usual
+    if len(settings.calibration) >= ENOUGH:
+        log(f"measuring what is usual with {len(settings.calibration):,} validation texts")
+        measured["usual"] = measure(directory, settings.calibration, kind.large)
     write_card(kind, directory, version, **measured)
     write_manifest(kind, directory, version, **measured)

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import zoo
-from serving.export.calibration import MOST
 from serving.export.pipeline import export
 from serving.export.settings import Settings, Trial
 from serving.export.shortlist import chosen
+from serving.export.usual import READ, spread
 from zoo.core.searching import CHOICES, Fixed
 from zoo.recipes import dumps, kept, last_split, read
 from zoo.tasks.parts.answering import rules_of
@@ -124,12 +124,12 @@ def trial(recipe, split, directory):
 
 
 def calibration(recipe, directory=None):
-    """The first texts that validate, for the ranges of int8; none where they are not found."""
+    """Texts that validate, for the ranges of int8 and for what is usual; none where they are not found."""
     try:
         texts, _ = read(recipe, "valid", directory)
     except ValueError:
         return ()
-    return _prompts(recipe, texts[0]) if recipe.task == "continue" else tuple(recipe.job.lines(texts[:MOST]))
+    return _prompts(recipe, texts[0]) if recipe.task == "continue" else tuple(recipe.job.lines(spread(texts, READ)))
 
 
 def _prompts(recipe, whole):

@@ -71,9 +71,10 @@ class Settings:
         scores: measured scores, for the manifest and the card.
         texts: examples with which the text signature is checked.
         int8: also write the quantised graphs.
-        calibration: texts that are run to find the ranges of the numbers that int8 rounds, such as those that validate;
-            without any, `ranges` hold, and what they lack is found with `texts`.
+        calibration: the texts that validate. The first of them give the ranges of the numbers that int8 rounds; without
+            any, `ranges` hold, and what they lack is found with `texts`. All say what is usual for the model.
         ranges: what was found before, as the manifest has it.
+        usual: likewise, where there are too few texts that validate.
         xla: also write the signature `tokens_xla`, compiled with XLA and with static caches. The GPU image of
             TensorFlow Serving cannot run it.
         trial: the `Trial` on which the scores of int8 are measured, or None.
@@ -107,6 +108,7 @@ class Settings:
     int8: bool = True
     calibration: tuple[Any, ...] = ()
     ranges: dict[str, Any] = field(default_factory=dict)
+    usual: dict[str, Any] = field(default_factory=dict)
     xla: bool = False
     trial: Trial | None = None
     storage: str = "float32"
@@ -178,6 +180,7 @@ class Settings:
             scores=manifest["scores"],
             texts=tuple(manifest["texts"]),
             ranges=manifest["ranges"],
+            usual=manifest.get("usual", {}),
             int8=any(file.endswith(".int8.onnx") for file in files),
             xla=any(table["name"] == "tokens_xla" for table in manifest["signatures"]),
             storage=manifest["storage"],

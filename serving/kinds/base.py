@@ -14,11 +14,16 @@ class Remarks:
 
     Args:
         error: why there is no answer to the text (then the result is blank), or None.
-        warning: a message that only a part of the text was read, or None.
+        warning: what to know of the text or its answer, such as that only a part was read, or None.
     """
 
     error: str | None = None
     warning: str | None = None
+
+    @property
+    def confidence(self) -> float | None:
+        """How sure the model is of the answer, from 0 to 1; None where it gives no probability."""
+        return None
 
 
 class Output(NamedTuple):
@@ -51,6 +56,7 @@ class Kind:
         by_words: whether words are read separately, and each has an answer.
         writes: whether answers are written token by token, so that a search finds them.
         prompts: whether a text is what the answer goes on from: its end is read, and it has no end of sentence.
+        has_confidence: whether its results have one.
         is_vector: whether an answer is a vector: many are a matrix, and the gallery has nothing to show of one.
     """
 
@@ -64,6 +70,7 @@ class Kind:
     by_words: ClassVar[bool] = False
     writes: ClassVar[bool] = False
     prompts: ClassVar[bool] = False
+    has_confidence: ClassVar[bool] = False
     is_vector: ClassVar[bool] = False
 
     # What a request is.

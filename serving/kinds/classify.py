@@ -22,6 +22,10 @@ class Label(Remarks):
     def answer(self) -> str:
         return self.label
 
+    @property
+    def confidence(self) -> float | None:
+        return self.probability if self.label else None
+
 
 class Classify(Kind):
     """A label for each text. A blank text has the label "" with probability 0.
@@ -34,6 +38,7 @@ class Classify(Kind):
     mark = "label"
     outputs = (Output("label", "string"), Output("scores", "float32"), Output("probabilities", "float32", 2))
     needs = ("labels",)
+    has_confidence = True
 
     def shapes(self, manifest):
         return {"probabilities": (len(manifest["labels"]),)}

@@ -11,6 +11,7 @@ class Continue(Generate):
     mark = ""  # a server has the outputs and inputs of what writes an output for a text
     options = ("beam", "n_best", "sampling", *rules.names(prompts=True), "length")
     prompts = True
+    has_confidence = False
 
 
 KIND = Continue()

@@ -1,6 +1,6 @@
 """An output that is written for a text, such as a translation."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from serving.kinds import rules
 from serving.kinds.base import Column, Kind, Output, Remarks
@@ -18,11 +18,16 @@ class Hypothesis:
 
 @dataclass(frozen=True)
 class Result(Remarks):
-    """The output for one text, and all hypotheses (or samples), of which it is the first."""
+    """The output for one text, and all hypotheses (or samples), of which it is the first.
+
+    Its confidence is the geometric mean of the probabilities of its pieces, its end among them. A server does not tell
+    it, nor has a continuation any.
+    """
 
     text: str
     score: float
     hypotheses: tuple[Hypothesis, ...]
+    confidence: float | None = field(default=None, compare=False)
 
     @property
     def answer(self) -> str:
@@ -39,6 +44,7 @@ class Generate(Kind):
     options = ("beam", "n_best", "sampling", *rules.names(prompts=False))
     asked_afar = ("beam", "n_best", "sampling", "length", *rules.RULES)  # a server does not tell what goes on
     writes = True
+    has_confidence = True
 
     def check(self, manifest):
         held = set(manifest["graphs"].values())

@@ -29,6 +29,11 @@ class Tags(Remarks):
     def answer(self) -> list[str]:
         return [word.tag for word in self.words]
 
+    @property
+    def confidence(self) -> float | None:
+        """That of the least likely tag."""
+        return min((word.score for word in self.words), default=None)
+
 
 class Tag(Kind):
     """A tag for each word. Words are encoded separately, and the tag is that of a word's first piece.
@@ -47,6 +52,7 @@ class Tag(Kind):
     )
     needs = ("labels",)
     by_words = True
+    has_confidence = True
 
     def known(self, manifest):
         """The labels, and which tag may follow which."""

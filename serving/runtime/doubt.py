@@ -25,6 +25,31 @@ def bounded(most):
     return f"the answer ends at the bound of {most} pieces"
 
 
+def unlike(share):
+    """The warning about a text whose pieces are rarer than those of such a share of the validation's texts."""
+    rarer = f"its pieces are rarer than in {_of_validation(share)}"
+    return f"the text is unlike those that the model was validated on: {rarer}"
+
+
+def longer(pieces, most):
+    """The warning about a text of more pieces than any of the validation had."""
+    return f"the text has {pieces} pieces, more than the {most} of the longest that the model was validated on"
+
+
+def unsure(confidence, share):
+    """The warning about an answer of less confidence than such a share of the answers to the validation had."""
+    return f"the model is unsure: its confidence is {confidence:.2f}, lower than in {_of_validation(share)}"
+
+
+def below(confidence, least):
+    """The error about an answer that is not certain enough for who asks."""
+    return f"the model is not sure enough: its confidence is {confidence:.2f}, and at least {least:g} is asked for"
+
+
+def _of_validation(share):
+    return f"{100 * share:.1f} % of the validation"
+
+
 def joined(*warnings):
     """Several warnings as one; None if there is none."""
     return SEPARATOR.join(filter(None, warnings)) or None

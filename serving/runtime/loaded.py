@@ -6,7 +6,7 @@ import numpy as np
 
 from serving.kinds import KINDS, rules
 from serving.lazy import later
-from serving.runtime import bounds
+from serving.runtime import bounds, usual
 from serving.runtime.artefact import damaged
 from serving.runtime.errors import DamagedError, ServingError, StoppedError, UnsupportedError
 from serving.runtime.named import opened
@@ -128,11 +128,18 @@ class Loaded:
     def read(self, texts, end=True):
         """A `Reading` of each text; without `end`, nothing stands behind its ids."""
         around = self.source.around if end else (self.source.before, ())
-        return self.bound.read(listed(texts), self.ids, around)
+        return self._noticed(self.bound.read(listed(texts), self.ids, around))
 
     def read_words(self, texts):
         """A `Reading` of each text, in which each word is encoded separately."""
-        return self.bound.read_words(listed(texts), self.source.encode_words, self.source.around)
+        return self._noticed(self.bound.read_words(listed(texts), self.source.encode_words, self.source.around))
+
+    def _noticed(self, readings):
+        """The readings of texts, with a warning where a text is unlike those that validated the model."""
+        known = self.manifest.get("usual")
+        if known is None:
+            return readings
+        return [usual.noticed(reading, known, self.source.log_probabilities) for reading in readings]
 
     def ids(self, texts):
         """The token ids of each whole text."""

@@ -96,6 +96,15 @@ class Strings(TypedDict):
     max_abs_diff: FINITE
 
 
+class Usual(TypedDict):
+    """What is usual for a model, by so many texts that validated it; see `serving.runtime.usual`."""
+
+    texts: whole(1)
+    familiarity: FINITE
+    pieces: NotRequired[whole()]
+    confidence: NotRequired[FINITE]
+
+
 class Step(TypedDict):
     """The names of the step of a search of one's own."""
 
@@ -139,6 +148,7 @@ class Manifest(TypedDict):
     search: NotRequired[dict[Name, Any]]
     shortlist: NotRequired[Shortlist]
     strings: NotRequired[Strings]
+    usual: NotRequired[Usual]
     without: NotRequired[list[str]]
     step: NotRequired[Step]
     precision: NotRequired[Literal["float32", "int8"]]

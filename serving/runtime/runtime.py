@@ -4,17 +4,20 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import onnxruntime
 
 from serving.kinds import KINDS
+from serving.runtime import doubt
 from serving.runtime.attention import Attention, attention
 from serving.runtime.loaded import Loaded, listed
 from serving.runtime.reader import Reader
 from serving.runtime.rows import offered, run_rows
 from serving.runtime.sampling import Mode, Samplings
 from serving.runtime.sentences import answer_by_sentence
+from serving.runtime.usual import unsure
 from serving.runtime.writing import Continuer, Writer
 
 
@@ -98,7 +101,9 @@ class Runtime:
         second"), `Tags` for "tag", a `Vector` for "embed". A blank text has a blank result, except that "continue"
         begins a text from a blank prompt. A text that is too long, or that UTF-8 cannot encode, has a blank result with
         an `error`; it does not change the results of the other texts. A text of which only a part is read, or pieces
-        are unknown, and an answer that goes in circles or ends at the bound of its length, have a `warning`.
+        are unknown, and an answer that goes in circles or ends at the bound of its length, have a `warning`. So have
+        texts and answers that are unlike those that validated the model (`serving.runtime.usual`), if its export knew
+        these.
 
         Args:
             texts: a list of strings; of "compare" also of pairs of strings, `(first, second)`.
@@ -107,13 +112,17 @@ class Runtime:
                 each text; and rules of the search, such as `no_repeat_ngram_size` or `bad_words`
                 (`serving.kinds.rules`), which go before those that the artefact was exported with. "continue" also
                 takes `length`, the number of tokens to write. "generate" takes `sentences`: each sentence of a text is
-                run by itself, and line breaks and mark-up between them stay (`serving.runtime.sentences`).
+                run by itself, and line breaks and mark-up between them stay (`serving.runtime.sentences`). All that
+                have a `confidence` take `min_confidence`: an answer of less is an error.
 
         Raises:
             TypeError: `texts` is a single string, or holds a value that is not a string.
             ValueError: this kind does not take an option, there is no graph for the beam width, or a number is out of
                 its range.
         """
+        least = options.pop("min_confidence", None)
+        if least is not None:
+            return self._run_above(least, texts, options)
         by_sentence = options.pop("sentences", False) if self._loaded.kind.has_source else False
         if by_sentence:
             return self._run_by_sentence(texts, options)
@@ -128,7 +137,25 @@ class Runtime:
             if len(each) != len(texts):
                 raise ValueError(f"expected one Sampling for each of {len(texts)} texts; received {len(each)}.")
             options["sampling"] = Samplings(tuple(each))
-        return self._predictor.run(texts, **options)
+        found, known = self._predictor.run(texts, **options), self.manifest.get("usual")
+        return [unsure(result, known) for result in found] if known and each is None else found
+
+    def _run_above(self, least, texts, options):
+        """The results, but an error in the place of answers of a lower confidence than `least`."""
+        if not 0 <= least <= 1:
+            raise ValueError(f"min_confidence is a number from 0 to 1; received {least!r}.")
+        kind = self._loaded.kind
+        if not kind.has_confidence:
+            raise ValueError(
+                f"{self.manifest['name']} is an artefact of kind {self.kind!r}, whose answers have no confidence. "
+                "Leave min_confidence (--min-confidence) out."
+            )
+        return [
+            replace(kind.blank(), error=doubt.below(result.confidence, least), warning=result.warning)
+            if result.confidence is not None and result.confidence < least
+            else result
+            for result in self.run(texts, **options)
+        ]
 
     def _run_by_sentence(self, texts, options):
         if options.get("sampling") is not None or (options.get("n_best") or 1) > 1:

@@ -87,8 +87,9 @@ def parts_of(text, language=""):
 def answer_by_sentence(run, texts, language=""):
     """A `Result` for each text, whose sentences are run by themselves and joined as they stood.
 
-    The score of a text is the sum of its sentences', its warning names those that have one, and a text of which a
-    sentence has an error has none but that. A text that is one sentence, or holds none, is run as it is.
+    The score of a text is the sum of its sentences', its confidence the least of theirs, its warning names those that
+    have one, and a text of which a sentence has an error has none but that. A text that is one sentence, or holds none,
+    is run as it is.
 
     Args:
         run: what gives a `Result` for each of a list of texts.
@@ -122,7 +123,8 @@ def _joined(parts, answers):
     given = iter(answers)
     text = "".join(next(given).text if part.is_sentence else part.text for part in parts)
     score = sum(each.score for each in answers)
-    return Result(text, score, (Hypothesis(text, score),), warning=said["warning"])
+    sure = min((each.confidence for each in answers if each.confidence is not None), default=None)
+    return Result(text, score, (Hypothesis(text, score),), sure, warning=said["warning"])
 
 
 def _line(line, code):

@@ -30,18 +30,31 @@ class Writer:
         given = self._ranked(rules.checked(given), beam, sampling)
         readings, held = self.loaded.read(texts), self.loaded.manifest.get("rules", {}) | given
         sequences = {number: reading.ids for number, reading in enumerate(readings) if is_answered(reading)}
-        found = {number: [("", 0.0)] for number in range(len(readings))}
+        found, sure = {number: [("", 0.0)] for number in range(len(readings))}, {}
         for number, pairs in self.write(sequences, beam, n_best, sampling, given).items():
             outputs = self.loaded.decode([ids for ids, _ in pairs])
             most = rules.longest(held, self.max_length, len(sequences[number]))
             readings[number] = doubted(readings[number], pairs[0][0], most)
             found[number] = [(text, score) for text, (_, score) in zip(outputs, pairs, strict=True)]
-        return [self.result(found[number], reading) for number, reading in enumerate(readings)]
+            sure[number] = self._confidence(*pairs[0], sampling is None and (beam or self.default_beam) > 1)
+        return [self.result(found[number], reading, sure.get(number)) for number, reading in enumerate(readings)]
 
     @staticmethod
-    def result(pairs, reading):
+    def result(pairs, reading, confidence=None):
         hypotheses = tuple(Hypothesis(*pair) for pair in pairs)
-        return Result(*pairs[0], hypotheses, error=reading.error, warning=reading.warning)
+        return Result(*pairs[0], hypotheses, confidence, error=reading.error, warning=reading.warning)
+
+    def _confidence(self, ids, score, ranked):
+        """The geometric mean of the probabilities of an output's pieces, its end among them.
+
+        Of a ranked search the score is divided by a penalty of the length, which is taken out again; penalties of
+        repetition and coverage stay in.
+        """
+        pieces = len(ids) + 1
+        if ranked:
+            gnmt = self.loaded.manifest.get("search", {}).get("penalty", "gnmt") == "gnmt"
+            score *= ((5 + pieces) / 6 if gnmt else pieces) ** self.loaded.manifest["alpha"]
+        return min(1.0, math.exp(score / pieces))
 
     def write(self, sequences, beam, n_best, sampling, given):
         """Up to `n_best` pairs `(ids, score)` for each of `sequences`; both are dicts by the number of the text."""

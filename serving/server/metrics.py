@@ -32,6 +32,7 @@ class Metrics:
         )
         self.texts = make(Counter, "texts", "Texts, or rows of ids, that were computed.", MODEL)
         self.refused = make(Counter, "refused_texts", "Texts that were answered with an error of their own.", MODEL)
+        self.doubted = make(Counter, "doubted_texts", "Texts that were answered with a warning.", MODEL)
         self.tokens = make(Counter, "tokens", "Tokens that were read, without padding.", MODEL)
         self.padded = make(Counter, "padded_tokens", "Tokens that were read, with padding.", MODEL)
         self.dropped = make(Counter, "dropped_texts", "Texts that nobody waited for when their turn came.", MODEL)
@@ -63,9 +64,16 @@ class Meter:
         self.metrics, self.model, self.version = metrics, model, version
         labels = model, version
         self._queue, self._loaded = metrics.queue.labels(*labels), metrics.loaded.labels(*labels)
-        self._texts, self._tokens, self._padded, self._dropped, self._refused = (
+        self._texts, self._tokens, self._padded, self._dropped, self._refused, self._doubted = (
             counter.labels(*labels)
-            for counter in (metrics.texts, metrics.tokens, metrics.padded, metrics.dropped, metrics.refused)
+            for counter in (
+                metrics.texts,
+                metrics.tokens,
+                metrics.padded,
+                metrics.dropped,
+                metrics.refused,
+                metrics.doubted,
+            )
         )
         self._batches, self._computing = metrics.batches.labels(*labels), metrics.computing.labels(*labels)
         self._loaded.set(1)
@@ -77,8 +85,10 @@ class Meter:
     def dropped(self, count):
         self._dropped.inc(count)
 
-    def refused(self, count):
-        self._refused.inc(count)
+    def answered(self, refused, doubted):
+        """Of the texts that were answered, so many have an error, and so many a warning."""
+        self._refused.inc(refused)
+        self._doubted.inc(doubted)
 
     def batch(self, costs, seconds):
         self._texts.inc(len(costs))

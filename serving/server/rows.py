@@ -96,9 +96,9 @@ class Rows:
         return self.runtime.run_rows(self.name, payloads)
 
     @staticmethod
-    def refused(results):
-        """Rows of ids are refused before they are asked."""
-        return 0
+    def remarked(results):
+        """Rows of ids are refused before they are asked, and have no warnings."""
+        return 0, 0
 
     def tensors(self, ask, results):
         """The outputs of a request: rows of one width. Axes that follow the input have its number of columns."""

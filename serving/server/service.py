@@ -87,7 +87,7 @@ class Service:
             count.texts = len(ask.rows)
             left = limit + count.started - time.perf_counter()
             results = await found.lane.answer(ask, max(left, 1e-3), count.caller)
-            found.lane.meter.refused(chosen.refused(results))
+            found.lane.meter.answered(*chosen.remarked(results))
             return Answer(name, str(found.number), await self.desk.do(count, chosen.tensors, ask, results))
 
     def _read(self, found, name, asked):

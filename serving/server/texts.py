@@ -113,9 +113,9 @@ class Texts:
         return self.runtime.run([text for text, _ in payloads], **options, **sampling)
 
     @staticmethod
-    def refused(results):
-        """How many texts have an error instead of an answer."""
-        return sum(result.error is not None for result in results)
+    def remarked(results):
+        """How many texts have an error instead of an answer, and how many have a warning."""
+        return tuple(sum(getattr(each, name) is not None for each in results) for name in ("error", "warning"))
 
     def tensors(self, ask, results):
         """The outputs of a request."""

@@ -18,8 +18,8 @@ def test_examples_are_right_use(line):
     words = shlex.split(line)
     words = words[words.index("seqzoo") + 1 :]
     args = cli.parse(words)
-    name = "_".join(words[: 2 if words[0] == "hub" else 1])
-    assert args.main.__module__.split(".")[-1] == cli.MODULES.get(name, name)
+    assert args.main.__module__.split(".")[-1] == cli.MODULES.get(words[0], words[0])
+    assert words[0] != "hub" or args.main is hub.VERBS[words[1]].main
 
 
 def test_models_and_recipes_of_examples_are_there(monkeypatch):

@@ -71,6 +71,7 @@ def test_json(artefact, capsys):
     first, second = map(json.loads, capsys.readouterr().out.splitlines())
     assert first["output"] == first["input"] == "日本"
     best = [{"text": "ab", "score": -0.5}, {"text": "a", "score": -1.5}]
+    assert 0 < second.pop("confidence") < 1
     assert second == {"input": "ab", "output": "ab", "score": -0.5, "n_best": best}
 
 
@@ -120,7 +121,7 @@ def test_a_label_and_its_probability(others, capsys):
     assert capsys.readouterr().out == "zwei\t1.0000\n\n"
     assert call(others["classify"], "abc", "--json") == 0
     probabilities = {"zwei": 1.0, "null": 0.0, "eins": 0.0}
-    expected = {"input": "abc", "label": "zwei", "probability": 1.0, "probabilities": probabilities}
+    expected = {"input": "abc", "label": "zwei", "probability": 1.0, "probabilities": probabilities, "confidence": 1.0}
     assert json.loads(capsys.readouterr().out) == expected
 
 

@@ -1,5 +1,6 @@
 """What every kind of tokenizer has."""
 
+import functools
 import os
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -53,6 +54,11 @@ class BaseTokenizer(ABC):
     @abstractmethod
     def pieces(self) -> list[str]:
         """The pieces in the order of their ids."""
+
+    @functools.cached_property
+    def log_probabilities(self) -> list[float]:
+        """How common each piece is where pieces were learnt: log p, up to a constant; -1 where the file has none."""
+        return [-1.0] * self.vocab_size
 
     @abstractmethod
     def with_around(self, before: tuple[int, ...] = (), after: tuple[int, ...] = (EOS,)) -> "BaseTokenizer":

@@ -1,7 +1,9 @@
 """SentencePiece subwords (Kudo and Richardson, 2018, arXiv:1808.06226), with our special ids."""
 
+import functools
 import io
 import json
+import math
 from collections.abc import Iterable
 
 import sentencepiece
@@ -15,6 +17,7 @@ MODEL_TYPES = ("unigram", "bpe", "char", "word")
 _SPECIAL = {"pad": PAD, "unk": UNK, "bos": BOS, "eos": EOS}
 _VERBATIM = {"add_dummy_prefix": False, "remove_extra_whitespaces": False, "user_defined_symbols": ["\n"]}
 _LONGEST_SENTENCE = 1 << 20  # bytes; the library drops longer sentences without an error
+_UNKNOWN_COSTS = 10.0  # what an unknown piece takes from a log-probability, beside the rarest piece's
 _FEW = 16  # fewer texts than these are encoded one by one: for a list, the library starts a pool of threads
 _AROUND = 200  # a field for extensions, which the library passes over; it is the first one of a model that has it
 
@@ -135,6 +138,27 @@ class Tokenizer(BaseTokenizer):
     def pieces(self) -> list[str]:
         """The pieces in the order of their ids; "▁" is the space before a word."""
         return [self._processor.id_to_piece(token) for token in range(self.vocab_size)]
+
+    @functools.cached_property
+    def log_probabilities(self) -> list[float]:
+        """How common each piece is where the pieces were learnt: log p, up to a constant.
+
+        The scores of a model of merges (BPE) are ranks, of which Zipf's law makes probabilities. A byte is as rare as
+        the rarest piece, and an unknown piece is rarer by as much as SentencePiece's own search for pieces takes.
+        """
+        own, processor = range(self.vocab_size), self._processor
+        found = [processor.get_score(token) for token in own]
+        learnt = [token for token in own if not (processor.is_control(token) or processor.is_byte(token))]
+        learnt = [token for token in learnt if token != UNK]
+        if [found[token] for token in learnt] == [-float(rank) for rank in range(len(learnt))]:
+            for rank, token in enumerate(learnt, 1):
+                found[token] = -math.log(rank)
+        rarest = min((found[token] for token in learnt), default=0.0)
+        for token in own:
+            if processor.is_byte(token):
+                found[token] = rarest
+        found[UNK] = rarest - _UNKNOWN_COSTS
+        return found
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """Token ids of each text, without what stands around it."""

@@ -282,4 +282,5 @@ def test_runs_where_no_framework_is_installed(artefact):
     command = [sys.executable, "-c", WITHOUT_FRAMEWORKS, "run", str(artefact), "abc", "--json"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"input": "abc", "output": "abc", "score": -0.5}
+    found = json.loads(done.stdout)
+    assert 0 < found.pop("confidence") < 1 and found == {"input": "abc", "output": "abc", "score": -0.5}

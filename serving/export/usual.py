@@ -1,0 +1,35 @@
+"""Measures what is usual for a model, by the texts that validate it: the bounds of `serving.runtime.usual`."""
+
+from serving.runtime import Runtime
+from serving.runtime.loaded import Loaded
+from serving.runtime.reading import is_answered
+from serving.runtime.usual import bounds, familiarity
+
+READ, ENOUGH = 2000, 100  # texts: the most that are read, and the fewest that tell a share of them
+ANSWERED, LARGE = 500, 100  # texts that are answered; of a large network
+
+
+def measure(directory, texts, large=False):
+    """The bounds of the manifest.
+
+    Args:
+        directory: an artefact, whose manifest has no bounds yet.
+        texts: those that validate, a line each.
+        large: whether the network is so large that few texts are answered.
+    """
+    loaded = Loaded(directory, None, "float32", verify=False)
+    kind, common = loaded.kind, loaded.source.log_probabilities
+    sides = len(kind.sides(loaded.manifest))
+    parts = [part for text in texts for part in text.split("\t", sides - 1)]
+    readings = [each for each in (loaded.read_words if kind.by_words else loaded.read)(parts) if is_answered(each)]
+    found = [familiarity(each, common) for each in readings]
+    if kind.prompts:  # they are cut where they happen to be, and what goes on is written by chance
+        return bounds(found)
+    answers = Runtime(directory, precision="float32", verify=False).run(spread(texts, LARGE if large else ANSWERED))
+    sure = [each.confidence for each in answers if each.confidence is not None and not each.error]
+    return bounds(found, [len(each.ids) - each.around for each in readings], sure)
+
+
+def spread(texts, most):
+    """At most so many of the texts, from the beginning to the end, for a file may be sorted."""
+    return texts[:: -(-len(texts) // most) or 1]

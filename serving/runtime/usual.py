@@ -1,0 +1,59 @@
+"""What is usual for a model: what its texts and answers were like when it was validated. What is not is told.
+
+The manifest has these bounds under `usual`, which an export measures (`serving.export.usual`):
+
+    familiarity   sum of log p(piece) / characters of a text, p where the pieces were learnt: a text of another language
+                  or about something else is made of rarer pieces, and of more of them
+    pieces        the number of them in the longest text
+    confidence    of an answer
+
+Of the validation's texts, a share of `SHARE` has a lower familiarity, and a share of `SHARE` a lower confidence.
+"""
+
+from dataclasses import replace
+
+from serving.runtime import doubt
+
+SHARE = 0.015
+
+
+def familiarity(reading, log_probabilities):
+    """How common the pieces of a text are, as the log-probability of a character; None of a text without any."""
+    return sum(log_probabilities[each] for each in reading.ids) / len(reading.text) if reading.text else None
+
+
+def noticed(reading, usual, log_probabilities):
+    """The reading of a text, with warnings if the text is unlike those that validated the model.
+
+    Args:
+        reading: a `serving.runtime.reading.Reading`.
+        usual: the bounds of the manifest.
+        log_probabilities: of each piece of the tokenizer.
+    """
+    if reading.error or not reading.text.strip():
+        return reading
+    pieces, most = len(reading.ids) - reading.around, usual.get("pieces")
+    rare = familiarity(reading, log_probabilities) < usual["familiarity"]
+    said = doubt.joined(rare and doubt.unlike(1 - SHARE), most and pieces > most and doubt.longer(pieces, most))
+    return replace(reading, warning=doubt.joined(reading.warning, said)) if said else reading
+
+
+def unsure(result, usual):
+    """The result, with a warning if the model is less sure of it than of nearly all answers to the validation."""
+    least, confidence = usual.get("confidence"), result.confidence
+    if result.error or least is None or confidence is None or confidence >= least:
+        return result
+    return replace(result, warning=doubt.joined(result.warning, doubt.unsure(confidence, 1 - SHARE)))
+
+
+def bounds(familiarities, pieces=(), confidences=()):
+    """The bounds of the manifest, from measured numbers; without `pieces` or `confidences`, none of these."""
+    found = {"texts": len(familiarities), "familiarity": lowest(familiarities)}
+    if pieces:
+        found["pieces"] = max(pieces)
+    return found | ({"confidence": lowest(confidences)} if confidences else {})
+
+
+def lowest(values):
+    """The number that a share of `SHARE` of the values lies below."""
+    return sorted(values)[int(SHARE * len(values))]

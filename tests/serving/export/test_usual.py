@@ -1,0 +1,64 @@
+"""An export measures what is usual for a model by the texts that validate it, and says so in manifest and card."""
+
+import json
+
+import numpy as np
+import pytest
+
+from serving.export.settings import Settings
+from serving.export.usual import spread
+from serving.runtime import Runtime
+from serving.runtime.manifest_format import checked
+from tests.serving.conftest import settings_of, sides
+
+pytestmark = pytest.mark.slow
+
+
+def texts_of(tokenizer, count=120):
+    """Texts of pieces that the tokenizer knows."""
+    draw = np.random.default_rng(3)
+    return tokenizer.decode(
+        [draw.integers(4, tokenizer.vocab_size, draw.integers(2, 7)).tolist() for _ in range(count)]
+    )
+
+
+def lowest(values, share=0.015):
+    return np.sort(values)[int(share * len(values))]
+
+
+@pytest.mark.parametrize("kind", ["classify", "tag", "generate"])
+def test_the_bounds_are_those_of_the_validation(kind, models, tokenizers, tmp_path):
+    from serving.export import export
+
+    own = sides(kind, tokenizers)
+    texts = texts_of(own[0])
+    folder = export(models[kind], own, tmp_path, settings_of(kind, calibration=texts))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    usual, common = manifest["usual"], own[0].log_probabilities
+    encode = (
+        (lambda text: sum(own[0].encode_words(text.split()), [])) if kind == "tag" else lambda t: own[0].encode([t])[0]
+    )
+    rare = [sum(common[token] for token in encode(text)) / len(text) for text in texts if text.strip()]
+    assert usual["texts"] == len(rare) and usual["familiarity"] == pytest.approx(lowest(rare))
+    assert usual["pieces"] == max(len(encode(text)) for text in texts)
+    answers = Runtime(folder, precision="float32").run(texts)
+    assert usual["confidence"] == pytest.approx(lowest([each.confidence for each in answers if each.confidence]))
+    unsure = sum("the model is unsure" in (each.warning or "") for each in answers)
+    assert unsure <= 0.02 * len(texts)
+    assert "has a warning; so has an answer of which" in (folder / "card.md").read_text()
+    assert Settings.of(checked(manifest)).usual == usual
+
+
+def test_without_texts_that_validate_nothing_is_usual(models, tokenizers, tmp_path):
+    from serving.export import export
+
+    own = sides("classify", tokenizers)
+    settings = settings_of("classify", calibration=texts_of(own[0], 99))
+    manifest = json.loads((export(models["classify"], own, tmp_path, settings) / "manifest.json").read_text())
+    assert "usual" not in manifest
+
+
+def test_texts_are_taken_from_the_whole_file():
+    texts = list(range(4501))
+    found = spread(texts, 2000)
+    assert len(found) <= 2000 and found[0] == 0 and found[-1] >= 4498 and spread([], 5) == []
