@@ -103,34 +103,13 @@ def text_scoring(model):
     return score
 
 
-def probabilities(model):
-    """`softmax(logits)` of a model that labels texts or words."""
+def reading(model, output, finish):
+    """`(**inputs) -> {output: finish(what the model gives)}`, of a model that reads texts and answers at once."""
 
-    def classify(token_ids, lengths):
-        logits = model({"token_ids": token_ids, "lengths": lengths}, training=False)
-        return {"probabilities": ops.softmax(logits, axis=-1)}
+    def read(**inputs):
+        return {output: finish(model(inputs, training=False))}
 
-    return classify
-
-
-def vectors(model):
-    """The vector of each text."""
-
-    def embed(token_ids, lengths):
-        return {"vector": model({"token_ids": token_ids, "lengths": lengths}, training=False)}
-
-    return embed
-
-
-def pair_probabilities(model):
-    """`softmax(logits)` of a model that labels pairs of texts."""
-
-    def compare(first_ids, first_lengths, second_ids, second_lengths):
-        sides = {"first_ids": first_ids, "first_lengths": first_lengths}
-        sides |= {"second_ids": second_ids, "second_lengths": second_lengths}
-        return {"probabilities": ops.softmax(model(sides, training=False), axis=-1)}
-
-    return compare
+    return read
 
 
 def _after_bos(token_ids):

@@ -1,11 +1,13 @@
-"""The kinds of models that can be exported, with all that differs between them in an export."""
+"""The kinds of models that can be exported: what each needs of TensorFlow, which `serving.kinds` leaves out.
 
-from serving.export.kinds.continuing import Continue
-from serving.export.kinds.encoding import Embed
-from serving.export.kinds.labelling import Classify, Compare, Tag
-from serving.export.kinds.writing import Generate
+Every module of this folder that has a `KIND` is one; a class may be of several kinds.
+"""
 
-KINDS = {kind.name: kind for kind in (Generate, Continue, Classify, Compare, Tag, Embed)}
+import importlib
+import pkgutil
+
+MODULES = [importlib.import_module(f"{__name__}.{each.name}") for each in pkgutil.iter_modules(__path__)]
+KINDS = {name: module.KIND for module in MODULES if "KIND" in vars(module) for name in module.KIND.names}
 
 
 def kind_of(model, settings):
@@ -14,13 +16,10 @@ def kind_of(model, settings):
     Raises:
         ValueError: the signatures belong to no known kind.
     """
-    tables = {table.name: [spec.name for spec in table.inputs] for table in model.signatures()}
-    for name in ("classify", "compare", "tag", "embed"):
-        if name in tables:
-            return KINDS[name](model, settings)
-    if "tokens" in tables:
-        return KINDS["generate" if "source_ids" in tables["score"] else "continue"](model, settings)
+    for kind in dict.fromkeys(KINDS.values()):
+        if kind.name_of(model.signatures()):
+            return kind(model, settings)
     raise ValueError(
-        f"{type(model).__name__} cannot be exported: expected signatures with 'tokens', 'classify', 'compare', "
-        f"'tag' or 'embed', received {sorted(tables)}."
+        f"{type(model).__name__} cannot be exported: expected the signatures of one of the kinds "
+        f"{', '.join(map(repr, KINDS))}, received {sorted(table.name for table in model.signatures())}."
     )

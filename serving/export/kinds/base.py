@@ -60,12 +60,14 @@ class ExportedFunction:
 class Kind(ABC):
     """A model with the functions that are exported and the answers that are expected from them.
 
+    `plain` is its `serving.kinds.base.Kind`, and `name` the name of it.
+
     Args:
         model: a model of the zoo.
         settings: `serving.export.Settings`.
     """
 
-    name = ""
+    names = ()  # of the plain kinds that it may be
     sides = ("source",)  # one for each tokenizer; "target" is the second where output has its own vocabulary
     text_graph = None  # the signature whose graph may become one of texts (`serving.export.strings`), if any
     overlong = "refuse"  # the default for long texts
@@ -74,15 +76,18 @@ class Kind(ABC):
 
     def __init__(self, model, settings):
         self.model, self.settings, self.large = model, settings, is_large(model)
+        self.plain = KINDS[self.name_of(model.signatures())]
+        self.name = self.plain.name
         self.tables = [with_remarks(table) for table in model.signatures()]
         self.bound = self.make_bound()
         gone = {name for choice in self.without for name in self.choices[choice]}
         self.functions = {each.name: each for each in self.make_functions() if each.name not in gone}
 
-    @property
-    def plain(self):
-        """The `serving.kinds.base.Kind`."""
-        return KINDS[self.name]
+    @classmethod
+    def name_of(cls, tables):
+        """The name of the kind that a model with these signatures is of; None where it is of none of this class."""
+        held = {table.name for table in tables}
+        return next((name for name in cls.names if name in held), None)
 
     @property
     def without(self):

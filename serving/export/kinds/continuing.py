@@ -13,7 +13,7 @@ from serving.runtime.reading import DEFAULT
 class Continue(Generate):
     """A model that continues a prompt. The prompt has no EOS; the model puts BOS in front of it."""
 
-    name = "continue"
+    names = ("continue",)
     text_graph = None
     sides = ("source",)
     remembers = False
@@ -88,3 +88,6 @@ class Continue(Generate):
         found = self._teach(token_ids=with_bos(texts))["logits"]
         steps = np.arange(target_ids.shape[1] + 1)
         return {"logits": found[np.arange(len(ends))[:, None], ends[:, None] + steps]}
+
+
+KIND = Continue

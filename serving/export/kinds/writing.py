@@ -38,7 +38,7 @@ def approximates(model):
 class Generate(Kind):
     """A model that writes an output for a source, such as a translation."""
 
-    name = "generate"
+    names = ("generate",)
     text_graph = "tokens"
     sides = ("source", "target")
     searches = True
@@ -54,6 +54,12 @@ class Generate(Kind):
     score_graph = None
     target_time = TARGET_TIME  # tokens after which steps are compared, in the parity check
     _teacher = None
+
+    @classmethod
+    def name_of(cls, tables):
+        """A model of prompts has no source to score."""
+        held = {table.name: {spec.name for spec in table.inputs} for table in tables}
+        return cls.names[0] if "tokens" in held and cls.remembers == ("source_ids" in held["score"]) else None
 
     @property
     def without(self):
@@ -268,3 +274,6 @@ def graph_name(beams, settings):
     if beams == 1:
         return "greedy.onnx"
     return "model.onnx" if beams == settings.beams[0] else f"model.beam{beams}.onnx"
+
+
+KIND = Generate

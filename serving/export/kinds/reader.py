@@ -1,0 +1,110 @@
+"""What all models share whose graph reads a text, or a pair of texts, and answers at once."""
+
+import numpy as np
+import tensorflow as tf
+
+from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
+from serving.export.kinds.grid import grid
+from serving.export.signatures import reading
+from serving.kinds.pairs import PLACES, pair
+from serving.runtime.reading import is_answered
+
+NOTES = ("errors", "warnings")
+
+
+class Reader(Kind):
+    """A model with one signature of ids, which has the name of its kind, and one output."""
+
+    @property
+    def pairs(self):
+        """Whether it reads two texts."""
+        return len(self.table(self.name).inputs) > 2
+
+    @property
+    def output(self):
+        """The name of what the graph gives."""
+        return self.table(self.name).outputs[0].name
+
+    @staticmethod
+    def finish(outputs):
+        """What the graph gives, of what the model does."""
+        return outputs
+
+    def in_graph(self, found, answered):
+        """The outputs of `serving_default` in TensorFlow; a row that is not `answered` has a blank answer."""
+        raise NotImplementedError
+
+    def in_python(self, found):
+        """The same of one row in Python; `found` is None for a blank answer."""
+        raise NotImplementedError
+
+    def make_functions(self):
+        function = reading(self.model, self.output, self.finish)
+        return [ExportedFunction(self.table(self.name), function, "model.onnx", int8=True)]
+
+    def strings(self, tokenizers, *texts):
+        sides = [self.gated(tokenizers[0], text) for text in texts]
+        found = self.functions[self.name].traced(*(part for side in sides for part in side[:2]))[self.output]
+        *_, gated, answered = zip(*sides, strict=True)
+        notes = {name: _joined([getattr(side, name) for side in gated], tf.where) for name in NOTES}
+        if self.pairs:
+            answered = [tf.equal(notes["errors"], "") & (answered[0] | answered[1])]
+        return self.in_graph(found, answered[0]) | notes
+
+    def asked(self, texts):
+        if not self.pairs:
+            return super().asked(texts)
+        first, second = zip(*map(pair, texts), strict=True)
+        return {"first_text": np.array(first, dtype=str), "second_text": np.array(second, dtype=str)}
+
+    def answer(self, tokenizers, text):
+        readings = self._readings(tokenizers, text)
+        notes = {name: _joined([remarks(each)[name] for each in readings], np.where) for name in NOTES}
+        if notes["errors"] or not any(map(is_answered, readings)):
+            return self.in_python(None) | notes
+        return self.in_python(self.found(*(row(each.ids) for each in readings))) | notes
+
+    def found(self, *sides):
+        """What the graph gives for one row, whose sides are inputs of a graph that reads one text."""
+        return self.ask(self.name, **self._inputs(*sides))[self.output][0]
+
+    def fed(self, tokenizers, text):
+        readings = self._readings(tokenizers, text)
+        return self._inputs(*(row(each.ids) for each in readings)) if all(map(is_answered, readings)) else None
+
+    def extremes(self):
+        """Of pairs: blank ones, pairs with one blank text, and long texts as the first and as the second."""
+        if not self.pairs:
+            return super().extremes()
+        *blanks, long, longer = super().extremes()
+        return ["\t".join(sides) for sides in (blanks, ("a", ""), (long, "a"), ("a", long), ("a", longer))]
+
+    def cases(self, vocabularies):
+        """Of pairs: cases from two grids, with equal batch sizes and mostly different lengths."""
+        firsts = list(grid(vocabularies[0], 0, self.max_ids, self.large))
+        if not self.pairs:
+            return [(self.name, source) for source in firsts]
+        seconds, found = list(grid(vocabularies[0], 1, self.max_ids, self.large)), []
+        for number, first in enumerate(firsts):
+            alike = [second for second in seconds if len(second["lengths"]) == len(first["lengths"])]
+            found.append((self.name, self._inputs(first, alike[(number + 3) % len(alike)])))
+        return found
+
+    def _readings(self, tokenizers, text):
+        return [self.read(tokenizers[0], side) for side in (pair(text) if self.pairs else [text])]
+
+    def _inputs(self, *sides):
+        """The inputs of the graph from those of one text or of two."""
+        if not self.pairs:
+            return sides[0]
+        names = {"ids": "token_ids", "lengths": "lengths"}
+        named = zip(("first", "second"), sides, strict=True)
+        return {f"{side}_{name}": inputs[key] for side, inputs in named for name, key in names.items()}
+
+
+def _joined(messages, where):
+    """The error or warning of the only text; of two that of the first, or else of the second, with its name before."""
+    if len(messages) == 1:
+        return messages[0]
+    first, second = (where(part == "", "", name + part) for name, part in zip(PLACES, messages, strict=True))
+    return where(first == "", second, first)

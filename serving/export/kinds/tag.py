@@ -1,0 +1,68 @@
+"""Models that give a tag to each word of a text."""
+
+import numpy as np
+import tensorflow as tf
+
+from serving.export import gate, transitions as in_graph
+from serving.export.kinds.base import remarks, row
+from serving.export.kinds.labelling import Label, check_labels
+from serving.export.kinds.reader import Reader
+from zoo.scores.transitions import likeliest_tags, transitions
+
+
+class Tag(Reader):
+    """A model that gives a tag to each word of a text."""
+
+    names = ("tag",)
+    finish = staticmethod(Label.finish)
+
+    def make_functions(self):
+        check_labels(self.model, self.settings.labels)
+        return super().make_functions()
+
+    def facts(self):
+        return super().facts() | {"labels": list(self.settings.labels)}
+
+    def strings(self, tokenizers, text):
+        clipped = gate.clip(self.bound, text)
+        pieces, around = tokenizers[0].word_pieces(clipped.text), self.around(tokenizers[0])
+        token_ids, lengths, gated, found = gate.limit_words(self.bound, clipped, *pieces, around)
+        all_ = self.functions[self.name].traced(token_ids, lengths)["probabilities"]
+        first = tf.gather(all_, found["first"], batch_dims=1)
+        there = tf.sequence_mask(found["word_counts"], tf.shape(found["first"])[1])
+        allowed = transitions(self.settings.labels)
+        best = tf.argmax(first, axis=-1) if allowed is None else in_graph.likeliest_tags(first, there, allowed)
+        return {
+            "tags": tf.where(there, tf.gather(tf.constant(self.settings.labels), best), ""),
+            "scores": tf.where(there, tf.gather(first, best, batch_dims=2), 0.0),
+            **{name: found[name] for name in ("starts", "ends", "word_counts")},
+            "errors": gated.errors,
+            "warnings": gated.warnings,
+        }
+
+    def fed(self, tokenizers, text):
+        reading = self._reading(tokenizers, text)
+        return row(reading.ids) if reading.places else None
+
+    def answer(self, tokenizers, text):
+        reading = self._reading(tokenizers, text)
+        chosen = np.zeros((0, len(self.settings.labels)), "float32")
+        if reading.places:
+            chosen = self.found(row(reading.ids))[np.array(reading.first)]
+        best, scores = likeliest_tags(chosen, transitions(self.settings.labels))
+        return {
+            "tags": np.array(self.settings.labels)[best],
+            "scores": scores,
+            "starts": np.array([start for start, _ in reading.places], "int32"),
+            "ends": np.array([end for _, end in reading.places], "int32"),
+            "word_counts": np.array(len(reading.places), "int32"),
+            **remarks(reading),
+        }
+
+    def _reading(self, tokenizers, text):
+        """The `Reading` of one text and of its words."""
+        (reading,) = self.bound.read_words([text], tokenizers[0].encode_words, self.around(tokenizers[0]))
+        return reading
+
+
+KIND = Tag
