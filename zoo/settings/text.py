@@ -103,16 +103,28 @@ class Labelled(Vocabulary):
     @classmethod
     def unread(cls, value_of):
         """The drawing of spellings, where the pieces have no probabilities to draw by."""
-        if value_of("pieces") == "unigram":
-            return {}
-        why = f"it is read where pieces is 'unigram'; received pieces={value_of('pieces')!r}"
-        return dict.fromkeys(("noise.candidates", "noise.rare", "noise.alpha"), why)
+        return _undrawn(value_of("pieces"))
 
 
-class Cut(Labelled):
-    """The same of texts whose words are labelled; training data has its words cut already."""
+class Cut(Vocabulary):
+    """The vocabulary of texts whose words are labelled; training data has its words cut already."""
 
+    max_input_length: Annotated[Count, Doc("tokens of a text that are read, the first ones; 0 reads all")] = 512
+    noise: Annotated[Noise, Doc("changes of the texts in training")] = Noise()
     words: Words = "spaces"
+
+    @classmethod
+    def unread(cls, value_of):
+        """As of `Labelled`."""
+        return _undrawn(value_of("pieces"))
+
+
+def _undrawn(pieces):
+    """What nothing reads of the noise in texts of such pieces, and why."""
+    if pieces == "unigram":
+        return {}
+    why = f"it is read where pieces is 'unigram'; received pieces={pieces!r}"
+    return dict.fromkeys(("noise.candidates", "noise.rare", "noise.alpha"), why)
 
 
 class Scope(Table):
