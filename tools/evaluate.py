@@ -11,6 +11,7 @@ from zoo import recipes, runs
 from zoo.core.storage import json_text, one_writer, write_json, write_text
 from zoo.data.formats.unknown import say_unknown
 from zoo.recipes import files, kept
+from zoo.scores.entities import say_rules
 from zoo.scores.plots import score_name, written
 from zoo.settings.training import Search
 from zoo.tasks.parts import corpora
@@ -184,8 +185,7 @@ def _table(name, scores):
 def _remarks(scores):
     """What there is to say of scores that are not there, of entities, and of labels that the model cannot answer."""
     found = [f"no {score_name(name).partition(',')[0]}: {why}" for name, why in scores.get("missing", {}).items()]
-    if scores.get("entity_rules") == "runs":
-        found.append("no tag has a prefix such as B- or I-, so entities are runs of one tag")
+    found += filter(None, [say_rules(scores.get("entity_rules"), None)])
     if "calibration_error" in scores:
         found.append(f"the confidences are {scores['calibration_error']:.3f} off (expected calibration error)")
     if unknown := scores.get("unknown_labels"):

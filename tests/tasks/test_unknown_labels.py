@@ -8,9 +8,11 @@ from tests.tasks import runs
 from tools import cli, evaluate
 from zoo import recipes
 from zoo.data.formats import Examples
-from zoo.data.formats.unknown import say_unknown, unknown_labels
+from zoo.data.formats.unknown import mended_labels, say_unknown, unknown_labels
 from zoo.recipes.card import untaught
 from zoo.recipes.proposal import propose
+from zoo.runs import evaluation
+from zoo.runs.training import make_parts
 from zoo.tasks import TASKS
 from zoo.tasks.parts.task import Run
 
@@ -43,6 +45,21 @@ def test_the_likely_cause(label, known, cause):
     assert cause in found["cause"] and bool(found["cause"]) is bool(cause)
     said = say_unknown([found], [known, "other", "O"])
     assert said.startswith(f"{label!r} (2 times") and f"the model has {known!r}" in said
+
+
+UNSURE = ("spaces, capitals or marks", "another word", "another scheme", "much alike", "")
+
+
+@pytest.mark.parametrize(("label", "known", "cause"), CAUSES)
+def test_only_what_is_surely_the_same_label_is_mended(label, known, cause):
+    found = mended_labels([known, "other", "O"], [label, "other"])
+    sure = not any(cause.startswith(each) for each in UNSURE[:-1]) and cause != ""
+    assert {one: other for one, (other, _) in found.items()} == ({label: known} if sure else {})
+
+
+def test_a_label_that_could_be_either_of_two_is_not_mended():
+    assert mended_labels(["Spam", "SPAM", "ham"], ["spam", "Ham", "1"]) == {"Ham": ("ham", "which differs by capitals")}
+    assert mended_labels(["1", "1.0"], ["1.00"]) == {}
 
 
 def test_known_labels_are_none_and_many_are_counted():
@@ -123,9 +140,31 @@ def test_new_says_it_too(tmp_path, capsys):
         )
         (tmp_path / f"{name}.csv").write_text("text,label\n" + rows)
     files = [str(tmp_path / f"{name}.csv") for name in ("train", "valid", "test")]
-    assert any("test: labels that the training does not have" in note for note in propose("classify", files, "own")[1])
+    notes = propose("classify", files, "own")[1]
+    assert "test: labels '1', read as the training's '1.0', the same number: 20" in notes
+    rows = (tmp_path / "test.csv").read_text().replace(",1\n", ", few \n").replace("good 7, few ", "good 6,1")
+    (tmp_path / "test.csv").write_text(rows)
     assert cli.main(["new", "classify", *files[:1], files[2], "--out", str(tmp_path / "own.toml")]) == 0
-    assert "the training has '1.0', the same number" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "test: labels that the training does not have: 'few' (19 times)" in told
+    assert "test: labels with spaces around them, which were removed: 19\n" in told
+    assert "test: labels '0', read as the training's '0.0', the same number: 20\n" in told
+    assert "test: inputs that come with several different answers: 1\n" in told
+    parts = make_parts(recipes.load(str(tmp_path / "own.toml")))
+    assert parts.labels == ("0.0", "1.0") and parts.card["splits"]["test"]["labels"] == {"0.0": 20, "few": 19, "1.0": 1}
+    assert "labels '0', read as the training's '0.0', the same number: 20" in parts.card["splits"]["test"]["notes"]
+    assert len(parts.card["untaught"]) == 1 and "'few' (19 times)" in parts.card["untaught"][0]
+
+
+def test_an_evaluation_reads_labels_as_the_training_wrote_them(tmp_path, monkeypatch):
+    (tmp_path / "test.tsv").write_text("good 1\t1\nbad 1\t0.0\ngood 2\tother\n")
+    own = {"corpus": "files", "test": str(tmp_path / "test.tsv"), "columns": {"text": 1, "label": 2, "header": False}}
+    recipe = recipes.make({"name": "own", "task": "classify", **runs.SETTINGS["classify"], "data": own})
+    monkeypatch.setattr(type(recipe.job), "predict", lambda *_: (["1.0", "0.0", "1.0"], [0.9] * 3, 0))
+    told = []
+    found = evaluation(Run(recipe, None, (), ("0.0", "1.0")), "test", log=told.append)
+    assert found.references == ["1.0", "0.0", "other"] and found.scores["accuracy"] == pytest.approx(200 / 3)
+    assert told == ["test: labels '1', read as the training's '1.0', the same number: 1"]
 
 
 def test_variants_are_asked_once_and_the_nearest_counts(tmp_path):

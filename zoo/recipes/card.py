@@ -2,6 +2,7 @@
 
 from zoo.data import formats
 from zoo.data.formats.unknown import say_unknown, unknown_labels
+from zoo.tasks.parts.vocabularies import right_answers
 
 FEW = 3  # places that are told
 
@@ -22,7 +23,15 @@ def notes(splits):
     for name, part in splits.items():
         for note in part.notes:
             found.setdefault(note, []).append(name)
+        if count := several_answers(part):
+            found.setdefault(f"inputs that come with several different answers: {count:,}", []).append(name)
     return [f"{', '.join(names)}: {note}" for note, names in found.items()]
+
+
+def mended(task, recipe, splits):
+    """The `{split: Examples}` whose labels are written as those of the training."""
+    known = task.labels(recipe, splits["train"].answers) if task.labelled else ()
+    return {name: part if name == "train" else task.mended(recipe, part, known) for name, part in splits.items()}
 
 
 def untaught(task, recipe, splits):
@@ -44,6 +53,15 @@ def untaught(task, recipe, splits):
             raise ValueError(f"{said}. It has none of the validation's: write them alike, or name the right columns.")
         found.append(said)
     return found
+
+
+def several_answers(part):
+    """How many inputs stand in `Examples` with different answers, such as pronunciations of a word."""
+    return (
+        0
+        if part.kind == "running"
+        else sum(len(each) > 1 for each in right_answers(part.inputs, part.answers).values())
+    )
 
 
 def _out_of_scope(recipe):

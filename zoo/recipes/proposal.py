@@ -8,10 +8,11 @@ from zoo.data import formats
 from zoo.data.formats.base import counted
 from zoo.data.formats.names import normal
 from zoo.recipes import beginning, languages
-from zoo.recipes.card import notes as left_out, untaught
+from zoo.recipes.card import mended, notes as left_out, untaught
 from zoo.recipes.files import overridden, settled
 from zoo.recipes.recipe import TEXTS, allowed, make
 from zoo.recipes.toml import comment, line, toml
+from zoo.scores.entities import choose_rules, say_rules
 from zoo.settings import table
 from zoo.settings.kinds import choices
 from zoo.tasks import TASKS
@@ -72,7 +73,7 @@ def propose(task, files, name, given=(), network=None):
     if network is not None:
         starter, begins = beginning.starter(task, network, starter)
     settings = settled([settings | {"data": data} | merged(sizes(job, starter, train, network), starter), given])
-    parts = _parts(settings, train)
+    parts = mended(job, make(settings), _parts(settings, train))
     settings = settled([settings, _scope(job, parts) | _context(settings, parts), given])
     notes = [f"{found.format}: {found.why}" if found.why else found.format, *_columns(found), *_counted(job, train)]
     notes += [*job.notes(train), *left_out(parts), *untaught(job, make(settings), parts)]
@@ -192,6 +193,9 @@ def _counted(job, train):
         labels = Counter(label for answer in train.answers for label in job.split(answer))
         shown = ", ".join(f"{label} {count:,}" for label, count in labels.most_common(5))
         notes.append(f"{counted(len(labels), 'label')}: {shown}{', ...' if len(labels) > 5 else ''}")
+    if job.kind == "tagged":
+        tags = [answer.split(" ") for answer in train.answers]
+        notes += filter(None, [say_rules(*choose_rules(tags, tags))])
     return notes
 
 

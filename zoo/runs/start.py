@@ -99,7 +99,8 @@ def evaluation(run, split, directory=None, *, beams=None, limit=None, progress=N
     Returns:
         A `zoo.tasks.parts.task.Evaluation`: scores, and what they are of.
     """
-    job, found = run.recipe.job, run.recipe.job.examples(run.recipe, split, directory)
+    job = run.recipe.job
+    found = job.mended(run.recipe, job.examples(run.recipe, split, directory), run.labels)
     for note in found.notes if log else ():
         log(f"{split}: {note}")
     inputs, answers = job.asked(found)

@@ -14,7 +14,7 @@ from zoo.core.keras_file import save_model
 from zoo.core.storage import write_json, write_text
 from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
-from zoo.recipes.card import describe, untaught
+from zoo.recipes.card import describe, mended, untaught
 from zoo.recipes.files import dumps
 from zoo.recipes.folder import LABELS, RECORD, SCOPE, has_threshold, read_labels, read_threshold, tokenizer_names
 from zoo.runs.takeover import describe_takeover, prepared
@@ -75,14 +75,15 @@ def make_parts(recipe, directory=None, tokenizers=None):
     """Read the corpus, learn labels and (unless they are given) vocabularies of its training split, make batches."""
     task, whole = recipe.job, corpora.training_file(recipe, recipe.job.kind, directory)
     splits = {split: task.examples(recipe, split, directory, whole) for split in ("train", "valid")}
-    texts, others = ((part.inputs, part.answers) for part in splits.values())
+    splits = mended(task, recipe, splits | _test(recipe, directory, whole))
+    texts, others = ((splits[name].inputs, splits[name].answers) for name in ("train", "valid"))
     tokenizers = tokenizers or task.tokenizers(recipe, *texts)
     labels = task.labels(recipe, [*texts[1], *others[1]])  # a rare one may stand in the validation alone
     train = task.batches(recipe, tokenizers, labels, texts, training=True)
     valid = task.batches(recipe, tokenizers, labels, others)
-    splits |= _test(recipe, directory, whole)
     card, notes = describe(splits, recipe.data.licence)
-    notes += untaught(task, recipe, splits)
+    card["untaught"] = untaught(task, recipe, splits)
+    notes += card["untaught"]
     return Parts(tokenizers, labels, train, valid, others, corpora.digest(*texts), card, tuple(notes))
 
 

@@ -23,6 +23,13 @@ RULES = {"conlleval": "BIES", "iob2": "BI", "bioes": "BIES", RUNS: ""}  # the pr
 UNREAD = "_"  # the tag of a word behind the longest input: it belongs to no entity
 
 
+def say_rules(rules, why):
+    """What `choose_rules` found, where it is worth telling; "" where tags are of a scheme, or parts of speech."""
+    if why:
+        return f"no entity F1: {why}"
+    return "no tag has a prefix such as B- or I-, so entities are runs of one tag" if rules == RUNS else ""
+
+
 def find_entities(tags, rules="conlleval"):
     """The entities of a sentence.
 

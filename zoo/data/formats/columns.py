@@ -61,11 +61,12 @@ def find_columns(path: str, rows: list[list[str]], request: Request) -> Found:
         known = {role: at for role, at in by_names(first, request.kind, missing).items() if at not in found.values()}
         if all(role in known for role in missing):
             return Found(found | known, True, "the columns are told by the names of the header")
-    known = _by_content(rest if header and rest else rows, request.kind, set(found.values()), missing)
+    known, useless = _by_content(rest if header and rest else rows, request.kind, set(found.values()), missing)
     if known is None:
         raise ValueError(_untold(path, first, header, request, missing))
+    unread = "".join(f"; column {at + 1} {why}, and is not read" for at, why in useless.items())
     names = "a header with other names" if header else "no header"
-    return Found(found | known, header, f"{names}, so the columns are told by what they hold")
+    return Found(found | known, header, f"{names}, so the columns are told by what they hold{unread}")
 
 
 def plain(name):
@@ -201,21 +202,23 @@ def _is_number(cell):
 
 
 def _by_content(rows, kind, taken, missing):
-    """Role -> column where the content leaves no choice, else None."""
+    """(role -> column where the content leaves no choice, else None; column -> what it holds that is not needed)."""
     width = min(map(len, rows))
     columns = {at: [row[at].strip() for row in rows] for at in range(width) if at not in taken}
     columns = {at: cells for at, cells in columns.items() if any(cells)}
-    for useless in (_is_attribution, _is_counted):
+    useless = {}
+    for is_so, said in ((_is_attribution, "names who wrote it"), (_is_counted, "numbers the rows")):
         if len(columns) > len(missing):
-            columns = {at: cells for at, cells in columns.items() if not useless(cells)}
+            useless |= {at: said for at, cells in columns.items() if is_so(cells)}
+            columns = {at: cells for at, cells in columns.items() if at not in useless}
     if len(columns) != len(missing):
-        return None
+        return None, useless
     order = list(columns)
     for role, likeness in (("label", _like_a_text), ("score", lambda cells: -sum(map(_is_number, cells)))):
         if role in missing:
             chosen = min(order, key=lambda at: likeness(columns[at]))
             order = [at for at in order if at != chosen] + [chosen]
-    return dict(zip(missing, order, strict=True))
+    return dict(zip(missing, order, strict=True)), useless
 
 
 def _like_a_text(cells):

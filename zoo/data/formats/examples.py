@@ -78,11 +78,18 @@ def _pair(source, target, problems):
 
 
 def _labelled(text, label, problems):
-    return text_of("text", text), label_of(label)
+    return text_of("text", text), _label(label, problems)
 
 
 def _compared(first, second, label, problems):
-    return (text_of("first text", first), text_of("second text", second)), label_of(label)
+    return (text_of("first text", first), text_of("second text", second)), _label(label, problems)
+
+
+def _label(value, problems):
+    label = label_of(value)
+    if isinstance(value, str) and value != label:
+        problems.note("labels with spaces around them, which were removed")
+    return label
 
 
 def _scored(first, second, score, problems):

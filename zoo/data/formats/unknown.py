@@ -33,6 +33,29 @@ def unknown_labels(known: Iterable[str], labels: Iterable[str]) -> list[dict]:
     ]
 
 
+def mended_labels(known: Iterable[str], labels: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """{label: (the known label that it is, written otherwise, how the two differ)}, of labels that are not known.
+
+    Only where the two differ by number, capitals, spaces, quotation marks, or the form or marks of letters, and where
+    one known label alone has that form; what else is likely is told and not mended.
+
+    Example:
+        >>> from zoo.data.formats.unknown import mended_labels
+        >>> mended_labels(["0.0", "1.0", "yes"], ["1", "1.0", "true"])
+        {'1': ('1.0', 'the same number')}
+    """
+    known, found = sorted(set(known)), {}
+    for label in sorted(set(labels) - set(known)):
+        for cause in MENDED:
+            form = _FORMS[cause]
+            same = [] if form(label) is None else [other for other in known if form(other) == form(label)]
+            if len(same) == 1:
+                found[label] = same[0], cause
+            if same:
+                break
+    return found
+
+
 def say_unknown(unknown: list[dict], known: Iterable[str], who: str = "the model") -> str:
     """The labels, how often each comes, and what is likely the cause, in words."""
     told = [
@@ -100,6 +123,14 @@ def _kind(label):
     return found[1] if found else label
 
 
+MENDED = (  # how a label and a known one may differ that are the same all the same
+    "the same number",
+    "which differs by a mark that nobody sees",
+    "which differs by spaces, _ or -",
+    "which differs by capitals",
+    "which differs by the width or form of its letters",
+    "which differs by quotation marks",
+)
 _FORMS: dict[str, Callable] = {  # how two labels differ that have one form, the likelier first
     "the same number": _number,
     "which differs by a mark that nobody sees": _visible,

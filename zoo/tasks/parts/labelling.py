@@ -1,10 +1,13 @@
 """What tasks with labels share, whether a label is for a text, for a pair of them or for a word."""
 
+import dataclasses
 from abc import abstractmethod
+from collections import Counter
 
 import numpy as np
 
-from zoo.data.formats.unknown import say_unknown, unknown_labels
+from zoo.data.formats.base import shown
+from zoo.data.formats.unknown import mended_labels, say_unknown, unknown_labels
 from zoo.scores.calibration import calibration_error, fit_temperature, softmax
 from zoo.scores.transitions import likeliest_tags
 from zoo.settings.text import Labelled
@@ -148,6 +151,21 @@ class Labelling(Task):
             calibration_error(softmax(each).max(axis=-1), right) for each in (logits, logits / temperature)
         )
         return {"temperature": temperature, "calibration_error": after, "calibration_error_before": before}
+
+    def mended(self, recipe, examples, known):
+        """`Examples` whose labels are written as those that are `known`; its notes say which, and how they differed."""
+        known = {*known} | ({recipe.scope.label} if self.scope and recipe.scope.label else set())
+        split = [self.split(answer) for answer in examples.answers]
+        found = mended_labels(known, [label for labels in split for label in labels])
+        if not found:
+            return examples
+        answers = [" ".join(found.get(label, (label,))[0] for label in labels) for labels in split]
+        counts = Counter(label for labels in split for label in labels if label in found)
+        notes = [
+            f"labels {shown(label)}, read as the training's {shown(found[label][0])}, {found[label][1]}: {count:,}"
+            for label, count in counts.most_common()
+        ]
+        return dataclasses.replace(examples, answers=answers, notes=(*examples.notes, *notes))
 
     def answerable(self, run):
         """The labels that a run can answer."""

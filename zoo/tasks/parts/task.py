@@ -131,6 +131,10 @@ class Task(ABC):
         """(inputs, answers) of `zoo.data.formats.Examples`, as they are asked and scored."""
         return examples.inputs, examples.answers
 
+    def mended(self, recipe, examples, known):
+        """`Examples` whose labels are written as those that are `known`, where they only look otherwise."""
+        return examples
+
     @abstractmethod
     def starter(self, examples):
         """Settings, table by table, that are good to begin with on somebody's `zoo.data.formats.Examples`.
