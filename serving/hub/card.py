@@ -156,6 +156,9 @@ def _training(manifest):
         lines.append(f"{said['training_seconds'] / 3600:.3g} hours of {in_markdown(said.get('backend', 'training'))}.")
     if "steps" in said:
         lines.append(f"{said['steps']:,} steps.")
+    if "lora" in said:
+        own = said["lora"]
+        lines.append(f"Adapters of rank {own['rank']} (LoRA) for {len(own['layers'])} layers, merged into the weights.")
     if "data_sha256" in said:
         lines.append(f"SHA-256 of the training data: {in_markdown_code(said['data_sha256'])}.")
     return "\n".join(lines)

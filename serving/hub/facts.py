@@ -103,8 +103,8 @@ def training(run, facts):
     path = run / "training.json"
     said = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     said |= {} if facts.core_hours is None else {"core_hours": facts.core_hours}
-    kept = ("steps", "training_seconds", "core_hours", "backend", "keras", "data_sha256")
-    return {key: said[key] for key in kept if key in said}
+    kept = ("steps", "training_seconds", "core_hours", "backend", "keras", "data_sha256", "lora")
+    return {key: said[key] for key in kept if said.get(key) is not None}
 
 
 def licence_of(run):

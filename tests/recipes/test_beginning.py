@@ -35,6 +35,7 @@ def labelled(folder, task):
         "compare": [
             f"{text} {number}\t{text}\t{'yes' if number % 2 else 'no'}" for number, text in enumerate(TEXTS * 10)
         ],
+        "embed": [f"{text} {number}\t{text}\t{number % 6}" for number, text in enumerate(TEXTS * 10)],
         "tag": [f"{text} {number}\t{' '.join(['N'] * len(text.split()))} M" for number, text in enumerate(TEXTS * 10)],
         "translate": [f"{text} {number}\tein {text}" for number, text in enumerate(TEXTS * 10)],
         "transduce": [f"{text} {number}\tein {text}" for number, text in enumerate(TEXTS * 10)],
@@ -49,7 +50,7 @@ def labelled(folder, task):
 @pytest.mark.parametrize(
     ("task", "network"),
     [("classify", "minilm"), ("tag", "minilm"), ("compare", "bert_tagger"), ("translate", "marian"),
-     ("continue", "gpt2")],
+     ("continue", "gpt2"), ("embed", "minilm")],
 )  # fmt: skip
 def test_a_recipe_takes_all_weights_of_its_network_and_trains(task, network, networks, tmp_path):
     settings, notes = propose(task, [labelled(tmp_path, task)], "mine", network=networks[network])
@@ -79,6 +80,11 @@ def test_what_a_task_cannot_begin_with_is_refused_before_training(networks, tmp_
     for task, network in (("tag", "marian"), ("classify", "gpt2"), ("translate", "minilm"), ("continue", "minilm")):
         with pytest.raises(ValueError, match=f"--from: the network of .* has learnt the task .*, and {task} cannot"):
             propose(task, [labelled(tmp_path, task)], "mine", network=networks[network])
+
+
+def test_vectors_begin_with_a_network_alone(tmp_path):
+    with pytest.raises(ValueError, match="--from RUN"):
+        propose("embed", [labelled(tmp_path, "embed")], "mine")
 
 
 def test_what_is_no_network_is_refused(tmp_path):

@@ -58,7 +58,8 @@ def test_weights_and_vocabulary_are_kept(base, tmp_path):
     assert record == json.loads((tmp_path / "run/init.json").read_text())
     assert set(record["taken"]) == set(old) and record["new"] == []
     assert f"{run}: took {len(old)} of {len(old)} weights" in lines
-    assert f"{len(old) - 2} of {len(old)} weights are frozen" in lines
+    head, whole = (sum(new[path].size for path in paths) for paths in (set(old) - same(old, new), old))
+    assert f"{head:,} of {whole:,} weights are trained ({head / whole:.1%})" in lines
 
 
 @pytest.mark.slow

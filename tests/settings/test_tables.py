@@ -123,6 +123,8 @@ NEEDED = {  # what a setting needs beside it to have an effect
     "search.length_extra": {"search": {"length_ratio": 2.0}},
     "training.vocabulary": {"training": {"init": "runs/first"}},
     "training.init_differences": {"training": {"init": "runs/first"}},
+    "training.lora": {"training": {"init": "runs/first"}},
+    "training.lora_layers": {"training": {"init": "runs/first", "lora": 4}},
     "training.layout": {"training": {"model_parallel": 2}},
     "embedding.width": {"positions": {"projected": True}},
     "depth.threshold": {"depth": {"halting": "accumulated"}},

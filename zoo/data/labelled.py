@@ -97,11 +97,11 @@ class TaggedBatches(_Sentences):
 
 class PairBatches(Bucketed):
     """Two texts with one label for the pair: `first_ids` (B, S), `first_lengths` (B,), `second_ids` (B, T),
-    `second_lengths` (B,), `labels` (B,) int32 and `weights` (B,) float32.
+    `second_lengths` (B,), `labels` (B,) int32, or float32 where they are numbers, and `weights` (B,) float32.
 
     Args:
         pairs: of each pair, the token ids of each word of the first text, and those of the second.
-        labels: the id of each pair's label.
+        labels: the id of each pair's label, or its number, a float.
         around: the ids before and behind every text.
         **plan: `batch_size` and the other settings of `zoo.data.epochs.Bucketed`.
 
@@ -109,11 +109,11 @@ class PairBatches(Bucketed):
         ValueError: if labels and pairs differ in number, none is left, or a count is not positive.
     """
 
-    def __init__(self, pairs: list[tuple[Sentence, Sentence]], labels: list[int], *, around: Around = AROUND, **plan):
+    def __init__(self, pairs: list[tuple[Sentence, Sentence]], labels: list, *, around: Around = AROUND, **plan):
         if len(pairs) != len(labels):
             raise ValueError(f"Expected a label for every pair; received {len(pairs)} pairs and {len(labels)} labels.")
         self._sides = [[around.put(sum(sentence, [])) for sentence in side] for side in zip(*pairs, strict=True)]
-        self._labels = labels
+        self._labels = np.array(labels, "float32" if any(isinstance(each, float) for each in labels) else "int32")
         lengths = [[len(text) for text in side] for side in self._sides] or [[], []]
         super().__init__(np.array(lengths, int).T, **plan)
 
@@ -122,8 +122,8 @@ class PairBatches(Bucketed):
         for name, side, length in zip(("first", "second"), self._sides, shape, strict=True):
             ids, lengths = pad([side[example] for example in examples] + fill, length)
             batch |= {f"{name}_ids": ids, f"{name}_lengths": lengths}
-        labels, weights = np.zeros(self.batch_size, "int32"), np.zeros(self.batch_size, "float32")
-        labels[: len(examples)] = [self._labels[example] for example in examples]
+        labels, weights = np.zeros(self.batch_size, self._labels.dtype), np.zeros(self.batch_size, "float32")
+        labels[: len(examples)] = self._labels[list(examples)]
         weights[: len(examples)] = 1.0
         return batch | {"labels": labels, "weights": weights}
 

@@ -27,6 +27,7 @@ class Encoder(Labeller):
 
     Call arguments: a dict of `token_ids (batch, time)` and `lengths (batch,)`, int32; EOS ends a text.
     Returns: `(batch, units)`, float32. An empty row has 0. `states(inputs)` gives the states, `(batch, time, units)`.
+    Called with pairs, as a `PairClassifier` reads them, it returns the cosines, `(batch,)`: so it is trained.
 
     Args:
         vocab_size, encoder, positions, embedding: as of `Classifier`.
@@ -70,6 +71,13 @@ class Encoder(Labeller):
         return output_units(self.encoder)
 
     def call(self, inputs, training=None):
+        if "first_ids" in inputs:
+            sides = (
+                self.summarise({"token_ids": inputs[f"{side}_ids"], "lengths": inputs[f"{side}_lengths"]}, training)
+                for side in ("first", "second")
+            )
+            first, second = map(normalised, sides)
+            return ops.sum(first * second, axis=-1)
         vectors = self.summarise(inputs, training)
         return ops.cast(normalised(vectors) if self.normalize else vectors, "float32")
 

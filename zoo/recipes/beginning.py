@@ -38,6 +38,8 @@ def starter(task, network, own):
     settings = {name: there[name] for name in ("text", "model", *SLOTS) if there.get(name)}
     if task == initial.recipe.task or initial.recipe.search and TASKS[task].sides == initial.recipe.job.sides:
         settings |= {"search": there["search"]} if there.get("search") else {}
+    if TASKS[task].untrained:
+        settings["loss"] = own["loss"]
     settings = _readable({"name": task, "task": task} | settings)
     if "words" in own.get("text", {}):  # a rule of the data, and not of the vocabulary
         settings["text"] = settings.get("text", {}) | {"words": own["text"]["words"]}
@@ -92,7 +94,7 @@ def _readable(settings):
     """Those that the task has a place for, that have an effect there, and that are not its defaults anyway."""
     places = allowed(settings)
     kept = {}
-    for where in (name for name in ("text", "model", *SLOTS, "search") if name in settings and name in places):
+    for where in (name for name in ("text", "model", *SLOTS, "loss", "search") if name in settings and name in places):
         known = _class(where, places[where], settings[where])
         kept[where] = settings[where] if known is None else _told(known, settings[where], where)
     whole = {name: settings[name] for name in ("name", "task")} | kept

@@ -69,6 +69,8 @@ def propose(task, files, name, given=(), network=None):
         "task": task,
         "description": f"{task.capitalize()}, from {Path(splits['train'][0]).name}.",
     }
+    if network is None and job.untrained:
+        raise ValueError(job.untrained)
     starter, begins = job.starter(train), []
     if network is not None:
         starter, begins = beginning.starter(task, network, starter)

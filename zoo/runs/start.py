@@ -41,7 +41,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
             its scores need, are missing; what `training.init`, `freeze` or `rates` say does not fit.
     """
     many.check_backend()
-    if recipe.job.untrained:
+    if recipe.job.untrained and (recipe.loss.tag == "none" or not recipe.training.init):
         raise ValueError(f"recipe {recipe.name}: {recipe.job.untrained}")
     directory = Path(directory)
     recipe, data = corpora.trained_on(recipe, data)

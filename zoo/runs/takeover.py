@@ -10,10 +10,12 @@ from keras import ops
 from zoo.core.layouts import check_patterns
 from zoo.recipes.folder import Initial
 from zoo.settings import table
+from zoo.settings.training import BODY
 from zoo.tasks.parts.building import built
 from zoo.text import load_tokenizer
 from zoo.training import named_weights
-from zoo.training.selection import factors, freeze
+from zoo.training.lora import adapt
+from zoo.training.selection import decayed, factors, freeze
 
 FEW = 4  # weights that a message names
 ANY_SIZE = 8  # of vocabularies and labels, where only the other sizes matter
@@ -49,6 +51,11 @@ class Takeover:
         if recipe.training.vocabulary == "map":
             return None
         return tuple(self.tokenizers[side] for side in recipe.job.sides)
+
+    def body(self, paths):
+        """Those paths of weights that were taken, without the layer whose outputs are labels."""
+        heads = {path.partition("/")[0] for path, (_, counted) in self.axes.items() if counted == LABELS}
+        return [path for path in paths if path in self.weights and path.partition("/")[0] not in heads]
 
     def take(self, recipe, model, tokenizers, labels):
         """Give a built model the weights that it shares with the initial one; returns which they are, for the record.
@@ -105,16 +112,15 @@ def prepared(recipe, initial):
             something else.
     """
     own = recipe.training
-    if not (initial or own.freeze or own.rates or own.model_parallel > 1):
+    if not (initial or own.freeze or own.rates or own.layer_decay < 1 or own.model_parallel > 1):
         return None
     sizes = [ANY_SIZE * own.model_parallel] * (len(recipe.job.sides) + recipe.job.labelled)
     model = built(recipe.job, recipe, *sizes)
     shapes = {path: tuple(weight.shape) for path, weight in named_weights(model).items()}
-    if own.freeze:
-        freeze(model, own.freeze, "training.freeze")
-    factors(model, own.rates, "training.rates")
     check_patterns(model, own.layout)
     if initial is None:
+        choose_trained(recipe, model)
+        rate_factors(recipe, model)
         return None
     old = keras.models.load_model(initial.model, compile=False)
     weights = {path: ops.convert_to_numpy(weight) for path, weight in named_weights(old).items()}
@@ -130,7 +136,34 @@ def prepared(recipe, initial):
             'Give both the same settings, or take them all the same with training.init_differences = "allow".'
         )
     tokenizers = {side: load_tokenizer(path) for side, path in initial.tokenizers.items()}
-    return Takeover(initial, {path: weights[path] for path in common}, tokenizers, axes, differ)
+    found = Takeover(initial, {path: weights[path] for path in common}, tokenizers, axes, differ)
+    choose_trained(recipe, model, found)
+    rate_factors(recipe, model)
+    return found
+
+
+def choose_trained(recipe, model, takeover=None):
+    """Give a built model its adapters, and freeze weights, as a recipe says.
+
+    Returns:
+        (the paths of the layers with adapters, the paths of the weights that `training.freeze` means).
+
+    Raises:
+        ValueError: a pattern means nothing that can have adapters, or be frozen; or nothing is left.
+    """
+    own, body = recipe.training, takeover.body(named_weights(model)) if takeover else []
+    layers = own.lora_layers or ["*"]
+    adapted = adapt(model, own.lora, layers, body, own.seed, "training.lora_layers") if own.lora else []
+    patterns = [pattern for each in own.freeze for pattern in (body if each == BODY else [each])]
+    return adapted, freeze(model, patterns, "training.freeze") if patterns else []
+
+
+def rate_factors(recipe, model):
+    """`{id of a weight: factor}` of its learning rate, by `training.layer_decay` and `training.rates`."""
+    found = decayed(model, recipe.training.layer_decay) if recipe.training.layer_decay < 1 else {}
+    for weight, factor in factors(model, recipe.training.rates, "training.rates").items():
+        found[weight] = found.get(weight, 1.0) * factor
+    return found
 
 
 def _larger(recipe, sizes):

@@ -1,6 +1,7 @@
 """How a recipe is trained in its run folder, and how a run is opened; `zoo.runs.start` has checked both."""
 
 import dataclasses
+import math
 import sys
 import time
 import zipfile
@@ -17,9 +18,9 @@ from zoo.models import Ensemble
 from zoo.recipes.card import describe, mended, untaught
 from zoo.recipes.files import dumps
 from zoo.recipes.folder import LABELS, RECORD, SCOPE, has_threshold, read_labels, read_threshold, tokenizer_names
-from zoo.runs.takeover import describe_takeover, prepared
+from zoo.runs.takeover import choose_trained, describe_takeover, prepared, rate_factors
 from zoo.settings.layers import AdaptiveSpan, ProductKey
-from zoo.settings.training import DepthLoss, TokenLoss
+from zoo.settings.training import CosineLoss, DepthLoss, TokenLoss
 from zoo.tasks.parts import answering, corpora
 from zoo.tasks.parts.building import built
 from zoo.tasks.parts.task import Run
@@ -32,19 +33,20 @@ from zoo.training import (
     RowAdam,
     SmoothedCrossEntropy,
     SpanSteps,
+    SquaredError,
     TrainingPlan,
     average,
     best_path,
     checkpoints,
     fit,
-    freeze,
     load_weights,
     make_steps,
+    named_weights,
     schedule,
     thaw,
     validate,
 )
-from zoo.training.selection import factors
+from zoo.training.lora import merge
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +119,8 @@ def make_optimizer(recipe):
     if isinstance(recipe.feedforward, ProductKey):
         optimizer = RowAdam(rate, row_learning_rate=own.row_learning_rate, **settings)
     else:
-        optimizer = (FactorAdam if own.rates else keras.optimizers.Adam)(rate, **settings)
+        factored = own.rates or own.layer_decay < 1
+        optimizer = (FactorAdam if factored else keras.optimizers.Adam)(rate, **settings)
     if own.weight_decay:
         optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
     return keras.optimizers.LossScaleOptimizer(optimizer) if own.precision == "mixed_float16" else optimizer
@@ -129,6 +132,8 @@ def make_loss(recipe):
     if isinstance(own, DepthLoss):
         exits = {name: getattr(own, name) for name in ("oracle", "price", "width", "alpha")}
         return DepthAdaptiveLoss(**exits, smoothing=own.label_smoothing)
+    if isinstance(own, CosineLoss):
+        return SquaredError()
     if isinstance(own, TokenLoss) and own.chunks > 1:
         return ChunkedCrossEntropy(own.chunks, own.label_smoothing)
     return SmoothedCrossEntropy(own.label_smoothing)
@@ -139,9 +144,9 @@ def make_training_steps(recipe, model):
     adaptive = isinstance(recipe.attention, AdaptiveSpan)
     optimizer = make_optimizer(recipe)
     steps = (SpanSteps if adaptive else make_steps)(model, optimizer, make_loss(recipe), recipe.training.parts)
-    if recipe.training.rates:
+    if found := rate_factors(recipe, model):
         inner = optimizer.inner_optimizer if recipe.training.precision == "mixed_float16" else optimizer
-        inner.set_factors(factors(model, recipe.training.rates, "training.rates"))
+        inner.set_factors(found)
     return steps
 
 
@@ -176,9 +181,9 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     answering.check_written_lengths(recipe, model)
     for note in answering.describe_lengths(recipe, model):
         log(note)
-    frozen = freeze(model, recipe.training.freeze, "training.freeze") if recipe.training.freeze else []
-    if frozen:
-        log(f"{len(frozen)} of {len(model.weights)} weights are frozen")
+    adapted, frozen = choose_trained(recipe, model, takeover)
+    if adapted or frozen:
+        log(describe_trained(model, adapted))
     steps = make_training_steps(recipe, model)
     if many.leads():
         _keep(recipe, directory, parts, record)
@@ -195,18 +200,20 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     finer = MONITORS["nll" if plan.monitor == "wer" else plan.monitor]
     scores = _choose(steps, measure, _readable(directory, state, log), state, finer)
     thaw(model, frozen)
-    if spread or recipe.training.precision != "float32":
-        weights = [many.whole(weight.value) for weight in model.weights]
+    if spread or adapted or recipe.training.precision != "float32":
+        weights = merge({path: many.whole(weight.value) for path, weight in named_weights(model).items()})
         with many.apart():
             model = built_in(recipe, parts.sizes, "float32")
             recipe.job.prepare(recipe, model, parts.tokenizers)
-            model.set_weights(weights)
+            for path, weight in named_weights(model).items():
+                weight.assign(weights.pop(path))
     many.together("the weights are chosen")
     summary = _summary(recipe, model, parts) | {
         "steps": state.step,
         "valid": scores,
         "init": record,
         "frozen": frozen,
+        "lora": {"rank": recipe.training.lora, "layers": adapted} if adapted else None,
         "training_seconds": round(state.seconds, 1),
     }
     if not many.leads():
@@ -227,6 +234,15 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     summary |= {"seconds": round(time.monotonic() - start, 1)} | ({} if threshold is None else {"threshold": threshold})
     write_json(directory / "training.json", summary)
     return summary
+
+
+def describe_trained(model, adapted):
+    """How many numbers are trained, in a line."""
+    trained, everything = (
+        sum(math.prod(each.shape) for each in own) for own in (model.trainable_weights, model.weights)
+    )
+    line = f"{trained:,} of {everything:,} weights are trained ({trained / everything:.1%})"
+    return f"{line}, those of adapters for {len(adapted)} layers among them" if adapted else line
 
 
 def built_in(recipe, sizes, precision):

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from zoo.core.searching import CHOICES, Fixed, Ranking
 from zoo.settings.declared import words
-from zoo.settings.kinds import AboveZero, BelowOne, Count, Doc, NotNegative, Positive
+from zoo.settings.kinds import AboveZero, BelowOne, Count, Doc, NotNegative, Positive, Share
 from zoo.settings.layers import LEARNED_EXITS
 from zoo.settings.table import Table
 
@@ -21,6 +21,17 @@ class LabelLoss(Table, tag_field="kind", tag="cross_entropy"):
 
 class NoLoss(Table, tag_field="kind", tag="none"):
     """Nothing: the weights come from elsewhere."""
+
+
+class CosineLoss(Table, tag_field="kind", tag="cosine"):
+    """Squared error of the cosine of two vectors, for which the numbers of pairs are brought to 0 to 1."""
+
+    lowest: Annotated[float, Doc("number of a pair for which the cosine should be 0")] = 0.0
+    highest: Annotated[float, Doc("number of a pair for which the cosine should be 1")] = 1.0
+
+    def check(self):
+        if not self.lowest < self.highest:
+            raise ValueError(f"highest must be above lowest; received {self.highest} and {self.lowest}.")
 
 
 class TokenLoss(Table, tag_field="kind", tag="cross_entropy"):
@@ -42,6 +53,7 @@ class DepthLoss(Table, tag_field="kind", tag="depth_adaptive"):
     alpha: Annotated[NotNegative, Doc("weight of the rule of exit in the loss")] = 0.1
 
 
+BODY = "body"  # in training.freeze: all weights that training.init gave, without the layer whose outputs are labels
 NEEDS_LEARNED_EXIT = {"oracle": LEARNED_EXITS, "price": LEARNED_EXITS, "alpha": LEARNED_EXITS}
 NEEDS_LEARNED_EXIT |= {"width": ("multinomial", "geometric")}
 
@@ -94,7 +106,7 @@ class Training(Table):
         words("training.metrics.MONITORS"),
         Doc(
             "score of the validation that tells the best weights; wer is the share of wrong outputs of a greedy "
-            "search, entity_f1 that of the entities which tags spell"
+            "search, entity_f1 that of the entities which tags spell, spearman the rank correlation of cosines"
         ),
     ] = "nll"
     log_every: Annotated[Positive, Doc("steps from one report to the next")] = 50
@@ -106,20 +118,45 @@ class Training(Table):
         Literal["refuse", "allow"],
         Doc("what happens where settings differ that decide what the weights of init compute, such as an activation"),
     ] = "refuse"
-    freeze: Annotated[list[str], Doc('weights that stay as they are, as ["embedding", "encoder/blocks/0/*"]')] = []
+    freeze: Annotated[
+        list[str],
+        Doc('weights that stay as they are, as ["embedding", "encoder/blocks/0/*"]; "body" is all that init gave'),
+    ] = []
+    lora: Annotated[
+        Count, Doc("rank of the adapters that dense layers learn instead of their weights, merged at the end; 0: none")
+    ] = 0
+    lora_layers: Annotated[
+        list[str],
+        Doc('layers with adapters, as ["*/query_projection", "*/value_projection"]; none: all that can'),
+    ] = []
     rates: Annotated[
         dict[str, AboveZero], Doc('factors of the learning rate, as {"encoder/*" = 0.1}; the last that fits counts')
     ] = {}
+    layer_decay: Annotated[
+        Share, Doc("factor of the learning rate from a block to the one below it, and to the embeddings; 1 is one rate")
+    ] = 1.0
 
     @classmethod
     def unread(cls, value_of):
         """What becomes of the vocabularies of a run, where there is none; and a layout of weights that are whole."""
         names = () if value_of("init") else ("vocabulary", "init_differences")
         found = dict.fromkeys(names, "it is read where init names a run")
+        found |= {} if value_of("lora") else {"lora_layers": "it is read where lora is above 0"}
         split = value_of("model_parallel") > 1
         return found | ({} if split else {"layout": "it is read where model_parallel is above 1"})
 
     def check(self):
+        asked = [name for name, given in (("lora", self.lora), ('freeze = ["body"]', BODY in self.freeze)) if given]
+        if asked and not self.init:
+            raise ValueError(
+                f"{asked[0]} keeps the weights with which the training begins, and there are none. Name the run or the "
+                "artefact that has them with init."
+            )
+        if asked and (self.vocabulary == "map" or self.model_parallel > 1):
+            raise ValueError(
+                f"{asked[0]} goes with a vocabulary that is kept and a model that is whole on each device; received "
+                f"vocabulary={self.vocabulary!r} and model_parallel={self.model_parallel}."
+            )
         if self.batch_size % self.parts:
             raise ValueError(
                 f"a batch is split into equal parts, so batch_size must be a multiple of parts; received "

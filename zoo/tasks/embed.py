@@ -2,36 +2,44 @@
 
 import numpy as np
 
-from zoo.data import LabelledBatches
-from zoo.scores import cosines
+from zoo.data import LabelledBatches, PairBatches
+from zoo.scores import cosines, similarity
 from zoo.settings.data import Files
 from zoo.settings.models import Encoding
 from zoo.settings.slots import READS
 from zoo.settings.text import Read
-from zoo.settings.training import NoLoss
-from zoo.tasks.parts.task import Choice, Evaluation, Task, answering, building, zoo_models
-from zoo.tasks.parts.vocabularies import encode_words, learn, tell_embedding
+from zoo.settings.training import CosineLoss, NoLoss
+from zoo.tasks.parts.task import Choice, Evaluation, Run, Task, answering, building, zoo_models
+from zoo.tasks.parts.vocabularies import bucket_plan, encode_words, learn, tell_embedding
 
 BATCH_SIZE = 64  # of texts that are read together
 SIMILARITY, DIGITS = "similarity", 6  # the key of an answer of an artefact, and in how many decimals it is kept
 
 
 class Embed(Task):
-    """A text to a vector, by an `Encoder`; scored by the rank correlation of cosines with people's numbers."""
+    """A text to a vector, by an `Encoder`; scored by the rank correlation of cosines with people's numbers.
+
+    Where a network begins with weights, it is trained on such pairs: cosines come near their numbers, from 0 to 1.
+    """
 
     name = "embed"
     kind = "scored"
     data = (Files,)
     text = Read
-    models = {"transformer": Choice(Encoding, READS, (NoLoss,))}
+    models = {"transformer": Choice(Encoding, READS, (NoLoss, CosineLoss))}
     untrained = (
-        "The task embed has no training of its own. Expected a run that is imported, such as a sentence encoder "
-        "(`seqzoo import`)."
+        'The task embed begins with a network that has learnt to read elsewhere, and with loss.kind = "cosine". '
+        "Import one, such as a sentence encoder (`seqzoo import`), and write the recipe with `seqzoo new embed PAIRS "
+        "--from RUN`."
     )
 
     def starter(self, examples):
-        """Refused."""
-        raise ValueError(self.untrained)
+        """The range of the numbers; a network to begin with gives all else."""
+        numbers = sorted(map(float, examples.answers))
+        return {
+            "loss": {"kind": "cosine", "lowest": numbers[0], "highest": numbers[-1]},
+            "training": {"batch_size": 32, "monitor": "spearman"},
+        }
 
     def texts(self, inputs, answers):
         """Those of both sides."""
@@ -42,13 +50,22 @@ class Embed(Task):
         return (learn(recipe.text, recipe.text, *self.texts(inputs, answers)),)
 
     def batches(self, recipe, tokenizers, labels, examples, training=False):
-        """Those of all texts; `labels` of a batch are none."""
-        batches, _ = self._batches(recipe, tokenizers[0], self.lines(examples[0]))
+        """Pairs of texts, and their numbers as cosines from 0 to 1."""
+        sides = [self._encoded(recipe, tokenizers[0], list(side)) for side in zip(*examples[0], strict=True)]
+        own = recipe.loss if isinstance(recipe.loss, CosineLoss) else CosineLoss()
+        numbers = [(float(each) - own.lowest) / (own.highest - own.lowest) for each in examples[1]]
+        pairs = list(zip(*(words for words, _ in sides), strict=True))
+        batches = PairBatches(pairs, numbers, around=tokenizers[0].around, **bucket_plan(recipe, training))
+        batches.cut = sum(cut for _, cut in sides)
         return batches
+
+    def _encoded(self, recipe, tokenizer, texts):
+        """(the token ids of each text, how many `max_input_length` cut)."""
+        return encode_words([[ids] for ids in tokenizer.encode(texts)], recipe.text.max_input_length)
 
     def _batches(self, recipe, tokenizer, texts):
         """(batches of texts, how many `max_input_length` cut)."""
-        words, cut = encode_words([[ids] for ids in tokenizer.encode(texts)], recipe.text.max_input_length)
+        words, cut = self._encoded(recipe, tokenizer, texts)
         plan = {"around": tokenizer.around, "batch_size": BATCH_SIZE, "shuffle": False}
         return LabelledBatches(words, [0] * len(words), **plan), cut
 
@@ -64,11 +81,24 @@ class Embed(Task):
         """An embedding that reads the tokens' spelling, or finds the ends of sentences, learns them."""
         tell_embedding(model.embedding, tokenizers[0])
 
-    def predict(self, run, texts, progress=None):
+    def monitored(self, recipe, model, tokenizers, labels, examples):
+        """The rank correlation, if that is what decides."""
+        if recipe.training.monitor != "spearman":
+            return None
+        (inputs, answers), compiled = examples, answering.compile_answers(model)
+        run = Run(recipe, model, tokenizers)
+
+        def score():
+            vectors, _ = self.predict(run, self.lines(inputs), compiled=compiled)
+            return {"spearman": similarity(cosines(vectors[::2], vectors[1::2]), answers, resamples=1)["spearman"]}
+
+        return score
+
+    def predict(self, run, texts, progress=None, compiled=None):
         """(the vectors of the texts, `(texts, units)` float32; how many texts were cut)."""
         batches, cut = self._batches(run.recipe, run.tokenizers[0], list(texts))
         answering.check_lengths(run.recipe, run.model, {"data": batches})
-        encoder = answering.compile_answers(run.model)
+        encoder = compiled or answering.compile_answers(run.model)
         vectors, done = np.zeros((len(texts), run.model.units), "float32"), 0
         for step, batch in enumerate(batches):
             rows = list(batches.examples(step))

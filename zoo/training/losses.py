@@ -121,6 +121,29 @@ class SmoothedCrossEntropy(keras.losses.Loss):
 
 
 @register
+class SquaredError(keras.losses.Loss):
+    """sum(w * (number - output)^2) / sum(w) of outputs that are numbers, such as cosines.
+
+    Shapes: labels, outputs and, as `sample_weight`, the weights: `(batch,)`.
+
+    Example:
+        >>> import numpy as np
+        >>> from zoo.training import SquaredError
+        >>> loss = SquaredError()
+        >>> float(loss(np.array([1.0, 0.0, 9.0]), np.array([0.5, 0.5, 0.0]), np.array([1.0, 1.0, 0.0])))
+        0.25
+
+    Reference: https://arxiv.org/abs/1908.10084, section 3, the regression objective (on cosines).
+    """
+
+    def __init__(self, name: str = "loss", reduction: str = "mean_with_sample_weight", dtype: Any = None) -> None:
+        super().__init__(name=name, reduction=reduction, dtype=dtype)
+
+    def call(self, labels, outputs):
+        return ops.square(ops.cast(labels, "float32") - wide(outputs))
+
+
+@register
 class ChunkedCrossEntropy(keras.losses.Loss):
     """`SmoothedCrossEntropy` of a `LanguageModel` or a `Transformer`, without ever holding all logits at once.
 

@@ -6,6 +6,7 @@ same weights for Keras' own metrics through `weighted_metrics`.
 
 import math
 
+import keras
 from keras import ops
 
 from zoo.training.losses import smoothed_cross_entropy
@@ -13,6 +14,9 @@ from zoo.training.losses import smoothed_cross_entropy
 
 def token_sums(labels, logits, weights):
     """(sum of w * -log p_y, sum of w * [argmax = y], sum of w) as one tensor of shape (3,).
+
+    Of labels that are numbers, with outputs of their shape: (sum of w * (y - output)^2, NaN, sum of w). But for a
+    constant the square is the negative log-likelihood of a normal distribution, and nothing is right or wrong.
 
     Shapes: labels and weights (batch, time), logits (batch, time, vocabulary).
     """
@@ -26,8 +30,12 @@ def row_sums(labels, logits, weights):
 
 def _weighted(labels, logits, weights):
     logits, weights = ops.cast(logits, "float32"), ops.cast(weights, "float32")
-    nll = smoothed_cross_entropy(labels, logits, 0.0)
-    correct = ops.equal(ops.argmax(logits, axis=-1), ops.cast(labels, "int32"))
+    if keras.backend.is_float_dtype(keras.backend.standardize_dtype(labels.dtype)):
+        nll = ops.square(labels - logits)
+        correct = ops.full_like(nll, math.nan)
+    else:
+        nll = smoothed_cross_entropy(labels, logits, 0.0)
+        correct = ops.equal(ops.argmax(logits, axis=-1), ops.cast(labels, "int32"))
     # `where`, so that a value that is not finite does not reach the sum if its weight is zero.
     for part in (nll, ops.cast(correct, "float32"), ops.ones_like(nll)):
         yield ops.where(weights > 0, weights * part, 0.0)
@@ -43,12 +51,13 @@ MONITORS = {
     "nll": lambda scores: _comparable(scores["nll"]),
     "accuracy": lambda scores: _comparable(1.0 - scores["accuracy"]),
     "wer": lambda scores: _comparable(scores["wer"]),  # `zoo.training.fit` is given a function that measures it,
-    "entity_f1": lambda scores: _comparable(100.0 - scores["entity_f1"]),  # and this one
+    "entity_f1": lambda scores: _comparable(100.0 - scores["entity_f1"]),  # and these
+    "spearman": lambda scores: _comparable(100.0 - scores["spearman"]),
 }
 
 
 def summarise(nll, correct, tokens):
-    """Per-token {"nll", "perplexity", "accuracy"} from totals over a data set.
+    """Per-token {"nll", "perplexity", "accuracy"} from totals over a data set; of labels that are numbers {"nll"}.
 
     Raises:
         ValueError: there is no token with a positive weight.
@@ -58,5 +67,7 @@ def summarise(nll, correct, tokens):
             f"expected at least one token with a positive weight, received {tokens}. Is the validation set empty?"
         )
     mean = float(nll / tokens)
+    if math.isnan(correct) and not math.isnan(nll):
+        return {"nll": mean}
     perplexity = math.exp(mean) if mean < 700 else math.inf
     return {"nll": mean, "perplexity": perplexity, "accuracy": float(correct / tokens)}

@@ -36,6 +36,7 @@ COLUMNS = (
     "valid_accuracy",
     "valid_wer",
     "valid_entity_f1",
+    "valid_spearman",
 )
 QUIET = 30.0  # seconds without output after which `Lines` says that the training is still running
 
@@ -79,7 +80,7 @@ class Report(keras.callbacks.Callback):
         self._note(logs)
 
     def on_epoch_end(self, epoch, logs=None):
-        names = ("nll", "perplexity", "accuracy", "wer", "entity_f1")
+        names = ("nll", "perplexity", "accuracy", "wer", "entity_f1", "spearman")
         self.write(self.step, {f"valid_{name}": logs[f"val_{name}"] for name in names if f"val_{name}" in logs})
 
     def on_train_end(self, logs=None):

@@ -2,9 +2,12 @@
 
 import difflib
 import fnmatch
+import re
 
 import keras
 
+BLOCK = re.compile(r"(?P<stack>.*?(?:blocks|layers))/(?P<number>\d+)/")
+BELOW = re.compile(r"(\w+_)?(embedding|positions)/")  # what stands before a stack
 KERAS_OWN = ("_self_", "_obj_", "_tracker")  # what Keras and TensorFlow note beside the attributes of a layer
 
 
@@ -145,4 +148,29 @@ def factors(model, rates, what="rates"):
         if not any(weight.trainable for weight in chosen):
             raise ValueError(f"{what} has the pattern {pattern!r}, whose weights are not trained. Leave it out.")
         found |= {id(weight): factor for weight in chosen}
+    return found
+
+
+def decayed(model, decay):
+    """`{id of a weight: factor}` of layer-wise decay: `decay^(n + 1 - i)` for block `i`, from 1, of a stack of `n`.
+
+    What stands before the stack has `decay^(n + 1)`, of the deepest stack, and what stands behind it 1.
+
+    Raises:
+        ValueError: the model has no stack of blocks.
+
+    Reference: https://arxiv.org/abs/2003.10555 (ELECTRA), table 7; https://arxiv.org/abs/1801.06146, section 3.2.
+    """
+    weights, depths = named_weights(model), {}
+    places = {path: BLOCK.match(path) for path in weights}
+    for place in filter(None, places.values()):
+        depths[place["stack"]] = max(depths.get(place["stack"], 0), int(place["number"]) + 1)
+    if not depths:
+        raise ValueError("layer_decay is for a stack of blocks, and this model has none. Set rates instead.")
+    found = {}
+    for path, place in places.items():
+        if place:
+            found[id(weights[path])] = decay ** (depths[place["stack"]] - int(place["number"]))
+        elif BELOW.match(path):
+            found[id(weights[path])] = decay ** (max(depths.values()) + 1)
     return found

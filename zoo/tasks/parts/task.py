@@ -90,7 +90,7 @@ class Task(ABC):
         labelled: whether its answers are labels, whose names are kept.
         between_languages: whether inputs and answers are texts of languages, which scores have to know.
         scope: the table of what is out of scope; None where nothing can be.
-        untrained: why it cannot be trained, in a sentence; "" where it can.
+        untrained: what a training begins with, in a sentence, where it cannot begin from nothing; "" where it can.
     """
 
     name: ClassVar[str]
