@@ -50,17 +50,21 @@ def test_a_run_with_adapters_is_an_ordinary_run_and_resumes_to_the_same_bits(bas
     assert found.scores["accuracy"] == pytest.approx(100 * summary["valid"]["accuracy"])
     assert json.loads((tmp_path / "whole/training.json").read_text())["lora"] == summary["lora"]
 
-    assert 0 < _interrupted(one, tmp_path / "parts", data) < 4
+    assert 0 < interrupted(one, tmp_path / "parts", data) < 4
     runs.train(one, tmp_path / "parts", data, resume=True)
     assert same(after, weights(tmp_path / "parts")) == set(after)
 
 
-def _interrupted(one, folder, data):
-    """The step at which a training was interrupted."""
+def interrupted(one, folder, data=None, at=1):
+    """The step at which a training was interrupted, when step `at` was over."""
 
     class Press(keras.callbacks.Callback):
+        seen = 0
+
         def on_train_batch_end(self, batch, logs=None):
-            os.kill(os.getpid(), signal.SIGINT)
+            self.seen += 1
+            if self.seen == at:
+                os.kill(os.getpid(), signal.SIGINT)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

@@ -33,7 +33,6 @@ from zoo.training import (
     RowAdam,
     SmoothedCrossEntropy,
     SpanSteps,
-    SquaredError,
     TrainingPlan,
     average,
     best_path,
@@ -43,6 +42,7 @@ from zoo.training import (
     make_steps,
     named_weights,
     schedule,
+    squared_error,
     thaw,
     validate,
 )
@@ -133,7 +133,7 @@ def make_loss(recipe):
         exits = {name: getattr(own, name) for name in ("oracle", "price", "width", "alpha")}
         return DepthAdaptiveLoss(**exits, smoothing=own.label_smoothing)
     if isinstance(own, CosineLoss):
-        return SquaredError()
+        return squared_error
     if isinstance(own, TokenLoss) and own.chunks > 1:
         return ChunkedCrossEntropy(own.chunks, own.label_smoothing)
     return SmoothedCrossEntropy(own.label_smoothing)

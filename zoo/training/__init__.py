@@ -4,7 +4,7 @@ from zoo.training.callbacks import Interrupted
 from zoo.training.checkpoints import average, load_weights, save_weights
 from zoo.training.depth_adaptive import DepthAdaptiveLoss
 from zoo.training.loop import best_path, checkpoint_path, fit, saved_step, validate
-from zoo.training.losses import ChunkedCrossEntropy, SmoothedCrossEntropy, SquaredError
+from zoo.training.losses import ChunkedCrossEntropy, SmoothedCrossEntropy, squared_error
 from zoo.training.metrics import MONITORS, summarise, token_sums
 from zoo.training.plan import TrainingPlan, TrainingState
 from zoo.training.schedules import (
@@ -30,7 +30,6 @@ __all__ = [
     "RowAdam",
     "SmoothedCrossEntropy",
     "SpanSteps",
-    "SquaredError",
     "TrainingPlan",
     "TrainingState",
     "average",
@@ -44,6 +43,7 @@ __all__ = [
     "save_weights",
     "saved_step",
     "schedule",
+    "squared_error",
     "summarise",
     "thaw",
     "token_sums",

@@ -120,27 +120,14 @@ class SmoothedCrossEntropy(keras.losses.Loss):
         return {**super().get_config(), "smoothing": self.smoothing}
 
 
-@register
-class SquaredError(keras.losses.Loss):
-    """sum(w * (number - output)^2) / sum(w) of outputs that are numbers, such as cosines.
+def squared_error(labels, outputs, sample_weight):
+    """sum(w * (number - output)^2) / sum(w) of outputs that are numbers, such as cosines; all are `(batch,)`.
 
-    Shapes: labels, outputs and, as `sample_weight`, the weights: `(batch,)`.
-
-    Example:
-        >>> import numpy as np
-        >>> from zoo.training import SquaredError
-        >>> loss = SquaredError()
-        >>> float(loss(np.array([1.0, 0.0, 9.0]), np.array([0.5, 0.5, 0.0]), np.array([1.0, 1.0, 0.0])))
-        0.25
-
-    Reference: https://arxiv.org/abs/1908.10084, section 3, the regression objective (on cosines).
+    Reference: https://arxiv.org/abs/1908.10084, section 3, the regression objective.
     """
-
-    def __init__(self, name: str = "loss", reduction: str = "mean_with_sample_weight", dtype: Any = None) -> None:
-        super().__init__(name=name, reduction=reduction, dtype=dtype)
-
-    def call(self, labels, outputs):
-        return ops.square(ops.cast(labels, "float32") - wide(outputs))
+    weights = ops.cast(sample_weight, "float32")
+    total = ops.sum(weights * ops.square(ops.cast(labels, "float32") - wide(outputs)))
+    return total / ops.maximum(ops.sum(weights), keras.config.epsilon())
 
 
 @register

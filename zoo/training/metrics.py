@@ -6,7 +6,6 @@ same weights for Keras' own metrics through `weighted_metrics`.
 
 import math
 
-import keras
 from keras import ops
 
 from zoo.training.losses import smoothed_cross_entropy
@@ -15,7 +14,7 @@ from zoo.training.losses import smoothed_cross_entropy
 def token_sums(labels, logits, weights):
     """(sum of w * -log p_y, sum of w * [argmax = y], sum of w) as one tensor of shape (3,).
 
-    Of labels that are numbers, with outputs of their shape: (sum of w * (y - output)^2, NaN, sum of w). But for a
+    Of numbers, with outputs of the shape of the labels: (sum of w * (y - output)^2, NaN, sum of w). But for a
     constant the square is the negative log-likelihood of a normal distribution, and nothing is right or wrong.
 
     Shapes: labels and weights (batch, time), logits (batch, time, vocabulary).
@@ -30,7 +29,7 @@ def row_sums(labels, logits, weights):
 
 def _weighted(labels, logits, weights):
     logits, weights = ops.cast(logits, "float32"), ops.cast(weights, "float32")
-    if keras.backend.is_float_dtype(keras.backend.standardize_dtype(labels.dtype)):
+    if len(labels.shape) == len(logits.shape):
         nll = ops.square(labels - logits)
         correct = ops.full_like(nll, math.nan)
     else:
