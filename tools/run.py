@@ -130,11 +130,9 @@ def main(args):
     run_server.check(args)
     hub_options.apply(args)
     runtime = run_server.opened(args) if args.server else _opened(args)
-    if args.out:
-        if args.sentences == "on":
-            raise ValueError("--sentences on is not for --out: a line of a corpus is run as it is.")
-        return run_corpus.run(runtime, args, options)
     options |= _sentences(args, runtime)
+    if args.out:
+        return run_corpus.run(runtime, args, options)
     attention = runtime.attention(args.texts[0], args.beam) if args.plot_attention else None
     done, refused = _answer_all(runtime, args, options)
     if not done:
@@ -172,17 +170,15 @@ def _options(args):
 
 def _sentences(args, runtime):
     """The option by which a translator runs each sentence of a text by itself; none where it does not."""
-    whole = args.n_best is not None or args.sample or args.server
-    if args.sentences == "on" and whole:
-        raise ValueError(
-            "--sentences on joins one answer for each sentence, on this machine: leave out --n-best, --sample and "
-            "--server."
-        )
+    several = args.n_best is not None or args.sample
+    if args.sentences == "on" and several:
+        raise ValueError("--sentences on joins one answer for each sentence: leave out --n-best and --sample.")
     if args.sentences == "on" and not KINDS[runtime.kind].has_source:
         raise ValueError(
             f"--sentences on is for models that write one text for another; {args.directory} is an artefact of kind "
             f"{runtime.kind!r}. Leave it out."
         )
+    whole = several or args.server or args.out
     task, _, languages = ("", "", "") if whole else runtime.manifest.get("task", "").partition(" ")
     translates = KINDS[runtime.kind].has_source and task == "translate" and "-" in languages
     return {"sentences": True} if args.sentences == "on" or (translates and args.sentences is None) else {}

@@ -42,7 +42,14 @@ class Generate(Kind):
     outputs = (Output("output_text", "string"), Output("scores", "float32"))
     needs = ("generation", "default_beam", "max_length", "alpha", "rules")
     options = ("beam", "n_best", "sampling", *rules.names(prompts=False))
-    asked_afar = ("beam", "n_best", "sampling", "length", *rules.RULES)  # a server does not tell what goes on
+    asked_afar = (
+        "beam",
+        "n_best",
+        "sampling",
+        "length",
+        "sentences",
+        *rules.RULES,
+    )  # a server does not tell what goes on
     writes = True
     has_confidence = True
 

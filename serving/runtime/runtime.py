@@ -16,7 +16,7 @@ from serving.runtime.loaded import Loaded, listed
 from serving.runtime.reader import Reader
 from serving.runtime.rows import offered, run_rows
 from serving.runtime.sampling import Mode, Samplings
-from serving.runtime.sentences import answer_by_sentence
+from serving.runtime.sentences import Sentences
 from serving.runtime.usual import unsure
 from serving.runtime.writing import Continuer, Writer
 
@@ -163,8 +163,12 @@ class Runtime:
                 "a text whose sentences are run by themselves has one answer: n_best above 1 and sampling are for "
                 "whole texts. Leave out sentences, or those."
             )
-        language = self.manifest.get("task", "").partition(" ")[2].partition("-")[0]
-        return answer_by_sentence(lambda each: self.run(each, **options), listed(texts), language)
+        cut = self.sentences(texts)
+        return cut.joined(self.run(cut.asked, **options))
+
+    def sentences(self, texts: Sequence[str]) -> Sentences:
+        """The texts, cut into the sentences of the language that the model reads."""
+        return Sentences(listed(texts), self.manifest.get("task", "").partition(" ")[2].partition("-")[0])
 
     @property
     def signatures(self) -> dict[str, Any]:

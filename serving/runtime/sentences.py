@@ -84,29 +84,38 @@ def parts_of(text, language=""):
     return [part for part in parts if part.text]
 
 
-def answer_by_sentence(run, texts, language=""):
-    """A `Result` for each text, whose sentences are run by themselves and joined as they stood.
-
-    The score of a text is the sum of its sentences', its confidence the least of theirs, its warning names those that
-    have one, and a text of which a sentence has an error has none but that. A text that is one sentence, or holds none,
-    is run as it is.
+class Sentences:
+    """Texts whose sentences are run by themselves. A text that is one sentence, or holds none, is run as it is.
 
     Args:
-        run: what gives a `Result` for each of a list of texts.
         texts: a list.
         language: of the texts, as of `parts_of`.
+
+    Attributes:
+        asked: the texts that are run, those of each text behind each other.
     """
-    cut = [parts_of(text, language) for text in texts]
-    whole = [sum(part.is_sentence for part in parts) == 0 or len(parts) == 1 for parts in cut]
-    asked = [
-        [text] if is_whole else [part.text for part in parts if part.is_sentence]
-        for text, parts, is_whole in zip(texts, cut, whole, strict=True)
-    ]
-    found = iter(run([sentence for sentences in asked for sentence in sentences]))
-    answers = [[next(found) for _ in sentences] for sentences in asked]
-    return [
-        own[0] if is_whole else _joined(parts, own) for parts, own, is_whole in zip(cut, answers, whole, strict=True)
-    ]
+
+    def __init__(self, texts, language=""):
+        self._texts, self._parts = texts, [parts_of(text, language) for text in texts]
+        self._asked = [
+            [text] if len(parts) == 1 or not any(part.is_sentence for part in parts) else
+            [part.text for part in parts if part.is_sentence]
+            for text, parts in zip(texts, self._parts, strict=True)
+        ]  # fmt: skip
+        self.asked = [sentence for sentences in self._asked for sentence in sentences]
+
+    def joined(self, results):
+        """A `Result` for each text, from one for each of `asked`, in its order: sentences stand where they stood.
+
+        The score of a text is the sum of its sentences', its confidence the least of theirs, its warning names those
+        that have one, and a text of which a sentence has an error has none but that.
+        """
+        found = iter(results)
+        answers = [[next(found) for _ in sentences] for sentences in self._asked]
+        return [
+            own[0] if asked == [text] else _joined(parts, own)
+            for text, parts, asked, own in zip(self._texts, self._parts, self._asked, answers, strict=True)
+        ]
 
 
 def _joined(parts, answers):

@@ -20,7 +20,7 @@ MOST_OUTPUTS, MOST_TOKENS = 128, 4096  # of one text: samples, and tokens that a
 PART = 1 << 15  # characters that are tokenised at once
 REMARKS = spec("errors", "BYTES", -1), spec("warnings", "BYTES", -1)
 DRAWN = {"temperature": float, "top_k": int, "top_p": float, "seed": int, "first": int}
-CHOSEN = {"beam": int, "n_best": int, "length": int}
+CHOSEN = {"beam": int, "n_best": int, "length": int, "sentences": bool}
 
 
 class Texts:
@@ -58,6 +58,8 @@ class Texts:
                     f"the two texts of each pair: received {len(columns[0])} first and {len(columns[1])} second."
                 )
             texts = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
+        cut = self.runtime.sentences(texts) if options.pop("sentences", False) else None
+        texts = cut.asked if cut else texts
         costs = [cost for part in parted(texts) for cost in self.runtime.lengths(part)]
         rows, outputs = [(text, None) for text in texts], options.get("n_best", 1)
         key = NAME, tuple(sorted(options.items())), sampling is not None
@@ -67,7 +69,7 @@ class Texts:
         several, long, written = self._written_by(options, outputs if sampling is not None else 1)
         if several:  # each output is written by itself
             costs = [(cost + written) * outputs for cost in costs]
-        return Ask(self, key, rows, costs, outputs, long, len(rows) * outputs * written)
+        return Ask(self, key, rows, costs, (outputs, cut), long, len(rows) * outputs * written)
 
     def _written_by(self, options, samples):
         """`(whether outputs are computed one by one, whether that is long, tokens of each)` for one text."""
@@ -77,7 +79,7 @@ class Texts:
 
     def _options(self, given):
         """`(options of Runtime.run, settings of Sampling or None)`."""
-        known = [name for name in CHOSEN if name in self.runtime.options]
+        known = [name for name in CHOSEN if name in (*self.runtime.options, *["sentences"] * self.kind.has_source)]
         if "sampling" in self.runtime.options:
             known += ["sample", *DRAWN]
         known += [name for name in RULES if name in self.runtime.options]
@@ -119,7 +121,9 @@ class Texts:
 
     def tensors(self, ask, results):
         """The outputs of a request."""
-        columns = self.kind.write(results, self.runtime.manifest, ask.width)
+        width, cut = ask.width
+        results = cut.joined(results) if cut else results
+        columns = self.kind.write(results, self.runtime.manifest, width)
         found = [_tensor(each, *columns[each.name]) for each in self.kind.outputs]
         for name in ("error", "warning"):
             said = [getattr(result, name) or "" for result in results]

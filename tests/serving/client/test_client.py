@@ -77,7 +77,14 @@ def test_options(fake, servers, scheme):
         {"sampling": Sampling(top_p=0.25, first=5), "n_best": 2},
     ):
         same(client.run(TEXTS, **options), runtime.run(TEXTS, **options))
-    assert Client(servers.url(scheme), "generate").options == ("beam", "n_best", "sampling", "length", *RULES)
+    assert Client(servers.url(scheme), "generate").options == (
+        "beam",
+        "n_best",
+        "sampling",
+        "length",
+        "sentences",
+        *RULES,
+    )
 
 
 @pytest.mark.parametrize(("scheme", "model"), [("tfs+http", "generate"), ("tfs+grpc", "generate"), ("http", "tag")])

@@ -9,12 +9,13 @@ from tests.serving.conftest import TEXTS
 from tests.serving.server import echo
 
 pytestmark = pytest.mark.slow
-ASKED = [*TEXTS, "", "日本 mat", "a mat on the cat on the mat"]
+ASKED = [*TEXTS, "", "日本 mat", "a mat on the cat on the mat", "The cat sat. A mat!\n\n- on a mat"]
 GIVEN = [
     {"no_repeat_ngram_size": 1, "repetition_penalty": 1.5},
     {"min_length": 3, "prefix": "ch", "n_best": 3},
     {"bad_words": ["le", "chat", "t"], "beam": 1},
     {"length_ratio": 0.5, "length_extra": 1},
+    {"sentences": True},
     {"sampling": Sampling(seed=1), "max_length": 2},
 ]
 

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from serving.kinds.generate import Hypothesis, Result
-from serving.runtime.sentences import ABBREVIATIONS, answer_by_sentence, parts_of
+from serving.runtime.sentences import ABBREVIATIONS, Sentences, parts_of
 
 
 def sentences(text, language=""):
@@ -92,7 +92,8 @@ def test_answers_of_sentences_are_joined_as_the_text_was():
         "All well. So odd. Not so odd.",
         "Fine. So bad. Yes.",
     ]
-    found = answer_by_sentence(louder, texts)
+    cut = Sentences(texts)
+    found = cut.joined(louder(cut.asked))
     assert [each.text for each in found[:5]] == [
         "- ONE. TWO!\n\n3.\n<i>FOUR</i>", "ALONE.", "", "12", "ALL WELL. SO ODD. NOT SO ODD.",
     ]  # fmt: skip
@@ -103,6 +104,4 @@ def test_answers_of_sentences_are_joined_as_the_text_was():
 
 
 def test_all_sentences_are_asked_together():
-    asked = []
-    answer_by_sentence(lambda texts: asked.append(texts) or louder(texts), ["One. Two.", "Three."])
-    assert asked == [["One.", "Two.", "Three."]]
+    assert Sentences(["One. Two.", "Three."]).asked == ["One.", "Two.", "Three."]

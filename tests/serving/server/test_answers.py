@@ -45,6 +45,20 @@ def test_metadata(server):
     assert tables["tokens"]["inputs"]["token_ids"]["dtype"] == "DT_INT32"
 
 
+def test_sentences_of_a_text_are_run_by_themselves(server, runtimes):
+    texts = ["Abc ab. Ba cd!\n\n- 12 ab", "ab", "", f"Cd ba! {'H' * 20_000}! Cd."]
+    found, expected = server.infer("generate", *texts, sentences=True), runtimes["generate"].run(texts, sentences=True)
+    assert found["output_text"] == [result.text for result in expected] and found["output_text"][0].count("\n") == 2
+    assert found["errors"] == [result.error or "" for result in expected] and found["errors"][3].startswith(
+        "sentence 2"
+    )
+    body = {"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a"]}]}
+    wrong = {"parameters": {"sentences": True, "n_best": 2}}
+    assert "has one answer" in server.ask("POST", "/v2/models/generate/infer", body | wrong)[2]["error"]
+    only = server.ask("POST", "/v2/models/continue/infer", body | {"parameters": {"sentences": True}})[2]["error"]
+    assert "does not know the parameter 'sentences'" in only
+
+
 @pytest.mark.parametrize("kind", ["generate", "continue", "classify", "tag", "embed"])
 def test_texts_are_answered_as_by_the_runtime(server, runtimes, kind):
     """Good texts and bad ones in one request: a bad one costs no other its answer."""
