@@ -7,6 +7,7 @@ from serving.corpus.forms import is_parquet
 from serving.corpus.lines import OPENERS, Block, readable
 from serving.corpus.rows import Rows
 from serving.kinds import KINDS
+from serving.kinds.tag import RULES
 from serving.runtime import Runtime, Sampling
 from serving.runtime.named import located
 from serving.runtime.reading import OVERLONG
@@ -84,6 +85,11 @@ def add_arguments(parser):
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: every core)")
     parser.add_argument("--no-verify", action="store_true", help="do not compare files with their recorded SHA-256")
+    parser.add_argument(
+        "--words",
+        choices=RULES,
+        help="of a tagger: what cuts a text into words (default: the artefact's rule); spaces if they are cut already",
+    )
     hub_options.add_arguments(parser)
     run_corpus.add_arguments(parser)
     run_server.add_arguments(parser)
@@ -163,7 +169,7 @@ def _options(args):
     if drawn and not args.sample:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in drawn)
         raise ValueError(f"{flags} is about sampling: give --sample, too, or leave it out.")
-    given = ("beam", "n_best", "length", "min_confidence")
+    given = ("beam", "n_best", "length", "min_confidence", "words")
     options = {name: value for name in given if (value := getattr(args, name)) is not None}
     return options | rule_options.given(args) | ({"sampling": Sampling(**drawn)} if args.sample else {})
 

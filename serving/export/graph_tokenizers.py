@@ -12,9 +12,8 @@ from zoo.text.byte_pairs import ENDINGS
 from zoo.text.characters import SPACES
 from zoo.text.kinds import load_tokenizer
 from zoo.text.special import PAD, UNK
+from zoo.text.words import WHITE_SPACE, steps
 
-# The property White_Space; tensorflow_text's own WhitespaceTokenizer counts one of several bytes as part of the word.
-WHITE_SPACE = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 SPACE, LETTER, NUMBER, OTHER = range(4)  # what a character is
 BLANK = 32  # the code of a space
 NEVER = np.iinfo("int32").max
@@ -55,14 +54,14 @@ class GraphTokenizer(tf.Module):
         """Token ids without what stands around: (batch, ragged) int32."""
         return self._tokenizer.encode(text)
 
-    def word_pieces(self, text: tf.Tensor) -> tuple[tf.RaggedTensor, dict[str, tf.Tensor]]:
+    def word_pieces(self, text: tf.Tensor, rule: str = "spaces") -> tuple[tf.RaggedTensor, dict[str, tf.Tensor]]:
         """Token ids of words: each by itself gives its pieces, or UNK if it has none.
 
-        Words are what white space (as Unicode has it) separates. A NUL, which would end the text in the operation that
-        splits, is read as U+0001.
+        A NUL, which would end the text in the operation that splits, is read as U+0001.
 
         Args:
             text: (batch,) string.
+            rule: what cuts a text into words, see `zoo.text.words`.
 
         Returns:
             token ids as of `pieces`, and of the words, each (batch, words) int32 and padded with 0: `starts` and
@@ -70,7 +69,10 @@ class GraphTokenizer(tf.Module):
             piece among those of the text; and `word_counts` (batch,).
         """
         text = tf.strings.regex_replace(text, "\\x00", "\x01")
-        words, *places = tensorflow_text.regex_split_with_offsets(text, f"[{WHITE_SPACE}]+")
+        cut = text
+        for pattern, new in steps(rule):
+            cut = tf.strings.regex_replace(cut, pattern, new)
+        words, *places = tensorflow_text.regex_split_with_offsets(cut, f"[{WHITE_SPACE}]+")
         pieces = self._tokenizer.encode_words(words.flat_values)
         missing = tf.cast(pieces.row_lengths() == 0, tf.int64)
         pieces = tf.concat(
@@ -78,7 +80,7 @@ class GraphTokenizer(tf.Module):
         )
         counts = words.with_flat_values(tf.cast(pieces.row_lengths(), tf.int32))
         joined = words.with_flat_values(pieces).merge_dims(1, 2)
-        starts, ends = (_characters(text, place) for place in places)
+        starts, ends = _places(text, words) if steps(rule) else (_characters(text, place) for place in places)
         found = {
             "starts": starts,
             "ends": ends,
@@ -161,6 +163,18 @@ def _characters(text, places):
     places = tf.cast(places, tf.int64)
     found = tf.searchsorted(begins, places.to_tensor())  # characters that begin before the place
     return tf.where(tf.sequence_mask(places.row_lengths()), found, 0)
+
+
+def _places(text, words):
+    """`(starts, ends)` in characters, (batch, words) int32, of ragged words that are a text without its white space."""
+    codes, _ = tf.strings.unicode_decode_with_offsets(text, "UTF-8")
+    place = tf.ragged.range(tf.cast(codes.row_lengths(), tf.int32))
+    place = tf.ragged.boolean_mask(place, codes.with_flat_values(~inside(SPACES, codes.flat_values))).to_tensor()
+    sizes = words.with_flat_values(tf.strings.length(words.flat_values, unit="UTF8_CHAR")).to_tensor()
+    before, place = tf.cumsum(sizes, axis=1, exclusive=True), tf.pad(place, [[0, 0], [0, 1]])
+    starts, lasts = (tf.gather(place, at, batch_dims=1) for at in (before, tf.maximum(before + sizes - 1, 0)))
+    there = sizes > 0
+    return tf.where(there, starts, 0), tf.where(there, lasts + 1, 0)
 
 
 class GraphWordPiece(tf.Module):

@@ -70,6 +70,8 @@ def settings_of(run, changes, trial=None):
     writes_on = recipe.task == "continue"
     room = writes_on and model.longest_prompt and model.longest_text - model.longest_prompt
     own = {"name": recipe.name, "task": recipe.title, "labels": run.labels, "recipe": dumps(recipe), "trial": trial}
+    if recipe.job.kind == "tagged":
+        own["words"] = recipe.text.words
     if run.threshold is not None:
         own["scope"] = {"label": recipe.scope.label, "threshold": run.threshold}
     if search is not None:

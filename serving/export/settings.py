@@ -65,6 +65,7 @@ class Settings:
         overlong: "refuse" gives an error instead of an answer to a longer text; "truncate" reads a part of it and adds
             a warning. None is "truncate" for a language model, which reads the end of its prompt, and else "refuse".
         labels: names of a classifier's or a tagger's labels, in the order of their ids.
+        words: of a tagger, the rule of `zoo.text.words` that cuts a text into words.
         scope: of a classifier that may say that a text is out of scope, {"label": what it then answers, "threshold":
             the probability of the likeliest label below which it does}.
         recipe: text of the resolved recipe.
@@ -101,6 +102,7 @@ class Settings:
     max_input: int | None = None
     overlong: str | None = None
     labels: tuple[str, ...] = ()
+    words: str = "spaces"
     scope: dict[str, Any] = field(default_factory=dict)
     recipe: str = ""
     scores: dict[str, Any] = field(default_factory=dict)
@@ -176,6 +178,7 @@ class Settings:
             max_input=manifest["max_input"],
             overlong=manifest["overlong"],
             labels=tuple(manifest.get("labels", ())),
+            words=manifest.get("words", "spaces"),
             scope=manifest.get("scope", {}),
             scores=manifest["scores"],
             texts=tuple(manifest["texts"]),

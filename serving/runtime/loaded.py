@@ -15,6 +15,7 @@ from serving.runtime.sessions import Graphs
 from serving.runtime.stops import current
 
 text_of_zoo = later("zoo.text")
+words_of = later("zoo.text.words")
 
 MAX_SEQUENCES = 32  # sequences in one batch
 MAX_BEAMS = 128  # beams in one batch, of all its sequences
@@ -130,9 +131,26 @@ class Loaded:
         around = self.source.around if end else (self.source.before, ())
         return self._noticed(self.bound.read(listed(texts), self.ids, around))
 
-    def read_words(self, texts):
-        """A `Reading` of each text, in which each word is encoded separately."""
-        return self._noticed(self.bound.read_words(listed(texts), self.source.encode_words, self.source.around))
+    def read_words(self, texts, rule=None):
+        """A `Reading` of each text, in which each word is encoded separately.
+
+        Args:
+            texts: strings, and lists of the words of a text.
+            rule: what cuts strings into words; None is the rule of the artefact.
+
+        Raises:
+            ValueError: there is no such rule.
+        """
+        rule = self.manifest.get("words", "spaces") if rule is None else rule
+        if rule not in words_of.RULES:
+            raise ValueError(f"words must be one of {', '.join(words_of.RULES)}; received {rule!r}.")
+        texts = listed(texts) if isinstance(texts, str) else list(texts)
+        given = [listed(text) if isinstance(text, list | tuple) else None for text in texts]
+        texts = listed([text if own is None else " ".join(own) for text, own in zip(texts, given, strict=True)])
+        cut = [None if own is None else words_of.joined_places(own) for own in given]
+        around = self.source.around
+        readings = self.bound.read_words(texts, self.source.encode_words, around, rule=rule, cut=cut)
+        return self._noticed(readings)
 
     def _noticed(self, readings):
         """The readings of texts, with a warning where a text is unlike those that validated the model."""

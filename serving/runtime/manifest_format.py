@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from msgspec import Meta
 
 from serving.kinds import KINDS
+from serving.kinds.tag import RULES
 from serving.lazy import later
 
 documents = later("zoo.core.documents")  # a process that checks parity must not import zoo
@@ -138,6 +139,7 @@ class Manifest(TypedDict):
     sizes: Annotated[dict[File, whole()], Some]
     manifest_sha256: Sha256
     labels: NotRequired[Texts]
+    words: NotRequired[Literal[RULES]]
     scope: NotRequired[Scope]
     generation: NotRequired[Widths]
     default_beam: NotRequired[whole(1, 9999)]

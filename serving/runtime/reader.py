@@ -17,11 +17,10 @@ class Reader:
         loaded: `serving.runtime.loaded.Loaded`.
     """
 
-    options = ()
     beams = ()  # it does not search
 
     def __init__(self, kind, loaded):
-        self.kind, self.loaded = kind, loaded
+        self.kind, self.loaded, self.options = kind, loaded, kind.options
         self.reads_pairs = len(kind.sides(loaded.manifest)) > 1
 
     @cached_property
@@ -34,10 +33,10 @@ class Reader:
 
     @property
     def modes(self):
-        return [Mode(self.kind.name, self.graph, {})]
+        return [Mode(self.kind.name, self.graph, {"words": "spaces"} if self.kind.by_words else {})]  # data are cut
 
-    def run(self, texts):
-        asked = self._read_pairs(texts) if self.reads_pairs else self._read(texts)
+    def run(self, texts, words=None):
+        asked = self._read_pairs(texts) if self.reads_pairs else self._read(texts, words)
         answered = [readings for readings in asked if self._is_answered(readings)]
         ids = [[reading.ids for reading in readings] for readings in answered]
         if self.reads_pairs:
@@ -53,9 +52,10 @@ class Reader:
             for readings in asked
         ]
 
-    def _read(self, texts):
+    def _read(self, texts, words):
         """The `Reading` of each text, alone in a tuple."""
-        return [(reading,) for reading in (self.loaded.read_words if self.kind.by_words else self.loaded.read)(texts)]
+        found = self.loaded.read_words(texts, words) if self.kind.by_words else self.loaded.read(texts)
+        return [(reading,) for reading in found]
 
     def _read_pairs(self, texts):
         """The two `Reading`s of each pair; of what is no pair, one that is blank or refused."""

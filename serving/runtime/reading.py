@@ -7,8 +7,11 @@ import re
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from serving.lazy import later
 from serving.runtime import doubt
-from serving.runtime.words import SPACES, without_nul, words
+from serving.runtime.words import SPACES, without_nul
+
+words_of = later("zoo.text.words")
 
 DEFAULT = 1024  # tokens, where the model does not say how many it reads
 CHARACTERS = 16  # for each token: a text with more of them is not tokenised before it is refused or cut
@@ -97,10 +100,21 @@ class Bound:
             for part, ids in zip(clipped, encode([part.text for part in clipped]), strict=True)
         ]
 
-    def read_words(self, texts, encode, around=NOTHING):
-        """As `read`, but each word is encoded separately, and is read as a whole or not at all."""
+    def read_words(self, texts, encode, around=NOTHING, *, rule="spaces", cut=None):
+        """As `read`, but each word is encoded separately, and is read as a whole or not at all.
+
+        Args:
+            texts, encode, around: as of `read`.
+            rule: what cuts a text into words, see `zoo.text.words`.
+            cut: for each text the places of its words, or None where the rule finds them.
+        """
         clipped = [self.clip(text) for text in texts]
-        places = [words(part.text) for part in clipped]
+        places = [
+            words_of.find_words(part.text, rule)
+            if own is None
+            else [place for place in own if place[1] <= len(part.text)]
+            for part, own in zip(clipped, cut or [None] * len(texts), strict=True)
+        ]
         word_texts = [
             without_nul(part.text[a:b]) for part, found in zip(clipped, places, strict=True) for a, b in found
         ]

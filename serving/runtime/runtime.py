@@ -113,7 +113,9 @@ class Runtime:
                 (`serving.kinds.rules`), which go before those that the artefact was exported with. "continue" also
                 takes `length`, the number of tokens to write. "generate" takes `sentences`: each sentence of a text is
                 run by itself, and line breaks and mark-up between them stay (`serving.runtime.sentences`). All that
-                have a `confidence` take `min_confidence`: an answer of less is an error.
+                have a `confidence` take `min_confidence`: an answer of less is an error. "tag" takes `words`, the rule
+                that cuts texts into words (`zoo.text.words`) in the place of the artefact's; a text may also be the
+                list of its words, whose places are those in the words joined by a space.
 
         Raises:
             TypeError: `texts` is a single string, or holds a value that is not a string.

@@ -20,7 +20,7 @@ MOST_OUTPUTS, MOST_TOKENS = 128, 4096  # of one text: samples, and tokens that a
 PART = 1 << 15  # characters that are tokenised at once
 REMARKS = spec("errors", "BYTES", -1), spec("warnings", "BYTES", -1)
 DRAWN = {"temperature": float, "top_k": int, "top_p": float, "seed": int, "first": int}
-CHOSEN = {"beam": int, "n_best": int, "length": int, "sentences": bool}
+CHOSEN = {"beam": int, "n_best": int, "length": int, "sentences": bool, "words": str}
 
 
 class Texts:

@@ -20,7 +20,7 @@ class Runtime:
     def __init__(self, answer=str.upper, **manifest):
         self.answer, self.manifest, self.asked = answer, manifest, []
 
-    def run(self, texts):
+    def run(self, texts, **options):
         self.asked += texts
         return [SimpleNamespace(answer=self.answer(text)) for text in texts]
 

@@ -14,6 +14,7 @@ find the same words.
 """
 
 import functools
+import itertools
 import re
 
 from zoo.text.characters import tables
@@ -33,7 +34,7 @@ def _marks():
     ranges = [(chr(first), chr(end - 1)) for first, end in zip(bounds[::2], bounds[1::2], strict=True)]
     known = "".join(f"{re.escape(first)}-{re.escape(last)}" for first, last in ranges if not first <= "_" <= last)
     symbols = "\xa2-\xa9\xac\xae-\xb1\xb4\xb8\xd7\xf7\u2044\u2052\u207a-\u207e\u208a-\u208e\u20a0-\u20cf\u2190-\u2bff"
-    return rf"\[-\^`{known}{symbols}\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
+    return r"\[-\^`" + known + symbols + "\U0001f000-\U0001f1e5\U0001f200-\U0001f3fa\U0001f400-\U0001faff"
 
 
 def _punctuation():
@@ -119,6 +120,12 @@ def find_words(text, rule="spaces"):
             found.append((places[done], places[done + len(word) - 1] + 1))
             done += len(word)
     return found
+
+
+def joined_places(words):
+    """The places of words that one space joins."""
+    ends = itertools.accumulate(words, lambda end, word: end + 1 + len(word), initial=-1)
+    return [(end + 1, end + 1 + len(word)) for end, word in zip(ends, words, strict=False) if word]
 
 
 def write_words(words):

@@ -21,11 +21,12 @@ class Tag(Reader):
         return super().make_functions()
 
     def facts(self):
-        return super().facts() | {"labels": list(self.settings.labels)}
+        words = {"words": self.settings.words} if self.settings.words != "spaces" else {}
+        return super().facts() | {"labels": list(self.settings.labels)} | words
 
     def strings(self, tokenizers, text):
         clipped = gate.clip(self.bound, text)
-        pieces, around = tokenizers[0].word_pieces(clipped.text), self.around(tokenizers[0])
+        pieces, around = tokenizers[0].word_pieces(clipped.text, self.settings.words), self.around(tokenizers[0])
         token_ids, lengths, gated, found = gate.limit_words(self.bound, clipped, *pieces, around)
         all_ = self.functions[self.name].traced(token_ids, lengths)["probabilities"]
         first = tf.gather(all_, found["first"], batch_dims=1)
@@ -61,7 +62,8 @@ class Tag(Reader):
 
     def _reading(self, tokenizers, text):
         """The `Reading` of one text and of its words."""
-        (reading,) = self.bound.read_words([text], tokenizers[0].encode_words, self.around(tokenizers[0]))
+        around, rule = self.around(tokenizers[0]), self.settings.words
+        (reading,) = self.bound.read_words([text], tokenizers[0].encode_words, around, rule=rule)
         return reading
 
 

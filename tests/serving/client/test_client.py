@@ -87,7 +87,9 @@ def test_options(fake, servers, scheme):
     )
 
 
-@pytest.mark.parametrize(("scheme", "model"), [("tfs+http", "generate"), ("tfs+grpc", "generate"), ("http", "tag")])
+@pytest.mark.parametrize(
+    ("scheme", "model"), [("tfs+http", "generate"), ("tfs+grpc", "generate"), ("http", "classify")]
+)
 def test_what_takes_no_option(servers, scheme, model):
     with pytest.raises(ValueError, match="takes no option; received beam"):
         Client(servers.url(scheme), model).run(["a"], beam=1)

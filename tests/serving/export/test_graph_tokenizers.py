@@ -1,3 +1,4 @@
+import json
 import re
 import subprocess
 import sys
@@ -7,8 +8,11 @@ import pytest
 import tensorflow as tf
 
 from serving.export.graph_tokenizers import GraphTokenizer
+from tests.text.odd import CHOSEN, drawn
 from tests.text.samples import CORPUS, NASTY
+from tests.text.test_words import ASKED
 from zoo.text import BOS, EOS, PAD, Tokenizer
+from zoo.text.words import RULES, find_words
 
 SETTINGS = {
     "unigram": {},
@@ -74,6 +78,17 @@ def test_words_are_encoded_by_themselves_and_know_their_places(pair):
         assert [text[start:end] for start, end in places] == words
         assert found["first"][row][:count].tolist() == [sum(map(len, pieces[:index])) for index in range(count)]
         assert not any(found[name][row][count:].any() for name in ("starts", "ends", "first"))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_every_rule_cuts_a_text_as_python_does(rule):
+    graph = GraphTokenizer(Tokenizer.train(CORPUS, 80).model_bytes)
+    texts = [*SPACED, *CHOSEN, *drawn(100, seed=4), *(json.loads(line)[0] for line in ASKED)]
+    _, found = graph.word_pieces(tf.constant(texts), rule)
+    starts, ends, counts = (found[name].numpy().tolist() for name in ("starts", "ends", "word_counts"))
+    places = [list(zip(*own, strict=True))[:count] for *own, count in zip(starts, ends, counts, strict=True)]
+    expected = [find_words(text, rule) for text in texts]
+    assert not [each for each in zip(texts, places, expected, strict=True) if each[1] != each[2]]
 
 
 def test_no_words_at_all():

@@ -8,7 +8,7 @@ from serving.kinds.classify import Label
 from serving.kinds.embed import Vector
 from serving.kinds.generate import Hypothesis, Result
 from serving.kinds.pairs import PAIR
-from serving.kinds.tag import Tags, Word
+from serving.kinds.tag import Entity, Tags, Word
 
 TEXTS = ["Anna sleeps", "", "x y"]
 LABELS = ["bad", "good"]
@@ -29,7 +29,7 @@ ANSWERS = {  # to the first and the last of the texts, and a line of each
     "tag": (
         [
             Tags((Word("Anna", "B-PER", 0, 4, 0.5), Word("sleeps", "O", 5, 11, 0.25))),
-            Tags((Word("x", "O", 0, 1, 1.0), Word("y", "B-LOC", 2, 3, 0.5))),
+            Tags((Word("x", "O", 0, 1, 1.0), Word("y", "B-LOC", 2, 3, 0.5)), (Entity("LOC", 2, 3, "y"),)),
         ],
         ["Anna/B-PER sleeps/O", "x/O y/B-LOC"],
     ),

@@ -5,8 +5,8 @@ import pytest
 
 from serving.runtime.loaded import bound
 from serving.runtime.reading import Bound, is_blank, not_unicode
-from serving.runtime.words import words
 from zoo.text import Around
+from zoo.text.words import find_words as words
 
 END = (), (3,)
 TEXTS = [

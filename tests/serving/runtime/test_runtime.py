@@ -9,6 +9,7 @@ from serving.runtime import Runtime, Sampling
 from serving.runtime.loaded import batches, padded
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
+from zoo.scores.entities import find_entities
 
 TEXTS = ["abc", "", "a1 b22 c333", "   ", "h", "äß 日本", "0123456789" * 7]
 
@@ -208,6 +209,43 @@ def test_words_have_places_in_characters(runtimes):
     assert [text[word.start : word.end] for word in found.words] == [word.text for word in found.words]
     assert [word.text for word in found.words] == ["a", "👩‍👩‍👧", "日本e\u0301", "ß\x1c", "\u200b"]
     assert [(word.start, word.end) for word in found.words[:3]] == [(2, 3), (4, 9), (10, 14)]
+
+
+@pytest.fixture
+def entities(tmp_path):
+    """A tagger of names, whose recipe says that punctuation was cut."""
+    directory = fake_artefact.write(tmp_path / "names" / "1", "tag")
+    return fake_artefact.change(directory, labels=["O", "B-PER", "I-PER"], words="punctuation")
+
+
+def test_a_text_is_cut_as_the_manifest_says_and_a_caller_may_say_otherwise(entities):
+    runtime, text = Runtime(entities), "ab, (c)?"
+    places = [(0, 2), (2, 3), (4, 5), (5, 6), (6, 7), (7, 8)]
+    (cut,), (spaces,), (given,) = (
+        runtime.run([text]),
+        runtime.run([text], words="spaces"),
+        runtime.run([["ab", ",", "", "(c)?"]]),
+    )
+    assert [(word.start, word.end) for word in cut.words] == places
+    assert [word.text for word in spaces.words] == ["ab,", "(c)?"]
+    assert [(word.text, word.start, word.end) for word in given.words] == [("ab", 0, 2), (",", 3, 4), ("(c)?", 6, 10)]
+    with pytest.raises(ValueError, match="words must be one of spaces, punctuation, treebank; received 'lines'"):
+        runtime.run([text], words="lines")
+    with pytest.raises(TypeError, match="received int at position 1"):
+        runtime.run([["a", 3]])
+
+
+def test_tags_that_spell_entities_tell_where_they_are(entities, runtimes):
+    text = "ab, h2 (c)? 0 1 a b c d"
+    found = Runtime(entities).run([text, ""])
+    for result in found:
+        spelled = find_entities([word.tag for word in result.words], "iob2")
+        places = [(kind, result.words[first].start, result.words[last].end) for kind, first, last in spelled]
+        assert [(each.type, each.start, each.end) for each in result.entities] == places
+    assert (
+        [each.text for each in found[0].entities] == [text[each.start : each.end] for each in found[0].entities] != []
+    )
+    assert runtimes["tag"].run(["ab c"])[0].entities == ()  # of "null", "eins", "zwei"
 
 
 def test_the_first_piece_of_a_word_decides_its_tag(runtimes):

@@ -78,6 +78,7 @@ def test_texts_are_answered_as_by_the_runtime(server, runtimes, kind):
         ]
         assert found["word_counts"] == [len(result.words) for result in expected]
         assert found["starts"][:1] == [0] and found["ends"][:1] == [3]
+        assert found["entity_counts"] == [0] * len(TEXTS) and not found["entity_types"]  # its tags spell none
         return
     name = "label" if kind == "classify" else "output_text"
     assert found[name] == [result.answer for result in expected]
