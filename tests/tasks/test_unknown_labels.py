@@ -156,6 +156,14 @@ def test_new_says_it_too(tmp_path, capsys):
     assert len(parts.card["untaught"]) == 1 and "'few' (19 times)" in parts.card["untaught"][0]
 
 
+def test_of_many_labels_a_few_are_told():
+    job, upper = TASKS["classify"], [f"LABEL {at}" for at in range(9)]
+    recipe = recipes.make({"name": "own", "task": "classify", **runs.SETTINGS["classify"], "data": {"corpus": "files"}})
+    found = job.mended(recipe, examples(upper), [each.lower() for each in upper])
+    assert found.answers == [each.lower() for each in upper]
+    assert len(found.notes) == 6 and found.notes[-1] == "4 more labels, read as the training's likewise"
+
+
 def test_an_evaluation_reads_labels_as_the_training_wrote_them(tmp_path, monkeypatch):
     (tmp_path / "test.tsv").write_text("good 1\t1\nbad 1\t0.0\ngood 2\tother\n")
     own = {"corpus": "files", "test": str(tmp_path / "test.tsv"), "columns": {"text": 1, "label": 2, "header": False}}

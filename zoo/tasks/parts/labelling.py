@@ -15,6 +15,7 @@ from zoo.tasks.parts.task import Evaluation, Task, answering
 from zoo.tasks.parts.vocabularies import bucket_plan, encode_words, learn, noise, tell_embedding
 
 BATCH_SIZE = 64  # of texts that are labelled together
+TOLD = 5  # labels that are mended, by name
 ENOUGH = 50  # labels of the validation, to calibrate by
 
 
@@ -163,8 +164,10 @@ class Labelling(Task):
         counts = Counter(label for labels in split for label in labels if label in found)
         notes = [
             f"labels {shown(label)}, read as the training's {shown(found[label][0])}, {found[label][1]}: {count:,}"
-            for label, count in counts.most_common()
+            for label, count in counts.most_common(TOLD)
         ]
+        if len(counts) > TOLD:
+            notes.append(f"{len(counts) - TOLD:,} more labels, read as the training's likewise")
         return dataclasses.replace(examples, answers=answers, notes=(*examples.notes, *notes))
 
     def answerable(self, run):
