@@ -14,7 +14,7 @@ FIRST = (  # the keys of a record that everybody may rely on; the others of the 
     *("name", "version", "system", "cell", "attention", "feedforward", "block", "depth", "task", "languages", "bytes"),
     *("licence", "data_licence", "scores", "parity"),
 )
-LOW = ("nats_per_character", "bits_per_character", "nats_per_byte", "bits_per_byte", "wer", "per", "perplexity")
+LOW = ("nats_per_character", "bits_per_character", "nats_per_byte", "bits_per_byte", "wer", "per", "perplexity", "mae")
 MAIN = ("bleu", "chrf", "exact_match", "accuracy", "entity_f1", "macro_f1", *LOW)  # by which models are sorted
 
 

@@ -12,7 +12,7 @@ from zoo.recipes.proposal import commented, propose
 from . import hub_options
 from .screen import shown
 
-TASKS = ("translate", "transduce", "classify", "compare", "tag", "embed", "continue")
+TASKS = ("translate", "transduce", "classify", "compare", "rate", "rate_pairs", "tag", "embed", "continue")
 
 
 def add_arguments(parser):

@@ -26,6 +26,7 @@ SCORED = (
     "per",
     "out_of_scope_recall",
     "spearman",
+    "mae",
 )  # reported for int8
 
 
@@ -106,7 +107,7 @@ def examples(run, count=5):
     tokenizer = run.tokenizers[0]
     words = range(4, tokenizer.vocab_size)
     texts = tokenizer.decode([list(words[start :: max(1, len(words) // 7)][:9]) for start in range(count)])
-    if run.recipe.job.kind == "compared":
+    if run.recipe.job.kind in ("compared", "scored"):
         texts = run.recipe.job.lines(zip(texts, [*texts[1:], texts[0]], strict=True))
     return tuple(texts)
 

@@ -6,6 +6,7 @@ shows answers asks the kind, and never its name; `serving.export.kinds` has what
 
 import importlib
 import pkgutil
+from pathlib import Path
 
 from serving.kinds.base import ONE, Kind
 from serving.kinds.pairs import PAIR
@@ -13,7 +14,8 @@ from serving.kinds.pairs import PAIR
 
 def _found() -> dict[str, Kind]:
     """`{name: kind}` of the modules of this folder."""
-    modules = [importlib.import_module(f"serving.kinds.{each.name}") for each in pkgutil.iter_modules(__path__)]
+    names = [each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)])]
+    modules = [importlib.import_module(f"serving.kinds.{name}") for name in names]
     return {module.KIND.name: module.KIND for module in modules if "KIND" in vars(module)}
 
 

@@ -79,7 +79,10 @@ class Kind:
         """The inputs of `serving_default` of an artefact."""
         if len(self.forms) == 1:
             return self.forms[0]
-        return PAIR if any(spec["name"] == "first_ids" for spec in self.table(manifest)["inputs"]) else ONE
+        inputs = [
+            spec["name"] for table in manifest["signatures"] if table["name"] == self.name for spec in table["inputs"]
+        ]
+        return PAIR if "first_ids" in inputs else ONE
 
     def example(self, manifest):
         """A text that can be asked."""
@@ -159,7 +162,7 @@ class Kind:
     def columns(self, n_best):
         """The columns of an answer in a table: name -> `(type, function from a result)`.
 
-        The type is str, float or "float32", or a list of one of them.
+        The type is str, float or "float32", or a list of one of them; of a blank answer a value may be None.
         """
         raise NotImplementedError
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # what `__getattr__` imports, for type checkers and editors
     from serving.kinds.classify import Label as Label
     from serving.kinds.embed import Vector as Vector
     from serving.kinds.generate import Hypothesis as Hypothesis, Result as Result
+    from serving.kinds.rate import Rating as Rating
     from serving.kinds.tag import Tags as Tags, Word as Word
     from serving.runtime.attention import Attention as Attention
     from serving.runtime.runtime import Runtime as Runtime
@@ -21,6 +22,7 @@ _HOMES = {
     "Attention": "serving.runtime.attention",
     "Hypothesis": "serving.kinds.generate",
     "Label": "serving.kinds.classify",
+    "Rating": "serving.kinds.rate",
     "Result": "serving.kinds.generate",
     "Runtime": "serving.runtime.runtime",
     "Sampling": "serving.runtime.sampling",

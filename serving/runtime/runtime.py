@@ -98,15 +98,15 @@ class Runtime:
 
         The class of the results depends on the artefact's kind: a `Result` for "generate" and "continue" (there it
         holds the continuation of the text), a `Label` for "classify" and "compare" (there a text is "first TAB
-        second"), `Tags` for "tag", a `Vector` for "embed". A blank text has a blank result, except that "continue"
-        begins a text from a blank prompt. A text that is too long, or that UTF-8 cannot encode, has a blank result with
-        an `error`; it does not change the results of the other texts. A text of which only a part is read, or pieces
-        are unknown, and an answer that goes in circles or ends at the bound of its length, have a `warning`. So have
-        texts and answers that are unlike those that validated the model (`serving.runtime.usual`), if its export knew
-        these.
+        second"), a `Rating` for "rate", `Tags` for "tag", a `Vector` for "embed". A blank text has a blank result,
+        except that "continue" begins a text from a blank prompt. A text that is too long, or that UTF-8 cannot encode,
+        has a blank result with an `error`; it does not change the results of the other texts. A text of which only a
+        part is read, or pieces are unknown, and an answer that goes in circles or ends at the bound of its length, have
+        a `warning`. So have texts and answers that are unlike those that validated the model (`serving.runtime.usual`),
+        if its export knew these.
 
         Args:
-            texts: a list of strings; of "compare" also of pairs of strings, `(first, second)`.
+            texts: a list of strings; of "compare" and "rate" also of pairs of strings, `(first, second)`.
             **options: "generate" and "continue" take `beam`, a width from `beams`; `n_best`, the number of hypotheses
                 or samples in a result; `sampling`, a `Sampling`, to sample instead of searching, or a list with one for
                 each text; and rules of the search, such as `no_repeat_ngram_size` or `bad_words`

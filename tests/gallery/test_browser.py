@@ -113,6 +113,20 @@ def pairs(folder):
     return str(fake_artefact.change(folder, **keys))
 
 
+def test_a_number_for_a_text(opened, tmp_path):
+    folder = str(fake_artefact.write(tmp_path / "echo" / "1", "rate"))
+    asked = ["ab", "", "abcde 日本", "a" * 2000]
+    with driver.served(write([folder], tmp_path / "out")) as (address, _):
+        page = opened()
+        page.open(f"{address}/")
+        found = page.run(f"Promise.all({json.dumps(asked)}.map((text) => seqzoo.run('echo', text)))")
+    expected = Runtime(folder).run(asked)
+    assert [each.rating for each in expected] == [2.0, None, 5.0, None]
+    for result, received in zip(expected, found, strict=True):
+        assert received.get("rating") == result.rating and received["error"] == result.error
+        assert received["text"] == ("" if result.rating is None else f"{result.rating:g}")
+
+
 def test_pairs_of_texts(opened, tmp_path):
     folder = pairs(tmp_path / "pairs" / "1")
     asked = [

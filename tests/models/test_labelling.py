@@ -136,11 +136,24 @@ def test_dropout_is_in_training_only():
     assert np.abs(ops.convert_to_numpy(model(INPUTS, training=True)) - still)[:2].min() > 1e-4
 
 
-@pytest.mark.parametrize("num_labels", [1, 0, -2, None, 2.5, "3"])
-@pytest.mark.parametrize("make", [Classifier, Tagger])
+@pytest.mark.parametrize(
+    ("make", "num_labels"),
+    [(Tagger, 1), *((make, n) for make in (Classifier, Tagger) for n in (0, -2, None, 2.5, "3"))],
+)
 def test_labels_are_checked(make, num_labels):
     with pytest.raises(ValueError, match=f"{make.__name__} needs at least two labels.*num_labels={num_labels!r}"):
         make(TARGETS, num_labels, stack("pre_norm", 1))
+
+
+def test_one_label_is_a_number():
+    model = Classifier(TARGETS, 1, stack("pre_norm", 1))
+    found = ops.convert_to_numpy(model(INPUTS))
+    states = ops.convert_to_numpy(model.summarise(INPUTS))
+    kernel, bias = (ops.convert_to_numpy(weight) for weight in model.readout.weights)
+    assert found.shape == (len(states),)
+    np.testing.assert_allclose(found, states @ kernel[:, 0] + bias[0], rtol=1e-5, atol=1e-6)
+    serving, rate = model.signatures()
+    assert [spec.name for spec in serving.outputs] == ["rating", "rated"] and rate.outputs[0].shape == ("batch",)
 
 
 def test_an_encoder_has_no_cross_attention():

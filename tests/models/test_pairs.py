@@ -61,8 +61,8 @@ def test_a_tagger_does_not_read_sentences():
 
 
 def test_labels_are_checked_and_signatures_are_the_table():
-    with pytest.raises(ValueError, match="PairClassifier needs at least two labels.*num_labels=1"):
-        PairClassifier(TARGETS, 1, make_star_stack(1, 6, 2))
+    with pytest.raises(ValueError, match="PairClassifier needs at least two labels, or 1.*num_labels=0"):
+        PairClassifier(TARGETS, 0, make_star_stack(1, 6, 2))
     tables = {table.name: table for table in made("pair-classifier").signatures()}
     assert [spec.name for spec in tables["serving_default"].inputs] == ["first_text", "second_text"]
     assert [spec.shape for spec in tables["compare"].inputs] == [

@@ -44,6 +44,7 @@ TINY = {  # recipe -> settings under which it trains in seconds
     "novels-with-memory": f"{TEXT} model.context=128 model.num_layers=2",
     "reviews": f"{LAYERED} text.vocab_size=40",
     "pairs": f"{LAYERED} text.vocab_size=40",
+    "stars": f"{LAYERED} text.vocab_size=60",
     "names": f"{LAYERED} text.vocab_size=60",
     "rhyme": f"{LAYERED} model.context=16",
     "lexicon": f"{EVERY} training.num_buckets=1",

@@ -168,7 +168,12 @@ def test_comments_are_refused_for_what_is_no_recipe():
 TINY = {"training.steps": 2, "training.validate_every": 1, "training.warmup": 0, "training.batch_size": 3}
 TINY |= {"model.units": 8, "model.num_layers": 1, "search.max_output_length": 4}
 TRAINED = [(task, names) for number, (task, names) in enumerate(JOBS) if number % 6 in (0, 4) and task != "continue"]
-LEADING = {"translate": "bleu", "transduce": "wer", "tag": "accuracy", "continue": "nats_per_character"}
+LEADING = {
+    "translate": "bleu",
+    "transduce": "wer",
+    "tag": "accuracy",
+    "continue": "nats_per_character",
+} | dict.fromkeys(("rate", "rate_pairs"), "mae")
 
 
 def trained(capsys, *changes):

@@ -34,6 +34,8 @@ OF_TASK = {
     "classify": "classifier",
     "compare": "pairs",
     "tag": "tagger",
+    "rate": "classifier",
+    "rate_pairs": "pairs",
 }
 COST = {"compare": [pytest.mark.release], "tag": []}  # pairs are read as a classifier reads; of the rest one is quick
 CASES = [
@@ -41,7 +43,7 @@ CASES = [
     for task in OF_TASK
     for slot, choices in TASKS[task].models["transformer"].slots.items()
     for layer in choices[1:]
-    if task != "transduce"  # which is built as translate is
+    if task not in ("transduce", "rate", "rate_pairs")  # which are built as translate, classify and compare are
 ]
 
 

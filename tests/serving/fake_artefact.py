@@ -5,6 +5,7 @@ empty: length 0, score -1e9. The attention of step j is half on source position 
 the positions that hold the id written last. A sample is the source, too, and its score minus the sum of all that came
 with it. "continue": the prompt comes again, however long. "classify": the label is that of the length, modulo 3.
 "tag": the label is that of the token's id, modulo 3. "embed": the vector is 1 at the length, modulo 3.
+"rate": half the length.
 
 `python -m tests.serving.fake_artefact DIR [KIND]` writes one.
 """
@@ -186,6 +187,11 @@ def step(with_attention=True):
     )
 
 
+def rating():
+    nodes = [("Cast", ["lengths"], ["length"], {"to": TensorProto.FLOAT}), ("Mul", ["length", "half"], ["rating"], {})]
+    return graph(nodes, SOURCE, [("rating", TensorProto.FLOAT, "batch")], {"half": np.array(0.5, "float32")})
+
+
 def tokenizer():
     """One piece per character, with the zoo's special ids."""
     model = io.BytesIO()
@@ -215,6 +221,7 @@ KINDS = {
     "continue": {"greedy": ("greedy.onnx", lambda: echo(1, 0)), "sample": ("sample.onnx", lambda: echo_drawn(0))},
     "classify": {"classify": ("model.onnx", lambda: labels("lengths"))},
     "tag": {"tag": ("model.onnx", lambda: labels("token_ids"))},
+    "rate": {"rate": ("model.onnx", rating)},
     "embed": {"embed": ("model.onnx", lambda: labels("lengths", "vector"))},
 }
 SEARCH = {"alpha": 0.6, "rules": {}}
@@ -234,6 +241,7 @@ FACTS = {
     },
     "classify": {"labels": LABELS},
     "tag": {"labels": LABELS},
+    "rate": {},
     "embed": {},
 }
 

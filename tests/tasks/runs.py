@@ -18,6 +18,8 @@ SETTINGS = {
     "transduce": WRITER,
     "classify": READER,
     "compare": READER,
+    "rate": READER,
+    "rate_pairs": READER,
     "tag": READER,
     "embed": READER,
     "continue": {
@@ -35,6 +37,8 @@ def lines(task):
         "transduce": (TEXTS, [text[::-1] for text in TEXTS]),
         "classify": (TEXTS, labels),
         "compare": (TEXTS, TEXTS[::-1], labels),
+        "rate": (TEXTS, [f"{20 + 10 * (i % 5)}" for i in range(40)]),
+        "rate_pairs": (TEXTS, TEXTS[::-1], [f"{i % 5}" for i in range(40)]),
         "embed": (TEXTS, TEXTS[::-1], [f"{i * i % 7 / 2}" for i in range(40)]),
         "tag": (TEXTS, [" ".join(word[0].upper() for word in text.split()) for text in TEXTS]),
         "continue": (TEXTS,),
@@ -52,7 +56,7 @@ def recipe(task, directory, **changes):
     settings = {"name": "small", "task": task} | SETTINGS[task] | changes
     if task != "continue":
         roles = {"classify": ("text", "label"), "compare": ("first", "second", "label"), "tag": ("words", "tags")}
-        roles["embed"] = ("first", "second", "score")
+        roles |= dict.fromkeys(("embed", "rate_pairs"), ("first", "second", "score")) | {"rate": ("text", "score")}
         columns = {role: number for number, role in enumerate(roles.get(task, ("source", "target")), 1)}
         names["columns"] = columns | {"header": False}
     return recipes.make(settings | {"data": settings.get("data", {}) | names})

@@ -48,7 +48,7 @@ class LabelledBatches(_Sentences):
 
     Args:
         sentences: of each text, the token ids of each of its words.
-        labels: the id of each text's label.
+        labels: the id of each text's label; or its number, a float, and `labels` of a batch are float32.
         noise: draws another form of a sentence for every batch, see `zoo.text.SubwordNoise`; a batch stays a pure
             function of the seed and the step.
         around: the ids before and behind every text.
@@ -60,7 +60,8 @@ class LabelledBatches(_Sentences):
 
     def assemble(self, examples, shape, step):
         _, token_ids, lengths = self._read(examples, shape, step)
-        labels, weights = np.zeros(self.batch_size, "int32"), np.zeros(self.batch_size, "float32")
+        kind = "float32" if isinstance(self._labels[0], float) else "int32"
+        labels, weights = np.zeros(self.batch_size, kind), np.zeros(self.batch_size, "float32")
         labels[: len(examples)] = [self._labels[example] for example in examples]
         weights[: len(examples)] = 1.0
         return {"token_ids": token_ids, "lengths": lengths, "labels": labels, "weights": weights}

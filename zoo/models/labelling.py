@@ -20,6 +20,7 @@ class Labeller(InsideKeras, keras.Model):
     """What both share: ids to states of a bidirectional stack, and states to logits, unless there are no `labels`."""
 
     labels = True
+    fewest = 1  # of labels: one is no label, but a number
 
     def __init__(
         self,
@@ -34,8 +35,11 @@ class Labeller(InsideKeras, keras.Model):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if self.labels and (not isinstance(num_labels, int) or num_labels < 2):
-            raise ValueError(f"{type(self).__name__} needs at least two labels. Received: num_labels={num_labels!r}.")
+        if self.labels and (not isinstance(num_labels, int) or num_labels < self.fewest):
+            or_one = ", or 1 for a number" if self.fewest == 1 else ""
+            raise ValueError(
+                f"{type(self).__name__} needs at least two labels{or_one}. Received: num_labels={num_labels!r}."
+            )
         check_reads(self, encoder)
         if pooling is not None and Depth.of(encoder).summarises:
             raise ValueError(
@@ -86,7 +90,9 @@ class Labeller(InsideKeras, keras.Model):
         return masked_mean(states, mask) if self.pooling is None else self.pooling(states, mask=mask)
 
     def logits(self, states, training=None):
-        return ops.cast(self.readout(self.dropout_layers[1](states, training=training)), "float32")
+        """`(batch, num_labels)`; where that is 1, numbers `(batch,)`."""
+        found = ops.cast(self.readout(self.dropout_layers[1](states, training=training)), "float32")
+        return found[..., 0] if self.num_labels == 1 else found
 
 
 @register
@@ -95,11 +101,12 @@ class Classifier(Labeller):
     another `pooling` makes of them, or the summary of an encoder that has one (`zoo.depth.StarStack`).
 
     Call arguments: a dict of `token_ids (batch, time)` and `lengths (batch,)`, int32; EOS ends a text.
-    Returns: logits `(batch, num_labels)`, float32. An empty row has those of `h = 0`.
+    Returns: logits `(batch, num_labels)`, float32; with one label a number each, `(batch,)`. An empty row has
+    those of `h = 0`.
 
     Args:
         vocab_size: number of token ids.
-        num_labels: number of classes, at least 2.
+        num_labels: number of classes, at least 2; or 1, and the output is a number, such as a rating.
         encoder: a stack without cross-attention (`zoo.depth.make_stack`), or a `zoo.recurrent.RecurrentReader`.
         positions: a layer of `zoo.embeddings`; None is `SinusoidalPositions`.
         embedding: another one, of the encoder's units (before a `RecurrentReader`, of any); None is `TokenEmbedding`.
@@ -109,7 +116,7 @@ class Classifier(Labeller):
         pooling: a layer such as `zoo.models.Pooling`; None is the mean.
 
     Raises:
-        ValueError: fewer than two labels, an encoder that looks back alone, or a pooling beside an encoder's summary.
+        ValueError: no label, an encoder that looks back alone, or a pooling beside an encoder's summary.
 
     Example:
         >>> import numpy as np
@@ -148,6 +155,8 @@ class Tagger(Labeller):
         >>> tuple(model({"token_ids": np.ones((2, 5), "int32"), "lengths": np.array([5, 3], "int32")}).shape)
         (2, 5, 17)
     """
+
+    fewest = 2
 
     def __init__(
         self,

@@ -20,12 +20,13 @@ class PairClassifier(Labeller):
 
     Call arguments: a dict of `first_ids (batch, first_time)`, `first_lengths (batch,)`, `second_ids (batch,
     second_time)` and `second_lengths (batch,)`, int32; EOS ends a text.
-    Returns: logits `(batch, num_labels)`, float32. An empty text has the summary 0.
+    Returns: logits `(batch, num_labels)`, float32; with one label a number each, `(batch,)`. An empty text has
+    the summary 0.
 
     Args: as of `Classifier`; `W_1` gives as many units as the encoder has.
 
     Raises:
-        ValueError: fewer than two labels.
+        ValueError: no label.
 
     Example:
         >>> import numpy as np

@@ -56,8 +56,13 @@ def language_model():
     return _writing(*IDS)
 
 
+RATING = batched("rating", "float32")
+
+
 def classifier(num_labels):
-    """Of a model that gives a text one of `num_labels` labels."""
+    """Of a model that gives a text one of `num_labels` labels, or where that is 1 a number."""
+    if num_labels == 1:
+        return strings(RATING, batched("rated")), Signature("rate", IDS, (RATING,))
     probabilities = batched("probabilities", "float32", num_labels)
     return (
         strings(batched("label", "string"), probabilities),
@@ -72,7 +77,7 @@ def encoder(units):
 
 
 def pair_classifier(num_labels):
-    """Of a model that gives two texts one of `num_labels` labels."""
+    """Of a model that gives two texts one of `num_labels` labels, or where that is 1 a number."""
     probabilities = batched("probabilities", "float32", num_labels)
     texts = batched("first_text", "string"), batched("second_text", "string")
     ids = [
@@ -80,6 +85,8 @@ def pair_classifier(num_labels):
         for side in ("first", "second")
         for spec in (batched(f"{side}_ids", "int32", f"{side}_time"), batched(f"{side}_lengths"))
     ]
+    if num_labels == 1:
+        return Signature("serving_default", texts, (RATING, batched("rated"))), Signature("rate", tuple(ids), (RATING,))
     return (
         Signature("serving_default", texts, (batched("label", "string"), probabilities)),
         Signature("compare", tuple(ids), (probabilities,)),

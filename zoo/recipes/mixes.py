@@ -101,8 +101,9 @@ def _reasons(recipe):
         yield "training.monitor", "it counts wrong outputs of a search, and this task does not search"
     if recipe.training.monitor == "entity_f1" and recipe.task != "tag":
         yield "training.monitor", "it scores the entities that tags spell, and this task does not tag"
-    if recipe.training.monitor in (("spearman",) if recipe.task != "embed" else ("accuracy",)):
-        yield "training.monitor", "cosines have a rank correlation and no accuracy, and labels and tokens an accuracy"
+    numbers = recipe.loss.tag in ("cosine", "squared_error")
+    if recipe.training.monitor in (["accuracy"] * numbers + ["spearman"] * (recipe.task != "embed")):
+        yield "training.monitor", "numbers have no accuracy, and labels and tokens no rank correlation"
     if writes_from(recipe) and recipe.model.tag == "recurrent" and recipe.attention.layer == "none":
         if recipe.model.encoder == "self_attentive":
             why = "without attention the decoder takes only the final states, which do not attend to each other"

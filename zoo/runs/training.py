@@ -20,7 +20,7 @@ from zoo.recipes.files import dumps
 from zoo.recipes.folder import LABELS, RECORD, SCOPE, has_threshold, read_labels, read_threshold, tokenizer_names
 from zoo.runs.takeover import choose_trained, describe_takeover, prepared, rate_factors
 from zoo.settings.layers import AdaptiveSpan, ProductKey
-from zoo.settings.training import CosineLoss, DepthLoss, TokenLoss
+from zoo.settings.training import CosineLoss, DepthLoss, NumberLoss, TokenLoss
 from zoo.tasks.parts import answering, corpora
 from zoo.tasks.parts.building import built
 from zoo.tasks.parts.task import Run
@@ -132,7 +132,7 @@ def make_loss(recipe):
     if isinstance(own, DepthLoss):
         exits = {name: getattr(own, name) for name in ("oracle", "price", "width", "alpha")}
         return DepthAdaptiveLoss(**exits, smoothing=own.label_smoothing)
-    if isinstance(own, CosineLoss):
+    if isinstance(own, CosineLoss | NumberLoss):
         return squared_error
     if isinstance(own, TokenLoss) and own.chunks > 1:
         return ChunkedCrossEntropy(own.chunks, own.label_smoothing)
@@ -175,6 +175,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     model = built_in(recipe, parts.sizes, recipe.training.precision)
     record = takeover and takeover.take(recipe, model, parts.tokenizers, parts.labels)
     if record:
+        recipe.job.begin(recipe, model, record["taken"])
         log(describe_takeover(record, kept))
     recipe.job.prepare(recipe, model, parts.tokenizers)
     answering.check_lengths(recipe, model, {"training": parts.train, "validation": parts.valid})

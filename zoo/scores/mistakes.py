@@ -80,6 +80,11 @@ def _similarities(outputs, references, options):
     return "ranks_apart", apart, apart, apart > 0
 
 
+def _ratings(outputs, references, options):
+    errors = TASKS["rating"](outputs, references)[0].statistics[:, 0]
+    return "error", errors, errors, errors > 0
+
+
 _MEASURES = {
     "classification": _labels,
     "out_of_scope": _labels,
@@ -88,4 +93,5 @@ _MEASURES = {
     "transduction": _symbols,
     "language_model": _language_model,
     "similarity": _similarities,
+    "rating": _ratings,
 }

@@ -31,10 +31,17 @@ NAMES = {
     "bits_per_character": "bits per character",
     "bits_per_byte": "bits per byte",
     "perplexity": "perplexity",
+    "mae": "mean absolute error",
     "spearman": "Spearman's correlation, %",
     "pearson": "Pearson's correlation, %",
 }
-UNITS = ("nats_per_character", "bits_per_character", "bits_per_byte", "perplexity")  # those that are no percentages
+UNITS = (
+    "nats_per_character",
+    "bits_per_character",
+    "bits_per_byte",
+    "perplexity",
+    "mae",
+)  # those that are no percentages
 ERRORS = ("ter", "wer", "per", *UNITS)  # of which less is better
 
 

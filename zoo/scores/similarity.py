@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, frequencies, report
+from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, frequencies, ratio, report
 
 SMALLEST = 1e-12  # of a variance, as a share of the mean square: below it all numbers are equal
 UNDEFINED = "all numbers are equal, or there is one pair alone"
@@ -83,6 +83,32 @@ def similarity_scores(outputs, references):
         RankCorrelation("spearman", _products(*ranks), _correlation, undefined=UNDEFINED, columns=columns),
         Score("pearson", _products(*centred), _correlation, undefined=UNDEFINED),
     ]
+
+
+def rating_scores(outputs, references):
+    """The `Score`s of `rating`, the one that is compared first leading."""
+    correlations = similarity_scores(outputs, references)
+    errors = [[abs(float(one) - float(other)), 1.0] for one, other in zip(outputs, references, strict=True)]
+    return [Score("mae", errors, ratio(), higher_is_better=False), *correlations]
+
+
+def rating(outputs, references, *, resamples=RESAMPLES, seed=0):
+    """How far numbers are from the right ones, and how well they go with them.
+
+    Args: as of `similarity`, and the numbers are of the same unit.
+
+    Returns:
+        A dict with `count` (also as `sentences`), `mae`, the mean absolute error, and `spearman` and `pearson`,
+        correlations times 100, with their intervals at 95 %.
+
+    Example:
+        >>> from zoo.scores import rating
+        >>> found = rating([1.5, 4.0, 3.0, 2.0], [1, 5, 2, 2])
+        >>> found["mae"], round(found["pearson"], 1)
+        (0.625, 91.1)
+    """
+    scores, count = rating_scores(outputs, references), len(references)
+    return {"count": count, "sentences": count, **report(scores, resamples, seed)}
 
 
 def similarity(outputs, references, *, resamples=RESAMPLES, seed=0):

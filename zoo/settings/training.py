@@ -19,6 +19,13 @@ class LabelLoss(Table, tag_field="kind", tag="cross_entropy"):
     label_smoothing: Smoothing = 0.0
 
 
+class NumberLoss(Table, tag_field="kind", tag="squared_error"):
+    """Squared error of numbers, in deviations from their mean."""
+
+    mean: Annotated[float, Doc("mean of the numbers of the training, as `seqzoo new` finds it")] = 0.0
+    deviation: Annotated[AboveZero, Doc("their standard deviation, the unit in which the training counts")] = 1.0
+
+
 class NoLoss(Table, tag_field="kind", tag="none"):
     """Nothing: the weights come from elsewhere."""
 

@@ -6,6 +6,7 @@
 import pytest
 
 from tests.data.formats.written.make import (
+    ALIKE,
     DOCUMENTS,
     ENTAILMENTS,
     ENTITIES,
@@ -13,6 +14,7 @@ from tests.data.formats.written.make import (
     HERE,
     REVIEWS,
     SENTENCES,
+    STARS,
     TRANSLATIONS,
 )
 from zoo.data.formats import detect, read
@@ -21,6 +23,8 @@ NAMES = {
     "labelled": ["-index.csv", "-excel.csv", ".tsv", "-plain.csv.xz", ".jsonl", "-datasets.json"],
     "pairs": [".csv", "-excel.csv", "-plain.tsv", ".jsonl.gz", "-datasets.jsonl", (".de", ".en")],
     "compared": [".csv", "-plain.tsv.gz", ".jsonl", "-excel.csv", "-index.csv", "-datasets.csv"],
+    "rated": ["-index.csv", "-excel.csv", ".tsv", "-plain.csv.xz", ".jsonl", "-datasets.json"],
+    "scored": [".csv", "-plain.tsv.gz", ".jsonl", "-excel.csv", "-index.csv", "-datasets.csv"],
     "tagged": ["-lists.csv", "-words.tsv", "-rows.csv", ".conll", ".jsonl", "-spacy.jsonl"],
     "running": ["-index.csv", "-excel.csv", ".tsv", ".jsonl", "-datasets.jsonl.gz", ".txt.gz"],
 }
@@ -28,6 +32,8 @@ HELD = {
     "labelled": REVIEWS,
     "pairs": TRANSLATIONS,
     "compared": [((first, second), label) for first, second, label in ENTAILMENTS],
+    "rated": STARS,
+    "scored": [((first, second), score) for first, second, score in ALIKE],
     "tagged": [(" ".join(words), " ".join(tags)) for words, tags in SENTENCES],
     "running": [("\n".join(DOCUMENTS) + "\n", "")],
 }

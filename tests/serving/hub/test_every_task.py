@@ -16,6 +16,8 @@ GRAPHS = {
     "continue": {"greedy.onnx", "sample.onnx", "score.onnx"},
     "classify": {"model.onnx"},
     "compare": {"model.onnx"},
+    "rate": {"model.onnx"},
+    "rate_pairs": {"model.onnx"},
     "tag": {"model.onnx"},
     "embed": {"model.onnx"},
 }
@@ -43,5 +45,5 @@ def test_a_task_is_published_and_checked(task, tmp_path):
     assert [row for row in rows if row.equal is not True] == []
     again = {row.what for row in rows if row.what.endswith(", made again: same answers")}
     assert again == {f"{name}, made again: same answers" for name in held if ".int8." in name}
-    assert len(Runtime(home).run(["undo"] if task != "compare" else ["undo\tdo"])) == 1
+    assert len(Runtime(home).run(["undo"] if task not in ("compare", "rate_pairs") else ["undo\tdo"])) == 1
     assert len(outputs) == entry["scores"]["count"] == manifest["test"]["count"]

@@ -8,6 +8,7 @@ from serving.kinds.classify import Label
 from serving.kinds.embed import Vector
 from serving.kinds.generate import Hypothesis, Result
 from serving.kinds.pairs import PAIR
+from serving.kinds.rate import Rating
 from serving.kinds.tag import Entity, Tags, Word
 
 TEXTS = ["Anna sleeps", "", "x y"]
@@ -33,6 +34,7 @@ ANSWERS = {  # to the first and the last of the texts, and a line of each
         ],
         ["Anna/B-PER sleeps/O", "x/O y/B-LOC"],
     ),
+    "rate": ([Rating(4.25), Rating(-1e-3)], ["4.25", "-0.001"]),
     "embed": ([Vector((0.5, -2.0)), Vector((0.0, 1.0))], ["[0.5, -2.0]", "[0.0, 1.0]"]),
 }
 each_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -70,7 +72,7 @@ def test_columns_have_the_types_that_they_say(kind):
         inner = held[0] if isinstance(held, list) else held
         for result in results_of(kind):
             found = value(result)
-            for each in found or () if isinstance(held, list) else [found]:
+            for each in found or () if isinstance(held, list) or found is None else [found]:
                 assert isinstance(each, float if inner == "float32" else inner), name
 
 

@@ -19,7 +19,7 @@ class Examples:
     """What is read: `inputs[i]` is to be answered by `answers[i]`.
 
     Attributes:
-        kind: "pairs", "labelled", "compared", "scored", "tagged" or "running".
+        kind: "pairs", "labelled", "compared", "rated", "scored", "tagged" or "running".
         inputs: strings; of "compared" and "scored" tuples of two strings; of "tagged" the words, joined by one
             space each; of "running" the whole text, as one string.
         answers: strings: the translation, the label, the number, the tags, joined by one space each; of "running" "".
@@ -92,7 +92,17 @@ def _label(value, problems):
     return label
 
 
+def _rated(text, score, problems):
+    return text_of("text", text), _number(score)
+
+
 def _scored(first, second, score, problems):
+    number = _number(score)
+    return (text_of("first text", first), text_of("second text", second)), number
+
+
+def _number(score):
+    """A finite number, as it is written."""
     number = label_of(score)
     try:
         finite = math.isfinite(float(number))
@@ -100,7 +110,7 @@ def _scored(first, second, score, problems):
         finite = False
     if not finite:
         raise Wrong(f"the score is {shown(score)}; expected a number. Name another column.")
-    return (text_of("first text", first), text_of("second text", second)), number
+    return number
 
 
 def _running(text, problems):
@@ -229,4 +239,4 @@ def _check_unicode(role, value):
 
 
 _MAKERS = {"pairs": _pair, "labelled": _labelled, "compared": _compared, "scored": _scored, "tagged": _tagged}
-_MAKERS["running"] = _running
+_MAKERS |= {"running": _running, "rated": _rated}

@@ -10,7 +10,7 @@ _END = object()
 class Lines(Format):
     """As many files as an example has parts: sentences and translations, texts and labels, words and tags."""
 
-    name, kinds = "lines", ("pairs", "labelled", "compared", "scored", "tagged")
+    name, kinds = "lines", ("pairs", "labelled", "compared", "rated", "scored", "tagged")
 
     def claims(self, files, request):
         return len(files) == len(request.roles) and not any(inner_suffix(path) in TABLES for path in files)

@@ -22,6 +22,7 @@ ALIASES = {  # kind -> role -> names, the likelier first
         "label": "label labels gold_label class target is_duplicate duplicate entailment_judgment judgment judgement "
         "entailment relation relationship similarity score y",
     },
+    "rated": {"text": "", "score": "score stars rating number value grade sentiment label y"},
     "scored": {
         "first": "first sentence1 text1 text_a sentence_a question1 query anchor left",
         "second": "second sentence2 text2 text_b sentence_b question2 passage answer document right",
@@ -34,6 +35,7 @@ ALIASES = {  # kind -> role -> names, the likelier first
     },
     "running": {"text": "text content document body story article"},
 }
+ALIASES["rated"]["text"] = ALIASES["labelled"]["text"]
 _NO_TEXT = set(  # words of names whose columns hold no text and no label
     "id idx index qid guid uuid length len count num number date time url path lang user author file filename split "
     "fold confidence prob".split()

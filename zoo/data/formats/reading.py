@@ -52,8 +52,8 @@ def read(
     Args:
         files: a path, or several: of parallel text two, else files whose examples follow one another. A name may end in
             .gz or .xz. `hf://NAME[/CONFIG][:SPLIT]` is a dataset of Hugging Face.
-        kind: "pairs" (source, target), "labelled" (text, label), "compared" (first, second, label), "scored" (first,
-            second, score), "tagged" (words, tags) or "running" (text).
+        kind: "pairs" (source, target), "labelled" (text, label), "compared" (first, second, label), "rated" (text,
+            score), "scored" (first, second, score), "tagged" (words, tags) or "running" (text).
         format: the name of a format of `table.FORMATS`; by default the suffix tells, or the first lines.
         columns: role -> name of the column, or its number counted from 1, as `cut` and spreadsheets count; for the
             roles that are left out the names of the header tell, or the content. `header` = true or false says

@@ -7,6 +7,7 @@ SHAPES = {  # of an example, as a message shows it
     "pairs": "(source, target)",
     "labelled": "(text, label)",
     "compared": "((first, second), label)",
+    "rated": "(text, number)",
     "scored": "((first, second), number)",
     "tagged": "(words, tags)",
     "running": "one string",

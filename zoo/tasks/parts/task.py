@@ -175,7 +175,14 @@ class Task(ABC):
         """Tell a built model what it has to know of its tokens before it is trained."""
 
     def calibrate(self, run, examples):
-        """Make a trained model's probabilities such as can be believed, by validation examples; what was measured."""
+        """Make a trained model answer as its answers are meant, by validation examples; what was measured, or None.
+
+        Probabilities become such as can be believed, and numbers are given in the unit of the data.
+        """
+        return None
+
+    def begin(self, recipe, model, taken):
+        """Turn a model that has weights of a finished run, those of the paths `taken`, into what is trained."""
         return None
 
     def threshold(self, run, examples):

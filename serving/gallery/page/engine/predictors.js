@@ -160,6 +160,23 @@ export class Compare extends Classify {
   }
 }
 
+/** Gives a number to each text, or pair of texts; a blank one has none. It is made of how both kinds of labels ask. */
+export class Rate extends Compare {
+  run(text) {
+    const pairs = this.manifest.signatures.some(({ name, inputs }) => name === "rate" && inputs.length > 2);
+    return pairs ? super.run(text) : Classify.prototype.run.call(this, text);
+  }
+
+  async ask(inputs) {
+    const { rating } = await super.ask(inputs);
+    return { probabilities: rating };
+  }
+
+  label([rating]) {
+    return { ids: [], text: String(Number(rating.toPrecision(7))), rating };
+  }
+}
+
 /** Predicts a tag for each word: that of the word's first piece. */
 export class Tag extends Classify {
   async run(text) {
@@ -192,4 +209,4 @@ function hypotheses({ output_ids: { dims, data }, output_lengths: lengths, score
   return found;
 }
 
-export const PREDICTORS = { generate: Generate, continue: Continue, classify: Classify, compare: Compare, tag: Tag };
+export const PREDICTORS = { generate: Generate, continue: Continue, classify: Classify, compare: Compare, tag: Tag, rate: Rate };

@@ -28,6 +28,12 @@ ENTAILMENTS = [
     ('A "quoted" one', "Something; else", "neutral"),
     ("It rains", "It is wet", "entailment"),
 ]
+STARS = [("A good, solid film", "4.5"), ('They call it "art".', "1"), ("Two hours; too long", "2.25"), ("Fine", "3")]
+ALIKE = [
+    ("Two dogs play", "Dogs, two, play", "4.75"),
+    ('A "quoted" one', "Something; else", "0"),
+    ("It rains", "It is wet", "3.5"),
+]
 SENTENCES = [
     (["EU", "rejects", "German", "call", "."], ["B-ORG", "O", "B-MISC", "O", "O"]),
     (["Ann", "lives", "in", "New", "York"], ["B-PER", "O", "O", "B-LOC", "I-LOC"]),
@@ -82,6 +88,26 @@ def compared(pandas, datasets):
     datasets.Dataset.from_pandas(twins).to_csv("compared-datasets.csv")
 
 
+def rated(pandas, datasets):
+    frame = pandas.DataFrame(STARS, columns=["text", "score"])
+    frame.to_csv("rated-index.csv")
+    frame.rename(columns={"text": "review", "score": "stars"}).to_csv("rated-excel.csv", **EXCEL)
+    frame.to_csv("rated.tsv", sep="\t", index=False)
+    frame.to_csv("rated-plain.csv.xz", header=False, index=False)
+    frame.to_json("rated.jsonl", orient="records", lines=True)
+    datasets.Dataset.from_pandas(frame[["score", "text"]]).to_json("rated-datasets.json", force_ascii=False)
+
+
+def scored(pandas, datasets):
+    frame = pandas.DataFrame(ALIKE, columns=["sentence1", "sentence2", "score"])
+    frame.to_csv("scored.csv", index=False, quoting=1)
+    frame.to_csv("scored-plain.tsv.gz", sep="\t", header=False, index=False)
+    frame.to_json("scored.jsonl", orient="records", lines=True)
+    frame.rename(columns={"score": "similarity"}).to_csv("scored-excel.csv", **EXCEL)
+    frame.assign(id=range(100, 100 + len(frame)))[["id", "score", "sentence1", "sentence2"]].to_csv("scored-index.csv")
+    datasets.Dataset.from_pandas(frame).to_csv("scored-datasets.csv")
+
+
 def tagged(pandas, datasets):
     words, tags = zip(*SENTENCES, strict=True)
     frame = pandas.DataFrame({"tokens": words, "ner_tags": tags})
@@ -126,7 +152,7 @@ def main():
     import srsly
 
     os.chdir(HERE)
-    for write in (labelled, pairs, compared, tagged, running):
+    for write in (labelled, pairs, compared, rated, scored, tagged, running):
         write(pandas, datasets)
     spans(spacy, srsly)
 

@@ -1,0 +1,22 @@
+"""Models that give a number to a text, or to a pair of texts."""
+
+import numpy as np
+import tensorflow as tf
+
+from serving.export.kinds.reader import Reader
+
+
+class Rate(Reader):
+    """A model that gives a number to a text, or to a pair of texts; a blank one, or one that is refused, has none."""
+
+    names = ("rate",)
+
+    def in_graph(self, found, answered):
+        return {"rating": tf.where(answered, found, 0.0), "rated": tf.cast(answered, "int32")}
+
+    def in_python(self, found):
+        there = found is not None
+        return {"rating": found if there else np.float32(0), "rated": np.array(int(there), "int32")}
+
+
+KIND = Rate

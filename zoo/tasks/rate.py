@@ -1,0 +1,152 @@
+"""A number for a text: stars, grades, how strong something is."""
+
+import math
+
+import numpy as np
+
+from zoo.data import LabelledBatches
+from zoo.settings.data import Files
+from zoo.settings.models import Recurrent, Transformer
+from zoo.settings.slots import READS, RECURRENT_READS
+from zoo.settings.text import Read
+from zoo.settings.training import NumberLoss
+from zoo.tasks.parts.labelling import BATCH_SIZE
+from zoo.tasks.parts.task import Choice, Evaluation, Task, answering, building, zoo_models
+from zoo.tasks.parts.vocabularies import bucket_plan, encode_words, learn, tell_embedding
+
+DIGITS = 7  # significant ones of an answer, as many as float32 has
+
+
+class Rate(Task):
+    """A text to a number, by a `Classifier` with one output; scored by its mean absolute error and its correlation.
+
+    In training numbers are counted in deviations from their mean, as the recipe's loss says; at its end that is made
+    part of the last layer, so that a run and its artefact answer in the unit of the data.
+    """
+
+    name = "rate"
+    kind = "rated"
+    data = (Files,)
+    text = Read
+    models = {
+        "transformer": Choice(Transformer, READS, (NumberLoss,)),
+        "recurrent": Choice(Recurrent, RECURRENT_READS, (NumberLoss,)),
+    }
+
+    def starter(self, examples):
+        """A small Transformer that reads, and the mean and the deviation of the numbers."""
+        numbers = np.array([float(answer) for answer in examples.answers])
+        return {
+            "model": {"kind": "transformer", "units": 128, "num_layers": 2, "num_heads": 4, "hidden_units": 256}
+            | {"dropout": 0.3},
+            "positions": {"layer": "convolutional"},
+            "loss": {"mean": shown(numbers.mean()), "deviation": shown(numbers.std()) or 1.0},
+            "training": {
+                "batch_size": 32,
+                "max_length": 0,
+                "learning_rate": 1.5e-3,
+                "schedule": "cosine",
+                "average": 3,
+            },
+        }
+
+    def tokenizers(self, recipe, inputs, answers):
+        """The only one."""
+        return (learn(recipe.text, recipe.text, *self.texts(inputs, answers)),)
+
+    def batches(self, recipe, tokenizers, labels, examples, training=False):
+        """Texts and their numbers, in deviations from the mean."""
+        inputs, answers = examples
+        mean, deviation = recipe.loss.mean, recipe.loss.deviation
+        numbers = [(float(answer) - mean) / deviation for answer in answers]
+        return self._batches(recipe, tokenizers[0], inputs, numbers, bucket_plan(recipe, training))
+
+    def _batches(self, recipe, tokenizer, inputs, numbers, plan):
+        words, cut = self.encode(recipe, tokenizer, inputs)
+        batches = self.batches_of(words, numbers, around=tokenizer.around, **plan)
+        batches.cut = cut
+        return batches
+
+    def batches_of(self, words, numbers, **plan):
+        """One number for each text."""
+        return LabelledBatches(words, numbers, **plan)
+
+    def encode(self, recipe, tokenizer, inputs):
+        """(the words of each text, how many texts `max_input_length` cut)."""
+        return encode_words([tokenizer.words(text) for text in inputs], recipe.text.max_input_length)
+
+    def model(self, recipe, *sizes):
+        """A `Classifier` with one output."""
+        return building.reader(zoo_models.Classifier, recipe, *sizes, 1)
+
+    def prepare(self, recipe, model, tokenizers):
+        """An embedding that reads the tokens' spelling, or finds the ends of sentences, learns them."""
+        tell_embedding(model.embedding, tokenizers[0])
+
+    def begin(self, recipe, model, taken):
+        """The last layer, where it is that of a finished run, counts in deviations from the mean."""
+        own = recipe.loss
+        if any(path.startswith("readout") for path in taken):
+            scale(model.readout, 1 / own.deviation, -own.mean / own.deviation)
+
+    def calibrate(self, run, examples):
+        """The last layer answers in the unit of the data; there is nothing to choose, and None to tell."""
+        scale(run.model.readout, run.recipe.loss.deviation, run.recipe.loss.mean)
+
+    def predict(self, run, inputs, progress=None):
+        """(the number of each input as a string, how many texts were cut)."""
+        plan = {"batch_size": BATCH_SIZE, "shuffle": False}
+        batches = self._batches(run.recipe, run.tokenizers[0], inputs, [0.0] * len(inputs), plan)
+        answering.check_lengths(run.recipe, run.model, {"data": batches})
+        compiled, outputs = answering.compile_answers(run.model), {}
+        for step, batch in enumerate(batches):
+            found = np.asarray(compiled.predict_on_batch(batch))
+            outputs |= dict(zip(batches.examples(step), map(written, found.tolist()), strict=False))
+            if progress:
+                progress(len(outputs))
+        return [outputs[row] for row in range(len(inputs))], batches.cut
+
+    def evaluate(self, run, examples, *, beams=None, progress=None):
+        """The scores of the numbers."""
+        inputs, answers = examples
+        outputs, cut = self.predict(run, list(inputs), progress and (lambda done: progress(done, len(inputs))))
+        return Evaluation(self.score(run.recipe, outputs, answers) | {"cut": cut}, outputs, inputs, answers)
+
+    def scored_by(self, recipe, references):
+        """Mean absolute error, and Pearson's and Spearman's correlation."""
+        return "rating", {}
+
+    def score(self, recipe, outputs, references):
+        """The scores; a text that was refused counts as the mean, which is what one says who has not read it."""
+        return super().score(recipe, _filled(recipe, outputs), references)
+
+    def assess(self, recipe, inputs, outputs, references):
+        """The `Evaluation`, whose outputs are numbers all."""
+        return super().assess(recipe, inputs, _filled(recipe, outputs), references)
+
+    def read_outputs(self, answers):
+        """The numbers as strings, "" where a text was refused."""
+        return ["" if answer is None else written(answer) for answer in answers]
+
+
+def _filled(recipe, outputs):
+    return [each or written(recipe.loss.mean) for each in outputs]
+
+
+def scale(layer, factor, offset):
+    """Give a dense layer of output `y` the output `factor * y + offset`."""
+    layer.kernel.assign(layer.kernel * factor)
+    layer.bias.assign(layer.bias * factor + offset)
+
+
+def written(number):
+    """A number as the answers are kept."""
+    return f"{number:.{DIGITS}g}"
+
+
+def shown(number):
+    """A number in few digits, 0 where it is none."""
+    return float(f"{number:.4g}") if math.isfinite(number) else 0.0
+
+
+TASK = Rate()
