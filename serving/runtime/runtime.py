@@ -61,7 +61,7 @@ class Runtime:
         loaded = Loaded(directory, threads, precision, verify, overlong, shortlist)
         self.manifest, self.kind = loaded.manifest, loaded.kind.name
         self.max_input, self.overlong = loaded.bound.max_input, loaded.bound.overlong
-        predictor = Continuer if loaded.kind.prompts else Writer if loaded.kind.writes else Reader
+        predictor: Any = Continuer if loaded.kind.prompts else Writer if loaded.kind.writes else Reader
         self._loaded, self._predictor = loaded, predictor(loaded.kind, loaded)
 
     @property
