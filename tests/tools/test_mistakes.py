@@ -64,7 +64,7 @@ def test_every_task_shows_its_worst_answers(task, tmp_path, capsys):
     rows = [json.loads(line) for line in (tmp_path / "worst.jsonl").read_text().splitlines()]
     assert 0 < len(rows) <= 5 and "<table>" in (tmp_path / "worst.html").read_text()
     measure = {"translate": "chrf", "transduce": "edits", "tag": "wrong_tags", "continue": "nats_per_character",
-               "embed": "ranks_apart"}.get(task, "confidence")  # fmt: skip
+               "embed": "ranks_apart", "rate": "error", "rate_pairs": "error"}.get(task, "confidence")  # fmt: skip
     order = [row[measure] for row in rows]
     assert order == sorted(order, reverse=task != "translate")
     if task in ("translate", "transduce", "classify", "compare", "tag"):
