@@ -44,6 +44,8 @@ def main():
     stages = STAGES[: STAGES.index(arguments.until) + 1]
     for name in arguments.only:
         model = table["models"][name]
+        if arguments.anew and model.get("frozen"):
+            continue
         source = table["sources"][model["source"]]
         folder = prepared(model["source"], source, arguments.data.resolve(), runs)
         run, version = runs / name, newest(name) + arguments.anew or 1
@@ -51,6 +53,8 @@ def main():
             restored(name, run)
         else:
             train(name, model, source, folder, runs)
+        for what, (other, split) in model.get("elsewhere", {}).items():
+            evaluate(run, arguments.data.resolve() / other, split, what)
         if "export" in stages:
             export(run, model, source, folder)
         if "publish" in stages and version > newest(name):
@@ -108,6 +112,13 @@ def train(name, model, source, folder, runs):
         seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
         clock.write_text(f"{seconds:.0f}\n")
         print(f"{name}: trained in {seconds:.0f} s of one core", flush=True)
+
+
+def evaluate(run, folder, split, what):
+    """The scores on a split of another corpus, which the card shows beside those of the own test set."""
+    path = run / "scores.json"
+    if not path.exists() or what not in json.loads(path.read_text("utf-8")).get("elsewhere", {}):
+        seqzoo("evaluate", run, "--data", folder, "--split", split, "--as", what, folder=folder)
 
 
 def export(run, model, source, folder):

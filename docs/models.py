@@ -32,7 +32,6 @@ FEWEST = 3  # models that a figure compares
 MANY = 4  # languages that are listed by their codes
 SLOTS = ("system", "cell", "attention", "feedforward", "block", "depth")
 TEXTS = tomllib.loads((ROOT / "docs" / "models.toml").read_text(encoding="utf-8"))
-ELSEWHERE = TEXTS.pop("elsewhere")  # by name and version: scores on other examples that a card does not have yet
 HEAD = """# The models of the zoo
 
 Every trained model of the hub, by task, the best first among those that answered the same questions; `python
@@ -130,7 +129,7 @@ def scored(entry, interval=True):
 
 def elsewhere(entry, interval=True):
     """The score that leads on other examples than the test set, in words; "" where nobody has measured it."""
-    others = entry.get("elsewhere") or ELSEWHERE.get(f"{entry['name']}@{entry['version']}", {})
+    others = entry.get("elsewhere", {})
     score = main_score(entry)
     return "; ".join(f"{_said(score, own, interval)} on {name}" for name, own in others.items() if score in own)
 

@@ -147,7 +147,7 @@ def test_rooms_say_what_they_are():
         ("tools.run", FRAMEWORKS - {"zoo"} | {"matplotlib"}),
         ("tools.serve", FRAMEWORKS | {"kserve", "uvicorn", "grpc"}),
         ("tools.list", FRAMEWORKS - {"zoo"}),
-        ("tools.hub", FRAMEWORKS),
+        ("tools.hub", FRAMEWORKS - {"zoo"}),
         ("zoo.hub.resolve", FRAMEWORKS - {"zoo"} | {"numpy", "onnxruntime", "huggingface_hub", "urllib.request"}),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from serving.hub import PARTS
 from serving.lazy import later
 
-from . import hub_options, own_modules
+from . import hub_options, list_models, own_modules
 from .counts import positive
 from .screen import shown
 
@@ -31,7 +31,6 @@ signing = later("serving.hub.signing")
 trust = later("zoo.hub.trust")
 validation = later("zoo.hub.validate")
 wheel = later("serving.hub.wheel")
-list_models = later(f"{__package__}.list_models")
 
 
 class Verb(NamedTuple):
