@@ -144,7 +144,9 @@ def test_ctrl_c_says_how_to_go_on(artefacts, capsys, monkeypatch, tmp_path):
 def test_parquet_in_and_out(artefacts, kind, tmp_path):
     assert call(artefacts[kind], "--file", "in.txt", "--out", "a.parquet") == 1
     found = parquet.read_table(tmp_path / "a.parquet")
-    own = {"tag": ["answer", "score", "words"], "embed": ["vector"]}.get(kind, ["answer", "score"])
+    own = {"tag": ["answer", "score", "words", "entities", "entity_types"], "embed": ["vector"]}.get(
+        kind, ["answer", "score"]
+    )
     assert found.column_names == ["id", "text", *own, "error", "warning"]
     rows = found.to_pylist()
     assert len(rows) == 47 and rows[3]["error"].startswith("not UTF-8") and rows[0]["error"] is None

@@ -121,7 +121,9 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
 def test_a_plan_checks_its_settings():
     with pytest.raises(ValueError, match="validate_every must be at least 1, received 0"):
         TrainingPlan(steps=1, validate_every=0)
-    with pytest.raises(ValueError, match="monitor must be one of nll, accuracy, wer, entity_f1; received 'bleu'"):
+    with pytest.raises(
+        ValueError, match="monitor must be one of nll, accuracy, wer, entity_f1, spearman; received 'bleu'"
+    ):
         TrainingPlan(steps=1, validate_every=1, monitor="bleu")
 
 

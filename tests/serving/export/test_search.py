@@ -17,6 +17,7 @@ from zoo.core.searching import Fixed, Ranking
 from zoo.decoding import beam_search, greedy
 from zoo.decoding.rules import Rules
 from zoo.settings.training import Search
+from zoo.tasks import TASKS
 from zoo.tasks.parts.answering import Searcher
 
 IDS, LENGTHS = np.array([[5, 9, 7, 3], [4, 8, 3, 0], [6, 3, 0, 0]], "int32"), np.array([4, 3, 2], "int32")
@@ -110,7 +111,7 @@ def test_keras_searches_as_the_recipe_says(models):
 
 def test_an_export_takes_the_search_of_its_recipe():
     search = Search(**TABLE, **NUMBERS, length_ratio=1.5)
-    recipe = SimpleNamespace(task="translate", search=search, name="one", title="")
+    recipe = SimpleNamespace(task="translate", job=TASKS["translate"], search=search, name="one", title="")
     run = SimpleNamespace(recipe=recipe, model=None, labels=(), threshold=None, directory=None)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("serving.export.runs.dumps", lambda recipe: "")

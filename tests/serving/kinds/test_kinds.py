@@ -9,7 +9,8 @@ from serving.kinds.embed import Vector
 from serving.kinds.generate import Hypothesis, Result
 from serving.kinds.pairs import PAIR
 from serving.kinds.rate import Rating
-from serving.kinds.tag import Entity, Tags, Word
+from serving.kinds.tag import RULES, Entity, Tags, Word
+from zoo.text import words
 
 TEXTS = ["Anna sleeps", "", "x y"]
 LABELS = ["bad", "good"]
@@ -95,3 +96,8 @@ def test_a_server_tells_its_kind_by_inputs_and_outputs():
             for sides in kind.forms:
                 assert told_by(sides, [output.name for output in kind.outputs]) == (kind, sides)
     assert told_by(ONE, ["output_0"]) is None and told_by(PAIR, ["tags"]) is None
+
+
+def test_a_manifest_knows_every_rule_of_words():
+    """A manifest is checked without zoo, so the kind has a list of its own."""
+    assert list(RULES) == list(words.RULES)

@@ -17,7 +17,7 @@ def tokens(ids, *lengths):
         ("generate", {"beam": 7}, "no graph for beam 7"),
         ("generate", {"n_best": 5}, "between 1 and the beam width 4; received 5"),
         ("generate", {"n_best": 0}, "received 0"),
-        ("generate", {"length": 3}, "does not know the parameter 'length'; it takes beam, n_best, sample"),
+        ("generate", {"length": 3}, "does not know the parameter 'length'; it takes beam, n_best, sentences, sample"),
         ("generate", {"seed": 3}, "seed is about sampling"),
         ("generate", {"sample": True, "top_p": 1.5}, "top_p must be a number > 0 and <= 1; received 1.5"),
         ("generate", {"sample": True, "temperature": "hot"}, "temperature must be a number; received 'hot'"),
