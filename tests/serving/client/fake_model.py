@@ -10,6 +10,7 @@ OUTPUTS = {
     "classify": ("label", "scores", "probabilities"),
     "compare": ("label", "scores", "probabilities"),
     "embed": ("vector",),
+    "rate": ("rating", "rated"),
 }
 TYPES = {str: ("BYTES", "bytes_contents"), float: ("FP32", "fp32_contents"), int: ("INT32", "int_contents")}
 
@@ -68,6 +69,11 @@ class Fake:
             return found | {"word_counts": [len(result.words) for result in results]}
         if runtime.kind == "embed":
             return {"vector": [list(result.vector) or [0.0] * 3 for result in results]}
+        if runtime.kind == "rate":
+            return {
+                "rating": [result.rating or 0.0 for result in results],
+                "rated": [int(result.rating is not None) for result in results],
+            }
         if runtime.kind in ("classify", "compare"):
             labels = runtime.manifest["labels"]
             found = {"label": [result.label for result in results]}
