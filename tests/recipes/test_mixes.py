@@ -82,7 +82,7 @@ def function_of(model):
     named = {signature.name: signature for signature in model.signatures()}
     if "greedy" not in named:
         signature = next(each for each in named.values() if "token_ids" in [one.name for one in each.inputs])
-        return signatures.probabilities(model), signature
+        return signatures.reading(model, "probabilities", ops.softmax), signature
     return signatures.generation(model, 1, STEPS, 0.6), named["greedy"]
 
 
