@@ -142,6 +142,13 @@ def files_of(task, home):
         rows = [{"premise": a, "hypothesis": b, "label": LABELS[i % 3]} for i, (a, b) in enumerate(pairs)]
         (home / "x.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
         return {"train": "x.jsonl"}
+    if task in ("rate", "rate_pairs"):
+        pairs = zip(TEXTS, TEXTS[::-1], strict=True)
+        rows = [{"text": a, "first": a, "second": b, "score": i % 5 / 2} for i, (a, b) in enumerate(pairs)]
+        own = ("text", "score") if task == "rate" else ("first", "second", "score")
+        lines = [json.dumps({name: row[name] for name in own}) for row in rows]
+        (home / "x.jsonl").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        return {"train": "x.jsonl"}
     if task == "tag":
         blocks = ["\n".join(f"{word}\t{word[0].upper()}" for word in text.split()) for text in TEXTS]
         (home / "x.conll").write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
