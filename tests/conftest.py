@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests import tiers
 
@@ -18,6 +19,10 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores
     for name in ("OMP_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_NUM_INTEROP_THREADS"):
         os.environ.setdefault(name, "1")
+
+# No test is red because a machine is busy.
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("house")
 
 MOST_CHARACTERS = 200  # of a value in the name of a test
 LONG = 60.0  # seconds of tests from which a run says where they went

@@ -21,11 +21,15 @@ def measure(directory, texts, large=False):
     kind, common = loaded.kind, loaded.source.log_probabilities
     sides = len(kind.sides(loaded.manifest))
     parts = [part for text in texts for part in text.split("\t", sides - 1)]
-    readings = [each for each in (loaded.read_words if kind.by_words else loaded.read)(parts) if is_answered(each)]
+    cut = {"words": "spaces"} if kind.by_words else {}  # data have their words cut
+    read = loaded.read_words(parts, *cut.values()) if kind.by_words else loaded.read(parts)
+    readings = [each for each in read if is_answered(each)]
     found = [familiarity(each, common) for each in readings]
     if kind.prompts:  # they are cut where they happen to be, and what goes on is written by chance
         return bounds(found)
-    answers = Runtime(directory, precision="float32", verify=False).run(spread(texts, LARGE if large else ANSWERED))
+    answers = Runtime(directory, precision="float32", verify=False).run(
+        spread(texts, LARGE if large else ANSWERED), **cut
+    )
     sure = [each.confidence for each in answers if each.confidence is not None and not each.error]
     return bounds(found, [len(each.ids) - each.around for each in readings], sure)
 

@@ -1,5 +1,6 @@
 """What a kind of answer is, and what every kind has."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -41,10 +42,13 @@ class Column(NamedTuple):
     values: list
 
 
-class Kind:
+class Kind(ABC):
     """One kind of answer: everything plain about it. An instance has no state.
 
     A new kind is a module of `serving.kinds` that ends with `KIND = Mine()`, and a module of `serving.export.kinds`.
+    One that does not write also has `made(outputs, known, reading)`: the result of a text, without its remarks, from
+    the outputs of the graph for this text (arrays by name), what `known` gives, and the
+    `serving.runtime.reading.Reading` of the text (of a pair, of its first).
 
     Attributes:
         name: what the manifest calls it.
@@ -131,25 +135,15 @@ class Kind:
         """`{output: shape}` of the answer of the graph to one text; None stands for any size."""
         return {}
 
-    def made(self, outputs, known, reading):
-        """The result of a text, without its remarks.
-
-        Args:
-            outputs: those of the graph for this text, arrays by name.
-            known: what `known` gives.
-            reading: the `serving.runtime.reading.Reading` of the text; of a pair, of its first.
-        """
-        raise NotImplementedError
-
     # What an answer is, and how it is shown.
 
+    @abstractmethod
     def blank(self) -> Any:
         """The result of a text without an answer."""
-        raise NotImplementedError
 
+    @abstractmethod
     def line(self, result, escape):
         """The answer as a line; `escape` is a function that shows the control characters of a text."""
-        raise NotImplementedError
 
     def lines(self, number, result, escape):
         """All hypotheses to text `number`, a line each; one line of a kind that has no more than an answer."""
@@ -159,12 +153,12 @@ class Kind:
         """The fields of a result as a JSON object shows them; `n_best` is what was asked for, or None."""
         return fields
 
+    @abstractmethod
     def columns(self, n_best):
         """The columns of an answer in a table: name -> `(type, function from a result)`.
 
         The type is str, float or "float32", or a list of one of them; of a blank answer a value may be None.
         """
-        raise NotImplementedError
 
     def agreement(self, ones, others):
         """How much the answers of two precisions agree: the share that is the same."""
@@ -172,14 +166,14 @@ class Kind:
 
     # Its columns on a server.
 
+    @abstractmethod
     def write(self, results, manifest, width):
         """`{name: Column}` of the outputs of a request; `width` is how many hypotheses of each text were asked for."""
-        raise NotImplementedError
 
+    @abstractmethod
     def read(self, texts, columns, labels):
         """A result for each text, without its remarks, from lists by name with a row for each text.
 
         Raises:
             ValueError, KeyError, TypeError: the columns do not fit.
         """
-        raise NotImplementedError

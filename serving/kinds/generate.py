@@ -42,14 +42,8 @@ class Generate(Kind):
     outputs = (Output("output_text", "string"), Output("scores", "float32"))
     needs = ("generation", "default_beam", "max_length", "alpha", "rules")
     options = ("beam", "n_best", "sampling", *rules.names(prompts=False))
-    asked_afar = (
-        "beam",
-        "n_best",
-        "sampling",
-        "length",
-        "sentences",
-        *rules.RULES,
-    )  # a server does not tell what goes on
+    # What goes on from a prompt is taken for this kind, too: a server does not tell the two apart.
+    asked_afar = ("beam", "n_best", "sampling", "length", "sentences", *rules.RULES)
     writes = True
     has_confidence = True
 

@@ -97,11 +97,9 @@ class Sentences:
 
     def __init__(self, texts, language=""):
         self._texts, self._parts = texts, [parts_of(text, language) for text in texts]
-        self._asked = [
-            [text] if len(parts) == 1 or not any(part.is_sentence for part in parts) else
-            [part.text for part in parts if part.is_sentence]
-            for text, parts in zip(texts, self._parts, strict=True)
-        ]  # fmt: skip
+        own = [[part.text for part in parts if part.is_sentence] for parts in self._parts]
+        whole = [len(parts) == 1 or not sentences for parts, sentences in zip(self._parts, own, strict=True)]
+        self._asked = [[text] if alone else cut for text, alone, cut in zip(texts, whole, own, strict=True)]
         self.asked = [sentence for sentences in self._asked for sentence in sentences]
 
     def joined(self, results):

@@ -6,9 +6,12 @@ import numpy as np
 
 from serving.kinds import rules
 from serving.kinds.generate import EMPTY, Hypothesis, Result
+from serving.lazy import later
 from serving.runtime.doubt import doubted
 from serving.runtime.reading import Bound, is_answered, listed
 from serving.runtime.sampling import Mode, Sampling
+
+searching = later("zoo.core.searching")
 
 
 class Writer:
@@ -45,16 +48,10 @@ class Writer:
         return Result(*pairs[0], hypotheses, confidence, error=reading.error, warning=reading.warning)
 
     def _confidence(self, ids, score, ranked):
-        """The geometric mean of the probabilities of an output's pieces, its end among them.
-
-        Of a ranked search the score is divided by a penalty of the length, which is taken out again; penalties of
-        repetition and coverage stay in.
-        """
-        pieces = len(ids) + 1
-        if ranked:
-            gnmt = self.loaded.manifest.get("search", {}).get("penalty", "gnmt") == "gnmt"
-            score *= ((5 + pieces) / 6 if gnmt else pieces) ** self.loaded.manifest["alpha"]
-        return min(1.0, math.exp(score / pieces))
+        """The geometric mean of the probabilities of an output's pieces, its end among them."""
+        manifest = self.loaded.manifest
+        alpha, kind = manifest["alpha"] if ranked else 0.0, manifest.get("search", {}).get("penalty", "gnmt")
+        return min(1.0, math.exp(searching.mean_log_probability(score, len(ids) + 1, alpha, kind)))
 
     def write(self, sequences, beam, n_best, sampling, given):
         """Up to `n_best` pairs `(ids, score)` for each of `sequences`; both are dicts by the number of the text."""

@@ -53,7 +53,7 @@ VALUES = st.integers(-4, 4).map(float)  # small numbers, so that sums are exact 
 
 
 @pytest.mark.slow
-@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@settings(max_examples=100, derandomize=True, database=None)
 @given(arrays("float32", (2, 3, 6), elements=VALUES), st.integers(1, 36))
 def test_selection_is_the_best_with_ties_too(halves, k):
     """Of equal sums any may be taken: their scores are the best there are, and no value comes twice."""

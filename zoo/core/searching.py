@@ -79,3 +79,15 @@ class Fixed:
 
 
 NOTHING = Fixed()
+
+
+def mean_log_probability(score, tokens, alpha=0.0, penalty="gnmt"):
+    """The mean of `log p` over the tokens of an output, whose exponential says how sure a model is of it.
+
+    Args:
+        score: of the search, `log p` divided by a penalty of the length; penalties of repetition and coverage stay in.
+        tokens: how many there are, EOS counted. Both may be arrays.
+        alpha: the exponent of the penalty, 0 where there is none, as in greedy search.
+        penalty: its kind, see `Ranking`.
+    """
+    return score * ((5 + tokens) / 6 if penalty == "gnmt" else tokens) ** alpha / tokens

@@ -40,7 +40,7 @@ class Rate(Task):
             "model": {"kind": "transformer", "units": 128, "num_layers": 2, "num_heads": 4, "hidden_units": 256}
             | {"dropout": 0.3},
             "positions": {"layer": "convolutional"},
-            "loss": {"mean": shown(numbers.mean()), "deviation": shown(numbers.std()) or 1.0},
+            "loss": {"mean": rounded(numbers.mean()), "deviation": rounded(numbers.std()) or 1.0},
             "training": {
                 "batch_size": 32,
                 "max_length": 0,
@@ -144,7 +144,7 @@ def written(number):
     return f"{number:.{DIGITS}g}"
 
 
-def shown(number):
+def rounded(number):
     """A number in few digits, 0 where it is none."""
     return float(f"{number:.4g}") if math.isfinite(number) else 0.0
 

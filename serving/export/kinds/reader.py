@@ -13,7 +13,12 @@ NOTES = ("errors", "warnings")
 
 
 class Reader(Kind):
-    """A model with one signature of ids, which has the name of its kind, and one output."""
+    """A model with one signature of ids, which has the name of its kind, and one output.
+
+    A subclass says what an answer is, once in TensorFlow and once in Python: `in_graph(found, answered)` gives the
+    outputs of `serving_default`, in which a row that is not `answered` is blank, and `in_python(found)` those of one
+    row, where `found` is None for a blank answer. One that answers for each word has its own `strings` and `answer`.
+    """
 
     @property
     def pairs(self):
@@ -29,14 +34,6 @@ class Reader(Kind):
     def finish(outputs):
         """What the graph gives, of what the model does."""
         return outputs
-
-    def in_graph(self, found, answered):
-        """The outputs of `serving_default` in TensorFlow; a row that is not `answered` has a blank answer."""
-        raise NotImplementedError
-
-    def in_python(self, found):
-        """The same of one row in Python; `found` is None for a blank answer."""
-        raise NotImplementedError
 
     def make_functions(self):
         function = reading(self.model, self.output, self.finish)

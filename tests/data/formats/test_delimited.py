@@ -28,7 +28,7 @@ def test_reads_what_the_csv_module_writes(tmp_path, rows, delimiter, end):
     assert (found.inputs, found.answers) == (TEXTS, LABELS)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     rows=st.lists(
         st.tuples(

@@ -4,7 +4,7 @@ import gzip
 import lzma
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 
 from serving.corpus import lines, shards
 from serving.corpus.lines import Lines
@@ -23,7 +23,6 @@ def read(source):
     return [text for block in source.blocks() for text in block.texts]
 
 
-@settings(deadline=None)
 @given(st.lists(st.text("ab\r", max_size=5), max_size=30), st.integers(1, 40), st.booleans())
 def test_every_line_is_in_one_shard(tmp_path_factory, texts, count, ended):
     content = "\n".join(texts).encode() + (b"\n" if ended else b"")

@@ -11,10 +11,9 @@ import numpy as np
 from keras import ops
 
 from zoo.core.protocols import Attention, Positions, declaring
-from zoo.core.searching import OURS
+from zoo.core.searching import OURS, mean_log_probability
 from zoo.data import pad
 from zoo.decoding import beam_search, greedy
-from zoo.decoding.beam import length_penalty
 from zoo.decoding.rules import LISTS, OFF, RANKING, Rules
 from zoo.settings import table
 from zoo.tasks.parts.vocabularies import right_answers
@@ -175,15 +174,10 @@ class Searcher(keras.Model):
         return tuple(part[:, 0] for part in found)
 
     def confidences(self, lengths, scores):
-        """The geometric mean of the probabilities of each output's tokens, its end among them: a list of floats.
-
-        A penalty of the length is taken out of the scores again; rules that change probabilities are left in.
-        """
+        """The geometric mean of the probabilities of each output's tokens, its end among them: a list of floats."""
+        kind, alpha = (self.search.ranking if self.search else OURS).penalty, self.alpha if self.beams > 1 else 0.0
         tokens = np.asarray(lengths, "float64") + 1
-        if self.beams > 1:
-            kind = (self.search.ranking if self.search else OURS).penalty
-            scores = scores * np.asarray(length_penalty(tokens, self.alpha, kind))
-        return np.minimum(1.0, np.exp(scores / tokens)).tolist()
+        return np.minimum(1.0, np.exp(mean_log_probability(scores, tokens, alpha, kind))).tolist()
 
 
 def greedy_errors(model, tokenizers, examples, search):
