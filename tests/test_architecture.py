@@ -61,7 +61,7 @@ def house(tmp_path_factory):
         ("zoo/settings/kinds.py", "import keras"),
         ("zoo/recipes/toml.py", "def f():\n    from zoo.training import fit"),
         ("serving/runtime/rows.py", "def f():\n    import zoo.text"),
-        ("tools/counts.py", "from zoo.models import Seq2Seq"),
+        ("tools/shared.py", "from zoo.models import Seq2Seq"),
         ("zoo/core/norms.py", "from zoo.gradients import rows"),
         ("zoo/models/pooling.py", "from zoo import text"),
         ("zoo/decoding/greedy.py", "import zoo.models"),

@@ -9,26 +9,21 @@ from serving.runtime import Runtime
 from serving.runtime.named import located
 from serving.runtime.sessions import PRECISIONS, graph_file
 
-from . import hub_options
-from .counts import positive
+from . import shared
+from .shared import positive
 
 
 def add_arguments(parser):
-    parser.add_argument(
-        "model",
-        metavar="MODEL",
-        help="the name of a model (`seqzoo list`), an artefact, NAME/VERSION, or a folder that holds one",
-    )
+    shared.add_model(parser, "model")
     parser.add_argument("--file", help="texts to use, one per line (default: the artefact's examples)")
     parser.add_argument("--batch", type=positive, action="append", metavar="N", help="repeatable; default: 1 and 32")
     parser.add_argument("--threads", type=positive, default=1, metavar="N", help="default: 1")
     parser.add_argument("--rounds", type=positive, default=ROUNDS, metavar="N", help=f"default: {ROUNDS}")
     parser.add_argument("--json", action="store_true", help="print the rows as one JSON list")
-    hub_options.add_arguments(parser)
+    shared.add_offline(parser)
 
 
 def main(args):
-    hub_options.apply(args)
     given, model = _read(args.file) if args.file else None, located(args.model)
     runtimes = {name: Runtime(model, precision=name, threads=args.threads) for name in PRECISIONS}
     manifest = runtimes["float32"].manifest

@@ -22,6 +22,7 @@ from .calm import calm
 from .examples import ENVIRONMENT, epilog
 from .lean import lean
 from .screen import screened
+from .shared import apply_offline
 
 COMMANDS = {
     "new": "write a recipe for files of your own",
@@ -105,7 +106,7 @@ def parse(argv):
         verb, module, words = module.chosen(words)
         name, summary = f"hub {verb}", module.summary
     parser = argparse.ArgumentParser(prog=f"seqzoo {name}", description=f"seqzoo {name}: {summary}.")
-    parser.set_defaults(main=module.main)
+    parser.set_defaults(main=module.main, offline=False)
     module.add_arguments(parser)
     parser.epilog, parser.formatter_class = epilog(name, parser.epilog), argparse.RawDescriptionHelpFormatter
     options, rest = _split(words)
@@ -153,6 +154,7 @@ def _main(argv):
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")  # before TensorFlow is imported
     try:
         args = parse(argv)
+        apply_offline(args)
         with screened():
             return args.main(args)
     except BrokenPipeError:  # a program such as `head` stopped reading the output

@@ -4,10 +4,9 @@ import sys
 
 from serving.deploy.options import TARGETS, Options
 from serving.lazy import later
-from zoo import hub
 
-from . import hub_options
-from .counts import positive
+from . import shared
+from .shared import positive
 
 deployment = later("serving.deploy.deployment")
 
@@ -56,17 +55,16 @@ def add_arguments(parser):
         help="the share of requests of a canary in KServe (default: 10)",
     )
     parser.add_argument("--json", action="store_true", help="print the options and labels as one JSON object")
-    hub_options.add_arguments(parser)
+    shared.add_offline(parser)
 
 
 def main(args):
-    hub_options.apply(args)
     options = {name: getattr(args, name) for name in Options.names() if getattr(args, name) is not None}
     if args.target:
         Options(**options)  # refuses a wrong value before anything is read
     change = ("canary", args.canary) if args.canary else ("promote",) if args.promote else None
     change = ("rollback",) if args.rollback else change
-    paths = [_path(each) for each in args.artefacts]
+    paths = list(map(shared.bring_whole, args.artefacts))
     log = lambda line: print(line, file=sys.stderr)  # noqa: E731
     made = deployment.deploy(paths, args.out, change, log, **options)
     if args.json:
@@ -75,11 +73,3 @@ def main(args):
         for name, (_, labels) in made.models.items():
             print(f"{name}: {labels}")
     return 0
-
-
-def _path(name):
-    """The folder of an artefact, or that of the model of this name with all files that its hub publishes."""
-    model = hub_options.found(name)
-    if model is None:
-        return name
-    return hub.bring(model, list(model.entry["files"]))

@@ -16,9 +16,9 @@ from zoo.scores.plots import score_name, written
 from zoo.settings.training import Search
 from zoo.tasks.parts import corpora
 
-from . import mistakes, own_modules
-from .counts import positive
+from . import mistakes, shared
 from .screen import shown
+from .shared import positive
 
 keras = later("keras")
 
@@ -50,7 +50,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--as", dest="name", metavar="NAME", help="keep the scores as those of other examples, which the card names so"
     )
-    parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
+    shared.add_split(parser)
     parser.add_argument("--beam", type=positive, metavar="N", help="beam width of a search (default: the recipe's)")
     parser.add_argument(
         "--limit", type=positive, metavar="N", help="only the first N examples (characters of a running text)"
@@ -61,7 +61,7 @@ def add_arguments(parser):
         help="write the worst answers with their confidence: rows (.jsonl, .json, .csv, .tsv) or a page (.html)",
     )
     parser.add_argument("--worst", type=positive, metavar="N", default=100, help="how many of them (default: 100)")
-    own_modules.add_arguments(parser)
+    shared.add_imports(parser)
     parser.add_argument("--json", action="store_true", help="print the scores as one JSON object")
     parser.add_argument(
         "--record",
@@ -78,7 +78,7 @@ def main(args):
     """
     if args.mistakes:
         mistakes.check(args.mistakes)
-    own_modules.apply(args)
+    shared.bring_imports(args)
     recipe = recipes.check_run(args.run)
     if args.beam and not isinstance(recipe.search, Search):
         raise ValueError(

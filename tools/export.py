@@ -15,14 +15,13 @@ from serving.export.settings import GRAPHS, STORAGES
 from serving.export.strings import check_installed
 from serving.runtime.artefact import MANIFEST, read_manifest, resolve
 from serving.runtime.reading import OVERLONG
-from zoo import hub
 from zoo.core.storage import one_writer
 from zoo.recipes import check_data, check_run, last_split
 from zoo.recipes.files import read_stored
 from zoo.runs import open_run
 
-from . import hub_options, own_modules, rule_options
-from .counts import positive
+from . import shared
+from .shared import positive
 
 
 def add_arguments(parser):
@@ -98,7 +97,7 @@ def add_arguments(parser):
         help="refuse to export what this version of TensorFlow Serving, such as 2.20, cannot load (default: warn of "
         "each version that cannot)",
     )
-    own_modules.add_arguments(parser)
+    shared.add_imports(parser)
     parser.add_argument(
         "--shortlist",
         type=positive,
@@ -107,17 +106,16 @@ def add_arguments(parser):
         "target pieces of each source piece, such as 100, estimated from the training's pairs (in --data, unless the "
         "recipe names or makes them); `seqzoo run --shortlist` uses them",
     )
-    rule_options.add_arguments(parser, rule_options.NUMBERS)
+    shared.add_rules(parser, shared.numbers())
     parser.add_argument("--data", metavar="DIR", help="score int8 on this data (default: compare it on a few texts)")
-    parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
+    shared.add_split(parser)
     parser.add_argument("--json", action="store_true", help="print path, parity and int8's report as one JSON object")
-    hub_options.add_arguments(parser)
+    shared.add_offline(parser)
 
 
 def main(args):
-    own_modules.apply(args)
-    hub_options.apply(args)
-    path = _place(args.run)
+    shared.bring_imports(args)
+    path = Path(shared.bring_whole(args.run, "run or artefact"))
     export, name, recipe = _artefact(args, resolve(path)) if is_artefact(path) else _run(args, path)
     check(args, args.name or name)
     refuse_options_of_searches(args, recipe)
@@ -137,19 +135,6 @@ def main(args):
     else:
         print(path)
     return 0
-
-
-def _place(name):
-    """The folder of a run or of an artefact: the one of this name, or else that of the model of this name in a hub.
-
-    Raises:
-        ValueError: there is neither such a folder nor such a model.
-        zoo.hub.HubError: the model cannot be downloaded.
-    """
-    found = hub_options.found(name, "run or artefact")
-    if found is None:
-        return Path(name)
-    return hub.bring(found, list(found.entry["files"]))
 
 
 def is_artefact(path):
@@ -197,7 +182,7 @@ def changes(args):
         "strings": args.strings,
         "forms": tuple(args.form),
         "shortlist": args.shortlist,
-        "rules": rule_options.given(args, rule_options.NUMBERS),
+        "rules": shared.given_rules(args, shared.numbers()),
     }
     return {key: value for key, value in given.items() if value} | ({"int8": False} if args.no_int8 else {})
 
@@ -212,9 +197,9 @@ def refuse_options_of_searches(args, recipe):
     Raises:
         ValueError: such an option is given.
     """
-    rules = rule_options.given(args, rule_options.NUMBERS)
+    rules = shared.given_rules(args, shared.numbers())
     given = {"beam": args.beam, "xla": args.xla, "graphs": set(args.graphs or ()) - {"search", "all"}, **rules}
-    names = [f"--{name.replace('_', '-')}" for name, value in given.items() if value]
+    names = [shared.flag(name) for name, value in given.items() if value]
     if names and recipe().search is None:
         raise ValueError(
             f"a model of the task {recipe().task!r} has no search, which {', '.join(names)} would change. Leave "

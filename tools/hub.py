@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from serving.hub import PARTS
 from serving.lazy import later
 
-from . import hub_options, list_models, own_modules
-from .counts import positive
+from . import list_models, shared
 from .screen import shown
+from .shared import positive
 
 artefacts = later("serving.runtime.artefact")
 checking = later("serving.hub.checking")
@@ -65,7 +65,7 @@ def _fetch_options(parser):
         "--public-key", metavar="PEM", help="with --all: refuse it unless the owner of this key signed it and the index"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object: path, name, version, files, hub")
-    hub_options.add_arguments(parser)
+    shared.add_offline(parser)
 
 
 def _fetch(args):
@@ -74,7 +74,6 @@ def _fetch(args):
         raise ValueError("received --files and --all: give one of them.")
     if args.public_key and not args.all:
         raise ValueError("--public-key needs --all: a signature is over all files of a model.")
-    hub_options.apply(args)
     found = hubs.find(args.name)
     files = list(found.entry["files"]) if args.all else args.files
     hubs.bring(found, ["manifest.json"], progress=False)  # which says whose files they are
@@ -96,12 +95,11 @@ def _fetch(args):
 def _validate_options(parser):
     parser.add_argument("place", metavar="PLACE", nargs="?", help="a folder or an address (default: every known hub)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    hub_options.add_arguments(parser)
+    shared.add_offline(parser)
 
 
 def _validate(args):
     """Print what is wrong; the exit status is 1 if anything is."""
-    hub_options.apply(args)
     places_checked, models = validation.validate(args.place), validation.cached()
     if args.json:
         print(json.dumps({"hubs": places_checked, "cache": models}, indent=2, ensure_ascii=False))
@@ -141,12 +139,12 @@ def _publish_options(parser):
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--light", action="store_true", help="leave out what can be made again; this is the default")
     size.add_argument("--full", action="store_true", help="publish every file of the artefact")
-    own_modules.add_arguments(parser)
+    shared.add_imports(parser)
     parser.add_argument("--json", action="store_true", help="print the entry as one JSON object")
 
 
 def _publish(args):
-    own_modules.apply(args)
+    shared.bring_imports(args)
     licences = args.data_licence or facts.licence_of(args.run)
     known = facts.Facts(
         args.licence, args.data, tuple(licences), args.attribution, tuple(args.language), core_hours=args.core_hours
@@ -181,14 +179,14 @@ def _card_options(parser):
     )
     parser.add_argument("--data", metavar="PATH", help="also compare the stored test set with that of this corpus")
     parser.add_argument("--hub", metavar="DIR", help="the folder of a hub (default: the hubs of SEQZOO_HUB)")
-    own_modules.add_arguments(parser)
+    shared.add_imports(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
 def _card(args):
     if (args.only or args.data) and not args.check:
         raise ValueError("--only and --data are about --check: give it, too, or leave them out.")
-    own_modules.apply(args)
+    shared.bring_imports(args)
     entry, folder = opened.opened(args.name, args.hub)
     if args.check:
         return _check_card(args, entry, folder)
@@ -273,12 +271,11 @@ def _gallery_options(parser):
         "--out", required=True, metavar="DIR", help="the folder; a gallery that is there already is replaced"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object: path, models, bytes, seconds")
-    hub_options.add_arguments(parser)
+    shared.add_offline(parser)
 
 
 def _gallery(args):
     """Write the folder, and print it."""
-    hub_options.apply(args)
     names, began = args.names or _all_models(), time.monotonic()
     out = gallery.write(names, args.out, log=lambda line: print(line, file=sys.stderr))
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())

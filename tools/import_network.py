@@ -6,7 +6,7 @@ from zoo.core.storage import json_text
 from zoo.pretrained import import_network
 from zoo.pretrained.writing import describe_parity
 
-from . import own_modules
+from . import shared
 
 
 def add_arguments(parser):
@@ -21,7 +21,7 @@ def add_arguments(parser):
         of = f"the language to {verb}, of a network for many languages, as it names it; default: what its files state"
         parser.add_argument(f"--{side}-language", metavar="CODE", default="", help=of)
     parser.add_argument("--force", action="store_true", help="take the place of an imported run that is there")
-    own_modules.add_arguments(parser)
+    shared.add_imports(parser)
     parser.add_argument("--json", action="store_true", help="print what import.json says as one JSON object")
 
 

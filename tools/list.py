@@ -11,8 +11,8 @@ from serving.runtime.percent import percent
 from zoo import hub
 from zoo.hub.index import nearest
 
-from . import hub_options, list_models
-from .sizes import size
+from . import list_models, shared
+from .shared import size
 
 recipes = later("zoo.recipes")
 
@@ -37,7 +37,7 @@ def add_arguments(parser):
         "--max-size", type=size, metavar="SIZE", help="only models of which `run` needs at most this much, such as 5MB"
     )
     parser.add_argument("--sort", choices=("score", "speed", "size"), help="best first (score: within each task)")
-    hub_options.add_arguments(parser)
+    shared.add_offline(parser)
 
 
 def entries(directory):
@@ -72,7 +72,6 @@ def catalogue():
 
 def main(args):
     """Print the models and the recipes, or all that is known of one."""
-    hub_options.apply(args)
     if args.name:
         return whole(args.name, args.json)
     recipes, models = _chosen(entries(catalogue()), args), _chosen(list_models.models(), args)

@@ -6,7 +6,6 @@ from zoo.hub.errors import HubError
 from zoo.hub.index import choose, run_files
 from zoo.hub.places import is_offline, places, read_index, unplaced
 
-from . import sizes
 from .screen import shown
 
 log = logging.getLogger("seqzoo.hub")
@@ -84,7 +83,7 @@ def table(records, brief):
     for each in records:
         task = " ".join([each["task"], "-".join(each["languages"]) if len(each["languages"]) < 4 else ""]).strip()
         others = (f"; {shown(name)}: {brief(own)}" for name, own in each.get("elsewhere", {}).items())
-        size, scores = sizes.shown(each["run_bytes"]), brief(each["scores"]) + "".join(others)
+        size, scores = f"{each['run_bytes'] / 1e6:,.1f} MB", brief(each["scores"]) + "".join(others)
         rows.append((each["name"], str(each["version"]), each["system"], task, size, each["licence"], scores))
     return rows
 

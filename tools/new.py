@@ -5,11 +5,10 @@ import shlex
 import sys
 from pathlib import Path
 
-from zoo import hub
 from zoo.core.storage import write_text
 from zoo.recipes.proposal import commented, propose
 
-from . import hub_options
+from . import shared
 from .screen import shown
 
 TASKS = ("translate", "transduce", "classify", "compare", "rate", "rate_pairs", "tag", "embed", "continue")
@@ -21,13 +20,7 @@ def add_arguments(parser):
         "files", metavar="FILE", nargs="+", help="examples; a name with valid, dev or test says the split"
     )
     parser.add_argument("--out", metavar="FILE.toml", required=True, help="the recipe to write")
-    parser.add_argument(
-        "--set",
-        metavar="TABLE.KEY=VALUE",
-        action="append",
-        default=[],
-        help="decide a setting, such as data.columns.text=2 or data.encoding=cp1252; may be given many times",
-    )
+    shared.add_changes(parser, "decide a setting, such as data.columns.text=2 or data.encoding=cp1252")
     parser.add_argument(
         "--from",
         dest="network",
@@ -45,7 +38,8 @@ def main(args):
         raise ValueError(f"--out is the name of a recipe, a file that ends in .toml; received {args.out!r}.")
     if out.exists() and not args.force:
         raise ValueError(f"{out} exists. Choose another --out, or write over it with --force.")
-    settings, notes = propose(args.task, args.files, _name(out), args.set, _network(args.network))
+    network = args.network and str(shared.bring_whole(args.network, "run or artefact"))
+    settings, notes = propose(args.task, args.files, _name(out), args.set, network)
     text = commented(settings, notes)
     write_text(out, text)
     for note in notes:
@@ -53,12 +47,6 @@ def main(args):
     train = shlex.join(["seqzoo", "train", str(out), "--out", (Path("runs") / _name(out)).as_posix()])
     print(f"{out}: train it with `{train}`")
     return 0
-
-
-def _network(name):
-    """The folder of a network: that of the name, or of the model of this name in a hub, which is fetched."""
-    found = None if name is None else hub_options.found(name, "run or artefact")
-    return name if found is None else str(hub.bring(found, list(found.entry["files"])))
 
 
 def _name(out):

@@ -10,10 +10,8 @@ from serving.kinds import KINDS
 from serving.kinds.tag import RULES
 from serving.runtime import Runtime, Sampling
 from serving.runtime.named import located
-from serving.runtime.reading import OVERLONG
-from serving.runtime.sessions import PRECISIONS
 
-from . import answers, attention_map, figures, hub_options, rule_options, run_corpus, run_server
+from . import answers, attention_map, figures, run_corpus, run_server, shared
 
 CHUNK = 256  # lines that are read before they are answered, unless they come from a terminal
 CHUNK_BYTES = 1 << 20  # a chunk also ends with the first line beyond this size
@@ -58,24 +56,14 @@ where there is none."""
 
 def add_arguments(parser):
     parser.epilog = EPILOG
-    parser.add_argument(
-        "directory",
-        metavar="MODEL",
-        help="the name of a model (`seqzoo list`), an artefact, NAME/VERSION, or a folder that holds one",
-    )
+    shared.add_model(parser, "directory")
     parser.add_argument("texts", metavar="TEXT", nargs="*", default=[], help="texts to answer")
     parser.add_argument(
         "--file", metavar="IN", help="read the texts from this file, a line each (.gz, .xz, .parquet, too)"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
-    parser.add_argument(
-        "--precision", choices=PRECISIONS, help="default: float32, or int8 where the hub says that it loses nothing"
-    )
-    parser.add_argument(
-        "--overlong",
-        choices=OVERLONG,
-        help="how texts with more tokens than the model reads are treated (default: the artefact's setting)",
-    )
+    shared.add_precision(parser)
+    shared.add_overlong(parser, "texts with more tokens than the model reads")
     parser.add_argument(
         "--min-confidence",
         type=float,
@@ -84,13 +72,13 @@ def add_arguments(parser):
         "tags the least of theirs, of a text the geometric mean over its pieces",
     )
     parser.add_argument("--threads", type=int, metavar="N", help="threads (default: every core)")
-    parser.add_argument("--no-verify", action="store_true", help="do not compare files with their recorded SHA-256")
+    shared.add_no_verify(parser)
     parser.add_argument(
         "--words",
         choices=RULES,
         help="of a tagger: what cuts a text into words (default: the artefact's rule); spaces if they are cut already",
     )
-    hub_options.add_arguments(parser)
+    shared.add_offline(parser)
     run_corpus.add_arguments(parser)
     run_server.add_arguments(parser)
     writing = parser.add_argument_group("models that write")
@@ -110,7 +98,7 @@ def add_arguments(parser):
     )
     writing.add_argument("--length", type=int, metavar="N", help="number of tokens to write (language models)")
     writing.add_argument("--plot-attention", metavar="PNG", help="draw the attention map of the one text into a file")
-    rule_options.add_arguments(parser)
+    shared.add_rules(parser)
     drawing = parser.add_argument_group("sampling")
     drawing.add_argument("--sample", action="store_true", help="draw tokens at random instead of searching")
     drawing.add_argument("--temperature", type=float, metavar="T", help="divides the logits (default: 1)")
@@ -134,7 +122,6 @@ def main(args):
     options = _options(args)
     run_corpus.check(args)
     run_server.check(args)
-    hub_options.apply(args)
     runtime = run_server.opened(args) if args.server else _opened(args)
     options |= _sentences(args, runtime)
     if args.out:
@@ -167,11 +154,11 @@ def _options(args):
     """The options of `Runtime.run` that were given."""
     drawn = {name: value for name in DRAWN if (value := getattr(args, name)) is not None}
     if drawn and not args.sample:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in drawn)
+        flags = ", ".join(map(shared.flag, drawn))
         raise ValueError(f"{flags} is about sampling: give --sample, too, or leave it out.")
     given = ("beam", "n_best", "length", "min_confidence", "words")
     options = {name: value for name in given if (value := getattr(args, name)) is not None}
-    return options | rule_options.given(args) | ({"sampling": Sampling(**drawn)} if args.sample else {})
+    return options | shared.given_rules(args) | ({"sampling": Sampling(**drawn)} if args.sample else {})
 
 
 def _sentences(args, runtime):

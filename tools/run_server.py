@@ -4,6 +4,8 @@ import os
 
 from serving.lazy import later
 
+from .shared import flag
+
 serving_client = later("serving.client")
 
 KEY = "SEQZOO_SERVER_KEY"  # a variable of the environment, because anybody on the machine may read a command line
@@ -41,7 +43,7 @@ def check(args):
     """
     if args.timeout is not None and not args.server:
         raise ValueError("--timeout is about a server: give --server URL, too.")
-    given = [f"--{name.replace('_', '-')}" for name in LOCAL if getattr(args, name)]
+    given = [flag(name) for name in LOCAL if getattr(args, name)]
     if args.server and given:
         raise ValueError(f"{given[0]} is not for a server, which has opened the model already. Leave it out.")
 

@@ -5,12 +5,10 @@ import importlib.util
 import math
 
 from serving.runtime.named import located, opened
-from serving.runtime.reading import OVERLONG
-from serving.runtime.sessions import PRECISIONS
 from serving.server.limits import Batching, Limits
 
-from . import hub_options
-from .counts import positive
+from . import shared
+from .shared import positive
 
 EPILOG = """examples:
   seqzoo serve dates intents-en
@@ -33,17 +31,13 @@ def add_arguments(parser):
     parser.add_argument("--http-port", type=port, default=8080, metavar="N", help="0 takes a free one (default: 8080)")
     parser.add_argument("--grpc-port", type=port, default=8081, metavar="N", help="0 takes a free one (default: 8081)")
     parser.add_argument("--threads", type=positive, default=1, metavar="N", help="threads of one operator (default: 1)")
-    parser.add_argument(
-        "--precision", choices=PRECISIONS, help="default: float32, or int8 where the hub says that it loses nothing"
-    )
-    parser.add_argument(
-        "--overlong", choices=OVERLONG, help="how texts that are too long are treated (default: the artefact's setting)"
-    )
+    shared.add_precision(parser)
+    shared.add_overlong(parser, "texts that are too long")
     parser.add_argument(
         "--shortlist", action="store_true", help="search over the shortlist with which the models were exported"
     )
-    parser.add_argument("--no-verify", action="store_true", help="do not compare files with their recorded SHA-256")
-    hub_options.add_arguments(parser)
+    shared.add_no_verify(parser)
+    shared.add_offline(parser)
     batches = parser.add_argument_group("batches")
     batches.add_argument(
         "--max-delay", type=float, default=2.0, metavar="MS", help="the longest wait for other texts (default: 2)"
@@ -118,7 +112,6 @@ def main(args):
         drain=args.drain,
         connections_of_one=args.max_connections_of_one,
     )
-    hub_options.apply(args)
     for model in args.models:
         opened(located(model), verify=not args.no_verify)
     from serving.server import door, models, process  # what is wrong was told before this, which takes seconds

@@ -9,9 +9,9 @@ from zoo import recipes, runs
 from zoo.core.storage import json_text
 from zoo.runs import repeats
 
-from . import forecast, own_modules
-from .counts import positive
+from . import forecast, shared
 from .series import table
+from .shared import positive
 
 training = later("zoo.training")
 
@@ -22,14 +22,8 @@ def add_arguments(parser):
     parser.add_argument(
         "--out", metavar="DIR", help="run directory (default: runs/NAME, the recipe's and that of a file of other data)"
     )
-    parser.add_argument(
-        "--set",
-        metavar="TABLE.KEY=VALUE",
-        action="append",
-        default=[],
-        help="change a setting of the recipe, such as training.steps=100; may be given many times",
-    )
-    own_modules.add_arguments(parser)
+    shared.add_changes(parser, "change a setting of the recipe, such as training.steps=100")
+    shared.add_imports(parser)
     parser.add_argument(
         "--seeds", type=positive, metavar="N", help="train with N seeds in OUT/seed-..., and tell mean and deviation"
     )

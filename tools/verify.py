@@ -8,7 +8,7 @@ from serving.runtime.artefact import MANIFEST, read_manifest, resolve
 from serving.runtime.errors import UnsupportedError
 from zoo import hub
 
-from . import hub_options, own_modules
+from . import shared
 
 verifying = later("serving.export.verify")
 
@@ -17,15 +17,14 @@ def add_arguments(parser):
     parser.add_argument(
         "directory", metavar="MODEL", help="an artefact, NAME/VERSION, a folder that holds one, or the name of a model"
     )
-    own_modules.add_arguments(parser)
+    shared.add_imports(parser)
     parser.add_argument("--json", action="store_true", help="print the whole report as one JSON object")
-    hub_options.add_arguments(parser)
+    shared.add_offline(parser)
 
 
 def main(args):
-    hub_options.apply(args)
     path = _whole(args.directory)
-    own_modules.apply(args)
+    shared.bring_imports(args)
     report = verifying.verify(path, log=lambda stage: print(stage, file=sys.stderr))
     if args.json:
         print(json.dumps({"path": str(path), **report}, indent=2))
@@ -39,7 +38,7 @@ def main(args):
 
 def _whole(name):
     """The artefact in a folder, or all files of the model of that name."""
-    found = hub_options.found(name)
+    found = shared.find_model(name)
     if found is None:
         return resolve(name)
     path = hub.bring(found, [MANIFEST])

@@ -6,7 +6,7 @@ import pytest
 
 from tests.hub import tiny
 from tools import cli
-from tools.sizes import size
+from tools.shared import size
 
 
 @pytest.fixture(scope="module")
