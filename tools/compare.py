@@ -13,7 +13,7 @@ from zoo.scores.plots import ERRORS, score_name, written
 
 from .figures import SUFFIXES, check, save
 from .plot import TITLE, distinct
-from .screen import shown
+from .screen import aligned, shown
 
 checking = later("serving.hub.checking")
 
@@ -84,11 +84,7 @@ def _table(found):
         low, high = (_signed(name, bound, written) for bound in each["difference_interval"])
         values = (written(name, each["a"]), written(name, each["b"]), _signed(name, each["difference"], written))
         rows.append((score_name(name), *values, f"{low} to {high}", f"{each['p_value']:.3f}", _verdict(each)))
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for what, *values, verdict in rows:
-        cells = (f"{value:>{width}}" for value, width in zip(values, widths[1:], strict=False))
-        lines.append("  ".join([f"{what:<{widths[0]}}", *cells, verdict]).rstrip())
-    lines += ["", *_examples(found, score_name(found["leading"]))]
+    lines += [*aligned(rows, right=range(1, 6)), "", *_examples(found, score_name(found["leading"]))]
     return "\n".join(lines)
 
 

@@ -15,6 +15,7 @@ from zoo.recipes import dumps, load, read
 from zoo.runs import evaluate, open_run, train
 
 from .calm import calm
+from .screen import log
 
 verifying = later("serving.export.verify")
 
@@ -26,10 +27,6 @@ TYPED = (
     "2024年2月29日",
     "8 мая 1945 г.",
 )
-
-
-def log(line):
-    print(line, file=sys.stderr, flush=True)
 
 
 def main(argv=None):

@@ -1,11 +1,10 @@
 """`seqzoo deploy`: what the operator of a server needs, and the labels that say which version is asked."""
 
-import sys
-
 from serving.deploy.options import TARGETS, Options
 from serving.lazy import later
 
 from . import shared
+from .screen import log
 from .shared import positive
 
 deployment = later("serving.deploy.deployment")
@@ -65,7 +64,6 @@ def main(args):
     change = ("canary", args.canary) if args.canary else ("promote",) if args.promote else None
     change = ("rollback",) if args.rollback else change
     paths = list(map(shared.bring_whole, args.artefacts))
-    log = lambda line: print(line, file=sys.stderr)  # noqa: E731
     made = deployment.deploy(paths, args.out, change, log, **options)
     if args.json:
         print(made.text(), end="")

@@ -17,7 +17,7 @@ from zoo.settings.training import Search
 from zoo.tasks.parts import corpora
 
 from . import mistakes, shared
-from .screen import shown
+from .screen import aligned, log, shown
 from .shared import positive
 
 keras = later("keras")
@@ -129,7 +129,7 @@ def _evaluated(args, recipe, split, other):
 
 
 def _log(line):
-    print(shown(line), file=sys.stderr, flush=True)
+    log(shown(line))
 
 
 def _other(args, recipe, split):
@@ -170,15 +170,13 @@ def _table(name, scores):
     counts = {key: scores[key] for key in COUNTS if key in scores}
     if counts.get("labels") == counts.get("count"):  # one label for each text says nothing new
         counts.pop("labels", None)
-    rows = [(key.replace("_", " "), f"{value:,}", "") for key, value in counts.items()]
+    rows = [("", "", "95 % interval"), *((key.replace("_", " "), f"{value:,}", "") for key, value in counts.items())]
     rows += [
         (score_name(key), written(key, scores[key]), _interval(key, scores, written))
         for key in scores
         if f"{key}_interval" in scores
     ]
-    widths = [max(len(row[column]) for row in rows) for column in (0, 1)]
-    lines = [f"{name}, {scores['split']}{beam}", f"{'':{sum(widths) + 6}}95 % interval"]
-    lines += [f"  {what:<{widths[0]}}  {value:>{widths[1]}}  {between}".rstrip() for what, value, between in rows]
+    lines = [f"{name}, {scores['split']}{beam}", *(f"  {line}" for line in aligned(rows, right=[1]))]
     return "\n".join([*lines, *_by_length(scores), *_remarks(scores)])
 
 

@@ -4,7 +4,6 @@ import contextlib
 import functools
 import json
 import os
-import sys
 from pathlib import Path
 
 from serving import export as exporting
@@ -21,6 +20,7 @@ from zoo.recipes.files import read_stored
 from zoo.runs import open_run
 
 from . import shared
+from .screen import log
 from .shared import positive
 
 
@@ -126,7 +126,6 @@ def main(args):
         splits += [args.split or last_split(recipe(), args.data)] if args.data or args.split else []
         check_data(recipe(), tuple(splits), args.data)
 
-    log = lambda stage: print(stage, file=sys.stderr)  # noqa: E731
     path = export(out=args.out, version=args.version, data=args.data, split=args.split, log=log, **changes(args))
     manifest = read_manifest(path)
     if args.json:

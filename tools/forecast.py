@@ -1,11 +1,12 @@
 """`seqzoo train --plan`: what a training would need on an accelerator that is not here."""
 
 import os
-import sys
 from importlib.util import find_spec
 
 from serving.lazy import later
 from zoo.core.storage import json_text
+
+from .screen import aligned, log
 
 forecasting = later("zoo.runs.forecast")
 
@@ -22,41 +23,35 @@ def main(args, recipe):
     os.environ.setdefault("KERAS_BACKEND", "jax")
     if find_spec("jax") is None:
         raise ValueError("--plan needs JAX, which traces the step: pip install 'seqzoo[jax]'.")
-    found = forecasting.forecast(
-        recipe, args.plan, args.data, log=lambda line: print(line, file=sys.stderr, flush=True)
-    )
-    print(json_text(found) if args.json else described(found))
+    forecast = forecasting.forecast(recipe, args.plan, args.data, log=log)
+    print(json_text(forecast) if args.json else described(forecast))
     return 0
 
 
-def _log(line):
-    print(line, file=sys.stderr, flush=True)
-
-
-def described(found):
+def described(forecast):
     """The forecast as lines of a table."""
-    memory, capacity = sum(found["memory"].values()), found["device_memory"]
-    parts = ", ".join(f"{name} {_bytes(size)}" for name, size in found["memory"].items())
-    fits = "it fits" if found["fits"] else "it does not fit: lower training.batch_size, or raise training.parts"
-    reached = f"if matrix products reach {found['utilisation']:.0%} of the peak"
-    if found["step_seconds"] < SMALL:
+    memory, capacity = sum(forecast["memory"].values()), forecast["device_memory"]
+    parts = ", ".join(f"{name} {_bytes(size)}" for name, size in forecast["memory"].items())
+    fits = "it fits" if forecast["fits"] else "it does not fit: lower training.batch_size, or raise training.parts"
+    reached = f"if matrix products reach {forecast['utilisation']:.0%} of the peak"
+    if forecast["step_seconds"] < SMALL:
         reached += "; so small a step takes longer to start than to compute, rather some milliseconds"
     rows = [
-        ("parameters", f"{found['parameters']:,}, computed in {found['precision']}"),
-        *((f"step of {_lengths(found, each)}", _cost(each)) for each in found["shapes"]),
+        ("parameters", f"{forecast['parameters']:,}, computed in {forecast['precision']}"),
+        *((f"step of {_lengths(forecast, each)}", _cost(each)) for each in forecast["shapes"]),
         ("memory", f"about {_bytes(memory)} of {_bytes(capacity)}, so {fits} ({parts})"),
-        ("one step", f"{_seconds(found['step_seconds'])}, {reached}"),
-        (f"{found['steps']:,} steps", f"{_seconds(found['training_seconds'])} of computing, without validations"),
+        ("one step", f"{_seconds(forecast['step_seconds'])}, {reached}"),
+        (f"{forecast['steps']:,} steps", f"{_seconds(forecast['training_seconds'])} of computing, without validations"),
     ]
-    if found["assumed"]:
-        rows.append(("assumed", "; ".join(found["assumed"])))
-    width = max(len(name) for name, _ in rows)
-    title = f"{found['recipe']} on one {found['device']} ({found['source']}). Its steps lower for it; none was run."
-    return "\n".join([title, *(f"  {name:<{width}}  {value}" for name, value in rows)])
+    if forecast["assumed"]:
+        rows.append(("assumed", "; ".join(forecast["assumed"])))
+    recipe, device, source = (forecast[name] for name in ("recipe", "device", "source"))
+    title = f"{recipe} on one {device} ({source}). Its steps lower for it; none was run."
+    return "\n".join([title, *(f"  {line}" for line in aligned(rows))])
 
 
-def _lengths(found, shape):
-    return f"{found['batch_size']} x {' + '.join(map(str, shape['lengths']))} tokens"
+def _lengths(forecast, shape):
+    return f"{forecast['batch_size']} x {' + '.join(map(str, shape['lengths']))} tokens"
 
 
 def _cost(shape):

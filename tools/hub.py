@@ -12,7 +12,7 @@ from serving.hub import PARTS
 from serving.lazy import later
 
 from . import list_models, shared
-from .screen import shown
+from .screen import log, shown
 from .shared import positive
 
 artefacts = later("serving.runtime.artefact")
@@ -31,6 +31,11 @@ signing = later("serving.hub.signing")
 trust = later("zoo.hub.trust")
 validation = later("zoo.hub.validate")
 wheel = later("serving.hub.wheel")
+
+# What several verbs take: a model, and the folder of a hub.
+PUBLISHED = {"metavar": "NAME", "help": "a model, such as dates, or a version of it, dates@2"}
+FOLDER = {"default": "hub", "metavar": "DIR", "help": "the folder of the hub; default: hub"}
+KNOWN = {"metavar": "DIR", "help": "the folder of a hub (default: the hubs of SEQZOO_HUB)"}
 
 
 class Verb(NamedTuple):
@@ -118,7 +123,7 @@ def _validate(args):
 def _publish_options(parser):
     parser.add_argument("artefact", metavar="ARTEFACT", help="what `seqzoo export` wrote, or a folder that holds one")
     parser.add_argument("--run", required=True, metavar="RUN", help="the run that it was exported from")
-    parser.add_argument("--hub", default="hub", metavar="DIR", help="the folder of the hub; default: hub")
+    parser.add_argument("--hub", **FOLDER)
     parser.add_argument("--licence", required=True, metavar="SPDX", help="of the weights, such as CC-BY-4.0")
     parser.add_argument("--data", required=True, metavar="NAME", help="the name of the training data")
     parser.add_argument(
@@ -157,14 +162,14 @@ def _publish(args):
         light=not args.full,
         test=measure.TestSet(args.test, args.split),
         version=args.version,
-        log=lambda line: print(line, file=sys.stderr),
+        log=log,
     )
     print(json.dumps(entry, ensure_ascii=False) if args.json else f"{args.hub}/{entry['name']}/{entry['version']}")
     return 0
 
 
 def _card_options(parser):
-    parser.add_argument("name", metavar="NAME", help="a model, such as dates, or a version of it, dates@2")
+    parser.add_argument("name", **PUBLISHED)
     parser.add_argument(
         "--check",
         action="store_true",
@@ -178,7 +183,7 @@ def _card_options(parser):
         help=f"check only this: {', '.join(PARTS[:-1])} or {PARTS[-1]}; repeatable",
     )
     parser.add_argument("--data", metavar="PATH", help="also compare the stored test set with that of this corpus")
-    parser.add_argument("--hub", metavar="DIR", help="the folder of a hub (default: the hubs of SEQZOO_HUB)")
+    parser.add_argument("--hub", **KNOWN)
     shared.add_imports(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -204,7 +209,7 @@ def _card(args):
 
 def _check_card(args, entry, folder):
     parts = tuple(args.only or PARTS)
-    rows = checking.check(folder, entry, parts, args.data, log=lambda line: print(line, file=sys.stderr))
+    rows = checking.check(folder, entry, parts, args.data, log=log)
     holds = all(row.equal is not False for row in rows)
     if args.json:
         model = {"name": entry["name"], "version": entry["version"], "withdrawn": entry["withdrawn"]}
@@ -218,7 +223,7 @@ def _check_card(args, entry, folder):
 def _sign_options(parser):
     parser.add_argument("name", metavar="NAME@VERSION", nargs="?", help="also sign this version, such as dates@2")
     parser.add_argument("--key", required=True, metavar="PEM", help="the private key, on an elliptic curve")
-    parser.add_argument("--hub", default="hub", metavar="DIR", help="the folder of the hub; default: hub")
+    parser.add_argument("--hub", **FOLDER)
     parser.add_argument(
         "--days",
         type=positive,
@@ -236,25 +241,29 @@ def _sign(args):
         signed = signing.sign_index(args.hub, args.key, **how)
         print(json.dumps(signed["signed"]) if args.json else f"{args.hub}/{index.INDEX}")
         return 0
-    name, version = index.split(args.name)
-    if version is None:
-        raise ValueError(f"Expected a name with a version, such as {name}@1; received {args.name!r}.")
+    name, version = _exact(args.name)
     entry = signing.sign(args.hub, name, version, args.key, **how)
     print(json.dumps(entry, ensure_ascii=False) if args.json else f"{args.hub}/{name}/{version}/{signing.SIGNATURE}")
     return 0
 
 
+def _exact(title):
+    """`(name, version)` of NAME@VERSION."""
+    name, version = index.split(title)
+    if version is None:
+        raise ValueError(f"Expected a name with a version, such as {name}@1; received {title!r}.")
+    return name, version
+
+
 def _withdraw_options(parser):
     parser.add_argument("name", metavar="NAME@VERSION", help="which version, such as dates@2")
     parser.add_argument("--reason", required=True, metavar="TEXT", help="one line, which whoever fetches it is told")
-    parser.add_argument("--hub", default="hub", metavar="DIR", help="the folder of the hub; default: hub")
+    parser.add_argument("--hub", **FOLDER)
     parser.add_argument("--json", action="store_true", help="print the entry as one JSON object")
 
 
 def _withdraw(args):
-    name, version = index.split(args.name)
-    if version is None:
-        raise ValueError(f"Expected a name with a version, such as {name}@1; received {args.name!r}.")
+    name, version = _exact(args.name)
     entry = shelf.withdraw(args.hub, name, version, args.reason)
     print(json.dumps(entry, ensure_ascii=False) if args.json else f"{args.name} is withdrawn: {entry['withdrawn']}")
     return 0
@@ -277,7 +286,7 @@ def _gallery_options(parser):
 def _gallery(args):
     """Write the folder, and print it."""
     names, began = args.names or _all_models(), time.monotonic()
-    out = gallery.write(names, args.out, log=lambda line: print(line, file=sys.stderr))
+    out = gallery.write(names, args.out, log=log)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     if args.json:
         told = {"path": str(out), "models": len(names), "bytes": size, "seconds": round(time.monotonic() - began, 2)}
@@ -289,14 +298,13 @@ def _gallery(args):
 
 
 def _all_models():
-
     return [f"{each['name']}@{each['version']}" for each in list_models.models()]
 
 
 def _package_options(parser):
-    parser.add_argument("name", metavar="NAME", help="a model, such as dates, or a version of it, dates@2")
+    parser.add_argument("name", **PUBLISHED)
     parser.add_argument("--out", default=".", metavar="DIR", help="the folder of the wheel; default: this one")
-    parser.add_argument("--hub", metavar="DIR", help="the folder of a hub (default: the hubs of SEQZOO_HUB)")
+    parser.add_argument("--hub", **KNOWN)
 
 
 def _package(args):

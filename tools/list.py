@@ -12,6 +12,7 @@ from zoo import hub
 from zoo.hub.index import nearest
 
 from . import list_models, shared
+from .screen import aligned
 from .shared import size
 
 recipes = later("zoo.recipes")
@@ -80,14 +81,14 @@ def main(args):
         return 0
     if models:
         print('Trained models: seqzoo run NAME "text"')
-        _print(list_models.table(models, _brief))
+        print(*aligned(list_models.table(models, _brief)), sep="\n")
     if elsewhere := list_models.elsewhere(models):
         print(elsewhere)
     if models and recipes:
         print("\nRecipes: seqzoo train NAME")
     if recipes:
         rows = [(each["name"], each["system"], _task(each), _brief(each["scores"])) for each in recipes]
-        _print([("NAME", "SYSTEM", "TASK", "SCORES"), *rows])
+        print(*aligned([("NAME", "SYSTEM", "TASK", "SCORES"), *rows]), sep="\n")
     if not recipes and not models:
         known = sorted({each["task"] for each in (*entries(catalogue()), *list_models.models())})
         tasks = "" if args.task in (None, *known) else f"; there are the tasks {', '.join(known)}"
@@ -99,13 +100,6 @@ def _chosen(records, args):
     asked = {name: getattr(args, name) for name in ("task", "language", "licence", "max_size")}
     found = [each for each in records if list_models.fits(each, **asked)]
     return sorted(found, key=lambda each: list_models.best_first(each, args.sort)) if args.sort else found
-
-
-def _print(rows):
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        print("  ".join(cells).rstrip())
 
 
 def whole(name, as_json):

@@ -2,13 +2,14 @@
 
 import os
 import shutil
-import sys
 import textwrap
 from importlib.util import find_spec
 
 from zoo.core.storage import json_text
 from zoo.reproduce import report
 from zoo.reproduce.systems import SYSTEMS, find
+
+from . import screen
 
 NEEDED = {"jax": "jax", "tensorflow": "tensorflow"}  # backend -> module
 
@@ -62,7 +63,7 @@ def done(system, args):
     """(the report of a system, whether a comparison failed)."""
 
     def log(line):
-        print(f"{system}: {line}", file=sys.stderr, flush=True)
+        screen.log(f"{system}: {line}")
 
     if args.draw:
         log(f"wrote {report.draw(system, args.out)}")

@@ -1,6 +1,7 @@
 """What a command prints, without the control characters of others: they are shown as JSON writes them."""
 
 import contextlib
+import itertools
 import sys
 
 LINES = "\n\t"  # what the lines and columns of an output are made of
@@ -16,6 +17,23 @@ def shown(text, keep=""):
     from zoo.core import escaping
 
     return escaping.shown(text, keep)
+
+
+def log(line):
+    """Say how far a command is, on standard error, at once."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def aligned(rows, right=()):
+    """Rows of cells as lines with columns two spaces apart; those whose numbers are in `right` end at the same place.
+
+    >>> from seqzoo.screen import aligned
+    >>> aligned([("run", "steps"), ("first", "7")], right=[1])
+    ['run    steps', 'first      7']
+    """
+    widths = [max(map(len, column)) for column in itertools.zip_longest(*rows, fillvalue="")]
+    cells = ([(cell.rjust if n in right else cell.ljust)(widths[n]) for n, cell in enumerate(row)] for row in rows)
+    return ["  ".join(row).rstrip() for row in cells]
 
 
 class Screen:

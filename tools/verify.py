@@ -1,7 +1,6 @@
 """`seqzoo verify`: checks the hashes, signatures and answers of an artefact again."""
 
 import json
-import sys
 
 from serving.lazy import later
 from serving.runtime.artefact import MANIFEST, read_manifest, resolve
@@ -9,6 +8,7 @@ from serving.runtime.errors import UnsupportedError
 from zoo import hub
 
 from . import shared
+from .screen import aligned, log
 
 verifying = later("serving.export.verify")
 
@@ -25,13 +25,12 @@ def add_arguments(parser):
 def main(args):
     path = _whole(args.directory)
     shared.bring_imports(args)
-    report = verifying.verify(path, log=lambda stage: print(stage, file=sys.stderr))
+    report = verifying.verify(path, log=log)
     if args.json:
         print(json.dumps({"path": str(path), **report}, indent=2))
     else:
-        width = max(map(len, report["largest"]))
-        for name, value in report["largest"].items():
-            print(f"{name:<{width}}  {value:.2e}")
+        for line in aligned([(name, f"{value:.2e}") for name, value in report["largest"].items()]):
+            print(line)
         print(f"{path} is intact: largest difference {report['max_abs_diff']:.2e}, allowed {report['tolerance']}.")
     return 0
 
