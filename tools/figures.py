@@ -6,7 +6,7 @@ import warnings
 from importlib.util import find_spec
 from pathlib import Path
 
-from zoo.core.storage import write_atomically
+from zoo.core.storage import write_bytes
 
 SUFFIXES = (".pdf", ".png", ".svg")
 
@@ -49,4 +49,4 @@ def save(figure, path):
             "install a font such as Noto Sans CJK",
             file=sys.stderr,
         )
-    write_atomically(path, lambda file: file.write(held.getvalue()))
+    write_bytes(path, held.getvalue())

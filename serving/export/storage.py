@@ -9,7 +9,6 @@ holds of them. `serving.export.onnx.narrow` does the same for graphs.
 
 import contextlib
 import functools
-import os
 import shutil
 import tempfile
 import zipfile
@@ -17,6 +16,8 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+
+from zoo.core.storage import write_atomically
 
 WEIGHTS = "model.weights.h5"  # in a .keras archive
 SMALLEST = 2.0**-14  # the smallest float16 of full precision; what is smaller keeps fewer digits, or becomes zero
@@ -139,9 +140,12 @@ def pack(path):
 
 def _rewrite(path, change, compression):
     """`change` writes the weights from one file to another, so that one array at a time is in memory."""
-    path, beside = Path(path), Path(f"{path}.partial")
+    write_atomically(path, functools.partial(_write, Path(path), change, compression))
+
+
+def _write(path, change, compression, file):
     files = [tempfile.TemporaryFile(dir=path.parent) for _ in range(2)]
-    with zipfile.ZipFile(path) as old, zipfile.ZipFile(beside, "w") as new, files[0] as held, files[1] as changed:
+    with zipfile.ZipFile(path) as old, zipfile.ZipFile(file, "w") as new, files[0] as held, files[1] as changed:
         for name in old.namelist():
             entry = zipfile.ZipInfo(name, EARLIEST)
             entry.compress_type = compression
@@ -154,9 +158,6 @@ def _rewrite(path, change, compression):
                     changed.seek(0)
                     source = changed
                 shutil.copyfileobj(source, target)
-    with open(beside, "rb") as written:
-        os.fsync(written.fileno())
-    os.replace(beside, path)
 
 
 def halved(content, written, packed=False):

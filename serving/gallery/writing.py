@@ -4,8 +4,6 @@ import hashlib
 import json
 import os
 import re
-import shutil
-import tempfile
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -18,6 +16,7 @@ from serving.runtime.errors import UnsupportedError
 from serving.runtime.external import weights_files
 from serving.runtime.manifest_format import weights_of
 from serving.runtime.named import located, opened
+from zoo.core.storage import folder_beside
 
 INDEX = "gallery.json"
 FORMAT = 1
@@ -75,13 +74,8 @@ def write(names, out, log=lambda line: None):
         if name in seen:
             raise ValueError(f"A gallery shows each name once; received two models called {name!r}. Leave one out.")
         seen.add(name)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".partial", dir=out.parent))
-    try:
-        _fill(beside / "new", models, log)
-        _exchange(beside, out)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+    with folder_beside(out) as beside:
+        _fill(beside, models, log)
     return out
 
 
@@ -90,19 +84,6 @@ def _check_free(out):
         raise ValueError(f"{out} holds something that is no gallery. Choose another --out, or empty the folder first.")
     if os.path.lexists(out) and not out.is_dir():
         raise ValueError(f"{out} is no folder. Choose another --out.")
-
-
-def _exchange(beside, out):
-    """Give the new gallery its name; if that fails, an old one has it again."""
-    old = beside / "old"
-    if out.exists():
-        out.rename(old)
-    try:
-        (beside / "new").rename(out)
-    except OSError:
-        if old.exists():
-            old.rename(out)
-        raise
 
 
 def _chosen(name):

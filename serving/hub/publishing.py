@@ -11,6 +11,7 @@ from serving.hub.measure import TestSet, measure
 from serving.hub.outputs import FILE, pack
 from serving.runtime.artefact import MANIFEST, Artefact, check_files
 from serving.runtime.errors import ParityError
+from zoo.core.storage import sync_folder, write_bytes
 from zoo.hub import index as hub_index
 from zoo.recipes import check_run, dumps
 from zoo.recipes.files import read_stored
@@ -71,9 +72,9 @@ def publish(artefact, run, hub, facts, *, light=True, test=None, version=None, l
     _tell_sizes(entry["bytes"], hub, log)
     with shelf.staging(hub, name, version) as folder:
         for each, held in (files | {MANIFEST: content}).items():
-            shelf.write(folder / each, held)
+            write_bytes(folder / each, held)
         for each in {path.parent for path in folder.rglob("*")}:
-            shelf.sync(each)
+            sync_folder(each)
         shelf.add(hub, folder, entry)
     return entry
 

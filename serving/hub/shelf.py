@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 from serving.export import partial
 from serving.export.forms import SOURCE
 from serving.runtime.errors import DamagedError, ServingError
-from zoo.core.storage import write_atomically
+from zoo.core.storage import rename, write_bytes
 from zoo.hub import index as hub_index
 
 log = logging.getLogger("seqzoo.hub")
@@ -84,7 +84,7 @@ def write_index(hub, entries, signed=None):
             "--hub %s --key PEM`, before others read it",
             *(hub, hub),
         )
-    write_atomically(Path(hub) / hub_index.INDEX, lambda file: file.write(content))
+    write_bytes(Path(hub) / hub_index.INDEX, content)
 
 
 def check_free(hub, name, version, weights=None):
@@ -138,8 +138,7 @@ def add(hub, folder, entry):
         hub_index.checked({"format": hub_index.FORMAT, "models": entries})
         if home.exists():  # of a publisher that was killed before it wrote the entry
             shutil.rmtree(home)
-        os.rename(folder, home)
-        sync(home.parent)
+        rename(folder, home)
         write_index(hub, entries)
     return home
 
@@ -197,22 +196,3 @@ def staging(hub, name, version):
             shutil.rmtree(folder, ignore_errors=True)
             with contextlib.suppress(OSError):
                 home.rmdir()  # only where nothing is in it
-
-
-def write(path, content):
-    """Write a new file and synchronise it with the disk."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "xb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def sync(folder):
-    """Synchronise the names in a folder with the disk, where the system can."""
-    with contextlib.suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from serving.hub import shelf
 from serving.runtime.errors import DamagedError
+from zoo.core.storage import write_bytes
 from zoo.hub import cache, index as hub_index, manifest as hub_manifest, trust
 from zoo.hub.errors import HubError
 
@@ -72,9 +73,7 @@ def sign(hub, name, version, key, password=None, days=DAYS):
         home = Path(hub) / name / str(version)
         _check_files(home, entry)
         content = _signature(home, key, password)
-        (home / SIGNATURE).unlink(missing_ok=True)  # of a signer that was killed before it wrote the entry
-        shelf.write(home / SIGNATURE, content)
-        shelf.sync(home)
+        write_bytes(home / SIGNATURE, content)
         entry["files"][SIGNATURE], entry["bytes"][SIGNATURE] = hashlib.sha256(content).hexdigest(), len(content)
         shelf.write_index(hub, entries, signed)
     return entry

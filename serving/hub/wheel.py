@@ -14,7 +14,7 @@ from serving.hub.facts import own_version
 from serving.runtime.artefact import read_inside
 from serving.runtime.errors import DamagedError
 from zoo.core.escaping import in_markdown, shown
-from zoo.core.storage import write_atomically
+from zoo.core.storage import write_bytes
 from zoo.hub import index as hub_index
 
 GROUP = "seqzoo_models"
@@ -46,7 +46,7 @@ def package(folder, entry, out):
     members[f"{info}/entry_points.txt"] = f"[{GROUP}]\n{entry['name']} = {module}\n".encode()
     path = Path(out) / f"{project}-{version}-py3-none-any.whl"
     content = packed(info, members)
-    write_atomically(path, lambda file: file.write(content))
+    write_bytes(path, content)
     return path
 
 

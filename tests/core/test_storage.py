@@ -11,7 +11,17 @@ import threading
 import pytest
 
 from tests.house_rules import ROOT
-from zoo.core.storage import LOCK, BusyError, finite, json_text, one_writer, write_atomically, write_json, write_text
+from zoo.core.storage import (
+    LOCK,
+    BusyError,
+    finite,
+    folder_beside,
+    json_text,
+    one_writer,
+    write_atomically,
+    write_json,
+    write_text,
+)
 
 
 def strict(text):
@@ -112,6 +122,34 @@ with one_writer(sys.argv[1], reading=sys.argv[2] == "reading"):
     print("in", flush=True)
     sys.stdin.readline()
 """
+
+
+def test_a_folder_is_the_old_one_or_the_new_one(tmp_path, monkeypatch):
+    out = tmp_path / "deep" / "out"
+
+    def write(text):
+        with folder_beside(out) as beside:
+            (beside / text).touch()
+            assert beside.parent.parent == out.parent
+            if text == "wrong":
+                raise ValueError(text)
+
+    def held():
+        return [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*")) if path.is_file()]
+
+    write("first")
+    write("second")
+    with pytest.raises(ValueError, match="wrong"):
+        write("wrong")
+    assert held() == ["deep/out/second"]
+
+    def fail(old, new):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match=os.strerror(errno.ENOSPC)):
+        write("third")
+    assert held() == ["deep/out/second"] and os.listdir(out.parent) == ["out"]
 
 
 def holder(folder, how):

@@ -1,14 +1,17 @@
-"""Files that are written whole or not at all, folders with one writer, and values as JSON; imports no framework."""
+"""What is written whole or not at all, folders with one writer, and values as JSON; imports no framework."""
 
 import contextlib
 import errno
-import fcntl
 import json
 import math
 import os
+import tempfile
 from pathlib import Path
 
 from zoo.core.escaping import shown
+from zoo.core.later import later
+
+fcntl = later("fcntl")  # which Windows does not have: models of hubs are fetched there, too
 
 LOCK = ".lock"
 UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -33,17 +36,51 @@ def write_atomically(path, write):
             write(file)
             file.flush()
             os.fsync(file.fileno())
-            os.replace(beside, path)
+            rename(beside, path)
         except BaseException as error:
             beside.unlink(missing_ok=True)
             if isinstance(error, OSError) and error.strerror:  # which often does not say of which file it is
                 raise OSError(error.errno, error.strerror, str(path)) from error
             raise
-    directory = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(directory)  # so that the rename is on the disk, too
-    finally:
-        os.close(directory)
+
+
+def rename(old, new):
+    """Give a file or a folder its name in one step, which is on the disk, too, when this returns."""
+    os.replace(old, new)
+    sync_folder(Path(new).parent)
+
+
+def sync_folder(folder):
+    """Wait until the names in a folder are on the disk."""
+    if os.name == "posix":
+        directory = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+
+
+@contextlib.contextmanager
+def folder_beside(path):
+    """A new folder that is at `path` when the context ends, and takes the place of a folder there; after an error, not.
+
+    If the last step fails, a folder that was there has its name again.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    place = {"prefix": f".{path.name}.", "suffix": ".partial", "dir": path.parent}
+    with tempfile.TemporaryDirectory(**place, ignore_cleanup_errors=True) as beside:
+        new, old = Path(beside, "new"), Path(beside, "old")
+        new.mkdir()
+        yield new
+        if path.exists():
+            path.rename(old)
+        try:
+            rename(new, path)
+        except OSError:
+            if old.exists():
+                old.rename(path)
+            raise
 
 
 def _locked(beside):
@@ -126,9 +163,14 @@ def _locked_at_once(path, kind):
                     return file  # else the other process has ended and removed it meanwhile
 
 
+def write_bytes(path, content):
+    """Write bytes; a crash leaves the old file or the new one."""
+    write_atomically(path, lambda file: file.write(content))
+
+
 def write_text(path, text):
-    """Write a text in UTF-8; a crash leaves the old file or the new one."""
-    write_atomically(path, lambda file: file.write(text.encode()))
+    """Write a text in UTF-8 as `write_bytes` does."""
+    write_bytes(path, text.encode())
 
 
 def write_json(path, value):

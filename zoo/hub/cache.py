@@ -21,6 +21,7 @@ from pathlib import Path
 import filelock
 import platformdirs
 
+from zoo.core.storage import rename
 from zoo.hub.errors import HubError
 from zoo.hub.index import FORMAT, checked
 from zoo.hub.regular import open_regular
@@ -149,13 +150,7 @@ def give_name(partial, path):
     path.parent.mkdir(parents=True, exist_ok=True)
     with open(partial, "rb+") as file:
         os.fsync(file.fileno())
-    os.replace(partial, path)
-    if os.name == "posix":
-        handle = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    rename(partial, path)
 
 
 @contextlib.contextmanager

@@ -1,11 +1,9 @@
 """Writes an imported network as a run, which is there as a whole or not at all."""
 
-import os
-import shutil
 from pathlib import Path
 
 from zoo.core.later import later
-from zoo.core.storage import write_json, write_text
+from zoo.core.storage import folder_beside, write_json, write_text
 from zoo.recipes.files import dumps
 from zoo.recipes.folder import LABELS, tokenizer_names
 from zoo.recipes.recipe import make, plain
@@ -33,9 +31,7 @@ def write_run(opened, source, parity, out, name, force=False):
     check_place(out, force)
     recipe = make(plain(opened.recipe) | {"name": name, "description": f"imported from {source.address}"})
     record = describe(opened, source, parity)
-    beside = out.with_name(f".{out.name}.{os.getpid()}.partial")
-    beside.mkdir(parents=True)
-    try:
+    with folder_beside(out) as beside:  # which takes the place of a run that is there, with --force
         write_text(beside / "recipe.toml", dumps(recipe))
         for each, tokenizer in zip(tokenizer_names(recipe), opened.tokenizers, strict=True):
             tokenizer.save(beside / each)
@@ -45,11 +41,6 @@ def write_run(opened, source, parity, out, name, force=False):
         write_json(beside / RECORD, record)
         write_text(beside / CARD, card(name, recipe, record))
         keras_file.save_model(opened.model, beside / "model.keras")
-        if out.exists():  # with --force
-            shutil.rmtree(out)
-        os.replace(beside, out)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
     return record
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from zoo.core import processor as processors
 from zoo.core.later import later
-from zoo.core.storage import json_text, write_atomically, write_text
+from zoo.core.storage import json_text, write_bytes, write_text
 from zoo.reproduce.systems import SYSTEMS
 
 figures = later("zoo.reproduce.figures")
@@ -86,7 +86,7 @@ def draw(system, folder):
     """Draw the figure of the results that are in a folder, and return its path."""
     path = result(folder, system).with_suffix(".png")
     content = png(system, folder)
-    write_atomically(path, lambda file: file.write(content))
+    write_bytes(path, content)
     return path
 
 

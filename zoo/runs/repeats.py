@@ -18,7 +18,7 @@ from pathlib import Path
 from msgspec import structs
 
 from zoo.core.later import later
-from zoo.core.storage import LOCK, one_writer, write_atomically, write_json
+from zoo.core.storage import LOCK, one_writer, write_bytes, write_json
 from zoo.recipes.files import load, parse, read_stored
 from zoo.recipes.folder import adopted, claim
 from zoo.runs import start
@@ -263,7 +263,7 @@ def _copy(run, out):
             shutil.rmtree(out / each.name, ignore_errors=True)
     shutil.copytree(run, out, dirs_exist_ok=True, ignore=lambda folder, names: {MODEL, LOCK} & set(names))
     content = (run / MODEL).read_bytes()
-    write_atomically(out / MODEL, lambda file: file.write(content))
+    write_bytes(out / MODEL, content)
 
 
 def _write(out, summary):

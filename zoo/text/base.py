@@ -5,7 +5,7 @@ import os
 from abc import ABC, abstractmethod
 from pathlib import Path
 
-from zoo.core.storage import write_atomically
+from zoo.core.storage import write_bytes
 from zoo.text.special import EOS, UNK, Around
 
 UNKNOWN = " \u2047 "  # how UNK is shown: SentencePiece's sign
@@ -97,7 +97,7 @@ class BaseTokenizer(ABC):
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the file; a crash leaves the old file or the new one, never a part."""
-        write_atomically(path, lambda file: file.write(self.model_bytes))
+        write_bytes(path, self.model_bytes)
 
 
 def check_texts(texts):

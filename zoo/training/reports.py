@@ -7,7 +7,7 @@ wrote, are removed.
 
 import csv
 import importlib.util
-import os
+import io
 import sys
 import threading
 import time
@@ -19,6 +19,7 @@ import keras
 
 from zoo.core.escaping import undisturbed
 from zoo.core.later import later
+from zoo.core.storage import write_text
 
 event_pb2 = later("tensorboard.compat.proto.event_pb2")
 summary_pb2 = later("tensorboard.compat.proto.summary_pb2")
@@ -100,14 +101,12 @@ class CsvLog(Report):
 
     def open(self, step):
         path = self._path
-        path.parent.mkdir(parents=True, exist_ok=True)
         rows = _rows_until(path, step) if path.is_file() else []
-        beside = path.with_name(f".{path.name}.partial")
-        with open(beside, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            writer.writeheader()
-            writer.writerows(rows)
-        os.replace(beside, path)
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, COLUMNS)
+        writer.writeheader()
+        writer.writerows(rows)
+        write_text(path, text.getvalue())
         self._file = open(path, "a", newline="", encoding="utf-8")
 
     def write(self, step, values):

@@ -19,7 +19,7 @@ from serving.export.onnx.recurrent import native_recurrent
 from serving.export.onnx.weights import INSIDE
 from serving.runtime.errors import ConversionError
 from serving.runtime.sessions import open_graph, session_options
-from zoo.core.storage import write_atomically
+from zoo.core.storage import write_bytes
 
 OPSET = 18  # the newest that tf2onnx writes
 MICROSOFT = helper.make_opsetid("com.microsoft", 1)
@@ -89,7 +89,7 @@ def load(model, weights=INSIDE):
 
 def write(model, path):
     """Write the model to `path`, which never holds an incomplete file."""
-    write_atomically(path, lambda file: file.write(model.SerializeToString()))
+    write_bytes(path, model.SerializeToString())
 
 
 def _trace(function, signature):

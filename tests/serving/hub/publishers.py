@@ -12,7 +12,7 @@ from tests.hub import tiny
 def put(hub, name):
     """What a publisher does in the end: a folder takes its place, and the index its entry."""
     with shelf.staging(hub, name, 1) as folder:
-        shelf.write(folder / "manifest.json", b"{}")
+        (folder / "manifest.json").write_bytes(b"{}")
         shelf.add(hub, folder, tiny.entry(name, 1))
 
 
