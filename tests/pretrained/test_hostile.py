@@ -217,6 +217,7 @@ ARCHIVES = {
     "a path outside": ((("../evil.txt", tarfile.REGTYPE, b"x"),), "leads out of its folder"),
     "an absolute path": ((("/tmp/evil.txt", tarfile.REGTYPE, b"x"),), "leads out of its folder"),
     "a link": ((("config.json", tarfile.SYMTYPE, b""),), "is a link or another special file"),
+    "a file twice": ((("a", tarfile.REGTYPE, b"x"), ("./a", tarfile.REGTYPE, b"y")), "holds two files of one name"),
     "a bomb": ((("model.npz", tarfile.REGTYPE, bytes(2**24)),), "which is too many"),
 }
 
@@ -231,6 +232,9 @@ def test_a_zip_may_not_lead_outside_or_be_cut_off(tmp_path):
     path = tmp_path / "source.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("a/../../evil.txt", "x")
+    refused(path, "leads out of its folder", tmp_path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("a\\..\\..\\evil.txt", "x")
     refused(path, "leads out of its folder", tmp_path)
     path.write_bytes(b"no archive at all")
     refused(path, "neither a zip nor a tar", tmp_path)

@@ -8,7 +8,6 @@ import dataclasses
 import functools
 import hashlib
 import re
-import shutil
 import tarfile
 import tempfile
 import zipfile
@@ -180,21 +179,22 @@ def _weights(names):
 
 
 def _unpacked(path, work):
-    """The folder of an archive's files, in `work`."""
-    limit = RATIO * path.stat().st_size + 2**20
+    """The folder of an archive's files, in `work`. No file becomes longer than its archive has said."""
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
-                members = [
-                    (each.filename, each.file_size, each.external_attr >> 28 not in (0, 8), each)
-                    for each in archive.infolist()
-                    if not each.is_dir()
-                ]
-                _take(path, work, members, limit, archive.open)
+                files = [each for each in archive.infolist() if not each.is_dir()]
+                for each in files:
+                    each.filename = each.filename.replace("\\", "/")
+                _check_members(
+                    path, [(each.filename, each.file_size, each.external_attr >> 28 in (0, 8)) for each in files]
+                )
+                archive.extractall(work, files)
         elif tarfile.is_tarfile(path):
             with tarfile.open(path) as archive:
-                members = [(each.name, each.size, not each.isfile(), each) for each in archive if not each.isdir()]
-                _take(path, work, members, limit, archive.extractfile)
+                files = [each for each in archive if not each.isdir()]
+                _check_members(path, [(each.name, each.size, each.isfile()) for each in files])
+                archive.extractall(work, files, filter="data")
         else:
             raise ValueError(
                 f"{path} is neither a zip nor a tar. Expected one with the files of a network, or a folder."
@@ -207,31 +207,16 @@ def _unpacked(path, work):
     return inside[0] if len(inside) == 1 and inside[0].is_dir() else work
 
 
-def _take(path, work, members, limit, open_member):
-    total = sum(size for _, size, _, _ in members)
-    if len(members) > MOST_FILES or total > limit:
+def _check_members(path, members):
+    """Refuse an archive of which a (name, size, whether it is a plain file) is none of a network's."""
+    total = sum(size for _, size, _ in members)
+    if len(members) > MOST_FILES or total > RATIO * path.stat().st_size + 2**20:
         raise ValueError(f"{path} would become {len(members):,} files with {total:,} bytes, which is too many.")
-    for name, size, strange, member in members:
-        place = PurePosixPath(name.replace("\\", "/"))
+    if len({PurePosixPath(name) for name, _, _ in members}) < len(members):
+        raise ValueError(f"{path} holds two files of one name.")
+    for name, _, plain in members:
+        place = PurePosixPath(name)
         if place.is_absolute() or ".." in place.parts or ":" in name:
             raise ValueError(f"{path} holds {name!r}, whose path leads out of its folder. Nothing was unpacked there.")
-        if strange:
+        if not plain:
             raise ValueError(f"{path} holds {name!r}, which is a link or another special file.")
-        (work / place).parent.mkdir(parents=True, exist_ok=True)
-        with open_member(member) as inside, open(work / place, "xb") as outside:
-            shutil.copyfileobj(_Bounded(inside, size, f"{path}: {name}"), outside, 2**20)
-
-
-class _Bounded:
-    """A file that may not give more bytes than its archive has said."""
-
-    def __init__(self, file, most, what):
-        self.file, self.left, self.what = file, most, what
-
-    def read(self, size):
-        """The next bytes."""
-        found = self.file.read(size)
-        self.left -= len(found)
-        if self.left < 0:
-            raise ValueError(f"{self.what} has more bytes than it says.")
-        return found
