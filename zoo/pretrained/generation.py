@@ -8,6 +8,7 @@ import json
 
 import numpy as np
 
+from zoo.pretrained.reading import Reading
 from zoo.text.special import BOS, EOS, PAD
 
 FILE = "generation_config.json"
@@ -32,20 +33,26 @@ USUAL = {
     "assistant_early_exit": None, "assistant_ensemble_weight": None, "speculation_type": None,
 }  # fmt: skip
 OF_PROMPTS = {  # what a model that continues a prompt cannot have, and the value with which nothing happens
-    "num_beams": (1, "its search has one beam; ask for more with `seqzoo export --beam`"),
     "max_length": (None, "it counts the prompt; only max_new_tokens is a bound here"),
     "min_length": (0, "it counts the prompt; only min_new_tokens is a bound here"),
     "forced_bos_token_id": (None, "it depends on the length of the prompt"),
+    "num_beams": (1, "its search has one beam; ask for more with `seqzoo export --beam`"),
 }
+READ = {
+    "length_penalty", "early_stopping", "num_beams", "max_length", "max_new_tokens", "min_length", "min_new_tokens",
+    "no_repeat_ngram_size", "repetition_penalty", "renormalize_logits", "forced_bos_token_id", "forced_eos_token_id",
+    "eos_token_id", "decoder_start_token_id", "bad_words_ids", "suppress_tokens",
+}  # fmt: skip
+KEYS = IDLE | USUAL.keys() | READ  # of which older files keep some among those of the network
 
 
 def given_by(source):
     """The settings of a source: of its generation_config.json, or of its config.json, where older ones stand."""
     if source.has(FILE):
         return source.json(FILE)
-    known = IDLE | USUAL.keys() | _Asked.READ
-    found = {name: value for name, value in source.json("config.json").items() if name in known and value is not None}
-    if source.json("config.json").get("force_bos_token_to_be_generated"):
+    config = source.json("config.json")
+    found = {name: value for name, value in config.items() if name in KEYS and value is not None}
+    if config.get("force_bos_token_to_be_generated"):
         found["forced_bos_token_id"] = found.get("bos_token_id")
     return found
 
@@ -60,7 +67,7 @@ def search_of(given, ids, prompts=False, barred=()):
         barred: ids of ours whose logits are minus infinity already.
     """
     asked = _Asked(given, ids)
-    asked.refuse_unknown(prompts)
+    asked.refuse_what_none_has(prompts)
     forced_end = asked.end("forced_eos_token_id")
     found = {
         "alpha": asked.number("length_penalty", 1.0),
@@ -68,16 +75,16 @@ def search_of(given, ids, prompts=False, barred=()):
         "ends": "first",
         "longest": "end" if forced_end else "count",
         "stop": asked.stop(),
-        "no_repeat_ngram_size": asked.whole("no_repeat_ngram_size", 0),
+        "no_repeat_ngram_size": asked.whole("no_repeat_ngram_size", 0, least=0),
         "repetition_penalty": asked.number("repetition_penalty", 1.0, above=True),
-        "min_length": asked.whole("min_new_tokens", max(asked.whole("min_length", 1) - 1, 0)),
-        "renormalize": asked.flag("renormalize_logits"),
+        "min_length": asked.whole("min_new_tokens", max(asked.whole("min_length", 1, least=0) - 1, 0), least=0),
+        "renormalize": asked.flag("renormalize_logits", False),
     }
     longest = asked.whole("max_new_tokens", asked.whole("max_length", 0) - (0 if prompts else 1))
-    if "max_new_tokens" in asked.given or "max_length" in asked.given:
+    if asked.settings.keys() & {"max_new_tokens", "max_length"}:
         found["max_output_length"] = longest - forced_end
         if longest - forced_end < 1:
-            asked.problems.append("max_length leaves no token to write")
+            asked.refuse("max_length leaves no token to write")
     if not prompts:
         found |= {"beam": asked.whole("num_beams", 1), "forced_tokens": asked.forced()}
     words = asked.words()
@@ -88,69 +95,41 @@ def search_of(given, ids, prompts=False, barred=()):
     found["bad_words"] = [word for word in words if word[0] not in barred or len(word) > 1]
     copies = {*np.flatnonzero(ids == ids[BOS]).tolist()} - {PAD, BOS, *barred}
     if found["repetition_penalty"] != 1 and not prompts and copies:
-        asked.problems.append("repetition_penalty counts the token that starts the decoder, which may be written, too")
+        asked.refuse("repetition_penalty counts the token that starts the decoder, which may be written, too")
+    asked.refuse_unread()
     return found, asked.problems
 
 
-class _Asked:
+class _Asked(Reading):
     """Settings that are asked for one by one; what is wrong is collected. null is a setting that is not given."""
 
-    READ = {
-        "length_penalty", "early_stopping", "num_beams", "max_length", "max_new_tokens", "min_length",
-        "min_new_tokens", "no_repeat_ngram_size", "repetition_penalty", "renormalize_logits", "forced_bos_token_id",
-        "forced_eos_token_id", "eos_token_id", "decoder_start_token_id", "bad_words_ids", "suppress_tokens",
-    }  # fmt: skip
-
     def __init__(self, given, ids):
-        self.given = {name: value for name, value in given.items() if value is not None}
-        self.ids, self.problems = ids, []
+        super().__init__({name: value for name, value in given.items() if value is not None}, FILE, IDLE, USUAL)
+        self.ids = ids
 
-    def refuse_unknown(self, prompts):
-        for name, value in self.given.items():
-            if name in USUAL and value != USUAL[name]:
-                more = ": samples are asked for when a model runs, with --sample" if name == "do_sample" else ""
-                self.problems.append(f"{name} is {json.dumps(value)}, which no search here has{more}")
-            elif prompts and name in OF_PROMPTS and value != OF_PROMPTS[name][0]:
-                self.problems.append(f"{name} is {json.dumps(value)}: {OF_PROMPTS[name][1]}")
-            elif name not in IDLE | USUAL.keys() | self.READ:
-                self.problems.append(f"{name} = {json.dumps(value)} is a setting that is not known here")
+    def refuse_what_none_has(self, prompts):
+        if self.get("do_sample", False) is not False:
+            self._wrong("do_sample", "false: samples are asked for when a model runs, with --sample")
+        for name, (usual, why) in OF_PROMPTS.items() if prompts else ():
+            if self.get(name, usual) != usual:
+                self.refuse(f"{name} is {json.dumps(self.settings[name])}: {why}")
         self.end("eos_token_id")
-        start = self.given.get("decoder_start_token_id")
+        start = self.get("decoder_start_token_id")
         if not prompts and start is not None and start != self.ids[BOS]:
-            self.problems.append(f"decoder_start_token_id is {start}; the network here starts with {self.ids[BOS]}")
+            self.refuse(f"decoder_start_token_id is {start}; the network here starts with {self.ids[BOS]}")
 
     def _wrong(self, name, expected):
-        self.problems.append(f"{name} is {json.dumps(self.given[name])}; expected {expected}")
-
-    def whole(self, name, default):
-        found = self.given.get(name, default)
-        if name in self.given and (type(found) is not int or found < 0):
-            self._wrong(name, "a whole number that is not negative")
-            return default
-        return found
-
-    def number(self, name, default, above=False):
-        found = self.given.get(name, default)
-        if type(found) not in (int, float) or found < 0 or above and not found:
-            self._wrong(name, "a number above 0" if above else "a number that is not negative")
-            return default
-        return float(found)
-
-    def flag(self, name):
-        found = self.given.get(name, False)
-        if type(found) is not bool:
-            self._wrong(name, "true or false")
-        return found is True
+        self.refuse(f"{name} is {json.dumps(self.settings[name])}; expected {expected}")
 
     def stop(self):
-        found = json.dumps(self.given.get("early_stopping", False))
+        found = json.dumps(self.get("early_stopping", False))
         if found not in STOPS:
             self._wrong("early_stopping", "false, true or never")
         return STOPS.get(found, "likely")
 
     def end(self, name):
         """Whether it is the end of sentence, the only one; False where it is not given."""
-        found = self.given.get(name)
+        found = self.get(name)
         if found is not None and found not in (int(self.ids[EOS]), [int(self.ids[EOS])]):
             self._wrong(name, f"{self.ids[EOS]}, the only end of sentence here")
         return found is not None
@@ -163,12 +142,12 @@ class _Asked:
         return found
 
     def forced(self):
-        first = self.given.get("forced_bos_token_id")
+        first = self.get("forced_bos_token_id")
         return [] if first is None else self.ours("forced_bos_token_id", first)[-1:]
 
     def words(self):
         """Sequences that are never written; an end of sentence alone is none, as in transformers."""
-        words, alone = self.given.get("bad_words_ids", []), self.given.get("suppress_tokens", [])
+        words, alone = self.get("bad_words_ids", []), self.get("suppress_tokens", [])
         for name, each in (("bad_words_ids", words), ("suppress_tokens", [alone])):
             if not isinstance(each, list) or not all(isinstance(word, list) for word in each):
                 self._wrong(name, "a list of ids, or of lists of them")

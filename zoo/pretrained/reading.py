@@ -25,15 +25,6 @@ IDLE = {
     "n_special", "predict_special_tokens", "extra_pos_embeddings", "sentence_transformers", "transformers.js_config",
     "custom_pipelines", "is_composition", "model_max_length", "do_lower_case",
 }  # fmt: skip
-# Keys of generation, which older files keep among those of the network: `zoo.pretrained.generation` reads them.
-GENERATION = {
-    "max_length", "min_length", "num_beams", "early_stopping", "length_penalty", "no_repeat_ngram_size",
-    "bad_words_ids", "forced_bos_token_id", "forced_eos_token_id", "do_sample", "temperature", "top_k", "top_p",
-    "typical_p", "repetition_penalty", "num_return_sequences", "num_beam_groups", "diversity_penalty",
-    "encoder_no_repeat_ngram_size", "output_scores", "remove_invalid_values", "exponential_decay_length_penalty",
-    "suppress_tokens", "begin_suppress_tokens", "max_new_tokens", "min_new_tokens", "renormalize_logits",
-    "force_bos_token_to_be_generated",
-}  # fmt: skip
 # Keys that change something unless they have the value with which nothing happens.
 USUAL = {
     "add_cross_attention": False, "is_decoder": False, "cross_attention_hidden_size": None,
@@ -59,13 +50,15 @@ class Reading:
     Args:
         settings: the dict.
         where: what is read, for messages.
+        idle: keys that change nothing.
+        usual: `{key: the only value that is carried}`, where nobody asks for it.
     """
 
-    def __init__(self, settings, where):
+    def __init__(self, settings, where, idle=IDLE, usual=USUAL):
         if not isinstance(settings, dict):
             raise ValueError(f"{where} holds no settings, but {type(settings).__name__}.")
         self.settings, self.where, self.problems = settings, where, []
-        self.asked = IDLE | GENERATION
+        self.asked, self.usual = {*idle}, usual
 
     def get(self, name, default=None):
         """The value as it is; a key that the family treats itself."""
@@ -76,10 +69,10 @@ class Reading:
         """A whole number."""
         return self._checked(name, default, lambda each: type(each) is int and each >= least, f"a number from {least}")
 
-    def number(self, name, default=LOST):
-        """A number, not negative."""
-        right = lambda each: isinstance(each, int | float) and not isinstance(each, bool) and each >= 0  # noqa: E731
-        return self._checked(name, default, right, "a number that is not negative")
+    def number(self, name, default=LOST, above=False):
+        """A number, not negative, or `above` 0."""
+        right = lambda each: type(each) in (int, float) and (each > 0 or each == 0 and not above)  # noqa: E731
+        return self._checked(name, default, right, "a number above 0" if above else "a number that is not negative")
 
     def flag(self, name, default=LOST):
         """True or false."""
@@ -116,15 +109,19 @@ class Reading:
             return found
         return 1 if default is LOST else default
 
+    def refuse_unread(self):
+        """Refuse the keys that nobody has asked for."""
+        self.must(**{name: value for name, value in self.usual.items() if name not in self.asked})
+        for name in sorted(self.settings.keys() - self.asked):
+            self.refuse(f"{name} = {json.dumps(self.settings[name])} is a setting that is not known here")
+
     def finish(self):
         """Tell all that is wrong.
 
         Raises:
             ValueError: something was refused, or a key was asked for by nobody.
         """
-        self.must(**{name: value for name, value in USUAL.items() if name not in self.asked})
-        for name in sorted(self.settings.keys() - self.asked):
-            self.refuse(f"{name} = {json.dumps(self.settings[name])} is a setting that is not known here")
+        self.refuse_unread()
         if self.problems:
             raise ValueError(
                 f"{self.where} asks for what cannot be carried:" + "".join(f"\n  {each}" for each in self.problems)

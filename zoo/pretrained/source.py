@@ -14,8 +14,9 @@ import zipfile
 from pathlib import Path, PurePosixPath
 
 from zoo.hub.huggingface import ADDRESS
+from zoo.pretrained import generation
 from zoo.pretrained.files import RATIO, read_tensors, weights_files
-from zoo.pretrained.reading import Reading, read_json
+from zoo.pretrained.reading import IDLE, Reading, read_json
 
 MOST_FILES = 10_000
 WANTED = ("*.json", "*.txt", "*.spm", "*.model", "*.yml", "README.md", "LICENSE")  # of a repository, beside its weights
@@ -64,7 +65,8 @@ class Source:
     @functools.cached_property
     def config(self):
         """The `Reading` of config.json."""
-        return Reading(self.json("config.json"), f"{self.address}/config.json")
+        idle = IDLE | generation.KEYS | {"force_bos_token_to_be_generated"}
+        return Reading(self.json("config.json"), f"{self.address}/config.json", idle)
 
     @functools.cached_property
     def tensors(self):
