@@ -136,7 +136,7 @@ CASES = {
         weights(lambda all: all | {"lm_head.weight": all["model.shared.weight"] + 1}),
         "lm_head.weight differs from model.shared.weight",
     ),
-    "an unknown activation": (settings(activation_function="mish"), 'activation_function is "mish"; expected swish'),
+    "an unknown activation": (settings(activation_function="mish"), 'activation_function is "mish"; expected gelu or'),
     "another architecture": (settings(normalize_before=True), "normalize_before is true; here it can only be false"),
     "an unknown setting": (settings(rotary=7), "rotary = 7 is a setting that is not known here"),
     "sizes that are no numbers": (settings(d_model="16"), 'd_model is "16"; expected a number from 1'),

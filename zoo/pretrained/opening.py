@@ -86,7 +86,8 @@ def open_source(source, tokenizers=True, imports=()):
     search = search_of(source, network)
     source.config.finish()
     made = network.tokenizers() if tokenizers else ()
-    recipe = make({"name": "imported", **network.recipe, "text": text_of(network, made), **search})
+    own = {"name": "imported", "system": network.recipe["model"]["kind"]}
+    recipe = make({**own, **network.recipe, "text": text_of(network, made), **search})
     model = building.built(recipe.job, recipe, *sizes(network, recipe))
     try:
         folds, spare = fill(
@@ -99,7 +100,7 @@ def open_source(source, tokenizers=True, imports=()):
 
 def text_of(network, tokenizers):
     """The table `text`: the longest text of a network counts the ids that stand around it, and that of a recipe not."""
-    text = network.recipe.get("text", {})
+    text = {"vocab_size": len(network.ids_of("source"))} | network.recipe.get("text", {})
     if not tokenizers or "max_input_length" not in text:
         return text
     return text | {"max_input_length": max(1, text["max_input_length"] - tokenizers[0].around.size)}

@@ -18,7 +18,7 @@ ACTIVATIONS = {  # of `transformers`, and ours
     "swish": "silu",
 }
 HEADS = {"ForSequenceClassification": "classify", "ForTokenClassification": "tag"}
-QUERY_KEY_VALUE = {"query": "q_proj", "key": "k_proj", "value": "v_proj"}
+PROJECTIONS = "query", "key", "value", "output"
 
 
 def dense(theirs, ours, reads=(), writes=(), bias=True):
@@ -48,25 +48,34 @@ def _along(makers, axis):
     return [make(axis) for make in makers]
 
 
-def attention(theirs, ours, stream=(), names=QUERY_KEY_VALUE, output="out_proj", bias=True):
-    """The rules of an attention whose four projections lie side by side; `stream` are steps of the residual stream."""
+def block(theirs, ours, layers, norms, stream=()):
+    """The rules of a block.
+
+    Args:
+        theirs, ours: patterns of its place.
+        layers: their names of the projections of one attention or of two, in the order of `PROJECTIONS`, and of both
+            layers of the feed-forward; what comes last of each writes the residual stream, and the others read it.
+        norms: their names of the norms.
+        stream: steps of the residual stream (functions of the axis).
+    """
+    parts = ("attention", "cross_attention")[: len(layers) // len(PROJECTIONS)]
+    mine = [f"{part}/{name}_projection" for part in parts for name in PROJECTIONS]
     found = []
-    for our, their in names.items():
-        found += dense(f"{theirs}.{their}", f"{ours}/{our}_projection", stream, bias=bias)
-    return found + dense(f"{theirs}.{output}", f"{ours}/output_projection", (), stream, bias)
+    for their, our in zip(layers, [*mine, "feedforward/hidden", "feedforward/output_projection"], strict=True):
+        both = ((), stream) if our.endswith("output_projection") else (stream, ())
+        found += dense(f"{theirs}.{their}", f"{ours}/{our}", *both)
+    return found + [
+        rule for n, each in enumerate(norms) for rule in norm(f"{theirs}.{each}", f"{ours}/norms/{n}", stream)
+    ]
 
 
 def bart_blocks(stream=()):
     """The rules of the blocks of BART and its kin: an encoder and a decoder, which looks at it."""
     found = []
-    for side, norms in (("encoder", ("self_attn", "final")), ("decoder", ("self_attn", "encoder_attn", "final"))):
-        here, ours = f"model.{side}.layers.{{n}}", f"{side}/blocks/{{n}}"
-        for name, mine in (("self_attn", "attention"), ("encoder_attn", "cross_attention")):
-            found += attention(f"{here}.{name}", f"{ours}/{mine}", stream) if name in norms else []
-        found += dense(f"{here}.fc1", f"{ours}/feedforward/hidden", stream)
-        found += dense(f"{here}.fc2", f"{ours}/feedforward/output_projection", (), stream)
-        for number, name in enumerate(norms):
-            found += norm(f"{here}.{name}_layer_norm", f"{ours}/norms/{number}", stream)
+    for side, parts in (("encoder", ["self_attn"]), ("decoder", ["self_attn", "encoder_attn"])):
+        layers = [f"{part}.{name}_proj" for part in parts for name in ("q", "k", "v", "out")]
+        norms = [f"{name}_layer_norm" for name in (*parts, "final")]
+        found += block(f"model.{side}.layers.{{n}}", f"{side}/blocks/{{n}}", [*layers, "fc1", "fc2"], norms, stream)
     return found
 
 
@@ -85,27 +94,28 @@ def bart_vectors(ids, barred=None, stream=()):
     return [vectors, Rule("final_logits_bias", "target_embedding/output_bias", flat, rows(ids), put(barred))]
 
 
-def bart_model(config, activations):
-    """The table `model` of a recipe, of the keys that BART and its kin have.
+def model_table(config, sizes, **more):
+    """The table `model` of a recipe.
 
     Args:
         config: the `Reading`.
-        activations: `{their name: ours}`.
+        sizes: `{our name: the key that has it, or (the key, what it usually is)}` of settings that are whole numbers.
+        **more: settings that are read already.
     """
-    heads, hidden = config.whole("encoder_attention_heads"), config.whole("encoder_ffn_dim")
+    sizes = {ours: (theirs,) if isinstance(theirs, str) else theirs for ours, theirs in sizes.items()}
+    return {"kind": "transformer"} | {ours: config.whole(*theirs) for ours, theirs in sizes.items()} | more
+
+
+def bart_model(config):
+    """The table `model` of a recipe, of the keys that BART and its kin have."""
+    heads, hidden = config.get("encoder_attention_heads"), config.get("encoder_ffn_dim")
     config.must(decoder_attention_heads=heads, decoder_ffn_dim=hidden, num_hidden_layers=config.get("encoder_layers"))
     config.idle("attention_dropout", "activation_dropout", "classifier_dropout", "classif_dropout", "init_std")
     config.idle("encoder_layerdrop", "decoder_layerdrop")  # layers that training leaves out
-    return {
-        "kind": "transformer",
-        "units": config.whole("d_model"),
-        "num_layers": config.whole("encoder_layers"),
-        "decoder_layers": config.whole("decoder_layers"),
-        "num_heads": heads,
-        "hidden_units": hidden,
-        "activation": config.one_of("activation_function", activations),
-        "dropout": config.number("dropout", 0.1),
-    }
+    activation, dropout = config.one_of("activation_function", ACTIVATIONS), config.number("dropout", 0.1)
+    sizes = {"units": "d_model", "num_layers": "encoder_layers", "decoder_layers": "decoder_layers"}
+    sizes |= {"num_heads": "encoder_attention_heads", "hidden_units": "encoder_ffn_dim"}
+    return model_table(config, sizes, activation=activation, dropout=dropout)
 
 
 def special_ids(read, size, *fallback):
@@ -170,9 +180,17 @@ def reads_for(config):
     return next((task for ending, task in HEADS.items() if names[0].endswith(ending)), "embed")
 
 
-def pooled(source, recipe):
-    """The tables of a recipe for what a sentence encoder's folder says of its vectors; the plain mean where it says
-    nothing."""
+def summary(source, recipe, dense="tanh"):
+    """The tables of a recipe for what becomes of states: of a classifier the first one, behind a layer; of a sentence
+    encoder what its folder says of its vectors, and the plain mean where it says nothing.
+
+    Args:
+        source: the `Source`.
+        recipe: as it is without them.
+        dense: the activation of a classifier's layer.
+    """
+    if recipe["task"] != "embed":
+        return {"pooling": {"layer": "first", "dense": dense}} if recipe["task"] == "classify" else {}
     modules = source.json("modules.json") or []
     kinds = [each["type"].rpartition(".")[2] for each in modules]
     if [each for each in kinds if each not in ("Transformer", "Pooling", "Normalize")]:

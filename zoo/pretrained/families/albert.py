@@ -7,7 +7,7 @@ several blocks in one, which nobody has published, becomes a stack of blocks, to
 from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import ACTIVATIONS, dense, label_names, norm, pooled, reads_for
+from zoo.pretrained.parts import ACTIVATIONS, block, dense, label_names, model_table, norm, reads_for, summary
 from zoo.pretrained.plain_letters import RULES, with_plain_letters
 from zoo.pretrained.rules import Rule, add_row, copies, rows
 from zoo.pretrained.sentencepiece_files import tokenizer_of
@@ -15,13 +15,8 @@ from zoo.pretrained.vocabulary import our_ids
 from zoo.text.special import BOS, EOS
 
 UNKNOWN = 1  # the id that the unknown piece has in all of its vocabularies
-LAYERS = {  # of a block
-    **{f"attention.{name}": f"attention/{name}_projection" for name in ("query", "key", "value")},
-    "attention.dense": "attention/output_projection",
-    "ffn": "feedforward/hidden",
-    "ffn_output": "feedforward/output_projection",
-}
-NORMS = {"attention.LayerNorm": "norms/0", "full_layer_layer_norm": "norms/1"}
+LAYERS = [*(f"attention.{name}" for name in ("query", "key", "value", "dense")), "ffn", "ffn_output"]  # of a block
+NORMS = ["attention.LayerNorm", "full_layer_layer_norm"]
 UNNEEDED = {
     "*position_ids": "numbers from 0 on",
     "*pooler.*": "trained to tell whether two sentences are in order; a vector is made of the states",
@@ -50,26 +45,20 @@ def network(source):
     task = reads_for(config)
     recipe = {
         "task": task,
-        "system": "transformer",
-        "text": {"vocab_size": len(ids), "max_input_length": longest},
-        "model": {
-            "kind": "transformer",
-            "units": config.whole("hidden_size"),
-            "num_layers": layers * inner,
-            "num_heads": config.whole("num_attention_heads"),
-            "hidden_units": config.whole("intermediate_size"),
-            "activation": config.one_of("hidden_act", ACTIVATIONS, "gelu_new"),
-            "dropout": config.number("hidden_dropout_prob", 0.0),
-        },
+        "text": {"max_input_length": longest},
+        "model": model_table(
+            config,
+            {"units": "hidden_size", "num_heads": "num_attention_heads", "hidden_units": "intermediate_size"},
+            num_layers=layers * inner,
+            activation=config.one_of("hidden_act", ACTIVATIONS, "gelu_new"),
+            dropout=config.number("hidden_dropout_prob", 0.0),
+        ),
         "block": {"layer": "post_norm", "epsilon": epsilon},
         "depth": {"layer": "universal", "places": False} if shared else "stack",
         "positions": {"layer": "learned", "max_positions": longest, "norm_epsilon": epsilon, "projected": True},
         "embedding": {"layer": "tokens", "scaled": False, "width": narrow},
     }
-    if task == "classify":
-        recipe["pooling"] = {"layer": "first", "dense": "tanh"}
-    elif task == "embed":
-        recipe |= pooled(source, recipe)
+    recipe |= summary(source, recipe)
     before = source.prefix("albert.")
     here = f"{before}embeddings"
     rules = [
@@ -100,12 +89,10 @@ def network(source):
 
 def _block(here, paths):
     """The rules of a block, whose weights go to several places."""
-    one = [each for theirs, ours in LAYERS.items() for each in dense(f"{here}.{theirs}", ours)]
-    one += [each for theirs, ours in NORMS.items() for each in norm(f"{here}.{theirs}", ours)]
     shared = (copies(len(paths)),) if len(paths) > 1 else ()
     return [
-        Rule(rule.theirs, [f"{path}/{rule.ours[0]}" for path in paths], *rule.steps, *shared, also=rule.also)
-        for rule in one
+        Rule(rule.theirs, [f"{path}{rule.ours[0]}" for path in paths], *rule.steps, *shared, also=rule.also)
+        for rule in block(here, "", LAYERS, NORMS)
     ]
 
 

@@ -13,7 +13,6 @@ from zoo.recipes.languages import of_codes
 from zoo.text.published import read_byte_pairs
 from zoo.text.special import BOS, PAD
 
-ACTIVATIONS = {"gelu": "gelu", "gelu_new": "gelu_tanh", "relu": "relu", "swish": "silu", "silu": "silu"}
 UNKNOWN, OFFSET, EPSILON = 3, 2, 1e-5
 SIDES = {"encoder": "source_positions", "decoder": "positions"}
 
@@ -28,7 +27,7 @@ def network(source):
         share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
     )  # fmt: skip
     config.idle("max_length")
-    model, size = bart_model(config, ACTIVATIONS), config.whole("vocab_size")
+    model, size = bart_model(config), config.whole("vocab_size")
     longest, scaled = config.whole("max_position_embeddings"), config.flag("scale_embedding", computed)
     starts = (config.get(f"{name}_token_id") for name in ("decoder_start", "bos"))
     first = next((each for each in starts if each is not None), 0)
@@ -52,8 +51,7 @@ def network(source):
     return Network(
         recipe={
             "task": "translate",
-            "system": "transformer",
-            "text": {"shared": True, "vocab_size": len(ids)},
+            "text": {"shared": True},
             "model": model,
             "block": {"layer": "post_norm" if plain else "pre_norm", "epsilon": EPSILON},
             "positions": {

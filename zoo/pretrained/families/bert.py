@@ -7,7 +7,17 @@ texts or tags tokens. Two texts at once, which it tells apart by token types, it
 from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import ACTIVATIONS, attention, dense, label_names, norm, pooled, reads_for, special_ids
+from zoo.pretrained.parts import (
+    ACTIVATIONS,
+    block,
+    dense,
+    label_names,
+    model_table,
+    norm,
+    reads_for,
+    special_ids,
+    summary,
+)
 from zoo.pretrained.rules import Rule, add_row, drop, rows
 from zoo.pretrained.sentencepiece_files import read_camembert, read_fairseq
 from zoo.text.published import read_byte_pairs, read_wordpiece
@@ -31,9 +41,12 @@ def network(source):
     """A classifier, a tagger, or an encoder of texts."""
     config, kind = source.config, source.config.get("model_type")
     small = kind == "distilbert"
-    model = {"kind": "transformer"} | {ours: config.whole(theirs[not small]) for ours, theirs in KEYS.items()}
-    model["activation"] = config.one_of("activation" if small else "hidden_act", ACTIVATIONS)
-    model["dropout"] = config.number("dropout" if small else "hidden_dropout_prob", 0.1)
+    model = model_table(
+        config,
+        {ours: theirs[not small] for ours, theirs in KEYS.items()},
+        activation=config.one_of("activation" if small else "hidden_act", ACTIVATIONS),
+        dropout=config.number("dropout" if small else "hidden_dropout_prob", 0.1),
+    )
     epsilon = 1e-12 if small else config.number("layer_norm_eps", 1e-12)
     config.must(position_embedding_type="absolute", tie_weights_=True)
     config.idle("sinusoidal_pos_embds", "attention_dropout", "qa_dropout", "seq_classif_dropout", "initializer_range")
@@ -51,17 +64,13 @@ def network(source):
     task = reads_for(config)
     recipe = {
         "task": task,
-        "system": "transformer",
-        "text": {"vocab_size": len(ids), "max_input_length": longest},
+        "text": {"max_input_length": longest},
         "model": model,
         "block": {"layer": "post_norm", "epsilon": epsilon},
         "positions": {"layer": "learned", "max_positions": longest, "norm_epsilon": epsilon},
         "embedding": {"layer": "tokens", "scaled": False},
     }
-    if task == "classify":
-        recipe["pooling"] = {"layer": "first", "dense": "relu" if small else "tanh"}
-    elif task == "embed":
-        recipe |= pooled(source, recipe)
+    recipe |= summary(source, recipe, "relu" if small else "tanh")
     before = source.prefix("bert.", "roberta.", "distilbert.")
     return Network(
         recipe=recipe,
@@ -86,23 +95,14 @@ def _entrance(before, ids, skipped, small):
 
 
 def _blocks(before, small):
-    ours = "encoder/blocks/{n}"
     if small:
-        here = f"{before}transformer.layer.{{n}}"
-        names = {name: f"{name[0]}_lin" for name in ("query", "key", "value")}
-        projections = attention(f"{here}.attention", f"{ours}/attention", names=names, output="out_lin")
-        inner, outer, norms = "ffn.lin1", "ffn.lin2", ("sa_layer_norm", "output_layer_norm")
+        here, norms = "transformer.layer.{n}", ["sa_layer_norm", "output_layer_norm"]
+        layers = [*(f"attention.{name}_lin" for name in ("q", "k", "v", "out")), "ffn.lin1", "ffn.lin2"]
     else:
-        here = f"{before}encoder.layer.{{n}}"
-        names = {name: f"self.{name}" for name in ("query", "key", "value")}
-        projections = attention(f"{here}.attention", f"{ours}/attention", names=names, output="output.dense")
-        inner, outer = "intermediate.dense", "output.dense"
-        norms = "attention.output.LayerNorm", "output.LayerNorm"
-    found = projections + dense(f"{here}.{inner}", f"{ours}/feedforward/hidden")
-    found += dense(f"{here}.{outer}", f"{ours}/feedforward/output_projection")
-    return found + [
-        each for number, name in enumerate(norms) for each in norm(f"{here}.{name}", f"{ours}/norms/{number}")
-    ]
+        here, norms = "encoder.layer.{n}", ["attention.output.LayerNorm", "output.LayerNorm"]
+        layers = [f"attention.{name}" for name in ("self.query", "self.key", "self.value", "output.dense")]
+        layers += ["intermediate.dense", "output.dense"]
+    return block(f"{before}{here}", "encoder/blocks/{n}", layers, norms)
 
 
 def _head(before, kind, task):

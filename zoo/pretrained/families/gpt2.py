@@ -7,28 +7,26 @@ is read as one that begins. PAD and UNK are never written.
 from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import has_own_output, norm, special_ids
+from zoo.pretrained.parts import ACTIVATIONS, has_own_output, model_table, norm, special_ids
 from zoo.pretrained.rules import Rule, barring, first, rows, scale, split
 from zoo.text.published import read_byte_pairs
 from zoo.text.special import BOS, PAD, UNK
-
-ACTIVATIONS = {
-    "gelu_new": "gelu_tanh",
-    "gelu_pytorch_tanh": "gelu_tanh",
-    "gelu": "gelu",
-    "relu": "relu",
-    "silu": "silu",
-}
 
 
 def network(source):
     """A language model."""
     config = source.config
-    units, size, longest = config.whole("n_embd"), config.whole("vocab_size"), config.whole("n_positions", 1024)
+    model = model_table(
+        config,
+        {"units": "n_embd", "num_layers": "n_layer", "num_heads": "n_head", "context": ("n_positions", 1024)},
+        activation=config.one_of("activation_function", ACTIVATIONS),
+        dropout=config.number("resid_pdrop", 0.1),
+    )
+    model["hidden_units"], size = config.whole("n_inner", None) or 4 * model["units"], config.whole("vocab_size")
     before = source.prefix("transformer.")
     own = has_own_output(source, f"{before}wte.weight")
     config.must(
-        scale_attn_weights=True, scale_attn_by_inverse_layer_idx=(False, True), n_ctx=longest,
+        scale_attn_weights=True, scale_attn_by_inverse_layer_idx=(False, True), n_ctx=model["context"],
         reorder_and_upcast_attn=(False, True), tie_word_embeddings=(True, False) if own else True,
     )  # fmt: skip
     config.idle("initializer_range", "attn_pdrop", "embd_pdrop", "summary_activation", "summary_first_dropout")
@@ -41,7 +39,7 @@ def network(source):
     here, ours = f"{before}h.{{n}}", "decoder/blocks/{n}"
     projections = [f"{ours}/attention/{name}_projection" for name in ("query", "key", "value")]
     inner, outer = (f"{ours}/feedforward/{name}" for name in ("hidden", "output_projection"))
-    narrowed = range(config.whole("n_layer")) if config.get("scale_attn_by_inverse_layer_idx") else ()
+    narrowed = range(model["num_layers"]) if config.get("scale_attn_by_inverse_layer_idx") else ()
 
     def attention(layer, *steps):
         """Rules of the queries, keys and values of a layer, which are one tensor there."""
@@ -65,26 +63,10 @@ def network(source):
     return Network(
         recipe={
             "task": "continue",
-            "system": "transformer",
-            "text": {"vocab_size": len(ids)},
-            "model": {
-                "kind": "transformer",
-                "units": units,
-                "num_layers": config.whole("n_layer"),
-                "num_heads": config.whole("n_head"),
-                "hidden_units": config.whole("n_inner", None) or 4 * units,
-                "activation": config.one_of("activation_function", ACTIVATIONS),
-                "dropout": config.number("resid_pdrop", 0.1),
-                "context": longest,
-            },
+            "model": model,
             "block": {"layer": "pre_norm", "epsilon": epsilon},
             "positions": "learned",
-            "embedding": {
-                "layer": "tokens",
-                "scaled": False,
-                "output": "own" if own else "tied",
-                "output_bias": True,
-            },
+            "embedding": {"layer": "tokens", "scaled": False, "output": "own" if own else "tied", "output_bias": True},
         },
         ids=ids,
         rules=tuple(rules),

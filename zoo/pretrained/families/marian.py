@@ -16,7 +16,6 @@ from zoo.pretrained.vocabulary import names_by_id, our_ids, rewritten
 from zoo.text import Tokenizer
 from zoo.text.special import BOS, PAD
 
-ACTIVATIONS = {"swish": "silu", "silu": "silu", "relu": "relu", "gelu": "gelu"}
 UNKNOWN = 1  # the id that the unknown piece has in all of its vocabularies
 
 
@@ -34,7 +33,7 @@ def network(source):
         add_bias_logits=False, decoder_vocab_size=config.get("vocab_size"),
     )  # fmt: skip
     config.idle("max_position_embeddings", "forced_eos_token_id")  # sinusoids have no bound
-    model, size = bart_model(config, ACTIVATIONS), config.whole("vocab_size")
+    model, size = bart_model(config), config.whole("vocab_size")
     if model["units"] % 2:
         config.refuse(f"d_model is {model['units']}; sinusoids need an even number")
     pad, eos, first = (config.get(f"{name}_token_id") for name in ("pad", "eos", "decoder_start"))
@@ -43,17 +42,13 @@ def network(source):
     return Network(
         recipe={
             "task": "translate",
-            "system": "transformer",
-            "text": {"shared": True, "vocab_size": len(ids)},
+            "text": {"shared": True},
             "model": model,
             "block": "post_norm",
             "embedding": {"layer": "tokens", "output_bias": True},
         },
         ids=ids,
-        rules=(
-            *bart_vectors(ids, (PAD, BOS), stream),
-            *bart_blocks(stream),
-        ),
+        rules=(*bart_vectors(ids, (PAD, BOS), stream), *bart_blocks(stream)),
         unneeded={"model.*.embed_positions.weight": "sinusoids are computed"},
         tokenizers=lambda: tokenizers(source, ids, size),
         barred=(PAD, BOS),

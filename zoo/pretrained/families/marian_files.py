@@ -11,7 +11,7 @@ from pathlib import Path
 
 from zoo.pretrained.languages import marian_reader, marian_targets
 from zoo.pretrained.network import Family, Network, register
-from zoo.pretrained.parts import sinusoids
+from zoo.pretrained.parts import model_table, sinusoids
 from zoo.pretrained.reading import Reading
 from zoo.pretrained.rules import Rule, barring, flat, put, rows, scale, transpose, widen
 from zoo.pretrained.vocabulary import names_by_id, our_ids, pieces_of, rewritten
@@ -40,6 +40,10 @@ HOW = (  # settings of `decoder.yml` that change how fast it is, or what is told
     "use-legacy-batching", "max-length", "max-length-crop", "gemm-precision", "optimize", "version", "ssplit-mode",
     "ssplit-prefix-file", "max-length-break", "no-const", "sync-sgd", "ignore-model-config",
 )  # fmt: skip
+SIZES = {
+    "units": ("dim-emb", 512), "num_layers": ("enc-depth", 1), "decoder_layers": ("dec-depth", 1),
+    "num_heads": ("transformer-heads", 8), "hidden_units": ("transformer-dim-ffn", 2048),
+}  # fmt: skip
 SIDES = {"encoder": ("self",), "decoder": ("self", "context")}
 
 
@@ -62,23 +66,15 @@ def network(source):
         config.refuse(
             "transformer-preprocess has n: its queries are normalised and its keys not, which no block here has"
         )
-    units, activation = config.whole("dim-emb", 512), config.one_of("transformer-ffn-activation", ACTIVATIONS, "swish")
+    activation = config.one_of("transformer-ffn-activation", ACTIVATIONS, "swish")
+    model = model_table(config, SIZES, activation=activation)
+    units, depths = model["units"], {"encoder": model["num_layers"], "decoder": model["decoder_layers"]}
     if units % 2:
         config.refuse(f"dim-emb is {units}; sinusoids need an even number")
     tied = config.flag("tied-embeddings-all", False)
     shared = config.flag("tied-embeddings-src", False) or tied
     output = "tied" if config.flag("tied-embeddings", False) or tied else "own"
     biased = not config.flag("output-omit-bias", False)
-    depths = {side: config.whole(f"{side[:3]}-depth", 1) for side in SIDES}
-    model = {
-        "kind": "transformer",
-        "units": units,
-        "num_layers": depths["encoder"],
-        "decoder_layers": depths["decoder"],
-        "num_heads": config.whole("transformer-heads", 8),
-        "hidden_units": config.whole("transformer-dim-ffn", 2048),
-        "activation": activation,
-    }
     search, vocabularies = search_of(config), _vocabularies(source, config, shared)
     config.finish()
     source_ids, ids = (_ids(names) for names, _ in vocabularies)
@@ -90,8 +86,7 @@ def network(source):
     return Network(
         recipe={
             "task": "translate",
-            "system": "transformer",
-            "text": {"shared": shared, "vocab_size": len(source_ids)} | target,
+            "text": {"shared": shared} | target,
             "model": model,
             "block": {"layer": "post_norm", "epsilon": EPSILON},
             "positions": {"layer": "learned", "max_positions": LONGEST},

@@ -7,7 +7,7 @@ in every call there, unless a seed of them is in its settings; here they are dra
 from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import ACTIVATIONS, dense, label_names, norm, pooled, reads_for
+from zoo.pretrained.parts import ACTIVATIONS, dense, label_names, model_table, norm, reads_for, summary
 from zoo.pretrained.rotations import buckets_for, rotations
 from zoo.pretrained.rules import Rule, barring, put, rows, squeeze, widen
 from zoo.pretrained.sentencepiece_files import tokenizer_of, unknown_of
@@ -15,12 +15,7 @@ from zoo.pretrained.vocabulary import our_ids
 from zoo.text.special import BOS, PAD
 
 PROJECTIONS = {"lsh": {"query_key": "query"}, "local": {"query": "query", "key": "key"}}
-FORMER = (
-    "attention_probs_dropout_prob",
-    "intermediate_size",
-    "num_chunks_before",
-    "num_chunks_after",
-)  # nobody read them
+FORMER = "attention_probs_dropout_prob", "intermediate_size", "num_chunks_before", "num_chunks_after"  # read by nobody
 SIZES = {"chunk_length": "attn_chunk_length", "before": "num_chunks_before", "after": "num_chunks_after"}
 USUAL, LEAST = {"chunk_length": 64, "before": 1, "after": 0}, {"chunk_length": 1, "before": 0, "after": 0}
 UNNEEDED = {"*mask_value_float*": "large numbers", "lm_head.*": "guesses masked words"}
@@ -30,12 +25,22 @@ UNUSED_BIAS = {"lm_head.bias": "transformers 5 does not add it"}
 def network(source):
     """A language model, a classifier, or an encoder of texts."""
     config = source.config
-    units, heads = config.whole("hidden_size", 256), config.whole("num_attention_heads", 12)
     kinds = config.get("attn_layers", ["local", "lsh"] * 3)
     if not isinstance(kinds, list) or not kinds or {*map(str, kinds)} - PROJECTIONS.keys():
         config.refuse(f'attn_layers is {kinds}; expected a list of "lsh" and "local"')
         kinds = ["local"]
-    writes = config.flag("is_decoder", False)
+    model = model_table(
+        config,
+        {
+            "units": ("hidden_size", 256),
+            "num_heads": ("num_attention_heads", 12),
+            "hidden_units": ("feed_forward_size", 512),
+        },
+        num_layers=len(kinds),
+        activation=config.one_of("hidden_act", ACTIVATIONS, "relu"),
+        dropout=config.number("hidden_dropout_prob", 0.05),
+    )
+    units, writes = model["units"], config.flag("is_decoder", False)
     config.must(tie_word_embeddings=False, num_hidden_layers=len(kinds), sinusoidal_pos_embds=False)
     config.idle("axial_norm_std", "initializer_range", "chunk_size_lm_head", "classifier_dropout", *FORMER)
     config.idle("local_attention_probs_dropout_prob", "lsh_attention_probs_dropout_prob")
@@ -51,21 +56,11 @@ def network(source):
     ids = our_ids(size, pad, unknown, pad if first is None else first, config.get("eos_token_id", 2))
     epsilon, barred = config.number("layer_norm_eps", 1e-12), (PAD, BOS) if writes else ()
     positions, longest, placed = _positions(config, source.prefix("reformer."), units)
-    attention, draws = _attention(config, kinds, heads, longest)
+    attention, draws = _attention(config, kinds, model["num_heads"], longest)
     recipe = {
         "task": "continue" if writes else task,
-        "system": "transformer",
-        "text": {"vocab_size": len(ids)} | ({} if writes else {"max_input_length": longest}),
-        "model": {
-            "kind": "transformer",
-            "units": units,
-            "num_layers": len(kinds),
-            "num_heads": heads,
-            "hidden_units": config.whole("feed_forward_size", 512),
-            "activation": config.one_of("hidden_act", ACTIVATIONS, "relu"),
-            "dropout": config.number("hidden_dropout_prob", 0.05),
-        }
-        | ({"context": longest} if writes or positions["layer"] == "axial" else {}),
+        "text": {} if writes else {"max_input_length": longest},
+        "model": model | ({"context": longest} if writes or positions["layer"] == "axial" else {}),
         "attention": attention,
         "block": {"layer": "pre_norm", "epsilon": epsilon},
         "depth": {"layer": "reversible", "joined": "both"},
@@ -82,11 +77,9 @@ def network(source):
         else:
             constants["embedding/output_bias"] = barring(len(ids), barred)
     elif task == "classify":
-        recipe["pooling"] = {"layer": "first", "dense": "tanh"}
         rules += dense("classifier.dense", "pooling/projection", writes=(partial(widen, units),))
         rules += dense("classifier.out_proj", "readout", reads=(partial(widen, units),))
-    else:
-        recipe |= pooled(source, recipe)
+    recipe |= summary(source, recipe)
     side = "decoder" if writes else "encoder"
     before = source.prefix("reformer.")
     rules += [

@@ -6,32 +6,34 @@ which the last norm does here. The decoder begins with the row of the pad token,
 """
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import has_own_output
-from zoo.pretrained.rules import Rule, barring, copies, rows, scale, transpose
+from zoo.pretrained.parts import PROJECTIONS, dense, has_own_output, model_table
+from zoo.pretrained.rules import Rule, barring, copies, rows, scale
 from zoo.pretrained.sentencepiece_files import tokenizer_of
 from zoo.pretrained.vocabulary import our_ids
 from zoo.text.special import BOS, PAD
 
 ACTIVATIONS = {"relu": "relu", "gated-gelu": "gelu_tanh", "gated-silu": "silu", "gelu": "gelu", "gated-relu": "relu"}
 UNKNOWN = 2
+PARTS = {"attention": "SelfAttention", "cross_attention": "EncDecAttention", "feedforward": "DenseReluDense"}
 SIDES = {"encoder": ("attention", "feedforward"), "decoder": ("attention", "cross_attention", "feedforward")}
-PROJECTIONS = {"q": "query", "k": "key", "v": "value", "o": "output"}
 
 
 def network(source):
     """A network that reads a text and writes one."""
     config = source.config
-    units, head, heads = config.whole("d_model"), config.whole("d_kv"), config.whole("num_heads")
-    layers = {"encoder": config.whole("num_layers")}
-    layers["decoder"] = config.whole("num_decoder_layers", None) or layers["encoder"]
-    form = config.get("feed_forward_proj", "relu")
-    activation, gated = config.one_of("feed_forward_proj", ACTIVATIONS, "relu"), str(form).startswith("gated")
+    sizes = {"units": "d_model", "num_layers": "num_layers", "num_heads": "num_heads", "hidden_units": "d_ff"}
+    activation, dropout = config.one_of("feed_forward_proj", ACTIVATIONS, "relu"), config.number("dropout_rate", 0.1)
+    model, head = model_table(config, sizes, activation=activation, dropout=dropout), config.whole("d_kv")
+    model["decoder_layers"] = config.whole("num_decoder_layers", None) or model["num_layers"]
+    layers = {"encoder": model["num_layers"], "decoder": model["decoder_layers"]}
+    gated = str(config.get("feed_forward_proj", "relu")).startswith("gated")
     config.must(is_gated_act=gated)
     config.idle("dense_act_fn", "initializer_factor", "n_positions", "classifier_dropout", "num_hidden_layers")
     config.idle("d_model", "head_dim")
     asked, tied = config.flag("tie_word_embeddings", True), not has_own_output(source, "shared.weight")
     # A key of transformers 5; before it, T5 scaled what its configuration ties. mT5 scales nothing.
     scaled = config.flag("scale_decoder_outputs", asked and config.get("model_type") == "t5")
+    shrunk = [scale(model["units"] ** -0.5)] if scaled else []
     size, pad, eos = config.whole("vocab_size"), config.get("pad_token_id", 0), config.get("eos_token_id", 1)
     first = config.get("decoder_start_token_id", pad)
     ids = our_ids(size, pad, UNKNOWN, pad if first is None else first, eos)
@@ -39,7 +41,7 @@ def network(source):
         Rule("shared.weight", "target_embedding/matrix", rows(ids),
              also=("{side}.embed_tokens.weight", *(["lm_head.weight"] if tied else []))),
         Rule("encoder.final_layer_norm.weight", "encoder/final_norm/scale"),
-        Rule("decoder.final_layer_norm.weight", "decoder/final_norm/scale", *([scale(units**-0.5)] if scaled else [])),
+        Rule("decoder.final_layer_norm.weight", "decoder/final_norm/scale", *shrunk),
     ]  # fmt: skip
     rules += [] if tied else [Rule("lm_head.weight", "target_embedding/output_matrix", rows(ids))]
     for side, parts in SIDES.items():
@@ -49,22 +51,18 @@ def network(source):
         for number, part in enumerate(parts):
             here, ours = f"{side}.block.{{n}}.layer.{number}", f"{side}/blocks/{{n}}"
             rules.append(Rule(f"{here}.layer_norm.weight", f"{ours}/norms/{number}/scale"))
-            rules += _part(here, f"{ours}/{part}", part, head**0.5, gated)
+            names = {name[0]: f"{name}_projection" for name in PROJECTIONS}
+            if part == "feedforward":
+                names = {"wi_0": "hidden", "wi_1": "gated"} if gated else {"wi": "hidden"}
+                names |= {"wo": "output_projection"}
+            for theirs, mine in names.items():
+                scaled = (lambda axis: scale(head**0.5),) if theirs == "q" else ()
+                rules += dense(f"{here}.{PARTS[part]}.{theirs}", f"{ours}/{part}/{mine}", writes=scaled, bias=False)
     return Network(
         recipe={
             "task": "translate",
-            "system": "transformer",
-            "text": {"shared": True, "vocab_size": len(ids)},
-            "model": {
-                "kind": "transformer",
-                "units": units,
-                "num_layers": layers["encoder"],
-                "decoder_layers": layers["decoder"],
-                "num_heads": heads,
-                "hidden_units": config.whole("d_ff"),
-                "activation": activation,
-                "dropout": config.number("dropout_rate", 0.1),
-            },
+            "text": {"shared": True},
+            "model": model,
             "attention": {
                 "layer": "relative",
                 "head_units": head,
@@ -85,22 +83,6 @@ def network(source):
         tokenizers=lambda: (tokenizer_of(source, ids),) * 2,
         barred=(PAD, BOS),
     )  # fmt: skip
-
-
-def _part(here, ours, part, root, gated):
-    """The rules of one branch of a block."""
-    if part == "feedforward":
-        names = {"wo": "output_projection"} | ({"wi_0": "hidden", "wi_1": "gated"} if gated else {"wi": "hidden"})
-        return [
-            Rule(f"{here}.DenseReluDense.{theirs}.weight", f"{ours}/{mine}/kernel", transpose)
-            for theirs, mine in names.items()
-        ]
-    theirs = "SelfAttention" if part == "attention" else "EncDecAttention"
-    return [
-        Rule(f"{here}.{theirs}.{name}.weight", f"{ours}/{mine}_projection/kernel", transpose,
-             *([scale(root)] if name == "q" else []))
-        for name, mine in PROJECTIONS.items()
-    ]  # fmt: skip
 
 
 register(Family("t5", of_type("t5", "mt5"), network, "AutoModelForSeq2SeqLM"))
