@@ -14,10 +14,12 @@ import zipfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Annotated, Literal, TypedDict
 
 import numpy as np
+from msgspec import Meta
 
-from zoo.core.documents import parse
+from zoo.core.documents import check, parse, whole
 from zoo.core.later import later
 from zoo.pretrained.torch_files import torch_arrays
 
@@ -32,6 +34,14 @@ LONGEST_HEADER = 100_000_000
 RATIO = 200  # times that an array may be larger than its compressed bytes
 # What a folder may hold, the best first: one file, or an index of several.
 NAMES = ("model.safetensors", "pytorch_model.bin", "model.npz", "tf_model.h5")
+
+
+class Entry(TypedDict):
+    """What a header of safetensors says of a tensor."""
+
+    dtype: Literal[tuple(KINDS)]
+    shape: list[whole()]
+    data_offsets: Annotated[list[whole()], Meta(min_length=2, max_length=2, description="two whole numbers")]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +103,7 @@ def read_tensors(paths):
     found = {}
     for path in paths:
         try:
-            own = _reader(path)(path)
+            own = READERS[path.suffix](path)
         except (OSError, struct.error, zipfile.BadZipFile, KeyError, EOFError, NotImplementedError) as error:
             raise ValueError(f"{path} cannot be read, it may be cut off: {error}") from error
         except ValueError as error:
@@ -105,25 +115,24 @@ def read_tensors(paths):
     return found
 
 
-def _reader(path):
-    readers = {".safetensors": _safetensors, ".bin": torch_arrays, ".npz": _npz, ".h5": _hdf5}
-    return readers[path.suffix]
-
-
 def _safetensors(path):
     size = path.stat().st_size
     with open(path, "rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
         if length > min(LONGEST_HEADER, size - 8):
             raise ValueError(f"its header has {length:,} bytes and the file {size:,}: it is cut off, or damaged")
-        header = _header(file.read(length))
+        header = file.read(length)
+    try:
+        header = parse(header)
+    except ValueError as error:
+        raise ValueError(f"its header is no JSON: {error}") from error
+    if isinstance(header, dict):
+        header.pop("__metadata__", None)
+    check(header, dict[str, Entry], "its header")
     begin, room, ends, found = 8 + length, size - 8 - length, [], {}
     for name, each in header.items():
-        if name == "__metadata__":
-            continue
-        dtype, shape, first, last = _described(name, each)
-        width = np.dtype(KINDS[dtype]).itemsize
-        if not 0 <= first <= last or last - first != math.prod(shape) * width:
+        dtype, shape, (first, last) = each["dtype"], tuple(each["shape"]), each["data_offsets"]
+        if last - first != math.prod(shape) * np.dtype(KINDS[dtype]).itemsize:
             raise ValueError(f"{name!r} has the shape {shape} and {last - first} bytes, which do not fit")
         if last > room:
             raise ValueError(f"{name!r} ends at byte {last:,} of {room:,}: the file is cut off")
@@ -133,28 +142,6 @@ def _safetensors(path):
         if first < last:
             raise ValueError(f"{one!r} and {other!r} lie in the same bytes")
     return found
-
-
-def _header(content):
-    try:
-        header = parse(content)
-    except ValueError as error:
-        raise ValueError(f"its header is no JSON: {error}") from error
-    if not isinstance(header, dict):
-        raise ValueError("its header is no JSON object")
-    return header
-
-
-def _described(name, each):
-    try:
-        dtype, shape, (first, last) = each["dtype"], tuple(each["shape"]), each["data_offsets"]
-    except (TypeError, KeyError, ValueError) as error:
-        raise ValueError(f"what it says of {name!r} is incomplete: {each!r}") from error
-    if not all(isinstance(number, int) and number >= 0 for number in (*shape, first, last)):
-        raise ValueError(f"what it says of {name!r} are no whole numbers: {each!r}")
-    if dtype not in KINDS:
-        raise ValueError(f"{name!r} is stored as {dtype}; read are {', '.join(KINDS)}")
-    return dtype, shape, first, last
 
 
 def _stored(path, begin, dtype, shape):
@@ -226,3 +213,6 @@ def _torch_name(name):
     parts = parts[2:] if len(parts) > 2 else parts[1:] or parts  # the layer's group, and the model's name
     last = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
     return ".".join([*parts[:-1], last.get(parts[-1], parts[-1])]), parts[-1] == "kernel"
+
+
+READERS = {".safetensors": _safetensors, ".bin": torch_arrays, ".npz": _npz, ".h5": _hdf5}

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from zoo.pretrained import generation
+from zoo.pretrained.parts import refuse_tokenizers
 from zoo.pretrained.sentencepiece_files import read_sentencepiece
 from zoo.pretrained.vocabulary import CONTROL, UNKNOWN as UNKNOWN_KIND, names_by_id, pieces_of, rewritten, with_start
 from zoo.text import Tokenizer
@@ -78,7 +79,7 @@ def vocabulary(source, size, first):
         if any(source.languages):
             raise
         ids, _ = with_start(size, pad, UNKNOWN, first, eos)
-        return {"ids": ids, "barred": (BOS,), "tokenizers": partial(_refuse, error), "generation": {}}
+        return {"ids": ids, "barred": (BOS,), "tokenizers": partial(refuse_tokenizers, error), "generation": {}}
     target, asked = known.get(chosen[1]), {}
     if target is not None:
         forced = generation.given_by(source).get("forced_bos_token_id")
@@ -207,7 +208,3 @@ def languages_of(source, known, manner):
 
 def _listed(known):
     return ", ".join(sorted(known)) or "none"
-
-
-def _refuse(error):
-    raise ValueError(f"the network has no tokenizer that is known here: {error or repr(error)}") from error

@@ -1,10 +1,11 @@
 """What several families share: tables of rules for parts that many networks have, and readings of the same keys."""
 
 import math
+from functools import partial
 
 import numpy as np
 
-from zoo.pretrained.rules import Rule, flat, put, rows, transpose
+from zoo.pretrained.rules import Rule, add_row, drop, flat, put, rows, transpose
 from zoo.pretrained.vocabulary import our_ids
 
 NORM = {"weight": "gamma", "bias": "beta"}
@@ -79,6 +80,24 @@ def bart_blocks(stream=()):
     return found
 
 
+def entrance(here, ids, skipped=0, typed=True):
+    """The rules of the embeddings of BERT and its kin, of which token types are all the first one.
+
+    Args:
+        here: their place.
+        ids: for each id of ours the id there.
+        skipped: positions that no token has.
+        typed: whether there are token types.
+    """
+    places = [f"{here}.{name}_embeddings.weight" for name in ("position", *(["token_type"] if typed else []))]
+    steps = [*([add_row(0)] if typed else []), *([drop(skipped)] if skipped else [])]
+    return [
+        Rule(f"{here}.word_embeddings.weight", "embedding/matrix", rows(ids)),
+        Rule(places, "positions/positions/matrix", *steps),
+        *norm(f"{here}.LayerNorm", "positions/norm"),
+    ]
+
+
 def bart_vectors(ids, barred=None, stream=()):
     """The rules of the vectors of tokens, which are those of the output, too, and of its bias.
 
@@ -129,15 +148,15 @@ def special_ids(read, size, *fallback):
     try:
         tokenizer, ids = read()
     except (ValueError, OSError) as error:
-        failed = error
-
-        def refuse():
-            raise ValueError(f"the network has no tokenizer that is known here: {failed}") from failed
-
-        return refuse, our_ids(size, *fallback)
+        return partial(refuse_tokenizers, error), our_ids(size, *fallback)
     if max(ids) >= size:
         raise ValueError(f"the tokenizer knows {max(ids) + 1:,} ids, and the network {size:,}")
     return (lambda: (tokenizer,)), np.array(ids)
+
+
+def refuse_tokenizers(error):
+    """Raise in the place of a function that makes tokenizers, for their files were no such ones."""
+    raise ValueError(f"the network has no tokenizer that is known here: {error or repr(error)}") from error
 
 
 def sinusoids(longest, units, first=0):
@@ -160,24 +179,23 @@ def has_own_output(source, shared, output="lm_head.weight"):
     return not np.array_equal(source.tensors[output].read(), source.tensors[shared].read())
 
 
-def label_names(config):
-    """The names of the classes in `id2label`, by their ids."""
-    named = config.get("id2label") or {}
-    names = tuple(str(named.get(str(number), named.get(number, f"LABEL_{number}"))) for number in range(len(named)))
-    if len(set(names)) < max(2, len(names)):
-        config.refuse(f"id2label is {named}; expected two different names or more")
-    return names
-
-
 def reads_for(config):
-    """The task of a network that reads, by its head: "classify", "tag", or "embed" where it has none."""
+    """(the task of a network that reads, by its head: "classify", "tag", or "embed" where it has none; the names of
+    its classes, by their ids)."""
     names = config.get("architectures") or [""]
     config.must(problem_type=(None, "single_label_classification"))
     if any(word in names[0] for word in ("QuestionAnswering", "MultipleChoice", "NextSentence")):
         config.refuse(
             f"architectures is {names}; heads that are known here end in {', '.join(HEADS)}, or there is none"
         )
-    return next((task for ending, task in HEADS.items() if names[0].endswith(ending)), "embed")
+    task = next((task for ending, task in HEADS.items() if names[0].endswith(ending)), "embed")
+    if task == "embed":
+        return task, ()
+    named = config.get("id2label") or {}
+    labels = tuple(str(named.get(str(number), named.get(number, f"LABEL_{number}"))) for number in range(len(named)))
+    if len(set(labels)) < max(2, len(labels)):
+        config.refuse(f"id2label is {named}; expected two different names or more")
+    return task, labels
 
 
 def summary(source, recipe, dense="tanh"):

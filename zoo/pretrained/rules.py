@@ -10,6 +10,7 @@ left when the model runs.
 import dataclasses
 import re
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 
 import numpy as np
 
@@ -43,11 +44,10 @@ def squeeze(axis):
 
 def widen(count, axis=-1):
     """With so many zeros behind an axis, which change nothing where another layer has none of their units."""
-
-    def forward(x):
-        return np.pad(x, [(0, count * (place == axis % x.ndim)) for place in range(x.ndim)])
-
-    return each(f"an axis made longer by {count}, with zeros", forward, lambda x: np.delete(x, np.s_[-count:], axis))
+    name = f"an axis made longer by {count}, with zeros"
+    return each(
+        name, lambda x: np.insert(x, [x.shape[axis]] * count, 0, axis), lambda x: np.delete(x, np.s_[-count:], axis)
+    )
 
 
 def rows(ids):
@@ -219,17 +219,8 @@ def fill(weights, tensors, rules, unneeded, constants=()):
             if missing:
                 problems.append(f"{names[0]} needs {', '.join(missing)} beside it, which is missing")
                 continue
-            strange = [path for path in paths if path not in weights]
-            if strange:
-                problems.append(f"{names[0]} belongs to {', '.join(strange)}, which this model does not have")
             try:
-                arrays = [_finite(name, tensors[name]) for name in (names[0], *others)]
-                for name in names[1:]:
-                    if not np.array_equal(arrays[0], tensors[name].read()):
-                        problems.append(f"{name} differs from {names[0]}, which should be the same tensor")
-                if not strange:
-                    shape, arrays = arrays[0].shape, _made(rule, names[0], arrays)
-                    problems += _set(names[0], shape, arrays, {path: weights[path] for path in paths}, unset)
+                problems += _set(rule, names, others, {path: weights.get(path) for path in paths}, tensors, unset)
             except ValueError as error:
                 problems.append(str(error))
             for name in (*names, *others):
@@ -240,8 +231,8 @@ def fill(weights, tensors, rules, unneeded, constants=()):
     for path, values in dict(constants).items():
         weights[path].assign(np.asarray(values, "float32"))
         unset.pop(path)
-    spare = {name: why for name in left if (why := _reason(name, unneeded))}
-    strange = [name for name in left if name not in spare]
+    reasons = {name: [why for pattern, why in unneeded.items() if fnmatchcase(name, pattern)] for name in left}
+    strange = [name for name, why in reasons.items() if not why]
     if strange:
         problems.append(f"nothing here takes {_some(strange)}")
     if unset:
@@ -249,41 +240,33 @@ def fill(weights, tensors, rules, unneeded, constants=()):
     if problems:
         count = "one thing" if len(problems) == 1 else f"{len(problems)} things"
         raise ValueError(f"{count} of these weights cannot be taken:" + "".join(f"\n  {one}" for one in problems))
-    return [name for name in folds if name != transpose.name], spare
+    return [name for name in folds if name != transpose.name], {name: why[0] for name, why in reasons.items()}
 
 
-def _made(rule, name, arrays):
-    """What a rule makes of arrays."""
+def _set(rule, names, others, weights, tensors, unset):
+    """Give weights what a rule makes of tensors, all `names` the same; yields or raises what is wrong."""
+    arrays = [tensors[name].read() for name in (names[0], *others)]
+    for name, found in zip((names[0], *others), arrays, strict=True):
+        if found.dtype.kind == "f" and not np.isfinite(found).all():
+            raise ValueError(f"{name} holds NaN or infinity")
+    for name in names[1:]:
+        if not np.array_equal(arrays[0], tensors[name].read()):
+            yield f"{name} differs from {names[0]}, which should be the same tensor"
+    strange = [path for path, weight in weights.items() if weight is None]
+    if strange:
+        raise ValueError(f"{names[0]} belongs to {', '.join(strange)}, which this model does not have")
+    shape = arrays[0].shape
     try:
-        return rule.forth(*arrays)
+        arrays = rule.forth(*arrays)
     except (ValueError, IndexError) as error:
-        raise ValueError(f"{name} has the shape {arrays[0].shape}, which does not fit: {error}") from error
-
-
-def _set(name, shape, arrays, weights, unset):
-    """Assign arrays, which were made of a tensor of this shape; yields what is wrong with them."""
+        raise ValueError(f"{names[0]} has the shape {shape}, which does not fit: {error}") from error
     for (path, weight), values in zip(weights.items(), arrays, strict=True):
         if path not in unset:
-            yield f"{name} would become {path}, which has its numbers from another tensor"
+            yield f"{names[0]} would become {path}, which has its numbers from another tensor"
         elif tuple(values.shape) != tuple(weight.shape):
-            yield f"{name} has the shape {shape}, where {path} would need {tuple(weight.shape)}"
+            yield f"{names[0]} has the shape {shape}, where {path} would need {tuple(weight.shape)}"
         else:
             weight.assign(np.ascontiguousarray(values, weight.dtype))
-
-
-def _finite(name, tensor):
-    found = tensor.read()
-    if found.dtype.kind == "f" and not np.isfinite(found).all():
-        raise ValueError(f"{name} holds NaN or infinity")
-    return found
-
-
-def _reason(name, unneeded):
-    return next((why for pattern, why in unneeded.items() if re.fullmatch(_starred(pattern), name)), None)
-
-
-def _starred(pattern):
-    return re.escape(pattern).replace(r"\*", ".*")
 
 
 def _some(names):

@@ -9,24 +9,11 @@ import binascii
 from pathlib import Path
 
 from zoo.pretrained.reading import read_json
-from zoo.pretrained.vocabulary import (
-    CONTROL,
-    NORMAL,
-    PIECES,
-    TRAINER,
-    UNKNOWN,
-    names_by_id,
-    our_ids,
-    piece_field,
-    pieces_of,
-    rewritten,
-)  # fmt: skip
+from zoo.pretrained.vocabulary import CONTROL, NORMAL, UNKNOWN, names_by_id, our_ids, pieces_of, rewritten, written
 from zoo.text import Tokenizer
-from zoo.text.protobuf import field, whole
+from zoo.text.published import demand
 from zoo.text.special import BOS, EOS
 
-NORMALIZER, CHARSMAP = 3, 2  # fields of SentencePiece's ModelProto, and of its NormalizerSpec
-MODEL_TYPE, UNIGRAM, BPE = 3, 1, 2  # a field of its TrainerSpec, and its values
 SPACES = ({"Regex": " {2,}"}, " "), ({"Regex": " {2,}"}, "▁")  # several become one, which SentencePiece does, too
 
 
@@ -78,14 +65,14 @@ def _written(told, where, besides):
     model, added = told["model"], {each["id"]: each for each in told.get("added_tokens", ())}
     merges = model.get("type") == "BPE"
     if merges:
-        _demand(where, model, fuse_unk=True, dropout=None)
+        demand(model, where, fuse_unk=True, dropout=None)
         names, unknown = names_by_id(model["vocab"], len(model["vocab"]), where), model["unk_token"]
         scores = _scores(names, model["merges"], {each["content"] for each in added.values()}, where)
     else:
-        _demand(where, model, type="Unigram")
+        demand(model, where, type="Unigram")
         names, scores = [piece for piece, _ in model["vocab"]], [score for _, score in model["vocab"]]
         unknown = names[model["unk_id"]]
-    _demand(where, model, byte_fallback=False)
+    demand(model, where, byte_fallback=(False, None))
     for at in sorted(added):
         if not added[at]["special"]:
             raise ValueError(f"{where} looks for the piece {added[at]['content']!r} in texts, which is not done here.")
@@ -95,10 +82,7 @@ def _written(told, where, besides):
     scores += [0.0] * (len(names) - len(scores))
     kinds = [CONTROL if at in added else NORMAL for at in range(len(names))]
     kinds[names.index(unknown)] = UNKNOWN
-    parts = [field(PIECES, piece_field(*each)) for each in zip(names, scores, kinds, strict=True)]
-    parts.append(field(TRAINER, whole(MODEL_TYPE, BPE if merges else UNIGRAM)))
-    parts.append(field(NORMALIZER, field(CHARSMAP, _charsmap(told, where, besides))))
-    return b"".join(parts), names
+    return written(zip(names, scores, kinds, strict=True), merges, _charsmap(told, where, besides)), names
 
 
 def _scores(names, merges, special, where):
@@ -128,14 +112,14 @@ def _charsmap(told, where, besides):
         if each["type"] == "Precompiled" and not found:
             found = base64.b64decode(each["precompiled_charsmap"])
         elif each["type"] == "Strip":
-            _demand(where, each, strip_right=True)
+            demand(each, where, strip_right=True)
         elif each["type"] != "Replace" or (each["pattern"], each["content"]) not in SPACES:
             raise ValueError(f"{where} normalises texts by {each['type']}, which SentencePiece does not have.")
     cut = _flat(told.get("pre_tokenizer"), "pretokenizers")
     for each in cut:
-        _demand(where, each, type=("Metaspace", "WhitespaceSplit"))
+        demand(each, where, type=("Metaspace", "WhitespaceSplit"))
         if each["type"] == "Metaspace":
-            _demand(where, each, replacement="▁", prepend_scheme=("always", None), add_prefix_space=(True, None))
+            demand(each, where, replacement="▁", prepend_scheme=("always", None), add_prefix_space=(True, None))
     if "Metaspace" not in [each["type"] for each in cut]:
         raise ValueError(f"{where} does not begin words with ▁, as SentencePiece does.")
     return found
@@ -143,16 +127,6 @@ def _charsmap(told, where, besides):
 
 def _flat(part, name):
     return part[name] if part and part["type"] == "Sequence" else [part] if part else []
-
-
-def _demand(where, settings, **expected):
-    for key, value in expected.items():
-        right = value if isinstance(value, tuple) else (value,)
-        if settings.get(key, right[-1]) not in right:
-            raise ValueError(
-                f"{where} asks for {key} = {settings[key]!r}; expected {' or '.join(map(repr, right))}, which is all "
-                "that SentencePiece does."
-            )
 
 
 def read_fairseq(folder):

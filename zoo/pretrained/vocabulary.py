@@ -9,8 +9,9 @@ from zoo.text.special import BOS, EOS, PAD, UNK
 
 NORMAL, UNKNOWN, CONTROL, UNUSED = 1, 2, 3, 5  # kinds of pieces of SentencePiece
 SPECIAL = {PAD: ("<pad>", CONTROL), UNK: ("<unk>", UNKNOWN), BOS: ("<s>", CONTROL), EOS: ("</s>", CONTROL)}
-PIECES, TRAINER = 1, 2  # fields of SentencePiece's ModelProto, and of its parts:
+PIECES, TRAINER, NORMALIZER = 1, 2, 3  # fields of SentencePiece's ModelProto, and of its parts:
 PIECE, SCORE, KIND = 1, 2, 3
+CHARSMAP, MODEL_TYPE, UNIGRAM, BPE = 2, 3, 1, 2  # the latter two are values
 VOCAB_SIZE, IDS, NAMES = 4, {UNK: 40, BOS: 41, EOS: 42, PAD: 43}, {UNK: 45, BOS: 46, EOS: 47, PAD: 48}
 BELOW = 10.0  # an unknown character is less likely than the least likely piece, by so much
 
@@ -118,10 +119,8 @@ def rewritten(model, names, ids, control=(), where="the SentencePiece model"):
         if piece in seen or not piece:
             raise ValueError(f"{where}: the piece {piece!r} is in the vocabulary twice, or empty.")
         seen.add(piece)
-    parts = [field(PIECES, piece_field(*each)) for each in mine]
-    for number, part, body in others:
-        parts.append(field(TRAINER, _trainer(body, len(mine))) if number == TRAINER else part)
-    return b"".join(parts)
+    parts = [field(TRAINER, _trainer(body, len(mine))) if number == TRAINER else part for number, part, body in others]
+    return _pieces(mine) + b"".join(parts)
 
 
 def _strange(name, lowest):
@@ -129,9 +128,24 @@ def _strange(name, lowest):
     return lowest - BELOW, NORMAL if len(name) == 1 else UNUSED
 
 
-def piece_field(piece, score, kind):
-    """A piece as a SentencePiece model has it."""
-    return field(PIECE, piece.encode()) + bytes([SCORE << 3 | 5]) + struct.pack("<f", score) + whole(KIND, kind)
+def written(pieces, merges, charsmap):
+    """A SentencePiece model of [(piece, score, kind)].
+
+    Args:
+        pieces: in the order of their ids.
+        merges: whether pieces are merged by their scores, or a text has the best ones together.
+        charsmap: the table of the normalisation; empty where there is none.
+    """
+    kind, table = whole(MODEL_TYPE, BPE if merges else UNIGRAM), field(CHARSMAP, charsmap)
+    return _pieces(pieces) + field(TRAINER, kind) + field(NORMALIZER, table)
+
+
+def _pieces(pieces):
+    """Pieces as a SentencePiece model has them."""
+    return b"".join(
+        field(PIECES, field(PIECE, piece.encode()) + struct.pack("<Bf", SCORE << 3 | 5, score) + whole(KIND, kind))
+        for piece, score, kind in pieces
+    )
 
 
 def _trainer(spec, size):

@@ -28,13 +28,13 @@ def read_wordpiece(folder) -> tuple[WordPiece, list[int]]:
     whole, config = _files(folder, "vocab.txt")
     if whole:
         model, own = whole["model"], whole.get("normalizer") or {}
-        _demand(model, type="WordPiece", continuing_subword_prefix="##")
-        _demand(own, type="BertNormalizer")
-        _demand(whole.get("pre_tokenizer") or {}, type="BertPreTokenizer")
+        demand(model, type="WordPiece", continuing_subword_prefix="##")
+        demand(own, type="BertNormalizer")
+        demand(whole.get("pre_tokenizer") or {}, type="BertPreTokenizer")
         vocabulary, longest = _listed(model["vocab"]), model.get("max_input_chars_per_word", 100)
         chosen = {"clean": own["clean_text"], "ideographs": own["handle_chinese_chars"], "lowercase": own["lowercase"]}
     else:
-        _demand(config, do_basic_tokenize=(True, None), never_split=([], None))
+        demand(config, do_basic_tokenize=(True, None), never_split=([], None))
         vocabulary, longest = (Path(folder) / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n"), 100
         chosen = {"ideographs": config.get("tokenize_chinese_chars", True)}
         own = config | {"strip_accents": config.get("strip_accents")}
@@ -60,9 +60,9 @@ def read_byte_pairs(folder, ids=None) -> tuple[BytePairs, list[int]]:
     if whole:
         model, cut = whole["model"], whole.get("pre_tokenizer") or {}
         off = dict.fromkeys(("dropout", "continuing_subword_prefix", "end_of_word_suffix"), (None, ""))
-        _demand(model, type="BPE", byte_fallback=(False, None), ignore_merges=(False, None), **off)
-        _demand(cut, type="ByteLevel", use_regex=(True, None))
-        _demand(whole, normalizer=None)
+        demand(model, type="BPE", byte_fallback=(False, None), ignore_merges=(False, None), **off)
+        demand(cut, type="ByteLevel", use_regex=(True, None))
+        demand(whole, normalizer=None)
         vocabulary, merges, prefix = _listed(model["vocab"]), model["merges"], cut["add_prefix_space"]
         single = (whole.get("post_processor") or {}).get("single", ())
         surrounded = whole["post_processor"]["type"] == "RobertaProcessing" or len(single) == 3
@@ -109,13 +109,13 @@ def _read(path):
         raise ValueError(f"{path} is no JSON: {error}") from None
 
 
-def _demand(settings, **expected):
+def demand(settings, where="The tokenizer", **expected):
     """Refuse settings that are not as expected; a tuple has several right values."""
     for key, value in expected.items():
         right = value if isinstance(value, tuple) else (value,)
         if settings.get(key) not in right:
             raise ValueError(
-                f"The tokenizer asks for {key} = {settings.get(key)!r}; expected {' or '.join(map(repr, right))}, "
+                f"{where} asks for {key} = {settings.get(key)!r}; expected {' or '.join(map(repr, right))}, "
                 "which is all that this kind of tokenizer does here."
             )
 

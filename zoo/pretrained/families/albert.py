@@ -7,9 +7,9 @@ several blocks in one, which nobody has published, becomes a stack of blocks, to
 from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import ACTIVATIONS, block, dense, label_names, model_table, norm, reads_for, summary
+from zoo.pretrained.parts import ACTIVATIONS, block, dense, entrance, model_table, reads_for, summary
 from zoo.pretrained.plain_letters import RULES, with_plain_letters
-from zoo.pretrained.rules import Rule, add_row, copies, rows
+from zoo.pretrained.rules import Rule, copies
 from zoo.pretrained.sentencepiece_files import tokenizer_of
 from zoo.pretrained.vocabulary import our_ids
 from zoo.text.special import BOS, EOS
@@ -42,7 +42,7 @@ def network(source):
     special = (config.get(f"{name}_token_id", usual) for name, usual in (("bos", 2), ("eos", 3)))
     ids = our_ids(size, config.get("pad_token_id", 0), UNKNOWN, *special)
     shared = groups == inner == 1
-    task = reads_for(config)
+    task, labels = reads_for(config)
     recipe = {
         "task": task,
         "text": {"max_input_length": longest},
@@ -60,14 +60,8 @@ def network(source):
     }
     recipe |= summary(source, recipe)
     before = source.prefix("albert.")
-    here = f"{before}embeddings"
-    rules = [
-        Rule(f"{here}.word_embeddings.weight", "embedding/matrix", rows(ids)),
-        Rule([f"{here}.{name}_embeddings.weight" for name in ("position", "token_type")],
-             "positions/positions/matrix", add_row(0)),
-        *norm(f"{here}.LayerNorm", "positions/norm"),
-        *dense(f"{before}encoder.embedding_hidden_mapping_in", "positions/projection"),
-    ]  # fmt: skip
+    rules = entrance(f"{before}embeddings", ids)
+    rules += dense(f"{before}encoder.embedding_hidden_mapping_in", "positions/projection")
     for group in range(groups):
         mine = [number for number in range(layers) if int(number / (layers / groups)) == group]
         for place in range(inner):
@@ -83,7 +77,7 @@ def network(source):
         rules=tuple(rules),
         unneeded=UNNEEDED,
         tokenizers=lambda: (_tokenizer(source, ids),),
-        labels=label_names(config) if task != "embed" else (),
+        labels=labels,
     )
 
 

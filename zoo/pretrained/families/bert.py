@@ -7,18 +7,7 @@ texts or tags tokens. Two texts at once, which it tells apart by token types, it
 from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import (
-    ACTIVATIONS,
-    block,
-    dense,
-    label_names,
-    model_table,
-    norm,
-    reads_for,
-    special_ids,
-    summary,
-)
-from zoo.pretrained.rules import Rule, add_row, drop, rows
+from zoo.pretrained.parts import ACTIVATIONS, block, dense, entrance, model_table, reads_for, special_ids, summary
 from zoo.pretrained.sentencepiece_files import read_camembert, read_fairseq
 from zoo.text.published import read_byte_pairs, read_wordpiece
 
@@ -61,7 +50,7 @@ def network(source):
     tokenizers, ids = special_ids(read, config.whole("vocab_size"), *fallback)
     skipped = 0 if pieces else pad + 1  # RoBERTa counts its positions from behind the pad's id
     longest = config.whole("max_position_embeddings") - skipped
-    task = reads_for(config)
+    task, labels = reads_for(config)
     recipe = {
         "task": task,
         "text": {"max_input_length": longest},
@@ -75,23 +64,15 @@ def network(source):
     return Network(
         recipe=recipe,
         ids=ids,
-        rules=(*_entrance(before, ids, skipped, small), *_blocks(before, small), *_head(before, kind, task)),
+        rules=(
+            *entrance(f"{before}embeddings", ids, skipped, typed=not small),
+            *_blocks(before, small),
+            *_head(before, kind, task),
+        ),
         unneeded=UNNEEDED,
         tokenizers=tokenizers,
-        labels=label_names(config) if task != "embed" else (),
+        labels=labels,
     )
-
-
-def _entrance(before, ids, skipped, small):
-    here = f"{before}embeddings"
-    places, steps = (f"{here}.position_embeddings.weight",), []
-    if not small:
-        places, steps = (*places, f"{here}.token_type_embeddings.weight"), [add_row(0)]
-    return (
-        Rule(f"{here}.word_embeddings.weight", "embedding/matrix", rows(ids)),
-        Rule(places, "positions/positions/matrix", *steps, *([drop(skipped)] if skipped else [])),
-        *norm(f"{here}.LayerNorm", "positions/norm"),
-    )  # fmt: skip
 
 
 def _blocks(before, small):

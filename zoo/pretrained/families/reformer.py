@@ -7,7 +7,7 @@ in every call there, unless a seed of them is in its settings; here they are dra
 from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import ACTIVATIONS, dense, label_names, model_table, norm, reads_for, summary
+from zoo.pretrained.parts import ACTIVATIONS, dense, model_table, norm, reads_for, summary
 from zoo.pretrained.rotations import buckets_for, rotations
 from zoo.pretrained.rules import Rule, barring, put, rows, squeeze, widen
 from zoo.pretrained.sentencepiece_files import tokenizer_of, unknown_of
@@ -44,7 +44,7 @@ def network(source):
     config.must(tie_word_embeddings=False, num_hidden_layers=len(kinds), sinusoidal_pos_embds=False)
     config.idle("axial_norm_std", "initializer_range", "chunk_size_lm_head", "classifier_dropout", *FORMER)
     config.idle("local_attention_probs_dropout_prob", "lsh_attention_probs_dropout_prob")
-    task, names = reads_for(config), config.get("architectures") or [""]
+    (task, labels), names = reads_for(config), config.get("architectures") or [""]
     if names[0] and writes != names[0].endswith("WithLMHead") or task == "tag":
         config.refuse(
             f"architectures is {names} and is_decoder {str(writes).lower()}; a decoder is known here as "
@@ -94,7 +94,7 @@ def network(source):
         unneeded=(UNUSED_BIAS if writes else {}) | UNNEEDED,
         constants=constants | {f"{side}/blocks/{path}": numbers for path, numbers in draws.items()},
         tokenizers=lambda: (tokenizer_of(source, ids).with_around((), ()),),
-        labels=label_names(config) if task == "classify" else (),
+        labels=labels,
         barred=barred,
         notes=("Rotations are drawn once; transformers draws new ones in every call, unless hash_seed is set.",),
     )
