@@ -148,7 +148,7 @@ class _Instructions(dict):
     """`{code: what it does}` of the instructions that are allowed; every other one is refused."""
 
     def __missing__(self, code):
-        name = getattr(pickletools.code2op.get(chr(code)), "name", code)
+        name = pickletools.code2op[chr(code)].name if chr(code) in pickletools.code2op else code
         raise ValueError(f"its pickle has the instruction {name}, which weights have no need of. Nothing was run")
 
 
