@@ -22,8 +22,8 @@ def opened(name, hub=None):
         ValueError: there is no such model.
     """
     if hub is None:
-        found = zoo.hub.find(*hub_index.split(name))
-        entry = found.entry
+        published = zoo.hub.find(*hub_index.split(name))
+        entry = published.entry
         return entry, zoo.hub.fetch(hub_index.title(entry), files=sorted(entry["files"]))
     model, version = hub_index.split(name)
     entries = read_index(Folder(hub))
@@ -35,6 +35,19 @@ def opened(name, hub=None):
     return entry, Path(hub) / entry["name"] / str(entry["version"])
 
 
+def read_listed(folder, name, entry, meanwhile=""):
+    """The bytes of a published file, which are those that the index lists; `meanwhile` is what was not done, if not.
+
+    Raises:
+        DamagedError: they are others.
+    """
+    content = read_inside(folder, name, entry["bytes"][name])
+    if hashlib.sha256(content).hexdigest() != entry["files"][name]:
+        path = Path(folder) / name
+        raise DamagedError(f"{path} has other bytes than the index says{meanwhile}. Fetch the model again.")
+    return content
+
+
 def artefact_of(folder, entry):
     """The `Artefact` of published files, whose manifest is that of the index.
 
@@ -42,9 +55,7 @@ def artefact_of(folder, entry):
         DamagedError: the manifest is another one, or does not fit the index.
     """
     folder, name = Path(folder), hub_index.MANIFEST
-    content = read_inside(folder, name, entry["bytes"][name])
-    if hashlib.sha256(content).hexdigest() != entry["files"][name]:
-        raise DamagedError(f"{folder / name} is not the one of the index. Fetch the model again.")
+    read_listed(folder, name, entry)
     artefact = Artefact(folder)
     own = (name, hub_index.SIGNATURE)
     if artefact.manifest["files"] != {each: digest for each, digest in entry["files"].items() if each not in own}:

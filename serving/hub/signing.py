@@ -116,10 +116,8 @@ def check_signature(folder, entry, key):
 
 
 def _check_files(folder, entry):
-    for name, digest in sorted(entry["files"].items()):
-        fault = cache.fault(Path(folder) / name, entry["bytes"][name], digest)
-        if fault:
-            raise DamagedError(f"{Path(folder) / name} is not as the index says: {fault}.")
+    for name, fault in cache.faults(folder, entry).items():
+        raise DamagedError(f"{Path(folder) / name} is not as the index says: {fault}.")
     there = {path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if not path.is_dir()}
     extra = there - entry["files"].keys() - {SIGNATURE}
     if extra:

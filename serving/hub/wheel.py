@@ -4,15 +4,13 @@ The wheel holds data alone: a hub of one model in the folder of a package, which
 names. The same files give the same bytes.
 """
 
-import hashlib
 import json
 import re
 from pathlib import Path
 
 from serving.export.wheel_file import packed
 from serving.hub.facts import own_version
-from serving.runtime.artefact import read_inside
-from serving.runtime.errors import DamagedError
+from serving.hub.opened import read_listed
 from zoo.core.escaping import in_markdown, shown
 from zoo.core.storage import write_bytes
 from zoo.hub import index as hub_index
@@ -41,22 +39,13 @@ def package(folder, entry, out):
     members = {f"{module}/__init__.py": f'"""The model {entry["name"]} of seqzoo: data alone."""\n'.encode()}
     members[f"{home}/{hub_index.INDEX}"] = (json.dumps(index, indent=1, ensure_ascii=False) + "\n").encode()
     for name in sorted(entry["files"]):
-        members[f"{home}/{entry['name']}/{version}/{name}"] = _read(folder, name, entry)
+        members[f"{home}/{entry['name']}/{version}/{name}"] = read_listed(folder, name, entry, "; no wheel was written")
     members[f"{info}/METADATA"] = _metadata(entry, project).encode()
     members[f"{info}/entry_points.txt"] = f"[{GROUP}]\n{entry['name']} = {module}\n".encode()
     path = Path(out) / f"{project}-{version}-py3-none-any.whl"
     content = packed(info, members)
     write_bytes(path, content)
     return path
-
-
-def _read(folder, name, entry):
-    content = read_inside(folder, name, entry["bytes"][name])
-    if hashlib.sha256(content).hexdigest() != entry["files"][name]:
-        raise DamagedError(
-            f"{Path(folder) / name} has other bytes than the index says; no wheel was written. Fetch the model again."
-        )
-    return content
 
 
 def _metadata(entry, project):

@@ -38,13 +38,13 @@ def root():
         HubError: this user has no home folder, as in a container that runs under a bare number.
     """
     try:
-        found = os.environ.get("SEQZOO_CACHE") or platformdirs.user_cache_dir("seqzoo", appauthor=False)
+        place = os.environ.get("SEQZOO_CACHE") or platformdirs.user_cache_dir("seqzoo", appauthor=False)
     except RuntimeError as error:
         raise HubError(
             "there is no folder to keep models in: this user has no home folder (HOME). Set SEQZOO_CACHE to a folder "
             "that this process may write, or name the folder of an artefact instead of a model."
         ) from error
-    return Path(found).absolute()
+    return Path(place).absolute()
 
 
 def key(entry):
@@ -62,14 +62,21 @@ def fault(path, size, digest):
     """What is wrong with a file, in words, or None if it is a regular file of this size and SHA-256."""
     try:
         with open_regular(path) as file:
-            found = os.fstat(file.fileno()).st_size
-            if found != size:
-                return f"{found:,} bytes instead of {size:,}"
+            bytes_there = os.fstat(file.fileno()).st_size
+            if bytes_there != size:
+                return f"{bytes_there:,} bytes instead of {size:,}"
             return None if hashlib.file_digest(file, "sha256").hexdigest() == digest else "other bytes"
     except (FileNotFoundError, NotADirectoryError):
         return "missing"
     except OSError as error:
         return f"not readable: {error.strerror}"
+
+
+def faults(folder, entry, names=None):
+    """`{name: what is wrong with it}` of those files of an entry, or of all, that are not in a folder as it says."""
+    files = sorted(entry["files"]) if names is None else dict.fromkeys(names)
+    states = {name: fault(Path(folder) / name, entry["bytes"][name], entry["files"][name]) for name in files}
+    return {name: wrong for name, wrong in states.items() if wrong}
 
 
 def remember(entry, address):
@@ -84,7 +91,7 @@ def remember(entry, address):
 
 def entries(address=None):
     """The entries of the models in the cache; with an address only those that this hub has given."""
-    found = []
+    sound = []
     for path in sorted((root() / "models").glob("*/entry.json")):
         known = read_json(path)
         if known is None and (fault := unreadable(path)):
@@ -92,10 +99,10 @@ def entries(address=None):
         try:
             (entry,) = checked({"format": FORMAT, "models": [known["entry"]]})["models"]
             if address is None or address in known["places"]:
-                found.append(entry)
+                sound.append(entry)
         except (TypeError, KeyError, ValueError):
             continue  # not written by this version: the hub will tell it again
-    return found
+    return sound
 
 
 def partial_file(digest):

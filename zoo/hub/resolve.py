@@ -188,12 +188,7 @@ def bring(
                 else f"it has {', '.join(sorted(entry['files']))}."
             )
         )
-    faults = {
-        name: fault
-        for name in dict.fromkeys(files)
-        if (fault := cache.fault(home / name, entry["bytes"][name], entry["files"][name]))
-    }
-    if faults:
+    if faults := cache.faults(home, entry, files):
         _download(found, faults, progress)
     check_title(home, entry)
     if not found.place.own:

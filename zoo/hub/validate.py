@@ -25,18 +25,19 @@ def validate(address=None):
 
 
 def _validate(hub):
-    found = {"address": hub.address, "models": 0, "checked": "checked: the index alone", "wrong": []}
+    report = {"address": hub.address, "models": 0, "checked": "checked: the index alone", "wrong": []}
     try:
         index = whole_index(hub, is_offline(), fresh=0)
     except HubError as error:
-        return found | {"wrong": [str(error)]}
+        return report | {"wrong": [str(error)]}
     entries = index["models"]
-    found["models"] = len(entries)
-    found["checked"] = f"checked: the index, {_signed(hub, index)}models and versions: {len(entries)}"
+    report["models"] = len(entries)
+    report["checked"] = f"checked: the index, {_signed(hub, index)}models and versions: {len(entries)}"
     if not hub.remote:
-        found["checked"] += f", files: {sum(len(entry['files']) for entry in entries)}"
-        found["wrong"] = [line for entry in entries for line in _faults(hub.path, entry)] + _unlisted(hub.path, entries)
-    return found
+        report["checked"] += f", files: {sum(len(entry['files']) for entry in entries)}"
+        faults = (fault for entry in entries for fault in _faults(hub.path, entry))
+        report["wrong"] = [*faults, *_unlisted(hub.path, entries)]
+    return report
 
 
 def _signed(hub, index):
@@ -55,13 +56,13 @@ def _faults(home, entry):
         check_title(folder, entry)
     except HubError as error:
         yield str(error)
-    for name, digest in sorted(entry["files"].items()):
-        path = folder / name
-        fault = cache.fault(path, entry["bytes"][name], digest)
-        if fault is None and not path.resolve().is_relative_to(home.resolve()):
-            fault = f"a link that leads out of the hub, to {path.resolve()}"
-        if fault:
-            yield f"{title(entry)}: {name}: {fault}"
+    faults = cache.faults(folder, entry)
+    for name in sorted(entry["files"]):
+        path = (folder / name).resolve()
+        if name not in faults and not path.is_relative_to(home.resolve()):
+            faults[name] = f"a link that leads out of the hub, to {path}"
+        if name in faults:
+            yield f"{title(entry)}: {name}: {faults[name]}"
 
 
 def _unlisted(home, entries):
@@ -93,21 +94,20 @@ def problems(entry, installed=None):
         entry: an entry.
         installed: a function that gives the version of a package, or None; by default what is installed.
     """
-    found, folder = [], cache.folder(entry)
+    wrong, folder = [], cache.folder(entry)
     for package, wanted in sorted(entry["requires"].items()):
         held = (installed or _installed)(package)
         if held is None:
             if package in ("seqzoo", "onnxruntime"):
-                found.append(f"it needs {package}{wanted}, which is not installed")
+                wrong.append(f"it needs {package}{wanted}, which is not installed")
         elif _numbers(held) < _numbers(wanted):
-            found.append(f"it needs {package}{wanted}, and {held} is installed: pip install '{package}{wanted}'")
-    for name, digest in sorted(entry["files"].items()):
-        fault = cache.fault(folder / name, entry["bytes"][name], digest)
-        if fault not in (None, "missing"):
-            found.append(f"{name}: {fault}; the next `seqzoo hub fetch {title(entry)}` mends it")
+            wrong.append(f"it needs {package}{wanted}, and {held} is installed: pip install '{package}{wanted}'")
+    for name, fault in cache.faults(folder, entry).items():
+        if fault != "missing":
+            wrong.append(f"{name}: {fault}; the next `seqzoo hub fetch {title(entry)}` mends it")
     if entry["withdrawn"] is not None:
-        found.append(f"it was withdrawn: {entry['withdrawn']}")
-    return found
+        wrong.append(f"it was withdrawn: {entry['withdrawn']}")
+    return wrong
 
 
 def _installed(package):
