@@ -1,6 +1,5 @@
 """`seqzoo list`: lists the trained models, and the recipes with their scores. It does not import Keras."""
 
-import importlib.util
 import json
 import sys
 import tomllib
@@ -48,14 +47,14 @@ def entries(directory):
     """
     path = directory / "scores.json"
     measured = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    found = []
+    records = []
     for path in sorted(directory.glob("*.toml")):
         recipe = _settings(path)
         entry = {key: recipe[key] for key in ("name", "system", "task", "description")}
         languages = [recipe["data"].get(f"{side}_language") for side in ("source", "target")]
         entry["languages"] = [each for each in languages if each]
-        found.append(entry | {"scores": measured.get(recipe["name"], {})})
-    return found
+        records.append(entry | {"scores": measured.get(recipe["name"], {})})
+    return records
 
 
 def _settings(path):
@@ -66,9 +65,8 @@ def _settings(path):
 
 
 def catalogue():
-    """The folder of the recipes, found without importing `zoo`, which would import Keras."""
-    (package,) = importlib.util.find_spec("zoo").submodule_search_locations
-    return Path(package) / "catalogue"
+    """The folder of the recipes."""
+    return Path(hub.__file__).parents[1] / "catalogue"
 
 
 def main(args):
@@ -98,16 +96,16 @@ def main(args):
 
 def _chosen(records, args):
     asked = {name: getattr(args, name) for name in ("task", "language", "licence", "max_size")}
-    found = [each for each in records if list_models.fits(each, **asked)]
-    return sorted(found, key=lambda each: list_models.best_first(each, args.sort)) if args.sort else found
+    fitting = [each for each in records if list_models.fits(each, **asked)]
+    return sorted(fitting, key=lambda each: list_models.best_first(each, args.sort)) if args.sort else fitting
 
 
 def whole(name, as_json):
     """Print every setting of a recipe with its default and its meaning; or the entry of a model of that name."""
     if not name.endswith(".toml") and not (catalogue() / f"{name}.toml").is_file():
-        found = _model(name)
-        lines = list_models.described(found.entry, found.place.address)
-        print(json.dumps(found.entry, ensure_ascii=False) if as_json else "\n".join(lines))
+        model = _model(name)
+        lines = list_models.described(model.entry, model.place.address)
+        print(json.dumps(model.entry, ensure_ascii=False) if as_json else "\n".join(lines))
         return 0
     settings = recipes.explained(recipes.load(name))
     if as_json:

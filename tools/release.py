@@ -21,6 +21,8 @@ import tomllib
 import zipfile
 from pathlib import Path
 
+from .screen import log
+
 ROOT = Path(__file__).resolve().parents[1]
 VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")
 CHANGED = ("pyproject.toml", "CITATION.cff", "CHANGELOG.md")
@@ -56,17 +58,17 @@ def release(root, version, date, address="", dry_run=False):
     check(root, version, date)
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "checkout"
-        tell("copies what is committed")
+        log("copies what is committed")
         unpack(root, copy)
         texts = {name: (copy / name).read_text("utf-8") for name in CHANGED}
         new = written(texts, version, date)
         for name, text in new.items():
             (copy / name).write_text(text, encoding="utf-8")
-        tell("checks the hub")
+        log("checks the hub")
         check_hub(copy)
-        tell("builds the wheel")
+        log("builds the wheel")
         wheel = build_wheel(copy, version, address)
-        tell("builds the site")
+        log("builds the site")
         site = build_site(copy)
         for name in CHANGED:
             told = difflib.unified_diff(texts[name].splitlines(), new[name].splitlines(), name, name, lineterm="", n=1)
@@ -199,10 +201,6 @@ def run(command, folder, failure, **variables):
     if done.returncode:
         raise ValueError(f"{failure}:\n{(done.stdout + done.stderr).strip()[-2000:]}")
     return done.stdout.strip()
-
-
-def tell(line):
-    print(line, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
