@@ -20,7 +20,7 @@ def one_line(text):
 
 def record(kind, number, text, result, n_best):
     """The answer to a text as a JSON object, in one line to every reader of lines."""
-    found = dataclasses.asdict(result)
-    remarks = {name: said for name in ("error", "warning") if (said := found.pop(name))}
-    found = kind.record(found, n_best) | ({} if result.confidence is None else {"confidence": result.confidence})
-    return shown(json.dumps({"input": text} | found | remarks, ensure_ascii=False))
+    fields = dataclasses.asdict(result)
+    remarks = {name: said for name in ("error", "warning") if (said := fields.pop(name))}
+    fields = kind.record(fields, n_best) | ({} if result.confidence is None else {"confidence": result.confidence})
+    return shown(json.dumps({"input": text} | fields | remarks, ensure_ascii=False))

@@ -45,10 +45,10 @@ def main(args):
         )
     if args.out:
         check(Path(args.out))
-    found = {"runs": args.runs, **_compare(*args.runs, args.split)}
+    comparison = {"runs": args.runs, **_compare(*args.runs, args.split)}
     if args.out:
-        _draw(found, Path(args.out))
-    print(json_text(found) if args.json else _table(found))
+        _draw(comparison, Path(args.out))
+    print(json_text(comparison) if args.json else _table(comparison))
     return 0
 
 
@@ -70,21 +70,22 @@ def _compare(first, second, split):
     return kept.compare_kept(first, second, side(first), side(second))
 
 
-def _draw(found, out):
-    names = distinct(found["runs"])
-    title = in_figure(f"{names[1]} against {names[0]}, {found['split']}, by {found['grouped_by']}", TITLE)
-    save(plots.draw_differences(found["by_group"], found["leading"], names, title), out)
+def _draw(comparison, out):
+    names = distinct(comparison["runs"])
+    title = in_figure(f"{names[1]} against {names[0]}, {comparison['split']}, by {comparison['grouped_by']}", TITLE)
+    save(plots.draw_differences(comparison["by_group"], comparison["leading"], names, title), out)
 
 
-def _table(found):
-    first, second = map(shown, distinct(found["runs"]))
-    lines = [f"a: {first}", f"b: {second}", f"{found['split']}, {found['count']:,} examples, the same for both", ""]
+def _table(comparison):
+    first, second = map(shown, distinct(comparison["runs"]))
+    examples = f"{comparison['split']}, {comparison['count']:,} examples, the same for both"
+    lines = [f"a: {first}", f"b: {second}", examples, ""]
     rows = [("", "a", "b", "b - a", "95 % interval", "p", "")]
-    for name, each in found["scores"].items():
+    for name, each in comparison["scores"].items():
         low, high = (_signed(name, bound, written) for bound in each["difference_interval"])
         values = (written(name, each["a"]), written(name, each["b"]), _signed(name, each["difference"], written))
         rows.append((score_name(name), *values, f"{low} to {high}", f"{each['p_value']:.3f}", _verdict(each)))
-    lines += [*aligned(rows, right=range(1, 6)), "", *_examples(found, score_name(found["leading"]))]
+    lines += [*aligned(rows, right=range(1, 6)), "", *_examples(comparison, score_name(comparison["leading"]))]
     return "\n".join(lines)
 
 
@@ -98,12 +99,12 @@ def _signed(name, value, written):
     return f"{'-' if value < 0 else '+'}{written(name, abs(value))}"
 
 
-def _examples(found, score):
+def _examples(comparison, score):
     """The examples that differ most: the input, both answers and the right one."""
-    differ = found["differ"][:SHOWN]
+    differ = comparison["differ"][:SHOWN]
     if not differ:
         return [f"No example counts differently in {score}."]
-    gains = found["leading"] not in ERRORS
+    gains = comparison["leading"] not in ERRORS
     lines = [f"The examples that give most to the difference in {score}:"]
     for row in differ:
         better = "b" if (row["influence"] > 0) is gains else "a"

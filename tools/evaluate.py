@@ -99,29 +99,29 @@ def _evaluated(args, recipe, split, other):
     run = runs.open_run(args.run, *args.ensemble)
     start = time.monotonic()
     options = {"beams": args.beam, "limit": args.limit, "progress": _progress(sys.stderr, recipe.job.kind)}
-    found = runs.evaluation(run, split, args.data, **options, log=_log)
+    evaluation = runs.evaluation(run, split, args.data, **options, log=_log)
     seconds = round(time.monotonic() - start, 1)
     scores = {
         "task": recipe.task,
         "split": split,
         **other,
-        **found.scores,
+        **evaluation.scores,
         "seconds": seconds,
         "backend": keras.backend.backend(),
     }
     if args.mistakes:
         on = f"{split} of {other['data']}" if "data" in other else split
-        _log(mistakes.write(args.mistakes, recipe, found, f"Mistakes of {recipe.name}, {on}", args.worst))
+        _log(mistakes.write(args.mistakes, recipe, evaluation, f"Mistakes of {recipe.name}, {on}", args.worst))
     if args.ensemble:
         print(json_text(scores) if args.json else _table(f"{1 + len(args.ensemble)} runs of {recipe.name}", scores))
         return 0
     directory = Path(args.run)
-    kept.write(directory, recipe, split, found)
-    if found.outputs:
-        text = "".join(f"{shown(output, TAB)}\n" for output in found.outputs)
+    kept.write(directory, recipe, split, evaluation)
+    if evaluation.outputs:
+        text = "".join(f"{shown(output, TAB)}\n" for output in evaluation.outputs)
         write_text(directory / f"{split}.hypotheses.txt", text)
     if other.keys() != {"data", "limit"}:
-        kept.write_scores(directory, found.scores if "data" in other else scores, other.get("data"))
+        kept.write_scores(directory, evaluation.scores if "data" in other else scores, other.get("data"))
     if args.record:
         _record(recipe, scores, directory)
     print(json_text(scores) if args.json else _table(recipe.name, scores))
@@ -182,14 +182,14 @@ def _table(name, scores):
 
 def _remarks(scores):
     """What there is to say of scores that are not there, of entities, and of labels that the model cannot answer."""
-    found = [f"no {score_name(name).partition(',')[0]}: {why}" for name, why in scores.get("missing", {}).items()]
-    found += filter(None, [say_rules(scores.get("entity_rules"), None)])
+    remarks = [f"no {score_name(name).partition(',')[0]}: {why}" for name, why in scores.get("missing", {}).items()]
+    remarks += filter(None, [say_rules(scores.get("entity_rules"), None)])
     if "calibration_error" in scores:
-        found.append(f"the confidences are {scores['calibration_error']:.3f} off (expected calibration error)")
+        remarks.append(f"the confidences are {scores['calibration_error']:.3f} off (expected calibration error)")
     if unknown := scores.get("unknown_labels"):
         count = sum(each["count"] for each in unknown)
-        found.append(f"labels that the model cannot answer, {count:,} in all: {say_unknown(unknown, [])}")
-    return ["", *found] if found else []
+        remarks.append(f"labels that the model cannot answer, {count:,} in all: {say_unknown(unknown, [])}")
+    return ["", *remarks] if remarks else []
 
 
 def _interval(key, scores, written):

@@ -79,19 +79,19 @@ def _fetch(args):
         raise ValueError("received --files and --all: give one of them.")
     if args.public_key and not args.all:
         raise ValueError("--public-key needs --all: a signature is over all files of a model.")
-    found = hubs.find(args.name)
-    files = list(found.entry["files"]) if args.all else args.files
-    hubs.bring(found, ["manifest.json"], progress=False)  # which says whose files they are
+    model = hubs.find(args.name)
+    files = list(model.entry["files"]) if args.all else args.files
+    hubs.bring(model, ["manifest.json"], progress=False)  # which says whose files they are
     if files is None:
-        files = hubs.default_files(found)
-    path = hubs.bring(found, files)
+        files = hubs.default_files(model)
+    path = hubs.bring(model, files)
     if args.public_key:
-        signing.check_signature(path, found.entry, args.public_key)
-        trust.check(found.place, places.whole_index(found.place, found.offline), [args.public_key])
+        signing.check_signature(path, model.entry, args.public_key)
+        trust.check(model.place, places.whole_index(model.place, model.offline), [args.public_key])
     if args.json:
-        entry = found.entry
+        entry = model.entry
         told = {"path": str(path), "name": entry["name"], "version": entry["version"], "files": files}
-        print(json.dumps(told | {"hub": found.place.address}, ensure_ascii=False))
+        print(json.dumps(told | {"hub": model.place.address}, ensure_ascii=False))
     else:
         print(path)
     return 0

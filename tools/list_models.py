@@ -23,7 +23,7 @@ def models():
     `run_bytes` are those of the files that `seqzoo run` needs. Of a name that several hubs have, the first one's is
     taken; versions that were withdrawn are left out. A hub that cannot be read is told, and left out.
     """
-    found = {}
+    records = {}
     for hub in places():
         try:
             entries = read_index(hub, is_offline())
@@ -33,8 +33,8 @@ def models():
         for name in dict.fromkeys(each["name"] for each in entries if each["withdrawn"] is None):
             entry = choose(entries, name)
             more = {"run_bytes": sum(entry["bytes"][file] for file in run_files(entry)), "hub": hub.address}
-            found.setdefault(name, {key: entry[key] for key in FIRST} | entry | more)
-    return list(found.values())
+            records.setdefault(name, {key: entry[key] for key in FIRST} | entry | more)
+    return list(records.values())
 
 
 def elsewhere(records):

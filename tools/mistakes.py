@@ -44,16 +44,16 @@ def write(path, recipe, evaluation, title, most):
         title: what was evaluated on what.
         most: how many answers are listed.
     """
-    found, wrong = kept.mistakes(recipe, evaluation, most)
-    rows, suffix = found["rows"], Path(path).suffix.lower()
+    worst, wrong = kept.mistakes(recipe, evaluation, most)
+    rows, suffix = worst["rows"], Path(path).suffix.lower()
     kind = f"{len(rows):,} of {len(wrong):,} {'pieces' if recipe.data.windows else 'wrong answers'}, the worst first"
     if suffix == ".jsonl":
         text = "".join(f"{json_text(row)}\n" for row in rows)
     elif suffix == ".json":
-        text = json_text({"evaluated": title} | found, indent=2) + "\n"
+        text = json_text({"evaluated": title} | worst, indent=2) + "\n"
     elif suffix == ".html":
-        figures = "".join(_image(*each) for each in _figures(recipe, evaluation, found, {*wrong}))
-        text = _page(title, kind, figures, found)
+        figures = "".join(_image(*each) for each in _figures(recipe, evaluation, worst, {*wrong}))
+        text = _page(title, kind, figures, worst)
     else:
         text = _table(rows, "," if suffix == ".csv" else "\t")
     write_text(path, text)
@@ -76,13 +76,13 @@ def _words(value):
     return "" if value is None else f"{value:.{DIGITS}g}" if isinstance(value, float) else str(value)
 
 
-def _page(title, kind, figures, found):
-    columns = list(found["rows"][0]) if found["rows"] else []
+def _page(title, kind, figures, worst):
+    columns = list(worst["rows"][0]) if worst["rows"] else []
     heads = "".join(f"<th><button>{in_html(name.replace('_', ' '))}</button></th>" for name in columns)
-    body = "".join(f"<tr>{''.join(map(_cell, row.values()))}</tr>\n" for row in found["rows"])
+    body = "".join(f"<tr>{''.join(map(_cell, row.values()))}</tr>\n" for row in worst["rows"])
     pairs = "".join(
         f"<li>{in_html('{reference} taken for {answer}: {count:,} of {of:,}'.format(**pair))}</li>"
-        for pair in found.get("confused", ())[:PAIRS]
+        for pair in worst.get("confused", ())[:PAIRS]
     )
     listed = f"<h2>Confused most</h2><ol>{pairs}</ol>" if pairs else ""
     return (
@@ -99,17 +99,17 @@ def _cell(value):
     return f'<td dir="auto">{in_html(_words(value))}</td>'
 
 
-def _figures(recipe, evaluation, found, wrong):
+def _figures(recipe, evaluation, worst, wrong):
     """(a name, a figure) of each that there is something to draw of."""
     outputs, references = evaluation.outputs, evaluation.references
-    if found.get("confused"):
+    if worst.get("confused"):
         sides = ([label for answer in side for label in recipe.job.split(answer)] for side in (outputs, references))
         yield "which labels are taken for which", plots.draw_confusion(*sides, title="Confusion")
     pairs = [(sure, row not in wrong) for row, sure in enumerate(evaluation.confidences or ()) if sure is not None]
     if pairs:
         sure, right = zip(*pairs, strict=True)
         yield "confidence of right and of wrong answers", plots.draw_confidences(sure, right)
-        if found["measure"] is None:  # one label each, whose confidence is to be the share of right ones
+        if worst["measure"] is None:  # one label each, whose confidence is to be the share of right ones
             yield "how often answers of a confidence are right", plots.draw_reliability(sure, right)
 
 

@@ -104,24 +104,24 @@ def confusion(runs, args):
     if len(runs) > 1:
         raise ValueError(f"A figure of confusion shows one run; received {len(runs)}. Draw each by itself.")
     (run,) = runs
-    found = kept.read(run, args.split or kept.shared_split(runs))
-    task = TASKS[found["task"]]
+    answers = kept.read(run, args.split or kept.shared_split(runs))
+    task = TASKS[answers["task"]]
     if not task.labelled:
         raise ValueError(f"{run} is a run of {task.name}: expected one whose answers are labels or tags.")
-    sides = found["outputs"], found["references"]
+    sides = answers["outputs"], answers["references"]
     sides = ([label for answer in side for label in task.split(answer)] for side in sides)
-    return plots.draw_confusion(*sides, title=in_figure(args.title or f"{run.name}, {found['split']}", TITLE))
+    return plots.draw_confusion(*sides, title=in_figure(args.title or f"{run.name}, {answers['split']}", TITLE))
 
 
 def scores(runs, args):
     """The scores of each run, with their intervals."""
     split = args.split or kept.shared_split(runs)
-    found = [kept.read(run, split) for run in runs]
-    for run, own in zip(runs, found, strict=True):
-        kept.check_same(runs[0], run, found[0], own)
+    evaluations = [kept.read(run, split) for run in runs]
+    for run, own in zip(runs, evaluations, strict=True):
+        kept.check_same(runs[0], run, evaluations[0], own)
     names = distinct(runs)
-    count = f"{split}, {found[0]['count']:,} examples, 95 % intervals"
-    reports = {name: own["scores"] for name, own in zip(names, found, strict=True)}
+    count = f"{split}, {evaluations[0]['count']:,} examples, 95 % intervals"
+    reports = {name: own["scores"] for name, own in zip(names, evaluations, strict=True)}
     return plots.draw_scores(reports, args.score, title=in_figure(args.title or count, TITLE))
 
 

@@ -76,10 +76,10 @@ def done(system, args):
     if not os.access(path.parent, os.W_OK):  # before minutes are spent
         raise PermissionError(13, "Permission denied", str(path.parent))
     log("is measured")
-    found = report.measure(system, args.quick, log)
-    report.write(found, args.out)
-    log(f"wrote {path} and its figure after {found['seconds']:.0f} s of processor time")
-    return found, False
+    measured = report.measure(system, args.quick, log)
+    report.write(measured, args.out)
+    log(f"wrote {path} and its figure after {measured['seconds']:.0f} s of processor time")
+    return measured, False
 
 
 def same(system, kept, log):

@@ -136,11 +136,11 @@ def _form(args, runtime, source):
 
 
 def _options(args, options):
-    found = {name: value for name, value in options.items() if name != "sampling"}
+    identity = {name: value for name, value in options.items() if name != "sampling"}
     if "sampling" in options:
-        found["sampling"] = dataclasses.asdict(options["sampling"])
-    found |= {"precision": args.precision, "overlong": args.overlong}
-    return found | ({"shortlist": True} if args.shortlist else {})
+        identity["sampling"] = dataclasses.asdict(options["sampling"])
+    identity |= {"precision": args.precision, "overlong": args.overlong}
+    return identity | ({"shortlist": True} if args.shortlist else {})
 
 
 def asking(runtime, options, tell):

@@ -37,14 +37,14 @@ def main(args):
 
 def _whole(name):
     """The artefact in a folder, or all files of the model of that name."""
-    found = shared.find_model(name)
-    if found is None:
+    model = shared.find_model(name)
+    if model is None:
         return resolve(name)
-    path = hub.bring(found, [MANIFEST])
-    lacks = sorted(read_manifest(path)["files"].keys() - found.entry["files"].keys())
+    path = hub.bring(model, [MANIFEST])
+    lacks = sorted(read_manifest(path)["files"].keys() - model.entry["files"].keys())
     if lacks:
         raise UnsupportedError(
-            f"{name} cannot be verified as a whole: {found.place.address} does not publish {', '.join(lacks)}. Each "
+            f"{name} cannot be verified as a whole: {model.place.address} does not publish {', '.join(lacks)}. Each "
             "file that it publishes is compared with its SHA-256 whenever it is used."
         )
-    return hub.bring(found, list(found.entry["files"]))
+    return hub.bring(model, list(model.entry["files"]))

@@ -13,14 +13,14 @@ def kind_of(described, where):
     Raises:
         AnswerError: it is none that answers texts.
     """
-    found = told_by(described.inputs, described.outputs)
-    if found is None:
-        marks = dict.fromkeys(kind.mark for kind in KINDS.values() if kind.mark)
+    kind = told_by(described.inputs, described.outputs)
+    if kind is None:
+        marks = dict.fromkeys(each.mark for each in KINDS.values() if each.mark)
         raise AnswerError(
             f"{where} has no model of texts there: expected one of the outputs {', '.join(marks)}, it has "
             f"{', '.join(described.outputs) or 'none'}."
         )
-    return found
+    return kind
 
 
 def results(kind, texts, columns, labels):

@@ -164,9 +164,9 @@ class Client:
     def answer(self, work, place, cancellation):
         """The results of request `place`."""
         chosen, columns, parameters = work.requests[place]
-        found = self._ask(self._protocol.infer, cancellation, columns, parameters)
+        reply = self._ask(self._protocol.infer, cancellation, columns, parameters)
         with fitting(self.url):
-            return answers.results(self._told[0], chosen, found, self._labels or self.described.labels)
+            return answers.results(self._told[0], chosen, reply, self._labels or self.described.labels)
 
     def _ask(self, what, cancellation, *arguments):
         deadline = Deadline(self.timeout)
@@ -230,12 +230,12 @@ class Work:
             groups[-1].append(place)
         return [(group, _parameters(options, group[0])) for group in groups]
 
-    def together(self, found):
+    def together(self, results_of_groups):
         """The results in the order of the texts."""
         results = [None] * self.count
         for place, error in self.refused.items():
             results[place] = dataclasses.replace(self._kind.blank(), error=error)
-        answered = [result for group in found for result in group]
+        answered = [result for group in results_of_groups for result in group]
         for place, result in zip(self.places, answered, strict=True):
             results[place] = result
         return results
@@ -263,15 +263,15 @@ def _columns(sides, texts):
 
 def _parameters(options, first):
     """The parameters of a request whose first text has this number."""
-    found = {name: value for name, value in options.items() if name != "sampling" and name not in RULES}
-    found = {name: value for name, value in found.items() if value is not None}
+    parameters = {name: value for name, value in options.items() if name != "sampling" and name not in RULES}
+    parameters = {name: value for name, value in parameters.items() if value is not None}
     for name, value in checked({name: value for name, value in options.items() if name in RULES}).items():
-        found[name] = "\n".join(value) if RULES[name].kind is list else value
+        parameters[name] = "\n".join(value) if RULES[name].kind is list else value
     sampling = options.get("sampling")
     if sampling is None:
-        return found
+        return parameters
     drawn = dataclasses.asdict(sampling)
     drawn["first"] += first
     if not drawn["first"]:  # which a server that knows no such parameter draws, too
         del drawn["first"]
-    return found | {"sample": True} | drawn
+    return parameters | {"sample": True} | drawn

@@ -49,17 +49,17 @@ class Http:
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
         reply = self._asked(path, content, deadline, cancellation)
         try:
-            found = json.loads(reply.body)
+            answer = json.loads(reply.body)
         except (ValueError, RecursionError):
-            found = None
+            answer = None
         if reply.status != 200:
-            said = found.get("error", found.get("detail")) if isinstance(found, dict) else None
+            said = answer.get("error", answer.get("detail")) if isinstance(answer, dict) else None
             error = of_status(reply.status, self.where + path, said or reply.body.decode("utf-8", "replace"))
             error.after = seconds(reply.headers.get("Retry-After"))
             raise error
-        if not isinstance(found, dict):
+        if not isinstance(answer, dict):
             raise AnswerError(f"{self.where}{path} answered what is no JSON object: {quoted(reply.body[:200])}")
-        return found
+        return answer
 
     def _asked(self, path, content, deadline, cancellation):
         deadline.check(self.where)

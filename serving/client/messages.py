@@ -56,8 +56,8 @@ def classes(protocol):
         _describe(file.message_type.add(name=name), fields)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    found = message_factory.GetMessageClassesForFiles([file.name], pool)
-    return {name.removeprefix(f"{PACKAGE}."): made for name, made in found.items()}
+    made_classes = message_factory.GetMessageClassesForFiles([file.name], pool)
+    return {name.removeprefix(f"{PACKAGE}."): made for name, made in made_classes.items()}
 
 
 def _describe(message, fields):

@@ -32,21 +32,21 @@ class V2Http:
         self.transport = Http(address, headers)
 
     def describe(self, model, deadline, cancellation):
-        found = self.transport.json(f"/v2/models/{model.path}", None, deadline, cancellation)
+        metadata = self.transport.json(f"/v2/models/{model.path}", None, deadline, cancellation)
         with fitting(self.transport.where):
-            labels = found.get("parameters", {}).get("labels", ())
-            names = ([each["name"] for each in found[side]] for side in ("inputs", "outputs"))
-            return Described(*map(tuple, names), tuple(map(str, found.get("versions", ()))), tuple(labels))
+            labels = metadata.get("parameters", {}).get("labels", ())
+            names = ([each["name"] for each in metadata[side]] for side in ("inputs", "outputs"))
+            return Described(*map(tuple, names), tuple(map(str, metadata.get("versions", ()))), tuple(labels))
 
     def infer(self, model, columns, parameters, deadline, cancellation):
         inputs = [
             {"name": name, "datatype": BYTES, "shape": [len(texts)], "data": texts} for name, texts in columns.items()
         ]
         body = {"inputs": inputs} | ({"parameters": parameters} if parameters else {})
-        found = self.transport.json(f"/v2/models/{model.path}/infer", body, deadline, cancellation)
+        answer = self.transport.json(f"/v2/models/{model.path}/infer", body, deadline, cancellation)
         with fitting(self.transport.where):
             rows = inputs[0]["shape"][0]
-            return {each["name"]: nested(_flat(each["data"]), each["shape"], rows) for each in found["outputs"]}
+            return {each["name"]: nested(_flat(each["data"]), each["shape"], rows) for each in answer["outputs"]}
 
 
 class V2Grpc:
@@ -64,9 +64,9 @@ class V2Grpc:
 
     def describe(self, model, deadline, cancellation):
         request = self._messages["ModelMetadataRequest"](name=model.name, version=model.version or "")
-        found = self._call("ModelMetadata", request, deadline, cancellation)
-        names = (tuple(each.name for each in side) for side in (found.inputs, found.outputs))
-        return Described(*names, tuple(found.versions))
+        metadata = self._call("ModelMetadata", request, deadline, cancellation)
+        names = (tuple(each.name for each in side) for side in (metadata.inputs, metadata.outputs))
+        return Described(*names, tuple(metadata.versions))
 
     def request(self, model, columns, parameters):
         """The `ModelInferRequest`."""
@@ -84,18 +84,18 @@ class V2Grpc:
 
     def infer(self, model, columns, parameters, deadline, cancellation):
         request = self.request(model, columns, parameters)
-        found = self._call("ModelInfer", request, deadline, cancellation)
-        raw = found.raw_output_contents
+        answer = self._call("ModelInfer", request, deadline, cancellation)
+        raw = answer.raw_output_contents
         with fitting(self.transport.where):
-            if raw and len(raw) != len(found.outputs):
-                raise ValueError(f"{len(raw)} raw contents of {len(found.outputs)} outputs")
+            if raw and len(raw) != len(answer.outputs):
+                raise ValueError(f"{len(raw)} raw contents of {len(answer.outputs)} outputs")
             return {
                 each.name: nested(
                     from_raw(each.datatype, raw[number]) if raw else _contents(each.datatype, each.contents),
                     each.shape,
                     request.inputs[0].shape[0],
                 )
-                for number, each in enumerate(found.outputs)
+                for number, each in enumerate(answer.outputs)
             }
 
 
@@ -108,14 +108,14 @@ def from_raw(datatype, content):
     """The values of a raw tensor: little-endian numbers, or texts with their lengths in four bytes before them."""
     if datatype != BYTES:
         return numbers(content, NUMBERS[datatype])
-    found, at = [], 0
+    texts, at = [], 0
     while at < len(content):
         (length,) = struct.unpack_from("<I", content, at)
         at += 4 + length
         if at > len(content):
             raise ValueError("a text ends behind its tensor")
-        found.append(content[at - length : at].decode("utf-8"))
-    return found
+        texts.append(content[at - length : at].decode("utf-8"))
+    return texts
 
 
 def _flat(values):

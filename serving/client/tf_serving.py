@@ -30,17 +30,17 @@ class TfsHttp:
         return f"/v1/models/{quote(model.name, safe='')}/labels/{quote(model.version, safe='')}"
 
     def describe(self, model, deadline, cancellation):
-        found = self.transport.json(f"{self._path(model)}/metadata", None, deadline, cancellation)
+        metadata = self.transport.json(f"{self._path(model)}/metadata", None, deadline, cancellation)
         with fitting(self.transport.where):
-            signature = found["metadata"]["signature_def"]["signature_def"][SIGNATURE]
-            version = str(found.get("model_spec", {}).get("version", ""))
+            signature = metadata["metadata"]["signature_def"]["signature_def"][SIGNATURE]
+            version = str(metadata.get("model_spec", {}).get("version", ""))
             return Described(tuple(signature["inputs"]), tuple(signature["outputs"]), (version,) if version else ())
 
     def infer(self, model, columns, parameters, deadline, cancellation):
         body = {"signature_name": SIGNATURE, "inputs": columns}
-        found = self.transport.json(f"{self._path(model)}:predict", body, deadline, cancellation)
+        answer = self.transport.json(f"{self._path(model)}:predict", body, deadline, cancellation)
         with fitting(self.transport.where):
-            return dict(found["outputs"])
+            return dict(answer["outputs"])
 
 
 class TfsGrpc:
@@ -68,13 +68,13 @@ class TfsGrpc:
             model_spec=self._spec(model), metadata_field=["signature_def"]
         )
         answer = "GetModelMetadataResponse"
-        found = self._call("GetModelMetadata", request, answer, deadline, cancellation)
+        metadata = self._call("GetModelMetadata", request, answer, deadline, cancellation)
         with fitting(self.transport.where):
-            table = self._messages["SignatureDefMap"].FromString(found.metadata["signature_def"].value)
+            table = self._messages["SignatureDefMap"].FromString(metadata.metadata["signature_def"].value)
             if SIGNATURE not in table.signature_def:
                 raise ValueError(f"there is no signature {SIGNATURE}")
             signature = table.signature_def[SIGNATURE]
-            versions = (str(found.model_spec.version.value),) if found.model_spec.HasField("version") else ()
+            versions = (str(metadata.model_spec.version.value),) if metadata.model_spec.HasField("version") else ()
             return Described(tuple(sorted(signature.inputs)), tuple(sorted(signature.outputs)), versions)
 
     def request(self, model, columns):
@@ -89,10 +89,10 @@ class TfsGrpc:
 
     def infer(self, model, columns, parameters, deadline, cancellation):
         request = self.request(model, columns)
-        found = self._call("Predict", request, "PredictResponse", deadline, cancellation)
+        answer = self._call("Predict", request, "PredictResponse", deadline, cancellation)
         with fitting(self.transport.where):
             rows = len(next(iter(columns.values())))
-            return {name: _tensor(tensor, rows) for name, tensor in found.outputs.items()}
+            return {name: _tensor(tensor, rows) for name, tensor in answer.outputs.items()}
 
 
 def _tensor(tensor, rows):

@@ -173,10 +173,10 @@ def differences(old, new):
 
 
 def _flat(identity, before=""):
-    found = {}
+    flat = {}
     for name, value in identity.items():
-        found |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
-    return found
+        flat |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
+    return flat
 
 
 def _said(identity, name):

@@ -147,8 +147,8 @@ def _check_kind(path):
 
 def stamp(path):
     """What changes when a file is written to."""
-    found = Path(path).stat()
-    return found.st_size, found.st_mtime_ns
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime_ns
 
 
 def _size(file):

@@ -70,7 +70,7 @@ def parsed(text):
     Raises:
         ValueError: it says none.
     """
-    found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
-    if not found:
+    parts = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
+    if not parts:
         raise ValueError(f"A shard is i/n, such as 2/4 for the second of four parts; received {text!r}.")
-    return Shard(*map(int, found.groups()))
+    return Shard(*map(int, parts.groups()))

@@ -7,7 +7,7 @@ from pathlib import Path
 from serving.deploy import files, plan, warmup
 from serving.deploy.labels import Labels
 from serving.deploy.options import Options
-from serving.deploy.served import found
+from serving.deploy.served import find_served
 from serving.export.partial import explained, locked
 
 ROOMS = {  # where each target is made; imported when it is asked for
@@ -37,7 +37,7 @@ def deploy(paths, out, change=None, log=lambda line: None, **options):
     out = Path(out)
     before = plan.read(out)
     _check(before, change, options)
-    wanted = [found(path) for path in paths]
+    wanted = list(map(find_served, paths))
     with explained(out / plan.FILE, exported=False), _folder(out):
         with locked(out, wait=True):
             before = plan.read(out)

@@ -21,16 +21,16 @@ def render(plan):
     Raises:
         ValueError: two models have the same name in a cluster, or a name has no letter that a cluster allows.
     """
-    found = container.image()
+    files = container.image()
     manifests = {(model.name, version): manifest for model, version, manifest in plan.loaded()}
     for name, (_, labels) in plan.models.items():
         file = f"{cluster_name(name)}.yaml"
-        if file in found:
+        if file in files:
             raise ValueError(f"{name}: another model is called {cluster_name(name)!r} in a cluster, too. Rename one.")
         asked = labels.canary or labels.stable
         service = inference_service(name, labels, manifests[name, asked], plan.options)
-        found[file] = heading("#", f" {labels}.") + yaml.safe_dump(service, sort_keys=False, width=120)
-    return found
+        files[file] = heading("#", f" {labels}.") + yaml.safe_dump(service, sort_keys=False, width=120)
+    return files
 
 
 def cluster_name(name):
@@ -55,10 +55,10 @@ def storage(options, name, version):
         ValueError: Kubernetes would replace a part of it.
     """
     place = options.storage.rstrip("/")
-    found = f"{place}/{cluster_name(name)}:{version}" if place.startswith("oci://") else f"{place}/{name}/{version}"
-    if "$(" in found:
-        raise ValueError(f"{found} cannot be an address in a cluster, which replaces $(NAME) by a variable. Rename it.")
-    return found
+    uri = f"{place}/{cluster_name(name)}:{version}" if place.startswith("oci://") else f"{place}/{name}/{version}"
+    if "$(" in uri:
+        raise ValueError(f"{uri} cannot be an address in a cluster, which replaces $(NAME) by a variable. Rename it.")
+    return uri
 
 
 def inference_service(name, labels, manifest, options):

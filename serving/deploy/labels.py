@@ -27,8 +27,8 @@ class Labels:
     @property
     def named(self):
         """`{label: version}` of the labels that are given."""
-        found = {"stable": self.stable, "canary": self.canary, "previous": self.previous}
-        return {label: version for label, version in found.items() if version is not None}
+        labels = {"stable": self.stable, "canary": self.canary, "previous": self.previous}
+        return {label: version for label, version in labels.items() if version is not None}
 
     @property
     def versions(self):

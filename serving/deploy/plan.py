@@ -50,13 +50,13 @@ def read(folder):
     if not path.exists():
         return None
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        options = Options(**found["options"])
+        content = json.loads(path.read_text(encoding="utf-8"))
+        options = Options(**content["options"])
         models = {
-            name: (Model(name, Path(entry.pop("home"))), Labels(**entry)) for name, entry in found["models"].items()
+            name: (Model(name, Path(entry.pop("home"))), Labels(**entry)) for name, entry in content["models"].items()
         }
         numbers = [number for _, labels in models.values() for number in labels.named.values()]
-        if found["format"] != 1 or not all(type(number) is int and number > 0 for number in numbers):
+        if content["format"] != 1 or not all(type(number) is int and number > 0 for number in numbers):
             raise ValueError("it has another format, or a version that is no positive whole number")
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise DamagedError(

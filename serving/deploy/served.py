@@ -25,8 +25,8 @@ class Model:
     @cached_property
     def versions(self):
         """The numbers of the versions that are there, in order."""
-        found = (path.parent.name for path in self.home.glob("*/manifest.json"))
-        return sorted(int(name) for name in found if name.isdecimal() and name.isascii())
+        names = (path.parent.name for path in self.home.glob("*/manifest.json"))
+        return sorted(int(name) for name in names if name.isdecimal() and name.isascii())
 
     def manifest(self, version):
         """The manifest of a version, after a check of every file of it.
@@ -43,7 +43,7 @@ class Model:
         return manifest
 
 
-def found(path):
+def find_served(path):
     """`(Model, version)` of an artefact; of a folder of versions, or of one with a single model, the version is None.
 
     Raises:

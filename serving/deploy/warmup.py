@@ -100,9 +100,9 @@ def inputs(manifest, table, size):
     time = min(TIME, manifest["max_input"])
     strings = [spec["name"] for spec in table["inputs"] if spec["dtype"] == "string"]
     rows = [text.split("\t") for text in manifest["texts"] if len(text.split("\t")) >= len(strings)] or [["a"] * 2]
-    found = {name: np.array([rows[row % len(rows)][side] for row in range(size)]) for side, name in enumerate(strings)}
+    arrays = {name: np.array([rows[row % len(rows)][side] for row in range(size)]) for side, name in enumerate(strings)}
     for spec in table["inputs"]:
-        if spec["name"] in found or "default" in spec:
+        if spec["name"] in arrays or "default" in spec:
             continue
         shape = [
             size if axis == "batch" or str(axis).endswith("_rows") else axis if type(axis) is int else time
@@ -114,5 +114,5 @@ def inputs(manifest, table, size):
             value = time
         else:
             value = max(spec.get("minimum", 1), min(WORD, spec.get("maximum", 1)))
-        found[spec["name"]] = np.full(shape, value, spec["dtype"])
-    return found
+        arrays[spec["name"]] = np.full(shape, value, spec["dtype"])
+    return arrays

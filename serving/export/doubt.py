@@ -8,11 +8,11 @@ from zoo.text.special import UNK
 
 def joined(*warnings):
     """Several warnings about each text as one; each is `(batch,)`, and "" is none."""
-    found, *more = warnings
+    remarks, *more = warnings
     for each in more:
-        both = (tf.strings.length(found) > 0) & (tf.strings.length(each) > 0)
-        found = tf.strings.join([found, tf.where(both, doubt.SEPARATOR, ""), each])
-    return found
+        both = (tf.strings.length(remarks) > 0) & (tf.strings.length(each) > 0)
+        remarks = tf.strings.join([remarks, tf.where(both, doubt.SEPARATOR, ""), each])
+    return remarks
 
 
 def unknown(token_ids, lengths, around):
@@ -35,11 +35,11 @@ def bounded(lengths, longest):
 
 def longest(rules, most, lengths):
     """`serving.kinds.rules.longest` of each text, by the number of its ids."""
-    found = tf.fill(tf.shape(lengths), rules.get("max_length") or most)
+    bound = tf.fill(tf.shape(lengths), rules.get("max_length") or most)
     if rules.get("length_ratio"):
         follows = rules["length_ratio"] * tf.cast(lengths, tf.float32) + rules.get("length_extra", 0)
-        found = tf.minimum(found, tf.cast(tf.floor(follows), tf.int32))
-    return tf.minimum(most, tf.maximum(found, max(1, rules.get("min_length", 0))))
+        bound = tf.minimum(bound, tf.cast(tf.floor(follows), tf.int32))
+    return tf.minimum(most, tf.maximum(bound, max(1, rules.get("min_length", 0))))
 
 
 def _circle(ids, lengths):
@@ -54,8 +54,8 @@ def _circle(ids, lengths):
     runs = before[:, :, 1:] - tf.gather(before, begins, batch_dims=2)
     circling = tf.reduce_any(tf.equal(runs, needed), axis=2)
     never = time + 1
-    found = tf.reduce_min(tf.where(circling, sizes[:, 0], never), axis=1)
-    return tf.where(found < never, found, 0)
+    smallest = tf.reduce_min(tf.where(circling, sizes[:, 0], never), axis=1)
+    return tf.where(smallest < never, smallest, 0)
 
 
 def filled(sentence, *parts):

@@ -61,13 +61,13 @@ def limit(bound, gated, pieces, around):
 def _limit(bound, gated, lengths, around):
     """`(lengths, gated)` within the bound, of texts with these numbers of ids."""
     most, over = bound.max_input, lengths > bound.max_input
-    found = tf.where(gated.cut, gated.counts, lengths)
+    counts = tf.where(gated.cut, gated.counts, lengths)
     refused = over & (bound.overlong == "refuse")
     errors = tf.where(refused, filled(lambda count: bound.too_many(count, "tokens"), lengths), gated.errors)
     read = tf.where(tf.equal(errors, ""), tf.minimum(lengths, max(most, around.size)), around.size)
     warned = tf.equal(errors, "") & (over | gated.cut)
     unit = tf.where(gated.cut, "characters", "tokens")
-    warnings = tf.where(warned, filled(bound.only, read, found, unit), "")
+    warnings = tf.where(warned, filled(bound.only, read, counts, unit), "")
     return read, replace(gated, errors=errors, warnings=warnings)
 
 
@@ -80,19 +80,19 @@ def _cut(pieces, first, count, around):
     return tf.pad(ids, [[0, 0], [0, tf.maximum(1 - tf.shape(ids)[1], 0)]]), lengths
 
 
-def limit_words(bound, gated, pieces, found, around):
+def limit_words(bound, gated, pieces, words_read, around):
     """As `limit`, for texts whose words are encoded separately; a word is read as a whole or not at all.
 
     Args:
         bound, gated, pieces, around: as of `limit`.
-        found: the words, a dict from `GraphTokenizer.word_pieces`. The last result is this dict for the words that
+        words_read: the words, a dict from `GraphTokenizer.word_pieces`. The last result is this dict for the words that
             are read, `first` by its place among all ids.
     """
     own = tf.cast(pieces.row_lengths(), tf.int32)
     _, limited = _limit(bound, gated, own + around.size, around)
-    counts = found["word_counts"]
-    number = tf.range(tf.shape(found["first"])[1])[None, :]
-    following = tf.pad(found["first"][:, 1:], [[0, 0], [0, 1]])[:, : tf.shape(found["first"])[1]]
+    counts = words_read["word_counts"]
+    number = tf.range(tf.shape(words_read["first"])[1])[None, :]
+    following = tf.pad(words_read["first"][:, 1:], [[0, 0], [0, 1]])[:, : tf.shape(words_read["first"])[1]]
     word_ends = tf.where(number < counts[:, None] - 1, following, own[:, None])
     fits = word_ends + around.size <= bound.max_input
     kept = (number < counts[:, None]) & fits & tf.equal(limited.errors, "")[:, None]
@@ -106,7 +106,7 @@ def limit_words(bound, gated, pieces, found, around):
     width = tf.reduce_max(tf.concat([counts, [0]], 0))
     kept, before = tf.sequence_mask(counts, width), len(around.before)
     words = {
-        name: tf.where(kept, found[name][:, :width] + more, 0)
+        name: tf.where(kept, words_read[name][:, :width] + more, 0)
         for name, more in {"starts": 0, "ends": 0, "first": before}.items()
     }
     return ids, read, replace(limited, warnings=warnings), {**words, "word_counts": counts}

@@ -81,22 +81,22 @@ class GraphTokenizer(tf.Module):
         counts = words.with_flat_values(tf.cast(pieces.row_lengths(), tf.int32))
         joined = words.with_flat_values(pieces).merge_dims(1, 2)
         starts, ends = _places(text, words) if steps(rule) else (_characters(text, place) for place in places)
-        found = {
+        words_read = {
             "starts": starts,
             "ends": ends,
             "first": tf.cumsum(counts.to_tensor(), axis=1, exclusive=True),
             "word_counts": tf.cast(words.row_lengths(), tf.int32),
         }
-        there = tf.sequence_mask(found["word_counts"])
-        found["first"] = tf.where(there, found["first"], 0)
-        return joined, found
+        there = tf.sequence_mask(words_read["word_counts"])
+        words_read["first"] = tf.where(there, words_read["first"], 0)
+        return joined, words_read
 
     def encode_words(self, text: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, dict[str, tf.Tensor]]:
         """`word_pieces` with what stands around a text: token_ids and lengths as of `encode`, and the words."""
-        pieces, found = self.word_pieces(text)
-        there = tf.sequence_mask(found["word_counts"])
-        return *padded(put(pieces, self.around)), found | {
-            "first": tf.where(there, found["first"] + len(self.around.before), 0)
+        pieces, words_read = self.word_pieces(text)
+        there = tf.sequence_mask(words_read["word_counts"])
+        return *padded(put(pieces, self.around)), words_read | {
+            "first": tf.where(there, words_read["first"] + len(self.around.before), 0)
         }
 
     def decode(self, token_ids: tf.Tensor, lengths: tf.Tensor) -> tf.Tensor:
@@ -161,8 +161,8 @@ def _characters(text, places):
     _, bytes_ = tf.strings.unicode_decode_with_offsets(text, "UTF-8")
     begins = bytes_.to_tensor(default_value=tf.int64.max)
     places = tf.cast(places, tf.int64)
-    found = tf.searchsorted(begins, places.to_tensor())  # characters that begin before the place
-    return tf.where(tf.sequence_mask(places.row_lengths()), found, 0)
+    counts = tf.searchsorted(begins, places.to_tensor())  # characters that begin before the place
+    return tf.where(tf.sequence_mask(places.row_lengths()), counts, 0)
 
 
 def _places(text, words):
@@ -230,13 +230,13 @@ class GraphWordPiece(tf.Module):
     def _normalised(self, codes, rows):
         """The code points that become of others, and the texts that they are of."""
         place = tf.minimum(tf.searchsorted(self._from, codes), len(self._from) - 1)
-        found = tf.equal(tf.gather(self._from, place), codes)
-        sizes = tf.where(found, tf.gather(self._sizes, place), 1)
+        known = tf.equal(tf.gather(self._from, place), codes)
+        sizes = tf.where(known, tf.gather(self._sizes, place), 1)
         owner = tf.repeat(tf.range(tf.shape(codes)[0]), sizes)
         number = tf.range(tf.shape(owner)[0]) - tf.gather(tf.cumsum(sizes, exclusive=True), owner)
         to = tf.gather(self._begins, tf.gather(place, owner)) + tf.cast(number, self._begins.dtype)
         to = tf.gather(self._to, tf.minimum(to, len(self._to) - 1))
-        codes = tf.where(tf.gather(found, owner), to, tf.gather(codes, owner))
+        codes = tf.where(tf.gather(known, owner), to, tf.gather(codes, owner))
         kept = ~inside(self._removed, codes)
         return tf.boolean_mask(codes, kept), tf.boolean_mask(tf.gather(rows, owner), kept)
 
@@ -292,9 +292,9 @@ class GraphBytePairs(tf.Module):
         apostrophe, joined = starts & tf.equal(codes, ord("'")), tf.zeros_like(codes)
         for ending in ENDINGS:
             same = [tf.equal(neighbour(codes, rows, 1 + at, -1), ord(letter)) for at, letter in enumerate(ending)]
-            found = tf.cast(apostrophe & tf.reduce_all(same, axis=0), tf.int32)
-            joined += neighbour(found, rows, -1, 0)
-            starts |= neighbour(found, rows, -1 - len(ending), 0) > 0
+            contracted = tf.cast(apostrophe & tf.reduce_all(same, axis=0), tf.int32)
+            joined += neighbour(contracted, rows, -1, 0)
+            starts |= neighbour(contracted, rows, -1 - len(ending), 0) > 0
         starts &= joined == 0
         return starts
 

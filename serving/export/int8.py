@@ -41,12 +41,12 @@ def report(directory, texts, trial=None, large=False):
         ServingError: that process failed; the message has what it said.
     """
     asked = {"directory": str(directory), "texts": list(trial.texts if trial else texts), "whole": bool(trial)}
-    found, answers = (_apart if large else measured)(**asked)
+    comparison, answers = (_apart if large else measured)(**asked)
     if trial and trial.score:
         for mode, pair in answers.items():
             one, other = (trial.score(each, list(trial.references)) for each in pair)
-            found["scores"][mode] = {name: [round(one[name], 3), round(other[name], 3)] for name in one}
-    return found
+            comparison["scores"][mode] = {name: [round(one[name], 3), round(other[name], 3)] for name in one}
+    return comparison
 
 
 def _apart(**asked):
@@ -70,7 +70,7 @@ def measured(directory, texts, whole):
     directory = Path(directory)
     runtimes = {name: Runtime(directory, precision=name, threads=1) for name in PRECISIONS}
     some = [texts[index % len(texts)] for index in range(BATCH)]
-    found, answers, scores, bytes_of = [], {}, {}, graph_bytes(runtimes["float32"].manifest)
+    modes, answers, scores, bytes_of = [], {}, {}, graph_bytes(runtimes["float32"].manifest)
     kind = KINDS[runtimes["float32"].kind]
     large = any(weights_of(runtimes["float32"].manifest, mode.graph) for mode in runtimes["float32"].modes)
     short = {"max_length": TOKENS} if large and "max_length" in runtimes["float32"].options else {}
@@ -79,7 +79,7 @@ def measured(directory, texts, whole):
         taken = {name: value for name, value in mode.options.items() if not whole or name not in short}
         pair = [[result.answer for result in runtimes[name].run(texts, **taken)] for name in PRECISIONS]
         sizes = [bytes_of[graph_file(mode.graph, name)] for name in PRECISIONS]
-        found.append(
+        modes.append(
             {
                 "mode": mode.name,
                 "megabytes": [round(size / 1e6, 2) for size in sizes],
@@ -96,7 +96,7 @@ def measured(directory, texts, whole):
     if kind.prompts:
         scores["score"] = {"nats_per_token": [_nats(runtime.score(texts)) for runtime in runtimes.values()]}
     bound = {"tokens": TOKENS} if short else {}
-    return {"texts": len(texts), "modes": found, "scores": scores} | bound, answers
+    return {"texts": len(texts), "modes": modes, "scores": scores} | bound, answers
 
 
 def medians(runtimes, texts, mode, rounds=ROUNDS):

@@ -44,15 +44,15 @@ def links(sources, targets, most=MOST_LINKS):
     return flat[0][at], flat[1][places], places
 
 
-def model_1(found, vocabulary, rounds=ROUNDS):
+def model_1(linked, vocabulary, rounds=ROUNDS):
     """`(source ids, target ids, probabilities)` of all pairs of ids that are linked, by Model 1.
 
     Args:
-        found: `links`.
+        linked: `links`.
         vocabulary: number of target ids.
         rounds: of expectation and maximisation.
     """
-    source, target, places = found
+    source, target, places = linked
     keys, which = np.unique(source.astype("int64") * vocabulary + target, return_inverse=True)
     which = which.astype("int32")
     owners, named = keys // vocabulary, keys % vocabulary

@@ -62,11 +62,11 @@ def write_manifest(kind, directory, version, parity=None, int8=None, strings=Non
 
 def _table(kind, table):
     """A signature as a dict; for inputs of ids and lengths it has their bounds, `minimum` and `maximum`."""
-    found, vocabulary = table.to_dict(), kind.vocabulary()
-    for spec in found["inputs"]:
+    signature, vocabulary = table.to_dict(), kind.vocabulary()
+    for spec in signature["inputs"]:
         limits = bounds(kind.plain, table.name, spec["name"], vocabulary)
         spec |= dict(zip(("minimum", "maximum"), limits, strict=True)) if limits else {}
-    return found
+    return signature
 
 
 def _finite(value):

@@ -21,14 +21,14 @@ def rule_inputs(defaults, prompts, ranks=False):
         prompts: whether the model continues prompts.
         ranks: whether it is a beam search, which takes the rules that rank hypotheses if `defaults` have them.
     """
-    found = []
+    specs = []
     taken = [name for name in names(prompts) if not RULES[name].ranks or ranks and name in defaults]
     for name in (INPUTS.get(name, name) for name in taken):
         axes, default = AXES.get(name, ()), [defaults.get(name, OFF[name])]
         for _ in axes:
             default = [default]
-        found.append(TensorSpec(name, DTYPES[name], (f"{name}_rows", *axes), default))
-    return tuple(found)
+        specs.append(TensorSpec(name, DTYPES[name], (f"{name}_rows", *axes), default))
+    return tuple(specs)
 
 
 def with_defaults(model, signature):

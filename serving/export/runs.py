@@ -90,14 +90,14 @@ def settings_of(run, changes, trial=None):
 
 def _searched(search):
     """What a recipe says of its search and a request cannot change, where it is not the default."""
-    found = {name: getattr(search, name) for name in (*CHOICES, *(each.name for each in fields(Fixed)))}
-    return {name: value for name, value in found.items() if value != getattr(type(search)(), name)}
+    choices = {name: getattr(search, name) for name in (*CHOICES, *(each.name for each in fields(Fixed)))}
+    return {name: value for name, value in choices.items() if value != getattr(type(search)(), name)}
 
 
 def _scores(directory):
     """Those of the recipe's own whole test set, of some examples only none; and those of others, `elsewhere`."""
-    found = kept.read_scores(directory)
-    return {key: found[key] for key in found if key == "elsewhere" or "limit" not in found}
+    scores = kept.read_scores(directory)
+    return {key: scores[key] for key in scores if key == "elsewhere" or "limit" not in scores}
 
 
 def examples(run, count=5):
@@ -118,8 +118,8 @@ def trial(recipe, split, directory):
     if recipe.task == "continue":
         return Trial(_prompts(recipe, texts[0]))
 
-    def scored(found, _):
-        scores = recipe.job.score(recipe, recipe.job.read_outputs(found), answers)
+    def scored(received, _):
+        scores = recipe.job.score(recipe, recipe.job.read_outputs(received), answers)
         return {name: scores[name] for name in SCORED if name in scores}
 
     lines = tuple(recipe.job.lines(texts))

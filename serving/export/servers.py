@@ -54,29 +54,29 @@ def missing(folder, version):
 
     An attribute whose name begins with an underscore is a remark that every version ignores.
     """
-    found = set()
+    lacks = set()
     for operator, given in _used(folder):
         known = attributes(operator, version)
         if known is None:
-            found.add(f"the operator {operator}")
+            lacks.add(f"the operator {operator}")
             continue
-        found |= {f"the attribute {name} of {operator}" for name in given - known.keys()}
+        lacks |= {f"the attribute {name} of {operator}" for name in given - known.keys()}
         needed = {name for name, required in known.items() if required}
-        found |= {f"{operator} without its attribute {name}" for name in needed - given}
-    return sorted(found)
+        lacks |= {f"{operator} without its attribute {name}" for name in needed - given}
+    return sorted(lacks)
 
 
 def _used(folder):
     """`{(operator, attributes)}` of the nodes of a SavedModel, those of its functions included."""
     proto = saved_model_pb2.SavedModel.FromString((Path(folder) / SAVED_MODEL).read_bytes())
-    found = set()
+    used = set()
     for graph in (meta.graph_def for meta in proto.meta_graphs):
         functions = {function.signature.name for function in graph.library.function}
         nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
         for node in nodes:
             if node.op not in functions:
-                found.add((node.op, frozenset(name for name in node.attr if not name.startswith("_"))))
-    return found
+                used.add((node.op, frozenset(name for name in node.attr if not name.startswith("_"))))
+    return used
 
 
 def compare_servers(folder, wanted=None, log=lambda line: None):

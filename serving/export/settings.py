@@ -166,7 +166,7 @@ class Settings:
         default, files = manifest.get("default_beam", 4), (*manifest["files"], *manifest.get("left_out", ()))
         named = filter(None, (re.fullmatch(r"model\.beam(\d+)\.onnx", file) for file in files))
         without = manifest.get("without")
-        others = sorted({int(beams) for beams in (*manifest.get("generation", ()), *(found[1] for found in named))})
+        others = sorted({int(beams) for beams in (*manifest.get("generation", ()), *(pair[1] for pair in named))})
         return cls(
             name=manifest["name"],
             task=manifest["task"],

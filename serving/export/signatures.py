@@ -46,10 +46,10 @@ def generation(model, beams, max_length, alpha, growing=True, rules=NONE, rankin
     def tokens(token_ids, lengths, **given):
         memory, own = model.encode(token_ids, lengths), rules(token_ids, lengths, given, beams > 1)
         if beams == 1:
-            found = greedy(model, memory, max_length, growing, own)
+            results = greedy(model, memory, max_length, growing, own)
         else:
-            found = beam_search(model, memory, max_length, beams, alpha, growing, own, ranking)
-        return dict(zip(FOUND, found, strict=True))
+            results = beam_search(model, memory, max_length, beams, alpha, growing, own, ranking)
+        return dict(zip(FOUND, results, strict=True))
 
     return tokens
 
@@ -61,8 +61,8 @@ def shortlisted(model, shortlist, settings, beams, rules=NONE):
     def tokens(token_ids, lengths, **given):
         own = rules(token_ids, lengths, given, beams > 1)
         bounds = settings.max_length, beams, settings.alpha
-        found = search(narrowed, token_ids, lengths, *bounds, own, settings.ranking)
-        return dict(zip(FOUND, found, strict=True))
+        results = search(narrowed, token_ids, lengths, *bounds, own, settings.ranking)
+        return dict(zip(FOUND, results, strict=True))
 
     return tokens
 
@@ -73,8 +73,8 @@ def sampling(model, max_length, rules=NONE):
     def sample(token_ids, lengths, uniforms, temperature, top_k, top_p, **given):
         memory, own = model.encode(token_ids, lengths), rules(token_ids, lengths, given)
         strategy = Sample(uniforms, temperature, top_k, top_p, own)
-        found = decode(model, memory, strategy, strategy.width, max_length, growing=True)
-        return dict(zip(FOUND, found, strict=True))
+        results = decode(model, memory, strategy, strategy.width, max_length, growing=True)
+        return dict(zip(FOUND, results, strict=True))
 
     return sample
 

@@ -30,8 +30,8 @@ EARLIEST = (1980, 1, 1, 0, 0, 0)  # the first date of a zip archive, so that equ
 def nearest(values, storage="float16"):
     """The values rounded to the nearest numbers that `storage` has, as float32 of the same shape."""
     if storage == "int8" and values.ndim > 1 and values.size and np.isfinite(values).all():
-        found = [whole * step for whole, step in (_whole(values, axis) for axis in (values.ndim - 1, 0))]
-        return min(found, key=lambda each: np.square(each - values).sum())
+        candidates = [whole * step for whole, step in (_whole(values, axis) for axis in (values.ndim - 1, 0))]
+        return min(candidates, key=lambda each: np.square(each - values).sum())
     with np.errstate(over="ignore"):
         return values.astype("float16").astype("float32")
 

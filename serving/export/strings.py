@@ -105,13 +105,13 @@ def compare(kind, directory, texts):
             raise ParityError(
                 f"The graphs of texts of {directory} were not compared (exit {done.returncode}):\n{done.stderr[-2000:]}"
             )
-        found = json.loads(report.read_text(encoding="utf-8"))
-    failures = found.pop("failures")
+        differences = json.loads(report.read_text(encoding="utf-8"))
+    failures = differences.pop("failures")
     if failures:
         raise ParityError(
             "\n  ".join([f"Graphs of texts of {directory} answer otherwise than the runtime:", *failures])
         )
-    return found
+    return differences
 
 
 def session(path):
@@ -124,8 +124,8 @@ def session(path):
 def answers(session, texts):
     """What a graph of texts answers, `{output: value}` for each text."""
     (given,), outputs = session.get_inputs(), [node.name for node in session.get_outputs()]
-    found = session.run(None, {given.name: np.array(texts, dtype=object)})
-    return [dict(zip(outputs, row, strict=True)) for row in zip(*found, strict=True)]
+    columns = session.run(None, {given.name: np.array(texts, dtype=object)})
+    return [dict(zip(outputs, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _expected(kind, result):
@@ -163,8 +163,8 @@ def _differences(directory, texts):
 
 
 def main(directory, texts, report):
-    found = _differences(directory, json.loads(Path(texts).read_text(encoding="utf-8")))
-    Path(report).write_text(json.dumps(found), encoding="utf-8")
+    differences = _differences(directory, json.loads(Path(texts).read_text(encoding="utf-8")))
+    Path(report).write_text(json.dumps(differences), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -38,5 +38,5 @@ def likeliest_tags(probabilities, there, allowed):
     first = begins + scores[:, 0]
     totals, before = tf.scan(forward, tuple(each[1:] for each in by_word), (first, stays))
     end = tf.argmax(totals[-1] + ends, axis=-1)
-    found = tf.scan(lambda tag, places: tf.gather(places, tag, batch_dims=1), before, end, reverse=True)
-    return tf.transpose(found)[:, :words]
+    tags = tf.scan(lambda tag, places: tf.gather(places, tag, batch_dims=1), before, end, reverse=True)
+    return tf.transpose(tags)[:, :words]

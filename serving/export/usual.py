@@ -24,14 +24,14 @@ def measure(directory, texts, large=False):
     cut = {"words": "spaces"} if kind.by_words else {}  # data have their words cut
     read = loaded.read_words(parts, *cut.values()) if kind.by_words else loaded.read(parts)
     readings = [each for each in read if is_answered(each)]
-    found = [familiarity(each, common) for each in readings]
+    familiarities = [familiarity(each, common) for each in readings]
     if kind.prompts:  # they are cut where they happen to be, and what goes on is written by chance
-        return bounds(found)
+        return bounds(familiarities)
     answers = Runtime(directory, precision="float32", verify=False).run(
         spread(texts, LARGE if large else ANSWERED), **cut
     )
     sure = [each.confidence for each in answers if each.confidence is not None and not each.error]
-    return bounds(found, [len(each.ids) - each.around for each in readings], sure)
+    return bounds(familiarities, [len(each.ids) - each.around for each in readings], sure)
 
 
 def spread(texts, most):

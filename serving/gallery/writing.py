@@ -140,11 +140,11 @@ def _page():
     """`(path, bytes)` of each file of the page."""
     waiting = [("", resources.files("serving.gallery").joinpath("page"))]
     while waiting:
-        path, found = waiting.pop()
-        if found.is_dir():
-            waiting += [(f"{path}/{each.name}".lstrip("/"), each) for each in found.iterdir()]
+        path, place = waiting.pop()
+        if place.is_dir():
+            waiting += [(f"{path}/{each.name}".lstrip("/"), each) for each in place.iterdir()]
         else:
-            yield path, found.read_bytes()
+            yield path, place.read_bytes()
 
 
 def _contents(model):

@@ -195,9 +195,9 @@ def _failures(answers, recipe):
 def worst(answers, recipe, most=WORST):
     """[(the number of the example, its score, the name of the score)] of the worst answers that are not right."""
     inputs, references, outputs = answers
-    found = recipe.job.assess(recipe, inputs, outputs, references)
-    right = [one in _answers(other) for one, other in zip(found.outputs, found.references, strict=False)]
-    score = _score(recipe, found)
+    evaluation = recipe.job.assess(recipe, inputs, outputs, references)
+    right = [one in _answers(other) for one, other in zip(evaluation.outputs, evaluation.references, strict=False)]
+    score = _score(recipe, evaluation)
     values = score.value(score.statistics[score.rows])
     sign = -1 if score.higher_is_better else 1
     bad = [row for row, value in enumerate(values) if math.isfinite(value) and not (right and right[row])]
@@ -212,8 +212,8 @@ def _score(recipe, evaluation):
         return scoring.language_model_scores(**evaluation.measured)[0]
     if name == "out_of_scope":  # a wrong label is a failure, whether it is in scope or not
         name, options = "classification", {}
-    found = scoring.TASKS[name](evaluation.outputs, evaluation.references, **options)
-    return next((each for each in found if each.name in TELLING), found[0])
+    scores = scoring.TASKS[name](evaluation.outputs, evaluation.references, **options)
+    return next((each for each in scores if each.name in TELLING), scores[0])
 
 
 def _answers(reference):

@@ -130,10 +130,10 @@ class Published:
         for name, digest in sorted(self.entry["files"].items()):
             try:
                 content = read_inside(self.folder, name, self.entry["bytes"][name])
-                found = hashlib.sha256(content).hexdigest()
+                received = hashlib.sha256(content).hexdigest()
             except DamagedError as error:
-                found = str(error)
-            rows.append(Row("files", f"SHA-256 of {name}", digest, found, found == digest))
+                received = str(error)
+            rows.append(Row("files", f"SHA-256 of {name}", digest, received, received == digest))
         if all(row.equal for row in rows):
             self.open()
             titles = [f"{each['name']}@{each['version']}" for each in (self.entry, self.manifest)]
@@ -155,22 +155,22 @@ class Published:
     def scores(self):
         """The scores of the stored answers."""
         inputs, references, outputs = self.answers
-        found = kept.plain(self.recipe.job.assess(self.recipe, inputs, outputs, references).scores)
+        again = kept.plain(self.recipe.job.assess(self.recipe, inputs, outputs, references).scores)
         stated = self.entry["scores"]
         return [
-            Row("scores", name, stated.get(name), found.get(name), _close(stated.get(name), found.get(name), SAME))
-            for name in {**stated, **found}
+            Row("scores", name, stated.get(name), again.get(name), _close(stated.get(name), again.get(name), SAME))
+            for name in {**stated, **again}
         ]
 
     def asked_again(self):
         """The outputs of the artefact, asked again, and the scores of these."""
         recipe, (inputs, references, outputs) = self.recipe, self.answers
         runtime = Runtime(self.folder, precision=self.manifest["test"]["precision"], threads=1)
-        found = recipe.job.respond(recipe, runtime, inputs, references)
-        same = sum(_alike(*pair) for pair in zip(outputs, found, strict=True))
+        answers = recipe.job.respond(recipe, runtime, inputs, references)
+        same = sum(_alike(*pair) for pair in zip(outputs, answers, strict=True))
         enough = same >= _enough(len(outputs))
         rows = [Row("answers", "answers that are the same", len(outputs), same, enough)]
-        again, stated = recipe.job.assess(recipe, inputs, found, references).scores, self.entry["scores"]
+        again, stated = recipe.job.assess(recipe, inputs, answers, references).scores, self.entry["scores"]
         for name in measured(stated):
             low, high = stated[f"{name}_interval"]
             value, edge = again[name], SAME * max(1.0, abs(stated[name]))
@@ -195,8 +195,8 @@ class Published:
             report = verifying.verify(self.folder, log=self.log)
         except ServingError as error:
             return [Row("parity", "largest difference", stated["max_abs_diff"], str(error), False)]
-        found = report["max_abs_diff"]
-        rows = [Row("parity", "largest difference", stated["max_abs_diff"], found, report["passed"])]
+        difference = report["max_abs_diff"]
+        rows = [Row("parity", "largest difference", stated["max_abs_diff"], difference, report["passed"])]
         for name, (same, count) in report.get("made_again", {}).items():
             rows.append(Row("parity", f"{name}, made again: same answers", count, same, same >= _enough(count)))
         return rows

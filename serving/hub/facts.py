@@ -72,12 +72,12 @@ def architecture(recipe):
     model = recipe.model
     recurrent = model.kind == "recurrent"
     slots = {slot: getattr(recipe, slot) for slot in ("attention", "feedforward", "block", "depth")}
-    found = {slot: None if table is None else table.tag for slot, table in slots.items()}
+    tags = {slot: None if table is None else table.tag for slot, table in slots.items()}
     return {
         "system": recipe.system or model.kind,
         "cell": model.cell if recurrent else None,
-        **found,
-        "attention": found["attention"] or "none",
+        **tags,
+        "attention": tags["attention"] or "none",
     }
 
 
@@ -116,10 +116,10 @@ def licence_of(run):
 
 def requires(manifest):
     """The oldest versions that are known to run a published artefact, by package."""
-    found = {"seqzoo": own_version().removeprefix(">=")}
+    oldest = {"seqzoo": own_version().removeprefix(">=")}
     for form in forms_in(manifest["files"]):
-        found |= form.requires(manifest)
-    numbers = {name: re.findall(r"\d+", version)[:2] for name, version in found.items()}
+        oldest |= form.requires(manifest)
+    numbers = {name: re.findall(r"\d+", version)[:2] for name, version in oldest.items()}
     return {name: ">=" + ".".join(each) for name, each in sorted(numbers.items()) if each}
 
 

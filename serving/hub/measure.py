@@ -79,24 +79,24 @@ def measure(directory, recipe, examples, log=lambda line: None):
     runtimes = {"float32": runtime}
     if _has_int8(runtime.manifest):
         runtimes["int8"] = Runtime(directory, precision="int8", threads=1)
-    outputs, found = {}, {}
+    outputs, evaluations = {}, {}
     for precision, each in runtimes.items():
         log(f"asking the artefact {len(inputs):,} questions of the test set, in {precision}")
         outputs[precision] = task.respond(recipe, each, inputs, references)
-        found[precision] = task.assess(recipe, inputs, outputs[precision], references)
-    lost = _loses(recipe, log, *found.values()) if len(found) > 1 else None
+        evaluations[precision] = task.assess(recipe, inputs, outputs[precision], references)
+    lost = _loses(recipe, log, *evaluations.values()) if len(evaluations) > 1 else None
     best = "float32" if lost is None or lost else "int8"
     compared = {}
     if lost is not None:
         compared = {
-            name: [each.scores[name] for each in found.values()]
-            for name in found[best].scores
-            if f"{name}_interval" in found[best].scores
+            name: [each.scores[name] for each in evaluations.values()]
+            for name in evaluations[best].scores
+            if f"{name}_interval" in evaluations[best].scores
         }
     return Measured(
         questions=(inputs, references),
         outputs=outputs[best],
-        evaluation=found[best],
+        evaluation=evaluations[best],
         int8=None if lost is None else not lost,
         compared=compared,
         precision=best,
@@ -113,14 +113,14 @@ def _has_int8(manifest):
 def _loses(recipe, log, float32, int8):
     """Whether int8 scores less than float32: beyond the interval, or by a difference that is not chance."""
     sides = [kept.record(recipe, "test", each) for each in (float32, int8)]
-    found = compare_kept("float32", "int8", *sides)
-    leading = found["scores"][found["leading"]]
+    paired = compare_kept("float32", "int8", *sides)
+    leading = paired["scores"][paired["leading"]]
     least, most = leading["difference_interval"]
     log(
-        f"int8 moves {found['leading']} from {leading['a']:.5g} to {leading['b']:.5g}: {least:+.2g} to {most:+.2g} "
+        f"int8 moves {paired['leading']} from {leading['a']:.5g} to {leading['b']:.5g}: {least:+.2g} to {most:+.2g} "
         f"at 95 % (paired bootstrap, p = {leading['p_value']:.2g})"
     )
-    low, high = float32.scores[f"{found['leading']}_interval"]
+    low, high = float32.scores[f"{paired['leading']}_interval"]
     worse = leading["better"] == "a"
     return worse and (leading["p_value"] < CLEAR or not low <= leading["b"] <= high)
 

@@ -76,13 +76,13 @@ class Classify(Kind):
         for label, score, row in zip(columns["label"], scores, rows, strict=True):
             score = float(score) if label else 0.0
             if not label:
-                found = {}
+                probabilities = {}
             elif len(labels) == len(row) > 0:
                 order = sorted(range(len(row)), key=lambda place, row=row: -row[place])
-                found = {labels[place]: float(row[place]) for place in order}
+                probabilities = {labels[place]: float(row[place]) for place in order}
             else:
-                found = {label: score}
-            yield Label(label, score, found)
+                probabilities = {label: score}
+            yield Label(label, score, probabilities)
 
 
 KIND = Classify()

@@ -61,9 +61,9 @@ class Generate(Kind):
 
     def graphs(self, manifest):
         """That of the default search, and that which draws tokens where texts go on."""
-        found = {"search": manifest["generation"][str(manifest["default_beam"])]}
+        files = {"search": manifest["generation"][str(manifest["default_beam"])]}
         draws = self.prompts and "sample" in manifest["graphs"]
-        return found | ({"sample": manifest["graphs"]["sample"]} if draws else {})
+        return files | ({"sample": manifest["graphs"]["sample"]} if draws else {})
 
     def kept_graphs(self, manifest):
         """Those of the default search; of a language model those that sample and score, too, for it is used so."""
@@ -85,11 +85,11 @@ class Generate(Kind):
         return shown | ({"n_best": fields["hypotheses"]} if n_best else {})
 
     def columns(self, n_best):
-        found = {"answer": (str, lambda result: result.text), "score": (float, lambda result: result.score)}
+        readers = {"answer": (str, lambda result: result.text), "score": (float, lambda result: result.score)}
         if n_best:
-            found["n_best"] = [str], lambda result: [each.text for each in result.hypotheses]
-            found["n_best_scores"] = [float], lambda result: [each.score for each in result.hypotheses]
-        return found
+            readers["n_best"] = [str], lambda result: [each.text for each in result.hypotheses]
+            readers["n_best_scores"] = [float], lambda result: [each.score for each in result.hypotheses]
+        return readers
 
     def write(self, results, manifest, width):
         """`(batch,)` texts and scores, or `(batch, n_best)` of them; a place without a hypothesis is blank."""
@@ -110,12 +110,12 @@ class Generate(Kind):
         for outputs, scores in zip(columns["output_text"], columns["scores"], strict=True):
             if isinstance(outputs, str):
                 outputs, scores = [outputs], [scores]
-            found = [
+            hypotheses = [
                 Hypothesis(text, float(score))
                 for place, (text, score) in enumerate(zip(outputs, scores, strict=True))
                 if place == 0 or score > EMPTY
             ]
-            yield Result(found[0].text, found[0].score, tuple(found))
+            yield Result(hypotheses[0].text, hypotheses[0].score, tuple(hypotheses))
 
 
 KIND = Generate()

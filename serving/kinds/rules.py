@@ -121,11 +121,11 @@ def longest(rules, most, source):
         most: what a run of the graph writes at most.
         source: the number of ids of the text, its end included.
     """
-    found = rules.get("max_length") or most
+    bound = rules.get("max_length") or most
     if rules.get("length_ratio"):
         ratio, extra = np.float32(rules["length_ratio"]), np.float32(rules.get("length_extra", 0))
-        found = min(found, int(np.floor(ratio * np.float32(source) + extra)))
-    return min(most, max(found, rules.get("min_length", 0), 1))
+        bound = min(bound, int(np.floor(ratio * np.float32(source) + extra)))
+    return min(most, max(bound, rules.get("min_length", 0), 1))
 
 
 def inputs(rules, encode):
@@ -135,7 +135,7 @@ def inputs(rules, encode):
         rules: values by name.
         encode: a function from a text to its pieces.
     """
-    found = {}
+    arrays = {}
     for name, value in rules.items():
         if RULES[name].kind is str:
             values = [encode(value) or [-1]]
@@ -145,5 +145,5 @@ def inputs(rules, encode):
             values = [[[-1] * (most - len(pieces)) + pieces for pieces in words]]
         else:
             values = [value]
-        found[INPUTS.get(name, name)] = np.array(values, "float32" if RULES[name].kind is float else "int32")
-    return found
+        arrays[INPUTS.get(name, name)] = np.array(values, "float32" if RULES[name].kind is float else "int32")
+    return arrays

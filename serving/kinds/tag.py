@@ -84,10 +84,10 @@ class Tag(Kind):
 
     def made(self, outputs, known, reading):
         labels, allowed, spell = known
-        found = tags_of.likeliest_tags(outputs["probabilities"][list(reading.first)], allowed)
+        likeliest = tags_of.likeliest_tags(outputs["probabilities"][list(reading.first)], allowed)
         words = tuple(
             Word(reading.text[start:end], labels[best], start, end, float(probability))
-            for (start, end), best, probability in zip(reading.places, *found, strict=True)
+            for (start, end), best, probability in zip(reading.places, *likeliest, strict=True)
         )
         spelled = entities_of.find_entities([word.tag for word in words]) if spell else ()
         places = [(kind, words[first].start, words[last].end) for kind, first, last in spelled]
@@ -150,10 +150,10 @@ def _column(rows, part, nothing):
 def _rows(columns, counts, *names):
     """For each text the parts of its words, or entities, together."""
     for count, *parts in zip(*(columns[name] for name in (counts, *names)), strict=True):
-        found = list(zip(*(part[:count] for part in parts), strict=True))
-        if len(found) != count:
-            raise ValueError(f"{counts} says {count}, and there are {len(found)}")
-        yield found
+        tags = list(zip(*(part[:count] for part in parts), strict=True))
+        if len(tags) != count:
+            raise ValueError(f"{counts} says {count}, and there are {len(tags)}")
+        yield tags
 
 
 KIND = Tag()

@@ -140,12 +140,12 @@ def read_inside(directory, name, size=None, most=None):
         if not inside(directory, path):
             raise DamagedError(f"{path} lies outside of the artefact: it leads to {path.resolve()}. {MEND}")
         with open(path, "rb", opener=opener) as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
+            status = os.fstat(file.fileno())
+            if not stat.S_ISREG(status.st_mode):
                 raise DamagedError(f"{path} is damaged: expected a regular file. {MEND}")
-            if size is not None and found.st_size != size or most is not None and found.st_size > most:
+            if size is not None and status.st_size != size or most is not None and status.st_size > most:
                 expected = f"{size} bytes" if size is not None else f"at most {most} bytes"
-                raise DamagedError(f"{path} is damaged: expected {expected}, found {found.st_size}. {MEND}")
+                raise DamagedError(f"{path} is damaged: expected {expected}, found {status.st_size}. {MEND}")
             return file.read()
     except FileNotFoundError:
         raise DamagedError(f"{path} is damaged: the file is missing. {MEND}") from None
@@ -160,9 +160,9 @@ def inside(directory, path):
 
 def _suggestion(directory):
     """A hint for an error message: the artefacts at most two levels below `directory` (`name/version/`)."""
-    found = sorted((*directory.glob(f"*/{MANIFEST}"), *directory.glob(f"*/*/{MANIFEST}")))
-    if found:
-        return " Did you mean " + " or ".join(str(path.parent) for path in found[:5]) + "?"
+    manifests = sorted((*directory.glob(f"*/{MANIFEST}"), *directory.glob(f"*/*/{MANIFEST}")))
+    if manifests:
+        return " Did you mean " + " or ".join(str(path.parent) for path in manifests[:5]) + "?"
     if (directory / "recipe.toml").is_file():
         return f" It is a training run: export it with `seqzoo export {directory} --out DIR`."
     return " Expected what `seqzoo export RUN --out DIR` wrote."
@@ -182,9 +182,9 @@ def resolve(directory):
     directory = Path(directory)
     if (directory / MANIFEST).is_file():
         return directory
-    found = [*directory.glob(f"*/{MANIFEST}"), *directory.glob(f"*/*/{MANIFEST}")]
-    homes = {path.parent.parent for path in found}
-    numbered = [path.parent for path in found if path.parent.name.isdecimal() and path.parent.name.isascii()]
+    manifests = [*directory.glob(f"*/{MANIFEST}"), *directory.glob(f"*/*/{MANIFEST}")]
+    homes = {path.parent.parent for path in manifests}
+    numbered = [path.parent for path in manifests if path.parent.name.isdecimal() and path.parent.name.isascii()]
     if len(homes) == 1 and numbered:
         return max(numbered, key=lambda path: int(path.name))
     read_manifest(directory)  # raises an error that says what was expected and what was found
@@ -226,11 +226,11 @@ def _fault(directory, name, manifest):
 
 def extra_files(directory, manifest):
     """Files and links in the artefact that the manifest does not list. They are never read."""
-    found = []
+    names_there = []
     for folder, folders, files in os.walk(directory):  # does not follow links
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
-        found += [(Path(folder) / name).relative_to(directory).as_posix() for name in (*files, *links)]
-    return sorted(set(found) - manifest["files"].keys() - {MANIFEST})
+        names_there += [(Path(folder) / name).relative_to(directory).as_posix() for name in (*files, *links)]
+    return sorted(set(names_there) - manifest["files"].keys() - {MANIFEST})
 
 
 def damaged(path, error):

@@ -59,12 +59,12 @@ def _weights(loaded, source, written):
     known = loaded.run(loaded.graph("encode"), {"token_ids": token_ids, "lengths": lengths}, "float32")
     rows = []
     for token in (known.pop("first_ids"), *np.array(written, "int32").reshape(-1, 1, 1)):
-        found = loaded.run(loaded.graph("step"), known | {"token_ids": token}, "float32")
-        if "next_state.attention" not in found:
+        outputs = loaded.run(loaded.graph("step"), known | {"token_ids": token}, "float32")
+        if "next_state.attention" not in outputs:
             raise ValueError(
                 f"{loaded.name} keeps no attention weights. Choose a recurrent system with attention, which has one "
                 "map: a Transformer has one for each head and layer, and a system without attention has none."
             )
-        known |= {name.removeprefix("next_"): value for name, value in found.items()}
+        known |= {name.removeprefix("next_"): value for name, value in outputs.items()}
         rows.append(known["state.attention"][0, 0])
     return np.stack(rows).astype("float32")

@@ -42,18 +42,18 @@ def named_files(content):
     Raises:
         ValueError: the bytes are not a model in protobuf's format.
     """
-    found, waiting = set(), [("model", memoryview(content), 0)]
+    files, waiting = set(), [("model", memoryview(content), 0)]
     while waiting:
         message, view, depth = waiting.pop()
         if depth > NESTING:
             raise ValueError(f"messages are nested more than {NESTING} levels deep")
         if message == "tensor":
-            found |= _named(view)
+            files |= _named(view)
             continue
         for number, kind, value in _fields(view):
             if kind == BYTES and number in INSIDE[message]:
                 waiting.append((INSIDE[message][number], value, depth + 1))
-    return found
+    return files
 
 
 def _named(tensor):

@@ -205,12 +205,12 @@ class Loaded:
             raise StoppedError("the run was ended before it began.")
         try:
             with contextlib.nullcontext() if stop else self.graphs.turns:
-                found = session.run(names, {name: inputs[name] for name in wanted}, stop and stop.options)
+                outputs = session.run(names, {name: inputs[name] for name in wanted}, stop and stop.options)
         except Exception as error:  # the only common base class of ONNX Runtime's errors
             if stop and stop.asked:
                 raise StoppedError("the run was ended.") from None
             raise ServingError(f"{self.directory / graph} could not answer: ONNX Runtime says: {error}") from error
-        return Outputs(zip(names, found, strict=True), self.directory / graph)
+        return Outputs(zip(names, outputs, strict=True), self.directory / graph)
 
     def run_all(self, graph, sequences, beams=1, **more):
         """The outputs by name for each sequence of ids, in order. `more`: further inputs, a row for each sequence."""
@@ -236,9 +236,9 @@ class Loaded:
     def _run_batches(self, graph, lengths, inputs_of, most):
         answers = [None] * len(lengths)
         for group in batches(lengths, most):
-            found = self.run(graph, inputs_of(group))
+            outputs = self.run(graph, inputs_of(group))
             for place, row in enumerate(group):
-                answers[row] = Outputs({name: values[place] for name, values in found.items()}, found.path)
+                answers[row] = Outputs({name: values[place] for name, values in outputs.items()}, outputs.path)
         return answers
 
 

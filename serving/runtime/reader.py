@@ -54,8 +54,8 @@ class Reader:
 
     def _read(self, texts, words):
         """The `Reading` of each text, alone in a tuple."""
-        found = self.loaded.read_words(texts, words) if self.kind.by_words else self.loaded.read(texts)
-        return [(reading,) for reading in found]
+        readings = self.loaded.read_words(texts, words) if self.kind.by_words else self.loaded.read(texts)
+        return [(reading,) for reading in readings]
 
     def _read_pairs(self, texts):
         """The two `Reading`s of each pair; of what is no pair, one that is blank or refused."""

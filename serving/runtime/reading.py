@@ -116,12 +116,12 @@ class Bound:
             for part, own in zip(clipped, cut or [None] * len(texts), strict=True)
         ]
         word_texts = [
-            without_nul(part.text[a:b]) for part, found in zip(clipped, places, strict=True) for a, b in found
+            without_nul(part.text[a:b]) for part, spans in zip(clipped, places, strict=True) for a, b in spans
         ]
         pieces = iter(encode(word_texts))
         return [
-            self._doubted(self._limit_words(part, found, [next(pieces) for _ in found], around))
-            for part, found in zip(clipped, places, strict=True)
+            self._doubted(self._limit_words(part, spans, [next(pieces) for _ in spans], around))
+            for part, spans in zip(clipped, places, strict=True)
         ]
 
     def _doubted(self, reading):
@@ -142,13 +142,13 @@ class Bound:
         before, after = around
         kept = sum(reached + limited.around <= self.max_input for reached in first[1:])
         ids = (*before, *whole[: first[kept]], *after)
-        found, unit = (len(whole) + limited.around, "tokens") if part.count is None else (part.count, "characters")
+        count, unit = (len(whole) + limited.around, "tokens") if part.count is None else (part.count, "characters")
         return replace(
             limited,
             ids=ids,
             places=tuple(places[:kept]),
             first=tuple(len(before) + place for place in first[:kept]),
-            warning=limited.warning and self.only(len(ids), found, unit),
+            warning=limited.warning and self.only(len(ids), count, unit),
         )
 
     def clip(self, text):
@@ -172,15 +172,15 @@ class Bound:
         before, after = around
         size = len(before) + len(after)
         count, room = len(ids) + size, max(0, self.max_input - size)
-        found, unit = (count, "tokens") if part.count is None else (part.count, "characters")
+        counted, unit = (count, "tokens") if part.count is None else (part.count, "characters")
         if count > self.max_input:
             if self.overlong == "refuse":
-                return Reading(error=self.too_many(found, unit))
+                return Reading(error=self.too_many(counted, unit))
             ids = ids[:room] if self.side == "first" else ids[len(ids) - room :]
         ids = (*before, *ids, *after)
         if len(ids) == count and part.count is None:
             return Reading(part.text, ids, around=size)
-        return Reading(part.text, ids, part.count, warning=self.only(len(ids), found, unit), around=size)
+        return Reading(part.text, ids, part.count, warning=self.only(len(ids), counted, unit), around=size)
 
 
 def listed(texts):

@@ -47,7 +47,7 @@ def run_rows(loaded, table, rows):
         inputs = {name: np.stack([rows[row][name] for row in group]) for name in others}
         for name in sides:
             inputs[name], inputs[length_name(name)] = padded([rows[row][name] for row in group])
-        found = loaded.run(graph, inputs)
+        outputs = loaded.run(graph, inputs)
         for place, row in enumerate(group):
-            answers[row] = {name: values[place] for name, values in found.items()}
+            answers[row] = {name: values[place] for name, values in outputs.items()}
     return answers

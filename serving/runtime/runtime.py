@@ -139,8 +139,8 @@ class Runtime:
             if len(each) != len(texts):
                 raise ValueError(f"expected one Sampling for each of {len(texts)} texts; received {len(each)}.")
             options["sampling"] = Samplings(tuple(each))
-        found, known = self._predictor.run(texts, **options), self.manifest.get("usual")
-        return [unsure(result, known) for result in found] if known and each is None else found
+        results, known = self._predictor.run(texts, **options), self.manifest.get("usual")
+        return [unsure(result, known) for result in results] if known and each is None else results
 
     def _run_above(self, least, texts, options):
         """The results, but an error in the place of answers of a lower confidence than `least`."""

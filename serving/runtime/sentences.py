@@ -108,8 +108,8 @@ class Sentences:
         The score of a text is the sum of its sentences', its confidence the least of theirs, its warning names those
         that have one, and a text of which a sentence has an error has none but that.
         """
-        found = iter(results)
-        answers = [[next(found) for _ in sentences] for sentences in self._asked]
+        left = iter(results)
+        answers = [[next(left) for _ in sentences] for sentences in self._asked]
         return [
             own[0] if asked == [text] else _joined(parts, own)
             for text, parts, asked, own in zip(self._texts, self._parts, self._asked, answers, strict=True)
@@ -168,8 +168,8 @@ def _ends(before, stop, after, code):
         return False
     if stop.rstrip()[:1] != "." or stop.startswith(".."):
         return True
-    found = _WORD.search(before)
-    word = found[0].lstrip("'’-") if found else ""
+    last = _WORD.search(before)
+    word = last[0].lstrip("'’-") if last else ""
     if not word:
         return True
     if word.isdigit():

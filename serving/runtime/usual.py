@@ -48,10 +48,10 @@ def unsure(result, usual):
 
 def bounds(familiarities, pieces=(), confidences=()):
     """The bounds of the manifest, from measured numbers; without `pieces` or `confidences`, none of these."""
-    found = {"texts": len(familiarities), "familiarity": lowest(familiarities)}
+    measured = {"texts": len(familiarities), "familiarity": lowest(familiarities)}
     if pieces:
-        found["pieces"] = max(pieces)
-    return found | ({"confidence": lowest(confidences)} if confidences else {})
+        measured["pieces"] = max(pieces)
+    return measured | ({"confidence": lowest(confidences)} if confidences else {})
 
 
 def lowest(values):

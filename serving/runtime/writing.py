@@ -33,14 +33,14 @@ class Writer:
         given = self._ranked(rules.checked(given), beam, sampling)
         readings, held = self.loaded.read(texts), self.loaded.manifest.get("rules", {}) | given
         sequences = {number: reading.ids for number, reading in enumerate(readings) if is_answered(reading)}
-        found, sure = {number: [("", 0.0)] for number in range(len(readings))}, {}
+        hypotheses, sure = {number: [("", 0.0)] for number in range(len(readings))}, {}
         for number, pairs in self.write(sequences, beam, n_best, sampling, given).items():
             outputs = self.loaded.decode([ids for ids, _ in pairs])
             most = rules.longest(held, self.max_length, len(sequences[number]))
             readings[number] = doubted(readings[number], pairs[0][0], most)
-            found[number] = [(text, score) for text, (_, score) in zip(outputs, pairs, strict=True)]
+            hypotheses[number] = [(text, score) for text, (_, score) in zip(outputs, pairs, strict=True)]
             sure[number] = self._confidence(*pairs[0], sampling is None and (beam or self.default_beam) > 1)
-        return [self.result(found[number], reading, sure.get(number)) for number, reading in enumerate(readings)]
+        return [self.result(hypotheses[number], reading, sure.get(number)) for number, reading in enumerate(readings)]
 
     @staticmethod
     def result(pairs, reading, confidence=None):
@@ -153,8 +153,8 @@ class Continuer(Writer):
             raise ValueError(f"length must be at least 1 token; received {length}.")
         readings, most = self.loaded.read(texts, end=False), self.loaded.bound.max_input
         prompts = {number: list(reading.ids) for number, reading in enumerate(readings) if not reading.error}
-        found = self.write(prompts, beam, n_best, sampling, given)
-        tracks = {(number, rank): pair for number, pairs in found.items() for rank, pair in enumerate(pairs)}
+        beams = self.write(prompts, beam, n_best, sampling, given)
+        tracks = {(number, rank): pair for number, pairs in beams.items() for rank, pair in enumerate(pairs)}
         for start in range(self.max_length, length or 0, self.max_length):
             keys = [key for key, (ids, _) in tracks.items() if len(ids) == start]  # the others ended with EOS
             sequences = [(prompts[key[0]] + tracks[key][0])[-most:] for key in keys]
@@ -168,13 +168,13 @@ class Continuer(Writer):
                 tracks[key] = tracks[key][0] + ids, tracks[key][1] + score
         if sampling is None:  # later runs may have changed which one is the best; what was cut comes behind
             most = -(-(length or 1) // self.max_length) * self.max_length
-            for number, pairs in found.items():
+            for number, pairs in beams.items():
                 own = [tracks[number, rank] for rank in range(len(pairs))]
                 own.sort(key=lambda track: (len(track[0]) >= most, -track[1]))
                 tracks |= {(number, rank): track for rank, track in enumerate(own)}
         written = {
             number: [self._read(prompts[number], *tracks[number, rank], length) for rank in range(len(pairs))]
-            for number, pairs in found.items()
+            for number, pairs in beams.items()
         }
         for number in written:
             readings[number] = doubted(readings[number], tracks[number, 0][0][:length])
@@ -189,11 +189,11 @@ class Continuer(Writer):
         readings = Bound(max(2, most), "truncate").read(listed(texts), self.loaded.ids, (self.loaded.source.before, ()))
         sequences = {number: reading.ids[:most] for number, reading in enumerate(readings) if not reading.error}
         rows = self.loaded.run_all(self.loaded.graph("score"), list(sequences.values()))
-        found = {
+        scores = {
             number: (float(row["log_probs"]), len(sequences[number]))
             for number, row in zip(sequences, rows, strict=True)
         }
-        return [found.get(number, (math.nan, 0)) for number in range(len(readings))]
+        return [scores.get(number, (math.nan, 0)) for number in range(len(readings))]
 
     def _read(self, prompt, ids, score, length):
         before, whole = self.loaded.decode([prompt, prompt + ids[:length]])
@@ -202,9 +202,9 @@ class Continuer(Writer):
 
 def _hypotheses(row):
     """`(ids, score)` of the outputs of a row, the best first. Empty slots, except for the first, are left out."""
-    found = zip(row["output_ids"], row["output_lengths"], row["scores"], strict=True)
+    outputs = zip(row["output_ids"], row["output_lengths"], row["scores"], strict=True)
     return [
         (ids[:length].tolist(), float(score))
-        for rank, (ids, length, score) in enumerate(found)
+        for rank, (ids, length, score) in enumerate(outputs)
         if rank == 0 or score > EMPTY
     ]

@@ -29,10 +29,10 @@ class Asking:
 
     async def __call__(self, scope, receive, send):
         """Answer a request; returns whether its path is one of those."""
-        found = PATH.fullmatch(scope["path"])
-        if found is None:
+        parts = PATH.fullmatch(scope["path"])
+        if parts is None:
             return False
-        second, at, first, before = found.groups()
+        second, at, first, before = parts.groups()
         protocol, ask = ("v2-http", self._infer) if second is not None else ("v1-http", self._predict)
         headers, name = dict(scope["headers"]), second or first
         body = Body(self.service.limits, headers, receive)
@@ -61,7 +61,7 @@ class Asking:
         size = headers.get(v2.HEADER.encode())
         asked = await self.do(count, v2.Request, body, size and text_of(size), self.service.limits.texts)
 
-        def wanted(found):
+        def wanted(model):
             return asked.signature, asked.tensors, asked.parameters, asked.outputs
 
         answer = await self._unless_gone(receive, count, name, version, wanted, _seconds(headers))
@@ -71,8 +71,8 @@ class Asking:
     async def _predict(self, count, headers, receive, body, name, version):
         asked = await self.do(count, tf_rest.Request, body)
 
-        def wanted(found):
-            return asked.signature, asked.tensors(found), asked.parameters, ()
+        def wanted(model):
+            return asked.signature, asked.tensors(model), asked.parameters, ()
 
         answer = await self._unless_gone(receive, count, name, version, wanted, _seconds(headers))
         return 200, {}, await self.do(count, tf_rest.response, asked, answer)

@@ -25,16 +25,16 @@ def parse(body):
     if len(body) > MOST_LISTS:
         _count(bytes(body))
     try:
-        found = orjson.loads(body)
+        content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         try:
             text = bytes(body).decode("utf-8", "surrogateescape")
-            found = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+            content = json.loads(text, parse_constant=_refuse, parse_float=_finite)
         except (ValueError, RecursionError):
             raise invalid(f"the body must be a JSON object; reading it failed: {error}.") from None
-    if not isinstance(found, dict):
-        raise invalid(f"the body must be a JSON object; received {said(found)}.")
-    return found
+    if not isinstance(content, dict):
+        raise invalid(f"the body must be a JSON object; received {said(content)}.")
+    return content
 
 
 def _count(body):
@@ -44,8 +44,8 @@ def _count(body):
     if not _too_many(body):
         return
     lists = values = place = 0  # texts may have such characters, too: count what is outside of them
-    for found in STRING.finditer(body + b'""'):
-        between = body[place : found.start()]
+    for text in STRING.finditer(body + b'""'):
+        between = body[place : text.start()]
         lists, values = lists + between.count(b"[") + between.count(b"{"), values + between.count(b",")
         if lists > MOST_LISTS or values > MOST_VALUES:
             raise Fault(
@@ -53,7 +53,7 @@ def _count(body):
                 f"the body has more than {MOST_LISTS:,} lists or {MOST_VALUES:,} values. Send fewer texts at once, or "
                 "numbers as binary tensors.",
             )
-        place = found.end()
+        place = text.end()
 
 
 def _too_many(part):

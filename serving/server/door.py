@@ -18,7 +18,7 @@ def read_keys(path):
         OSError: the file cannot be read.
         ValueError: a line is neither, or there is no key.
     """
-    found = []
+    keys = []
     for number, line in enumerate(Path(path).read_text(encoding="utf-8").splitlines(), start=1):
         words = line.split()
         if not words or words[0].startswith("#"):
@@ -29,10 +29,10 @@ def read_keys(path):
                 f"ASCII without spaces; received {len(words)} word{'s' * (len(words) != 1)}"
                 f"{' and a key of ' + str(len(words[1])) if len(words) == 2 else ''}. `openssl rand -hex 24` makes one."
             )
-        found.append((words[0], words[1]))
-    if not found:
+        keys.append((words[0], words[1]))
+    if not keys:
         raise ValueError(f"{path} has no key. Write a line with a name and a key for each caller.")
-    return found
+    return keys
 
 
 class Door:
@@ -74,13 +74,13 @@ class Door:
 
     def _name(self, authorization):
         scheme, _, key = (authorization or "").strip().partition(" ")
-        given, found = _digest(key.strip()), None
+        given, owner = _digest(key.strip()), None
         for name, held in self._keys:  # all of them, so that the time tells nothing
             if hmac.compare_digest(held, given):
-                found = name
-        if found is None or scheme.lower() != "bearer":
+                owner = name
+        if owner is None or scheme.lower() != "bearer":
             raise Fault("unknown", "this server wants a key it knows: send the header Authorization: Bearer KEY.")
-        return "key", found
+        return "key", owner
 
     def _address(self, host, forwarded):
         """The last address that no proxy of ours has; the caller itself may have written those before it."""

@@ -86,8 +86,8 @@ class Calls:
 
     async def model(self, request, context):
         self.caller(context)
-        found = self.service.models.find(request.name, request.version)
-        return messages.metadata(v2.metadata(request.name, found))
+        served = self.service.models.find(request.name, request.version)
+        return messages.metadata(v2.metadata(request.name, served))
 
     async def read_and_infer(self, stream, context):
         """Answer the one message of a call, which is read if there is room for it."""
@@ -127,7 +127,7 @@ class Calls:
             request = await do(count, messages.message, pb.ModelInferRequest, content)
             v2.checked_id(request.id)
 
-            def asked(found):
+            def asked(served):
                 parameters = messages.parameters(request)
                 signature = parameters.pop("signature", None)
                 if signature is not None and not isinstance(signature, str):

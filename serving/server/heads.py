@@ -113,8 +113,8 @@ class Bounded(HttpToolsProtocol):
 
     def on_headers_complete(self):
         super().on_headers_complete()
-        found = {name: value for name, value in self.headers if name in (b"content-length", b"transfer-encoding")}
-        self.left = -1 if b"transfer-encoding" in found else int(found.get(b"content-length", b"0"))
+        lengths = {name: value for name, value in self.headers if name in (b"content-length", b"transfer-encoding")}
+        self.left = -1 if b"transfer-encoding" in lengths else int(lengths.get(b"content-length", b"0"))
 
     def on_body(self, body):
         super().on_body(body)

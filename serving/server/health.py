@@ -53,10 +53,10 @@ class Health:
         return SERVING if self.service.ready else NOT_SERVING
 
     async def check(self, request, context):
-        found = self.status(request.service)
-        if found == UNKNOWN:
+        status = self.status(request.service)
+        if status == UNKNOWN:
             raise Fault("not_found", f"there is no service and no model {request.service[:80]!r} here.")
-        return Response(status=found)
+        return Response(status=status)
 
     async def watch(self, request, context):
         """The state, and again whenever it is another one."""
@@ -66,9 +66,9 @@ class Health:
         try:
             told = None
             while True:
-                if (found := self.status(request.service)) != told:
-                    told = found
-                    yield Response(status=found)
+                if (status := self.status(request.service)) != told:
+                    told = status
+                    yield Response(status=status)
                 await asyncio.sleep(LOOK_SECONDS)
         finally:
             self.watchers -= 1

@@ -51,7 +51,7 @@ class Pages:
 
     def routes(self):
         """Where each page is."""
-        found = {
+        pages = {
             "/": self.server,
             "/metrics": self.metrics,
             "/v2": self.server,
@@ -61,13 +61,13 @@ class Pages:
             "/v1/models": self.models,
         }
         for at in ("{name}", "{name}/versions/{version}"):
-            found |= {
+            pages |= {
                 f"/v2/models/{at}/ready": self.model_ready,
                 f"/v2/models/{at}": self.model,
                 f"/v1/models/{at}/metadata": self.signatures,
                 f"/v1/models/{at}": self.status,
             }
-        return [Route(path, page, methods=["GET"]) for path, page in found.items()]
+        return [Route(path, page, methods=["GET"]) for path, page in pages.items()]
 
     async def server(self, request):
         return _json({"name": "seqzoo", "version": self.version, "extensions": v2.EXTENSIONS})

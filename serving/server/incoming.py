@@ -38,14 +38,14 @@ class Body:
         """
         unpacker, most = zlib.decompressobj(16 + zlib.MAX_WBITS), self.limits.bytes
         try:
-            found = unpacker.decompress(content, most + 1)
+            body = unpacker.decompress(content, most + 1)
         except zlib.error as error:
             raise invalid(f"the body is not packed with gzip, as its content-encoding says: {error}.") from None
-        if len(found) > most:
+        if len(body) > most:
             raise _too_large(most)
         if not unpacker.eof or unpacker.unused_data:
             raise invalid("the body must be one whole member of gzip; it ends early, or something follows it.")
-        return found
+        return body
 
     async def read(self, hold):
         """The bytes of the body.

@@ -165,17 +165,17 @@ class Lane:
         try:
             asked = signature, batch[0].key, [row.payload for row in batch]
             try:
-                found = await loop.run_in_executor(self.slots.threads, run.compute, *asked)
+                results = await loop.run_in_executor(self.slots.threads, run.compute, *asked)
             finally:
                 self.slots.release(self)
-            if len(found) != len(batch):
-                raise ServingError(f"expected {len(batch)} answers, received {len(found)}")
+            if len(results) != len(batch):
+                raise ServingError(f"expected {len(batch)} answers, received {len(results)}")
         except StoppedError:
             return None
         except Exception as error:
             await self._compute_apart(batch, error)
             return
-        for row, result in zip(batch, found, strict=True):
+        for row, result in zip(batch, results, strict=True):
             row.owner.settle(row.place, result)
         seconds = max(time.perf_counter() - started, 1e-6)
         self.meter.batch([row.cost for row in batch], seconds)

@@ -105,13 +105,13 @@ def tensors(request, most):
             f"raw_input_contents must have one entry for each of the {len(request.inputs)} inputs; received "
             f"{len(raws)}."
         )
-    found = []
+    inputs = []
     for number, each in enumerate(request.inputs):
         if raws and each.HasField("contents"):
             raise invalid(f"the input {quoted(each.name)} has contents beside raw_input_contents: give one of them.")
         shape = list(each.shape)
         if raws:
-            found.append(from_raw(each.name, each.datatype, shape, raws[number], most))
+            inputs.append(from_raw(each.name, each.datatype, shape, raws[number], most))
             continue
         datatype, _ = described(each.name, each.datatype, shape)
         if datatype not in CONTENTS:
@@ -121,37 +121,37 @@ def tensors(request, most):
         if others:
             raise invalid(f"the input {quoted(each.name)} of type {datatype} must be in {field}, not in {others[0]}.")
         values = list(getattr(each.contents, field))
-        found.append(
+        inputs.append(
             from_values(each.name, datatype, shape, [text_of(v) for v in values] if datatype == "BYTES" else values)
         )
-    return found
+    return inputs
 
 
 def parameters(request):
     """The parameters of a request as Python values."""
-    found = {}
+    values = {}
     for name, value in request.parameters.items():
         kind = value.WhichOneof("parameter_choice")
         if kind is None:
             raise invalid(f"the parameter {quoted(name)} has no value.")
-        found[name] = {"bool_param": value.bool_param, "int64_param": value.int64_param}.get(kind, value.string_param)
-    return found
+        values[name] = {"bool_param": value.bool_param, "int64_param": value.int64_param}.get(kind, value.string_param)
+    return values
 
 
 def response(request, answer):
     """A `ModelInferResponse`, raw if the request was."""
     wanted = chosen(answer.tensors, [each.name for each in request.outputs])
-    raw, found = bool(request.raw_input_contents), []
+    raw, made_outputs = bool(request.raw_input_contents), []
     for tensor in wanted:
         made = pb.ModelInferResponse.InferOutputTensor(name=tensor.name, datatype=tensor.datatype, shape=tensor.shape)
         if not raw:
             getattr(made.contents, CONTENTS[tensor.datatype]).extend(_values(tensor))
-        found.append(made)
+        made_outputs.append(made)
     return pb.ModelInferResponse(
         model_name=answer.model,
         model_version=answer.version,
         id=request.id,
-        outputs=found,
+        outputs=made_outputs,
         raw_output_contents=[raw_bytes(tensor) for tensor in wanted] if raw else [],
     )
 

@@ -43,8 +43,8 @@ class Place:
 
     def newest(self):
         """`[(number, folder)]` of all versions that lie in the folder, the newest first."""
-        found = [path.parent for path in self.home.glob(f"*/{MANIFEST}")]
-        numbered = [(int(path.name), path) for path in found if path.name.isdecimal() and path.name.isascii()]
+        folders = [path.parent for path in self.home.glob(f"*/{MANIFEST}")]
+        numbered = [(int(path.name), path) for path in folders if path.name.isdecimal() and path.name.isascii()]
         return sorted(numbered, reverse=True)
 
 
@@ -105,15 +105,15 @@ class Models:
         Raises:
             Fault: there is no such model, or it has another version now.
         """
-        found = self.current.get(name)
-        if found is None:
+        served = self.current.get(name)
+        if served is None:
             held = ", ".join(sorted(self.current)) or "none yet"
             raise Fault("not_found", f"there is no model {quoted(name)} here; this server has {held}.")
-        if version not in (None, "", str(found.number)):
+        if version not in (None, "", str(served.number)):
             raise Fault(
-                "not_found", f"{name} answers as version {found.number} now, and no other; received {quoted(version)}."
+                "not_found", f"{name} answers as version {served.number} now, and no other; received {quoted(version)}."
             )
-        return found
+        return served
 
     async def load(self, given):
         """Load the newest version of each of `given`.
@@ -146,12 +146,12 @@ class Models:
 
     async def look(self, name, place):
         """Serve the newest version that is sound, if it is another one than now."""
-        now, found = self.current[name].number, place.newest()
-        if not found:
+        now, versions = self.current[name].number, place.newest()
+        if not versions:
             self._tell(name, "vanished", "warning", True, "vanished", version=now, folder=str(place.home))
             return
         self._told.pop((name, "vanished"), None)
-        for number, folder in found:
+        for number, folder in versions:
             if number == now:
                 return
             state = state_of(folder)
@@ -210,12 +210,12 @@ class Models:
 
 def state_of(folder):
     """What tells whether files of a folder have changed: their names, sizes and times."""
-    found = []
+    states = []
     for home, _, names in os.walk(folder):
         for name in names:
             try:
                 held = os.stat(os.path.join(home, name))
             except OSError:
                 continue
-            found.append((os.path.join(home, name), held.st_size, held.st_mtime_ns))
-    return tuple(sorted(found))
+            states.append((os.path.join(home, name), held.st_size, held.st_mtime_ns))
+    return tuple(sorted(states))

@@ -76,26 +76,26 @@ class Service:
         with self._opened():
             if not self.ready:
                 raise Fault("not_ready", f"the server is {self.state}.")
-            found = self.models.find(name, version)
-            count.model, count.version = name, found.number
+            model = self.models.find(name, version)
+            count.model, count.version = name, model.number
             limit = self.limits.deadline if within is None else min(within, self.limits.deadline)
             try:
                 async with asyncio.timeout(limit):
-                    chosen, ask = await self.desk.do(count, self._read, found, name, asked)
+                    chosen, ask = await self.desk.do(count, self._read, model, name, asked)
             except TimeoutError:
                 raise late(limit) from None
             count.texts = len(ask.rows)
             left = limit + count.started - time.perf_counter()
-            results = await found.lane.answer(ask, max(left, 1e-3), count.caller)
-            found.lane.meter.answered(*chosen.remarked(results))
-            return Answer(name, str(found.number), await self.desk.do(count, chosen.tensors, ask, results))
+            results = await model.lane.answer(ask, max(left, 1e-3), count.caller)
+            model.lane.meter.answered(*chosen.remarked(results))
+            return Answer(name, str(model.number), await self.desk.do(count, chosen.tensors, ask, results))
 
-    def _read(self, found, name, asked):
+    def _read(self, model, name, asked):
         """`(signature, Ask)` of what is asked of a version; it may run in a thread."""
-        signature, tensors, parameters, outputs = asked(found)
-        chosen = found.signatures.get(signature or NAME)
+        signature, tensors, parameters, outputs = asked(model)
+        chosen = model.signatures.get(signature or NAME)
         if chosen is None:
-            held = ", ".join(found.signatures)
+            held = ", ".join(model.signatures)
             raise Fault("invalid", f"{name} has no signature {quoted(signature)}; it has {held}.")
         known(outputs, chosen.outputs)
         rows = max((tensor.shape[0] for tensor in tensors if tensor.shape), default=0)
@@ -121,8 +121,8 @@ class Service:
             name: the model, if it is known already; one that is not here is counted as none.
         """
         count, outcome = Count(protocol), "broken"
-        if found := self.models.current.get(name):
-            count.model, count.version = name, found.number
+        if model := self.models.current.get(name):
+            count.model, count.version = name, model.number
         try:
             yield count
             outcome = "answered"

@@ -120,8 +120,8 @@ class Shares:
         Args:
             most: leave out requests of which more rows wait.
         """
-        found = self._groups[key].values()
-        lines = (request.rows.values() for request in found if most is None or len(request.rows) <= most)
+        requests = self._groups[key].values()
+        lines = (request.rows.values() for request in requests if most is None or len(request.rows) <= most)
         return heapq.merge(*lines, key=lambda row: row.tag - self._requests[row.owner].caller.reached)
 
     def take(self, first, rows):

@@ -124,11 +124,11 @@ class Texts:
         width, cut = ask.width
         results = cut.joined(results) if cut else results
         columns = self.kind.write(results, self.runtime.manifest, width)
-        found = [_tensor(each, *columns[each.name]) for each in self.kind.outputs]
+        outputs = [_tensor(each, *columns[each.name]) for each in self.kind.outputs]
         for name in ("error", "warning"):
             said = [getattr(result, name) or "" for result in results]
-            found.append(Tensor(f"{name}s", "BYTES", (len(results),), said))
-        return found
+            outputs.append(Tensor(f"{name}s", "BYTES", (len(results),), said))
+        return outputs
 
 
 def _tensor(output, shape, values):

@@ -29,16 +29,16 @@ class Request:
     """
 
     def __init__(self, body):
-        found = parse(body)
-        self.signature = member(found, "signature_name", str) or NAME
-        self.parameters = member(found, "parameters", dict, {})
-        given = [name for name in ("instances", "inputs") if name in found]
+        request = parse(body)
+        self.signature = member(request, "signature_name", str) or NAME
+        self.parameters = member(request, "parameters", dict, {})
+        given = [name for name in ("instances", "inputs") if name in request]
         if len(given) != 1:
             raise invalid(
                 f'the body must have either "instances" (rows) or "inputs" (columns); received {given or "none"}.'
             )
         self.by_rows = given == ["instances"]
-        self.values = found[given[0]]
+        self.values = request[given[0]]
         if self.by_rows and (not isinstance(self.values, list) or not self.values):
             received = "an empty list" if self.values == [] else said(self.values)
             raise invalid(f'"instances" must be a list of at least one row; received {received}.')

@@ -30,14 +30,14 @@ class Request:
 
     def __init__(self, body, header=None, most=MOST_TEXTS):
         self.most, size = most, _size(header, len(body))
-        found, rest = parse(body[:size]), memoryview(body)[size:]
-        self.id = checked_id(member(found, "id", str))
-        self.parameters = dict(member(found, "parameters", dict, {}))
+        request, rest = parse(body[:size]), memoryview(body)[size:]
+        self.id = checked_id(member(request, "id", str))
+        self.parameters = dict(member(request, "parameters", dict, {}))
         self.binary = self.parameters.pop("binary_data_output", False) is True
         self.signature = self.parameters.pop("signature", None)
         if self.signature is not None and not isinstance(self.signature, str):
             raise invalid(f"the parameter signature must be a string; received {said(self.signature)}.")
-        inputs = member(found, "inputs", list)
+        inputs = member(request, "inputs", list)
         if not inputs:
             raise invalid('the body must have "inputs", a list of at least one tensor.')
         self.tensors = []
@@ -45,7 +45,7 @@ class Request:
             rest = self._read(each, rest)
         if len(rest):
             raise invalid(f"{len(rest)} bytes follow the tensors; each binary tensor says its binary_data_size.")
-        self.outputs = self._outputs(member(found, "outputs", list, []))
+        self.outputs = self._outputs(member(request, "outputs", list, []))
 
     def _read(self, each, rest):
         """Append a tensor; returns the binary data that is left."""

@@ -23,13 +23,13 @@ class HuggingFace:
 
     def __init__(self, address):
         self.address = address.rstrip("/")
-        found = ADDRESS.fullmatch(self.address)
-        if not found:
+        parts = ADDRESS.fullmatch(self.address)
+        if not parts:
             raise ValueError(
                 f"{address!r} is not the address of a hub: expected hf://OWNER/REPO, with @REVISION or /FOLDER behind "
                 "it, or both in this order."
             )
-        self.repository, self.revision, self.folder = found["repository"], found["revision"], found["folder"] or ""
+        self.repository, self.revision, self.folder = parts["repository"], parts["revision"], parts["folder"] or ""
 
     def read(self, path, most):
         """At most `most` + 1 bytes of a file."""
@@ -47,8 +47,8 @@ class HuggingFace:
             raise ImportError(needed, name="huggingface_hub") from error
         inside = f"{self.folder}/{path}" if self.folder else path
         try:
-            found = Path(hf_hub_download(repo_id=self.repository, filename=inside, revision=self.revision))
+            local = Path(hf_hub_download(repo_id=self.repository, filename=inside, revision=self.revision))
         except Exception as error:  # its many errors have no common base class
             kind = Unreachable if isinstance(error, OSError) and "404" not in str(error) else HubError
             raise kind(f"{self.address} did not give {path}: {' '.join(str(error).split())[:300]}") from error
-        return Folder(found.parent, self.address)
+        return Folder(local.parent, self.address)

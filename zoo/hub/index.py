@@ -214,9 +214,9 @@ def choose(entries, name, version=None):
     A version that is asked for by its number is given even if it was withdrawn. If every version was withdrawn, the
     newest of them stands for the name, so that its reason can be told.
     """
-    found = [each for each in entries if each["name"] == name and version in (None, each["version"])]
-    kept = [each for each in found if each["withdrawn"] is None]
-    return max(kept or found, key=lambda each: each["version"], default=None)
+    named = [each for each in entries if each["name"] == name and version in (None, each["version"])]
+    kept = [each for each in named if each["withdrawn"] is None]
+    return max(kept or named, key=lambda each: each["version"], default=None)
 
 
 def nearest(name, names):

@@ -55,18 +55,18 @@ def check_keras(path, modules=None):
     """
     path = Path(path)
     try:
-        found = os.lstat(path)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.lstat(path)
+        if not stat.S_ISREG(status.st_mode):
             raise UnsafeError("it is no regular file")
         with zipfile.ZipFile(path) as archive:
-            _check_members(archive.infolist(), found.st_size)
+            _check_members(archive.infolist(), status.st_size)
             config = _read(archive, "config.json")
             _read(archive, "metadata.json")
             with archive.open("model.weights.h5") as weights:
                 if weights.read(len(HDF5)) != HDF5:
                     raise UnsafeError("model.weights.h5 is no HDF5 file")
                 weights.seek(0)
-                _check_arrays(weights, found.st_size)
+                _check_arrays(weights, status.st_size)
         _check_config(config, (*TOP, *(registered() if modules is None else modules)))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:  # what zipfile raises: the
         # second is a compression that it does not know, the third a password

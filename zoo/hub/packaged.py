@@ -16,8 +16,8 @@ GROUP = "seqzoo_models"
 def packaged():
     """The folders of the hubs of installed packages, by the names of their models."""
     modules = {point.name: point.value for point in metadata.entry_points(group=GROUP)}
-    found = [folder for _, module in sorted(modules.items()) for folder in _folders(module)]
-    return [folder for folder in dict.fromkeys(found) if (folder / INDEX).is_file()]
+    folders = [folder for _, module in sorted(modules.items()) for folder in _folders(module)]
+    return [folder for folder in dict.fromkeys(folders) if (folder / INDEX).is_file()]
 
 
 def _folders(module):

@@ -64,9 +64,9 @@ def places():
     if any(given):
         return [place(address) for address in given if address] + installed
     own = [Path(__file__).parents[2] / "hub", Path(__file__).parent / "bundled"]
-    found = [Folder(path, own=True) for path in own if (path / INDEX).is_file()]
+    folders = [Folder(path, own=True) for path in own if (path / INDEX).is_file()]
     address = recorded()
-    return found + installed + ([place(address)] if address else [])
+    return folders + installed + ([place(address)] if address else [])
 
 
 def recorded():

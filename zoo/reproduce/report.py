@@ -37,19 +37,19 @@ def measure(system, quick=False, log=print):
     module = module_of(system)
     sizes = module.QUICK if quick else module.FULL
     started = time.process_time()
-    found = json.loads(json_text(module.measure(log, **sizes)))
+    results = json.loads(json_text(module.measure(log, **sizes)))
     seconds = round(time.process_time() - started, 1)
     return {
         "system": system,
         "title": SYSTEMS[system][0],
-        "claims": module.claims(found),
+        "claims": module.claims(results),
         "seconds": seconds,
         "quick": quick,
-        "weights": found.pop("weights", {}),
+        "weights": results.pop("weights", {}),
         "processor": processor(),
         "versions": versions(),
         "sizes": sizes,
-        "found": found,
+        "found": results,
     }
 
 
@@ -67,13 +67,13 @@ def processor():
 def versions():
     """Of the backend and of what computes with it."""
     backend = keras.backend.backend()
-    found = {"backend": backend}
+    installed = {"backend": backend}
     for name in PACKAGES.get(backend, ("keras", "numpy", backend)):
         try:
-            found[name] = version(name)
+            installed[name] = version(name)
         except PackageNotFoundError:
-            found[name] = "unknown"
-    return found
+            installed[name] = "unknown"
+    return installed
 
 
 def write(report, folder):

@@ -93,7 +93,7 @@ def sweep(name_or_path, asked, overrides=(), imports=()):
 
 def values(text):
     """The values of "a,b,c"; a comma inside brackets or quotation marks belongs to its value."""
-    found, depth, quote = [""], 0, ""
+    parts, depth, quote = [""], 0, ""
     for letter in text:
         if quote:
             quote = "" if letter == quote else quote
@@ -101,13 +101,13 @@ def values(text):
             quote = letter
         depth += 0 if quote else BRACKETS.get(letter, 0)
         if letter == "," and not depth and not quote:
-            found.append("")
+            parts.append("")
         else:
-            found[-1] += letter
-    found = [each.strip() for each in found]
-    if not all(found):
+            parts[-1] += letter
+    parts = [each.strip() for each in parts]
+    if not all(parts):
         raise ValueError(f"expected values with one comma between them, such as 0.001,0.003; received {text!r}.")
-    return found
+    return parts
 
 
 def _name(assignments):

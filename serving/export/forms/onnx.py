@@ -65,15 +65,15 @@ class Onnx(Form):
         return sorted(name for name in names if name.endswith(".onnx") or name in WEIGHTS.values())
 
     def signatures(self):
-        found = {}
+        tables = {}
         for name, session in self._sessions.items():
             taken = [*session.get_inputs(), *session.get_overridable_initializers()]
             sides = {"inputs": taken, "outputs": session.get_outputs()}
-            found[name] = {
+            tables[name] = {
                 side: [(node.name, TYPES.get(node.type), list(node.shape)) for node in nodes]
                 for side, nodes in sides.items()
             }
-        return found
+        return tables
 
     def answer(self, name, inputs):
         return _run(self._sessions[name], inputs)

@@ -53,15 +53,15 @@ class SavedModel(Form):
         return sorted(name for name in names if name in (SAVED_MODEL, "fingerprint.pb") or name.startswith(PARTS))
 
     def signatures(self):
-        found = {}
+        tables = {}
         for name, function in self._functions.items():
             inputs = function.structured_input_signature[1].values()
             outputs = function.structured_outputs.items()
-            found[name] = {
+            tables[name] = {
                 "inputs": [(spec.name, spec.dtype.name) for spec in inputs],
                 "outputs": [(key, spec.dtype.name) for key, spec in outputs],
             }
-        return found
+        return tables
 
     @staticmethod
     def declare(spec):
@@ -71,8 +71,8 @@ class SavedModel(Form):
     def answer(self, name, inputs):
         constant = self.import_engine().constant
         texts = {key: value.astype(object) if value.dtype.kind == "U" else value for key, value in inputs.items()}
-        found = self._functions[name](**{key: constant(value) for key, value in texts.items()})
-        return {key: value.numpy() for key, value in found.items()}
+        outputs = self._functions[name](**{key: constant(value) for key, value in texts.items()})
+        return {key: value.numpy() for key, value in outputs.items()}
 
     def faults(self):
         proto = saved_model_pb2.SavedModel.FromString((self.directory / SAVED_MODEL).read_bytes())

@@ -52,10 +52,10 @@ class Continue(Generate):
     def strings(self, tokenizers, text):
         (tokenizer,) = tokenizers
         token_ids, lengths, gated, _ = self.gated(tokenizer, text)
-        found = self.functions["tokens"].traced(token_ids, lengths)
-        best, length = found["output_ids"][:, 0], found["output_lengths"][:, 0]
+        results = self.functions["tokens"].traced(token_ids, lengths)
+        best, length = results["output_ids"][:, 0], results["output_lengths"][:, 0]
         output = tokenizer.decode_after(token_ids, lengths, best, length)
-        return self._written(output, found, tf.equal(gated.errors, ""), gated)
+        return self._written(output, results, tf.equal(gated.errors, ""), gated)
 
     def fed(self, tokenizers, text):
         reading = self.read(tokenizers[0], text)
@@ -66,10 +66,10 @@ class Continue(Generate):
         reading = self.read(tokenizer, text)
         if reading.error:
             return self._outputs("", np.float32(0), reading)
-        found, written = self._best(reading.ids)
+        results, written = self._best(reading.ids)
         reading = doubted(reading, written)
         prompt, whole = tokenizer.decode([reading.ids, [*reading.ids, *written]])
-        return self._outputs(whole[len(prompt) :], found["scores"][0, 0], reading)
+        return self._outputs(whole[len(prompt) :], results["scores"][0, 0], reading)
 
     def scored(self, source, target_ids, target_lengths):
         token_ids = source["token_ids"][:, : self.most_columns("score", "token_ids")]
@@ -85,9 +85,9 @@ class Continue(Generate):
         texts = np.zeros((len(ends), ends.max() + target_ids.shape[1]), "int32")
         for text, prompt, length, end, target in zip(texts, token_ids, lengths, ends, target_ids, strict=True):
             text[: end + len(target)] = [*prompt[length - end : length], *target]
-        found = self._teach(token_ids=with_bos(texts))["logits"]
+        logits = self._teach(token_ids=with_bos(texts))["logits"]
         steps = np.arange(target_ids.shape[1] + 1)
-        return {"logits": found[np.arange(len(ends))[:, None], ends[:, None] + steps]}
+        return {"logits": logits[np.arange(len(ends))[:, None], ends[:, None] + steps]}
 
 
 KIND = Continue

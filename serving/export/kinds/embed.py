@@ -11,11 +11,11 @@ class Embed(Reader):
 
     names = ("embed",)
 
-    def in_graph(self, found, answered):
-        return {"vector": tf.where(answered[:, None], found, 0.0)}
+    def in_graph(self, vectors, answered):
+        return {"vector": tf.where(answered[:, None], vectors, 0.0)}
 
-    def in_python(self, found):
-        return {"vector": np.zeros(self.model.units, "float32") if found is None else found}
+    def in_python(self, vector):
+        return {"vector": np.zeros(self.model.units, "float32") if vector is None else vector}
 
 
 KIND = Embed

@@ -24,26 +24,27 @@ class Label(Reader):
         check_labels(self.model, self.settings.labels)
         return super().make_functions()
 
-    def in_graph(self, found, answered):
+    def in_graph(self, probabilities, answered):
         return {
-            "label": tf.where(answered, self._best(found), ""),
-            "probabilities": tf.where(answered[:, None], found, 0.0),
+            "label": tf.where(answered, self._best(probabilities), ""),
+            "probabilities": tf.where(answered[:, None], probabilities, 0.0),
         }
 
-    def _best(self, found):
+    def _best(self, probabilities):
         """The best label, or the one of texts out of scope where the best one is not likely enough, in TensorFlow."""
-        best, scope = tf.gather(tf.constant(self.settings.labels), tf.argmax(found, axis=-1)), self.settings.scope
+        scope = self.settings.scope
+        best = tf.gather(tf.constant(self.settings.labels), tf.argmax(probabilities, axis=-1))
         if not scope:
             return best
-        return tf.where(tf.reduce_max(found, axis=-1) < scope["threshold"], scope["label"], best)
+        return tf.where(tf.reduce_max(probabilities, axis=-1) < scope["threshold"], scope["label"], best)
 
-    def in_python(self, found):
-        if found is None:
+    def in_python(self, probabilities):
+        if probabilities is None:
             return {"label": np.array(""), "probabilities": np.zeros(len(self.settings.labels), "float32")}
         scope = self.settings.scope
-        known = not scope or found.max() >= scope["threshold"]
-        label = self.settings.labels[found.argmax()] if known else scope["label"]
-        return {"label": np.array(label), "probabilities": found}
+        known = not scope or probabilities.max() >= scope["threshold"]
+        label = self.settings.labels[probabilities.argmax()] if known else scope["label"]
+        return {"label": np.array(label), "probabilities": probabilities}
 
     def facts(self):
         scope = {"scope": dict(self.settings.scope)} if self.settings.scope else {}

@@ -11,12 +11,12 @@ class Rate(Reader):
 
     names = ("rate",)
 
-    def in_graph(self, found, answered):
-        return {"rating": tf.where(answered, found, 0.0), "rated": tf.cast(answered, "int32")}
+    def in_graph(self, ratings, answered):
+        return {"rating": tf.where(answered, ratings, 0.0), "rated": tf.cast(answered, "int32")}
 
-    def in_python(self, found):
-        there = found is not None
-        return {"rating": found if there else np.float32(0), "rated": np.array(int(there), "int32")}
+    def in_python(self, rating):
+        there = rating is not None
+        return {"rating": rating if there else np.float32(0), "rated": np.array(int(there), "int32")}
 
 
 KIND = Rate

@@ -15,9 +15,9 @@ NOTES = ("errors", "warnings")
 class Reader(Kind):
     """A model with one signature of ids, which has the name of its kind, and one output.
 
-    A subclass says what an answer is, once in TensorFlow and once in Python: `in_graph(found, answered)` gives the
-    outputs of `serving_default`, in which a row that is not `answered` is blank, and `in_python(found)` those of one
-    row, where `found` is None for a blank answer. One that answers for each word has its own `strings` and `answer`.
+    A subclass says what an answer is, once in TensorFlow and once in Python: `in_graph(answer, answered)` gives the
+    outputs of `serving_default`, in which a row that is not `answered` is blank, and `in_python(answer)` those of one
+    row, where `answer` is None for a blank answer. One that answers for each word has its own `strings` and `answer`.
     """
 
     @property
@@ -41,12 +41,12 @@ class Reader(Kind):
 
     def strings(self, tokenizers, *texts):
         sides = [self.gated(tokenizers[0], text) for text in texts]
-        found = self.functions[self.name].traced(*(part for side in sides for part in side[:2]))[self.output]
+        answer = self.functions[self.name].traced(*(part for side in sides for part in side[:2]))[self.output]
         *_, gated, answered = zip(*sides, strict=True)
         notes = {name: _joined([getattr(side, name) for side in gated], tf.where) for name in NOTES}
         if self.pairs:
             answered = [tf.equal(notes["errors"], "") & (answered[0] | answered[1])]
-        return self.in_graph(found, answered[0]) | notes
+        return self.in_graph(answer, answered[0]) | notes
 
     def asked(self, texts):
         if not self.pairs:
@@ -59,9 +59,9 @@ class Reader(Kind):
         notes = {name: _joined([remarks(each)[name] for each in readings], np.where) for name in NOTES}
         if notes["errors"] or not any(map(is_answered, readings)):
             return self.in_python(None) | notes
-        return self.in_python(self.found(*(row(each.ids) for each in readings))) | notes
+        return self.in_python(self.ask_row(*(row(each.ids) for each in readings))) | notes
 
-    def found(self, *sides):
+    def ask_row(self, *sides):
         """What the graph gives for one row, whose sides are inputs of a graph that reads one text."""
         return self.ask(self.name, **self._inputs(*sides))[self.output][0]
 
@@ -81,11 +81,11 @@ class Reader(Kind):
         firsts = list(grid(vocabularies[0], 0, self.max_ids, self.large))
         if not self.pairs:
             return [(self.name, source) for source in firsts]
-        seconds, found = list(grid(vocabularies[0], 1, self.max_ids, self.large)), []
+        seconds, pairs = list(grid(vocabularies[0], 1, self.max_ids, self.large)), []
         for number, first in enumerate(firsts):
             alike = [second for second in seconds if len(second["lengths"]) == len(first["lengths"])]
-            found.append((self.name, self._inputs(first, alike[(number + 3) % len(alike)])))
-        return found
+            pairs.append((self.name, self._inputs(first, alike[(number + 3) % len(alike)])))
+        return pairs
 
     def _readings(self, tokenizers, text):
         return [self.read(tokenizers[0], side) for side in (pair(text) if self.pairs else [text])]

@@ -27,16 +27,16 @@ class Tag(Reader):
     def strings(self, tokenizers, text):
         clipped = gate.clip(self.bound, text)
         pieces, around = tokenizers[0].word_pieces(clipped.text, self.settings.words), self.around(tokenizers[0])
-        token_ids, lengths, gated, found = gate.limit_words(self.bound, clipped, *pieces, around)
+        token_ids, lengths, gated, words = gate.limit_words(self.bound, clipped, *pieces, around)
         all_ = self.functions[self.name].traced(token_ids, lengths)["probabilities"]
-        first = tf.gather(all_, found["first"], batch_dims=1)
-        there = tf.sequence_mask(found["word_counts"], tf.shape(found["first"])[1])
+        first = tf.gather(all_, words["first"], batch_dims=1)
+        there = tf.sequence_mask(words["word_counts"], tf.shape(words["first"])[1])
         allowed = transitions(self.settings.labels)
         best = tf.argmax(first, axis=-1) if allowed is None else in_graph.likeliest_tags(first, there, allowed)
         return {
             "tags": tf.where(there, tf.gather(tf.constant(self.settings.labels), best), ""),
             "scores": tf.where(there, tf.gather(first, best, batch_dims=2), 0.0),
-            **{name: found[name] for name in ("starts", "ends", "word_counts")},
+            **{name: words[name] for name in ("starts", "ends", "word_counts")},
             "errors": gated.errors,
             "warnings": gated.warnings,
         }
@@ -49,7 +49,7 @@ class Tag(Reader):
         reading = self._reading(tokenizers, text)
         chosen = np.zeros((0, len(self.settings.labels)), "float32")
         if reading.places:
-            chosen = self.found(row(reading.ids))[np.array(reading.first)]
+            chosen = self.ask_row(row(reading.ids))[np.array(reading.first)]
         best, scores = likeliest_tags(chosen, transitions(self.settings.labels))
         return {
             "tags": np.array(self.settings.labels)[best],

@@ -113,21 +113,21 @@ class Generate(Kind):
     def strings(self, tokenizers, text):
         source, target = tokenizers
         token_ids, lengths, gated, answered = self.gated(source, text)
-        found = self.functions["tokens"].traced(token_ids, lengths)
-        output = target.decode(found["output_ids"][:, 0], found["output_lengths"][:, 0])
-        cut = doubt.bounded(found["output_lengths"][:, 0], self._longest(lengths))
-        return self._written(output, found, answered, gated, cut)
+        results = self.functions["tokens"].traced(token_ids, lengths)
+        output = target.decode(results["output_ids"][:, 0], results["output_lengths"][:, 0])
+        cut = doubt.bounded(results["output_lengths"][:, 0], self._longest(lengths))
+        return self._written(output, results, answered, gated, cut)
 
     def _longest(self, lengths):
         return doubt.longest(self.settings.rules, self.settings.max_length, lengths)
 
-    def _written(self, output, found, answered, gated, *remarks):
+    def _written(self, output, results, answered, gated, *remarks):
         """The answers in TensorFlow; a text that is not `answered`, because it is blank or refused, has a blank one."""
-        circles = doubt.circles(found["output_ids"][:, 0], found["output_lengths"][:, 0])
+        circles = doubt.circles(results["output_ids"][:, 0], results["output_lengths"][:, 0])
         doubts = tf.where(answered, doubt.joined(circles, *remarks), "")
         return {
             "output_text": tf.where(answered, output, ""),
-            "scores": tf.where(answered, found["scores"][:, 0], 0.0),
+            "scores": tf.where(answered, results["scores"][:, 0], 0.0),
             "errors": gated.errors,
             "warnings": doubt.joined(gated.warnings, doubts),
         }
@@ -137,10 +137,10 @@ class Generate(Kind):
         reading = self.read(source, text)
         if not is_answered(reading):
             return self._outputs("", np.float32(0), reading)
-        found, written = self._best(reading.ids)
+        results, written = self._best(reading.ids)
         most = longest(self.settings.rules, self.settings.max_length, len(reading.ids))
         reading = doubted(reading, written, most)
-        return self._outputs(target.decode([written])[0], found["scores"][0, 0], reading)
+        return self._outputs(target.decode([written])[0], results["scores"][0, 0], reading)
 
     @staticmethod
     def _outputs(text, score, reading):
@@ -148,8 +148,8 @@ class Generate(Kind):
 
     def _best(self, ids):
         """The results of the function "tokens" for `ids`, and the ids of its best output."""
-        found = self.ask("tokens", **row(ids))
-        return found, found["output_ids"][0, 0, : found["output_lengths"][0, 0]].tolist()
+        results = self.ask("tokens", **row(ids))
+        return results, results["output_ids"][0, 0, : results["output_lengths"][0, 0]].tolist()
 
     def cases(self, vocabularies):
         held = self.functions.keys() | ({"drive"} if "step" in self.functions else set())
@@ -220,12 +220,12 @@ class Generate(Kind):
     def _stepped(self, token_ids, lengths, target_ids):
         memory = self.model.encode(token_ids, lengths)
         token, state = self.model.start(memory)
-        found = []
+        all_logits = []
         for following in [*target_ids.T[:, :, None], None]:
             logits, state = self.model.step(token, state, memory)
-            found.append(np.asarray(logits)[:, 0])
+            all_logits.append(np.asarray(logits)[:, 0])
             token = following
-        return {"logits": np.stack(found, axis=1)}
+        return {"logits": np.stack(all_logits, axis=1)}
 
     def forced(self, token_ids, lengths, target_ids):
         """The logits in one pass."""

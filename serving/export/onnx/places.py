@@ -18,11 +18,11 @@ def places(graph, kinds):
 
     The place is the innermost line that is neither of Python, Keras and TensorFlow nor of `serving`; None without one.
     """
-    found = {}
+    first_places = {}
     for operation in operations(graph):
-        if operation.type in kinds and found.get(operation.type) is None:
-            found[operation.type] = place(operation)
-    return found
+        if operation.type in kinds and first_places.get(operation.type) is None:
+            first_places[operation.type] = place(operation)
+    return first_places
 
 
 def operations(graph, seen=()):

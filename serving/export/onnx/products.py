@@ -25,10 +25,10 @@ class Constants:
     def within(self, graph):
         """Those that a graph inside this one can read."""
         own = {tensor.name: (graph, tensor) for tensor in graph.initializer}
-        found = Constants(self.weights, self.homes | own, self.done)
-        gathered = {turned.output[0]: rows.input[0] for turned, rows in gathered_columns(graph, found)}
-        turned = {turned.output[0]: turned.input[0] for turned in turned_matrices(graph, found)}
-        return Constants(self.weights, found.homes, self.done, self.columns | gathered, self.turned | turned)
+        constants = Constants(self.weights, self.homes | own, self.done)
+        gathered = {turned.output[0]: rows.input[0] for turned, rows in gathered_columns(graph, constants)}
+        turned = {turned.output[0]: turned.input[0] for turned in turned_matrices(graph, constants)}
+        return Constants(self.weights, constants.homes, self.done, self.columns | gathered, self.turned | turned)
 
     def shape(self, name):
         """The shape of a float constant; () for any other name."""

@@ -42,8 +42,10 @@ def observed(model, feeds, weights=INSIDE):
     session, inputs = load(watched, weights), {value.name for value in watched.graph.input}
     ranges = dict.fromkeys(names, (0.0, 0.0))
     for feed in feeds:
-        found = np.ravel(session.run(None, {name: feed[name] for name in inputs & feed.keys()})).reshape(-1, 2).tolist()
-        for key, (low, high) in zip(names, found, strict=True):
+        bounds = (
+            np.ravel(session.run(None, {name: feed[name] for name in inputs & feed.keys()})).reshape(-1, 2).tolist()
+        )
+        for key, (low, high) in zip(names, bounds, strict=True):
             ranges[key] = min(low, ranges[key][0]), max(high, ranges[key][1])
     return {key: tuple(float(f"{end:.6g}") for end in ends) for key, ends in ranges.items()}
 
@@ -74,8 +76,8 @@ def _watch(graph, constants, numbers):
         if key:
             sources.setdefault(key, []).append((node.input[0], node.input[0]))
         inner = [_watch(body, constants, numbers) for body in bodies(node)]
-        for key in dict.fromkeys(key for found in inner for key in found):
-            sources.setdefault(key, []).append(_handed_out(node, [found.get(key) for found in inner], numbers))
+        for key in dict.fromkeys(key for watched in inner for key in watched):
+            sources.setdefault(key, []).append(_handed_out(node, [watched.get(key) for watched in inner], numbers))
         nodes.append(node)
     names = {}
     for key, pairs in sources.items():

@@ -51,10 +51,10 @@ class Nodes:
             self("Cast", numbers[int(part)], to=TensorProto.STRING) if place % 2 else [part]
             for place, part in enumerate(parts)
         ]
-        found, *more = values
+        joined, *more = values
         for each in more:
-            found = self("StringConcat", found, each)
-        return found
+            joined = self("StringConcat", joined, each)
+        return joined
 
 
 def with_strings(model, kind, tokenizers):
@@ -179,12 +179,12 @@ def _decoding(add, tokenizer, ids, lengths):
 def _longest(add, settings, lengths):
     """`serving.kinds.rules.longest` of each row."""
     rules, most = settings.rules, settings.max_length
-    found = add("Add", add("Mul", lengths, 0), int(rules.get("max_length") or most))
+    bound = add("Add", add("Mul", lengths, 0), int(rules.get("max_length") or most))
     if rules.get("length_ratio"):
         ratio, extra = (np.float32(rules.get(name, 0)) for name in ("length_ratio", "length_extra"))
         follows = add("Add", add("Mul", add("Cast", lengths, to=TensorProto.FLOAT), ratio), extra)
-        found = add("Min", found, add("Cast", add("Floor", follows), to=TensorProto.INT64))
-    return add("Min", most, add("Max", found, max(1, int(rules.get("min_length", 0)))))
+        bound = add("Min", bound, add("Cast", add("Floor", follows), to=TensorProto.INT64))
+    return add("Min", most, add("Max", bound, max(1, int(rules.get("min_length", 0)))))
 
 
 def _circle(add, ids, lengths):
@@ -204,20 +204,21 @@ def _circle(add, ids, lengths):
     runs = add("Sub", ends, add("GatherElements", before, add("Expand", begins, add("Shape", same)), axis=2))
     circling = add("ReduceMax", add("Cast", add("Equal", runs, needed), to=TensorProto.INT64), [2], keepdims=0)
     never = np.iinfo("int64").max
-    found = add("Where", add("Equal", circling, 1), add("Reshape", sizes, [1, -1]), never)
-    found = add("ReduceMin", found, [1], keepdims=0)
-    return add("Where", add("Equal", found, never), 0, found)
+    smallest = add("Where", add("Equal", circling, 1), add("Reshape", sizes, [1, -1]), never)
+    smallest = add("ReduceMin", smallest, [1], keepdims=0)
+    return add("Where", add("Equal", smallest, never), 0, smallest)
 
 
-def _labels(add, settings, found, read):
+def _labels(add, settings, probabilities, read):
     """The label of each row, the probabilities of all and the warnings, by name."""
-    best = add("Gather", list(settings.labels), add("ArgMax", found, axis=1, keepdims=0))
+    best = add("Gather", list(settings.labels), add("ArgMax", probabilities, axis=1, keepdims=0))
     if settings.scope:
-        unlikely = add("Less", add("ReduceMax", found, [1], keepdims=0), np.float32(settings.scope["threshold"]))
+        highest = add("ReduceMax", probabilities, [1], keepdims=0)
+        unlikely = add("Less", highest, np.float32(settings.scope["threshold"]))
         best = add("Where", unlikely, [settings.scope["label"]], best)
     answered = add("Unsqueeze", read["answered"], [1])
     return {
         "label": add("Where", read["answered"], best, [""]),
-        "probabilities": add("Where", answered, found, np.float32(0)),
+        "probabilities": add("Where", answered, probabilities, np.float32(0)),
         "warnings": add("Where", *read["unknown"], [""]),
     }

@@ -60,9 +60,9 @@ class Beside(Inside):
 
     def give(self, options, model):
         tensors = [tensor for tensor in model.graph.initializer if is_beside(tensor)]
-        found = {location(tensor): _bytes(self.array(tensor)) for tensor in tensors}
-        buffers = list(found.values())
-        options.add_external_initializers_from_files_in_memory(list(found), buffers, [each.nbytes for each in buffers])
+        arrays = {location(tensor): _bytes(self.array(tensor)) for tensor in tensors}
+        buffers = list(arrays.values())
+        options.add_external_initializers_from_files_in_memory(list(arrays), buffers, [each.nbytes for each in buffers])
         options.add_session_config_entry(*NOT_PACKED)
         return buffers
 

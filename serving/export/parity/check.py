@@ -119,11 +119,11 @@ def check(manifest, forms, arrays):
 
 def cases(arrays):
     """`(number, name, inputs, outputs, spread, rows left out)`, see `reference`, `sensitivity` and `ties`."""
-    found = {}
+    parts = {}
     for path, value in arrays.items():
         number, name, side, key = path.split("/")
-        found.setdefault((number, name), {"in": {}, "out": {}, "spread": {}, "left": {}})[side][key] = value
-    for (number, name), sides in found.items():
+        parts.setdefault((number, name), {"in": {}, "out": {}, "spread": {}, "left": {}})[side][key] = value
+    for (number, name), sides in parts.items():
         yield number, name, sides["in"], sides["out"], sides["spread"], sides["left"].get("out", [])
 
 
@@ -140,9 +140,9 @@ def _drive(form, token_ids, lengths, target_ids):
     """The logits of the encoder, run once, and the step, run per token; they must equal those of a full pass."""
     known, logits = form.answer("encode", {"token_ids": token_ids, "lengths": lengths}), []
     for token in [known.pop("first_ids"), *target_ids.T[:, :, None]]:
-        found = form.answer("step", known | {"token_ids": token})
-        logits.append(found.pop("logits")[:, 0])
-        known |= {name.removeprefix("next_"): value for name, value in found.items()}
+        outputs = form.answer("step", known | {"token_ids": token})
+        logits.append(outputs.pop("logits")[:, 0])
+        known |= {name.removeprefix("next_"): value for name, value in outputs.items()}
     return {"logits": np.stack(logits, axis=1)}
 
 

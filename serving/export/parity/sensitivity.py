@@ -46,7 +46,7 @@ def sensitivity(expected, kind, tokenizers, texts, left_out=None):
         kind, tokenizers, texts: what it was called with.
         left_out: the rows that `expected` was made `without`.
     """
-    found = {path.replace("/out/", "/spread/"): 0.0 for path, value in expected.items() if _is_number(path, value)}
+    spreads = {path.replace("/out/", "/spread/"): 0.0 for path, value in expected.items() if _is_number(path, value)}
     for seed in range(DRAWS):
         with nudged(kind.model, seed):
             moved = without(expectation(kind, tokenizers, texts), left_out or {})
@@ -56,8 +56,8 @@ def sensitivity(expected, kind, tokenizers, texts, left_out=None):
             if _is_number(path, value) and _case(path) in others and moved[path].shape == value.shape:
                 change = np.abs(moved[path] - value) / np.maximum(1, np.abs(value))
                 spread = path.replace("/out/", "/spread/")
-                found[spread] = max(found[spread], float(change.max(initial=0.0)))
-    return {path: np.float32(value) for path, value in found.items()}
+                spreads[spread] = max(spreads[spread], float(change.max(initial=0.0)))
+    return {path: np.float32(value) for path, value in spreads.items()}
 
 
 def _case(path):

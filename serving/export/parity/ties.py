@@ -46,8 +46,8 @@ def rows_otherwise(expected, otherwise):
         for row in np.unique(np.argwhere(wanted != received)[:, 0]).tolist():
             place = tuple(np.argwhere(wanted[row] != received[row])[0].tolist()) if wanted.ndim > 1 else ()
             one, other = wanted[row][place].item(), received[row][place].item()
-            found = rows.setdefault((number, name), {})
-            found.setdefault(row, Otherwise(name, engine, key, row, place, one, other))
+            rows_there = rows.setdefault((number, name), {})
+            rows_there.setdefault(row, Otherwise(name, engine, key, row, place, one, other))
     return rows
 
 
@@ -67,8 +67,8 @@ def undecided(kind, tokenizers, texts, expected, rows):
                     if case in asked:
                         answer = kind.answer(tokenizers, asked[case][row])
                     else:
-                        found = kind.ask(case[1], **_row_beside(inputs, row, seed))
-                        answer = {key: value[0] for key, value in found.items()}
+                        again = kind.ask(case[1], **_row_beside(inputs, row, seed))
+                        answer = {key: value[0] for key, value in again.items()}
                     if not _alike({key: value[row] for key, value in outputs.items()}, answer):
                         changed[case].add(row)
     return {case: sorted(among) for case, among in changed.items() if among}
@@ -98,11 +98,11 @@ def unexplained(kind, expected, rows, near):
     """
     known = {(number, name): (inputs, outputs) for number, name, inputs, outputs, *_ in cases(expected)}
     lines = []
-    for case, found in rows.items():
-        for row in sorted(set(found) - set(near.get(case, ()))):
+    for case, others in rows.items():
+        for row in sorted(set(others) - set(near.get(case, ()))):
             one = [{key: value[row : row + 1] for key, value in side.items()} for side in known[case]]
-            gap = kind.gap(*one, found[row])
-            lines.append(str(found[row]) + ("" if gap is None else f"; their log-probabilities differ by {gap:.2g}"))
+            gap = kind.gap(*one, others[row])
+            lines.append(str(others[row]) + ("" if gap is None else f"; their log-probabilities differ by {gap:.2g}"))
     for name in sorted({name for _, name in near}):
         alike = [case for case in known if _function(kind, case[1]) == _function(kind, name)]
         sizes = {case: len(next(iter(known[case][0].values()))) for case in alike}
