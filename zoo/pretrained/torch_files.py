@@ -1,15 +1,12 @@
 """Files of `torch.save`: their pickle is interpreted, and knows the handful of names that a file of weights needs.
 
-A pickle is a program, which `pickle` would run. Of its instructions those alone are left that build dicts, lists,
-tuples, texts and numbers, and call the few functions of `CALLS`, which are our own. Every other one is refused, and so
-is every other name.
+A pickle is a program, which `pickle` would run. Here its instructions are read one by one: they may build dicts, lists,
+tuples, texts and numbers, and call the few functions of `CALLS`, which are our own. Every other name is refused.
 Both forms are read: the zip of torch 1.6 and later, and the row of pickles of the versions before.
 """
 
 import io
 import math
-import mmap
-import pickle
 import pickletools
 import struct
 import zipfile
@@ -23,13 +20,16 @@ KINDS = {
     "BoolStorage": "?",
 }  # fmt: skip
 MAGIC = 0x1950A86A20F9469CFC6C  # of the older form
-ALLOWED = {
-    "PROTO", "FRAME", "STOP", "MARK", "PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE", "GET", "BINGET", "LONG_BINGET",
+IGNORED = {"PROTO", "FRAME"}
+MEMO = {"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"}
+TUPLES = {"EMPTY_TUPLE": 0, "TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+EMPTY = {"EMPTY_DICT": dict, "EMPTY_LIST": list}
+VALUES = {
     "NONE", "NEWTRUE", "NEWFALSE", "BININT", "BININT1", "BININT2", "INT", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT",
-    "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "SHORT_BINSTRING", "BINSTRING", "STRING", "EMPTY_DICT",
-    "EMPTY_LIST", "EMPTY_TUPLE", "TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "APPEND", "APPENDS", "SETITEM", "SETITEMS",
-    "GLOBAL", "STACK_GLOBAL", "BINPERSID", "REDUCE",
+    "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "SHORT_BINSTRING", "BINSTRING", "STRING",
 }  # fmt: skip
+CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+MARK = object()
 
 
 class Storage(NamedTuple):
@@ -106,7 +106,7 @@ def _zipped(path):
         if order in members and archive.read(order) != b"little":
             raise ValueError("its numbers begin with the highest byte")
         storages = {}
-        held = _run(io.BytesIO(archive.read(found[0])), storages)
+        held = Interpreter(storages).run(io.BytesIO(archive.read(found[0])))
     places = {}
     with open(path, "rb") as file:
         for key, storage in storages.items():
@@ -124,12 +124,13 @@ def _zipped(path):
 def _in_a_row(path):
     """The same of the older form: five pickles, and behind them every storage with its length before it."""
     storages, size = {}, path.stat().st_size
-    with open(path, "rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as file:  # which ends there
-        if _run(file) != MAGIC:
+    with open(path, "rb") as file:
+        first = Interpreter({}).run(file)
+        if first != MAGIC:
             raise ValueError("it is no file of `torch.save`")
-        _run(file)
-        _run(file)
-        held, keys, places = _run(file, storages), _run(file), {}
+        Interpreter({}).run(file)
+        Interpreter({}).run(file)
+        held, keys, places = Interpreter(storages).run(file), Interpreter({}).run(file), {}
         for key in keys:
             if key not in storages:
                 raise ValueError(f"it has the numbers {key!r}, of which it does not say what they are")
@@ -144,40 +145,77 @@ def _in_a_row(path):
     return held, places
 
 
-class _Instructions(dict):
-    """`{code: what it does}` of the instructions that are allowed; every other one is refused."""
-
-    def __missing__(self, code):
-        name = pickletools.code2op[chr(code)].name if chr(code) in pickletools.code2op else code
-        raise ValueError(f"its pickle has the instruction {name}, which weights have no need of. Nothing was run")
-
-
-class _Interpreter(pickle._Unpickler):  # the one in Python, whose instructions are a table, and whose memo is a dict
+class Interpreter:
     """Runs a pickle over values alone; the storages that it names are put into `storages`."""
 
-    dispatch = _Instructions(
-        (ord(each.code), pickle._Unpickler.dispatch[ord(each.code)])
-        for each in pickletools.opcodes
-        if each.name in ALLOWED
-    )
+    def __init__(self, storages):
+        self.storages, self.stack, self.memo = storages, [], {}
 
-    def __init__(self, file, storages):
-        super().__init__(file, encoding="latin-1")
-        self.storages = storages
+    def run(self, file):
+        """The value that the pickle at the file's place makes.
 
-    def find_class(self, module, name):
-        """What stands for a name of a pickle."""
-        if f"{module} {name}" in CALLS:
-            return CALLS[f"{module} {name}"]
-        if module == "torch" and (name in KINDS or name in ("float32", "float16", "bfloat16", "float64")):
-            return name
-        raise ValueError(
-            f"its pickle asks for {module}.{name}, which a file of weights has no need of and which could run "
-            "anything. Nothing was run. Take a file of safetensors"
-        )
+        Raises:
+            ValueError: it does something that weights have no need of, or ends too early.
+        """
+        try:
+            for code, argument, _ in _instructions(file):
+                if code.name == "STOP":
+                    return self.stack.pop()
+                self._do(code.name, argument)
+        except (IndexError, TypeError, AttributeError) as error:
+            raise ValueError(f"its pickle makes no sense: {error}") from error
+        raise ValueError("its pickle ends too early")
 
-    def persistent_load(self, told):
-        """The storage that a pickle describes."""
+    def _do(self, name, argument):
+        stack = self.stack
+        if name in IGNORED:
+            return
+        if name in VALUES:
+            stack.append(CONSTANTS.get(name, argument))
+        elif name in EMPTY:
+            stack.append(EMPTY[name]())
+        elif name == "MARK":
+            stack.append(MARK)
+        elif name in MEMO:
+            self.memo[len(self.memo) if argument is None else argument] = stack[-1]
+        elif name in ("GET", "BINGET", "LONG_BINGET"):
+            if argument not in self.memo:
+                raise ValueError("its pickle asks for a value that it never made")
+            stack.append(self.memo[argument])
+        elif name in TUPLES:
+            count = TUPLES[name]
+            stack[len(stack) - count :] = [tuple(stack[len(stack) - count :])]
+        elif name == "TUPLE":
+            items = self._marked()
+            stack.append(tuple(items))
+        elif name in ("APPEND", "APPENDS"):
+            items = [stack.pop()] if name == "APPEND" else self._marked()
+            stack[-1].extend(items)
+        elif name in ("SETITEM", "SETITEMS"):
+            items = [stack.pop() for _ in range(2)][::-1] if name == "SETITEM" else self._marked()
+            stack[-1].update(zip(items[::2], items[1::2], strict=True))
+        elif name in ("GLOBAL", "STACK_GLOBAL"):
+            stack.append(_known(argument if name == "GLOBAL" else " ".join([stack.pop() for _ in range(2)][::-1])))
+        elif name == "BINPERSID":
+            stack.append(self._storage(stack.pop()))
+        elif name == "REDUCE":
+            arguments, function = stack.pop(), stack.pop()
+            if function not in CALLS.values():
+                raise ValueError(f"its pickle calls {function!r}, which is no function")
+            stack.append(function(*arguments))
+        elif name == "BUILD" and isinstance(stack[-2], dict):  # what torch notes beside a dict of tensors
+            stack.pop()
+        else:
+            raise ValueError(f"its pickle has the instruction {name}, which weights have no need of. Nothing was run")
+
+    def _marked(self):
+        """What lies above the last mark, which is taken away."""
+        place = len(self.stack) - 1 - self.stack[::-1].index(MARK)
+        items = self.stack[place + 1 :]
+        del self.stack[place:]
+        return items
+
+    def _storage(self, told):
         if len(told) > 5 and told[5] is not None or told[0] != "storage":
             raise ValueError("it has a view of numbers in a form that torch gave up in 2018")
         _, kind, key, _, count = told[:5]
@@ -185,30 +223,22 @@ class _Interpreter(pickle._Unpickler):  # the one in Python, whose instructions 
             raise ValueError(f"it has numbers that are described as {told!r}")
         return self.storages.setdefault(key, Storage(kind, key, count))
 
-    def load_build(self):
-        """What torch notes beside a dict of tensors is left out."""
-        if not isinstance(self.stack[-2], dict):
-            raise ValueError("its pickle changes something else than a dict. Nothing was run")
-        self.stack.pop()
 
-    dispatch[pickle.BUILD[0]] = load_build
-
-
-def _run(file, storages=None):
-    """The value that the pickle at the file's place makes; storages that it names are put into `storages`.
-
-    Raises:
-        ValueError: it does something that weights have no need of, or ends too early.
-    """
+def _instructions(file):
     try:
-        return _Interpreter(file, {} if storages is None else storages).load()
-    except (
-        pickle.UnpicklingError,
-        LookupError,
-        TypeError,
-        AttributeError,
-        EOFError,
-        UnicodeError,
-        struct.error,
-    ) as error:
-        raise ValueError(f"its pickle makes no sense, it may be cut off: {error}") from error
+        yield from pickletools.genops(file)
+    except ValueError as error:
+        raise ValueError(f"its pickle is damaged: {error}") from error
+
+
+def _known(name):
+    """What stands for a name of a pickle."""
+    module, _, rest = name.partition(" ")
+    if name in CALLS:
+        return CALLS[name]
+    if module == "torch" and (rest in KINDS or rest in ("float32", "float16", "bfloat16", "float64")):
+        return rest
+    raise ValueError(
+        f"its pickle asks for {module}.{rest}, which a file of weights has no need of and which could run anything. "
+        "Nothing was run. Take a file of safetensors"
+    )
