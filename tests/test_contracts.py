@@ -24,6 +24,7 @@ LAWS = {**laws.LAWS, "implicit_masks": implicit_masks.check, "quantized": quanti
 OF_LAYERS = {"static": sizes.check_static, "training": in_training.check, "differences": differences.check}
 LAWS |= OF_LAYERS
 CHEAP = ("padding",)
+DEAR = ("differences", "quantized")  # two passes for each weight; a file in each precision
 
 
 # Each differs from another case in a setting alone, and its battery is asked at a release.
@@ -43,8 +44,8 @@ multi-head-head-units relative-with-bias gated-with-bias
 
 
 def cost(case, law):
-    """Core cases go through all laws before anything lands, and through the cheapest at once; the rest at a release."""
-    if case.core and law != "differences":  # which takes two passes for each weight
+    """Core cases go through all laws but two before anything lands, and the cheapest at once; the rest at a release."""
+    if case.core and law not in DEAR:
         return () if law in CHEAP else (pytest.mark.slow,)
     if law in ("gradients", "implicit_masks", *CHEAP) and case.name not in VARIATIONS:
         return (pytest.mark.slow,)

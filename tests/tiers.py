@@ -5,7 +5,7 @@
     @pytest.mark.slow(but=3)      the first three cases of this function stay quick
     @pytest.mark.release(but="gru")        so do the cases with this word in their names, or with one of several
 
-Of every function at least one case runs before a release, except where a single one takes minutes.
+Of every function at least one case runs before a release, except where a single one takes half a minute.
 """
 
 from collections import defaultdict

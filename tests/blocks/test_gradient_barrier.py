@@ -44,7 +44,7 @@ assert deep <= 1.1 * shallow, (shallow, deep)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("block", ["pre_norm", "macaron"])
 def test_no_branch_computes_those_above_it_again(block):
     """Without the barrier the longest fused computation of four layers is about twice that of two."""

@@ -169,7 +169,7 @@ def run(*argv):
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_sound_layer_of_somebody_else():
     done = run("linear_attention.LinearAttention", "--set", "epsilon=1e-5", "--json")
     assert done.returncode == 0, done.stderr[-3000:]

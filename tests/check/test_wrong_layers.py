@@ -38,6 +38,7 @@ def test_it_is_found(cls):
     assert found.result == BROKEN and "Error" not in found.detail.split(":")[0], found
 
 
+@pytest.mark.release(but=2)
 @pytest.mark.slow
 @pytest.mark.parametrize("cls", RIGHT, ids=lambda cls: cls.__name__)
 def test_a_right_layer_passes(cls):

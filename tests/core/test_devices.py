@@ -156,7 +156,7 @@ def assert_near(one, other, tolerance):
         np.testing.assert_allclose(value.astype("float64"), other[name].astype("float64"), atol=tolerance, err_msg=name)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_many_devices_and_processes_train_as_one(tmp_path):
     told, status = trained(tmp_path / "one")
     assert status == [0], told
@@ -190,7 +190,7 @@ def test_a_run_goes_on_with_another_number_of_devices(tmp_path):
     assert_near(tmp_path / "one", tmp_path / "run", 1e-4)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_when_one_process_is_killed_the_other_says_so_and_one_device_goes_on(tmp_path):
     more = ("--set", "training.checkpoint_every=1", "--set", "training.steps=80")
     more += ("--set", "training.validate_every=80", "--devices", "2")

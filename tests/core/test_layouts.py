@@ -81,7 +81,7 @@ def test_a_run_may_be_resumed_with_another_split(tmp_path):
         claim(recipe("transformer", "training.batch_size=16"), tmp_path, resume=True)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_two_by_two_devices_train_as_one(tmp_path):
     command = [sys.executable, "-m", "tests.core.grid", str(tmp_path)]
     done = subprocess.run(

@@ -66,6 +66,7 @@ def copied(layer):
 QUICK = [("attention", "int8")]
 
 
+@pytest.mark.release(but="int8")
 @pytest.mark.parametrize(
     ("name", "mode"),
     [

@@ -240,6 +240,6 @@ def test_what_has_no_meaning_is_refused():
         Sample(uniforms(1, 4, 2, 3), 1.0, 0, 1.0, Rules(coverage_penalty=0.2))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_on_jax():
     once_more_on_jax(__file__, leave_out="xla or shortlist")

@@ -127,8 +127,7 @@ def test_buckets_are_those_of_the_forward_pass(activations, monkeypatch):
     assert len(hashed) == 3
 
 
-@pytest.mark.release(but="reversible")
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("activations", ["checkpoint", "reversible"])
 def test_compiled_gradients_are_those_of_keeping_everything(activations, float64):
     settings = {"cross": True, "dropout": 0.3}

@@ -42,7 +42,7 @@ def test_on_tensorflow(case):
     run(case)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("part", mostly_at_releases([2, 0, 1], 1))
 def test_on_jax(subtests, part):
     """A third of the rows, in a process of their own."""

@@ -104,6 +104,7 @@ def test_steps_are_the_full_pass(positions, make, max_length):
     check_steps(model, PROMPTS, LENGTHS, FOLLOWING, PARENTS, max_length)
 
 
+@pytest.mark.release(but=3)
 @pytest.mark.slow
 @pytest.mark.parametrize("make", MODELS, ids=lambda make: make.__name__)
 @pytest.mark.parametrize("positions", LAYERS)

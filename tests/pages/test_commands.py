@@ -203,7 +203,7 @@ MANY = ROOT / "docs" / "devices.md"  # whose commands need the backend that its 
 TRAINED -= {command for block in blocks(MANY, "shell") for command in block.commands}
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_page_of_training(tmp_path):
     """One shell runs all of its commands; the fine-tuned run is that of its recipe."""
     (block,) = blocks(STORY, "toml")

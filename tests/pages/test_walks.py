@@ -39,6 +39,7 @@ def walk(command, monkeypatch):
     return printed.getvalue()
 
 
+@pytest.mark.release(but=("README", "transduce", "translate"))
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WALKS, ids=lambda page: page.stem)
 def test_every_block_of_the_page_runs(page, tmp_path, monkeypatch):

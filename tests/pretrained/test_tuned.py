@@ -12,8 +12,7 @@ from zoo.recipes.files import load
 STEPS = 100
 
 
-@pytest.mark.release(but=1)
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize(
     ("task", "network", "more"),
     [("translate", "marian", []), ("translate", "marian", ["training.lora=2"]), ("embed", "minilm", [])],

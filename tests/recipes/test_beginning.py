@@ -46,6 +46,7 @@ def labelled(folder, task):
     return path
 
 
+@pytest.mark.release(but=("classify", "gpt2"))
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "network"),

@@ -48,7 +48,7 @@ def test_pairs_are_read_by_a_classifier_of_pairs():
     assert isinstance(built(recipe, 40, 3), PairClassifier)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_pairs_of_dates_train_and_are_scored(tmp_path):
     sizes = ["data.train_size=40", "data.valid_size=8", "data.test_size=9", "model.num_heads=2"]
     one = recipes.load("date-pairs-transformer-pre-norm", [*TINY, *sizes])

@@ -96,7 +96,7 @@ def test_a_few_are_built(mix):
     assert model(model_inputs(batch_of(mix[0]))).shape[-1] in (VOCABULARY, LABELS)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_all_that_are_not_refused_are_built():
     failed = {}
     for mix in PAGES.mixes():

@@ -12,6 +12,7 @@ IN_EVERY_RUN = ("product-key", "recurrent", "tensorized")  # the others take a m
 EACH = [pytest.param(name, marks=[] if name in IN_EVERY_RUN else pytest.mark.release) for name in SYSTEMS]
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("system", EACH)
 def test_a_system_is_measured_drawn_and_judged(system, tmp_path):
     lines = []
@@ -26,6 +27,7 @@ def test_a_system_is_measured_drawn_and_judged(system, tmp_path):
         assert row["paper"].endswith(".") and row["ours"].endswith(".") and isinstance(row["holds"], bool)
 
 
+@pytest.mark.release
 def test_the_same_seed_gives_the_same_weights():
     first, second = (report.measure("macaron", quick=True, log=lambda line: None) for _ in range(2))
     assert report.changed(first, second) == []

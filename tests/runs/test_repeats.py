@@ -252,7 +252,7 @@ def test_nonsense_is_refused_before_keras_is_imported(words, message, mine):
     assert done.stdout.split() == ["2", "False"] and message in done.stderr
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_seed_of_a_series_is_the_run_of_that_seed(mine, tmp_path):
     """Bit for bit, although other runs were trained before it in the same process; and Keras forgets them."""
     summary = repeats.repeat(recipe(), 2, tmp_path / "series")

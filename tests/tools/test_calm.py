@@ -88,7 +88,7 @@ def test_a_terminal_remains_one():
     assert done.stdout == "True\n"
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_the_demo_shows_no_banner_and_its_card_holds_its_score(tmp_path):
     small = "data.train_size=40 data.valid_size=5 data.test_size=6 model.units=3 training.batch_size=8"
     steps = "training.steps=1 training.validate_every=1 training.warmup=0 training.num_buckets=1"

@@ -56,7 +56,7 @@ def test_train_export_run_and_bench(model, tmp_path, capsys):
     assert {row["precision"] for row in rows} == {"float32", "int8"} and all(row["ms"] > 0 for row in rows)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_int8_can_be_left_out(tmp_path, capsys):
     from zoo import runs
 

@@ -67,6 +67,7 @@ def test_what_is_left_out_is_still_asked_for(backend):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
+@pytest.mark.release(but="tensorflow")
 @pytest.mark.slow
 @pytest.mark.parametrize("backend", ["tensorflow", "jax"])
 def test_a_command_trains_without_them_and_others_still_find_them(backend, tmp_path):

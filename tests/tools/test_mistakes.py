@@ -55,6 +55,7 @@ def test_whatever_the_data_hold_is_text_in_every_file(suffix, tmp_path):
         assert "'=HYPERLINK" in path.read_text()
 
 
+@pytest.mark.release(but=("classify", "tag"))
 @pytest.mark.slow(but=1)
 @pytest.mark.parametrize("task", ["classify", *(task for task in runs.SETTINGS if task != "classify")])
 def test_every_task_shows_its_worst_answers(task, tmp_path, capsys):

@@ -47,7 +47,7 @@ def test_of_two_trainings_begun_at_once_one_trains(place):
     assert (place / "run" / "model.keras").is_file() and not (place / "run" / LOCK).exists()
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_what_writes_beside_a_training_is_refused_until_it_is_killed(place):
     many = ["--set", "training.steps=1000000"]
     first = subprocess.Popen(**command(place, "train", "small.toml", "--out", "run", *many))

@@ -10,8 +10,7 @@ from zoo.models import LanguageModel, Transformer
 from zoo.training import ChunkedCrossEntropy, SmoothedCrossEntropy, make_steps
 
 
-@pytest.mark.release(but="own_output")
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("kind", ["language_model", "transformer", "own_output"])
 def test_a_chunked_loss_trains_the_same(kind):
     """Three updates: losses and weights, with half of the positions' logits at a time."""

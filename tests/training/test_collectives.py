@@ -51,7 +51,7 @@ def test_what_a_program_says():
     assert [each.bytes for each in found] == [96, 48, 48 + 4 + 4, 48]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_two_devices_sum_the_gradients_and_gather_no_parameters():
     command = [sys.executable, "-m", "tests.training.two_devices"]
     environment = {**os.environ, "KERAS_BACKEND": "jax"}

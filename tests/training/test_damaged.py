@@ -56,7 +56,7 @@ def test_a_damaged_one_falls_back_to_the_one_before_it(tmp_path, capsys, harm):
     assert saved_step(tmp_path) == 9
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_it_comes_to_the_same_end(tmp_path):
     model, _ = tiny.train(tmp_path / "whole")
     tiny.train(tmp_path / "run", plan=tiny.PLAN.__class__(**vars(tiny.PLAN) | {"steps": 8}))

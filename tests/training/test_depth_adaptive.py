@@ -105,8 +105,7 @@ def made(rule, paths=0):
     return model, {**batch, "weights": np.ones((6, 5), "float32")}
 
 
-@pytest.mark.release(but=1)
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize(("rule", "paths"), [(GeometricExit, 0), (None, 2)])
 def test_compiled_updates_learn_when_to_leave(rule, paths):
     """A layer that costs much is not worth it: all leave behind the first block; the loss of all depths falls."""

@@ -116,5 +116,6 @@ def test_the_decay_of_layers_by_hand():
         decayed(plain, 0.5)
 
 
+@pytest.mark.release
 def test_the_same_on_jax():
     once_more_on_jax(__file__, "same_on_jax")

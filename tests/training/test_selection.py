@@ -155,7 +155,7 @@ def test_factors_are_exact(decay):
         np.testing.assert_allclose(weight.numpy(), x, rtol=2e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_without_factors_it_is_adam():
     found = []
     for make in (keras.optimizers.Adam, FactorAdam):
@@ -205,8 +205,7 @@ def text(step):
 MEMORY = "decoder/blocks/{}/feedforward"
 
 
-@pytest.mark.release(but="SpanSteps")
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("make", [make_steps, SpanSteps])
 def test_tables_of_rows_are_frozen_and_have_factors_too(make):
     """The second memory is frozen with its batch norm; the first one's values move half as far with a factor of 1/2."""

@@ -36,6 +36,7 @@ def said(result):
     return result.text, [each.text for each in result.hypotheses], result.error, result.warning
 
 
+@pytest.mark.release
 @pytest.mark.parametrize("given", [{}, *GIVEN], ids=lambda given: "+".join(given) or "none")
 def test_answers_and_warnings_are_those_of_a_runtime(artefacts, url, given):
     runtime = Runtime(artefacts("generate"))

@@ -122,7 +122,7 @@ def test_what_a_killed_deployment_left_goes_with_the_next(home, tmp_path):
     assert not list(out.glob(".*.partial"))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_fifty_kills_leave_a_whole_deployment(home, tmp_path):
     """Whenever it ends, each file is the old or the new one, and the same command brings the rest."""
     out = tmp_path / "out"

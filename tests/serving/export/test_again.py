@@ -139,8 +139,7 @@ def test_every_kind_is_exported_again(kind, artefacts, tmp_path):
     assert manifest["sizes"]["model.keras"] < before["sizes"]["model.keras"] / 2
 
 
-@pytest.mark.release(but=1)
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("kind", ["generate", "continue"])
 def test_in_bytes_all_forms_agree_as_well(kind, artefacts, tmp_path):
     manifest = read_manifest(export_again(light(artefacts(kind), tmp_path / "light"), tmp_path, storage="int8"))
@@ -157,7 +156,7 @@ def test_in_bytes_all_forms_agree_as_well(kind, artefacts, tmp_path):
         assert manifest["sizes"][name] < before["sizes"][name]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("cell", mostly_at_releases(["gru", "lstm", "gru_reset_before"], 1))
 def test_recurrent_models_in_float16(cell, tokenizers, tmp_path):
     settings = Settings("any", "test", beams=(4,), max_length=9, texts=TEXTS, storage="float16")

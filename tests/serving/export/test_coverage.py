@@ -85,6 +85,7 @@ def test_the_saved_model_takes_a_row_for_each_text(made, tokenizers):
         np.testing.assert_allclose(found["scores"][row][: len(expected)], [each for _, each in expected], rtol=1e-5)
 
 
+@pytest.mark.release
 def test_what_cannot_be_ranked_is_refused_in_words(made, artefacts):
     _, directory = made
     runtime, without = Runtime(directory, threads=1), Runtime(artefacts("generate"), threads=1)

@@ -212,7 +212,7 @@ def test_settings_come_back_from_the_manifest(kind, artefacts):
         assert found.labels == given.labels
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_more_beams_and_a_compiled_signature(models, tokenizers, tmp_path):
     settings = settings_of("generate", beams=(2, 3), xla=True, int8=False)
     artefact = export(models["generate"], tokenizers, tmp_path, settings)
@@ -223,7 +223,7 @@ def test_more_beams_and_a_compiled_signature(models, tokenizers, tmp_path):
     assert Settings.of(manifest).beams == (2, 3) and Settings.of(manifest).xla
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("block", ["macaron"])  # post_norm: as a Universal Transformer, tests/serving/export/onnx
 def test_every_block_exports(block, tokenizers, tmp_path):
     model = make_model("generate", tokenizers, num_layers=2, block=block)
@@ -231,7 +231,7 @@ def test_every_block_exports(block, tokenizers, tmp_path):
     assert read_manifest(path)["parity"]["passed"]
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize(
     ("cell", "attention", "num_layers"),
     mostly_at_releases([("gru_reset_before", "dot", 2), ("simple_rnn", "additive", 1), ("lstm", "dot", 2)], 1),

@@ -37,6 +37,6 @@ def test_an_artefact_has_parity(task, cell, encoder, tokenizers, tmp_path):
     assert any(name.startswith("ONNX") for name in largest) and any(name.startswith("SavedModel") for name in largest)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_a_decoder_without_attention(tokenizers, tmp_path):
     check(recipe("translate", "lstm", "unidirectional", attention="none"), tokenizers, tmp_path)

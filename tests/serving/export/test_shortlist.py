@@ -177,7 +177,7 @@ def test_sampling_is_not_over_a_shortlist(narrow):
         Runtime(narrow, shortlist=True).run(["a cat"], sampling=Sampling())
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_it_is_kept_by_an_export_and_left_out_of_a_light_publication(narrow, tmp_path):
     path = export_again(narrow, tmp_path, storage="float16")
     assert (path / FILE).read_bytes() == (narrow / FILE).read_bytes()

@@ -65,8 +65,7 @@ def reformer(source, target):
     return LanguageModel(source, ReversibleStack(blocks, joined="both"), LearnedPositions(48), embedding=embedding)
 
 
-@pytest.mark.release(but=1)
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize(("kind", "make"), [("generate", t5), ("classify", albert), ("continue", reformer)])
 def test_what_other_peoples_networks_need_has_parity(kind, make, tokenizers, tmp_path):
     model = randomised(make(*(tokenizer.vocab_size for tokenizer in tokenizers)))
@@ -75,7 +74,7 @@ def test_what_other_peoples_networks_need_has_parity(kind, make, tokenizers, tmp
     assert parity["passed"] and parity["max_abs_diff"] <= 1e-4
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_texts_are_scored_up_to_the_positions_of_a_model_and_longer_ones_are_refused(tokenizers, tmp_path):
     blocks, positions = tensors(10)  # fewer than the parity check would like to ask for
     model = randomised(LanguageModel(tokenizers[0].vocab_size, Stack(blocks), positions))

@@ -231,6 +231,7 @@ def test_a_published_translator_answers_real_and_odd_texts(tmp_path):
     assert sum(bool(error) for _, error, *_ in expected) > 5 and sum(bool(said) for _, _, said, _ in expected) > 300
 
 
+@pytest.mark.release(but="classify")
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["generate", "classify"])
 def test_an_export_writes_compares_and_verifies_them(kind, tokenizers, tmp_path):

@@ -26,6 +26,7 @@ def lowest(values, share=0.015):
     return np.sort(values)[int(share * len(values))]
 
 
+@pytest.mark.release(but=1)
 @pytest.mark.parametrize("kind", ["classify", "tag", "generate"])
 def test_the_bounds_are_those_of_the_validation(kind, models, tokenizers, tmp_path):
     from serving.export import export

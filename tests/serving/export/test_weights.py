@@ -151,7 +151,7 @@ def test_a_light_artefact_keeps_the_weights_of_its_graphs(precision, shared, tmp
     assert Runtime(tmp_path).run(list(TEXTS)) == Runtime(shared, precision=precision).run(list(TEXTS))
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_a_light_artefact_is_verified(precision, shared, tmp_path, monkeypatch):
     monkeypatch.setattr(sizes, "LARGE", 1)
@@ -232,7 +232,7 @@ def test_the_keras_file_of_a_large_network_is_packed(shared, artefacts):
     assert all(filters)
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("storage", ["float16", "int8"])
 def test_narrow_weights_are_shared_too(storage, shared, tmp_path, monkeypatch):
     monkeypatch.setattr(sizes, "LARGE", 1)

@@ -23,8 +23,7 @@ GRAPHS = {
 }
 
 
-@pytest.mark.release(but="continue")
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("task", mostly_at_releases(GRAPHS, 2))
 def test_a_task_is_published_and_checked(task, tmp_path):
     recipe = runs.recipe(task, tmp_path)

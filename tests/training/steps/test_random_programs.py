@@ -146,8 +146,7 @@ def test_a_program_is_computed_as_it_was_written(seed):
     check(seed)
 
 
-@pytest.mark.release(but=1)
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("start", range(0, 80, 20))
 def test_programs_are_computed_as_they_were_written(start):
     for seed in range(start, start + 20):

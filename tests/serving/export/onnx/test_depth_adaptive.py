@@ -121,7 +121,7 @@ def test_onnxruntime_executes_as_many_attentions_as_the_exits_say(tmp_path):
     assert Counter(event["args"]["op_name"] for event in kernels)["MultiHeadAttention"] == expected
 
 
-@pytest.mark.slow
+@pytest.mark.release
 def test_an_artefact_has_parity(tokenizers, tmp_path):
     model = made(GeometricExit(LAYERS), [tokenizer.vocab_size for tokenizer in tokenizers], units=16)
     artefact = export(model, sides("generate", tokenizers), tmp_path, settings_of("generate"))

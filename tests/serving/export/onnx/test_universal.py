@@ -54,7 +54,7 @@ def test_the_loop_stops_early_everywhere(rule, tmp_path):
     assert len(found) > 1 and max(found) < 9, found
 
 
-@pytest.mark.slow
+@pytest.mark.release
 @pytest.mark.parametrize("kind", ["generate"])
 def test_an_artefact_of_a_universal_transformer_has_parity(kind, tokenizers, tmp_path):
     source, target = (tokenizer.vocab_size for tokenizer in tokenizers)
