@@ -42,29 +42,30 @@ SPELLED = {
     "embedding": {"layer": "spelled", "alone": 0.3},
     "text": {"noise": {"candidates": 6, "rare": 3, "dropout": 0.02}},
 }
-LSTM = {"kind": "recurrent", "cell": "lstm", "units": 128, "num_layers": 1, "dropout": 0.4}
+LSTM = {"kind": "recurrent", "cell": "lstm", "units": 128, "num_layers": 1, "dropout": 0.3}
 BLOCKS = {"kind": "transformer", "units": 128, "num_layers": 2, "num_heads": 4, "hidden_units": 256, "dropout": 0.3}
-CONVOLUTIONAL = {"positions": {"layer": "convolutional"}}
+READER = {"model": BLOCKS, "positions": {"layer": "convolutional"}, "training": {"learning_rate": 1.5e-3}}
+RECURRENT = {"model": LSTM, "training": {"learning_rate": 4e-3}}
 READS = {
-    "transformer": {"model": BLOCKS, **CONVOLUTIONAL},
-    "star": {"model": BLOCKS, **CONVOLUTIONAL, "depth": {"layer": "star"}},
-    "lstm": {"model": LSTM},
-    "spelled lstm": {"model": LSTM, **SPELLED},
-    "spelled transformer": {"model": BLOCKS, **CONVOLUTIONAL, **SPELLED},
+    "transformer": READER,
+    "star": {**READER, "depth": {"layer": "star"}},
+    "lstm": RECURRENT,
+    "spelled lstm": {**RECURRENT, **SPELLED},
+    "spelled transformer": {**READER, **SPELLED},
 }
 WRITES = {
     "transformer": {"model": BLOCKS, "training": {"learning_rate": 1e-3}},
-    "gru dot": {"model": LSTM | {"cell": "gru", "dropout": 0.3}, "attention": {"layer": "dot"}},
+    "gru dot": {"model": LSTM | {"cell": "gru"}, "attention": {"layer": "dot"}},
     "gru additive": {"model": LSTM | {"cell": "gru", "dropout": 0.2}, "attention": {"layer": "additive"}},
-    "lstm dot": {"model": LSTM | {"dropout": 0.3}, "attention": {"layer": "dot"}},
+    "lstm dot": {"model": LSTM, "attention": {"layer": "dot"}},
 }
 # Tables of which an alternative has its own, or none.
 CHOSEN = ("model", "attention", "positions", "depth", "embedding")
 ALTERNATIVES = {
-    "tag": ({"transformer", "lstm", "spelled lstm", "spelled transformer"}, READS),
-    "classify": ({"transformer", "star", "lstm", "spelled transformer"}, READS),
-    "transduce": ({"transformer", "gru additive", "lstm dot"}, WRITES),
-    "translate": ({"transformer", "gru dot", "gru additive", "lstm dot"}, WRITES),
+    "tag": (("transformer", "spelled lstm", "spelled transformer", "lstm"), READS),
+    "classify": (("lstm", "spelled transformer", "star", "transformer"), READS),
+    "transduce": (("transformer", "gru additive", "lstm dot"), WRITES),
+    "translate": (("transformer", "gru dot", "gru additive", "lstm dot"), WRITES),
 }
 
 
@@ -201,7 +202,7 @@ def recipes(name, files, updates):
     plan = {"steps": steps, "validate_every": steps // 8, "warmup": steps // 10}
     default["training"] |= plan
     found, (names, tables) = {"default": default}, ALTERNATIVES[task]
-    for other in sorted(names):
+    for other in names:
         settings = {key: value for key, value in default.items() if key not in CHOSEN}
         settings["text"] = {key: value for key, value in default["text"].items() if key != "noise"}
         settings = merged(settings, tables[other])

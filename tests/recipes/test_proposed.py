@@ -167,3 +167,16 @@ class Few:
 
     def __len__(self):
         return 1
+
+
+@pytest.mark.parametrize(("new", "kind", "embedding"), [(2, "recurrent", "spelled"), (1, "transformer", None)])
+def test_a_tagger_reads_the_spelling_where_new_words_will_come(new, kind, embedding, tmp_path):
+    """Of 150 words `new` are there once: a hundredth of new texts is unknown with 2 of them, and less with 1."""
+    once = [f"w{number}" for number in range(new)]
+    words = once + ["the", "cat"] * ((150 - new) // 2) + ["the"] * (new % 2)
+    lines = [f"{word}\t{'N' if number % 2 else 'D'}\n" + "\n" * (number % 5 == 4) for number, word in enumerate(words)]
+    (tmp_path / "tags.conll").write_text("".join(lines))
+    settings, notes = propose("tag", [tmp_path / "tags.conll"], "mine")
+    assert settings["model"]["kind"] == kind and settings.get("embedding", {}).get("layer") == embedding
+    assert any(f"{100 * new / 150:.1f} % of the words of the training are there once" in note for note in notes)
+    recipes.make(settings)

@@ -1,5 +1,7 @@
 """One label for every word: parts of speech, names."""
 
+from collections import Counter
+
 from zoo.data import TaggedBatches
 from zoo.scores.entities import choose_rules, tagging
 from zoo.scores.transitions import transitions
@@ -13,6 +15,7 @@ from zoo.tasks.parts.task import Choice, Run, answering, building, zoo_models
 from zoo.text.words import choose_rule
 
 ENOUGH = 50  # sentences with an entity, so that the part for the validation has some
+UNSEEN = 0.01  # of the words of new texts, from which on their spelling is worth reading
 UNREAD = "_"  # the tag of a word behind the longest input, as CoNLL-U writes what is not said
 
 
@@ -73,19 +76,41 @@ class Tag(Labelling):
         return score
 
     def starter(self, examples):
-        """A small Transformer that reads; the best weights are those with the best entities, if the tags spell any."""
+        """A bidirectional LSTM that reads the spelling, where new texts will have words that nobody has seen.
+
+        Where the training has all words, a small Transformer. The best weights are those with the best entities, if the
+        tags spell any.
+        """
         found = super().starter(examples)
+        if _unseen(examples) >= UNSEEN:
+            # The states of an LSTM know the order of words, which a Transformer has to learn from positions. A word
+            # that few sentences have is learnt with those that are spelt alike, if training hides its own vector now
+            # and then. One recurrent layer bears a higher rate than a Transformer.
+            del found["positions"]
+            found["model"] = {"kind": "recurrent", "cell": "lstm", "units": 128, "num_layers": 1, "dropout": 0.3}
+            found |= {
+                "embedding": {"layer": "spelled", "alone": 0.3},
+                "training": found["training"] | {"learning_rate": 4e-3},
+            }
+            found["text"] = {"noise": {"candidates": 6, "rare": 3, "dropout": 0.02}}
         answers = [answer.split(" ") for answer in examples.answers]
         rules, _ = choose_rules(answers, answers)
         enough = rules and sum(any(tag != "O" for tag in tags) for tags in answers) >= ENOUGH
         found |= {"training": found["training"] | {"monitor": "entity_f1"}} if enough else {}
-        return found | {"text": {"words": choose_rule(_words(examples))[0]}}
+        return found | {"text": found.get("text", {}) | {"words": choose_rule(_words(examples))[0]}}
 
     def notes(self, examples):
-        """Why a rule was chosen that cuts texts into words."""
+        """Why a rule was chosen that cuts texts into words, and whether their spelling is read."""
         rule, shares = choose_rule(_words(examples))
         told = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares.items())
-        return [f'words = "{rule}": of the words of the training, written as people write them, {told} are found again']
+        unseen = _unseen(examples)
+        once = (
+            f"{100 * unseen:.1f} % of the words of the training are there once, and about as many of others will be new"
+        )
+        return [
+            f'words = "{rule}": of the words of the training, written as people write them, {told} are found again',
+            once + (', which embedding.layer = "spelled" reads by their spelling' if unseen >= UNSEEN else ""),
+        ]
 
     def predict(self, run, texts, progress=None, compiled=None):
         """As of its base: the tags of each text's words; a word that is not read has the tag "_"."""
@@ -116,6 +141,12 @@ class Tag(Labelling):
 
 def _words(examples):
     return [text.split(" ") for text in examples.inputs]
+
+
+def _unseen(examples):
+    """The share of words of new texts that the training does not have: of those that it has once (Good and Turing)."""
+    counts = Counter(word for words in _words(examples) for word in words)
+    return sum(count == 1 for count in counts.values()) / counts.total()
 
 
 def filled(texts, tags):
