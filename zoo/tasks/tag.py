@@ -109,7 +109,7 @@ class Tag(Labelling):
         )
         return [
             f'words = "{rule}": of the words of the training, written as people write them, {told} are found again',
-            once + (', which embedding.layer = "spelled" reads by their spelling' if unseen >= UNSEEN else ""),
+            once + (", which a tagger that begins with nothing reads by their spelling" if unseen >= UNSEEN else ""),
         ]
 
     def predict(self, run, texts, progress=None, compiled=None):
