@@ -67,25 +67,27 @@ def test_an_interrupted_series_says_how_to_go_on(options, directory, place, tmp_
 @pytest.mark.slow
 def test_ctrl_c_and_the_command_that_it_names(tmp_path):
     (tmp_path / "mine.toml").write_text(
-        recipes.dumps(recipe(training={"steps": 400, "validate_every": 200, "log_every": 1}))
+        recipes.dumps(recipe(training={"steps": 1000, "validate_every": 500, "log_every": 1}))
     )
     command = [sys.executable, "-m", "tools.cli", "train", "mine.toml", "--set", "model.units=6"]
     settings = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(ROOT)}, "text": True}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=_listening, **settings) as process:
+    # Of a small pipe a training cannot be at its end before it is read: it waits for a reader who is late.
+    pipe = {"stderr": subprocess.PIPE, "pipesize": 4096}
+    with subprocess.Popen(command, preexec_fn=_listening, **pipe, **settings) as process:
         for line in process.stderr:
-            if re.match(r"step [5-9]/400  loss", line):
+            if re.match(r"step [5-9]/1,000  loss", line):
                 process.send_signal(signal.SIGINT)
                 break
         rest = process.stderr.read()
     assert process.returncode == 130, rest
     found = re.search(
-        r"interrupted; runs/small is saved at step (\d+) of 400\. Continue with: seqzoo (train mine.*--resume)", rest
+        r"interrupted; runs/small is saved at step (\d+) of 1,000\. Continue with: seqzoo (train mine.*--resume)", rest
     )
     assert found and training.saved_step(tmp_path / "runs/small") == int(found[1])
-    again = [*command[:3], *shlex.split(found[2]), "--set", "training.steps=400"]
+    again = [*command[:3], *shlex.split(found[2]), "--set", "training.steps=1000"]
     done = subprocess.run(again, capture_output=True, timeout=600, **settings)
     assert done.returncode == 0, done.stderr
-    first = re.search(r"step ([\d,]+)/400", done.stderr)
+    first = re.search(r"step ([\d,]+)/1,000", done.stderr)
     assert first[1] == found[1]
     assert (tmp_path / "runs/small/model.keras").is_file()
 
