@@ -21,6 +21,7 @@ from zoo.pretrained.reading import IDLE, Reading, read_json
 MOST_FILES = 10_000
 WANTED = ("*.json", "*.txt", "*.spm", "*.model", "*.yml", "README.md", "LICENSE")  # of a repository, beside its weights
 HEAD = re.compile(r"\A---\n(.*?)\n---", re.DOTALL)
+FILTER = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11.4 has it
 LICENCE = re.compile(r"^license(?:_name)?:[ \t]*(?:\n[ \t]*-[ \t]*)?(\S[^\n]*)$", re.MULTILINE)
 
 
@@ -196,7 +197,7 @@ def _unpacked(path, work):
             with tarfile.open(path) as archive:
                 files = [each for each in archive if not each.isdir()]
                 _check_members(path, [(each.name, each.size, each.isfile()) for each in files])
-                archive.extractall(work, files, filter="data")
+                archive.extractall(work, files, **FILTER)
         else:
             raise ValueError(
                 f"{path} is neither a zip nor a tar. Expected one with the files of a network, or a folder."
