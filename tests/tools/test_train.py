@@ -15,6 +15,12 @@ from tools.cli import main
 from zoo import recipes, runs, training
 from zoo.runs import repeats
 
+# A shell that starts a job behind it has it ignore Ctrl-C, and so may whoever runs these tests. No `preexec_fn`: where
+# JAX has computed in this process, it warns of every fork.
+LISTENING = """import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("tools.cli", run_name="__main__", alter_sys=True)"""
+
 
 @pytest.mark.parametrize(
     ("step", "saved"),
@@ -69,11 +75,11 @@ def test_ctrl_c_and_the_command_that_it_names(tmp_path):
     (tmp_path / "mine.toml").write_text(
         recipes.dumps(recipe(training={"steps": 1000, "validate_every": 500, "log_every": 1}))
     )
-    command = [sys.executable, "-m", "tools.cli", "train", "mine.toml", "--set", "model.units=6"]
+    command = [sys.executable, "-c", LISTENING, "train", "mine.toml", "--set", "model.units=6"]
     settings = {"cwd": tmp_path, "env": {**os.environ, "PYTHONPATH": str(ROOT)}, "text": True}
     # Of a small pipe a training cannot be at its end before it is read: it waits for a reader who is late.
     pipe = {"stderr": subprocess.PIPE, "pipesize": 4096}
-    with subprocess.Popen(command, preexec_fn=_listening, **pipe, **settings) as process:
+    with subprocess.Popen(command, **pipe, **settings) as process:
         for line in process.stderr:
             if re.match(r"step [5-9]/1,000  loss", line):
                 process.send_signal(signal.SIGINT)
@@ -90,7 +96,3 @@ def test_ctrl_c_and_the_command_that_it_names(tmp_path):
     first = re.search(r"step ([\d,]+)/1,000", done.stderr)
     assert first[1] == found[1]
     assert (tmp_path / "runs/small/model.keras").is_file()
-
-
-def _listening():
-    signal.signal(signal.SIGINT, signal.default_int_handler)
