@@ -8,6 +8,7 @@ import dataclasses
 import functools
 import hashlib
 import re
+import sys
 import tarfile
 import tempfile
 import zipfile
@@ -21,7 +22,7 @@ from zoo.pretrained.reading import IDLE, Reading, read_json
 MOST_FILES = 10_000
 WANTED = ("*.json", "*.txt", "*.spm", "*.model", "*.yml", "README.md", "LICENSE")  # of a repository, beside its weights
 HEAD = re.compile(r"\A---\n(.*?)\n---", re.DOTALL)
-FILTER = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # Python 3.11.4 has it
+FILTER = {"filter": "data"} if sys.version_info >= (3, 11, 4) else {}  # of `tarfile`
 LICENCE = re.compile(r"^license(?:_name)?:[ \t]*(?:\n[ \t]*-[ \t]*)?(\S[^\n]*)$", re.MULTILINE)
 
 
