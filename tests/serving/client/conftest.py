@@ -26,24 +26,27 @@ class Pairs:
 
 
 @pytest.fixture(scope="module")
-def fake(tmp_path_factory):
+def runtimes(tmp_path_factory):
     home = tmp_path_factory.mktemp("kinds")
     kinds = {kind: Runtime(fake_artefact.write(home / kind, kind), threads=1) for kind in fake_artefact.KINDS}
-    return Fake(kinds | {"compare": Pairs()})
+    return kinds | {"compare": Pairs()}
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
+def fake(runtimes):
+    """Each test has its own, and servers of its own: the late call of another test would take one of its faults."""
+    return Fake(runtimes)
+
+
+@pytest.fixture
 def servers(fake):
     with Servers(fake) as servers:
         yield servers
 
 
 @pytest.fixture(autouse=True)
-def fresh(fake, monkeypatch):
+def impatient(monkeypatch):
     monkeypatch.setattr(patience, "FIRST", 0.01)
-    yield
-    fake.script.clear()
-    fake.seen.clear()
 
 
 @pytest.fixture(params=SCHEMES)
