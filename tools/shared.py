@@ -107,8 +107,8 @@ def add_changes(parser, about):
     parser.add_argument("--set", metavar="TABLE.KEY=VALUE", **more)
 
 
-def add_split(parser, default="test, or valid if there is no test"):
-    parser.add_argument("--split", help=f"which part of the data (default: {default})")
+def add_split(parser):
+    parser.add_argument("--split", help="which part of the data (default: test, or valid if there is no test)")
 
 
 def add_model(parser, dest):
