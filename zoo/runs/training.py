@@ -226,6 +226,11 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
             "the probabilities are scaled with the temperature {temperature:.2f}: their calibration error on the "
             "validation goes from {calibration_error_before:.3f} to {calibration_error:.3f}".format(**calibration)
         )
+        if "balance" in calibration:
+            log(
+                "the logit of {label} is changed by {added:+.1f}, with which the entity F1 of the validation goes from "
+                "{entity_f1_before:.2f} to {entity_f1:.2f}".format(**calibration["balance"])
+            )
         summary |= {"calibration": calibration}
     save_model(model, directory / "model.keras")
     threshold = recipe.job.threshold(run, parts.examples)

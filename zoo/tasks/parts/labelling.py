@@ -130,20 +130,27 @@ class Labelling(Task):
     def calibrate(self, run, examples):
         """Divide the weights of the readout by the temperature with which the validation labels are likeliest.
 
-        So each form of the model gives probabilities that can be believed, and no answer changes.
+        So each form of the model gives probabilities that can be believed. No answer changes by it, but for what
+        `balance` adds before.
 
         Returns:
-            {"temperature", "calibration_error", "calibration_error_before"}; None where there are too few labels.
+            {"temperature", "calibration_error", "calibration_error_before"} and what `balance` measured; None where
+            there are too few labels.
         """
         batches = self.batches(run.recipe, run.tokenizers, run.labels, examples)
-        compiled, logits, labels = answering.compile_answers(run.model), [], []
+        compiled, texts = answering.compile_answers(run.model), []
         for batch in batches:
-            there = batch["weights"] > 0
-            logits.append(np.asarray(compiled.predict_on_batch(batch))[there])
-            labels.append(batch["labels"][there])
-        logits, labels = np.concatenate(logits), np.concatenate(labels)
+            rows = zip(np.asarray(compiled.predict_on_batch(batch)), batch["labels"], batch["weights"], strict=True)
+            for logits, labels, weights in rows:
+                there = np.atleast_1d(weights) > 0
+                if there.any():
+                    texts.append((np.atleast_2d(logits)[there], np.atleast_1d(labels)[there]))
+        logits, labels = (np.concatenate(each) for each in zip(*texts, strict=True))
         if len(labels) < ENOUGH:
             return None
+        added, balanced = self.balance(run, texts)
+        logits = logits + added
+        run.model.readout.bias.assign_add(added)
         temperature = fit_temperature(logits, labels)
         for weight in run.model.readout.weights:
             weight.assign(weight / temperature)
@@ -151,7 +158,16 @@ class Labelling(Task):
         before, after = (
             calibration_error(softmax(each).max(axis=-1), right) for each in (logits, logits / temperature)
         )
-        return {"temperature": temperature, "calibration_error": after, "calibration_error_before": before}
+        return {"temperature": temperature, "calibration_error": after, "calibration_error_before": before, **balanced}
+
+    def balance(self, run, texts):
+        """(what is added to the logit of each label, what was measured with it); nothing, but where a task says so.
+
+        Args:
+            run: the `Run`.
+            texts: for each text of the validation, its logits (labels of the text, labels) and the right ids.
+        """
+        return np.zeros(len(run.labels), "float32"), {}
 
     def mended(self, recipe, examples, known):
         """`Examples` whose labels are written as those that are `known`; its notes say which, and how they differed."""
