@@ -1,10 +1,11 @@
-"""Multi-linear attention: parameters beside multi-head attention's, the collapse of its cores, O(N^3) memory.
+"""Multi-linear attention: memory of O(N^3) and time, beside multi-head attention.
 
     python benchmarks/tensorized.py            # writes benchmarks/results/tensorized.json and the figure
     python benchmarks/tensorized.py --quick    # small sizes; writes nothing
 
 Memory is XLA's own account of the temporary buffers of a compiled forward pass; time is the median of interleaved
-rounds. Sizes: 256 units, rank 40, one sequence; multi-head attention has 8 heads.
+rounds. Sizes: 256 units, rank 40, one sequence; multi-head attention has 8 heads. `seqzoo reproduce tensorized` counts
+parameters and compares cores.
 """
 
 import argparse
@@ -19,7 +20,6 @@ from harness.report import table
 from timing import measure, write
 
 from zoo.attention import MultiHeadAttention, MultiLinearAttention
-from zoo.reproduce.tensorized import collapse, parameter_rows
 
 FIGURE = Path(__file__).parents[1] / "docs" / "zoo" / "figures" / "tensorized.png"
 
@@ -67,11 +67,10 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small sizes; writes nothing")
     options = parser.parse_args(arguments)
-    parameters, found = parameter_rows(), collapse()
     rows = cost_rows((8, 16), 1, 0.01) if options.quick else cost_rows((16, 32, 64, 128, 256), 5, 0.3)
-    print(table(parameters), table([found]), table(rows), sep="\n\n")
+    print(table(rows))
     if not options.quick:
-        write("tensorized", rows, parameters=parameters, collapse=found)
+        write("tensorized", rows)
         draw(rows, FIGURE)
 
 

@@ -24,19 +24,19 @@ SPAN, RAMP, START, HEADS, BLOCKS, PRICE = 64, 8, 32, 4, 2, 1e-3
 PRICES = {"no price": 0.0, f"price {PRICE:g}": PRICE}
 
 
-def planted(step, back=BACK, time=TIME, batch=BATCH):
-    """A batch in which each symbol is a copy of the one `back + 1` places before; positions that cannot know it yet do
+def planted(step):
+    """A batch in which each symbol is a copy of the one `BACK + 1` places before; positions that cannot know it yet do
     not count."""
-    ids = np.random.default_rng(step).integers(0, SYMBOLS, (batch, time + 1)).astype("int32")
-    for place in range(back + 1, time + 1):
-        ids[:, place] = ids[:, place - back - 1]
-    weights = np.broadcast_to(np.arange(time) >= back, (batch, time)).astype("float32")
+    ids = np.random.default_rng(step).integers(0, SYMBOLS, (BATCH, TIME + 1)).astype("int32")
+    for place in range(BACK + 1, TIME + 1):
+        ids[:, place] = ids[:, place - BACK - 1]
+    weights = np.broadcast_to(np.arange(TIME) >= BACK, (BATCH, TIME)).astype("float32")
     return {"token_ids": ids[:, :-1], "labels": ids[:, 1:], "weights": weights}
 
 
-def model(price, span=SPAN, start=START):
+def model(price):
     def attention():
-        return AdaptiveSpanAttention(64, HEADS, span, RAMP, price, initial_span=start)
+        return AdaptiveSpanAttention(64, HEADS, SPAN, RAMP, price, initial_span=START)
 
     made = LanguageModel(
         SYMBOLS,

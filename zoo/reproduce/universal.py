@@ -46,21 +46,21 @@ class OffsetPositions(keras.layers.Layer):
         return x + self.at(places, x.shape[-1])
 
 
-def universal(units, offset, halting=False, vocabulary=VOCABULARY):
+def universal(units, offset):
     sizes = SIZES | {"units": units, "hidden_units": 2 * units, "max_offset": offset, "seed": 0}
-    stacks = [make_universal_stack(3, **sizes, halting=Halting() if halting else None, cross=x) for x in (False, True)]
-    return Transformer(vocabulary, vocabulary, *stacks, dropout=0.0)
+    stacks = [make_universal_stack(3, **sizes, cross=cross) for cross in (False, True)]
+    return Transformer(VOCABULARY, VOCABULARY, *stacks, dropout=0.0)
 
 
-def transformer(units, offset, vocabulary=VOCABULARY):
+def transformer(units, offset):
     sizes = SIZES | {"units": units, "hidden_units": 2 * units, "block": "post_norm"}
-    model = Transformer(vocabulary, vocabulary, *(make_stack(3, **sizes, cross=x) for x in (False, True)), dropout=0.0)
+    model = Transformer(VOCABULARY, VOCABULARY, *(make_stack(3, **sizes, cross=x) for x in (False, True)), dropout=0.0)
     model.source_positions, model.positions = OffsetPositions(0, offset), OffsetPositions(0, offset)
     return model
 
 
-def lstm(units, offset, vocabulary=VOCABULARY):
-    return Seq2Seq(vocabulary, vocabulary, units=units, cell="lstm", attention=None)
+def lstm(units, offset):
+    return Seq2Seq(VOCABULARY, VOCABULARY, units=units, cell="lstm", attention=None)
 
 
 MODELS = {"Universal": universal, "Transformer": transformer, "LSTM": lstm}
