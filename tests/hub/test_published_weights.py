@@ -18,7 +18,7 @@ from zoo.text.kinds import load_tokenizer
 from zoo.training.steps import model_inputs
 
 # One of each class of models; the Tagger has a star and the Classifier one block for all steps.
-QUICK = ("dates", "dates-pre-norm", "dates-depth-adaptive", "pos-en-star", "shakespeare-adaptive-span", "babi")
+QUICK = ("dates", "dates-depth-adaptive", "pos-en-star", "babi")
 NAMES = [each["name"] for each in json.loads((ROOT / "hub" / "index.json").read_text("utf-8"))["models"]]
 COUNT = 32
 

@@ -59,6 +59,7 @@ def test_every_task_that_is_trained_is_built_below():
     assert set(OF_TASK) == {name for name, task in TASKS.items() if not task.untrained}
 
 
+@pytest.mark.slow(but=("tag-attention", "tag-block", "tag-depth"))
 @pytest.mark.parametrize(("task", "slot", "table"), CASES)
 def test_each_layer_builds_the_model_it_is_allowed_in(task, slot, table):
     layer = table.__struct_config__.tag
