@@ -41,10 +41,10 @@ def _check(built, run, way):
 
     with tf.GradientTape() as tape:
         value = loss()
-    found = tape.gradient(value, list(sources.values()))
+    derivatives = tape.gradient(value, list(sources.values()))
     gradients = {
         name: np.zeros(source.shape) if one is None else tf.convert_to_tensor(one).numpy().astype("float64")
-        for (name, source), one in zip(sources.items(), found, strict=True)
+        for (name, source), one in zip(sources.items(), derivatives, strict=True)
     }
     greatest = max((np.linalg.norm(one) for one in gradients.values()), default=0.0)
     for name, gradient in gradients.items():

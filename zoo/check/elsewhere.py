@@ -65,5 +65,5 @@ def run_elsewhere(folder, backend, code=LOAD, way="called", modules=()):
 
 
 def check(built, folder, backend):
-    found = np.load(folder / f"{built.case.name}.{backend}.npz")
-    assert_close([found[name] for name in found.files], built.outputs)
+    answers = np.load(folder / f"{built.case.name}.{backend}.npz")
+    assert_close([answers[name] for name in answers.files], built.outputs)

@@ -17,12 +17,12 @@ UNSEEN = dict.fromkeys(
 
 def unseen_weights(layer):
     """`{id of a weight without gradient: the weight that gives the scale}`."""
-    found = {}
+    scales = {}
     for one in [layer, *layer._flatten_layers()]:
         for weight, measure in UNSEEN.get(type(one), lambda _: [])(one):
             if weight is not None:
-                found[id(weight)] = measure
-    return found
+                scales[id(weight)] = measure
+    return scales
 
 
 def gradients(built, rows, time):
@@ -36,7 +36,7 @@ def gradients(built, rows, time):
         parts = [tf.reduce_sum(leaf * generator.normal(size=leaf.shape)) for leaf in outputs]
         loss = sum(tf.cast(part, "float64") for part in parts)
     weights = built.layer.trainable_weights
-    found = tape.gradient(loss, [weight.value for weight in weights] + sources)
-    found = [None if one is None else tf.convert_to_tensor(one).numpy() for one in found]
+    derivatives = tape.gradient(loss, [weight.value for weight in weights] + sources)
+    derivatives = [None if one is None else tf.convert_to_tensor(one).numpy() for one in derivatives]
     outputs = [tf.convert_to_tensor(leaf).numpy() for leaf in outputs]
-    return list(zip(weights, found, strict=False)), [*outputs, *found[len(weights) :]]
+    return list(zip(weights, derivatives, strict=False)), [*outputs, *derivatives[len(weights) :]]

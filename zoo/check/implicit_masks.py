@@ -54,8 +54,8 @@ def pack(built, folder):
 
 
 def check_elsewhere(built, folder, backend):
-    found, expected = (np.load(folder / f"implicit-{built.case.name}.{kind}.npz") for kind in (backend, "expected"))
-    assert_close([found[name] for name in found.files], [expected[name] for name in expected.files])
+    answers, expected = (np.load(folder / f"implicit-{built.case.name}.{kind}.npz") for kind in (backend, "expected"))
+    assert_close([answers[name] for name in answers.files], [expected[name] for name in expected.files])
 
 
 def check(built):

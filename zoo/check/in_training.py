@@ -124,15 +124,15 @@ def check(built):
 def _check_causal(built, run):
     """No position sees a later one, whose content is another here."""
     given = built.case.arguments(((41, 5), (42, 5)), 5, 0)
-    found = []
+    before = []
     for later in (1.0, -1.0):
         turned = {
             name: np.concatenate([leaf[:, :2], later * leaf[:, 2:]], axis=1) if leaf.dtype.kind == "f" else leaf
             for name, leaf in given.items()
         }
         with unmoved(built.layer):
-            found.append([leaf[:, :2] for leaf in numpy_leaves(run(turned))])
-    _same(*found, "a later one, in spite of causal=True")
+            before.append([leaf[:, :2] for leaf in numpy_leaves(run(turned))])
+    _same(*before, "a later one, in spite of causal=True")
 
 
 def _same(received, expected, what):

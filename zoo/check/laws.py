@@ -259,8 +259,8 @@ def check_empty_row(built):
     """A row that is all padding gives finite values and gradients, among others and alone."""
     for rows in (((31, 3), (32, 0)), ((32, 0),)):
         weights, others = gradients(built, rows, 3)
-        found = [*(one for _, one in weights), *others]
-        assert all(np.all(np.isfinite(one)) for one in found if one is not None), "a row of padding is not finite"
+        derivatives = [*(one for _, one in weights), *others]
+        assert all(np.all(np.isfinite(one)) for one in derivatives if one is not None), "a row of padding is not finite"
 
 
 CHEAP = {

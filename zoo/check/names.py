@@ -24,13 +24,13 @@ def meaning_in_keras(cls, name):
 
 def hidden_names(cls):
     """`{name: the class that defines it}` of what Keras has in the bases of `cls`, and others gave another meaning."""
-    found = {}
+    hidden = {}
     for base in filter(_is_own, cls.__mro__):
         for name, own in vars(base).items():
             of_keras = None if name.startswith("_") else meaning_in_keras(cls, name)
             if of_keras is not None and not _replaces(own, of_keras):
-                found.setdefault(name, base)
-    return found
+                hidden.setdefault(name, base)
+    return hidden
 
 
 def hiding_attributes(layer):

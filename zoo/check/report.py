@@ -155,7 +155,7 @@ def _uses(subject, findings):
         ("Keras' quantize, saved and loaded", [], ["quantized"]),
         ("export to ONNX", [], ["onnx"]),
     ]
-    found = []
+    uses = []
     for name, declared, asked in rows:
         if any(trait not in traits for trait in declared):
             continue  # another slot decides it
@@ -166,18 +166,18 @@ def _uses(subject, findings):
                 reasons.append(findings[law].detail)
             elif findings[law].result == NOT_APPLICABLE and law in ("onnx", "reversible"):
                 reasons.append(findings[law].detail)
-        found.append(Use(name, not reasons, "; ".join(reasons)))
-    return found
+        uses.append(Use(name, not reasons, "; ".join(reasons)))
+    return uses
 
 
-def as_data(subject, findings, required, found):
+def as_data(subject, findings, required, uses):
     """What `--json` prints."""
     return {
         "layer": f"{subject.cls.__module__}.{subject.cls.__qualname__}",
         "slot": subject.slot,
         "holds": holds(findings, required),
         "laws": [{**asdict(each), "required": each.name in required} for each in findings.values()],
-        "uses": [asdict(each) for each in found],
+        "uses": [asdict(each) for each in uses],
     }
 
 

@@ -99,8 +99,8 @@ def _masked_ids(rows, time, noise):
 
 
 def _directions(traits, arguments):
-    found = [_case("in both directions", arguments)] if traits.both_ways else []
-    return found + ([_case("causal", arguments, causally)] if traits.causal else [])
+    cases = [_case("in both directions", arguments)] if traits.both_ways else []
+    return cases + ([_case("causal", arguments, causally)] if traits.causal else [])
 
 
 def _attention(traits):

@@ -39,8 +39,8 @@ def check_arguments(subject):
         assert name in vars(layer) or name in dir(layer), f"the layer has no attribute {name!r}"
         assert name in config, f"get_config lacks {name!r}"
     for name, given in subject.settings.items():
-        found = vars(layer)[name] if name in vars(layer) else given
-        assert found == given, f"given was {name}={given!r}, and the attribute is {found!r}"
+        kept = vars(layer)[name] if name in vars(layer) else given
+        assert kept == given, f"given was {name}={given!r}, and the attribute is {kept!r}"
 
 
 OTHERS = {"units": 12, "num_heads": 3, "dropout": 0.25, "seed": 5, "hidden_units": 12, "activation": "gelu"}
@@ -55,10 +55,10 @@ def check_settings(subject):
                 layer = subject.make(**{name: value})
             except Exception:  # noqa: BLE001, S112  a value that the layer does not take
                 continue
-            found, was = layer.get_config().get(name), before.get_config().get(name)
-            assert found != was, f"made with {name}={value!r}, its get_config still says {name}={found!r}"
+            kept, was = layer.get_config().get(name), before.get_config().get(name)
+            assert kept != was, f"made with {name}={value!r}, its get_config still says {name}={kept!r}"
             copy = type(layer).from_config(layer.get_config())
-            assert vars(copy).get(name, found) == vars(layer).get(name, found), (
+            assert vars(copy).get(name, kept) == vars(layer).get(name, kept), (
                 f"a copy of a layer with {name}={value!r} has {name}={vars(copy).get(name)!r}"
             )
             break
@@ -201,7 +201,7 @@ def check_reversible(subject):
     if subject.slot in ("positions", "embedding", "depth"):
         raise NotApplicable("it stands in no branch of a block")
     causal = subject.slot != "feedforward" and not subject.traits().both_ways
-    x, found = laws.sequences(((61, 4), (62, 4)), 4, UNITS), []
+    x, both = laws.sequences(((61, 4), (62, 4)), 4, UNITS), []
     plain = ReversibleStack(blocks(subject), "plain")
     plain(x, causal=causal)
     randomised(plain)
@@ -213,8 +213,8 @@ def check_reversible(subject):
             outputs = twin(x, causal=causal, training=True)
             loss = tf.reduce_sum(outputs * laws.sequences(((63, 4), (64, 4)), 4, UNITS)) + sum(twin.losses)
         gradients = tape.gradient(loss, [weight.value for weight in twin.trainable_weights])
-        found.append([np.asarray(tf.convert_to_tensor(each)) for each in (outputs, *gradients) if each is not None])
-    laws.assert_close(found[1], found[0], 1e-4, 1e-3)
+        both.append([np.asarray(tf.convert_to_tensor(each)) for each in (outputs, *gradients) if each is not None])
+    laws.assert_close(both[1], both[0], 1e-4, 1e-3)
 
 
 def check_elsewhere(subject, built, backend):

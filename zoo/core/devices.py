@@ -46,31 +46,31 @@ def settings():
     Raises:
         ValueError: a variable is missing or is no number of that range.
     """
-    found = {name: os.environ.get(f"{PREFIX}{name}") for name in ("JOB_ADDRESSES", "NUM_PROCESSES", "PROCESS_ID")}
-    if not any(found.values()):
+    variables = {name: os.environ.get(f"{PREFIX}{name}") for name in ("JOB_ADDRESSES", "NUM_PROCESSES", "PROCESS_ID")}
+    if not any(variables.values()):
         return None
-    missing = [f"{PREFIX}{name}" for name, value in found.items() if not value]
+    missing = [f"{PREFIX}{name}" for name, value in variables.items() if not value]
     if missing:
         raise ValueError(
             f"A training of several processes needs three variables, and {' and '.join(missing)} is not set: the "
             "address of process 0, the number of processes, and the number of this one."
         )
     try:
-        count, number = int(found["NUM_PROCESSES"]), int(found["PROCESS_ID"])
+        count, number = int(variables["NUM_PROCESSES"]), int(variables["PROCESS_ID"])
     except ValueError:
         count = number = -1
     if not 0 <= number < count:
         raise ValueError(
             f"Expected {PREFIX}NUM_PROCESSES and {PREFIX}PROCESS_ID to be whole numbers, the second below the first; "
-            f"received {found['NUM_PROCESSES']!r} and {found['PROCESS_ID']!r}."
+            f"received {variables['NUM_PROCESSES']!r} and {variables['PROCESS_ID']!r}."
         )
-    return found["JOB_ADDRESSES"], count, number
+    return variables["JOB_ADDRESSES"], count, number
 
 
 def leads():
     """Whether this process writes: it is alone, or number 0."""
-    found = settings()
-    return found is None or found[2] == 0
+    job = settings()
+    return job is None or job[2] == 0
 
 
 def backend():

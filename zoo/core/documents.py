@@ -55,11 +55,11 @@ def parse(content):
 
 def once(pairs):
     """The dict of a JSON object's pairs, for `object_pairs_hook`; a key that occurs twice is refused."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    value = dict(pairs)
+    if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
         raise ValueError(f"the key {next(key for key in keys if keys.count(key) > 1)!r} occurs twice in one object")
-    return found
+    return value
 
 
 def refuse_constant(name):

@@ -47,9 +47,9 @@ def split(devices, parts, layout):
         """Tells which weight cannot be split before JAX does."""
 
         def get_variable_layout(self, variable):
-            found = super().get_variable_layout(variable)
-            _check(variable, found, parts)
-            return found
+            own = super().get_variable_layout(variable)
+            _check(variable, own, parts)
+            return own
 
     mesh = keras.distribution.DeviceMesh((len(devices) // parts, parts), ("batch", "model"), devices)
     layouts = keras.distribution.LayoutMap(mesh)

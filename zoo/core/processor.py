@@ -21,5 +21,5 @@ def name():
 
 def instruction_sets():
     """The names of the instruction sets that it has, such as "avx2", a set."""
-    found = fields()
-    return set(found.get("flags", found.get("Features", "")).split())
+    known = fields()
+    return set(known.get("flags", known.get("Features", "")).split())

@@ -65,17 +65,17 @@ def made_inside(layer):
     own = [cls for cls in type(layer).__mro__ if "__init__" in vars(cls) and not cls.__module__.startswith("keras.")]
     names = {name for cls in own for name in inspect.signature(cls.__init__).parameters} & set(dir(layer))
     passed = {id(each) for name in names for each in _leaves(getattr(layer, name))}
-    found = {}
+    inside = {}
 
     def walk(parent, place):
         for index, child in enumerate(parent._flatten_layers(include_self=False, recursive=False)):
             if id(child) not in passed:
                 passed.add(id(child))
-                found[f"{place}{index}"] = child
+                inside[f"{place}{index}"] = child
                 walk(child, f"{place}{index}/")
 
     walk(layer, "")
-    return found
+    return inside
 
 
 def _leaves(value):

@@ -164,9 +164,9 @@ class Beam:
             # Both are in order already. Places are whole numbers, so that their order is exact.
             place = ops.arange(2 * self.beams, dtype="float32")[None, :]
             ranks = -ops.where(ranks <= IMPOSSIBLE, place + 2 * self.beams, place)
-        found = best(both, ranks, self.beams)
-        inside = ops.arange(self.max_length, dtype="int32") < found["lengths"][:, :, None]
-        return ops.where(inside, found["tokens"], PAD), found["lengths"], found["scores"]
+        pool = best(both, ranks, self.beams)
+        inside = ops.arange(self.max_length, dtype="int32") < pool["lengths"][:, :, None]
+        return ops.where(inside, pool["tokens"], PAD), pool["lengths"], pool["scores"]
 
 
 def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False, rules=None, ranking=OURS):

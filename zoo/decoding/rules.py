@@ -88,12 +88,12 @@ class Rules:
 
     def among(self, candidates):
         """The same rules where tokens are places in `candidates`, ascending ids; see `zoo.decoding.shortlist`."""
-        found = Rules.__new__(Rules)
-        vars(found).update(vars(self))
+        rules = Rules.__new__(Rules)
+        vars(rules).update(vars(self))
         named = self.on.keys() & set(LISTS)
-        found.on = self.on | {name: places_of(self.on[name], candidates) for name in named}
-        found.always = {name: places_of(ids, candidates) for name, ids in self.always.items()}
-        return found
+        rules.on = self.on | {name: places_of(self.on[name], candidates) for name in named}
+        rules.always = {name: places_of(ids, candidates) for name, ids in self.always.items()}
+        return rules
 
     def allowed(self, logits):
         """The logits, with those of tokens that are never written at minus infinity, nearly."""
@@ -208,8 +208,8 @@ def _tensors(fixed):
     """Those of the fixed rules that there are, as tensors of ids."""
     most = max(map(len, fixed.bad_words), default=0)
     words = tuple((-1,) * (most - len(word)) + tuple(word) for word in fixed.bad_words)
-    found = {"forced_tokens": fixed.forced_tokens, "barred_tokens": fixed.barred_tokens, "bad_words": words}
-    return {name: ops.convert_to_tensor([ids], "int32") for name, ids in found.items() if ids}
+    lists = {"forced_tokens": fixed.forced_tokens, "barred_tokens": fixed.barred_tokens, "bad_words": words}
+    return {name: ops.convert_to_tensor([ids], "int32") for name, ids in lists.items() if ids}
 
 
 def _ids(scores):

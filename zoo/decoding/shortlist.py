@@ -165,7 +165,7 @@ def search(shortlisted, source_ids, source_lengths, max_length, beams=4, alpha=0
     memory = shortlisted.encode(source_ids, source_lengths, forced)
     rules = None if rules is None else rules.among(memory["ids"])
     if beams == 1:
-        places, *found = greedy(shortlisted, memory, max_length, True, rules)
+        places, *results = greedy(shortlisted, memory, max_length, True, rules)
     else:
-        places, *found = beam_search(shortlisted, memory, max_length, beams, alpha, True, rules, ranking)
-    return ops.take(memory["ids"], places, axis=0), *found
+        places, *results = beam_search(shortlisted, memory, max_length, beams, alpha, True, rules, ranking)
+    return ops.take(memory["ids"], places, axis=0), *results

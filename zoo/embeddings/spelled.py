@@ -98,8 +98,8 @@ class SpelledEmbedding(layers.Layer):
     def call(self, ids, training=None):
         own = ops.take(ops.cast(self.matrix, self.compute_dtype), ids, axis=0)
         own = own * self.dropout_layer(ops.ones_like(own[:, :, :1]), training=training)
-        found = ops.take(ops.cast(self.spelling, self.compute_dtype), ops.take(self.table, ids, axis=0), axis=0)
-        x = own + ops.sum(found, axis=-2) * self.features**-0.5
+        characters = ops.take(ops.cast(self.spelling, self.compute_dtype), ops.take(self.table, ids, axis=0), axis=0)
+        x = own + ops.sum(characters, axis=-2) * self.features**-0.5
         word = ops.cumsum(ops.take(self.starts, ids, axis=0), axis=1)
         x = wide(x)
         same = ops.cast(word[:, :, None] == word[:, None, :], x.dtype)

@@ -25,8 +25,8 @@ def vjp(function, inputs, upstream):
         with tf.GradientTape() as tape:
             tape.watch(inputs)
             output = function(*inputs)
-        found = tape.gradient(output, inputs, upstream, unconnected_gradients="zero")
-        return output, [tf.convert_to_tensor(each) for each in found]  # the gradient of a table becomes dense
+        gradients = tape.gradient(output, inputs, upstream, unconnected_gradients="zero")
+        return output, [tf.convert_to_tensor(each) for each in gradients]  # the gradient of a table becomes dense
     if keras.backend.backend() == "jax":
         output, pull = jax.vjp(function, *inputs)
         return output, list(pull(upstream))

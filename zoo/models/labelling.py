@@ -91,8 +91,8 @@ class Labeller(InsideKeras, keras.Model):
 
     def logits(self, states, training=None):
         """`(batch, num_labels)`; where that is 1, numbers `(batch,)`."""
-        found = ops.cast(self.readout(self.dropout_layers[1](states, training=training)), "float32")
-        return found[..., 0] if self.num_labels == 1 else found
+        scores = ops.cast(self.readout(self.dropout_layers[1](states, training=training)), "float32")
+        return scores[..., 0] if self.num_labels == 1 else scores
 
 
 @register

@@ -10,22 +10,24 @@ FEW = 3  # places that are told
 def describe(splits, licence=""):
     """(the card of `zoo.data.formats.card`, lines that are worth telling) of `{split: Examples}`."""
     card, lines = formats.card(splits, licence), notes(splits)
-    for where, found in card["duplicates"].items():
-        if found["count"]:
-            places = f", such as {'; '.join(found['first'][:FEW])}" if found["first"] else ""
-            lines.append(f"{found['count']:,} inputs of {where} are the same ({100 * found['share']:.1f} %){places}")
+    for where, duplicates in card["duplicates"].items():
+        if duplicates["count"]:
+            places = f", such as {'; '.join(duplicates['first'][:FEW])}" if duplicates["first"] else ""
+            lines.append(
+                f"{duplicates['count']:,} inputs of {where} are the same ({100 * duplicates['share']:.1f} %){places}"
+            )
     return card, lines
 
 
 def notes(splits):
     """What was left out, or read otherwise than it was written, of `{split: Examples}`; of one file it is told once."""
-    found = {}
+    splits_of = {}
     for name, part in splits.items():
         for note in part.notes:
-            found.setdefault(note, []).append(name)
+            splits_of.setdefault(note, []).append(name)
         if count := several_answers(part):
-            found.setdefault(f"inputs that come with several different answers: {count:,}", []).append(name)
-    return [f"{', '.join(names)}: {note}" for note, names in found.items()]
+            splits_of.setdefault(f"inputs that come with several different answers: {count:,}", []).append(name)
+    return [f"{', '.join(names)}: {note}" for note, names in splits_of.items()]
 
 
 def mended(task, recipe, splits):
@@ -42,7 +44,7 @@ def untaught(task, recipe, splits):
     """
     if not task.labelled:
         return []
-    known, found = task.labels(recipe, splits["train"].answers), []
+    known, lines = task.labels(recipe, splits["train"].answers), []
     for name, part in splits.items():
         labels = [label for answer in part.answers for label in task.split(answer) if label != _out_of_scope(recipe)]
         unknown = unknown_labels(known, labels)
@@ -51,8 +53,8 @@ def untaught(task, recipe, splits):
         said = f"{name}: labels that the training does not have: {say_unknown(unknown, known, 'the training')}"
         if name == "valid" and not set(known) & set(labels):
             raise ValueError(f"{said}. It has none of the validation's: write them alike, or name the right columns.")
-        found.append(said)
-    return found
+        lines.append(said)
+    return lines
 
 
 def several_answers(part):

@@ -201,14 +201,14 @@ def _extended(path, base):
         )
     else:
         places = [path.with_name(f"{base}.toml"), CATALOGUE / f"{base}.toml"]
-    found = [each for each in places if each.is_file() and (len(places) == 1 or each.resolve() != path.resolve())]
-    if not found:
+    existing = [each for each in places if each.is_file() and (len(places) == 1 or each.resolve() != path.resolve())]
+    if not existing:
         looked = " nor ".join(str(each) for each in places)
         raise ValueError(
             f"{path} extends {base!r}, and there is no recipe {looked}.{table.hint(base, names())} "
             "Put the recipe beside the file, or name one of the zoo's (`seqzoo list`)."
         )
-    return found[0]
+    return existing[0]
 
 
 def settled(layers):
@@ -267,9 +267,9 @@ def idle(settings):
         places = allowed(settings)
         own = {where: _table(settings, where) for where in TABLES if where in settings}
         read = {where: table.readable(places[where], own[where]) for where in own if where in places}
-        found = _paths(own) - _paths(read)
+        unread = _paths(own) - _paths(read)
         recipe = read_settings({key: value for key, value in settings.items() if key not in own} | read)
-        return found | {tuple(each.split(".")) for each in useless(recipe) if each not in SLOTS}
+        return unread | {tuple(each.split(".")) for each in useless(recipe) if each not in SLOTS}
     except (KeyError, TypeError, ValueError):
         return set()
 

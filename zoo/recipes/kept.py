@@ -78,11 +78,11 @@ def mistakes(recipe, evaluation, most):
     columns = {"input": inputs, "answer": outputs, "reference": references, "confidence": sure or [None] * len(outputs)}
     columns |= {measure: values.tolist()} if measure else {}
     rows = [{"example": row + 1} | {key: column[row] for key, column in columns.items()} for row in order[:most]]
-    found = {"wrong": len(order), "measure": measure, "rows": rows}
+    worst = {"wrong": len(order), "measure": measure, "rows": rows}
     if job.labelled:
         sides = ([label for answer in side for label in job.split(answer)] for side in (outputs, references))
-        found["confused"] = confused_pairs(*sides)
-    return found, order
+        worst["confused"] = confused_pairs(*sides)
+    return worst, order
 
 
 def plain(scores):
@@ -134,17 +134,17 @@ def shared_split(runs):
     """
     for run in runs:
         check_folder(run)
-    found = [splits(run) for run in runs]
-    shared = [split for split in found[0] if all(split in own for own in found)]
+    kept_by = [splits(run) for run in runs]
+    shared = [split for split in kept_by[0] if all(split in own for own in kept_by)]
     if "test" in shared or len(shared) == 1:
         return "test" if "test" in shared else shared[0]
     if shared:
         raise ValueError(f"{runs[0]} keeps answers to the splits {', '.join(shared)}. Choose one with --split.")
-    some = next((own[0] for own in found if own), "test")
-    for run, own in zip(runs, found, strict=True):
+    some = next((own[0] for own in kept_by if own), "test")
+    for run, own in zip(runs, kept_by, strict=True):
         if not own:
             raise ValueError(f"{run} keeps no answers. {remedy(run, some)}")
-    told = "; ".join(f"{run} on {', '.join(own)}" for run, own in zip(runs, found, strict=True))
+    told = "; ".join(f"{run} on {', '.join(own)}" for run, own in zip(runs, kept_by, strict=True))
     raise ValueError(f"Expected runs that were evaluated on one split; received {told}. {remedy(runs[-1], some)}")
 
 
@@ -240,11 +240,11 @@ def compare_kept(first, second, *sides):
     else:
         answers, references, inputs = [side["outputs"] for side in sides], sides[0]["references"], sides[0]["inputs"]
     grouped_by, groups = _groups(sides[0], references)
-    found = scoring.compare(name, *answers, references, groups, **options)
-    for row in found["differ"]:
+    comparison = scoring.compare(name, *answers, references, groups, **options)
+    for row in comparison["differ"]:
         row["input"] = inputs[row["example"]]
     task = {"task": sides[0]["task"], "split": sides[0]["split"], "sha256": sides[0]["sha256"], "scored_by": name}
-    return task | {"grouped_by": grouped_by} | {key: value for key, value in found.items() if key != "task"}
+    return task | {"grouped_by": grouped_by} | {key: value for key, value in comparison.items() if key != "task"}
 
 
 def _scored_by(first, second, one, other):

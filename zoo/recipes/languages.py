@@ -32,14 +32,14 @@ def guess(files, columns, inputs, answers):
         columns: `{role: name or number}` as they were detected; numbers count the files of parallel text.
         inputs, answers: the texts.
     """
-    found = {}
+    codes = {}
     for side, texts in zip(SIDES, (inputs, answers), strict=True):
         column = columns.get(side, "")
         numbered = isinstance(column, int) and len(files) == len(SIDES)
         code = of_file(files[column - 1]) if numbered else of_name(str(column))
-        found[f"{side}_language"] = code or of_script(texts[:LOOKED_AT])
-    found["target_language"] = found["target_language"] or UNKNOWN
-    return {name: code for name, code in found.items() if code}
+        codes[f"{side}_language"] = code or of_script(texts[:LOOKED_AT])
+    codes["target_language"] = codes["target_language"] or UNKNOWN
+    return {name: code for name, code in codes.items() if code}
 
 
 def notes(target):

@@ -41,18 +41,18 @@ def writes_from(recipe):
 
 def placed(recipe):
     """`(slot, the Layer's table)` of every layer that the model has; of slot None the cross-attention."""
-    found = []
+    layers = []
     if writes_from(recipe) and recipe.model.kind == "transformer":
-        found = [(None, CrossAttention(head_units=head_units(recipe.attention)))]
+        layers = [(None, CrossAttention(head_units=head_units(recipe.attention)))]
     gone = recipe.depth.replaces if recipe.depth else ()
     for slot in SLOTS:
         own = getattr(recipe, slot)
         if own is None or slot in gone:
             continue
-        found.append((slot, own))
+        layers.append((slot, own))
         if slot in IN_BLOCKS and recipe.depth and _leaves_room(recipe, own):
-            found.append((slot, usual_layer(recipe, slot)))
-    return found
+            layers.append((slot, usual_layer(recipe, slot)))
+    return layers
 
 
 def _leaves_room(recipe, own):
@@ -66,7 +66,7 @@ def _leaves_room(recipe, own):
 
 def useless(recipe):
     """`{"table.setting": why, in a sentence}` of the settings that differ from their default and have no effect."""
-    found = {}
+    reasons = {}
     for where, why in _reasons(recipe):
         first, _, name = where.partition(".")
         own = getattr(recipe, first)
@@ -77,8 +77,8 @@ def useless(recipe):
         )
         if value != usual:
             value = value if name else _said(own)
-            found[where] = f"{where}={value!r} has no effect: {why}. Leave it out."
-    return found
+            reasons[where] = f"{where}={value!r} has no effect: {why}. Leave it out."
+    return reasons
 
 
 def usual_layer(recipe, slot):

@@ -53,17 +53,17 @@ def propose(task, files, name, given=(), network=None):
         )
     encoding = {key: said[key] for key in ("encoding", "encodings", "empty") if key in said}
     asked = encoding | {key: said[key] for key in ("format", "columns") if said.get(key)}
-    found = formats.detect(splits["train"], job.kind, **asked)
-    told = {"format": found.format}
-    if found.columns:
-        told["columns"] = asked.get("columns", {}) | found.columns | _header(found, asked.get("columns", {}))
+    detected = formats.detect(splits["train"], job.kind, **asked)
+    told = {"format": detected.format}
+    if detected.columns:
+        told["columns"] = asked.get("columns", {}) | detected.columns | _header(detected, asked.get("columns", {}))
     train = formats.read(splits["train"], job.kind, **told, **encoding)
     data = {"corpus": "files"} | {key: own[0] if len(own) == 1 else own for key, own in splits.items()}
     data |= told | encoding
     if not (data | said).get("test"):
         data["test_share"] = 0.1
     if job.between_languages:
-        data |= languages.guess(splits["train"], found.columns or {}, train.inputs, train.answers)
+        data |= languages.guess(splits["train"], detected.columns or {}, train.inputs, train.answers)
     settings = {
         "name": name,
         "task": task,
@@ -77,17 +77,21 @@ def propose(task, files, name, given=(), network=None):
     settings = settled([settings | {"data": data} | merged(sizes(job, starter, train, network), starter), given])
     parts = mended(job, make(settings), _parts(settings, train))
     settings = settled([settings, _scope(job, parts) | _context(settings, parts), given])
-    notes = [f"{found.format}: {found.why}" if found.why else found.format, *_columns(found), *_counted(job, train)]
+    notes = [
+        f"{detected.format}: {detected.why}" if detected.why else detected.format,
+        *_columns(detected),
+        *_counted(job, train),
+    ]
     notes += [*job.notes(train), *left_out(parts), *untaught(job, make(settings), parts)]
     if label := settings.get("scope", {}).get("label"):
         notes.append(f"{label!r} is the label of texts that are out of scope; see [scope]")
     return settings, notes + begins + languages.notes(settings["data"].get("target_language"))
 
 
-def _header(found, columns):
+def _header(detected, columns):
     """Whether line 1 holds names, where columns are numbers: else every file would be looked at for itself."""
-    numbered = any(str(column).isdigit() for column in (*columns.values(), *found.columns.values()))
-    return {"header": found.details["header"]} if numbered and found.format in ("csv", "tsv") else {}
+    numbered = any(str(column).isdigit() for column in (*columns.values(), *detected.columns.values()))
+    return {"header": detected.details["header"]} if numbered and detected.format in ("csv", "tsv") else {}
 
 
 def _parts(settings, whole):
@@ -130,12 +134,12 @@ def _characters(text, known):
 
 def by_split(files):
     """`{"train": [...], "valid": [...], "test": [...]}` of files, by the words in their names."""
-    found = {}
+    paths = {}
     for path in files:
         words = re.split(r"[^a-z]+", Path(path).name.lower()) if not path.startswith("hf://") else path.split(":")
         split = next((name for name, said in SPLITS.items() if set(words) & set(said)), "train")
-        found.setdefault(split, []).append(path)
-    return {name: found[name] for name in SPLITS if name in found}
+        paths.setdefault(split, []).append(path)
+    return {name: paths[name] for name in SPLITS if name in paths}
 
 
 def sizes(job, starter, train, network=None):
@@ -181,10 +185,10 @@ def _vocabulary(texts, said):
     return min(16_000, max(2 * letters + 20, 200, len(counts) // 2))
 
 
-def _columns(found):
+def _columns(detected):
     """Which column was taken for what, where the files have columns."""
-    told = ", ".join(f"{role}: {column!r}" for role, column in found.columns.items())
-    return [told] if told and found.format != "lines" else []
+    told = ", ".join(f"{role}: {column!r}" for role, column in detected.columns.items())
+    return [told] if told and detected.format != "lines" else []
 
 
 def _counted(job, train):

@@ -73,11 +73,11 @@ def allowed(settings):
         ValueError: there is no such task or kind of model.
     """
     task, choice = _chosen(settings)
-    found = {"data": task.data, "text": (task.text,), "model": tuple(each.model for each in task.models.values())}
-    found |= _with_others(choice, settings)
-    found |= {"loss": choice.losses, "training": (Training,)}
-    found |= {"search": (choice.search,)} if choice.search else {}
-    return found | ({"scope": (task.scope,)} if task.scope else {})
+    places = {"data": task.data, "text": (task.text,), "model": tuple(each.model for each in task.models.values())}
+    places |= _with_others(choice, settings)
+    places |= {"loss": choice.losses, "training": (Training,)}
+    places |= {"search": (choice.search,)} if choice.search else {}
+    return places | ({"scope": (task.scope,)} if task.scope else {})
 
 
 def _chosen(settings):
@@ -200,14 +200,14 @@ def homes(name):
     """ " Did you mean ...?", with the tables of any recipe that have a setting of this name or one like it."""
     if "." in name:
         return table.hint(name.partition(".")[0], TABLES)
-    found = {}
+    places = {}
     for task, kinds in TASKS.items():
         for kind in kinds.models:
             for place, classes in allowed({"task": task, "model": kind}).items():
                 for each in (each for one in classes for each in table.fields(one)):
-                    found.setdefault(each, {})[f"{place}.{each}"] = None
-    near = table.nearest(name, found)
-    return f" Did you mean {' or '.join(found[near])}?" if near else ""
+                    places.setdefault(each, {})[f"{place}.{each}"] = None
+    near = table.nearest(name, places)
+    return f" Did you mean {' or '.join(places[near])}?" if near else ""
 
 
 def _named(what, name, among):

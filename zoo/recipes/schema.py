@@ -23,11 +23,13 @@ def schema():
     ordered = sorted(classes, key=lambda each: (each.__module__, each.__qualname__))
     references, definitions = msgspec.json.schema_components(ordered, ref_template="#/$defs/{name}")
     needs = {name: each.pop("required", []) for name, each in definitions.items()}
-    found = {each: (own, needs[own["$ref"].rpartition("/")[2]]) for each, own in zip(ordered, references, strict=True)}
+    described = {
+        each: (own, needs[own["$ref"].rpartition("/")[2]]) for each, own in zip(ordered, references, strict=True)
+    }
     return {
         "$schema": DIALECT,
         "title": "A recipe of seqzoo",
-        "anyOf": [*(_form(task, kind, found) for task, kind in forms), _extending(places, found)],
+        "anyOf": [*(_form(task, kind, described) for task, kind in forms), _extending(places, described)],
         "$defs": definitions,
     }
 
@@ -35,20 +37,20 @@ def schema():
 def places_of(task, kind):
     """`{table: (the classes that may stand there, the default first)}` of a task and a kind of model."""
     choice = task.models[kind]
-    found = {"data": task.data, "text": (task.text,), "model": (choice.model,), **choice.slots}
-    found |= {"loss": choice.losses, "training": (Training,)}
-    found |= {"search": (choice.search,)} if choice.search else {}
-    return found | ({"scope": (task.scope,)} if task.scope else {})
+    places = {"data": task.data, "text": (task.text,), "model": (choice.model,), **choice.slots}
+    places |= {"loss": choice.losses, "training": (Training,)}
+    places |= {"search": (choice.search,)} if choice.search else {}
+    return places | ({"scope": (task.scope,)} if task.scope else {})
 
 
-def _form(task, kind, found):
+def _form(task, kind, described):
     """A whole recipe; what is the default may be left out."""
     properties, first = _texts(), kind == next(iter(task.models))
     properties["task"] = {"const": task.name, "description": TEXTS["task"]}
     for place, classes in places_of(task, kind).items():
         options = []
         for number, each in enumerate(classes):
-            own, needs = found[each]
+            own, needs = described[each]
             if place == "loss" or (number == 0 and (place != "model" or first)):
                 needs = [name for name in needs if name != each.__struct_config__.tag_field]
             options.append(own | ({"required": needs} if needs else {}))
@@ -57,13 +59,13 @@ def _form(task, kind, found):
     return {"title": f"{task.name}, {kind}"} | _object(properties) | {"required": needs}
 
 
-def _extending(places, found):
+def _extending(places, described):
     """What differs from another recipe: any part of any table."""
     properties = _texts() | {"extends": {"type": "string", "description": "the recipe that this one differs from"}}
     properties["task"] = {"enum": list(TASKS), "description": TEXTS["task"]}
     for place in dict.fromkeys(name for own in places for name in own):
         classes = list(dict.fromkeys(each for own in places for each in own.get(place, ())))
-        properties[place] = _any([found[each][0] for each in classes], classes)
+        properties[place] = _any([described[each][0] for each in classes], classes)
     return {"title": "extends"} | _object(properties) | {"required": ["extends"]}
 
 

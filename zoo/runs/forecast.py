@@ -54,8 +54,8 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
     shapes = []
     for count, batch in batches.by_shape():
         program, arguments = steps.programs(batch)["training"]
-        found = operations(program.trace(*arguments).jaxpr.jaxpr, trips=deepest(recipe))
-        shapes.append(_shape(batch, count / batches.steps_per_epoch, found, device, utilisation))
+        counts = operations(program.trace(*arguments).jaxpr.jaxpr, trips=deepest(recipe))
+        shapes.append(_shape(batch, count / batches.steps_per_epoch, counts, device, utilisation))
     longest = batches.longest()
     memory = steps.expected_memory(longest) | {"batch": sum(map(size_of, longest.values()))}
     if isinstance(recipe.attention, AdaptiveSpan):
@@ -82,13 +82,13 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
     }
 
 
-def _shape(batch, share, found, device, utilisation):
-    matrix = Counter({kind: count for kind, count in found.items() if kind != "other"})
+def _shape(batch, share, counts, device, utilisation):
+    matrix = Counter({kind: count for kind, count in counts.items() if kind != "other"})
     peak = {kind: device.peak.get(kind, device.peak["float32"]) for kind in matrix}
     return {
         "lengths": [value.shape[1] for value in model_inputs(batch).values() if value.ndim > 1],
         "share": share,
-        "operations": found.total(),
+        "operations": counts.total(),
         "matrix": matrix.total(),
         "seconds": sum(count / peak[kind] for kind, count in matrix.items()) / utilisation,
     }

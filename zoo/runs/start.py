@@ -100,9 +100,9 @@ def evaluation(run, split, directory=None, *, beams=None, limit=None, progress=N
         A `zoo.tasks.parts.task.Evaluation`: scores, and what they are of.
     """
     job = run.recipe.job
-    found = job.mended(run.recipe, job.examples(run.recipe, split, directory), run.labels)
-    for note in found.notes if log else ():
+    mended = job.mended(run.recipe, job.examples(run.recipe, split, directory), run.labels)
+    for note in mended.notes if log else ():
         log(f"{split}: {note}")
-    inputs, answers = job.asked(found)
+    inputs, answers = job.asked(mended)
     examples = ([inputs[0][:limit]], answers) if run.recipe.data.windows else (inputs[:limit], answers[:limit])
     return job.evaluate(run, examples, beams=beams, progress=progress)

@@ -82,7 +82,7 @@ class Takeover:
 
     def _rows(self, recipe, tokenizers):
         """`{side: (new ids, old ids)}` of the pieces that both vocabularies have; `ALL` where they are one."""
-        found = {}
+        rows = {}
         for side, tokenizer in zip(recipe.job.sides, tokenizers, strict=True):
             old = self.tokenizers.get(side)
             if old is None:
@@ -90,8 +90,8 @@ class Takeover:
             places = {piece: number for number, piece in enumerate(old.pieces)}
             pairs = [(number, places[piece]) for number, piece in enumerate(tokenizer.pieces) if piece in places]
             same = old.model_bytes == tokenizer.model_bytes
-            found[side] = ALL if same else tuple(np.array(column) for column in zip(*pairs, strict=True))
-        return found
+            rows[side] = ALL if same else tuple(np.array(column) for column in zip(*pairs, strict=True))
+        return rows
 
 
 def _with_rows(values, others, axis, rows):
@@ -136,10 +136,10 @@ def prepared(recipe, initial):
             'Give both the same settings, or take them all the same with training.init_differences = "allow".'
         )
     tokenizers = {side: load_tokenizer(path) for side, path in initial.tokenizers.items()}
-    found = Takeover(initial, {path: weights[path] for path in common}, tokenizers, axes, differ)
-    choose_trained(recipe, model, found)
+    takeover = Takeover(initial, {path: weights[path] for path in common}, tokenizers, axes, differ)
+    choose_trained(recipe, model, takeover)
     rate_factors(recipe, model)
-    return found
+    return takeover
 
 
 def choose_trained(recipe, model, takeover=None):
@@ -160,10 +160,10 @@ def choose_trained(recipe, model, takeover=None):
 
 def rate_factors(recipe, model):
     """`{id of a weight: factor}` of its learning rate, by `training.layer_decay` and `training.rates`."""
-    found = decayed(model, recipe.training.layer_decay) if recipe.training.layer_decay < 1 else {}
+    by_weight = decayed(model, recipe.training.layer_decay) if recipe.training.layer_decay < 1 else {}
     for weight, factor in factors(model, recipe.training.rates, "training.rates").items():
-        found[weight] = found.get(weight, 1.0) * factor
-    return found
+        by_weight[weight] = by_weight.get(weight, 1.0) * factor
+    return by_weight
 
 
 def _larger(recipe, sizes):
@@ -177,12 +177,12 @@ def _larger(recipe, sizes):
 
 def _axes(shapes, larger, counted):
     """`{path: (axis, what its length counts)}`."""
-    found = {}
+    axes = {}
     for path, weight in named_weights(larger).items():
         for axis, (one, other) in enumerate(zip(shapes[path], weight.shape, strict=True)):
             if one != other:
-                found[path] = axis, counted[other - one]
-    return found
+                axes[path] = axis, counted[other - one]
+    return axes
 
 
 def _fixed(shapes, axes):
@@ -269,15 +269,15 @@ def differences(old, new, larger, without=()):
         there, here = (
             {place: value for place, value in each.items() if _top(place) in shared} for each in (there, here)
         )
-    found = {}
+    differing = {}
     for place in sorted(there.keys() | here.keys()):
         values = there.get(place, NOTHING), here.get(place, NOTHING)
         sized = other.get(place) != here.get(place)
         if values[0] == values[1] or sized or _is_new(place, there, here):
             continue
-        if not any(place.startswith(f"{each}.") for each in found):  # of other layers all settings are others
-            found[place] = values
-    return sorted({(re.sub(r"\b\d+\b", "*", place), *map(str, values)) for place, values in found.items()})
+        if not any(place.startswith(f"{each}.") for each in differing):  # of other layers all settings are others
+            differing[place] = values
+    return sorted({(re.sub(r"\b\d+\b", "*", place), *map(str, values)) for place, values in differing.items()})
 
 
 def _settings(value, place=""):

@@ -144,9 +144,9 @@ def make_training_steps(recipe, model):
     adaptive = isinstance(recipe.attention, AdaptiveSpan)
     optimizer = make_optimizer(recipe)
     steps = (SpanSteps if adaptive else make_steps)(model, optimizer, make_loss(recipe), recipe.training.parts)
-    if found := rate_factors(recipe, model):
+    if by_weight := rate_factors(recipe, model):
         inner = optimizer.inner_optimizer if recipe.training.precision == "mixed_float16" else optimizer
-        inner.set_factors(found)
+        inner.set_factors(by_weight)
     return steps
 
 
@@ -322,14 +322,14 @@ def _print(line):
 
 def _readable(directory, state, log):
     """`{step: file}` of the best weights, without the files that are damaged, which is told."""
-    found = {}
+    sound = {}
     for path, step in ((best_path(directory, step), step) for _, step in state.best):
         try:
             checkpoints.check(path)
-            found[step] = path
+            sound[step] = path
         except (checkpoints.DamagedError, FileNotFoundError) as error:
             log(f"the weights of step {step:,} are left out: {error}")
-    return found
+    return sound
 
 
 def _choose(steps, measure, paths, state, loss):

@@ -111,12 +111,12 @@ def resampled(scores, resamples=RESAMPLES, seed=0):
         part = slice(start, min(start + at_once, resamples))
         drawn = generator.integers(count, size=(part.stop - start, count), dtype="int32")
         times = {}  # of each kind in each resample, for the scores of a task that have the same kinds
-        for score, found in zip(scores, values, strict=True):
+        for score, drawn_values in zip(scores, values, strict=True):
             key = id(score.kind_of), len(score.statistics)
             if key not in times:
                 times[key] = frequencies(drawn if score.kind_of is None else score.kind_of[drawn], key[1])
-            found.append(score.of(times[key]))
-    return [np.concatenate(found) for found in values]
+            drawn_values.append(score.of(times[key]))
+    return [np.concatenate(drawn_values) for drawn_values in values]
 
 
 def frequencies(drawn, kinds):
@@ -138,16 +138,16 @@ def report(scores, resamples=RESAMPLES, seed=0):
 
     A score that is no finite number is left out, and `missing` says why: {NAME: reason}. All numbers are finite.
     """
-    found, missing = {}, {}
+    measured, missing = {}, {}
     for score, values in zip(scores, resampled(scores, resamples, seed), strict=True):
         total = float(score.total)
         if not np.isfinite(total):
             missing[score.name] = score.undefined if np.isnan(total) else "it is infinite"
             continue
-        found |= {score.name: total, f"{score.name}_interval": interval(values, total)}
+        measured |= {score.name: total, f"{score.name}_interval": interval(values, total)}
         if score.signature:
-            found[f"{score.name}_signature"] = score.signature
-    return found | ({"missing": missing} if missing else {})
+            measured[f"{score.name}_signature"] = score.signature
+    return measured | ({"missing": missing} if missing else {})
 
 
 def paired(first, second, resamples=RESAMPLES, seed=0):

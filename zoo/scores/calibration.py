@@ -57,8 +57,8 @@ def fit_temperature(logits, labels):
 
 def softmax(logits):
     """Probabilities along the last axis."""
-    found = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    return found / found.sum(axis=-1, keepdims=True)
+    exponentials = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
 def reliability(confidences, right, bins=BINS):
@@ -99,6 +99,6 @@ def calibration_error(confidences, right, bins=BINS):
         >>> round(calibration_error([0.9, 0.9, 0.2], [True, False, False], bins=2), 3)
         0.333
     """
-    found = reliability(confidences, right, bins)
-    total = sum(each["count"] for each in found)
-    return sum(each["count"] * abs(each["accuracy"] - each["confidence"]) for each in found) / total if total else 0.0
+    rows = reliability(confidences, right, bins)
+    total = sum(each["count"] for each in rows)
+    return sum(each["count"] * abs(each["accuracy"] - each["confidence"]) for each in rows) / total if total else 0.0

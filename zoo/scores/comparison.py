@@ -53,10 +53,10 @@ def compare(task, outputs_a, outputs_b, references, groups=None, *, resamples=RE
 
     Example:
         >>> from zoo.scores import compare
-        >>> found = compare("classification", list("xxxxyyyy"), list("xyxyyyyy"), list("xyxyyxyy"))
-        >>> found["scores"]["accuracy"]["difference"], found["scores"]["accuracy"]["better"]
+        >>> result = compare("classification", list("xxxxyyyy"), list("xyxyyyyy"), list("xyxyyxyy"))
+        >>> result["scores"]["accuracy"]["difference"], result["scores"]["accuracy"]["better"]
         (25.0, 'b')
-        >>> [row["example"] for row in found["differ"]]
+        >>> [row["example"] for row in result["differ"]]
         [1, 3]
     """
     if task not in TASKS:
@@ -67,7 +67,7 @@ def compare(task, outputs_a, outputs_b, references, groups=None, *, resamples=RE
     sides = _shared(*sides)
     pairs = {first.name: (first, second) for first, second in zip(*sides, strict=True)}
     leading = next(iter(pairs))
-    found = {
+    result = {
         "task": task,
         "count": len(references),
         "resamples": resamples,
@@ -76,8 +76,8 @@ def compare(task, outputs_a, outputs_b, references, groups=None, *, resamples=RE
         "differ": _differ(pairs[leading], outputs_a, outputs_b, references),
     }
     if groups is not None:
-        found["by_group"] = by_group(*pairs[leading], groups, resamples, seed)
-    return found
+        result["by_group"] = by_group(*pairs[leading], groups, resamples, seed)
+    return result
 
 
 def _shared(first, second):

@@ -28,11 +28,11 @@ def edit_distances(outputs, references):
         [[codes.setdefault(symbol, len(codes)) for symbol in one] for one in side] for side in (outputs, references)
     ]
     order = sorted(range(len(outputs)), key=lambda pair: (len(coded[1][pair]), len(coded[0][pair])))
-    found = np.empty(len(order), int)
+    distances = np.empty(len(order), int)
     for start in range(0, len(order), AT_ONCE):
         some = order[start : start + AT_ONCE]
-        found[some] = _distances(*([side[pair] for pair in some] for side in coded))
-    return found
+        distances[some] = _distances(*([side[pair] for pair in some] for side in coded))
+    return distances
 
 
 def _distances(first, second):

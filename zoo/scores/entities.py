@@ -133,7 +133,7 @@ def tagging_scores(outputs, references, rules="conlleval"):
     rules, _ = choose_rules(*zip(*pairs, strict=True), rules)
     if not rules:
         return [accuracy]
-    sums = [[len(found & true), len(found), len(true)] for found, true in _entities(pairs, rules)]
+    sums = [[len(ours & true), len(ours), len(true)] for ours, true in _entities(pairs, rules)]
     return [Score("entity_f1", sums, _f1), Score("entity_precision", np.array(sums)[:, :2], _share),
             Score("entity_recall", np.array(sums)[:, ::2], _share), accuracy]  # fmt: skip
 
@@ -170,18 +170,23 @@ def tagging(outputs, references, rules="conlleval", *, resamples=RESAMPLES, seed
 
     Example:
         >>> from zoo.scores import tagging
-        >>> found = tagging(["B-PER I-PER O", "O B-LOC"], ["B-PER I-PER O", "O O"])
-        >>> round(found["entity_f1"], 1), found["accuracy"]
+        >>> measured = tagging(["B-PER I-PER O", "O B-LOC"], ["B-PER I-PER O", "O O"])
+        >>> round(measured["entity_f1"], 1), measured["accuracy"]
         (66.7, 80.0)
     """
     scores = tagging_scores(outputs, references, rules)
     words = int(scores[-1].sums[0, 1])
-    found = {"count": len(references), "sentences": len(references), "labels": words, **report(scores, resamples, seed)}
+    measured = {
+        "count": len(references),
+        "sentences": len(references),
+        "labels": words,
+        **report(scores, resamples, seed),
+    }
     pairs = _words(outputs, references)
     rules, why = choose_rules(*zip(*pairs, strict=True), rules)
     if rules:
-        found |= {"entity_rules": rules, "by_type": _by_type(_entities(pairs, rules))}
-    return found | ({"missing": {"entity_f1": why}} if why else {})
+        measured |= {"entity_rules": rules, "by_type": _by_type(_entities(pairs, rules))}
+    return measured | ({"missing": {"entity_f1": why}} if why else {})
 
 
 def _words(outputs, references):
@@ -203,8 +208,8 @@ def _entities(pairs, rules):
 def _by_type(pairs):
     kinds = sorted({kind for pair in pairs for side in pair for kind, *_ in side})
     counts = {kind: np.zeros(3) for kind in kinds}
-    for found, true in pairs:
-        for place, entities in enumerate((found & true, found, true)):
+    for ours, true in pairs:
+        for place, entities in enumerate((ours & true, ours, true)):
             for kind, *_ in entities:
                 counts[kind][place] += 1
     return rows_of_f1(kinds, *np.array(list(counts.values())).reshape(-1, 3).T, name="type")

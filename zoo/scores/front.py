@@ -45,11 +45,11 @@ def front(points, less_is_better=False):
         less_is_better: of the score, too, as of an error rate.
     """
     sign = 1 if less_is_better else -1
-    found = []
+    unbeaten = []
     for point in sorted(points, key=lambda each: (each.cost, sign * each.score)):
-        if not found or sign * point.score < sign * found[-1].score or _alike(point, found[-1]):
-            found.append(point)
-    return found
+        if not unbeaten or sign * point.score < sign * unbeaten[-1].score or _alike(point, unbeaten[-1]):
+            unbeaten.append(point)
+    return unbeaten
 
 
 def _alike(one, other):

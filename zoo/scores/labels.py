@@ -15,11 +15,11 @@ def classification_scores(outputs, references):
     check_pairs(outputs, references)
     names, codes = _codes(outputs, references)
     kinds, kind_of = np.unique(codes, axis=1, return_inverse=True)  # of (output, reference)
-    kind_of, (found, true) = kind_of.reshape(-1), kinds
+    kind_of, (ours, true) = kind_of.reshape(-1), kinds
     each = np.eye(len(names))
-    right = found == true
+    right = ours == true
     accuracy = np.stack([right, np.ones(len(right))], axis=1)
-    counts = np.concatenate([each[true] * right[:, None], each[found], each[true]], axis=1)
+    counts = np.concatenate([each[true] * right[:, None], each[ours], each[true]], axis=1)
     return [
         Score("accuracy", accuracy, ratio(100), kind_of),
         Score("macro_f1", counts, _macro_f1, kind_of),
@@ -27,8 +27,8 @@ def classification_scores(outputs, references):
 
 
 def _macro_f1(sums):
-    right, found, true = np.split(sums, 3, axis=1)
-    there = found + true
+    right, ours, true = np.split(sums, 3, axis=1)
+    there = ours + true
     f1 = np.divide(200 * right, there, out=np.zeros_like(there), where=there > 0)
     return f1.sum(axis=1) / (there > 0).sum(axis=1)
 
@@ -94,9 +94,9 @@ def confusion(outputs, references, labels=None):
         [[1, 0], [1, 1]]
     """
     check_pairs(outputs, references)
-    names, (found, true) = _codes(outputs, references, labels)
+    names, (ours, true) = _codes(outputs, references, labels)
     size = len(names)
-    return names, np.bincount(size * true + found, minlength=size * size).reshape(size, size)
+    return names, np.bincount(size * true + ours, minlength=size * size).reshape(size, size)
 
 
 def _codes(outputs, references, labels=None):

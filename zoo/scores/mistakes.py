@@ -36,12 +36,12 @@ def rank_mistakes(name, outputs, references, confidences=None, **options):
 def confused_pairs(outputs, references):
     """[{"reference", "answer", "count", "of"}] of labels that were taken for others, the most frequent first."""
     whole, pairs = Counter(references), Counter(zip(references, outputs, strict=True))
-    found = [
+    confused = [
         {"reference": one, "answer": other, "count": count, "of": whole[one]}
         for (one, other), count in pairs.items()
         if one != other
     ]
-    return sorted(found, key=lambda pair: (-pair["count"], pair["reference"], pair["answer"]))
+    return sorted(confused, key=lambda pair: (-pair["count"], pair["reference"], pair["answer"]))
 
 
 def _labels(outputs, references, options):

@@ -30,9 +30,9 @@ def place_names(spots, sizes, frame, hard, soft):
     crowds = [sum(math.dist(one, other) < CROWD for other in spots) for one in spots]
     order = sorted(range(len(spots)), key=lambda each: -crowds[each])
     for _ in range(1 + len(spots)):
-        found, left_over = _in_turn(order, spots, sizes, frame, (hard, soft))
+        candidates, left_over = _in_turn(order, spots, sizes, frame, (hard, soft))
         if left_over is None:
-            return [found[number] for number in range(len(spots))]
+            return [candidates[number] for number in range(len(spots))]
         order = [left_over, *(each for each in order if each != left_over)]
     return None
 
@@ -41,19 +41,19 @@ def _in_turn(order, spots, sizes, frame, lines):
     """({number of a point: its candidate}, None), or (what was found, the first that has no place)."""
     dots = [(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in spots]
     hard, soft = lines
-    found = {}
+    places = {}
     for number in order:
         others = [dot for each, dot in enumerate(dots) if each != number]
         placed = None
         for rings, avoided in ((NEAR, [*hard, *soft]), (NEAR, hard), (FAR, [*hard, *soft]), (FAR, hard), (FAR, [])):
             free = (each for each in _candidates(spots[number], sizes[number], rings) if _inside(each[0], frame))
-            placed = next((each for each in free if _fits(each, avoided, dots, others, found.values())), None)
+            placed = next((each for each in free if _fits(each, avoided, dots, others, places.values())), None)
             if placed:
                 break
         if placed is None:
-            return found, number
-        found[number] = placed
-    return found, None
+            return places, number
+        places[number] = placed
+    return places, None
 
 
 def _candidates(spot, size, rings):

@@ -108,7 +108,7 @@ def _confused_pairs(names, counts):
     axes.barh(range(len(pairs)), shown, color=BETTER, height=0.7)
     for place, (pair, number) in enumerate(zip(pairs, shown, strict=True)):
         axes.text(number, place, f" {number:,} of {counts[pair[0]].sum():,}", va="center", fontsize=8, color=INK)
-    axes.set_yticks(range(len(pairs)), [f"{names[true]} → {names[found]}" for true, found in pairs], fontsize=8)
+    axes.set_yticks(range(len(pairs)), [f"{names[true]} → {names[taken_for]}" for true, taken_for in pairs], fontsize=8)
     axes.set_ylim(max(len(pairs), 1) - 0.4, -0.6)
     axes.set_xlim(0, 1.2 * max(shown, default=1))
     axes.xaxis.get_major_locator().set_params(integer=True)

@@ -17,7 +17,7 @@ LABEL = "oos"  # as CLINC150 writes it
 def out_of_scope_scores(outputs, references, label=LABEL):
     """The `Score`s of `out_of_scope`, the one that is compared first leading."""
     check_pairs(outputs, references)
-    found, true = (np.array([one == label for one in side]) for side in (outputs, references))
+    ours, true = (np.array([one == label for one in side]) for side in (outputs, references))
     if true.all() or not true.any():
         raise ValueError(
             f"Expected some references in scope and some out of scope, labelled {label!r}; received {true.sum()} out "
@@ -26,9 +26,9 @@ def out_of_scope_scores(outputs, references, label=LABEL):
     right = np.array([one == other for one, other in zip(outputs, references, strict=True)])
     ones = np.ones(len(right))
     parts = {
-        "out_of_scope_recall": (found & true, true),
+        "out_of_scope_recall": (ours & true, true),
         "in_scope_accuracy": (right & ~true, ~true),
-        "out_of_scope_precision": (found & true, found),
+        "out_of_scope_precision": (ours & true, ours),
         "accuracy": (right, ones),
     }
     none = "no output is out of scope"
@@ -56,16 +56,16 @@ def out_of_scope(outputs, references, confidences=None, threshold=None, label=LA
 
     Example:
         >>> from zoo.scores import out_of_scope
-        >>> found = out_of_scope(["pay", "pay", "oos"], ["pay", "oos", "oos"], [0.9, 0.4, 0.8], threshold=0.5)
-        >>> found["out_of_scope_recall"], found["in_scope_accuracy"]
+        >>> measured = out_of_scope(["pay", "pay", "oos"], ["pay", "oos", "oos"], [0.9, 0.4, 0.8], threshold=0.5)
+        >>> measured["out_of_scope_recall"], measured["in_scope_accuracy"]
         (100.0, 100.0)
     """
     if threshold is not None:
         outputs = with_threshold(outputs, confidences, threshold, label)
     scores, count = out_of_scope_scores(outputs, references, label), len(references)
-    found = report(scores, resamples, seed)
+    measured = report(scores, resamples, seed)
     sizes = {"count": count, "sentences": count, "out_of_scope": sum(one == label for one in references)}
-    return sizes | ({} if threshold is None else {"threshold": float(threshold)}) | found
+    return sizes | ({} if threshold is None else {"threshold": float(threshold)}) | measured
 
 
 def with_threshold(outputs, confidences, threshold, label=LABEL):

@@ -23,13 +23,13 @@ def cosines(first, second):
         >>> cosines([[1.0, 1.0], [0.0, 2.0], ()], [[2.0, 2.0], [3.0, 0.0], [1.0, 2.0]]).round(6).tolist()
         [1.0, 0.0, 0.0]
     """
-    found = np.zeros(len(first))
+    similarities = np.zeros(len(first))
     for row, (one, other) in enumerate(zip(first, second, strict=True)):
         if len(one) and len(other):
             one, other = np.asarray(one, "float64"), np.asarray(other, "float64")
             length = np.linalg.norm(one) * np.linalg.norm(other)
-            found[row] = one @ other / length if length else 0.0
-    return found
+            similarities[row] = one @ other / length if length else 0.0
+    return similarities
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +69,8 @@ def _correlation(sums):
         np.where(square - mean**2 > SMALLEST * square, square - mean**2, 0.0) for square, mean in ((xx, x), (yy, y))
     ]
     below = np.sqrt(spread[0] * spread[1])
-    found = np.divide(100 * (xy - x * y), below, out=np.full(len(sums), np.nan), where=below > 0)
-    return np.clip(found, -100, 100)
+    correlations = np.divide(100 * (xy - x * y), below, out=np.full(len(sums), np.nan), where=below > 0)
+    return np.clip(correlations, -100, 100)
 
 
 def similarity_scores(outputs, references):

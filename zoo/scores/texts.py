@@ -163,7 +163,7 @@ def by_length(scores, lengths):
     """
     rows = []
     for group in length_groups(lengths):
-        found = report([score.take(group["examples"]) for score in scores])
-        plain = {key: value for key, value in found.items() if not key.endswith("_signature")}
+        measured = report([score.take(group["examples"]) for score in scores])
+        plain = {key: value for key, value in measured.items() if not key.endswith("_signature")}
         rows.append({"from": group["from"], "to": group["to"], "sentences": len(group["examples"]), **plain})
     return rows

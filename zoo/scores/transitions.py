@@ -56,8 +56,8 @@ def transitions(labels):
 def _parts(label):
     if label == "O":
         return "O", None
-    found = SCHEME.fullmatch(label)
-    return (SAME.get(found[1], found[1]), found[2]) if found else ("", None)
+    match = SCHEME.fullmatch(label)
+    return (SAME.get(match[1], match[1]), match[2]) if match else ("", None)
 
 
 def likeliest(log_probabilities, allowed):
@@ -81,10 +81,10 @@ def likeliest(log_probabilities, allowed):
         paths = total[:, None] + steps
         before[word] = paths.argmax(axis=0)
         total = paths.max(axis=0) + scores[word]
-    found = [int((total + np.where(allowed.ends, 0.0, NEVER)).argmax())]
+    backwards = [int((total + np.where(allowed.ends, 0.0, NEVER)).argmax())]
     for word in range(len(scores) - 1, 0, -1):
-        found.append(int(before[word, found[-1]]))
-    return np.array(found[::-1])
+        backwards.append(int(before[word, backwards[-1]]))
+    return np.array(backwards[::-1])
 
 
 def likeliest_tags(probabilities, allowed):

@@ -48,10 +48,10 @@ def words(path):
 
 def _at(path):
     module, _, name = path.rpartition(".")
-    found = _find(module, name) if ROOT.joinpath(*module.split(".")).with_suffix(".py").exists() else None
-    if not found:
+    definition = _find(module, name) if ROOT.joinpath(*module.split(".")).with_suffix(".py").exists() else None
+    if not definition:
         raise LookupError(f"A table names {path!r}, which is not there. Expected what a file of the zoo defines.")
-    return found
+    return definition
 
 
 def meanings_of(docstring):
@@ -70,14 +70,14 @@ def _names(module):
     """`{name: the statement that defines it, or the module of the zoo that it is imported from}` of a file."""
     place = ROOT.joinpath(*module.split("."))
     file = place.with_suffix(".py")
-    found = {}
+    definitions = {}
     for each in STATEMENT.split((file if file.exists() else place / "__init__.py").read_text(encoding="utf-8")):
         match DEFINES.match(each):
             case re.Match() as known if known[2]:
-                found |= dict.fromkeys(re.findall(r"\w+", known[3]), known[2])
+                definitions |= dict.fromkeys(re.findall(r"\w+", known[3]), known[2])
             case re.Match() as known:
-                found[known[1]] = each
-    return found
+                definitions[known[1]] = each
+    return definitions
 
 
 @functools.cache
@@ -142,4 +142,4 @@ def _member(node, name):
 def _bases(module, node):
     """`(module, class)` of the bases that are classes of the zoo; those of Keras are named by an attribute."""
     named = (base.id for base in getattr(node, "bases", ()) if isinstance(base, ast.Name))
-    return [found for found in (_find(module, name) for name in named) if found]
+    return [each for each in (_find(module, name) for name in named) if each]

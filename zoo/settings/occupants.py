@@ -122,11 +122,11 @@ def fitting_others(slot, needs):
 
 def reasons(slot, needs):
     """`{name: why}` of the layers of a slot that do not meet the needs of a model."""
-    found = [(each, each.__struct_config__.tag, "") for each in own(slot)]
-    found += [(each, full_name(each.source), ", as its traits say") for each in _of_others(slot)]
+    layers = [(each, each.__struct_config__.tag, "") for each in own(slot)]
+    layers += [(each, full_name(each.source), ", as its traits say") for each in _of_others(slot)]
     return {
         each.__struct_config__.tag: WHY_NOT[lacking].format(name) + source
-        for each, name, source in found
+        for each, name, source in layers
         if (lacking := each.lacks(needs))
     }
 

@@ -40,13 +40,13 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
         A name may be one of a table inside this one, such as "noise.rare".
         """
-        found = {}
+        reasons = {}
         for name, needs in cls.only.items():
             for other, allowed in needs.items():
                 if value_of(other) not in allowed:
                     wanted = " or ".join(repr(each) for each in allowed)
-                    found[name] = f"it is read where {other} is {wanted}; received {other}={value_of(other)!r}"
-        return found
+                    reasons[name] = f"it is read where {other} is {wanted}; received {other}={value_of(other)!r}"
+        return reasons
 
     def check(self):
         """Raise a `ValueError` where the settings of the table do not fit each other."""
@@ -83,8 +83,8 @@ def nested(kind):
     """The `Table` that a field holds, or None: `Target` of `Target | None`."""
     kind = typing.get_args(kind)[0] if typing.get_origin(kind) is typing.Annotated else kind
     options = typing.get_args(kind) if isinstance(kind, types.UnionType) else (kind,)
-    found = [each for each in options if isinstance(each, type) and issubclass(each, Table)]
-    return found[0] if found else None
+    tables = [each for each in options if isinstance(each, type) and issubclass(each, Table)]
+    return tables[0] if tables else None
 
 
 def names(tables):
@@ -184,14 +184,14 @@ def without(settings, path):
 
 def hint(name, among):
     """ " Did you mean ...?", or nothing where no name is like it."""
-    found = nearest(name, among)
-    return f" Did you mean {found!r}?" if found else ""
+    near = nearest(name, among)
+    return f" Did you mean {near!r}?" if near else ""
 
 
 def nearest(name, among):
     """The name that is most like another one, or None."""
-    found = difflib.get_close_matches(str(name), [str(each) for each in among], n=1, cutoff=0.4)
-    return found[0] if found else None
+    near = difflib.get_close_matches(str(name), [str(each) for each in among], n=1, cutoff=0.4)
+    return near[0] if near else None
 
 
 def explained(where, table, tables=()):

@@ -147,10 +147,10 @@ class Training(Table):
     def unread(cls, value_of):
         """What becomes of the vocabularies of a run, where there is none; and a layout of weights that are whole."""
         names = () if value_of("init") else ("vocabulary", "init_differences")
-        found = dict.fromkeys(names, "it is read where init names a run")
-        found |= {} if value_of("lora") else {"lora_layers": "it is read where lora is above 0"}
+        reasons = dict.fromkeys(names, "it is read where init names a run")
+        reasons |= {} if value_of("lora") else {"lora_layers": "it is read where lora is above 0"}
         split = value_of("model_parallel") > 1
-        return found | ({} if split else {"layout": "it is read where model_parallel is above 1"})
+        return reasons | ({} if split else {"layout": "it is read where model_parallel is above 1"})
 
     def check(self):
         asked = [name for name, given in (("lora", self.lora), ('freeze = ["body"]', BODY in self.freeze)) if given]
@@ -235,5 +235,5 @@ class Search(Continuation):
     @classmethod
     def unread(cls, value_of):
         """What is added to a bound that there is not, and what ranks a single hypothesis."""
-        found = {} if value_of("length_ratio") else {"length_extra": "it is read where length_ratio is above 0"}
-        return found | ({} if value_of("beam") > 1 else {"coverage_penalty": "it is read where beam is above 1"})
+        reasons = {} if value_of("length_ratio") else {"length_extra": "it is read where length_ratio is above 0"}
+        return reasons | ({} if value_of("beam") > 1 else {"coverage_penalty": "it is read where beam is above 1"})

@@ -38,18 +38,18 @@ class Classify(Labelling):
     def score(self, recipe, outputs, references):
         """Accuracy and macro F1, and what is known of texts out of scope."""
         name, options = self.scored_by(recipe, references)
-        found = scoring.classification(outputs, references)
-        return found if name == "classification" else found | scoring.out_of_scope(outputs, references, **options)
+        scores = scoring.classification(outputs, references)
+        return scores if name == "classification" else scores | scoring.out_of_scope(outputs, references, **options)
 
     def examples(self, recipe, split, directory=None, whole=None):
         """Those of the split; texts out of scope are left out of the training where their label is not learnt."""
-        found, own = super().examples(recipe, split, directory, whole), recipe.scope
+        all_examples, own = super().examples(recipe, split, directory, whole), recipe.scope
         if split != "train" or not own.label or own.trained:
-            return found
-        kept = found.take(_in_scope(own, found.answers))
-        left_out = len(found) - len(kept)
+            return all_examples
+        kept = all_examples.take(_in_scope(own, all_examples.answers))
+        left_out = len(all_examples) - len(kept)
         note = f"texts out of scope ({own.label!r}), which are not learnt: {left_out:,}"
-        return dataclasses.replace(kept, notes=(*kept.notes, note)) if left_out else found
+        return dataclasses.replace(kept, notes=(*kept.notes, note)) if left_out else all_examples
 
     def labels(self, recipe, answers):
         """The labels of the training, sorted, without the one of texts out of scope where it is not learnt."""
@@ -93,9 +93,9 @@ class Classify(Labelling):
 
     def evaluate(self, run, examples, *, beams=None, progress=None):
         """The scores of the labels, and the threshold if there is one."""
-        found = super().evaluate(run, examples, beams=beams, progress=progress)
+        evaluation = super().evaluate(run, examples, beams=beams, progress=progress)
         own = {} if run.threshold is None else {"threshold": run.threshold}
-        return found._replace(scores=found.scores | own)
+        return evaluation._replace(scores=evaluation.scores | own)
 
     def model(self, recipe, *sizes):
         """A `Classifier`."""

@@ -61,15 +61,15 @@ class ContinueText(Task):
 
         compiled, batches = answering.compile_sums(model), self.batches(run.recipe, run.tokenizers, (), examples)
         answering.check_lengths(run.recipe, model, {"data": batches})
-        found = []  # (place in the corpus, its sums, the ids that count) of each window or prompt
+        parts = []  # (place in the corpus, its sums, the ids that count) of each window or prompt
         for step, batch in enumerate(batches):
             sums = np.asarray(compiled.predict_on_batch(batch), "float64")
             rows = [row[there > 0].tolist() for row, there in zip(batch["labels"], batch["weights"], strict=True)]
-            places = itertools.count(len(found)) if run.recipe.data.windows else batches.examples(step)
-            found += [each for each in zip(places, sums, rows, strict=False) if each[2]]
+            places = itertools.count(len(parts)) if run.recipe.data.windows else batches.examples(step)
+            parts += [each for each in zip(places, sums, rows, strict=False) if each[2]]
             if progress:
                 progress(step + 1, len(batches))
-        _, sums, rows = zip(*sorted(found, key=lambda each: each[0]), strict=True)
+        _, sums, rows = zip(*sorted(parts, key=lambda each: each[0]), strict=True)
         characters, bytes = _lengths(run.tokenizers[0], list(rows), answers if any(answers) else inputs)
         nats, right, tokens = np.array(sums).T
         scores = scoring.language_model(nats, characters, bytes, tokens, right)

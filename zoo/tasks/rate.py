@@ -100,8 +100,8 @@ class Rate(Task):
         answering.check_lengths(run.recipe, run.model, {"data": batches})
         compiled, outputs = answering.compile_answers(run.model), {}
         for step, batch in enumerate(batches):
-            found = np.asarray(compiled.predict_on_batch(batch))
-            outputs |= dict(zip(batches.examples(step), map(written, found.tolist()), strict=False))
+            numbers = np.asarray(compiled.predict_on_batch(batch))
+            outputs |= dict(zip(batches.examples(step), map(written, numbers.tolist()), strict=False))
             if progress:
                 progress(len(outputs))
         return [outputs[row] for row in range(len(inputs))], batches.cut

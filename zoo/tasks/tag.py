@@ -115,23 +115,23 @@ class Tag(Labelling):
         Where the training has all words, a small Transformer. The best weights are those with the best entities, if the
         tags spell any.
         """
-        found = super().starter(examples)
+        settings = super().starter(examples)
         if _unseen(examples) >= UNSEEN:
             # The states of an LSTM know the order of words, which a Transformer has to learn from positions. A word
             # that few sentences have is learnt with those that are spelt alike, if training hides its own vector now
             # and then. One recurrent layer bears a higher rate than a Transformer.
-            del found["positions"]
-            found["model"] = {"kind": "recurrent", "cell": "lstm", "units": 128, "num_layers": 1, "dropout": 0.3}
-            found |= {
+            del settings["positions"]
+            settings["model"] = {"kind": "recurrent", "cell": "lstm", "units": 128, "num_layers": 1, "dropout": 0.3}
+            settings |= {
                 "embedding": {"layer": "spelled", "alone": 0.3},
-                "training": found["training"] | {"learning_rate": 4e-3},
+                "training": settings["training"] | {"learning_rate": 4e-3},
             }
-            found["text"] = {"noise": {"candidates": 6, "rare": 3, "dropout": 0.02}}
+            settings["text"] = {"noise": {"candidates": 6, "rare": 3, "dropout": 0.02}}
         answers = [answer.split(" ") for answer in examples.answers]
         rules, _ = choose_rules(answers, answers)
         enough = rules and sum(any(tag != OUTSIDE for tag in tags) for tags in answers) >= ENOUGH
-        found |= {"training": found["training"] | {"monitor": "entity_f1"}} if enough else {}
-        return found | {"text": found.get("text", {}) | {"words": choose_rule(_words(examples))[0]}}
+        settings |= {"training": settings["training"] | {"monitor": "entity_f1"}} if enough else {}
+        return settings | {"text": settings.get("text", {}) | {"words": choose_rule(_words(examples))[0]}}
 
     def notes(self, examples):
         """Why a rule was chosen that cuts texts into words, and whether their spelling is read."""
@@ -148,8 +148,8 @@ class Tag(Labelling):
 
     def predict(self, run, texts, progress=None, compiled=None):
         """As of its base: the tags of each text's words; a word that is not read has the tag "_"."""
-        found, confidences, cut = super().predict(run, texts, progress, compiled)
-        return (filled(texts, found) if cut else found), confidences, cut
+        tags, confidences, cut = super().predict(run, texts, progress, compiled)
+        return (filled(texts, tags) if cut else tags), confidences, cut
 
     def reliability(self, outputs, references, confidences):
         """Nothing: the confidence of an answer is that of one of its tags."""
@@ -157,8 +157,8 @@ class Tag(Labelling):
 
     def respond(self, recipe, runtime, inputs, references):
         """The tags of each text's words; a word that is not read, or of a text that is refused, has the tag "_"."""
-        found = runtime.run(self.lines(inputs), words="spaces")  # which the words of examples are joined by
-        return filled(inputs, self.read_outputs([result.answer for result in found]))
+        results = runtime.run(self.lines(inputs), words="spaces")  # which the words of examples are joined by
+        return filled(inputs, self.read_outputs([result.answer for result in results]))
 
     def scored_by(self, recipe, references):
         """Accuracy, and F1 of the entities where the tags spell any."""

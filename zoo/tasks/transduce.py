@@ -46,9 +46,9 @@ class Transduce(Translate):
 
     def assess(self, recipe, inputs, outputs, references):
         """The scores of outputs; of several right answers the nearest counts, and how many inputs have such is told."""
-        found = super().assess(recipe, inputs, outputs, references)
+        evaluation = super().assess(recipe, inputs, outputs, references)
         several = sum(isinstance(each, list) for each in references)
-        return found._replace(scores=found.scores | {"several_answers": several}) if several else found
+        return evaluation._replace(scores=evaluation.scores | {"several_answers": several}) if several else evaluation
 
     def scored_by(self, recipe, references):
         """WER, and PER over the symbols of the target: what spaces set apart, or characters."""

@@ -92,9 +92,9 @@ class Translate(Task):
         recipe, (inputs, references) = run.recipe, examples
         report = progress and (lambda done: progress(done, len(inputs)))
         outputs, confidences = answering.search(run, inputs, beams=beams, progress=report)
-        found = self.assess(recipe, inputs, outputs, references)
+        evaluation = self.assess(recipe, inputs, outputs, references)
         searched = {"beam": beams or recipe.search.beam, "alpha": recipe.search.alpha}
-        return found._replace(scores=searched | found.scores, confidences=confidences)
+        return evaluation._replace(scores=searched | evaluation.scores, confidences=confidences)
 
     def assess(self, recipe, inputs, outputs, references):
         """The scores of outputs, over all and by the length of the source; pieces are joined."""

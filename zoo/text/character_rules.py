@@ -34,8 +34,8 @@ def tables():
     def all_with(count, pattern, cut):
         return [ord(one) for one in EVERY if len(cut.pre_tokenize_str(pattern.format(one))) == count]
 
-    def changed(found):
-        return {one: other for one, other in found.items() if other not in (one, "") and not inside(HANGUL, ord(one))}
+    def changed(images):
+        return {one: other for one, other in images.items() if other not in (one, "") and not inside(HANGUL, ord(one))}
 
     return {
         "removed": bounds_of(ord(one) for one, other in cleaned.items() if not other),

@@ -24,13 +24,13 @@ def tables():
 
 def bounds_of(codes):
     """The bounds of the ranges that hold these code points, given in ascending order."""
-    found = []
+    bounds = []
     for code in codes:
-        if found and found[-1] == code:
-            found[-1] += 1
+        if bounds and bounds[-1] == code:
+            bounds[-1] += 1
         else:
-            found += [code, code + 1]
-    return found
+            bounds += [code, code + 1]
+    return bounds
 
 
 def merged(*sets):
@@ -53,16 +53,16 @@ def becomes(*, lowercase, strip_accents, clean):
     """What becomes of each character that BERT's normalisation changes; what it removes is in the table "removed"."""
     known = tables()
     spaces = [code for code in _codes(SPACES) if not (clean and inside(known["removed"], code))]
-    found = {chr(code): " " for code in spaces if code != 32}
+    images = {chr(code): " " for code in spaces if code != 32}
     if strip_accents:
         syllables = (chr(code) for code in range(0xAC00, 0xD7A4))
         bare = known["bare"] | {one: unicodedata.normalize("NFD", one) for one in syllables}
-        found = dict.fromkeys(map(chr, _codes(known["marks"])), "") | bare | found
+        images = dict.fromkeys(map(chr, _codes(known["marks"])), "") | bare | images
     if lowercase:
         low = known["lower"]
-        found = {one: "".join(low.get(each, each) for each in other) for one, other in found.items()}
-        found = low | found
-    return found
+        images = {one: "".join(low.get(each, each) for each in other) for one, other in images.items()}
+        images = low | images
+    return images
 
 
 def _codes(bounds):

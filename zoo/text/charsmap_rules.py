@@ -39,13 +39,13 @@ STAND_INS = dict(zip(NON_JOINER + JOINER + MONGOLIAN + TAG_END, _PRIVATE, strict
 def rules(name):
     """`{text: what becomes of it}` of a normalisation, with `STAND_INS` for the marks that stay."""
     base = _base(name)
-    found = base | dict.fromkeys(_each(IGNORABLE.split()), "")
+    images = base | dict.fromkeys(_each(IGNORABLE.split()), "")
     for before, kept in _contexts():
         read = base.get(before, before)
-        found |= {before + mark: read + STAND_INS[mark] for mark in kept}
-    found[EMOJI_STYLE + JOINER] = STAND_INS[JOINER]
-    found |= {flag: flag[:-1] + STAND_INS[TAG_END] for flag in map(_flag, FLAGS)}
-    return found
+        images |= {before + mark: read + STAND_INS[mark] for mark in kept}
+    images[EMOJI_STYLE + JOINER] = STAND_INS[JOINER]
+    images |= {flag: flag[:-1] + STAND_INS[TAG_END] for flag in map(_flag, FLAGS)}
+    return images
 
 
 def _base(name):

@@ -36,11 +36,11 @@ def whole(number, value):
 
 def varint(value):
     """A whole number, not negative, in seven bits a byte."""
-    found = bytearray()
+    groups = bytearray()
     while value > 127:
-        found.append(value & 127 | 128)
+        groups.append(value & 127 | 128)
         value >>= 7
-    return bytes([*found, value])
+    return bytes([*groups, value])
 
 
 def read_whole(content):

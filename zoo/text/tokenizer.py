@@ -147,18 +147,18 @@ class Tokenizer(BaseTokenizer):
         the rarest piece, and an unknown piece is rarer by as much as SentencePiece's own search for pieces takes.
         """
         own, processor = range(self.vocab_size), self._processor
-        found = [processor.get_score(token) for token in own]
+        logarithms = [processor.get_score(token) for token in own]
         learnt = [token for token in own if not (processor.is_control(token) or processor.is_byte(token))]
         learnt = [token for token in learnt if token != UNK]
-        if [found[token] for token in learnt] == [-float(rank) for rank in range(len(learnt))]:
+        if [logarithms[token] for token in learnt] == [-float(rank) for rank in range(len(learnt))]:
             for rank, token in enumerate(learnt, 1):
-                found[token] = -math.log(rank)
-        rarest = min((found[token] for token in learnt), default=0.0)
+                logarithms[token] = -math.log(rank)
+        rarest = min((logarithms[token] for token in learnt), default=0.0)
         for token in own:
             if processor.is_byte(token):
-                found[token] = rarest
-        found[UNK] = rarest - _UNKNOWN_COSTS
-        return found
+                logarithms[token] = rarest
+        logarithms[UNK] = rarest - _UNKNOWN_COSTS
+        return logarithms
 
     def encode(self, texts: list[str]) -> list[list[int]]:
         """Token ids of each text, without what stands around it."""
@@ -184,10 +184,10 @@ class Tokenizer(BaseTokenizer):
         Only the "unigram" model knows other ways; of the others there is one, of log-probability 0.
         """
         try:
-            found = self._processor.nbest_encode(word, nbest_size=count, out_type=int)
+            spellings = self._processor.nbest_encode(word, nbest_size=count, out_type=int)
         except RuntimeError:  # the library has no n best of this kind of model
             return [(self._processor.encode(word, out_type=int), 0.0)]
-        return [(ids, sum(self._processor.get_score(token) for token in ids)) for ids in found]
+        return [(ids, sum(self._processor.get_score(token) for token in ids)) for ids in spellings]
 
     def decode(self, token_ids: list[list[int]]) -> list[str]:
         """Text of each sequence; PAD, BOS and EOS are dropped, UNK shows as the sign ⁇."""
@@ -212,10 +212,10 @@ def _load(model_bytes: bytes) -> sentencepiece.SentencePieceProcessor:
             f"The {len(model_bytes)} bytes are not a SentencePiece model; expected the content of "
             f"a file that SentencePiece or Tokenizer.save wrote. The library says: {error}"
         ) from error
-    found = {name: getattr(processor, f"{name}_id")() for name in _SPECIAL}
-    if found != _SPECIAL:
+    special_ids = {name: getattr(processor, f"{name}_id")() for name in _SPECIAL}
+    if special_ids != _SPECIAL:
         raise ValueError(
-            f"The SentencePiece model has the special ids {found}; the zoo expects {_SPECIAL}. "
+            f"The SentencePiece model has the special ids {special_ids}; the zoo expects {_SPECIAL}. "
             "Train it with pad_id=0, unk_id=1, bos_id=2, eos_id=3, or with Tokenizer.train."
         )
     return processor

@@ -91,16 +91,16 @@ class WordPiece(WrittenTokenizer):
     def _cut(self, word):
         if len(word) > self.settings["longest"]:
             return [UNK]
-        found, start, known = [], 0, self._first
+        ids, start, known = [], 0, self._first
         while start < len(word):
             stop = min(len(word), start + self._most)
             while stop > start and word[start:stop] not in known:
                 stop -= 1
             if stop == start:
                 return [UNK]
-            found.append(known[word[start:stop]])
+            ids.append(known[word[start:stop]])
             start, known = stop, self._inner
-        return found
+        return ids
 
     def _joined(self, ids):
         return " ".join(map(self._piece, ids)).replace(f" {self.settings['prefix']}", "")

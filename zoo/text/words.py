@@ -114,12 +114,12 @@ def find_words(text, rule="spaces"):
     places = [at for each in _WORD.finditer(text) for at in range(*each.span())]  # of what is no space, in order
     for pattern, new in _compiled(rule):
         text = pattern.sub(new, text)
-    found, done = [], 0
+    bounds, done = [], 0
     for word in text.split(" "):
         if word:
-            found.append((places[done], places[done + len(word) - 1] + 1))
+            bounds.append((places[done], places[done + len(word) - 1] + 1))
             done += len(word)
-    return found
+    return bounds
 
 
 def joined_places(words):

@@ -43,7 +43,7 @@ def collectives(text):
     Args:
         text: of the program for each device, as of `jax.jit(..).lower(..).compile().as_text()`.
     """
-    found, uses, loops, computation, rounds, longest = [], {}, set(), None, {}, {}
+    operations, uses, loops, computation, rounds, longest = [], {}, set(), None, {}, {}
     for line in text.splitlines():
         if head := _COMPUTATION.match(line):
             computation, rounds = head[1], {}
@@ -59,9 +59,9 @@ def collectives(text):
         longest[computation] = max(longest.get(computation, 0), rounds[name])
         if kind in KINDS:
             arrays = tuple((number, _shape(sizes)) for number, sizes in _ARRAY.findall(result))
-            found.append((computation, kind, arrays, rounds[name]))
+            operations.append((computation, kind, arrays, rounds[name]))
     inside = _reached(loops, uses)
-    return [Collective(kind, arrays, number, place in inside) for place, kind, arrays, number in found]
+    return [Collective(kind, arrays, number, place in inside) for place, kind, arrays, number in operations]
 
 
 def _shape(sizes):
@@ -70,10 +70,10 @@ def _shape(sizes):
 
 def _reached(names, uses):
     """The computations that those of these names use, and themselves."""
-    found, todo = set(), list(names)
+    reached, todo = set(), list(names)
     while todo:
         name = todo.pop()
-        if name not in found:
-            found.add(name)
+        if name not in reached:
+            reached.add(name)
             todo.extend(uses.get(name, ()))
-    return found
+    return reached

@@ -347,7 +347,7 @@ class Prefetched:
         if self._pool is None:
             return self._batches.batch(step)
         wanted = range(step, max(step + 1, min(step + 1 + self._ahead, self._steps)))
-        self._coming = {each: found for each, found in self._coming.items() if each in wanted}
+        self._coming = {each: coming for each, coming in self._coming.items() if each in wanted}
         for each in wanted:
             if each not in self._coming:
                 self._coming[each] = self._pool.submit(self._batches.batch, each)

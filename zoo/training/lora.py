@@ -36,23 +36,23 @@ def adapt(model, rank, patterns, body, seed=None, what="lora"):
         ValueError: a pattern means no layer of the body that can have them, or a layer has a constraint.
     """
     paths = {id(weight): path for path, weight in named_weights(model).items() if path in set(body)}
-    found = {}
+    adaptable = {}
     for layer in model._flatten_layers():
         path = paths.get(id(_matrix(layer))) if isinstance(layer, ADAPTED) and layer.built else None
         if path:
-            found.setdefault(path, layer)
+            adaptable.setdefault(path, layer)
     chosen = []
     for pattern in patterns:
-        inside = [path for path in selected(what, pattern, list(paths.values())) if path in found]
+        inside = [path for path in selected(what, pattern, list(paths.values())) if path in adaptable]
         if not inside:
-            possible = sorted({re.sub(r"\d+", "*", path.rpartition("/")[0]) for path in found})
+            possible = sorted({re.sub(r"\d+", "*", path.rpartition("/")[0]) for path in adaptable})
             raise ValueError(
                 f"{what} has the pattern {pattern!r}, and none of its weights can have adapters, for these are for "
                 f"dense layers with whose weights the training begins. Such are here: {', '.join(possible) or 'none'}."
             )
         chosen += [path for path in inside if path not in chosen]
     for number, path in enumerate(chosen):
-        found[path].enable_lora(rank, a_initializer=keras.initializers.HeUniform(seed=shifted(seed, number)))
+        adaptable[path].enable_lora(rank, a_initializer=keras.initializers.HeUniform(seed=shifted(seed, number)))
     freeze(model, sorted(paths.values()), what)
     return [path.rpartition("/")[0] for path in chosen]
 

@@ -68,9 +68,9 @@ def chunked_cross_entropy(states, output, labels, weights, chunks, smoothing=0.0
             part = states[:, index * length : (index + 1) * length]
             if index:  # otherwise XLA may compute all chunks at the same time
                 (part,) = after([total, *to_output], part)
-            value, (found, *shares) = vjp(partial(loss_of, index), [part, *output], ops.ones_like(scale))
+            value, (to_part, *shares) = vjp(partial(loss_of, index), [part, *output], ops.ones_like(scale))
             total, to_output = total + value, [one + share for one, share in zip(to_output, shares, strict=True)]
-            to_states.append(found)
+            to_states.append(to_part)
         to_states = ops.concatenate(to_states, axis=1)
 
         def gradient(upstream, variables=()):

@@ -29,18 +29,18 @@ def exported(steps, batch, platforms=PLATFORMS):
     Raises:
         ValueError: an operation has no form on a platform, or a module holds a custom call that is not in `ALLOWED`.
     """
-    found = {}
+    modules = {}
     for name, (program, arguments) in steps.programs(batch).items():
         try:
-            found[name] = export.export(program, platforms=list(platforms))(*arguments)
+            modules[name] = export.export(program, platforms=list(platforms))(*arguments)
         except (NotImplementedError, ValueError) as error:
             raise ValueError(f"the {name} step cannot be lowered for {', '.join(platforms)}: {error}") from error
-        if others := custom_calls(found[name].mlir_module()) - ALLOWED.keys():
+        if others := custom_calls(modules[name].mlir_module()) - ALLOWED.keys():
             raise ValueError(
                 f"the {name} step calls {', '.join(sorted(others))}, which a compiler elsewhere may not have; expected "
                 f"{', '.join(ALLOWED) or 'no custom call'}."
             )
-    return found
+    return modules
 
 
 def custom_calls(module):

@@ -18,27 +18,27 @@ def named_weights(model):
     same layer in the same attribute; Keras' own paths count the layers of the process. What two attributes share has
     the path of the first one.
     """
-    found, seen = {}, set()
-    _walk(model, "", found, seen)
-    return found
+    weights, seen = {}, set()
+    _walk(model, "", weights, seen)
+    return weights
 
 
-def _walk(layer, prefix, found, seen):
+def _walk(layer, prefix, weights, seen):
     if id(layer) in seen:
         return
     seen.add(id(layer))
     children = list(_children(layer))
     inside = {id(weight) for _, child in children for weight in child.weights}
-    known = {id(weight) for weight in found.values()}
+    known = {id(weight) for weight in weights.values()}
     for weight in layer.weights:
         if id(weight) in inside or id(weight) in known:
             continue
         path, number = prefix + weight.name, 2
-        while path in found:
+        while path in weights:
             path, number = f"{prefix}{weight.name}_{number}", number + 1
-        found[path] = weight
+        weights[path] = weight
     for name, child in children:
-        _walk(child, f"{prefix}{name}/", found, seen)
+        _walk(child, f"{prefix}{name}/", weights, seen)
 
 
 def _children(layer):
@@ -74,9 +74,9 @@ def selected(what, pattern, paths):
     Raises:
         ValueError: it means none; the message names the nearest paths.
     """
-    found = [path for path in paths if any(fnmatch.fnmatchcase(path, each) for each in (pattern, f"{pattern}/*"))]
-    if found:
-        return found
+    matching = [path for path in paths if any(fnmatch.fnmatchcase(path, each) for each in (pattern, f"{pattern}/*"))]
+    if matching:
+        return matching
     layers = {path.rsplit("/", depth)[0] for path in paths for depth in range(1, 1 + path.count("/"))}
     near = difflib.get_close_matches(pattern.rstrip("/*"), [*sorted(layers), *paths], n=3, cutoff=0.3)
     places = near or sorted({path.partition("/")[0] for path in paths})
@@ -142,13 +142,13 @@ def factors(model, rates, what="rates"):
     Raises:
         ValueError: a pattern means no weight, or none that is trained.
     """
-    weights, found = named_weights(model), {}
+    weights, by_weight = named_weights(model), {}
     for pattern, factor in rates.items():
         chosen = [weights[path] for path in selected(what, pattern, weights)]
         if not any(weight.trainable for weight in chosen):
             raise ValueError(f"{what} has the pattern {pattern!r}, whose weights are not trained. Leave it out.")
-        found |= {id(weight): factor for weight in chosen}
-    return found
+        by_weight |= {id(weight): factor for weight in chosen}
+    return by_weight
 
 
 def decayed(model, decay):
@@ -167,10 +167,10 @@ def decayed(model, decay):
         depths[place["stack"]] = max(depths.get(place["stack"], 0), int(place["number"]) + 1)
     if not depths:
         raise ValueError("layer_decay is for a stack of blocks, and this model has none. Set rates instead.")
-    found = {}
+    by_weight = {}
     for path, place in places.items():
         if place:
-            found[id(weights[path])] = decay ** (depths[place["stack"]] - int(place["number"]))
+            by_weight[id(weights[path])] = decay ** (depths[place["stack"]] - int(place["number"]))
         elif BELOW.match(path):
-            found[id(weights[path])] = decay ** (max(depths.values()) + 1)
-    return found
+            by_weight[id(weights[path])] = decay ** (max(depths.values()) + 1)
+    return by_weight

@@ -167,11 +167,11 @@ class Searcher(keras.Model):
             rules = Rules(source_lengths, fixed=self.search.fixed, **rules_of(self.search, self.beams))
             ranking = self.search.ranking
         if self.beams == 1:
-            found = greedy(self.model, memory, self.max_length, rules=rules)
+            hypotheses = greedy(self.model, memory, self.max_length, rules=rules)
         else:
             settings = {"rules": rules, "ranking": ranking}
-            found = beam_search(self.model, memory, self.max_length, self.beams, self.alpha, **settings)
-        return tuple(part[:, 0] for part in found)
+            hypotheses = beam_search(self.model, memory, self.max_length, self.beams, self.alpha, **settings)
+        return tuple(part[:, 0] for part in hypotheses)
 
     def confidences(self, lengths, scores):
         """The geometric mean of the probabilities of each output's tokens, its end among them: a list of floats."""

@@ -117,8 +117,8 @@ class Labelling(Task):
         compiled = compiled or answering.compile_labels(model, allowed is not None)
         outputs, confidences = {}, [1.0] * len(texts)
         for step, batch in enumerate(batches):
-            found = (np.asarray(each) for each in compiled.predict_on_batch(batch))
-            for row, *each, there in zip(batches.examples(step), *found, batch["weights"], strict=False):
+            answers = (np.asarray(each) for each in compiled.predict_on_batch(batch))
+            for row, *each, there in zip(batches.examples(step), *answers, batch["weights"], strict=False):
                 each = [np.atleast_1d(values)[np.atleast_1d(there) > 0] for values in each]
                 ids, likely = each if allowed is None else likeliest_tags(each[0], allowed)
                 outputs[row] = " ".join(run.labels[number] for number in ids)
@@ -173,13 +173,13 @@ class Labelling(Task):
         """`Examples` whose labels are written as those that are `known`; its notes say which, and how they differed."""
         known = {*known} | ({recipe.scope.label} if self.scope and recipe.scope.label else set())
         split = [self.split(answer) for answer in examples.answers]
-        found = mended_labels(known, [label for labels in split for label in labels])
-        if not found:
+        spelled = mended_labels(known, [label for labels in split for label in labels])
+        if not spelled:
             return examples
-        answers = [" ".join(found.get(label, (label,))[0] for label in labels) for labels in split]
-        counts = Counter(label for labels in split for label in labels if label in found)
+        answers = [" ".join(spelled.get(label, (label,))[0] for label in labels) for labels in split]
+        counts = Counter(label for labels in split for label in labels if label in spelled)
         notes = [
-            f"labels {shown(label)}, read as the training's {shown(found[label][0])}, {found[label][1]}: {count:,}"
+            f"labels {shown(label)}, read as the training's {shown(spelled[label][0])}, {spelled[label][1]}: {count:,}"
             for label, count in counts.most_common(TOLD)
         ]
         if len(counts) > TOLD:

@@ -98,10 +98,10 @@ def joined(texts, joiner):
 
 def right_answers(inputs, answers):
     """`{input: its answers}`, each of them once, in their order."""
-    found = {}
+    by_input = {}
     for one, answer in zip(inputs, answers, strict=True):
-        found.setdefault(one, {})[answer] = True
-    return found
+        by_input.setdefault(one, {})[answer] = True
+    return by_input
 
 
 def decomposed(text):

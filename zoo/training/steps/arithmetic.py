@@ -22,23 +22,23 @@ def operations(jaxpr, trips=1):
         jaxpr: of a traced function.
         trips: how often a loop runs whose length is decided while it runs.
     """
-    found = Counter()
+    counts = Counter()
     for equation in jaxpr.eqns:
         name, inner = equation.primitive.name, list(inner_jaxprs(equation.params.values()))
         if name == "dot_general":
-            found[str(equation.invars[0].aval.dtype)] += _product(equation)
+            counts[str(equation.invars[0].aval.dtype)] += _product(equation)
         elif name == "conv_general_dilated":
-            found[str(equation.invars[0].aval.dtype)] += _convolution(equation)
+            counts[str(equation.invars[0].aval.dtype)] += _convolution(equation)
         elif name == "cond":
-            found += max((operations(each, trips) for each in inner), key=Counter.total, default=Counter())
+            counts += max((operations(each, trips) for each in inner), key=Counter.total, default=Counter())
         elif inner:
             times = equation.params["length"] if name == "scan" else trips if name == "while" else 1
             for each in inner:
-                found += Counter({key: times * count for key, count in operations(each, trips).items()})
+                counts += Counter({key: times * count for key, count in operations(each, trips).items()})
         elif name not in MOVES:
             counted = equation.invars if name.startswith(("reduce_", "cum", "arg")) else equation.outvars
-            found["other"] += max((prod(each.aval.shape) for each in counted), default=0)
-    return found
+            counts["other"] += max((prod(each.aval.shape) for each in counted), default=0)
+    return counts
 
 
 def _product(equation):

@@ -117,10 +117,10 @@ class JaxSteps:
 
     def expected_memory(self, batch):
         """See `make_steps`. This traces the step, which a training step of this batch does anyway."""
-        found = most_held(of_jaxpr(self._train.as_written.trace(self._state, self._place(batch)).jaxpr.jaxpr))
+        activations = most_held(of_jaxpr(self._train.as_written.trace(self._state, self._place(batch)).jaxpr.jaxpr))
         own = held(self.model, self.optimizer)
         # Weights and optimizer count twice: the state on the device is a copy of the variables.
-        return {name: 2 * size for name, size in own.items()} | {"activations and gradients": found}
+        return {name: 2 * size for name, size in own.items()} | {"activations and gradients": activations}
 
     def programs(self, batch):
         """{"training": (the step as it was written, its arguments), "validation": ..}, for whoever looks into them."""

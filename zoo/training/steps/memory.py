@@ -61,13 +61,13 @@ def size_of(array):
 
 def of_jaxpr(jaxpr):
     """The `Operation`s of a jaxpr, including those of the functions that it calls."""
-    found = []
-    _walk(jaxpr, {}, (), found)
-    return found
+    operations = []
+    _walk(jaxpr, {}, (), operations)
+    return operations
 
 
-def _walk(jaxpr, names, scope, found):
-    """Append the operations of a jaxpr to `found`; returns the keys of its results, with None for literals."""
+def _walk(jaxpr, names, scope, operations):
+    """Append the operations of a jaxpr to `operations`; returns the keys of its results, with None for literals."""
 
     def key(variable):
         literal = hasattr(variable, "val")
@@ -77,12 +77,12 @@ def _walk(jaxpr, names, scope, found):
         inner, reads = list(inner_jaxprs(equation.params.values())), tuple(map(key, equation.invars))
         if equation.primitive.name in CALLS and len(inner) == 1:
             given = dict(zip(map(id, inner[0].invars), reads, strict=False))
-            results = _walk(inner[0], given, (*scope, number), found)
+            results = _walk(inner[0], given, (*scope, number), operations)
             names.update(zip(map(id, equation.outvars), results, strict=False))
             continue
         makes = {key(variable): size_of(variable.aval) for variable in equation.outvars}
         inside = max((most_held(of_jaxpr(each)) for each in inner), default=0)
-        found.append(Operation(tuple(read for read in reads if read), makes, inside))
+        operations.append(Operation(tuple(read for read in reads if read), makes, inside))
     return [key(variable) for variable in jaxpr.outvars]
 
 
@@ -104,7 +104,7 @@ def of_graph(graph, trips=1):
         graph: a `tf.Graph`.
         trips: how often the body of a loop runs. Each run appends to the lists of the loop.
     """
-    found = []
+    operations = []
     for operation in graph.get_operations():
         makes = {tensor.name: _bytes(tensor) for tensor in operation.outputs}
         lists = [tensor.name for tensor in operation.outputs if tensor.dtype.name == "variant"]
@@ -116,8 +116,8 @@ def of_graph(graph, trips=1):
                 pushed = [each.inputs[1] for each in called.graph.get_operations() if each.type == "TensorListPushBack"]
                 if lists:
                     makes[lists[-1]] = trips * sum(map(_bytes, pushed))
-        found.append(Operation(tuple(tensor.name for tensor in operation.inputs), makes, inside))
-    return found
+        operations.append(Operation(tuple(tensor.name for tensor in operation.inputs), makes, inside))
+    return operations
 
 
 def _bytes(tensor):

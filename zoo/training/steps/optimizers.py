@@ -32,12 +32,12 @@ class RowGradient:
 
 def row_gradients(variables, gradients, tables, indices, weights, upstream):
     """The gradients of all variables; those of tables that were tapped (`zoo.gradients.rows`) are `RowGradient`s."""
-    found = {}
+    by_table = {}
     for table, *factors in zip(tables, indices, weights, upstream, strict=True):
-        found.setdefault(id(table), []).append(factors)
+        by_table.setdefault(id(table), []).append(factors)
     merged = {
         key: RowGradient(*(ops.concatenate(parts, axis=0) for parts in zip(*each, strict=True)))
-        for key, each in found.items()
+        for key, each in by_table.items()
     }
     return [merged.get(id(variable), whole) for variable, whole in zip(variables, gradients, strict=True)]
 

@@ -50,17 +50,17 @@ class Compiled:
             return self._chosen.get(shapes, self.as_written)(*args)
         state = jax.tree.map(jnp.copy, args[:-1]) if self._donates else args[:-1]
         try:
-            found = jax.block_until_ready(self._wide(*state, args[-1]))
+            outputs = jax.block_until_ready(self._wide(*state, args[-1]))
             self._chosen[shapes] = self._wide
         except Exception as error:
-            found = self.as_written(*args)  # which raises what is wrong with the step itself
+            outputs = self.as_written(*args)  # which raises what is wrong with the step itself
             self._chosen[shapes] = self.as_written
             warnings.warn(
                 "XLA refuses a bfloat16 product of this step that is summed in float32. The step is computed as it was "
                 f"written, which is slower, for batches of {shapes}. XLA said: {str(error)[:200]}",
                 stacklevel=2,
             )
-        return found
+        return outputs
 
     @property
     def num_programs(self):
@@ -81,8 +81,8 @@ def summed_in_float32(function):
     @functools.wraps(function)
     def rewritten(*args):
         traced = compiled.trace(*args)
-        found = _run(traced.jaxpr, *jax.tree.leaves(args))
-        return jax.tree.unflatten(jax.tree.structure(traced.out_info), found)
+        outputs = _run(traced.jaxpr, *jax.tree.leaves(args))
+        return jax.tree.unflatten(jax.tree.structure(traced.out_info), outputs)
 
     return rewritten
 
@@ -111,8 +111,10 @@ def _run(program, *args):
             values.update(zip(equation.outvars, _run(equation.params["call_jaxpr"], *inputs), strict=True))
         else:
             with equation.ctx.manager:
-                found = equation.primitive.bind(*inputs, **equation.primitive.get_bind_params(_rewritten(equation)))
-            values.update(zip(equation.outvars, found if equation.primitive.multiple_results else [found], strict=True))
+                results = equation.primitive.bind(*inputs, **equation.primitive.get_bind_params(_rewritten(equation)))
+            values.update(
+                zip(equation.outvars, results if equation.primitive.multiple_results else [results], strict=True)
+            )
         if out in wide:
             values[out] = wide[out].astype(jnp.bfloat16)
     return list(map(read, jaxpr.outvars))
@@ -200,6 +202,6 @@ def _rewritten(equation):
 
 def _inside(program):
     """The program rewritten; as it was where its arguments or results would not be quite the same."""
-    found = jax.make_jaxpr(functools.partial(_run, program))(*program.in_avals)
-    same = (found.in_avals, found.out_avals) == (program.in_avals, program.out_avals)
-    return found if same else program
+    rewritten = jax.make_jaxpr(functools.partial(_run, program))(*program.in_avals)
+    same = (rewritten.in_avals, rewritten.out_avals) == (program.in_avals, program.out_avals)
+    return rewritten if same else program

@@ -103,8 +103,8 @@ class TensorFlowSteps:
         """See `make_steps`. This traces the step, which a training step of this batch does anyway."""
         graph = self.train.get_concrete_function(batch).graph
         longest = max(length for array in batch.values() for length in array.shape[1:])
-        found = most_held(of_graph(graph, trips=longest))
-        return held(self.model, self.optimizer) | {"activations and gradients": found}
+        activations = most_held(of_graph(graph, trips=longest))
+        return held(self.model, self.optimizer) | {"activations and gradients": activations}
 
     def program_key(self, batch):
         return shape_of(batch)
