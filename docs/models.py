@@ -25,7 +25,7 @@ from zoo.core.documents import Mismatch  # noqa: E402
 from zoo.core.storage import write_atomically, write_text  # noqa: E402
 from zoo.hub.index import choose, parse, run_files  # noqa: E402
 from zoo.scores.front import Point, draw_front  # noqa: E402
-from zoo.scores.plots import score_name, written  # noqa: E402
+from zoo.scores.plots import format_score, score_name  # noqa: E402
 
 PAGE, README, FIGURES = Path("docs/models.md"), Path("README.md"), Path("docs/zoo/figures/models")
 FEWEST = 3  # models that a figure compares
@@ -137,9 +137,9 @@ def elsewhere(entry, interval=True):
 def _said(score, scores, interval):
     name = score_name(score).removesuffix(", %")
     unit = " %" if score_name(score).endswith(", %") else ""
-    said = f"{name} {written(score, scores[score])}{unit}"
+    said = f"{name} {format_score(score, scores[score])}{unit}"
     ends = scores.get(f"{score}_interval")
-    return said + (f" ({' to '.join(written(score, end) for end in ends)})" if ends and interval else "")
+    return said + (f" ({' to '.join(format_score(score, end) for end in ends)})" if ends and interval else "")
 
 
 def spoken(entry):

@@ -9,7 +9,7 @@ from zoo.core.storage import json_text
 from zoo.hub import is_path
 from zoo.recipes import kept
 from zoo.scores import plots
-from zoo.scores.plots import ERRORS, score_name, written
+from zoo.scores.plots import ERRORS, format_score, score_name
 
 from .figures import SUFFIXES, check, save
 from .plot import TITLE, distinct
@@ -82,8 +82,8 @@ def _table(comparison):
     lines = [f"a: {first}", f"b: {second}", examples, ""]
     rows = [("", "a", "b", "b - a", "95 % interval", "p", "")]
     for name, each in comparison["scores"].items():
-        low, high = (_signed(name, bound, written) for bound in each["difference_interval"])
-        values = (written(name, each["a"]), written(name, each["b"]), _signed(name, each["difference"], written))
+        low, high = (_signed(name, bound) for bound in each["difference_interval"])
+        values = (format_score(name, each["a"]), format_score(name, each["b"]), _signed(name, each["difference"]))
         rows.append((score_name(name), *values, f"{low} to {high}", f"{each['p_value']:.3f}", _verdict(each)))
     lines += [*aligned(rows, right=range(1, 6)), "", *_examples(comparison, score_name(comparison["leading"]))]
     return "\n".join(lines)
@@ -95,8 +95,8 @@ def _verdict(each):
     return f"{each['better']} is better" if each["p_value"] < CLEAR else "may be chance"
 
 
-def _signed(name, value, written):
-    return f"{'-' if value < 0 else '+'}{written(name, abs(value))}"
+def _signed(name, value):
+    return f"{'-' if value < 0 else '+'}{format_score(name, abs(value))}"
 
 
 def _examples(comparison, score):

@@ -12,7 +12,7 @@ from zoo.core.storage import json_text, one_writer, write_json, write_text
 from zoo.data.formats.unknown import say_unknown
 from zoo.recipes import files, kept
 from zoo.scores.entities import say_rules
-from zoo.scores.plots import score_name, written
+from zoo.scores.plots import format_score, score_name
 from zoo.settings.training import Search
 from zoo.tasks.parts import corpora
 
@@ -172,7 +172,7 @@ def _table(name, scores):
         counts.pop("labels", None)
     rows = [("", "", "95 % interval"), *((key.replace("_", " "), f"{value:,}", "") for key, value in counts.items())]
     rows += [
-        (score_name(key), written(key, scores[key]), _interval(key, scores, written))
+        (score_name(key), format_score(key, scores[key]), _interval(key, scores))
         for key in scores
         if f"{key}_interval" in scores
     ]
@@ -192,8 +192,8 @@ def _remarks(scores):
     return ["", *remarks] if remarks else []
 
 
-def _interval(key, scores, written):
-    return " to ".join(written(key, bound) for bound in scores[f"{key}_interval"])
+def _interval(key, scores):
+    return " to ".join(format_score(key, bound) for bound in scores[f"{key}_interval"])
 
 
 def _by_length(scores):

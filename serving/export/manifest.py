@@ -11,7 +11,7 @@ from serving.runtime.bounds import bounds
 from serving.runtime.manifest_format import DIGEST, checked, digest_of
 from serving.runtime.percent import percent
 from zoo.core.escaping import in_markdown
-from zoo.scores.plots import score_name, written
+from zoo.scores.plots import format_score, score_name
 
 PACKAGES = ("sentencepiece", "numpy")  # of every artefact, whatever its forms
 
@@ -109,8 +109,8 @@ The recipe that made it is `recipe.toml`; every file's SHA-256 is in `{MANIFEST}
 def write_elsewhere(scores):
     """The scores of other examples than the recipe's own test set as Markdown; "" where there are none."""
     rows = [
-        f"| {in_markdown(name)} | {own['count']:,} | {score_name(key)} | {written(key, own[key])} | "
-        f"{' to '.join(written(key, end) for end in own[f'{key}_interval'])} |\n"
+        f"| {in_markdown(name)} | {own['count']:,} | {score_name(key)} | {format_score(key, own[key])} | "
+        f"{' to '.join(format_score(key, end) for end in own[f'{key}_interval'])} |\n"
         for name, own in scores.get("elsewhere", {}).items()
         for key in own
         if f"{key}_interval" in own

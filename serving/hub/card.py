@@ -13,7 +13,7 @@ from serving.kinds import KINDS
 from serving.runtime.artefact import MANIFEST
 from zoo import scores as scoring
 from zoo.core.escaping import in_markdown, in_markdown_code
-from zoo.scores.plots import score_name, written
+from zoo.scores.plots import format_score, score_name
 from zoo.tasks.parts.task import one_line
 
 WORST = 5  # answers that are shown
@@ -93,15 +93,18 @@ def _scores(entry, manifest, model):
     lines += ["", "| score | value | 95 % interval | measured again by |", "|---|---|---|---|"]
     command = f"`seqzoo hub card {model} --check --only scores`"
     for name in measured(scores):
-        low, high = (written(name, bound) for bound in scores[f"{name}_interval"])
-        lines.append(f"| {score_name(name)} | {written(name, scores[name])} | {low} to {high} | {command} |")
+        low, high = (format_score(name, bound) for bound in scores[f"{name}_interval"])
+        lines.append(f"| {score_name(name)} | {format_score(name, scores[name])} | {low} to {high} | {command} |")
     signatures = [in_markdown_code(own) for name, own in manifest["scores"].items() if name.endswith("_signature")]
     lines += ["", f"Signatures: {', '.join(signatures)}."] if signatures else []
     both = [(name, *pair) for name, pair in test["float32_int8"].items()]
     if both:
         kept = "int8 is the default, because it loses nothing" if entry["int8"] else "float32 is the default"
         lines += ["", f"{kept}: the paired bootstrap of the two on the same questions, at p < 0.05.", ""]
-        lines += [f"- {score_name(name)}: {written(name, a)} float32, {written(name, b)} int8" for name, a, b in both]
+        lines += [
+            f"- {score_name(name)}: {format_score(name, a)} float32, {format_score(name, b)} int8"
+            for name, a, b in both
+        ]
     lines += ["", f"`seqzoo hub card {model} --check --only answers` asks the artefact all questions again."]
     return "\n".join(lines)
 
@@ -183,7 +186,7 @@ def _failures(answers, recipe):
     lines = ["## Known failures", "", "The worst of its answers to the test set:", ""]
     for row, value, name in rows:
         one, reference, output = (column[row] for column in answers)
-        lines.append(f"- {score_name(name)} {written(name, value)}, example {row + 1:,}")
+        lines.append(f"- {score_name(name)} {format_score(name, value)}, example {row + 1:,}")
         lines.append(f"    - input: {_shown(one_line(one))}")
         if reference:
             lines.append(f"    - expected: {_shown(' or '.join(_answers(reference)))}")

@@ -125,13 +125,13 @@ def test_scores_that_not_all_systems_have_are_refused():
 
 
 def test_what_is_below_100_is_not_written_as_100():
-    assert [plots.written("bleu", value) for value in (99.999, 100.0, 31.254, 0.0)] == [
+    assert [plots.format_score("bleu", value) for value in (99.999, 100.0, 31.254, 0.0)] == [
         "99.99",
         "100.00",
         "31.25",
         "0.00",
     ]
-    assert plots.written("bits_per_byte", 1.23456) == "1.235"
+    assert plots.format_score("bits_per_byte", 1.23456) == "1.235"
 
 
 def test_the_diagram_of_reliability_has_a_point_for_each_bin_and_states_the_error():

@@ -44,7 +44,7 @@ def route(tmp_path, monkeypatch):
     (tmp_path / "more" / "route.py").write_text(FILE, encoding="utf-8")
     monkeypatch.setattr(tasks, "__path__", [*tasks.__path__, str(tmp_path / "more")])
     known = set(tasks.TASKS)
-    new = tasks.found()
+    new = tasks.find_tasks()
     assert set(new) - known == {"route"}
     monkeypatch.setitem(tasks.TASKS, "route", new["route"])
     yield new["route"]

@@ -65,7 +65,7 @@ def _with_arguments(owner, get_config):
     @functools.wraps(get_config)
     def wrapped(self):
         names = dict.fromkeys([*_arguments(owner), *_arguments(type(self))])
-        own = {name: _written(getattr(self, name)) for name in names if name in dir(self)}
+        own = {name: _serialize(getattr(self, name)) for name in names if name in dir(self)}
         return {**own, **get_config(self)}
 
     wrapped._is_default = False  # Keras' own, which would write a config of what it saw the constructor take
@@ -77,19 +77,19 @@ def _with_layers(owner, from_config):
     def wrapped(cls, config, *args, **kwargs):
         own = {*_arguments(owner), *_arguments(cls)}
         return from_config(
-            cls, {name: _read(each) if name in own else each for name, each in config.items()}, *args, **kwargs
+            cls, {name: _deserialize(each) if name in own else each for name, each in config.items()}, *args, **kwargs
         )
 
     return wrapped
 
 
-def _written(value):
+def _serialize(value):
     if isinstance(value, list | tuple) and any(isinstance(each, Layer) for each in value):
-        return [_written(each) for each in value]
+        return [_serialize(each) for each in value]
     return saving.serialize_keras_object(value) if isinstance(value, Layer) else value
 
 
-def _read(value):
+def _deserialize(value):
     if isinstance(value, list):
-        return [_read(each) for each in value]
+        return [_deserialize(each) for each in value]
     return saving.deserialize_keras_object(value) if isinstance(value, dict) and "class_name" in value else value

@@ -70,9 +70,9 @@ def check_keras(path, modules=None):
         _check_config(config, (*TOP, *(registered() if modules is None else modules)))
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:  # what zipfile raises: the
         # second is a compression that it does not know, the third a password
-        raise UnsafeError(_told(path, f"it is no sound zip file: {error}")) from error
+        raise UnsafeError(_describe_fault(path, f"it is no sound zip file: {error}")) from error
     except UnsafeError as error:
-        raise UnsafeError(_told(path, error)) from None
+        raise UnsafeError(_describe_fault(path, error)) from None
 
 
 def registered():
@@ -84,7 +84,7 @@ def registered():
     return {name.partition(">")[0] for name in names if ">" in name} | installed
 
 
-def _told(path, why):
+def _describe_fault(path, why):
     mend = "Expected what `seqzoo export` wrote. Fetch it again, from a hub that you trust."
     return f"{path} is not loaded: {why}. {mend}"
 

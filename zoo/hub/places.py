@@ -107,7 +107,7 @@ def whole_index(hub, offline=False, fresh=FRESH):
     """
     if not hub.remote:
         return _read(hub)
-    kept, read, missing = _kept(hub)
+    kept, read, missing = _read_kept(hub)
     if kept is None and hub.address == recorded():
         kept, read = _packaged(hub)
     if kept is not None and (offline or abs(time.time() - read) < fresh):
@@ -115,7 +115,7 @@ def whole_index(hub, offline=False, fresh=FRESH):
     if offline:
         raise Unreachable(f"{hub.address} is not asked, because this process is offline, and {missing}")
     with cache.one_at_a_time(cache.index_file(hub.address).stem):
-        newer, when, _ = _kept(hub)
+        newer, when, _ = _read_kept(hub)
         if newer is not None and when > read:  # another process has read it meanwhile
             return newer
         try:
@@ -144,7 +144,7 @@ def _read(hub):
     return index
 
 
-def _kept(hub):
+def _read_kept(hub):
     """`(index, seconds since 1970, "")` of the last index of a hub; `(None, 0, why there is none)`."""
     path = cache.index_file(hub.address)
     known = cache.read_json(path)

@@ -63,7 +63,7 @@ def find(name: str, version: int | None = None, *, offline: bool | None = None) 
         if entry:
             for error in failed:
                 log.warning("%s", error)
-            return _told(Found(entry, place, offline), version)
+            return _check_withdrawn(Found(entry, place, offline), version)
         known += entries
     raise _unknown(name, version, known, looked, failed)
 
@@ -92,7 +92,7 @@ def _remembered(place):
     return [] if trust.keys() else cache.entries(place.address)
 
 
-def _told(found, version):
+def _check_withdrawn(found, version):
     reason = found.entry["withdrawn"]
     if reason is not None and version is None:
         raise ValueError(

@@ -96,7 +96,7 @@ def _readable(settings):
     kept = {}
     for where in (name for name in ("text", "model", *SLOTS, "loss", "search") if name in settings and name in places):
         known = _class(where, places[where], settings[where])
-        kept[where] = settings[where] if known is None else _told(known, settings[where], where)
+        kept[where] = settings[where] if known is None else _select_settings(known, settings[where], where)
     whole = {name: settings[name] for name in ("name", "task")} | kept
     for path in sorted(idle(whole), reverse=True):
         whole = table.without(whole, path)
@@ -110,7 +110,7 @@ def _class(where, classes, own):
     return named.get(own.get(field)) if field in own else classes[0]
 
 
-def _told(known, own, where):
+def _select_settings(known, own, where):
     """What a table says that is neither unknown there nor a default; its choice, always."""
     fields, field = table.fields(known), known.__struct_config__.tag_field
     told = {field: own[field]} if field in own else {}

@@ -84,7 +84,7 @@ def load(recipe, overrides=(), imports=()):
             `parse`).
     """
     given = merged({"imports": list(imports)} if imports else {}, overridden(overrides))
-    told = _told(recipe)
+    told = _read_layers(recipe)
     occupants.bring(imports)
     for each in [given] if isinstance(recipe, Recipe) else [*told, given]:
         occupants.bring_named(modules(each))
@@ -101,7 +101,7 @@ def load_for_training(recipe, overrides=(), imports=(), data=None):
         recipe, overrides, imports: as of `load`.
         data: where the data lie, as of `zoo.train`.
     """
-    chosen, base = load(recipe, overrides, imports), _told(recipe)
+    chosen, base = load(recipe, overrides, imports), _read_layers(recipe)
     if "name" in overridden(overrides) or isinstance(data, dict):
         return chosen
     files = _training_files(corpora.trained_on(chosen, data)[0])
@@ -137,7 +137,7 @@ def overridden(overrides):
     return given
 
 
-def _told(recipe):
+def _read_layers(recipe):
     """The settings of what `load` takes, the extended ones first."""
     if isinstance(recipe, Recipe):
         return [plain(recipe)]

@@ -76,7 +76,7 @@ def useless(recipe):
             (getattr(own, name), table.default(type(own), name)) if name else (own, usual_layer(recipe, first))
         )
         if value != usual:
-            value = value if name else _said(own)
+            value = value if name else _describe_layer(own)
             reasons[where] = f"{where}={value!r} has no effect: {why}. Leave it out."
     return reasons
 
@@ -86,7 +86,7 @@ def usual_layer(recipe, slot):
     return recipe.choice.slots[slot][0]()
 
 
-def _said(own):
+def _describe_layer(own):
     """A layer as a recipe says it: its name, or a table where it has settings."""
     return own.tag if own == type(own)() else table.plain(own)
 

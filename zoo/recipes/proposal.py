@@ -231,11 +231,11 @@ def _table(where, classes, settings):
         elif isinstance(value, dict):
             inner.append(f"\n[{where}.{key}]  {comment(table.meaning(kind))}{toml(value)}")
         else:
-            lines.append(line(key, value, _meaning(kind, value) if kind else _chosen(chosen, classes)))
+            lines.append(line(key, value, _meaning(kind, value) if kind else _explain_choice(chosen, classes)))
     return lines + inner
 
 
-def _chosen(own, classes):
+def _explain_choice(own, classes):
     """What a table that was chosen is, and what else could have been."""
     others = [name for name in table.names(classes) if name != own.__struct_config__.tag]
     return _or(own.__doc__.splitlines()[0].rstrip("."), others)

@@ -72,7 +72,7 @@ def allowed(settings):
     Raises:
         ValueError: there is no such task or kind of model.
     """
-    task, choice = _chosen(settings)
+    task, choice = _find_choice(settings)
     places = {"data": task.data, "text": (task.text,), "model": tuple(each.model for each in task.models.values())}
     places |= _with_others(choice, settings)
     places |= {"loss": choice.losses, "training": (Training,)}
@@ -80,7 +80,7 @@ def allowed(settings):
     return places | ({"scope": (task.scope,)} if task.scope else {})
 
 
-def _chosen(settings):
+def _find_choice(settings):
     """The task and the `Choice` that settings name; the first one where their kind of model is none of the task's."""
     task = _named("task", settings.get("task", ""), TASKS)
     model = settings.get("model", {})
@@ -106,7 +106,7 @@ def _layer(settings, slot):
 
 def _why_not(settings, place):
     """`{layer: why}` of what a slot may not hold; none of other tables."""
-    return occupants.reasons(place, _chosen(settings)[1].needs.get(place, {}))
+    return occupants.reasons(place, _find_choice(settings)[1].needs.get(place, {}))
 
 
 def make(settings):
@@ -138,7 +138,7 @@ def read_settings(settings):
     imports = modules(settings)
     tables = allowed(settings)
     for key in settings:
-        known(key, tables, settings)
+        refuse_unknown(key, tables, settings)
     if not NAME.fullmatch(texts["name"]):
         raise ValueError(
             f"name is the name of a file and a folder: letters, digits and . _ + - alone; received {texts['name']!r}."
@@ -182,7 +182,7 @@ def _with_defaults(tables, settings):
     return tables
 
 
-def known(key, tables, settings):
+def refuse_unknown(key, tables, settings):
     """Refuse a table or a text that the recipe has no place for, and name the nearest one that it has."""
     places = [*TEXTS, "imports", *tables]
     if key in places:

@@ -4,7 +4,7 @@
 imports a framework. A system is a module with
 
 * `FULL` and `QUICK`: the sizes of its experiment, and others with which it only tries its code;
-* `measure(log, **sizes)`: what was measured, which JSON can hold; `weights` are the SHA-256 of each trained model;
-* `claims(found)`: a list of `claim`s, whose `holds` a rule computes from the numbers;
-* `draw(found)`: a figure of matplotlib.
+* `measure(log, **sizes)`: the facts, which JSON can hold; `weights` are the SHA-256 of each trained model;
+* `claims(facts)`: a list of `claim`s, whose `holds` a rule computes from the numbers;
+* `draw(facts)`: a figure of matplotlib.
 """

@@ -65,28 +65,28 @@ def trimmed_difference(model):
 
 
 def measure(log, updates, seeds):
-    found = {"seeds": list(range(seeds)), "loss": {}, "reach": {}, "windows": {}, "trimmed": [], "weights": {}}
+    facts = {"seeds": list(range(seeds)), "loss": {}, "reach": {}, "windows": {}, "trimmed": [], "weights": {}}
     for name, price in PRICES.items():
         trainer = Trainer(lambda price=price: model(price), keras.optimizers.Adam(2e-3))
-        for seed in found["seeds"]:
+        for seed in facts["seeds"]:
             losses = trainer.train(seed, lambda step, seed=seed: planted([seed, step]), updates)
             reach = reaches(trainer.model)
             paid = price * float((reach - RAMP).mean(axis=1).sum())
-            found["loss"].setdefault(name, []).append(round(float(losses[-50:].mean()) - paid, 4))
-            found["reach"].setdefault(name, []).append(reach.astype(float).round(1).tolist())
-            found["weights"].setdefault(name, []).append(trainer.hash())
+            facts["loss"].setdefault(name, []).append(round(float(losses[-50:].mean()) - paid, 4))
+            facts["reach"].setdefault(name, []).append(reach.astype(float).round(1).tolist())
+            facts["weights"].setdefault(name, []).append(trainer.hash())
             windows, difference = trimmed_difference(trainer.model)
-            found["windows"].setdefault(name, []).append(windows)
-            found["trimmed"].append(difference)
-        log(f"{name}: losses {found['loss'][name]}, windows {found['windows'][name]}")
-    return found
+            facts["windows"].setdefault(name, []).append(windows)
+            facts["trimmed"].append(difference)
+        log(f"{name}: losses {facts['loss'][name]}, windows {facts['windows'][name]}")
+    return facts
 
 
-def claims(found):
-    free, paid = (np.array(rows).reshape(len(rows), -1) for rows in found["reach"].values())
-    loss, dear = (np.array(rows) for rows in found["loss"].values())
-    windows = np.array(list(found["windows"].values())[1])
-    widest, seeds = paid.max(axis=1), found["seeds"]
+def claims(facts):
+    free, paid = (np.array(rows).reshape(len(rows), -1) for rows in facts["reach"].values())
+    loss, dear = (np.array(rows) for rows in facts["loss"].values())
+    windows = np.array(list(facts["windows"].values())[1])
+    widest, seeds = paid.max(axis=1), facts["seeds"]
     long, short = int((paid >= BACK).sum()), int((paid < RAMP + 1).sum())
     least = 100 * (1 - windows.mean(axis=1) / SPAN)
     return [
@@ -113,21 +113,21 @@ def claims(found):
             "(Sukhbaatar et al. 2019, table 3 and section 4.3).",
             f"Trimmed to windows of {', '.join(map(str, windows.tolist()))} (a pair of layers for each seed), "
             f"{plus_minus(least, '{:.0f}')} % less than {SPAN}, the models' logits change by at most "
-            f"{max(found['trimmed']):.1g}.",
-            max(found["trimmed"]) < 1e-4 and least.mean() > 0,
+            f"{max(facts['trimmed']):.1g}.",
+            max(facts["trimmed"]) < 1e-4 and least.mean() > 0,
             seeds,
         ),
     ]
 
 
-def draw(found):
-    figure, all_axes = figures.panels(*(f"Reach of each head, {name}" for name in found["reach"]))
+def draw(facts):
+    figure, all_axes = figures.panels(*(f"Reach of each head, {name}" for name in facts["reach"]))
     colors = (figures.BLUE, figures.RED, figures.GREEN, figures.YELLOW, figures.GREY)
-    for axes, runs in zip(all_axes, found["reach"].values(), strict=True):
+    for axes, runs in zip(all_axes, facts["reach"].values(), strict=True):
         for block in range(BLOCKS):
             for index, run in enumerate(runs):
                 places = block * (HEADS + 1) + np.arange(HEADS) + 0.12 * (index - 1)
-                label = None if block else f"seed {found['seeds'][index]}"
+                label = None if block else f"seed {facts['seeds'][index]}"
                 axes.plot(places, sorted(run[block], reverse=True), "o", color=colors[index], alpha=0.8, label=label)
         axes.axhline(BACK, color=figures.GREY, lw=0.8, ls=":")
         axes.set_xticks([1.5, HEADS + 2.5], ["block 1, widest first", "block 2"])

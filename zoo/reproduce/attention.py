@@ -74,24 +74,24 @@ def identities():
     scores = np.einsum("btd,bsd->bts", states, values).astype("float64")
     dot = np.exp(scores - scores.max(-1, keepdims=True))
     dot /= dot.sum(-1, keepdims=True)
-    found = ops.convert_to_numpy(general.attention_weights(states, values))
-    return {"v = 0": float(np.abs(equal - 1 / 7).max()), "W = I": float(np.abs(found - dot).max())}
+    facts = ops.convert_to_numpy(general.attention_weights(states, values))
+    return {"v = 0": float(np.abs(equal - 1 / 7).max()), "W = I": float(np.abs(facts - dot).max())}
 
 
 def measure(log, updates, copy_updates, seeds, units, lengths):
-    found = {"seeds": list(range(seeds)), "lengths": list(lengths), "identities": identities()}
-    found |= {"right": {}, "diagonal": {}, "copied": {}, "weights": {}}
+    facts = {"seeds": list(range(seeds)), "lengths": list(lengths), "identities": identities()}
+    facts |= {"right": {}, "diagonal": {}, "copied": {}, "weights": {}}
     longest, between = max(lengths), (min(lengths), max(lengths))
     for name, kind in KINDS.items():
         trainer = Trainer(lambda kind=kind: model(kind, units), adam(6e-3, updates))
-        for seed in found["seeds"]:
+        for seed in facts["seeds"]:
             trainer.train(seed, lambda step, s=seed: reversal(of(s, step), BATCH, between, longest), updates)
             tests = [reversal(of(99, length), TESTS, (length, length), longest) for length in lengths]
-            found["right"].setdefault(name, []).append([exact(trainer, test) for test in tests])
-            found["weights"].setdefault(name, []).append(trainer.hash())
+            facts["right"].setdefault(name, []).append([exact(trainer, test) for test in tests])
+            facts["weights"].setdefault(name, []).append(trainer.hash())
             if kind:
-                found["diagonal"].setdefault(name, []).append(on_the_diagonal(trainer.model, tests[-1]))
-        log(f"{name}: right by length {found['right'][name]}")
+                facts["diagonal"].setdefault(name, []).append(on_the_diagonal(trainer.model, tests[-1]))
+        log(f"{name}: right by length {facts['right'][name]}")
 
     def without():
         encoder = RecurrentEncoder(units, "lstm", bidirectional=False)
@@ -99,26 +99,26 @@ def measure(log, updates, copy_updates, seeds, units, lengths):
 
     trainer = Trainer(without, adam(4e-3, copy_updates))
     for turned, name in ((False, "forwards"), (True, "backwards")):
-        for seed in found["seeds"]:
+        for seed in facts["seeds"]:
             trainer.train(seed, lambda step, s=seed, t=turned: copy(of(s, step), BATCH, t), copy_updates)
-            found["copied"].setdefault(name, []).append(exact(trainer, copy(of(99), 5 * TESTS, turned)))
-            found["weights"].setdefault(f"copy, read {name}", []).append(trainer.hash())
-        log(f"copies of texts read {name}: {found['copied'][name]}")
-    return found
+            facts["copied"].setdefault(name, []).append(exact(trainer, copy(of(99), 5 * TESTS, turned)))
+            facts["weights"].setdefault(f"copy, read {name}", []).append(trainer.hash())
+        log(f"copies of texts read {name}: {facts['copied'][name]}")
+    return facts
 
 
 def of(*seed):
     return np.random.default_rng(seed)
 
 
-def claims(found):
-    seeds, last = found["seeds"], found["lengths"][-1]
-    right = {name: 100 * np.array(rows) for name, rows in found["right"].items()}
+def claims(facts):
+    seeds, last = facts["seeds"], facts["lengths"][-1]
+    right = {name: 100 * np.array(rows) for name, rows in facts["right"].items()}
     lost = {name: rows[:, 0] - rows[:, -1] for name, rows in right.items()}
     longest = {name: plus_minus(rows[:, -1], "{:.1f}") for name, rows in right.items()}
-    copied = {name: 100 * np.array(rows) for name, rows in found["copied"].items()}
-    diagonal = 100 * np.array(found["diagonal"]["additive"])
-    differences = found["identities"]
+    copied = {name: 100 * np.array(rows) for name, rows in facts["copied"].items()}
+    diagonal = 100 * np.array(facts["diagonal"]["additive"])
+    differences = facts["identities"]
     kept = max(lost["additive"].mean(), lost["dot-product"].mean())
     return [
         claim(
@@ -126,7 +126,7 @@ def claims(found):
             "words: 26.75 BLEU against 17.82 (Bahdanau et al. 2015, table 1 and figure 2).",
             f"Of texts of {last} symbols {longest['no attention']} % are written backwards without an error without "
             f"attention, {longest['additive']} % with additive and {longest['dot-product']} % with dot-product "
-            f"attention; of texts of {found['lengths'][0]} symbols all three write at least "
+            f"attention; of texts of {facts['lengths'][0]} symbols all three write at least "
             f"{min(rows[:, 0].mean() for rows in right.values()):.1f} %.",
             above(right["additive"][:, -1], right["no attention"][:, -1])
             and above(lost["no attention"], lost["additive"])
@@ -160,14 +160,14 @@ def claims(found):
     ]
 
 
-def draw(found):
+def draw(facts):
     figure, (axes,) = figures.panels("Texts written backwards without an error")
     colors = (figures.RED, figures.BLUE, figures.GREEN)
-    for (name, rows), color, style in zip(found["right"].items(), colors, ("o-", "o-", "s--"), strict=True):
+    for (name, rows), color, style in zip(facts["right"].items(), colors, ("o-", "o-", "s--"), strict=True):
         figures.line(
-            axes, found["lengths"], 100 * np.array(rows), name, color, marker=style[0], ls=style[1:], clip_on=False
+            axes, facts["lengths"], 100 * np.array(rows), name, color, marker=style[0], ls=style[1:], clip_on=False
         )
     axes.set(xlabel="symbols of a text; bands are 95 % intervals", ylabel="%", ylim=(0, 105))
-    axes.set_xticks(found["lengths"])
+    axes.set_xticks(facts["lengths"])
     axes.legend(loc="lower left")
     return figure

@@ -64,14 +64,14 @@ def model(units):
 def chances():
     """The largest distance of the sum of q from 1, of both rules over tokens, by random states."""
     states = [ops.convert_to_tensor(x) for x in np.random.default_rng(0).normal(size=(LAYERS, 2, 7, 16))]
-    found = {}
+    facts = {}
     for name, rule in (("geometric-like", GeometricExit(LAYERS)), ("multinomial", MultinomialExit(LAYERS))):
         keras.utils.set_random_seed(0)
         rule.build((None, None, 16))
         states = [ops.cast(state, "float32") for state in states]
         sums = ops.convert_to_numpy(ops.sum(ops.exp(rule.log_chances(states)), axis=-1))
-        found[name] = float(np.abs(sums - 1).max())
-    return found
+        facts[name] = float(np.abs(sums - 1).max())
+    return facts
 
 
 def exits(trainer, batch, hops):
@@ -83,34 +83,34 @@ def exits(trainer, batch, hops):
 
 
 def measure(log, updates, exit_updates, seeds, units):
-    found = {"seeds": list(range(seeds)), "chances": chances(), "fixed": [], "taught": {}, "weights": {}}
+    facts = {"seeds": list(range(seeds)), "chances": chances(), "fixed": [], "taught": {}, "weights": {}}
     base = Trainer(lambda: model(units), adam(2e-3, updates), DepthAdaptiveLoss())
     taught = {}
     for name, (price, width) in SWEEPS.items():
         loss = DepthAdaptiveLoss("likelihood", price, width, alpha=1.0)
         taught[name] = Trainer(partial(goes_on, base), adam(5e-4, exit_updates), loss)
     test, hops = examples(np.random.default_rng(99), TESTS)
-    for seed in found["seeds"]:
+    for seed in facts["seeds"]:
         base.train(seed, partial(batch, seed, 0), updates)
         logits = ops.convert_to_numpy(base.model.depth_logits(model_inputs(test)))
-        found["fixed"].append(
+        facts["fixed"].append(
             [round(float(share), 4) for share in (logits.argmax(-1) == test["labels"][:, None]).mean((0, 2))]
         )
-        found["weights"].setdefault("all depths", []).append(base.hash())
+        facts["weights"].setdefault("all depths", []).append(base.hash())
         for name, trainer in taught.items():
             trainer.train(seed, partial(batch, seed, 1), exit_updates)
-            found["taught"].setdefault(name, []).append(exits(trainer, test, hops))
-            found["weights"].setdefault(name, []).append(trainer.hash())
-        log(f"seed {seed}: exits {[(name, rows[-1]['exit']) for name, rows in found['taught'].items()]}")
-    return found
+            facts["taught"].setdefault(name, []).append(exits(trainer, test, hops))
+            facts["weights"].setdefault(name, []).append(trainer.hash())
+        log(f"seed {seed}: exits {[(name, rows[-1]['exit']) for name, rows in facts['taught'].items()]}")
+    return facts
 
 
-def claims(found):
-    left = {name: np.array([row["exit"] for row in rows]) for name, rows in found["taught"].items()}
-    right = {name: 100 * np.array([row["right"] for row in rows]) for name, rows in found["taught"].items()}
+def claims(facts):
+    left = {name: np.array([row["exit"] for row in rows]) for name, rows in facts["taught"].items()}
+    right = {name: 100 * np.array([row["right"] for row in rows]) for name, rows in facts["taught"].items()}
     cheap, middle, dear, wide = SWEEPS
-    by_hops = np.array([row["by hops"] for row in found["taught"][cheap]])
-    whole, seeds = 100 * np.array(found["fixed"])[:, -1], found["seeds"]
+    by_hops = np.array([row["by hops"] for row in facts["taught"][cheap]])
+    whole, seeds = 100 * np.array(facts["fixed"])[:, -1], facts["seeds"]
     said = {name: plus_minus(rows, "{:.2f}") for name, rows in left.items()}
     return [
         claim(
@@ -142,17 +142,17 @@ def claims(found):
         ),
         claim(
             "Both rules over tokens are distributions over the depths (Elbayad et al. 2020, section 3.2).",
-            f"The probabilities sum to 1 to within {max(found['chances'].values()):.1g}.",
-            max(found["chances"].values()) < 1e-5,
+            f"The probabilities sum to 1 to within {max(facts['chances'].values()):.1g}.",
+            max(facts["chances"].values()) < 1e-5,
         ),
     ]
 
 
-def draw(found):
+def draw(facts):
     figure, (axes, below) = figures.panels("Average exit, by the hops of a token", "Labels right, by the layers used")
     colors = (figures.BLUE, figures.GREEN, figures.RED, figures.YELLOW)
     names = [*(f"λ = {price:g}" for price in PRICES), f"λ = {PRICE:g}, σ = {WIDTHS[1]:g}"]
-    for (key, rows), name, color in zip(found["taught"].items(), names, colors, strict=True):
+    for (key, rows), name, color in zip(facts["taught"].items(), names, colors, strict=True):
         by_hops = np.array([row["by hops"] for row in rows])
         figures.line(axes, range(HOPS + 1), by_hops, name, color, marker="o", ls="--" if "sigma" in key else "-")
         left, right = ([row[part] for row in rows] for part in ("exit", "right"))
@@ -161,7 +161,7 @@ def draw(found):
     axes.set(xlabel="hops; bands are 95 % intervals", ylabel=f"layer of {LAYERS}", ylim=(0.9, 5.6))
     axes.set_yticks(range(1, LAYERS + 1))
     axes.legend(loc="upper left", ncols=2, columnspacing=0.8)
-    fixed = np.array(found["fixed"])
+    fixed = np.array(facts["fixed"])
     figures.line(below, range(1, LAYERS + 1), 100 * fixed, "all tokens at one depth", figures.GREY, marker="s")
     below.set(xlabel="average exit", ylabel="%", ylim=(0, 105))
     below.set_xticks(range(1, LAYERS + 1))

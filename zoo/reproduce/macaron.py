@@ -40,41 +40,41 @@ def errors(seed, size=6):
     """The local error of each way to take one step of `h`, for each `h` of `STEPS`."""
     random = np.random.default_rng(seed)
     first, second = (random.normal(size=(size, size)) / size**0.5 for _ in range(2))
-    found = {"Lie, exact": [], "Strang, exact": [], "Lie, Euler": [], "Strang, Euler": []}
+    facts = {"Lie, exact": [], "Strang, exact": [], "Lie, Euler": [], "Strang, Euler": []}
     for h in STEPS:
         whole = exponential(h * (first + second))
         for name, flow in (("exact", exponential), ("Euler", lambda matrix: np.eye(size) + matrix)):
             half = flow(h / 2 * second)
-            found[f"Lie, {name}"].append(np.abs(flow(h * second) @ flow(h * first) - whole).max())
-            found[f"Strang, {name}"].append(np.abs(half @ flow(h * first) @ half - whole).max())
-    return {name: [float(f"{error:.4g}") for error in row] for name, row in found.items()}
+            facts[f"Lie, {name}"].append(np.abs(flow(h * second) @ flow(h * first) - whole).max())
+            facts[f"Strang, {name}"].append(np.abs(half @ flow(h * first) @ half - whole).max())
+    return {name: [float(f"{error:.4g}") for error in row] for name, row in facts.items()}
 
 
 def weights():
     """Of a block of each wiring, at the sizes of the paper's base model with the feed-forward layers halved."""
-    found = {}
+    facts = {}
     for name, wiring in WIRINGS.items():
         stack = make_stack(1, 512, 8, 2048, wiring)
         stack.build((None, None, 512))
-        found[name] = stack.count_params()
-    return found
+        facts[name] = stack.count_params()
+    return facts
 
 
 def measure(log, updates, seeds, theory_seeds):
-    found = {"seeds": list(range(seeds)), "theory_seeds": list(range(theory_seeds)), "parameters": weights()}
-    found |= {"errors": [errors(seed) for seed in found["theory_seeds"]], "loss": {}, "right": {}, "weights": {}}
+    facts = {"seeds": list(range(seeds)), "theory_seeds": list(range(theory_seeds)), "parameters": weights()}
+    facts |= {"errors": [errors(seed) for seed in facts["theory_seeds"]], "loss": {}, "right": {}, "weights": {}}
     tokens, labels, _ = tasks.pointers(np.random.default_rng(99), TESTS, TIME, LETTERS, REACH)
     for name, wiring in WIRINGS.items():
         trainer = Trainer(lambda wiring=wiring: tagger(wiring), adam(2e-3, updates))
-        found["trained"] = found.get("trained", {}) | {name: trainer.model.count_params()}
-        for seed in found["seeds"]:
+        facts["trained"] = facts.get("trained", {}) | {name: trainer.model.count_params()}
+        for seed in facts["seeds"]:
             losses = trainer.train(seed, lambda step, seed=seed: batch(seed, step), updates)
-            found["loss"].setdefault(name, []).append(round(float(losses[-20:].mean()), 4))
+            facts["loss"].setdefault(name, []).append(round(float(losses[-20:].mean()), 4))
             share = float(trainer.right(tasks.tagging(tokens, labels)).mean())
-            found["right"].setdefault(name, []).append(round(share, 4))
-            found["weights"].setdefault(name, []).append(trainer.hash())
-        log(f"{name}: right {found['right'][name]}")
-    return found
+            facts["right"].setdefault(name, []).append(round(share, 4))
+            facts["weights"].setdefault(name, []).append(trainer.hash())
+        log(f"{name}: right {facts['right'][name]}")
+    return facts
 
 
 def batch(seed, step):
@@ -82,10 +82,10 @@ def batch(seed, step):
     return tasks.tagging(tokens, labels)
 
 
-def claims(found):
-    orders = {name: [slope(STEPS, row[name]) for row in found["errors"]] for name in found["errors"][0]}
+def claims(facts):
+    orders = {name: [slope(STEPS, row[name]) for row in facts["errors"]] for name in facts["errors"][0]}
     said = {name: plus_minus(values, "{:.2f}") for name, values in orders.items()}
-    parameters, right = found["parameters"], {name: 100 * np.array(rows) for name, rows in found["right"].items()}
+    parameters, right = facts["parameters"], {name: 100 * np.array(rows) for name, rows in facts["right"].items()}
     more = parameters["Macaron"] - parameters["pre-LN"]
     return [
         claim(
@@ -94,7 +94,7 @@ def claims(found):
             f"With exact flows the error of one step falls with the power {said['Strang, exact']} of its length, and "
             f"for Lie and Trotter with {said['Lie, exact']}.",
             abs(np.mean(orders["Strang, exact"]) - 3) < 0.2 and abs(np.mean(orders["Lie, exact"]) - 2) < 0.2,
-            found["theory_seeds"],
+            facts["theory_seeds"],
         ),
         claim(
             "So the Macaron network, which follows Strang and Marchuk, is the more accurate solver: third order "
@@ -102,7 +102,7 @@ def claims(found):
             "A network takes Euler steps, x + F(x), instead of exact flows; with them the error falls with the power "
             f"{said['Strang, Euler']}, and with the usual order of the layers with {said['Lie, Euler']}.",
             np.mean(orders["Strang, Euler"]) > 2.5,
-            found["theory_seeds"],
+            facts["theory_seeds"],
         ),
         claim(
             "With two feed-forward layers of half the width a block has as many weights as the Transformer's "
@@ -119,12 +119,12 @@ def claims(found):
             f"pre-LN {plus_minus(right['pre-LN'], '{:.2f}')} %; the difference is "
             f"{plus_minus(right['Macaron'] - right['pre-LN'], '{:.2f}')} points.",
             above(right["Macaron"], right["pre-LN"]),
-            found["seeds"],
+            facts["seeds"],
         ),
     ]
 
 
-def draw(found):
+def draw(facts):
     figure, (axes, below) = figures.panels("Local error of one step, of linear flows", "Labels right, every seed")
     looks = {
         "Lie, exact": (figures.GREY, "o-"),
@@ -133,7 +133,7 @@ def draw(found):
         "Strang, Euler": (figures.RED, "s--"),
     }
     for name, (color, style) in looks.items():
-        rows = np.array([row[name] for row in found["errors"]])
+        rows = np.array([row[name] for row in facts["errors"]])
         figures.line(axes, STEPS, rows, name, color, log=True, marker=style[0], ls=style[1:])
     axes.set(xscale="log", yscale="log", xlabel="length of the step", ylabel="error")
     axes.set_xticks(STEPS, [f"{h:g}" for h in STEPS])
@@ -141,7 +141,7 @@ def draw(found):
     axes.legend(loc="upper left", ncols=2, columnspacing=0.8)
     axes.set_ylim(None, 30 * axes.get_ylim()[1])
     for place, (name, color) in enumerate(zip(WIRINGS, (figures.GREY, figures.BLUE), strict=True)):
-        figures.points(below, place, 100 * np.array(found["right"][name]), color)
+        figures.points(below, place, 100 * np.array(facts["right"][name]), color)
     below.set_xticks(range(len(WIRINGS)), WIRINGS)
     below.set(ylabel="%", ylim=(0, 105), xlim=(-0.5, len(WIRINGS) - 0.5))
     return figure

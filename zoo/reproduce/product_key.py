@@ -67,18 +67,18 @@ def same_as_all_keys(num_keys, queries=200):
     layer, same = memory(num_keys, None), 0
     layer.build((None, None, UNITS))
     x = np.random.default_rng(0).normal(size=(1, queries, UNITS)).astype("float32")
-    found = ops.convert_to_numpy(layer.select(x)[0])[0]
+    facts = ops.convert_to_numpy(layer.select(x)[0])[0]
     first, second = (ops.convert_to_numpy(half)[0].astype("float64") for half in layer.half_scores(layer.queries(x)))
     sums = (first[..., :, None] + second[..., None, :]).reshape(queries, HEADS, -1)
     best = np.argsort(-sums, axis=-1)[..., :K]
-    same = (np.sort(best, -1) == np.sort(found, -1)).all((-1, -2)).sum()
+    same = (np.sort(best, -1) == np.sort(facts, -1)).all((-1, -2)).sum()
     return {"queries": queries, "same": int(same), "keys": num_keys**2, "looked at": 2 * num_keys + K**2}
 
 
 def measure(log, pairs, updates, seeds, num_keys):
     x, labels = globals()["pairs"](pairs)
-    found = {"seeds": list(range(seeds)), "pairs": pairs, "search": same_as_all_keys(num_keys), "weights": {}}
-    found |= {"known": {}, "usage": {}, "kl": {}, "products": {}, "sorted": {}}
+    facts = {"seeds": list(range(seeds)), "pairs": pairs, "search": same_as_all_keys(num_keys), "weights": {}}
+    facts |= {"known": {}, "usage": {}, "kl": {}, "products": {}, "sorted": {}}
     for name, make in LAYERS.items():
         made = []
 
@@ -88,21 +88,21 @@ def measure(log, pairs, updates, seeds, num_keys):
 
         trainer = Trainer(model, RowAdam(2e-3, 1e-2))
         inner = made[0]
-        found["products"][name] = products(inner)
-        for seed in found["seeds"]:
+        facts["products"][name] = products(inner)
+        for seed in facts["seeds"]:
             trainer.train(seed, lambda step, seed=seed: batch(x, labels, seed, step), updates)
             right = [trainer.right(each).mean() for each in whole(x, labels)]
-            found["known"].setdefault(name, []).append(round(float(np.mean(right)), 4))
-            found["weights"].setdefault(name, []).append(trainer.hash())
+            facts["known"].setdefault(name, []).append(round(float(np.mean(right)), 4))
+            facts["weights"].setdefault(name, []).append(trainer.hash())
             if name.startswith("memory"):
                 weights = ops.convert_to_numpy(inner.value_weights(x))
                 used = memory_usage(weights)
-                found["usage"].setdefault(name, []).append(round(used["usage"], 4))
-                found["kl"].setdefault(name, []).append(round(used["kl"], 4))
+                facts["usage"].setdefault(name, []).append(round(used["usage"], 4))
+                facts["kl"].setdefault(name, []).append(round(used["kl"], 4))
                 shares = np.sort(weights / weights.sum())[::-1] * len(weights)
-                found["sorted"].setdefault(name, []).append(shares[:: len(shares) // 64].round(5).tolist())
-        log(f"{name} knows {found['known'][name]}")
-    return found
+                facts["sorted"].setdefault(name, []).append(shares[:: len(shares) // 64].round(5).tolist())
+        log(f"{name} knows {facts['known'][name]}")
+    return facts
 
 
 def whole(x, labels):
@@ -112,10 +112,10 @@ def whole(x, labels):
         yield {"x": x[rows], "labels": labels[rows]}
 
 
-def claims(found):
-    seeds, search = found["seeds"], found["search"]
-    known = {name: 100 * np.array(rows) for name, rows in found["known"].items()}
-    usage = {name: 100 * np.array(rows) for name, rows in found["usage"].items()}
+def claims(facts):
+    seeds, search = facts["seeds"], facts["search"]
+    known = {name: 100 * np.array(rows) for name, rows in facts["known"].items()}
+    usage = {name: 100 * np.array(rows) for name, rows in facts["usage"].items()}
     plain, normed = "memory", "memory, batch norm"
     return [
         claim(
@@ -128,8 +128,8 @@ def claims(found):
         claim(
             "A memory adds capacity at nearly no cost: 12 layers with one memory have a perplexity of 15.6, 24 layers "
             "without one 16.0 (Lample et al. 2019, table 1).",
-            f"Of {found['pairs']:,} random pairs a memory knows {plus_minus(known[plain], '{:.1f}')} % by heart, and a "
-            f"feed-forward network with as many multiplications ({found['products']['feed-forward']:,}) "
+            f"Of {facts['pairs']:,} random pairs a memory knows {plus_minus(known[plain], '{:.1f}')} % by heart, and a "
+            f"feed-forward network with as many multiplications ({facts['products']['feed-forward']:,}) "
             f"{plus_minus(known['feed-forward'], '{:.1f}')} %.",
             above(known[plain], known["feed-forward"]),
             seeds,
@@ -139,23 +139,23 @@ def claims(found):
             "perplexity; of 16 thousand all are used without it (Lample et al. 2019, table 2).",
             f"Of {search['keys']:,} values {plus_minus(usage[normed], '{:.1f}')} % are used with batch norm and "
             f"{plus_minus(usage[plain], '{:.1f}')} % without; the KL from equal use is "
-            f"{plus_minus(found['kl'][normed], '{:.2f}')} and {plus_minus(found['kl'][plain], '{:.2f}')} nats.",
+            f"{plus_minus(facts['kl'][normed], '{:.2f}')} and {plus_minus(facts['kl'][plain], '{:.2f}')} nats.",
             above(usage[normed], usage[plain]),
             seeds,
         ),
     ]
 
 
-def draw(found):
+def draw(facts):
     figure, (axes, below) = figures.panels(
-        f"Known by heart, of {found['pairs']:,} pairs", "How much each value is used"
+        f"Known by heart, of {facts['pairs']:,} pairs", "How much each value is used"
     )
-    looks = zip(found["known"].items(), (figures.BLUE, figures.GREEN, figures.GREY), strict=True)
+    looks = zip(facts["known"].items(), (figures.BLUE, figures.GREEN, figures.GREY), strict=True)
     for place, ((_, values), color) in enumerate(looks):
         figures.points(axes, place, 100 * np.array(values), color)
-    axes.set_xticks(range(3), [name.replace(", ", ",\n") for name in found["known"]])
+    axes.set_xticks(range(3), [name.replace(", ", ",\n") for name in facts["known"]])
     axes.set(ylabel="%, one point a seed", ylim=(0, 105), xlim=(-0.5, 2.5))
-    for (name, rows), color in zip(found["sorted"].items(), (figures.BLUE, figures.GREEN), strict=True):
+    for (name, rows), color in zip(facts["sorted"].items(), (figures.BLUE, figures.GREEN), strict=True):
         x = np.linspace(0, 100, len(rows[0]))
         style = "--" if "norm" in name else "-"
         figures.line(below, x, np.maximum(rows, 1e-4), name, color, log=True, ls=style)

@@ -48,24 +48,24 @@ def examples(count, lag, *seed):
 
 
 def measure(log, updates, lag, seeds):
-    found = {"counts": {cell: weights_of(cell) for cell in KNOWN}, "lag": lag, "seeds": list(range(seeds))}
-    found |= {"updates": updates, "recalled": {}, "curves": {}, "weights": {}}
+    facts = {"counts": {cell: weights_of(cell) for cell in KNOWN}, "lag": lag, "seeds": list(range(seeds))}
+    facts |= {"updates": updates, "recalled": {}, "curves": {}, "weights": {}}
     tests = examples(TESTS, lag, 99)
     for name, (cell, settings) in CELLS.items():
         trainer = Trainer(lambda cell=cell, settings=settings: reader(cell, settings), adam(5e-3, updates))
-        for seed in found["seeds"]:
+        for seed in facts["seeds"]:
             losses = trainer.train(seed, lambda step, seed=seed: examples(BATCH, lag, seed, step), updates)
-            found["recalled"].setdefault(name, []).append(round(float(trainer.right(tests).mean()), 4))
-            found["curves"].setdefault(name, []).append(binned(losses, BINS))
-            found["weights"].setdefault(name, []).append(trainer.hash())
-        log(f"{name} recalls {found['recalled'][name]} of what was {lag} symbols back")
-    return found
+            facts["recalled"].setdefault(name, []).append(round(float(trainer.right(tests).mean()), 4))
+            facts["curves"].setdefault(name, []).append(binned(losses, BINS))
+            facts["weights"].setdefault(name, []).append(trainer.hash())
+        log(f"{name} recalls {facts['recalled'][name]} of what was {lag} symbols back")
+    return facts
 
 
-def claims(found):
-    lag, seeds, back = found["lag"], found["seeds"], {n: 100 * np.array(rows) for n, rows in found["recalled"].items()}
+def claims(facts):
+    lag, seeds, back = facts["lag"], facts["seeds"], {n: 100 * np.array(rows) for n, rows in facts["recalled"].items()}
     said = {name: plus_minus(rows, "{:.1f}") for name, rows in back.items()}
-    counts = ", ".join(str(found["counts"][cell]) for cell in KNOWN)
+    counts = ", ".join(str(facts["counts"][cell]) for cell in KNOWN)
     return [
         claim(
             "A gate is one more recurrence: with n inputs and m units a plain one has m(m+n)+m weights, a GRU 3 and an "
@@ -73,7 +73,7 @@ def claims(found):
             "of the GRU has 3m biases more.",
             f"With n = 4 and m = 5 the layers have {counts} weights (SimpleRNN, GRU, GRU of cuDNN's form, LSTM); the "
             f"formulas say {', '.join(map(str, KNOWN.values()))}.",
-            found["counts"] == KNOWN,
+            facts["counts"] == KNOWN,
         ),
         claim(
             "LSTM bridges long time lags that plain recurrent networks do not learn (Hochreiter and Schmidhuber 1997, "
@@ -95,15 +95,15 @@ def claims(found):
     ]
 
 
-def draw(found):
-    figure, (axes,) = figures.panels(f"Recalling a symbol {found['lag']} symbols later")
+def draw(facts):
+    figure, (axes,) = figures.panels(f"Recalling a symbol {facts['lag']} symbols later")
     looks = ((figures.GREY, "-"), (figures.GREY, "--"), (figures.BLUE, "-"), (figures.RED, "-"))
-    for (name, rows), (color, style) in zip(found["curves"].items(), looks, strict=True):
-        x = found["updates"] / len(rows[0]) * (np.arange(len(rows[0])) + 0.5)
+    for (name, rows), (color, style) in zip(facts["curves"].items(), looks, strict=True):
+        x = facts["updates"] / len(rows[0]) * (np.arange(len(rows[0])) + 0.5)
         for index, row in enumerate(rows):
             axes.plot(x, row, color=color, ls=style, lw=1.3, label=None if index else name)
     axes.axhline(np.log(SYMBOLS), color="black", lw=0.8, ls=":")
-    axes.text(found["updates"], np.log(SYMBOLS) + 0.05, "guessing", ha="right")
+    axes.text(facts["updates"], np.log(SYMBOLS) + 0.05, "guessing", ha="right")
     axes.set(xlabel="updates; a line is a seed", ylabel="loss, nats", ylim=(0, 3.6), xlim=(0, None))
     axes.legend(loc="upper left", ncols=2, columnspacing=0.8)
     return figure

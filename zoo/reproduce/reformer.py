@@ -62,12 +62,12 @@ def union(rounds=4, time=32, units=8):
         met += np.isin(chunk_of[:, None] - chunk_of[None], (0, 1))
     keys = ops.convert_to_numpy(unit(ops.convert_to_tensor(x)))
     scores = (x[0, 0].astype("float64") @ keys[0, 0].T.astype("float64")) - 1e5 * np.eye(time)
-    found = ops.convert_to_numpy(lsh_attention(*map(ops.convert_to_tensor, (x, values, buckets)), CHUNK))[0, 0]
+    facts = ops.convert_to_numpy(lsh_attention(*map(ops.convert_to_tensor, (x, values, buckets)), CHUNK))[0, 0]
     errors = {}
     for name, weight in (("one softmax", met > 0), ("each round counted", met)):
         chances = weight * np.exp(scores - np.where(met > 0, scores, -np.inf).max(1, keepdims=True))
         wanted = chances / chances.sum(1, keepdims=True) @ values[0, 0]
-        errors[name] = float(np.abs(found - wanted).max())
+        errors[name] = float(np.abs(facts - wanted).max())
     return errors
 
 
@@ -109,15 +109,15 @@ def undone(depth, units=32):
 
 def same_gradients(layers=3, units=16):
     """The largest relative difference of a gradient where activations are rebuilt from where they are kept."""
-    found = []
+    facts = []
     for activations in ("plain", "reversible"):
         keras.utils.set_random_seed(0)
         blocks = [PreNorm(attention_of(units), FeedForward(units, units), dropout=0.0) for _ in range(layers)]
         stack = Training(ReversibleStack(blocks, activations))
         x = np.random.default_rng(0).normal(size=(1, 12, units)).astype("float32")
         stack(x)
-        found.append(list(gradients(stack, x, lambda y: ops.mean(ops.sin(3 * y))).values()))
-    return float(max(np.abs(a - b).max() / max(np.abs(a).max(), 1e-6) for a, b in zip(*found, strict=True)))
+        facts.append(list(gradients(stack, x, lambda y: ops.mean(ops.sin(3 * y))).values()))
+    return float(max(np.abs(a - b).max() / max(np.abs(a).max(), 1e-6) for a, b in zip(*facts, strict=True)))
 
 
 class Training(keras.layers.Layer):
@@ -136,21 +136,21 @@ def attention_of(units):
 
 
 def measure(log, updates, seeds, longest, depth, draws):
-    found = {"seeds": list(range(seeds)), "union": union(), "longest": longest, "depth": depth, "weights": {}}
-    found |= {"meetings": [meetings(seed) for seed in range(5)], "undone": undone(depth)}
-    found |= {"gradients": same_gradients(), "right": []}
-    log(f"mathematics: {found['union']}, {found['undone']}, {found['gradients']}")
+    facts = {"seeds": list(range(seeds)), "union": union(), "longest": longest, "depth": depth, "weights": {}}
+    facts |= {"meetings": [meetings(seed) for seed in range(5)], "undone": undone(depth)}
+    facts |= {"gradients": same_gradients(), "right": []}
+    log(f"mathematics: {facts['union']}, {facts['undone']}, {facts['gradients']}")
     trainer = Trainer(lambda: writer(chunk=2 * longest + 2), adam(3e-3, updates))
     readers = {rounds: writer(rounds) for rounds in ROUNDS}
     test = duplications(np.random.default_rng(99), TESTS, longest)
     counted = test["weights"] > 0
-    found["full"] = []
-    for seed in found["seeds"]:
+    facts["full"] = []
+    for seed in facts["seeds"]:
         trainer.train(
             seed, lambda step, s=seed: duplications(np.random.default_rng([s, step]), BATCH, longest), updates
         )
-        found["weights"].setdefault("full attention", []).append(trainer.hash())
-        found["full"].append(round(float(trainer.right(test)[counted].mean()), 4))
+        facts["weights"].setdefault("full attention", []).append(trainer.hash())
+        facts["full"].append(round(float(trainer.right(test)[counted].mean()), 4))
         shares = []
         for reader in readers.values():
             pairs = zip(reader.trainable_variables, values_of(trainer.model.trainable_variables), strict=True)
@@ -163,23 +163,23 @@ def measure(log, updates, seeds, longest, depth, draws):
                 answers = np.asarray(reader.predict_on_batch({"token_ids": test["token_ids"]})).argmax(-1)
                 right.append((answers == test["labels"])[counted].mean())
             shares.append(round(float(np.mean(right)), 4))
-        found["right"].append(shares)
-        log(f"seed {seed}: right {found['full'][-1]} with full attention, {shares} with {ROUNDS} rounds")
-    return found
+        facts["right"].append(shares)
+        log(f"seed {seed}: right {facts['full'][-1]} with full attention, {shares} with {ROUNDS} rounds")
+    return facts
 
 
-def claims(found):
-    met, right, seeds = 100 * np.array(found["meetings"]), 100 * np.array(found["right"]), found["seeds"]
-    full = 100 * np.array(found["full"])
+def claims(facts):
+    met, right, seeds = 100 * np.array(facts["meetings"]), 100 * np.array(facts["right"]), facts["seeds"]
+    full = 100 * np.array(facts["full"])
     counted = ", ".join(f"{plus_minus(met[:, at], '{:.1f}')} % ({rounds})" for at, rounds in enumerate(ROUNDS))
     written = ", ".join(f"{plus_minus(right[:, at], '{:.1f}')} % ({each})" for at, each in enumerate(ROUNDS))
     return [
         claim(
             "Rounds of hashing are combined, with the number N of rounds in which a pair meets, to attention over the "
             "union of what they meet (Kitaev et al. 2020, section 2 and appendix A).",
-            f"Our four rounds are one softmax over the union to within {found['union']['one softmax']:.1g}; where each "
-            f"meeting counts, as without log N, the difference is {found['union']['each round counted']:.2f}.",
-            found["union"]["one softmax"] < 1e-4,
+            f"Our four rounds are one softmax over the union to within {facts['union']['one softmax']:.1g}; where each "
+            f"meeting counts, as without log N, the difference is {facts['union']['each round counted']:.2f}.",
+            facts["union"]["one softmax"] < 1e-4,
         ),
         claim(
             "More rounds find more of the near ones (Kitaev et al. 2020, section 2 and figure 1).",
@@ -190,7 +190,7 @@ def claims(found):
         claim(
             "Trained with full attention, a model is evaluated with hashing, and accuracy rises with the rounds: 52.5, "
             "76.9, 92.5 and 94.8 % with 1, 2, 4 and 8 (Kitaev et al. 2020, table 2).",
-            f"Of words of {found['longest']} symbols {plus_minus(full, '{:.1f}')} % of the symbols are right with full "
+            f"Of words of {facts['longest']} symbols {plus_minus(full, '{:.1f}')} % of the symbols are right with full "
             f"attention, and by rounds of hashing {written}.",
             min(full) > 100 * LEARNT and above(right[:, -1], right[:, 0]) and bool((np.diff(right.mean(0)) > 0).all()),
             seeds,
@@ -198,21 +198,21 @@ def claims(found):
         claim(
             "The activations of a reversible layer can be computed again from its outputs, so that none is kept "
             "(Kitaev et al. 2020, section 3; Gomez et al. 2017, section 3).",
-            f"The inputs of {found['depth']} layers come back to within {found['undone']:.1g} in float32, and "
-            f"gradients are those of kept activations to within {found['gradients']:.1g} of the largest.",
-            found["undone"] < 1e-4 and found["gradients"] < 1e-3,
+            f"The inputs of {facts['depth']} layers come back to within {facts['undone']:.1g} in float32, and "
+            f"gradients are those of kept activations to within {facts['gradients']:.1g} of the largest.",
+            facts["undone"] < 1e-4 and facts["gradients"] < 1e-3,
         ),
     ]
 
 
-def draw(found):
+def draw(facts):
     figure, (axes, below) = figures.panels(
         "A near neighbour is met (cosine 0.9)", "Symbols right, trained with full attention"
     )
-    figures.line(axes, ROUNDS, 100 * np.array(found["meetings"]), "", figures.BLUE, marker="o")
+    figures.line(axes, ROUNDS, 100 * np.array(facts["meetings"]), "", figures.BLUE, marker="o")
     axes.set(ylabel="%", ylim=(0, 105), xscale="log", xlabel="rounds of hashing; bands are 95 % intervals")
-    for index, (row, color) in enumerate(zip(found["right"], (figures.BLUE, figures.RED, figures.GREEN), strict=False)):
-        label = f"seed {found['seeds'][index]}"
+    for index, (row, color) in enumerate(zip(facts["right"], (figures.BLUE, figures.RED, figures.GREEN), strict=False)):
+        label = f"seed {facts['seeds'][index]}"
         below.plot(ROUNDS, 100 * np.array(row), "o-", color=color, alpha=0.8, label=label, clip_on=False)
     below.set(ylabel="%", ylim=(0, 105), xscale="log", xlabel="rounds of hashing in evaluation")
     for panel in (axes, below):

@@ -66,34 +66,34 @@ def moved(connections, steps, n=11, at=5):
 
 
 def measure(log, updates, seeds, n, k):
-    found = {"seeds": list(range(seeds)), "updates": updates, "n": n, "k": k, "error": {}, "curves": {}, "weights": {}}
-    found["moved"] = {name: [moved(kind, steps) for steps in (1, 2)] for name, kind in CONNECTIONS.items()}
-    found["scores"] = {str(size): [6 * size + 1, size**2] for size in (100, 200)}  # 5 a node, n + 1 of the relay
+    facts = {"seeds": list(range(seeds)), "updates": updates, "n": n, "k": k, "error": {}, "curves": {}, "weights": {}}
+    facts["moved"] = {name: [moved(kind, steps) for steps in (1, 2)] for name, kind in CONNECTIONS.items()}
+    facts["scores"] = {str(size): [6 * size + 1, size**2] for size in (100, 200)}  # 5 a node, n + 1 of the relay
     test = batch(n, k, 99, count=TESTS)
     for name, connections in CONNECTIONS.items():
         schedule = keras.optimizers.schedules.CosineDecay(3e-3, updates)
         optimizer = keras.optimizers.Adam(schedule, clipnorm=5.0)
         trainer = Trainer(lambda kind=connections: summation(kind, n, k), optimizer, squared_error)
-        for seed in found["seeds"]:
+        for seed in facts["seeds"]:
             losses = trainer.train(seed, lambda step, seed=seed: batch(n, k, seed, step), updates)
             error = np.mean((trainer.outputs(test) - test["labels"]) ** 2)
-            found["error"].setdefault(name, []).append(round(float(error), 5))
-            found["curves"].setdefault(name, []).append(binned(losses, BINS))
-            found["weights"].setdefault(name, []).append(trainer.hash())
-        log(f"{name}: squared errors {found['error'][name]}")
-    return found
+            facts["error"].setdefault(name, []).append(round(float(error), 5))
+            facts["curves"].setdefault(name, []).append(binned(losses, BINS))
+            facts["weights"].setdefault(name, []).append(trainer.hash())
+        log(f"{name}: squared errors {facts['error'][name]}")
+    return facts
 
 
-def claims(found):
+def claims(facts):
     error, seeds, guess = (
-        {name: np.array(rows) for name, rows in found["error"].items()},
-        found["seeds"],
-        found["k"] / 12,
+        {name: np.array(rows) for name, rows in facts["error"].items()},
+        facts["seeds"],
+        facts["k"] / 12,
     )
     said = {name: plus_minus(rows, "{:.4f}") for name, rows in error.items()}
-    star, moves = error["star"], found["moved"]
-    task = f"Of {found['n']} rows, {found['k']} to add, where guessing has {guess:.4f}"
-    one, two = found["scores"].values()
+    star, moves = error["star"], facts["moved"]
+    task = f"Of {facts['n']} rows, {facts['k']} to add, where guessing has {guess:.4f}"
+    one, two = facts["scores"].values()
     return [
         claim(
             "It learns masked summation, which needs information from anywhere: an error of 0.0284 for 200 rows (Guo "
@@ -132,13 +132,13 @@ def claims(found):
     ]
 
 
-def draw(found):
-    figure, (axes,) = figures.panels(f"Sum of {found['k']} of {found['n']} rows")
-    for (name, rows), color in zip(found["curves"].items(), (figures.BLUE, figures.GREEN, figures.RED), strict=True):
-        x = found["updates"] / len(rows[0]) * (np.arange(len(rows[0])) + 0.5)
+def draw(facts):
+    figure, (axes,) = figures.panels(f"Sum of {facts['k']} of {facts['n']} rows")
+    for (name, rows), color in zip(facts["curves"].items(), (figures.BLUE, figures.GREEN, figures.RED), strict=True):
+        x = facts["updates"] / len(rows[0]) * (np.arange(len(rows[0])) + 0.5)
         figures.line(axes, x, np.array(rows), name, color, log=True)
-    axes.axhline(found["k"] / 12, color=figures.GREY, lw=0.8, ls=":")
-    axes.text(found["updates"], found["k"] / 12 * 1.08, f"guessing {found['k']}/2", ha="right", color=figures.GREY)
+    axes.axhline(facts["k"] / 12, color=figures.GREY, lw=0.8, ls=":")
+    axes.text(facts["updates"], facts["k"] / 12 * 1.08, f"guessing {facts['k']}/2", ha="right", color=figures.GREY)
     axes.set(yscale="log", xlabel="updates; bands are 95 % intervals", ylabel="squared error", xlim=(0, None))
     axes.legend(loc="lower left")
     return figure

@@ -73,11 +73,11 @@ def leak():
     x = np.random.default_rng(0).normal(size=(1, 12, 16)).astype("float32")
     changed = x.copy()
     changed[0, 7:] += 1.0
-    found = {}
+    facts = {}
     for name, causal in (("without", False), ("with", True)):
         moved = [ops.convert_to_numpy(layer(each, causal=causal)) for each in (x, changed)]
-        found[name] = float(np.abs(moved[0] - moved[1])[0, :7].max())
-    return found
+        facts[name] = float(np.abs(moved[0] - moved[1])[0, :7].max())
+    return facts
 
 
 class Chain:
@@ -107,23 +107,23 @@ def model(attention):
 
 
 def measure(log, updates, seeds):
-    found = {"seeds": list(range(seeds)), "parameters": parameter_rows(), "collapse": collapse(), "leak": leak()}
-    found |= {"updates": updates, "loss": {}, "weights": {}, "curves": {}}
+    facts = {"seeds": list(range(seeds)), "parameters": parameter_rows(), "collapse": collapse(), "leak": leak()}
+    facts |= {"updates": updates, "loss": {}, "weights": {}, "curves": {}}
     chain = Chain()
     for name, attention in ATTENTIONS.items():
         trainer = Trainer(lambda attention=attention: model(attention), adam(3e-3, updates))
-        for seed in found["seeds"]:
+        for seed in facts["seeds"]:
             losses = trainer.train(seed, lambda step, seed=seed: chain.batch(seed, step), updates)
-            found["loss"].setdefault(name, []).append(round(float(losses[-LAST:].mean()), 4))
-            found["curves"].setdefault(name, []).append(binned(losses, BINS))
-            found["weights"].setdefault(name, []).append(trainer.hash())
-        log(f"{name}: {found['loss'][name]} nats per symbol")
-    return found
+            facts["loss"].setdefault(name, []).append(round(float(losses[-LAST:].mean()), 4))
+            facts["curves"].setdefault(name, []).append(binned(losses, BINS))
+            facts["weights"].setdefault(name, []).append(trainer.hash())
+        log(f"{name}: {facts['loss'][name]} nats per symbol")
+    return facts
 
 
-def claims(found):
-    loss, seeds = {name: np.array(rows) for name, rows in found["loss"].items()}, found["seeds"]
-    gain, leak, rows = loss["one core"] - loss["two cores"], found["leak"], found["parameters"]
+def claims(facts):
+    loss, seeds = {name: np.array(rows) for name, rows in facts["loss"].items()}, facts["seeds"]
+    gain, leak, rows = loss["one core"] - loss["two cores"], facts["leak"], facts["parameters"]
     own = {row["size"]: row for row in rows}
     exact = all(row["3 d R + h R"] == 3 * d * r + h * r for row, (d, r, h, _) in zip(rows, PAPER.values(), strict=True))
     with_output = ", ".join(f"{row['with W_O, multi-head / ours']:g} ({row['size']})" for row in rows)
@@ -144,8 +144,8 @@ def claims(found):
             "Two cores are better than one: a perplexity of 49.8 against 57.9 on PTB, 18.9 against 20.9 on "
             "WikiText-103 (Ma et al. 2019, tables 1 and 2).",
             "The mean of cores over shared factors is one core, to within "
-            f"{found['collapse']['four cores - their mean']:.1g} of entries up to "
-            f"{found['collapse']['largest entry']:.1f}, so two express nothing more. Trained, one core has "
+            f"{facts['collapse']['four cores - their mean']:.1g} of entries up to "
+            f"{facts['collapse']['largest entry']:.1f}, so two express nothing more. Trained, one core has "
             f"{plus_minus(loss['one core'])} and two {plus_minus(loss['two cores'])} nats per symbol; the gain is "
             f"{plus_minus(gain)}.",
             above(loss["one core"], loss["two cores"]),
@@ -169,11 +169,11 @@ def claims(found):
     ]
 
 
-def draw(found):
+def draw(facts):
     figure, (axes,) = figures.panels("Loss of a language model, by its attention")
     colors = (figures.BLUE, figures.RED, figures.GREY)
-    for (name, rows), color, style in zip(found["curves"].items(), colors, ("-", "--", "-"), strict=True):
-        x = found["updates"] / len(rows[0]) * (np.arange(len(rows[0])) + 0.5)
+    for (name, rows), color, style in zip(facts["curves"].items(), colors, ("-", "--", "-"), strict=True):
+        x = facts["updates"] / len(rows[0]) * (np.arange(len(rows[0])) + 0.5)
         figures.line(axes, x, np.array(rows), name, color, ls=style)
     axes.set(xlabel="updates; bands are 95 % intervals", ylabel="nats per symbol", ylim=(0, None), xlim=(0, None))
     axes.legend(loc="lower left")

@@ -83,9 +83,9 @@ def gradients(model, batch, loss):
     weights = model.trainable_variables
     if keras.backend.backend() == "jax":
         fixed = [variable.value for variable in model.non_trainable_variables]
-        found = jax.grad(lambda held: loss(model.stateless_call(held, fixed, batch)[0]))([w.value for w in weights])
+        values = jax.grad(lambda held: loss(model.stateless_call(held, fixed, batch)[0]))([w.value for w in weights])
     else:
         with tf.GradientTape() as tape:
             value = loss(model(batch))
-        found = tape.gradient(value, [weight.value for weight in weights])
-    return {weight.path: np.array(each) for weight, each in zip(weights, found, strict=True)}
+        values = tape.gradient(value, [weight.value for weight in weights])
+    return {weight.path: np.array(each) for weight, each in zip(weights, values, strict=True)}

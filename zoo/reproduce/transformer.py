@@ -71,8 +71,8 @@ def last_gradient(layers, block, seed):
         logits = ops.matmul(states, ops.convert_to_tensor(matrix))
         return ops.mean(keras.losses.sparse_categorical_crossentropy(labels, logits, from_logits=True))
 
-    found = gradients(stack, x, loss)
-    return round(float(np.linalg.norm(found[stack.blocks[-1].feedforward.output_projection.kernel.path])), 6)
+    facts = gradients(stack, x, loss)
+    return round(float(np.linalg.norm(facts[stack.blocks[-1].feedforward.output_projection.kernel.path])), 6)
 
 
 def norms(layers, seed):
@@ -105,39 +105,39 @@ def leak():
 
 
 def measure(log, depths, theory_seeds, updates, seeds, layers):
-    found = {"depths": list(depths), "theory_seeds": list(range(theory_seeds)), "leak": leak(), "weights": {}}
-    found |= {"seeds": list(range(seeds)), "updates": updates, "layers": layers, "gradients": {}, "last": {}}
+    facts = {"depths": list(depths), "theory_seeds": list(range(theory_seeds)), "leak": leak(), "weights": {}}
+    facts |= {"seeds": list(range(seeds)), "updates": updates, "layers": layers, "gradients": {}, "last": {}}
     for block in ("pre_norm", "post_norm"):
-        rows = [[last_gradient(depth, block, seed) for depth in depths] for seed in found["theory_seeds"]]
-        found["gradients"][block] = rows
+        rows = [[last_gradient(depth, block, seed) for depth in depths] for seed in facts["theory_seeds"]]
+        facts["gradients"][block] = rows
         log(f"gradients of {block}: {np.round(np.mean(rows, 0), 3).tolist()}")
-    found["norms"] = [norms(max(depths), seed) for seed in found["theory_seeds"]]
-    found["curves"] = {}
+    facts["norms"] = [norms(max(depths), seed) for seed in facts["theory_seeds"]]
+    facts["curves"] = {}
     for name, (block, warmup) in SETTINGS.items():
-        rows, found["weights"][name] = curves(block, warmup, updates, layers, seeds)
-        found["last"][name] = rows[:, -LAST:].mean(axis=1).round(4).tolist()
-        found["curves"][name] = [binned(row, len(row) // 10 or 1) for row in rows]
-        log(f"{name}: last losses {found['last'][name]}")
-    return found
+        rows, facts["weights"][name] = curves(block, warmup, updates, layers, seeds)
+        facts["last"][name] = rows[:, -LAST:].mean(axis=1).round(4).tolist()
+        facts["curves"][name] = [binned(row, len(row) // 10 or 1) for row in rows]
+        log(f"{name}: last losses {facts['last'][name]}")
+    return facts
 
 
-def claims(found):
-    slopes = {block: [slope(found["depths"], row) for row in rows] for block, rows in found["gradients"].items()}
+def claims(facts):
+    slopes = {block: [slope(facts["depths"], row) for row in rows] for block, rows in facts["gradients"].items()}
     pre, post = np.mean(slopes["pre_norm"]), np.mean(slopes["post_norm"])
-    norms, depth = np.mean(found["norms"], 0), np.arange(1, len(found["norms"][0]))
+    norms, depth = np.mean(facts["norms"], 0), np.arange(1, len(facts["norms"][0]))
     inside = (norms[:-1] >= 0.95 * (1 + depth / 2)) & (norms[:-1] <= 1.05 * (1 + 3 * depth / 2))
-    learnt = {name: int(np.sum(np.array(rows) < LEARNT)) for name, rows in found["last"].items()}
-    total, names = len(found["seeds"]), list(SETTINGS)
-    highest = max(found["last"][names[2]])
+    learnt = {name: int(np.sum(np.array(rows) < LEARNT)) for name, rows in facts["last"].items()}
+    total, names = len(facts["seeds"]), list(SETTINGS)
+    highest = max(facts["last"][names[2]])
     return [
         claim(
             "The gradient of the last feed-forward matrix is O(d sqrt(ln d)) in post-LN whatever the depth L, and "
             "O(d sqrt(ln d / L)) in pre-LN (Xiong et al. 2020, theorem 1): slopes 0 and -1/2 against log L.",
-            f"From {found['depths'][0]} to {found['depths'][-1]} layers the slope is "
+            f"From {facts['depths'][0]} to {facts['depths'][-1]} layers the slope is "
             f"{plus_minus(slopes['post_norm'], '{:.2f}')} in post-LN and {plus_minus(slopes['pre_norm'], '{:.2f}')} "
             "in pre-LN.",
             abs(post) < 0.2 and -0.65 < pre < -0.35,
-            found["theory_seeds"],
+            facts["theory_seeds"],
         ),
         claim(
             "E‖x‖² before the last norm of a post-LN layer is 3d/2, and after pre-LN layer l between (1 + l/2) d and "
@@ -145,56 +145,56 @@ def claims(found):
             f"Post-LN has {norms[-1]:.2f} d. Pre-LN has {norms[0]:.2f} d after the first layer and {norms[-2]:.2f} d "
             f"after layer {depth[-1]}; {int(inside.sum())} of {len(inside)} layers are within the bounds, but for 5 %.",
             bool(inside.all()) and abs(norms[-1] - 1.5) < 0.15,
-            found["theory_seeds"],
+            facts["theory_seeds"],
         ),
         claim(
             "Pre-LN learns without a warm-up, and post-LN does not: about 34 BLEU against 8.45 (Xiong et al. 2020, "
             "section 3.2 and figure 2).",
-            f"With {found['layers']} blocks at a rate of {RATE} pre-LN has learnt in {learnt[names[0]]} of {total} "
-            f"trainings after {found['updates']} updates, and post-LN in {learnt[names[1]]}.",
+            f"With {facts['layers']} blocks at a rate of {RATE} pre-LN has learnt in {learnt[names[0]]} of {total} "
+            f"trainings after {facts['updates']} updates, and post-LN in {learnt[names[1]]}.",
             learnt[names[0]] == total and learnt[names[1]] == 0,
-            found["seeds"],
+            facts["seeds"],
         ),
         claim(
             "With a warm-up post-LN learns as well (Xiong et al. 2020, section 3.2 and figure 2: about 34 BLEU).",
-            f"With a warm-up of {found['updates']} updates post-LN has learnt in {learnt[names[2]]} of {total} "
-            f"trainings after {2 * found['updates']}. The largest loss of their last {LAST} updates is {highest} nats; "
+            f"With a warm-up of {facts['updates']} updates post-LN has learnt in {learnt[names[2]]} of {total} "
+            f"trainings after {2 * facts['updates']}. The largest loss of their last {LAST} updates is {highest} nats; "
             f"learnt is below {LEARNT}.",
             learnt[names[2]] == total,
-            found["seeds"],
+            facts["seeds"],
         ),
         claim(
             "The mask of a decoder keeps what it writes from depending on later tokens (Vaswani et al. 2017, section "
             "3.1).",
-            f"A token that is changed moves no logit before it (largest difference {found['leak']['before']:g}), and "
-            f"later ones by up to {found['leak']['after']:.2f}.",
-            found["leak"]["before"] == 0 and found["leak"]["after"] > 1e-3,
+            f"A token that is changed moves no logit before it (largest difference {facts['leak']['before']:g}), and "
+            f"later ones by up to {facts['leak']['after']:.2f}.",
+            facts["leak"]["before"] == 0 and facts["leak"]["after"] > 1e-3,
         ),
     ]
 
 
-def draw(found):
+def draw(facts):
     figure, (above, below) = figures.panels(
-        "Gradient of the last layer, before training", f"Loss with {found['layers']} blocks, every seed"
+        "Gradient of the last layer, before training", f"Loss with {facts['layers']} blocks, every seed"
     )
     for (block, rows), color, name in zip(
-        found["gradients"].items(), (figures.BLUE, figures.RED), ("pre-LN", "post-LN"), strict=True
+        facts["gradients"].items(), (figures.BLUE, figures.RED), ("pre-LN", "post-LN"), strict=True
     ):
-        figures.line(above, found["depths"], rows, name, color, log=True, marker="o")
+        figures.line(above, facts["depths"], rows, name, color, log=True, marker="o")
         mean = np.exp(np.log(rows).mean(0))
         power = -0.5 if block == "pre_norm" else 0.0
-        x = np.array(found["depths"], float)
+        x = np.array(facts["depths"], float)
         above.plot(x, mean[0] * (x / x[0]) ** power, color=color, lw=0.9, ls=":")
     above.set(xscale="log", yscale="log", xlabel="layers L; dotted: what theorem 1 says", ylabel="‖gradient of W₂‖")
-    above.set_xticks(found["depths"], [str(depth) for depth in found["depths"]])
+    above.set_xticks(facts["depths"], [str(depth) for depth in facts["depths"]])
     above.set_yticks([0.2, 0.4, 0.8, 1.6], ["0.2", "0.4", "0.8", "1.6"])
     above.minorticks_off()
     above.legend(loc="lower left")
-    for (name, rows), color in zip(found["curves"].items(), (figures.BLUE, figures.RED, figures.GREEN), strict=True):
+    for (name, rows), color in zip(facts["curves"].items(), (figures.BLUE, figures.RED, figures.GREEN), strict=True):
         for index, row in enumerate(rows):
             below.plot(10 * np.arange(len(row)) + 5, row, color=color, lw=1, label=None if index else name)
     below.axhline(np.log(SYMBOLS), color=figures.GREY, lw=0.8, ls=":")
-    below.text(2 * found["updates"], np.log(SYMBOLS) + 0.05, "chance", color=figures.GREY, ha="right")
+    below.text(2 * facts["updates"], np.log(SYMBOLS) + 0.05, "chance", color=figures.GREY, ha="right")
     below.set(xlabel="updates", ylabel="nats per symbol", ylim=(0, 4.2), xlim=(0, None))
     below.legend(loc="upper right")
     return figure

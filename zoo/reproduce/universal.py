@@ -80,7 +80,7 @@ def build(model):
 
 def sums(chances=(0.6, 0.6), rules=("accumulated", "interpolated")):
     """The sum of the weights of all steps where each step's probability of halting is given, by rule."""
-    found = {}
+    facts = {}
     for rule in rules:
         state, layer = begin(ops.ones((1, 1), "bool")), Halting(rule)
         output = ops.zeros((1, 1, 1))
@@ -88,15 +88,15 @@ def sums(chances=(0.6, 0.6), rules=("accumulated", "interpolated")):
             final = index == len(chances) - 1 and rule == "accumulated"
             weight, state = advance(state, chance * ops.ones((1, 1)), layer.threshold, final)
             output = layer.merge(output, ops.ones((1, 1, 1)), weight)
-        found[rule] = round(float(ops.convert_to_numpy(output)[0, 0, 0]), 4)
-    return found
+        facts[rule] = round(float(ops.convert_to_numpy(output)[0, 0, 0]), 4)
+    return facts
 
 
-def copying(log, found, updates, units):
+def copying(log, facts, updates, units):
     for name, make in MODELS.items():
         trainer = Trainer(lambda make=make: build(make(units, TESTS[-1])), adam(2e-3, updates))
-        found["parameters"][name] = trainer.model.count_params()
-        for seed in found["seeds"]:
+        facts["parameters"][name] = trainer.model.count_params()
+        for seed in facts["seeds"]:
             trainer.train(
                 seed,
                 lambda step, seed=seed: copies(np.random.default_rng([seed, step]), BATCH, (1, LONGEST), LONGEST),
@@ -106,12 +106,12 @@ def copying(log, found, updates, units):
             for length in TESTS:
                 batch = copies(np.random.default_rng(99), COUNT, (length, length), TESTS[-1])
                 shares.append(round(float(trainer.right(batch)[:, :length].mean()), 4))
-            found["right"].setdefault(name, []).append(shares)
-            found["weights"].setdefault(name, []).append(trainer.hash())
-        log(f"{name} copies {found['right'][name]} of the symbols of texts of {TESTS}")
+            facts["right"].setdefault(name, []).append(shares)
+            facts["weights"].setdefault(name, []).append(trainer.hash())
+        log(f"{name} copies {facts['right'][name]} of the symbols of texts of {TESTS}")
 
 
-def pondering(log, found, updates, units):
+def pondering(log, facts, updates, units):
     def tagger():
         stack = make_universal_stack(6, units, 4, 2 * units, Halting(ponder=0.02), dropout=0.0, seed=0)
         model = Tagger(tasks.FIRST + LETTERS + REACH, LETTERS, stack, dropout=0.0)
@@ -123,42 +123,42 @@ def pondering(log, found, updates, units):
         return tasks.tagging(tokens, labels), np.minimum(hops, HOPS)
 
     trainer, (test, hops) = Trainer(tagger, adam(2e-3, updates)), batch(99, count=500)
-    for seed in found["seeds"]:
+    for seed in facts["seeds"]:
         trainer.train(seed, lambda step, seed=seed: batch(seed, step)[0], updates)
         model = trainer.model
         _, thought = model.encoder.ponder(model.positions(model.embedding(test["token_ids"])))
         steps, right = ops.convert_to_numpy(thought["updates"]), trainer.right(test)
-        found["steps"].append([round(float(steps[hops == hop].mean()), 3) for hop in range(HOPS + 1)])
-        found["solved"].append([round(float(right[hops == hop].mean()), 4) for hop in range(HOPS + 1)])
-        found["weights"].setdefault("pointers, ACT", []).append(trainer.hash())
-    log(f"steps by hops {found['steps']}")
+        facts["steps"].append([round(float(steps[hops == hop].mean()), 3) for hop in range(HOPS + 1)])
+        facts["solved"].append([round(float(right[hops == hop].mean()), 4) for hop in range(HOPS + 1)])
+        facts["weights"].setdefault("pointers, ACT", []).append(trainer.hash())
+    log(f"steps by hops {facts['steps']}")
 
 
 def measure(log, updates, ponder_updates, seeds, units):
-    found = {"seeds": list(range(seeds)), "lengths": list(TESTS), "sums": sums(), "parameters": {}, "right": {}}
-    found |= {"steps": [], "solved": [], "weights": {}, "sizes": {}}
+    facts = {"seeds": list(range(seeds)), "lengths": list(TESTS), "sums": sums(), "parameters": {}, "right": {}}
+    facts |= {"steps": [], "solved": [], "weights": {}, "sizes": {}}
     for steps in (2, 8):
         stack = make_universal_stack(steps, 16, 2, 32, dropout=0.0)
         stack.build((None, None, 16))
-        found["sizes"][str(steps)] = stack.count_params()
-    copying(log, found, updates, units)
-    pondering(log, found, ponder_updates, units)
-    return found
+        facts["sizes"][str(steps)] = stack.count_params()
+    copying(log, facts, updates, units)
+    pondering(log, facts, ponder_updates, units)
+    return facts
 
 
-def claims(found):
-    near, far = found["lengths"]
-    right, seeds = {name: 100 * np.array(rows) for name, rows in found["right"].items()}, found["seeds"]
+def claims(facts):
+    near, far = facts["lengths"]
+    right, seeds = {name: 100 * np.array(rows) for name, rows in facts["right"].items()}, facts["seeds"]
     said = {name: plus_minus(rows[:, 1], "{:.1f}") for name, rows in right.items()}
     ours, other, lstm = (right[name][:, 1] for name in MODELS)
-    steps, solved = np.array(found["steps"]), 100 * np.array(found["solved"])
-    sizes = list(found["sizes"].values())
+    steps, solved = np.array(facts["steps"]), 100 * np.array(facts["solved"])
+    sizes = list(facts["sizes"].values())
     return [
         claim(
             "It copies texts that are ten times as long as those of training: 91 % of the symbols, the Transformer 53 "
             "% and an LSTM 45 % (Dehghani et al. 2019, section 3.2 and table 4).",
             f"Trained on at most {near} symbols, it writes {said['Universal']} % of the symbols of texts of {far}, the "
-            f"Transformer with {found['parameters']['Transformer'] / found['parameters']['Universal']:.1f} times its "
+            f"Transformer with {facts['parameters']['Transformer'] / facts['parameters']['Universal']:.1f} times its "
             f"weights {said['Transformer']} % and the LSTM {said['LSTM']} %; of texts of {near} all three write at "
             f"least {min(rows[:, 0].mean() for rows in right.values()):.1f} %.",
             above(ours, other) and above(ours, lstm),
@@ -189,26 +189,26 @@ def claims(found):
         claim(
             "The output is a mean of the steps' states, weighted by their probabilities of halting, as in Graves' "
             "adaptive computation time (Dehghani et al. 2019, section 2.2 and appendix C).",
-            f"With probabilities of 0.6 and 0.6 the weights of Graves' rule sum to {found['sums']['accumulated']:g}, "
-            f"those of the listing in appendix C to {found['sums']['interpolated']:g}, which makes no mean.",
-            abs(found["sums"]["interpolated"] - 1) < 1e-6,
+            f"With probabilities of 0.6 and 0.6 the weights of Graves' rule sum to {facts['sums']['accumulated']:g}, "
+            f"those of the listing in appendix C to {facts['sums']['interpolated']:g}, which makes no mean.",
+            abs(facts["sums"]["interpolated"] - 1) < 1e-6,
         ),
     ]
 
 
-def draw(found):
+def draw(facts):
     figure, (axes, below) = figures.panels("Symbols copied, by the length of a text", "Steps that a token takes")
     for (name, rows), color, place in zip(
-        found["right"].items(), (figures.BLUE, figures.RED, figures.GREY), (-0.25, 0, 0.25), strict=True
+        facts["right"].items(), (figures.BLUE, figures.RED, figures.GREY), (-0.25, 0, 0.25), strict=True
     ):
-        for at in range(len(found["lengths"])):
+        for at in range(len(facts["lengths"])):
             figures.points(axes, at + place, 100 * np.array(rows)[:, at], color, None if at else name)
-    axes.set_xticks(range(2), [f"{found['lengths'][0]} (trained)", f"{found['lengths'][1]} (never seen)"])
+    axes.set_xticks(range(2), [f"{facts['lengths'][0]} (trained)", f"{facts['lengths'][1]} (never seen)"])
     axes.set(ylabel="%, one point a seed", ylim=(0, 125), xlim=(-0.5, 1.5))
     axes.set_yticks(range(0, 101, 20))
     axes.legend(loc="upper left", ncols=3, handletextpad=0.1, columnspacing=0.8)
     hops = np.arange(HOPS + 1)
-    figures.line(below, hops, np.array(found["steps"]), "steps", figures.BLUE, marker="o")
+    figures.line(below, hops, np.array(facts["steps"]), "steps", figures.BLUE, marker="o")
     below.set_xticks(hops, [*map(str, hops[:-1]), f"{HOPS} or more"])
     below.set(xlabel="hops to the letter; the band is a 95 % interval", ylabel="steps of 6", ylim=(0, 6.2))
     return figure

@@ -53,7 +53,7 @@ def train(
     place = str(data) if isinstance(data, str | PathLike) else None
     chosen = load_for_training(recipe, changes, imports, place)
     directory = Path(out or Path("runs") / chosen.name)
-    start.train(chosen, directory, _held(chosen, data, "train"), resume, callbacks, log)
+    start.train(chosen, directory, _hold_examples(chosen, data, "train"), resume, callbacks, log)
     return open_run(directory)
 
 
@@ -66,7 +66,7 @@ def open_run(run: Run | str | PathLike[str]) -> Run:
     return run if isinstance(run, Run) else start.open_run(run)
 
 
-def _held(recipe, data, split):
+def _hold_examples(recipe, data, split):
     """Examples in memory, checked, by their split; whatever else names data is left as it is."""
     data = {split: data} if isinstance(data, list | tuple | Examples) else data
     if not isinstance(data, dict):
@@ -101,7 +101,7 @@ def evaluate(
         ValueError: the directory holds no finished run, or the data are not as they should be.
     """
     recipe = run.recipe if isinstance(run, Run) else check_run(run)
-    data = _held(recipe, data, split or "test")
+    data = _hold_examples(recipe, data, split or "test")
     split = split or last_split(recipe, data)
     check_data(recipe, (split,), data)
     scores, _ = start.evaluate(open_run(run), split, data, beams=beams, limit=limit, progress=progress)

@@ -132,7 +132,7 @@ def prepared(recipe, initial):
     differ = differences(old, model, larger, tops)
     if differ and own.init_differences == "refuse":
         raise ValueError(
-            f"training.init: the weights of {initial.directory} would compute something else here: {_said(differ)}. "
+            f"training.init: the weights of {initial.directory} would compute something else here: {_join(differ)}. "
             'Give both the same settings, or take them all the same with training.init_differences = "allow".'
         )
     tokenizers = {side: load_tokenizer(path) for side, path in initial.tokenizers.items()}
@@ -228,7 +228,7 @@ def _common(recipe, initial, here, there):
     )
 
 
-def _said(differ):
+def _join(differ):
     return "; ".join(f"{place} is {there} there and {here} here" for place, there, here in differ)
 
 
@@ -242,7 +242,7 @@ def describe_takeover(record, kept):
     taken, new = record["taken"], record["new"]
     line = f"{record['from']}: took {len(taken)} of {len(taken) + len(new)} weights"
     line += f"; new are {_some(new)}" if new else ""
-    line += f"; they compute something else: {_said(record['differences'])}" if record["differences"] else ""
+    line += f"; they compute something else: {_join(record['differences'])}" if record["differences"] else ""
     for side, each in record["vocabularies"].items() if not kept else ():
         line += f"; {each['taken']:,} of {each['pieces']:,} {side} pieces are known"
     return line

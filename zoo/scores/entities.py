@@ -102,18 +102,18 @@ def choose_rules(outputs, references, rules="conlleval"):
     typed = [tag for tag in tags if TYPED.fullmatch(tag)]
     strays = sorted(tag for tag in tags if not TAG.fullmatch(tag))
     if typed and strays:
-        return None, _said(strays[0], len(strays), references, outputs)
+        return None, _explain_stray(strays[0], len(strays), references, outputs)
     if typed or tags.keys() - {"O"} and not strays:
         return rules, None
     if not own or own["O"] < max(own.values()):
         return None, None
     nameless = [tag for tag in strays if not any(map(str.isalnum, tag))]
     if nameless:
-        return None, _said(nameless[0], len(nameless), references, outputs)
+        return None, _explain_stray(nameless[0], len(nameless), references, outputs)
     return (RUNS, None) if strays else (None, "no tag names an entity: all of them are O")
 
 
-def _said(stray, count, references, outputs):
+def _explain_stray(stray, count, references, outputs):
     """Why a tag of no scheme leaves no entities, and where it stands."""
     for side, words in ((references, "the references"), (outputs, "the outputs")):
         at = next((number for number, tags in enumerate(side, 1) if stray in tags), None)

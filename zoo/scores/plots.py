@@ -50,7 +50,7 @@ def score_name(name):
     return NAMES.get(name, f"{name.replace('_', ' ')}, %")
 
 
-def written(name, value):
+def format_score(name, value):
     """A score in digits; what is below 100 % is not written as 100."""
     text = f"{value:.4g}" if name in UNITS else f"{value:.2f}"
     return "99.99" if name not in UNITS and value < 100 and text == "100.00" else text
@@ -219,7 +219,7 @@ def draw_scores(reports, scores=None, title=""):
             low, high = report[f"{name}_interval"]
             axes.plot([low, high], [place, place], color=BETTER, linewidth=2, solid_capstyle="butt")
             axes.plot(report[name], place, "o", color=BETTER, markersize=6)
-            axes.annotate(written(name, report[name]), (report[name], place), (0, 6), textcoords="offset points",
+            axes.annotate(format_score(name, report[name]), (report[name], place), (0, 6), textcoords="offset points",
                           ha="center", fontsize=8, color=INK)  # fmt: skip
         axes.set_ylim(len(reports) - 0.5, -0.7)
         axes.margins(x=0.15)

@@ -111,7 +111,7 @@ def read(where, tables, value, reasons=None):
     if not isinstance(value, dict):
         place = f"the name of its {field} or a table with its settings" if field else "a table"
         raise ValueError(f"{where} must be {place}; received {value!r}.")
-    table = _chosen(where, tables, value.get(field), reasons or {}) if field else tables[0]
+    table = _choose_table(where, tables, value.get(field), reasons or {}) if field else tables[0]
     known, given = fields(table), {}
     for name, each in value.items():
         if name == field:
@@ -148,7 +148,7 @@ def _unknown(where, table, name, tables):
     return f"{owner} has no setting {name!r}.{near} It takes {', '.join(known) or 'none'}."
 
 
-def _chosen(where, tables, tag, reasons):
+def _choose_table(where, tables, tag, reasons):
     known = names(tables)
     if tag is None:
         return tables[0]

@@ -8,10 +8,10 @@ import importlib
 import pkgutil
 
 
-def found():
+def find_tasks():
     """`{name: task}` of the modules of this folder."""
     modules = [importlib.import_module(f"zoo.tasks.{each.name}") for each in pkgutil.iter_modules(__path__)]
     return {module.TASK.name: module.TASK for module in modules if "TASK" in vars(module)}
 
 
-TASKS = found()
+TASKS = find_tasks()

@@ -40,7 +40,7 @@ class Rate(Task):
             "model": {"kind": "transformer", "units": 128, "num_layers": 2, "num_heads": 4, "hidden_units": 256}
             | {"dropout": 0.3},
             "positions": {"layer": "convolutional"},
-            "loss": {"mean": rounded(numbers.mean()), "deviation": rounded(numbers.std()) or 1.0},
+            "loss": {"mean": round_number(numbers.mean()), "deviation": round_number(numbers.std()) or 1.0},
             "training": {
                 "batch_size": 32,
                 "max_length": 0,
@@ -101,7 +101,7 @@ class Rate(Task):
         compiled, outputs = answering.compile_answers(run.model), {}
         for step, batch in enumerate(batches):
             numbers = np.asarray(compiled.predict_on_batch(batch))
-            outputs |= dict(zip(batches.examples(step), map(written, numbers.tolist()), strict=False))
+            outputs |= dict(zip(batches.examples(step), map(write_number, numbers.tolist()), strict=False))
             if progress:
                 progress(len(outputs))
         return [outputs[row] for row in range(len(inputs))], batches.cut
@@ -126,11 +126,11 @@ class Rate(Task):
 
     def read_outputs(self, answers):
         """The numbers as strings, "" where a text was refused."""
-        return ["" if answer is None else written(answer) for answer in answers]
+        return ["" if answer is None else write_number(answer) for answer in answers]
 
 
 def _filled(recipe, outputs):
-    return [each or written(recipe.loss.mean) for each in outputs]
+    return [each or write_number(recipe.loss.mean) for each in outputs]
 
 
 def scale(layer, factor, offset):
@@ -139,12 +139,12 @@ def scale(layer, factor, offset):
     layer.bias.assign(layer.bias * factor + offset)
 
 
-def written(number):
+def write_number(number):
     """A number as the answers are kept."""
     return f"{number:.{DIGITS}g}"
 
 
-def rounded(number):
+def round_number(number):
     """A number in few digits, 0 where it is none."""
     return float(f"{number:.4g}") if math.isfinite(number) else 0.0
 

@@ -52,7 +52,7 @@ def _assign(prefix, variables, arrays, path):
 
 
 @contextlib.contextmanager
-def _opened(path):
+def _open_arrays(path):
     """The arrays of a checkpoint file by name, each of which is read when it is asked for."""
     try:
         # The file is opened here because np.load leaves it open if it is damaged.
@@ -66,7 +66,7 @@ def _opened(path):
 
 def _read(path):
     """The arrays of a checkpoint file by name, which are those that were written."""
-    with _opened(path) as opened:
+    with _open_arrays(path) as opened:
         arrays = dict(opened)
         digest = str(arrays.pop(_SHA256))
         if digest != _digest(arrays):
@@ -123,7 +123,7 @@ def read_state(path):
     Raises:
         DamagedError: the file is not a checkpoint, or is damaged.
     """
-    with _opened(path) as arrays:
+    with _open_arrays(path) as arrays:
         return json.loads(str(arrays[_STATE]))
 
 

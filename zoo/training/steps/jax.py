@@ -8,7 +8,7 @@ from zoo.core.protocols import Weight
 from zoo.gradients.means import dividing
 from zoo.gradients.rows import Taps, tapping
 from zoo.training.metrics import token_sums
-from zoo.training.steps.memory import held, most_held, of_jaxpr
+from zoo.training.steps.memory import measure_variables, most_held, of_jaxpr
 from zoo.training.steps.optimizers import RowAdam, row_gradients
 from zoo.training.steps.products import Compiled
 from zoo.training.steps.shared import (
@@ -118,7 +118,7 @@ class JaxSteps:
     def expected_memory(self, batch):
         """See `make_steps`. This traces the step, which a training step of this batch does anyway."""
         activations = most_held(of_jaxpr(self._train.as_written.trace(self._state, self._place(batch)).jaxpr.jaxpr))
-        own = held(self.model, self.optimizer)
+        own = measure_variables(self.model, self.optimizer)
         # Weights and optimizer count twice: the state on the device is a copy of the variables.
         return {name: 2 * size for name, size in own.items()} | {"activations and gradients": activations}
 

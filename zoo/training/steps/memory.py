@@ -41,7 +41,7 @@ def most_held(operations):
     return most
 
 
-def held(model, optimizer):
+def measure_variables(model, optimizer):
     """{"weights", "optimizer"} in bytes: the memory of every step that does not depend on the batch."""
     return {
         "weights": sum(map(size_of, model.variables)),

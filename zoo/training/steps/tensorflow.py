@@ -5,7 +5,7 @@ import tensorflow as tf
 from zoo.core.protocols import Weight
 from zoo.gradients.means import dividing
 from zoo.training.metrics import token_sums
-from zoo.training.steps.memory import held, most_held, of_graph
+from zoo.training.steps.memory import measure_variables, most_held, of_graph
 from zoo.training.steps.optimizers import RowAdam
 from zoo.training.steps.shared import (
     call_settings,
@@ -104,7 +104,7 @@ class TensorFlowSteps:
         graph = self.train.get_concrete_function(batch).graph
         longest = max(length for array in batch.values() for length in array.shape[1:])
         activations = most_held(of_graph(graph, trips=longest))
-        return held(self.model, self.optimizer) | {"activations and gradients": activations}
+        return measure_variables(self.model, self.optimizer) | {"activations and gradients": activations}
 
     def program_key(self, batch):
         return shape_of(batch)
