@@ -1,5 +1,6 @@
 """`seqzoo evaluate`: scores a trained run on a test set, each score with its interval."""
 
+import dataclasses
 import json
 import sys
 import time
@@ -50,6 +51,7 @@ def add_arguments(parser):
     parser.add_argument(
         "--as", dest="name", metavar="NAME", help="keep the scores as those of other examples, which the card names so"
     )
+    shared.add_changes(parser, "say how --data is read, such as data.columns.text=2 or 'data.rules_off=[\"labels\"]'")
     shared.add_split(parser)
     parser.add_argument("--beam", type=positive, metavar="N", help="beam width of a search (default: the recipe's)")
     parser.add_argument(
@@ -79,13 +81,15 @@ def main(args):
     if args.mistakes:
         mistakes.check(args.mistakes)
     shared.bring_imports(args)
-    recipe = recipes.check_run(args.run)
+    recipe = _reading(recipes.check_run(args.run), args)
     if args.beam and not isinstance(recipe.search, Search):
         raise ValueError(
             f"the task {recipe.task!r} is scored without a search, which --beam would change. Leave it out."
         )
     split = args.split or recipes.last_split(recipe, args.data)
     other = _other(args, recipe, split)
+    if args.set and "data" not in other:
+        raise ValueError("--set would change what the run's own test set is. Name these scores with --as NAME.")
     if other and args.record:
         options = {"--limit": args.limit, "--data": args.data, "--as": args.name, "--split": args.split}
         said = " and ".join(option for option, value in options.items() if value)
@@ -97,6 +101,7 @@ def main(args):
 
 def _evaluated(args, recipe, split, other):
     run = runs.open_run(args.run, *args.ensemble)
+    run = dataclasses.replace(run, recipe=recipe) if args.set else run
     start = time.monotonic()
     options = {"beams": args.beam, "limit": args.limit, "progress": _progress(sys.stderr, recipe.job.kind)}
     evaluation = runs.evaluation(run, split, args.data, **options, log=_log)
@@ -126,6 +131,14 @@ def _evaluated(args, recipe, split, other):
         _record(recipe, scores, directory)
     print(json_text(scores) if args.json else _table(recipe.name, scores))
     return 0
+
+
+def _reading(recipe, args):
+    """The recipe that reads other examples as --set says."""
+    others = [each for each in args.set if not each.startswith("data.")]
+    if others:
+        raise ValueError(f"--set says how examples are read, by settings of [data]; received {others[0]}.")
+    return recipes.load(recipe, args.set, args.imports) if args.set else recipe
 
 
 def _log(line):

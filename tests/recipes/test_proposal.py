@@ -124,7 +124,7 @@ BROKEN = [
     ("translate two.tsv --out new.toml", "two.tsv: 2 different inputs cannot be cut into train, valid, test"),
     ("classify {ok} dev.csv --out new.toml", "dev.csv:2: 3 columns"),
     ("classify {ok} --set data.encodin=x --out new.toml", "has no setting 'encodin'. Did you mean 'encoding'"),
-    ("classify {ok} --set data.encoding=x --out new.toml", "encoding 'x'. Expected a name that Python knows"),
+    ("classify {ok} --set data.encoding=x --out new.toml", "encoding must be a name that Python knows"),
     ("clasify {ok} --out new.toml", "There is no task 'clasify'. Did you mean 'classify'? The tasks are"),
     ("classify {ok} --out taken.toml", "taken.toml exists. Choose another --out, or write over it with --force"),
     ("classify {ok} --out new.json", "--out is the name of a recipe, a file that ends in .toml; received 'new.json'"),

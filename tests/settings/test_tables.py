@@ -85,6 +85,7 @@ def test_rules_of_what_is_read_name_settings_that_are_there(place, each):
 
 OTHER = {
     "encoding": "cp1252",
+    "rules_off": ["labels"],
     "encodings": {"old.csv": "cp1252"},
     "units": 8,
     "num_keys": 8,

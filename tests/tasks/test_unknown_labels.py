@@ -142,6 +142,11 @@ def test_new_says_it_too(tmp_path, capsys):
     files = [str(tmp_path / f"{name}.csv") for name in ("train", "valid", "test")]
     notes = propose("classify", files, "own")[1]
     assert "test: labels '1', read as the training's '1.0', the same number: 20" in notes
+    off, notes = propose("classify", files, "own", ['data.rules_off=["labels"]'])
+    assert off["data"]["rules_off"] == ["labels"] and "rules of mending that are off: labels" in notes
+    assert any(note.startswith("test: labels that the training does not have: '0' (20 times") for note in notes)
+    card = make_parts(recipes.make(off)).card
+    assert card["rules_off"] == ["labels"] and card["splits"]["test"]["labels"] == {"1": 20, "0": 20}
     rows = (tmp_path / "test.csv").read_text().replace(",1\n", ", few \n").replace("good 7, few ", "good 6,1")
     (tmp_path / "test.csv").write_text(rows)
     assert cli.main(["new", "classify", *files[:1], files[2], "--out", str(tmp_path / "own.toml")]) == 0

@@ -10,7 +10,7 @@ from tests.core.test_storage import strict
 from tests.recipes.small import recipe
 from tools import cli
 from zoo import recipes, runs
-from zoo.tasks.parts.task import Evaluation
+from zoo.tasks.parts.task import Evaluation, Run
 
 SCORES = {"count": 2, "bleu": math.nan, "bleu_interval": [0.0, math.inf]}
 
@@ -53,6 +53,25 @@ def test_scores_of_other_examples_say_so_and_are_not_the_artefacts(part, run, mo
     assert found["count"] == 2 and "limit" not in found
     assert cli.main(["evaluate", str(run), "--as", "news | 2027", "--limit", "1"]) == 0  # of a part nothing is kept
     assert strict((run / "scores.json").read_text()) == found
+
+
+def test_how_other_examples_are_read(run, monkeypatch, capsys):
+    own, asked = recipe(data={"corpus": "files", "train": "own.tsv"}), []
+    found = Evaluation(SCORES, ["x", "y"], ["a", "b"], ["c", "d"])
+    monkeypatch.setattr(recipes, "check_run", lambda *_: own)
+    monkeypatch.setattr(recipes, "check_data", lambda *_: None)
+    monkeypatch.setattr(runs, "open_run", lambda *_: Run(own, None, ()))
+    monkeypatch.setattr(runs, "evaluation", lambda run, *_, **__: asked.append(run.recipe) or found)
+    options = ["--set", "data.columns.source=2", "--set", 'data.rules_off=["labels"]']
+    assert cli.main(["evaluate", str(run), "--split", "test", *options, "--data", "others.tsv"]) == 0
+    assert (asked[0].data.columns, asked[0].data.rules_off) == ({"source": 2}, ["labels"])
+    assert asked[0].model == own.model and own.data.rules_off == []
+    assert cli.main(["evaluate", str(run), "--split", "test", *options]) == 2
+    assert "Name these scores with --as NAME" in capsys.readouterr().err
+    assert cli.main(["evaluate", str(run), "--split", "test", *options, "--as", "as written"]) == 0
+    assert sorted(strict((run / "scores.json").read_text())["elsewhere"]) == ["as written", "others.tsv"]
+    assert cli.main(["evaluate", str(run), "--set", "model.units=8", "--data", "others.tsv"]) == 2
+    assert "--set says how examples are read, by settings of [data]; received model.units=8" in capsys.readouterr().err
 
 
 def test_a_full_disk_leaves_the_scores_of_before(run, monkeypatch, capsys):

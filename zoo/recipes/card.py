@@ -7,9 +7,9 @@ from zoo.tasks.parts.vocabularies import right_answers
 FEW = 3  # places that are told
 
 
-def describe(splits, licence=""):
-    """(the card of `zoo.data.formats.card`, lines that are worth telling) of `{split: Examples}`."""
-    card, lines = formats.card(splits, licence), notes(splits)
+def describe(splits, own):
+    """(the card of `zoo.data.formats.card`, lines that are worth telling) of `{split: Examples}` of `[data]`."""
+    card, lines = formats.card(splits, own.licence, own.off), [*say_rules_off(own), *notes(splits)]
     for where, duplicates in card["duplicates"].items():
         if duplicates["count"]:
             places = f", such as {'; '.join(duplicates['first'][:FEW])}" if duplicates["first"] else ""
@@ -17,6 +17,11 @@ def describe(splits, licence=""):
                 f"{duplicates['count']:,} inputs of {where} are the same ({100 * duplicates['share']:.1f} %){places}"
             )
     return card, lines
+
+
+def say_rules_off(own):
+    """Which rules of mending `[data]` turns off, in words."""
+    return [f"rules of mending that are off: {', '.join(own.off)}"] if own.off else []
 
 
 def notes(splits):

@@ -8,7 +8,7 @@ from zoo.data import formats
 from zoo.data.formats.base import counted
 from zoo.data.formats.names import normal
 from zoo.recipes import beginning, languages
-from zoo.recipes.card import mended, notes as left_out, untaught
+from zoo.recipes.card import mended, notes as left_out, say_rules_off, untaught
 from zoo.recipes.files import overridden, settled
 from zoo.recipes.recipe import TEXTS, allowed, make
 from zoo.recipes.toml import comment, line, toml
@@ -51,13 +51,14 @@ def propose(task, files, name, given=(), network=None):
         raise ValueError(
             f"None of the files is for training: {', '.join(map(str, files))}. Name the training file, too."
         )
-    encoding = {key: said[key] for key in ("encoding", "encodings", "empty") if key in said}
-    asked = encoding | {key: said[key] for key in ("format", "columns") if said.get(key)}
+    encoding = {key: said[key] for key in ("encoding", "encodings") if key in said}
+    reading = encoding | {"rules_off": table.read("data", job.data[:1], said | {"corpus": "files"}).off}
+    asked = reading | {key: said[key] for key in ("format", "columns") if said.get(key)}
     detected = formats.detect(splits["train"], job.kind, **asked)
     told = {"format": detected.format}
     if detected.columns:
         told["columns"] = asked.get("columns", {}) | detected.columns | _header(detected, asked.get("columns", {}))
-    train = formats.read(splits["train"], job.kind, **told, **encoding)
+    train = formats.read(splits["train"], job.kind, **told, **reading)
     data = {"corpus": "files"} | {key: own[0] if len(own) == 1 else own for key, own in splits.items()}
     data |= told | encoding
     if not (data | said).get("test"):
@@ -82,7 +83,12 @@ def propose(task, files, name, given=(), network=None):
         *_columns(detected),
         *_counted(job, train),
     ]
-    notes += [*job.notes(train), *left_out(parts), *untaught(job, make(settings), parts)]
+    notes += [
+        *say_rules_off(make(settings).data),
+        *job.notes(train),
+        *left_out(parts),
+        *untaught(job, make(settings), parts),
+    ]
     if label := settings.get("scope", {}).get("label"):
         notes.append(f"{label!r} is the label of texts that are out of scope; see [scope]")
     return settings, notes + begins + languages.notes(settings["data"].get("target_language"))

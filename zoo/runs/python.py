@@ -71,8 +71,7 @@ def _hold_examples(recipe, data, split):
     data = {split: data} if isinstance(data, list | tuple | Examples) else data
     if not isinstance(data, dict):
         return data
-    empty = getattr(recipe.data, "empty", "omit")  # corpora of the zoo have no such setting
-    return {name: hold(recipe.job.kind, name, each, empty) for name, each in data.items()}
+    return {name: hold(recipe.job.kind, name, each, recipe.data.off) for name, each in data.items()}
 
 
 def evaluate(

@@ -7,6 +7,7 @@ from pathlib import Path
 from zoo.core import devices as many
 from zoo.core.later import later
 from zoo.core.storage import one_writer
+from zoo.recipes.card import say_rules_off
 from zoo.recipes.folder import adopted, check_ensemble, check_run, check_unchanged, claim
 from zoo.recipes.recipe import check_data
 from zoo.tasks.parts import corpora
@@ -101,8 +102,8 @@ def evaluation(run, split, directory=None, *, beams=None, limit=None, progress=N
     """
     job = run.recipe.job
     mended = job.mended(run.recipe, job.examples(run.recipe, split, directory), run.labels)
-    for note in mended.notes if log else ():
-        log(f"{split}: {note}")
+    for note in [*say_rules_off(run.recipe.data), *(f"{split}: {note}" for note in mended.notes)] if log else ():
+        log(note)
     inputs, answers = job.asked(mended)
     examples = ([inputs[0][:limit]], answers) if run.recipe.data.windows else (inputs[:limit], answers[:limit])
     return job.evaluate(run, examples, beams=beams, progress=progress)

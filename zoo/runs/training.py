@@ -83,7 +83,7 @@ def make_parts(recipe, directory=None, tokenizers=None):
     labels = task.labels(recipe, [*texts[1], *others[1]])  # a rare one may stand in the validation alone
     train = task.batches(recipe, tokenizers, labels, texts, training=True)
     valid = task.batches(recipe, tokenizers, labels, others)
-    card, notes = describe(splits, recipe.data.licence)
+    card, notes = describe(splits, recipe.data)
     card["untaught"] = untaught(task, recipe, splits)
     notes += card["untaught"]
     return Parts(tokenizers, labels, train, valid, others, corpora.digest(*texts), card, tuple(notes))

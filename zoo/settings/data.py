@@ -5,6 +5,7 @@ from typing import Annotated, ClassVar, Literal
 
 from msgspec import Meta
 
+from zoo.settings.declared import words
 from zoo.settings.kinds import BelowOne, Count, Doc, NotNegative, Positive
 from zoo.settings.table import Table
 
@@ -21,12 +22,20 @@ class Data(Table, tag_field="corpus"):
         generated: whether it needs no files.
         windows: whether it is one running text, which is cut into windows.
         example: a file that one expects in its directory.
+        rules_off, empty: rules of mending that are not applied.
     """
 
     licence: ClassVar[str] = ""
     generated: ClassVar[bool] = False
     windows: ClassVar[bool] = False
     example: ClassVar[str] = ""
+    rules_off: ClassVar[list[str]] = []
+    empty: ClassVar[str] = OMIT
+
+    @property
+    def off(self):
+        """The rules of mending that are not applied."""
+        return [*self.rules_off, *(["empty"] if self.empty != OMIT else [])]
 
     @property
     def corpus(self):
@@ -59,6 +68,12 @@ Empty = Annotated[
 ]
 
 
+RulesOff = Annotated[
+    list[words("data.formats.base.RULES")],
+    Doc('rules of mending that are not applied, such as ["labels"] (docs/data.md)'),
+]
+
+
 def _check_encodings(own):
     _check_encoding(own.encoding)
     for name in own.encodings.values():
@@ -76,6 +91,7 @@ class Files(Data, tag="files"):
     encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
     encodings: Encodings = {}
     empty: Empty = "omit"
+    rules_off: RulesOff = []
     columns: Annotated[
         dict[str, str | int | bool],
         Doc('which column holds what, by name or number, as {text = "review", label = 2}'),
@@ -108,6 +124,7 @@ class RunningFiles(Data, tag="files"):
     format: Annotated[str, Doc("format of the files; without it their names and first lines tell")] = ""
     encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
     encodings: Encodings = {}
+    rules_off: RulesOff = []
     columns: Annotated[dict[str, str | int | bool], Doc('which column holds the text, as {text = "body"}')] = {}
     valid_share: Annotated[BelowOne, Doc("share of train that validates where there is no valid")] = 0.1
     test_share: Annotated[BelowOne, Doc("share of train that is tested on where there is no test")] = 0.0
@@ -174,6 +191,7 @@ class Parallel(Data, tag="parallel"):
     valid_split: Split = "valid"
     test_split: Split = "test"
     empty: Empty = "omit"
+    rules_off: RulesOff = []
 
     @property
     def example(self):

@@ -22,7 +22,7 @@ def test_a_message_names_file_and_line_what_was_found_and_how_to_mend_it(tmp_pat
     put(tmp_path, broken.files)
     files = [tmp_path / name for name in broken.read or broken.files]
     with pytest.raises(ValueError) as caught:
-        read(files, broken.kind, empty="refuse", **broken.options)
+        read(files, broken.kind, rules_off=["empty"], **broken.options)
     said = str(caught.value)
     about_the_question = broken.options.keys() & {"format", "columns", "encoding"} and broken.line is None
     where = str(tmp_path / (broken.at or next(iter(broken.files))))
@@ -38,7 +38,7 @@ def test_no_two_variants_are_told_alike():
 def test_the_first_few_of_many_problems_are_told(tmp_path):
     path = write(tmp_path / "a.csv", "text,label\n" + "good,\n" * 30 + "bad,neg\n")
     with pytest.raises(ValueError) as caught:
-        read(path, "labelled", empty="refuse")
+        read(path, "labelled", rules_off=["empty"])
     first, *told = str(caught.value).split("\n")
     assert first == "30 problems in the data, the first 5 of them:"
     assert [line.split(": ")[0].strip() for line in told] == [f"{path}:{line}" for line in range(2, 7)]
@@ -54,7 +54,7 @@ def test_what_is_wrong_with_the_question(tmp_path):
 def test_detection_refuses_as_reading_does(tmp_path):
     path = write(tmp_path / "a.csv", "text,label\n,pos\n")
     with pytest.raises(ValueError, match="a.csv:2: the text is empty"):
-        detect(path, "labelled", empty="refuse")
+        detect(path, "labelled", rules_off=["empty"])
     with pytest.raises(ValueError, match=r"a.csv: no examples: all are left out: examples without a text.*a.csv:2"):
         detect(path, "labelled")
 

@@ -48,7 +48,7 @@ def test_other_phones_by_the_suffix(tmp_path):
     ]
     assert found.notes == (f"examples without phones, left out: 1 (the first at {path}:3)",)
     with pytest.raises(ValueError, match="deutsch.dict:3: no phones behind the word in 'leer'"):
-        read(path, "pairs", empty="refuse")
+        read(path, "pairs", rules_off=["empty"])
     parts = split_by_hash(read(path, "pairs"), valid=0.3)
     assert not set(parts["train"].inputs) & set(parts["valid"].inputs)  # the variants of a word are on one side
 

@@ -156,7 +156,7 @@ def test_what_excel_adds(tmp_path):
     path = write(tmp_path / "a.csv", "\ufeff" + text)
     found = read(path, "labelled", columns={"text": "text", "label": "label ;x"})
     assert (found.inputs, found.answers) == (["a;b", "c"], ["pos", "neg"]) and found.where(1) == f"{path}:4"
-    assert found.notes == ("rows without any value, left out: 2",)
+    assert found.notes == (f"rows without any value, left out: 2 (the first at {path}:5)",)
 
 
 def test_numbers_with_a_decimal_comma_are_numbers(tmp_path):

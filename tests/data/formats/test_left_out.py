@@ -34,7 +34,7 @@ def test_what_lacks_a_text_or_a_label(tmp_path, name):
     assert all("left out: " in note and f"(the first at {path}" in note for note in found.notes)
     assert all(text for text in found.inputs) and "" not in found.answers
     with pytest.raises(ValueError, match="^3 problems in the data:"):
-        read(path, kind, empty="refuse")
+        read(path, kind, rules_off=["empty"])
     assert len(detect(path, kind).samples) == 3
 
 
@@ -50,9 +50,7 @@ def test_blank_lines_of_parallel_text(tmp_path):
         f"examples without a target, left out: 1 (the first at {target}:3)",
     )
     with pytest.raises(ValueError, match="3 problems in the data:\n.*a.en:2: the source line is empty"):
-        read([source, target], "pairs", empty="refuse")
-    with pytest.raises(ValueError, match="empty must be 'omit' or 'refuse'; received 'drop'"):
-        read([source, target], "pairs", empty="drop")
+        read([source, target], "pairs", rules_off=["empty"])
 
 
 def test_blank_lines_behind_the_end_of_the_other_file(tmp_path):
@@ -69,7 +67,7 @@ def test_blank_files_of_a_folder(tmp_path):
         write(tmp_path / "a" / name, text)
     assert read(tmp_path / "a", "labelled").answers == ["neg", "pos"]
     with pytest.raises(ValueError, match="pos/2: the text is empty"):
-        read(tmp_path / "a", "labelled", empty="refuse")
+        read(tmp_path / "a", "labelled", rules_off=["empty"])
 
 
 def test_nothing_that_is_left_is_an_error(tmp_path):

@@ -27,7 +27,7 @@ def test_labels_of_fasttext(tmp_path):
 def test_lines_of_fasttext_that_are_no_example_are_told(tmp_path, line, said):
     path = write(tmp_path / "train.txt", f"__label__a x\n__label__b y\n{line}\n")
     with pytest.raises(ValueError, match=said):
-        read(path, "labelled", empty="refuse")
+        read(path, "labelled", rules_off=["empty"])
 
 
 def test_a_word_in_a_text_is_no_label(tmp_path):

@@ -1,11 +1,11 @@
 """What every format of data is made of: a request, a layout, problems with their places, and the class above it."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
-OMIT, REFUSE = "omit", "refuse"  # what becomes of examples without a text or a label; and of files, by their names
+OMIT = "omit"  # instead of the encoding of a file: it is left out
 ROLES = {  # what an example of each kind is made of, in this order
     "pairs": ("source", "target"),
     "labelled": ("text", "label"),
@@ -17,6 +17,18 @@ ROLES = {  # what an example of each kind is made of, in this order
 }
 
 
+RULES = {  # by which data are mended -> what becomes of it where the rule is off
+    "empty": "an example without a text or a label is refused",
+    "labels": "labels that are written otherwise than in the training stay as they are, and count as others",
+    "label_spaces": "spaces around a label are part of it",
+    "verdicts": "a record that an annotator rejected or passed over is an example",
+    "blank_rows": "a row or line without any value is an example without a text, or a line that has no other side",
+    "blank_words": "a word of white space alone is refused",
+    "inner_spaces": "a space inside a word or a tag is refused",
+    "half_words": "a span that begins or ends inside a word is refused",
+    "stray_files": "a file beside the folders of the labels is refused",
+    "backslashes": "a backslash before a quote is text, and the quote is no text unless it is doubled",
+}
 KINDS = {  # what a message calls them
     "pairs": "pairs of texts",
     "labelled": "labelled texts",
@@ -45,12 +57,14 @@ class Request:
     """What was asked for: the kind of examples, the columns that were named, and how the files are read.
 
     `encodings` has the encoding of single files, by the end of their paths or a pattern of it; "omit" leaves one out.
+    `rules_off` names the `RULES` that are not applied.
     """
 
     kind: str
     columns: dict = field(default_factory=dict)
     encoding: str = "utf-8"
     encodings: dict = field(default_factory=dict)
+    rules_off: tuple = ()
 
     @property
     def roles(self):
@@ -84,13 +98,17 @@ class Problems:
     A message says `FILE:LINE: what was found; what was expected. How to mend it.`
 
     Args:
-        empty: "omit", or "refuse" if an example without a text or a label is wrong.
+        rules_off: the `RULES` that are not applied.
     """
 
     FEW = 5
 
-    def __init__(self, empty: str = OMIT):
-        self.count, self.left_out, self._first, self._notes, self._empty = 0, "", [], {}, empty
+    def __init__(self, rules_off: Iterable[str] = ()):
+        self.count, self.left_out, self._first, self._notes, self._off = 0, "", [], {}, frozenset(rules_off)
+
+    def mends(self, rule: str) -> bool:
+        """Whether a rule is applied."""
+        return rule not in self._off
 
     def add(self, path: str, line: int | None, message: str):
         self.count += 1
@@ -109,10 +127,17 @@ class Problems:
 
     def lack(self, what: str, message: str, path: str, line: int | None):
         """An example that lacks a text or a label: wrong if that is refused, else left out."""
-        if self._empty == REFUSE:
-            self.add(path, line, message)
-        else:
+        if self.mends("empty"):
             self.leave_out(f"examples without {what}, left out", path, line, message)
+        else:
+            self.add(path, line, message)
+
+    def blank(self, path: str, line: int):
+        """A row or line without any value: left out and counted, or an example that lacks a text."""
+        if self.mends("blank_rows"):
+            self.note("rows without any value, left out", first=f"the first at {place(path, line)}")
+        else:
+            self.lack("any value", "the row has no value; expected an example. Delete it.", path, line)
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -1,6 +1,7 @@
 """The data card: what a run was trained and tested on, in numbers, for the run's folder."""
 
 from collections import Counter
+from collections.abc import Iterable
 from itertools import combinations
 
 import numpy as np
@@ -12,22 +13,24 @@ _QUANTILES = {"least": 0.0, "median": 0.5, "p90": 0.9, "p99": 0.99, "most": 1.0}
 _FEW = 20
 
 
-def card(splits: dict[str, Examples], licence: str = "") -> dict:
+def card(splits: dict[str, Examples], licence: str = "", rules_off: Iterable[str] = ()) -> dict:
     """Describes the splits of a corpus; everything in it can be written as JSON.
 
     Args:
         splits: examples by split, such as "train", "valid" and "test".
         licence: of the data, as its owner words it.
+        rules_off: rules of mending that were not applied, of `zoo.data.formats.base.RULES`.
 
     Returns:
-        `licence`, `splits` (files, number of examples, quantiles of the lengths, labels or tags with their counts,
-        notes of the reader), `unseen` (what each other split has that "train" never had: characters and words) and
-        `duplicates` (exact ones, between each two splits).
+        `licence`, `rules_off`, `splits` (files, number of examples, quantiles of the lengths, labels or tags
+        with their counts, notes of the reader), `unseen` (what each other split has that "train" never had: characters
+        and words) and `duplicates` (exact ones, between each two splits).
     """
     train = splits.get("train")
     others = {name: part for name, part in splits.items() if name != "train"} if train else {}
     return {
         "licence": licence,
+        "rules_off": list(rules_off),
         "splits": {name: _described(part) for name, part in splits.items()},
         "unseen": _unseen(train, others) if train else {},
         "duplicates": {

@@ -55,7 +55,7 @@ class Csv(Format):
 
     def _quoted(self, path, request, delimiter):
         """Whether a quote inside a field is doubled, or stands behind a backslash in the whole file."""
-        if not any(r"\"" in line for _, line in _lines(path, request)):
+        if "backslashes" in request.rules_off or not any(r"\"" in line for _, line in _lines(path, request)):
             return True
         return True if _is_even(path, request, delimiter, True) else _by_backslash(path, request, delimiter)
 
@@ -81,7 +81,7 @@ class Tsv(Csv):
 def _is_even(path, request, delimiter, quoted):
     """Whether a whole file can be read so, and every record has as many fields."""
     try:
-        return len({len(fields) for _, fields in _records(path, _lines(path, request), delimiter, quoted)}) == 1
+        return len({len(fields) for _, fields in _records(path, _lines(path, request), delimiter, quoted)} - {0}) == 1
     except ValueError:
         return False
 
@@ -97,11 +97,12 @@ def _rows(path, request: Request, layout: Layout, problems: Problems) -> Iterato
     places = [at[role] for role in (*request.roles, *(role for role in at if role not in request.roles))]
     verdict, judged = layout.details["verdict"] or (None, 0)
     records = _records(path, _lines(path, request), delimiter, layout.details["quoted"])
-    for number, (line, fields) in enumerate(records):
-        if header and not number:
+    for line, fields in records:
+        if header and fields:
+            header = False
             continue
         if not any(map(str.strip, fields)):
-            problems.note("rows without any value, left out")
+            problems.blank(path, line)
             continue
         if len(fields) != width:
             problems.add(path, line, _wrong_width(fields, width, delimiter))
@@ -135,7 +136,7 @@ def _sentences(rows):
 
 
 def _records(path, lines, delimiter, quoted) -> Iterator[tuple[int, list[str]]]:
-    """(line on which it begins, fields) of each record; blank lines are none.
+    """(line on which it begins, fields) of each record; a blank line has no fields.
 
     Raises:
         ValueError: quotes that do not obey RFC 4180, or a "\r" that stands alone.
@@ -161,8 +162,7 @@ def _records(path, lines, delimiter, quoted) -> Iterator[tuple[int, list[str]]]:
             raise ValueError(_broken(path, before + 1, last[0], error)) from error
         finally:
             csv.field_size_limit(limit)
-        if fields:
-            yield before + 1, fields
+        yield before + 1, fields
 
 
 def _sample(path, lines, delimiter, quoted):
@@ -170,7 +170,7 @@ def _sample(path, lines, delimiter, quoted):
     rows = []
     try:
         for _, fields in _records(path, iter(lines), delimiter, quoted):
-            rows.append(fields)
+            rows += [fields] if fields else []
     except ValueError as error:
         cut = "is not closed" in str(error) and len(lines) == _LOOKED_AT
         return rows, None if cut else error
@@ -213,7 +213,7 @@ def _layout(rows, found: Found, request, delimiter, quoted):
     details = {"delimiter": delimiter, "header": found.header, "quoted": quoted, "at": found.at, "width": len(first)}
     taken = [first[at] for at in found.at.values()]
     records = [dict(zip(map(str.lower, first), fields, strict=True)) for fields in others]
-    verdict = verdict_column(records, [*map(str.lower, taken)]) if found.header else None
+    verdict = verdict_column(records, [*map(str.lower, taken)], request) if found.header else None
     details["verdict"] = verdict and (verdict, [*map(str.lower, first)].index(verdict))
     return Layout(columns, why, details)
 

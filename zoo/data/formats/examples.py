@@ -86,7 +86,7 @@ def _compared(first, second, label, problems):
 
 
 def _label(value, problems):
-    label = label_of(value)
+    label = label_of(value, problems.mends("label_spaces"))
     if isinstance(value, str) and value != label:
         problems.note("labels with spaces around them, which were removed")
     return label
@@ -138,6 +138,7 @@ def join_tagged(words: list[str], tags: list[str], problems: Problems) -> tuple[
     """Words and tags, each joined by one space; a word of white space alone goes, as spaCy has them between words."""
     kept = [(_parts(word), _parts(tag)) for word, tag in zip(words, tags, strict=True) if word.strip() or not word]
     if len(kept) < len(words):
+        _check_mended(problems, "blank_words", words, "a word of white space alone")
         problems.note("words of white space alone, left out with their tags", len(words) - len(kept))
     if not kept:
         raise Wrong("a sentence without words. Delete it.")
@@ -148,10 +149,16 @@ def join_tagged(words: list[str], tags: list[str], problems: Problems) -> tuple[
             )
     spaced = sum(len(parts) > 1 for pair in kept for parts in pair)
     if spaced:
+        _check_mended(problems, "inner_spaces", words, "a space inside a word or a tag")
         problems.note("spaces inside a word or a tag, which became U+00A0 in the word and _ in the tag", spaced)
     joined = " ".join(_NO_BREAK.join(word) for word, _ in kept)
     _check_unicode("words", joined)
     return joined, " ".join("_".join(tag) for _, tag in kept)
+
+
+def _check_mended(problems, rule, words, found):
+    if not problems.mends(rule):
+        raise Wrong(f"{found} in {shown(words)}; expected none, for the rule {rule!r} is off. Mend the sentence.")
 
 
 def _parts(word):
@@ -176,8 +183,8 @@ def text_of(role: str, value) -> str:
     return value
 
 
-def label_of(value) -> str:
-    """A label as a string: 1 is "1" and true is "true"; white space around it does not count.
+def label_of(value, stripped: bool = True) -> str:
+    """A label as a string: 1 is "1" and true is "true"; white space around it does not count where it is `stripped`.
 
     Raises:
         Lacking: it is empty or missing.
@@ -193,7 +200,7 @@ def label_of(value) -> str:
         said = "the label is empty; expected a label for every example. Fill it in, or delete the example."
         raise Lacking("a label", said)
     _check_unicode("label", str(value))
-    return str(value).strip()
+    return str(value).strip() if stripped else str(value)
 
 
 def _python_list(value):

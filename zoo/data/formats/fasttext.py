@@ -33,6 +33,7 @@ class FastText(Format):
     def rows(self, files, request, layout, problems):
         for line, text in lines_of(files[0], request):
             if not text.strip():
+                problems.blank(files[0], line)
                 continue
             labels, rest = _LABEL.findall(text), _LABEL.sub("", text).strip()
             if len(labels) > 1:

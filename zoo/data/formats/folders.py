@@ -49,7 +49,10 @@ class Folders(OfAFolder):
         root, beside = Path(files[0]), 0
         for folder in _visible(root):
             if not folder.is_dir():
-                beside += 1
+                if problems.mends("stray_files"):
+                    beside += 1
+                else:
+                    problems.add(str(folder), None, "a file beside the folders of the labels. Move it, or delete it.")
                 continue
             texts = [each for each in _visible(folder) if each.is_file()]
             if not texts or any(each.is_dir() for each in _visible(folder)):

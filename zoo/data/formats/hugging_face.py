@@ -33,7 +33,7 @@ class HuggingFace(Format):
         if first is None:
             raise ValueError(f"{files[0]} is empty; expected at least one example.")
         layout = keyed_layout(files[0], 1, first, request)
-        verdict = verdict_column(list(islice(iter(rows), _LOOKED_AT)), layout.details["keys"])
+        verdict = verdict_column(list(islice(iter(rows), _LOOKED_AT)), layout.details["keys"], request)
         details = {**layout.details, "rows": rows, "verdict": verdict}
         return Layout(layout.columns, f"a dataset of {len(rows)} rows; {layout.why}", details)
 

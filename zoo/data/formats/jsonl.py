@@ -79,7 +79,7 @@ class Jsonl(Format):
         for line, record in found:
             try:
                 layout = keyed_layout(path, line, record, request)
-                layout.details["verdict"] = verdict_column([each for _, each in found], layout.details["keys"])
+                layout.details["verdict"] = verdict_column([each for _, each in found], layout.details["keys"], request)
                 return layout
             except ValueError as error:  # this one may lack what others have
                 wrong = wrong or error
@@ -155,6 +155,7 @@ def decoded(path: str, lines, problems: Problems) -> Iterator[tuple[int, object]
     """(line, value) of every line that is no blank one; adds lines that are no JSON."""
     for line, text in lines:
         if not text.strip():
+            problems.blank(path, line)
             continue
         if text.strip() in ("[", "{"):
             problems.add(

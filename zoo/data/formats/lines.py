@@ -51,7 +51,7 @@ class Lines(Format):
                 said = f"the {request.roles[blank]} line is empty; expected text. Remove the line from all files, so "
                 problems.lack(what, f"{said}that they stay aligned.", files[blank], line)
         behind = [[] if last is _END else [last, *stream] for last, stream in zip(found, streams, strict=True)]
-        if any(text.strip() for rest in behind for _, text in rest):
+        if any(text.strip() or not problems.mends("blank_rows") for rest in behind for _, text in rest):
             counts = [line + len(rest) for rest in behind]
             told = ", ".join(f"{path} has {count} lines" for path, count in zip(files, counts, strict=True))
             problems.add(

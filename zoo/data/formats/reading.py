@@ -2,10 +2,11 @@
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
-from zoo.data.formats.base import OMIT, REFUSE, ROLES, Lacking, Layout, Problems, Request, Wrong, counted
+from zoo.data.formats.base import ROLES, RULES, Lacking, Layout, Problems, Request, Wrong, counted
 from zoo.data.formats.columns import check_roles
 from zoo.data.formats.encodings import advice
 from zoo.data.formats.examples import Examples, Places, make_example
@@ -44,7 +45,7 @@ def read(
     columns: dict | None = None,
     encoding: str = "utf-8",
     encodings: dict | None = None,
-    empty: str = OMIT,
+    rules_off: Iterable[str] = (),
     fewest_labels: int = 2,
 ) -> Examples:
     """Reads the examples of one split.
@@ -61,15 +62,16 @@ def read(
         encoding: of the files; a byte order mark is dropped.
         encodings: of single files, by the end of their paths or a pattern of it, such as {"neg/30.txt": "cp1252"};
             "omit" leaves a file out.
-        empty: "omit" leaves out, counts and notes examples without a text or a label; "refuse" refuses them.
+        rules_off: rules of mending that are not applied, of `zoo.data.formats.base.RULES`: ["empty"] refuses examples
+            without a text or a label, which are left out, counted and noted else.
         fewest_labels: so many different labels or tags are expected; 1 for a part that is only evaluated.
 
     Raises:
         ValueError: something cannot be read; the message names the file and the line, what was found, what was expected
             and how to mend it, of the first few places.
     """
-    files, request = _request(files, kind, columns, encoding, encodings)
-    problems, places, inputs, answers = _problems(empty), Places(files), [], []
+    files, request = _request(files, kind, columns, encoding, encodings, rules_off)
+    problems, places, inputs, answers = Problems(request.rules_off), Places(files), [], []
     try:
         form = choose(files, request, format)
         for group in form.groups(files):
@@ -97,15 +99,15 @@ def detect(
     columns: dict | None = None,
     encoding: str = "utf-8",
     encodings: dict | None = None,
-    empty: str = OMIT,
+    rules_off: Iterable[str] = (),
 ) -> Detected:
     """Looks at the beginning of the files and says how `read` would read them, with the same arguments.
 
     Raises:
         ValueError: as `read`, as far as it looks.
     """
-    files, request = _request(files, kind, columns, encoding, encodings)
-    problems, samples = _problems(empty), Examples(kind, [], [])
+    files, request = _request(files, kind, columns, encoding, encodings, rules_off)
+    problems, samples = Problems(request.rules_off), Examples(kind, [], [])
     try:
         form = choose(files, request, format)
         group = form.groups(files)[0]
@@ -155,20 +157,18 @@ def _paths(files):
     return [re.sub(r"^hf:/(?!/)", "hf://", os.fspath(path)) for path in files]
 
 
-def _request(files, kind, columns, encoding, encodings):
+def _request(files, kind, columns, encoding, encodings, rules_off):
     """The paths of the files that are read, and what was asked for."""
-    request = Request(kind, check_roles(kind, dict(columns or {})), encoding, dict(encodings or {}))
+    unknown = [rule for rule in rules_off if rule not in RULES]
+    if unknown:
+        raise ValueError(f"rules_off names rules of mending, {', '.join(RULES)}; received {unknown[0]!r}.")
+    columns = check_roles(kind, dict(columns or {}))
+    request = Request(kind, columns, encoding, dict(encodings or {}), tuple(rules_off))
     paths = _paths(files)
     kept = [path for path in paths if not request.omits(path)]
     if not kept:
         raise ValueError(f"{', '.join(paths)}: encodings leaves every file out; expected one to read.")
     return kept, request
-
-
-def _problems(empty):
-    if empty not in (OMIT, REFUSE):
-        raise ValueError(f"empty must be {OMIT!r} or {REFUSE!r}; received {empty!r}.")
-    return Problems(empty)
 
 
 def _joined(texts):

@@ -8,7 +8,7 @@ Offsets count characters, the end is not included. Words are the given `tokens`,
 import re
 from itertools import islice, pairwise
 
-from zoo.data.formats.base import Format, Layout, Problems, Wrong, shown
+from zoo.data.formats.base import Format, Layout, Problems, Wrong, counted, shown
 from zoo.data.formats.columns import missing_column
 from zoo.data.formats.jsonl import decoded
 from zoo.data.formats.opening import first_lines, lines_of
@@ -55,7 +55,7 @@ class Spans(Format):
         for role, name in columns.items():
             if name not in names:
                 raise missing_column(files[0], role, name, names)
-        details = {"keys": columns, "verdict": verdict_column(records, columns.values())}
+        details = {"keys": columns, "verdict": verdict_column(records, columns.values(), request)}
         return Layout(columns, f"texts in {columns['text']!r} with spans in {columns['entities']!r}", details)
 
     def rows(self, files, request, layout, problems):
@@ -70,6 +70,11 @@ class Spans(Format):
                     raise Wrong(f"{shown(value)}; expected an object with {', '.join(keys.values())}.")
                 text, spans = record.get(keys["text"]), record.get(keys["entities"], [])
                 words, inside = tag_words(text, spans, record.get(keys.get("tokens", "tokens")))
+                if inside and not problems.mends("half_words"):
+                    raise Wrong(
+                        f"{counted(inside, 'span')} in {shown(text)} begin or end inside a word; expected whole words. "
+                        'Move their ends, or give "tokens" that separate what is labelled.'
+                    )
             except Wrong as wrong:
                 problems.add(files[0], line, str(wrong))
                 continue

@@ -5,6 +5,8 @@ Prodigy writes `answer` (accept, reject, ignore; only what is accepted is one), 
 these words, and where it was not taken for the text or the label.
 """
 
+from zoo.data.formats.base import Request
+
 _FLAG = ({"false", "0"}, {"true", "1"})
 _SAID = {  # column -> (what is said of examples, what of others)
     "answer": ({"accept", "accepted"}, {"reject", "rejected", "ignore", "ignored", "skip"}),
@@ -13,8 +15,10 @@ _SAID = {  # column -> (what is said of examples, what of others)
 }
 
 
-def verdict_column(records: list[dict], taken) -> str | None:
+def verdict_column(records: list[dict], taken, request: Request) -> str | None:
     """The column of a table that says what an annotator decided, by its first records; none that is `taken`."""
+    if "verdicts" in request.rules_off:
+        return None
     for name, (kept, left_out) in _SAID.items():
         said = {_word(record[name]) for record in records if name in record}
         if name not in taken and said and said <= kept | left_out:

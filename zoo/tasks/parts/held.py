@@ -1,6 +1,6 @@
 """Examples that are given as Python values instead of files, such as `[("Who is it?", "person"), ...]`."""
 
-from zoo.data.formats.base import KINDS, OMIT, Lacking, Problems, Wrong
+from zoo.data.formats.base import KINDS, Lacking, Problems, Wrong
 from zoo.data.formats.examples import Examples, make_example
 
 SHAPES = {  # of an example, as a message shows it
@@ -14,14 +14,14 @@ SHAPES = {  # of an example, as a message shows it
 }
 
 
-def hold(kind, split, given, empty=OMIT):
+def hold(kind, split, given, rules_off=()):
     """The `Examples` of (input, answer) pairs; running text is one string.
 
     Args:
         kind: of the examples, see `zoo.data.formats`.
         split: its name, for messages.
         given: `Examples`, a list, or any iterable of pairs. Words and tags may be lists, or strings with spaces.
-        empty: "omit" leaves out examples without a text or a label, "refuse" refuses them.
+        rules_off: rules of mending that are not applied, of `zoo.data.formats.base.RULES`.
 
     Raises:
         ValueError: there are none, or some are not as they should be; the message names the first five.
@@ -31,7 +31,7 @@ def hold(kind, split, given, empty=OMIT):
             raise ValueError(f"{split}: expected {KINDS[kind]}; received examples of the kind {given.kind!r}.")
         return given
     rows = [given] if isinstance(given, str) else list(given)
-    inputs, answers, problems = [], [], Problems(empty)
+    inputs, answers, problems = [], [], Problems(rules_off)
     for number, row in enumerate(rows, 1):
         try:
             one, answer = make_example(kind, _values(kind, row), problems)
