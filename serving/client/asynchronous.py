@@ -23,7 +23,7 @@ class AsyncClient:
         self.client = Client(url, name, **settings)
         self._pool = ThreadPoolExecutor(self.client.connections, "seqzoo-client")
 
-    async def run(self, texts: Sequence[str], **options: Any) -> list[Any]:
+    async def run(self, texts: Sequence[str | Sequence[str]], **options: Any) -> list[Any]:
         """The results, as of `serving.client.Client.run`."""
         loop, cancellation, waiting = asyncio.get_running_loop(), Cancellation(), []
         try:

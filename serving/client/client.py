@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from itertools import zip_longest
 from numbers import Real
 from typing import Any, Self
 
@@ -16,7 +17,7 @@ from serving.client.tensors import Model, fitting
 from serving.client.tf_serving import TfsGrpc, TfsHttp
 from serving.kinds.pairs import PLACES, pair
 from serving.kinds.rules import RULES, checked
-from serving.runtime.reading import is_blank, listed, not_unicode
+from serving.runtime.reading import is_blank, joined, listed, not_unicode
 
 MOST_CHARACTERS = 1 << 20  # of the texts of a request: 6 MiB at most, where `seqzoo serve` takes 8
 MOST_SECONDS = 1_000_000  # what every operating system can wait for
@@ -129,11 +130,13 @@ class Client:
             newest = max(versions, key=lambda version: (int(version) if version.isdecimal() else -1, version))
             self.model = Model(self.model.name, newest)
 
-    def run(self, texts: Sequence[str], **options: Any) -> list[Any]:
+    def run(self, texts: Sequence[str | Sequence[str]], **options: Any) -> list[Any]:
         """A list with one result for each text, in the same order; as `serving.runtime.Runtime.run`.
 
         Args:
-            texts: a list of strings. For a model that compares, each is "first TAB second".
+            texts: a list of strings. For a model that compares, each is "first TAB second"; for one that tags words it
+                may be the list of its words. Where the server finds other words, such as the two of "New York", the
+                result has an `error`.
             **options: over the Open Inference Protocol `beam`, `n_best`, `sampling`, `length` and the rules of a
                 search, as of `Runtime.run`.
 
@@ -156,17 +159,19 @@ class Client:
 
     def work(self, texts, options, cancellation):
         """The requests for a list of texts. What the server says of the model is asked if it is not known yet."""
-        texts = listed(texts)
+        texts = listed(texts) if isinstance(texts, str) else list(texts)
         self._describe(cancellation)
+        texts, cut = joined(texts) if self._told[0].by_words else (listed(texts), [None] * len(texts))
         self._check(options)
-        return Work(self, texts, options)
+        return Work(self, texts, cut, options)
 
     def answer(self, work, place, cancellation):
         """The results of request `place`."""
-        chosen, columns, parameters = work.requests[place]
+        chosen, cut, columns, parameters = work.requests[place]
         reply = self._ask(self._protocol.infer, cancellation, columns, parameters)
         with fitting(self.url):
-            return answers.results(self._told[0], chosen, reply, self._labels or self.described.labels)
+            results = answers.results(self._told[0], chosen, reply, self._labels or self.described.labels)
+        return [_as_cut(self._told[0], *each) for each in zip(results, chosen, cut, strict=True)]
 
     def _ask(self, what, cancellation, *arguments):
         deadline = Deadline(self.timeout)
@@ -204,17 +209,20 @@ class Work:
     Args:
         client: the `Client`.
         texts: strings.
+        cut: of each text the places of its words, if it was the list of them.
         options: of `run`.
     """
 
-    def __init__(self, client, texts, options):
+    def __init__(self, client, texts, cut, options):
         self._kind, sides = client._told
+        self._cut, self._takes_rule = cut, "words" in client.options
         self.count = len(texts)
         self.refused = {place: wrong for place, text in enumerate(texts) if (wrong := _wrong(sides, text))}
         self.places = [place for place in range(self.count) if place not in self.refused]
         self.requests = [
-            ([texts[place] for place in group], _columns(sides, [texts[place] for place in group]), parameters)
+            (chosen, [cut[place] for place in group], _columns(sides, chosen), parameters)
             for group, parameters in self._groups(texts, client.batch, options)
+            for chosen in [[texts[place] for place in group]]
         ]
 
     def _groups(self, texts, most, options):
@@ -224,11 +232,16 @@ class Work:
             size += len(texts[place])
             # Samples are numbered by the texts of a request, so that a gap in the numbers begins another one.
             gap = "sampling" in options and groups and groups[-1][-1] != place - 1
+            gap = gap or groups and (self._cut[groups[-1][-1]] is None) != (self._cut[place] is None)
             if not groups or len(groups[-1]) == most or size > MOST_CHARACTERS or gap:
                 groups.append([])
                 size = len(texts[place])
             groups[-1].append(place)
-        return [(group, _parameters(options, group[0])) for group in groups]
+        spaces = {"words": "spaces"} if self._takes_rule else {}  # which the words of a list are joined by
+        return [
+            (group, _parameters(options | (spaces if self._cut[group[0]] is not None else {}), group[0]))
+            for group in groups
+        ]
 
     def together(self, results_of_groups):
         """The results in the order of the texts."""
@@ -239,6 +252,20 @@ class Work:
         for place, result in zip(self.places, answered, strict=True):
             results[place] = result
         return results
+
+
+def _as_cut(kind, result, text, places):
+    """The result, or a blank one with an error where a server has other words than the list that was given."""
+    found = [(word.start, word.end) for word in result.words] if places is not None else []
+    if places is None or result.error or found == (places[: len(found)] if result.warning else places):
+        return result
+    both = zip_longest(found, places, fillvalue=(0, 0))
+    one, other = next((text[slice(*one)], text[slice(*other)]) for one, other in both if one != other)
+    error = (
+        f"the server has the word {one!r} where the list has {other!r}: it cuts a text into words itself, where white "
+        "space is, or by the rule of the model. Ask a Runtime, or give words that it finds"
+    )
+    return dataclasses.replace(kind.blank(), error=error)
 
 
 def _wrong(sides, text):

@@ -10,7 +10,7 @@ from serving.runtime import bounds, usual
 from serving.runtime.artefact import damaged
 from serving.runtime.errors import DamagedError, ServingError, StoppedError, UnsupportedError
 from serving.runtime.named import opened
-from serving.runtime.reading import Bound, listed
+from serving.runtime.reading import Bound, joined, listed
 from serving.runtime.sessions import Graphs
 from serving.runtime.stops import current
 
@@ -144,11 +144,7 @@ class Loaded:
         rule = self.manifest.get("words", "spaces") if rule is None else rule
         if rule not in words_of.RULES:
             raise ValueError(f"words must be one of {', '.join(words_of.RULES)}; received {rule!r}.")
-        texts = listed(texts) if isinstance(texts, str) else list(texts)
-        given = [listed(text) if isinstance(text, list | tuple) else None for text in texts]
-        texts = listed([text if own is None else " ".join(own) for text, own in zip(texts, given, strict=True)])
-        cut = [None if own is None else words_of.joined_places(own) for own in given]
-        around = self.source.around
+        (texts, cut), around = joined(texts), self.source.around
         readings = self.bound.read_words(texts, self.source.encode_words, around, rule=rule, cut=cut)
         return self._noticed(readings)
 

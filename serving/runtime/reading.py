@@ -200,6 +200,18 @@ def listed(texts):
     return texts
 
 
+def joined(texts):
+    """(the texts as strings, of each the places of its words where it is the list of them, else None).
+
+    Raises:
+        TypeError: as `listed`; or a list holds what is no string.
+    """
+    texts = listed(texts) if isinstance(texts, str) else list(texts)
+    given = [listed(text) if isinstance(text, list | tuple) else None for text in texts]
+    texts = listed([text if own is None else " ".join(own) for text, own in zip(texts, given, strict=True)])
+    return texts, [None if own is None else words_of.joined_places(own) for own in given]
+
+
 def is_answered(reading):
     """Whether the text is to be answered: it is neither blank nor refused."""
     return len(reading.ids) > reading.around and not is_blank(reading.text)

@@ -42,7 +42,7 @@ class Fake:
         runtime, parameters = self.runtimes[name], dict(parameters)
         sides = [inputs[side] for side in INPUTS.get(runtime.kind, ("text",))]  # a map has no order
         texts = ["\t".join(row) for row in zip(*sides, strict=True)]
-        options = {key: parameters.pop(key) for key in ("beam", "n_best", "length") if key in parameters}
+        options = {key: parameters.pop(key) for key in ("beam", "n_best", "length", "words") if key in parameters}
         if parameters.pop("sample", False):
             drawn = {
                 key: float(value) if key in ("temperature", "top_p") else value for key, value in parameters.items()

@@ -13,7 +13,7 @@ from serving.client.client import MOST_CHARACTERS
 from serving.client.errors import seconds
 from serving.client.tensors import nested
 from serving.kinds.rules import RULES
-from serving.runtime import Sampling
+from serving.runtime import Runtime, Sampling
 from tests.serving import fake_artefact
 
 TEXTS = ["abc", "", "a1 b22 c333", "   ", "h", "äß 日本", "\udcff", "0123456789" * 7, "a" * 20000, "b c"] * 3
@@ -46,6 +46,37 @@ def test_it_answers_as_a_runtime_does(fake, servers, scheme, kind):
     assert client.kind == ("generate" if kind == "continue" else kind)
     asked = [len(inputs["text"]) for _, inputs, _ in fake.seen]
     assert sum(asked) == len(TEXTS) - 3 and max(asked) == 4
+
+
+LISTS = [["Where", "is", "zoo?"], "a b?", ["don't", "(", "x", "!"], [], ["a", "", "b"], "c", ["\udcff"], ["\0", "äß"]]
+
+
+@pytest.mark.parametrize("rule", ["spaces", "punctuation"])
+def test_lists_of_words_are_read_as_a_runtime_reads_them(fake, servers, scheme, rule, tmp_path):
+    folder = fake_artefact.write(tmp_path, "tag")
+    fake_artefact.change(folder, words=rule)
+    runtime = fake.runtimes["tag"] = Runtime(folder, threads=1)
+    found, expected = Client(servers.url(scheme), "tag", batch=3).run(LISTS), runtime.run(LISTS)
+    assert [word.text for word in expected[2].words] == LISTS[2] and len(expected[1].words) == 2 + (rule != "spaces")
+    if rule == "spaces" or not scheme.startswith("tfs"):
+        same(found, expected)
+    else:  # it takes no parameter, and cuts by the rule of the model
+        assert found[0].words == () and found[0].error.startswith("the server has the word 'zoo' where the list has")
+        same([found[1], *found[3:7]], [expected[1], *expected[3:7]])
+
+
+def test_a_word_that_a_server_would_cut_has_an_error(servers, scheme):
+    found = Client(servers.url(scheme), "tag").run([["New York", "b"], ["New", "York"]])
+    assert found[0].error.startswith("the server has the word 'New' where the list has 'New York'")
+    assert [word.text for word in found[1].words] == ["New", "York"] and found[1].error is None
+
+
+def test_other_models_take_no_lists(servers, scheme):
+    for kind in ("generate", "compare"):
+        with pytest.raises(TypeError, match="Expected a list of strings; received list at position 1"):
+            Client(servers.url(scheme), kind).run(["a", ["b", "c"]])
+    with pytest.raises(TypeError, match="Expected a list of strings; received int at position 0"):
+        Client(servers.url(scheme), "tag").run([[3]])
 
 
 def test_pairs(servers, scheme):
