@@ -68,11 +68,10 @@ class Expected:
 
     def __call__(self, text):
         """A dict: ids, text, source, error, warning."""
-        options = {"words": "spaces"} if self.runtime.kind == "tag" else {}  # which the page takes
-        (result,), kind = self.runtime.run([text], **options), self.runtime.kind
+        (result,), kind = self.runtime.run([text]), self.runtime.kind
         said = {"error": result.error, "warning": result.warning}
         if kind == "tag":
-            (reading,) = self.loaded.read_words([text], "spaces")
+            (reading,) = self.loaded.read_words([text])
             ids = [self.labels.index(word.tag) for word in result.words]
             written = " ".join(f"{word.text}/{word.tag}" for word in result.words)
             return {"ids": ids, "text": written, "source": list(reading.ids), **said}

@@ -17,6 +17,7 @@ from serving.runtime.external import weights_files
 from serving.runtime.manifest_format import weights_of
 from serving.runtime.named import located, opened
 from zoo.core.storage import folder_beside
+from zoo.text import words
 
 INDEX = "gallery.json"
 FORMAT = 1
@@ -183,9 +184,18 @@ def _entry(model, contents):
         "manifest": _sha256(contents[MANIFEST]),
         "graphs": model.graphs,
         "rules": manifest.get("rules"),
+        "words": _in_javascript(words.steps(manifest.get("words", "spaces"))),
         "needed": [[name, manifest["files"][name]] for name in _first(model)],
         "bytes": {name: len(content) for name, content in contents.items()},
     }
+
+
+def _in_javascript(steps):
+    """The replacements that cut a text into words, for JavaScript's RegExp."""
+    return [
+        [re.sub(r"\\([ #&~])", r"\1", pattern), re.sub(r"\\(\d)", r"$\1", becomes).replace("$0", "$&")]
+        for pattern, becomes in steps
+    ]
 
 
 def _first(model):

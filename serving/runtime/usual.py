@@ -13,6 +13,7 @@ Of the validation's texts, a share of `SHARE` has a lower familiarity, and a sha
 from dataclasses import replace
 
 from serving.runtime import doubt
+from serving.runtime.reading import is_blank
 
 SHARE = 0.015
 
@@ -30,7 +31,7 @@ def noticed(reading, usual, log_probabilities):
         usual: the bounds of the manifest.
         log_probabilities: of each piece of the tokenizer.
     """
-    if reading.error or not reading.text.strip():
+    if reading.error or is_blank(reading.text):
         return reading
     pieces, most = len(reading.ids) - reading.around, usual.get("pieces")
     rare = familiarity(reading, log_probabilities) < usual["familiarity"]

@@ -1,7 +1,10 @@
-// What the page's own scripts make of texts: reads {model, texts, words, rows, bounds} from stdin, answers as JSON.
+// What the page's own scripts make of texts: reads {model, texts, words, rows, bounds, rules, usual} from stdin, answers
+// as JSON.
 
 import { readFileSync } from "node:fs";
+import { noticed, unsure } from "./engine/doubt.js";
 import { Bound } from "./engine/reading.js";
+import { words } from "./engine/text.js";
 import { Tokenizer } from "./engine/tokenizer.js";
 
 const asked = JSON.parse(readFileSync(0, "utf-8"));
@@ -18,4 +21,12 @@ const found = { before, after, eos, unknown, pieces, readings };
 found.ids = asked.texts.map((text) => tokenizer.encode(text));
 found.words = asked.words.map((word) => tokenizer.encodeWord(word));
 found.decoded = asked.rows.map((row) => tokenizer.decode(row));
+const { usual, confidences, rules } = asked, bound = new Bound(), encode = (text) => tokenizer.encode(text);
+found.common = tokenizer.common;
+found.noticed = asked.texts.map((text) => noticed(bound.read(text, encode, tokenizer), usual, tokenizer.common).warning);
+found.unsure = confidences.map((confidence) => unsure(confidence, usual));
+found.cut = rules.map((steps) => {
+  const compiled = steps.map(([pattern, becomes]) => [new RegExp(pattern, "gu"), becomes]);
+  return asked.texts.map((text) => words(text, compiled));
+});
 process.stdout.write(JSON.stringify(found));

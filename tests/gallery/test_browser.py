@@ -4,6 +4,7 @@ import contextlib
 import json
 import shutil
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ USUAL = {
     "dates": ["3. März 2021", "29.11.1900"],
     "pronounce-hu": ["hozzájárul"],
     "babi-1": [STORY, "Where is Mary?"],
-    "pos-en-star": ["The quick brown fox jumps .", " a\u2028b\x85c  👩‍👩‍👧 "],
+    "pos-en-star": ["Where is the zoo?", "The quick brown fox doesn't jump.", " a\u2028b\x85c  👩‍👩‍👧 "],
     "shakespeare-product-key": ["ROMEO:", "x" * 1500, "日本"],
 }
 BROKEN = ["a\0b", "\ud800 cat", "\udcff", "e\u0301" * 30, "\u202eabc\u202c"]
@@ -127,8 +128,13 @@ def test_a_number_for_a_text(opened, tmp_path):
         assert received["text"] == ("" if result.rating is None else f"{result.rating:g}")
 
 
-def test_pairs_of_texts(opened, tmp_path):
+USUAL_PAIRS = {"texts": 9, "familiarity": -2.5, "pieces": 5, "confidence": 1.1}
+
+
+@pytest.mark.parametrize("usual", [None, USUAL_PAIRS])
+def test_pairs_of_texts(usual, opened, tmp_path):
     folder = pairs(tmp_path / "pairs" / "1")
+    fake_artefact.change(Path(folder), **({"usual": usual} if usual else {}))
     asked = [
         "ab\tcde",
         "\t",
@@ -148,6 +154,8 @@ def test_pairs_of_texts(opened, tmp_path):
     keys = ("text", "error", "warning")
     for text, result, received in zip(asked, expected, found, strict=True):
         assert [received[key] for key in keys] == [result.label, result.error, result.warning], text
+    said = "; ".join(result.warning or "" for result in expected)
+    assert not usual or all(each in said for each in ("unlike those", "more than the 5", "is unsure")), said
 
 
 CHECKS = (ROOT / "tests" / "gallery" / "checks.js").read_text(encoding="utf-8")

@@ -1,4 +1,7 @@
-// What makes an answer doubtful, said as a warning. The same rules, word for word, as serving/runtime/doubt.py.
+// What makes an answer doubtful, said as a warning. The same rules, word for word, as serving/runtime/doubt.py and
+// serving/runtime/usual.py.
+
+import { count, isBlank } from "./text.js";
 
 const TIMES = 3, LEAST = 5; // a circle is a sequence of pieces at least 3 times in a row, 5 pieces or more together
 
@@ -6,6 +9,26 @@ export const unknown = (count, pieces) => `${count} of ${pieces} pieces of the t
 
 /** Several warnings as one; null if there is none. */
 export const joined = (...warnings) => warnings.filter(Boolean).join("; ") || null;
+
+const NEARLY_ALL = "98.5 % of the validation"; // beyond the bounds that a manifest has under `usual`
+
+/** The reading, with warnings if the text is unlike those that validated the model; `common` has log p of each piece. */
+export function noticed(reading, usual, common) {
+  if (!usual || reading.error || isBlank(reading.text)) return reading;
+  const pieces = reading.ids.length - reading.around, most = usual.pieces;
+  const familiarity = reading.ids.reduce((sum, id) => sum + common[id], 0) / count(reading.text);
+  const unlike = familiarity < usual.familiarity
+    && `the text is unlike those that the model was validated on: its pieces are rarer than in ${NEARLY_ALL}`;
+  const longer = most && pieces > most
+    && `the text has ${pieces} pieces, more than the ${most} of the longest that the model was validated on`;
+  return { ...reading, warning: joined(reading.warning, unlike, longer) };
+}
+
+/** The warning about an answer of less confidence than nearly all answers to the validation had; null of others. */
+export function unsure(confidence, usual) {
+  if (confidence === null || !(confidence < usual?.confidence)) return null;
+  return `the model is unsure: its confidence is ${confidence.toFixed(2)}, lower than in ${NEARLY_ALL}`;
+}
 
 /** The reading with the warnings about its answer: the ids `written`, `most` of them at most, or null. */
 export function doubted(reading, written, most = null) {

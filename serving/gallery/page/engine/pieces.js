@@ -14,7 +14,8 @@ export function written(bytes) {
 class Written {
   constructor(settings) {
     const { pieces, before, after, special } = settings;
-    Object.assign(this, { settings, pieces, before, after, eos: END, unknown: UNKNOWN, special: new Set([...SPECIAL, ...special]) });
+    const common = pieces.map(() => -1); // the file does not say how common its pieces are
+    Object.assign(this, { settings, pieces, common, before, after, eos: END, unknown: UNKNOWN, special: new Set([...SPECIAL, ...special]) });
   }
 
   encode(text) {

@@ -2,7 +2,7 @@
 // {ids, text, source, error, warning}, and of what is particular to the kind. `text` is the answer of `seqzoo run`;
 // `ids` are what it was made of: the ids that were written, the index of the label, or the index of each word's tag.
 
-import { doubted } from "./doubt.js";
+import { doubted, joined, noticed, unsure } from "./doubt.js";
 import { likeliest, transitions } from "./transitions.js";
 import { padded } from "./graphs.js";
 import { uniforms } from "./random.js";
@@ -20,11 +20,15 @@ class Predictor {
   }
 
   read(text, around = this.source) {
-    return this.bound.read(text, (part) => this.source.encode(part), around);
+    return this.noticed(this.bound.read(text, (part) => this.source.encode(part), around));
   }
 
-  remarks(reading) {
-    return { source: reading.ids, error: reading.error, warning: reading.warning };
+  noticed(reading) {
+    return noticed(reading, this.manifest.usual, this.source.common);
+  }
+
+  remarks({ ids: source, error, warning }, confidence = null) {
+    return { source, error, warning: joined(warning, unsure(confidence, this.manifest.usual)) };
   }
 }
 
@@ -35,16 +39,24 @@ class Predictor {
  */
 export class Generate extends Predictor {
   async run(text, options = {}) {
-    let reading = this.read(text), found = [{ ids: [], score: 0 }];
+    let reading = this.read(text), found = [{ ids: [], score: 0 }], confidence = null;
     if (isAnswered(reading)) {
       found = await this.search(reading.ids, options);
       const { rules, max_length: most } = this.manifest;
+      confidence = this.confidence(found[0]);
       reading = doubted(reading, found[0].ids, longest({ ...rules, ...options.rules }, most, reading.ids.length));
     }
     const hypotheses = found.map((each) => ({ ...each, text: this.target.decode(each.ids), pieces: this.pieces(each.ids) }));
     const { ids, text: best, score } = hypotheses[0];
     const sourcePieces = reading.ids.map((id) => this.source.pieces[id]);
-    return { ids, text: best, score, hypotheses, sourcePieces, options, ...this.remarks(reading) };
+    return { ids, text: best, score, confidence, hypotheses, sourcePieces, options, ...this.remarks(reading, confidence) };
+  }
+
+  /** The geometric mean of the probabilities of an output's pieces, its end among them. */
+  confidence({ ids, score }) {
+    const { alpha: power, default_beam: beam, search } = this.manifest, tokens = ids.length + 1;
+    const penalty = ((search?.penalty ?? "gnmt") === "gnmt" ? (5 + tokens) / 6 : tokens) ** (beam > 1 ? power : 0);
+    return Math.min(1, Math.exp((score * penalty) / tokens));
   }
 
   pieces(ids) {
@@ -117,12 +129,18 @@ export class Classify extends Predictor {
     const reading = this.read(text);
     if (!isAnswered(reading)) return { ...NOTHING, ...this.remarks(reading) };
     const found = await this.ask(padded([reading.ids], this.source.pieces.length));
-    return { ...this.label(found.probabilities.data), ...this.remarks(reading) };
+    return this.labelled(found.probabilities.data, reading);
   }
 
   async ask(inputs) {
     const graph = await this.artefact.graph(this.manifest.kind);
     return graph.run(inputs);
+  }
+
+  /** The answer to what was read, and what is to be remarked of both. */
+  labelled(numbers, remarked) {
+    const found = this.label(numbers);
+    return { ...found, ...this.remarks(remarked, found.probability ?? null) };
   }
 
   /** The label, and all labels with their probabilities, the most probable first. */
@@ -151,12 +169,12 @@ export class Compare extends Classify {
     }
     const readings = sides.map((side) => this.read(side));
     const error = either(readings.map((each) => each.error)), warning = either(readings.map((each) => each.warning));
-    const remarks = { source: readings.map((each) => each.ids), error, warning };
-    if (error || !readings.some(isAnswered)) return { ...NOTHING, ...remarks };
+    const remarked = { ids: readings.map((each) => each.ids), error, warning };
+    if (error || !readings.some(isAnswered)) return { ...NOTHING, ...this.remarks(remarked) };
     const [first, second] = readings.map((each) => padded([each.ids], this.source.pieces.length));
     const inputs = { first_ids: first.token_ids, first_lengths: first.lengths };
     Object.assign(inputs, { second_ids: second.token_ids, second_lengths: second.lengths });
-    return { ...this.label((await this.ask(inputs)).probabilities.data), ...remarks };
+    return this.labelled((await this.ask(inputs)).probabilities.data, remarked);
   }
 }
 
@@ -177,10 +195,15 @@ export class Rate extends Compare {
   }
 }
 
-/** Predicts a tag for each word: that of the word's first piece. */
+/** Predicts a tag for each word: that of the word's first piece. The gallery says how the manifest's rule cuts a text. */
 export class Tag extends Classify {
+  constructor(artefact) {
+    super(artefact);
+    this.steps = artefact.entry.words.map(([pattern, becomes]) => [new RegExp(pattern, "gu"), becomes]);
+  }
+
   async run(text) {
-    const reading = this.bound.readWords(text, (word) => this.source.encodeWord(word), this.source);
+    const reading = this.noticed(this.bound.readWords(text, (word) => this.source.encodeWord(word), this.source, this.steps));
     if (!reading.places.length) return { ids: [], text: "", words: [], ...this.remarks(reading) };
     const { probabilities } = await this.ask(padded([reading.ids], this.source.pieces.length));
     const letters = characters(text), { labels } = this.manifest, size = probabilities.dims.at(-1);
@@ -191,7 +214,8 @@ export class Tag extends Classify {
       const tags = ranked(row).map((index) => ({ label: labels[index], probability: row[index], index }));
       return { text: letters.slice(start, end).join(""), tag: labels[best], start, end, score: row[best], tags };
     });
-    return { ids, text: words.map((word) => `${word.text}/${word.tag}`).join(" "), words, ...this.remarks(reading) };
+    const least = Math.min(...words.map((word) => word.score));
+    return { ids, text: words.map((word) => `${word.text}/${word.tag}`).join(" "), words, ...this.remarks(reading, least) };
   }
 }
 

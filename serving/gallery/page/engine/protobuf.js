@@ -2,7 +2,7 @@
 
 const decoder = new TextDecoder();
 
-/** `{number, kind, value, start, end}` of each field of a message; the value is a number, bytes or null. */
+/** `{number, kind, value, start, end}` of each field of a message; the value is a number or bytes, null of 8 bytes. */
 export function* fields(bytes) {
   let at = 0;
   const varint = () => {
@@ -23,7 +23,7 @@ export function* fields(bytes) {
       const size = varint();
       value = bytes.subarray(at, (at += size));
     } else if (kind === 1) at += 8;
-    else if (kind === 5) at += 4;
+    else if (kind === 5) value = bytes.subarray(at, (at += 4));
     else throw new Error(`a protocol buffer has no wire type ${kind}`);
     if (at > bytes.length) throw new Error("a field of a protocol buffer is longer than its message");
     yield { number: Math.floor(key / 8), kind, value, start, end: at };

@@ -38,9 +38,9 @@ export class Bound {
     return part.error ? part : this.doubted(this.limit(part, encode(part.text), around));
   }
 
-  /** As `read`, but each word is encoded separately, and is read as a whole or not at all. */
-  readWords(text, encode, around = NOTHING) {
-    const part = this.clip(text), letters = characters(part.text), places = words(part.text);
+  /** As `read`, but each word, which `steps` tell apart (`words`), is encoded separately, and is read whole or not at all. */
+  readWords(text, encode, around = NOTHING, steps = []) {
+    const part = this.clip(text), letters = characters(part.text), places = words(part.text, steps);
     if (part.error || !places.length) return part;
     const pieces = places.map(([start, stop]) => encode(withoutNul(letters.slice(start, stop).join(""))));
     const first = [0];

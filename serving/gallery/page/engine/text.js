@@ -8,8 +8,27 @@ export const characters = (text) => Array.from(text);
 export const count = (text) => { let found = 0; for (const _ of text) found += 1; return found; };
 export const isBlank = (text) => BLANK.test(text);
 
-/** `[start, end]` of each word, in characters; the end is exclusive. */
-export function words(text) {
+/**
+ * `[start, end]` of each word, in characters; the end is exclusive. `steps` are the replacements of a rule, pairs of a
+ * RegExp and what it becomes, that put spaces between words (zoo/text/words.py); without any, words are what white space
+ * separates.
+ */
+export function words(text, steps = []) {
+  return steps.length ? between(text, steps) : spaced(text);
+}
+
+function between(text, steps) {
+  const places = Array.from(characters(text).entries()).filter(([, letter]) => !isBlank(letter)).map(([place]) => place);
+  const line = steps.reduce((found, [pattern, becomes]) => found.replace(pattern, becomes), text);
+  let done = 0;
+  return line.split(" ").filter(Boolean).map((word) => {
+    const start = places[done];
+    done += count(word);
+    return [start, places[done - 1] + 1];
+  });
+}
+
+function spaced(text) {
   const found = [];
   let unit = 0, character = 0; // the same place, counted in both ways
   for (const match of text.matchAll(WORD)) {
