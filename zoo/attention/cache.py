@@ -43,10 +43,14 @@ def append(cache, keys, values, write_index=None):
     return {name: ops.slice_update(cache[name], (0, 0, write_index, 0), new[name]) for name in new}
 
 
-def extend_seen(seen, beams, write_index=None):
-    """`seen` after a step: each beam sees its own new entry."""
+def extend_seen(seen, beams, write_index=None, memory_mask=None):
+    """`seen` after a step: each beam sees its own new entry.
+
+    The mask of a memory, which no step changes, tells the size of the batch, so that a graph need not ask each state.
+    """
     beam = ops.arange(beams, dtype="int32")  # ops.eye has no ONNX form where `beams` is dynamic
-    own = ops.broadcast_to((beam[:, None] == beam)[None], (ops.shape(seen)[0], beams, beams))
+    batch = ops.shape(seen if memory_mask is None else memory_mask)[0]
+    own = ops.broadcast_to((beam[:, None] == beam)[None], (batch, beams, beams))
     if write_index is None:
         return ops.concatenate([seen, own], axis=2)
     return ops.slice_update(seen, (0, 0, write_index), own)

@@ -1,5 +1,6 @@
 """Beam search with the length penalty and the coverage penalty of GNMT (Wu et al. 2016)."""
 
+import numpy as np
 from keras import ops
 
 from zoo.core.beams import gather_beams
@@ -10,9 +11,8 @@ from zoo.decoding.written import BARRED
 
 
 def length_penalty(length, alpha, kind="gnmt"):
-    """`lp(Y) = ((5 + |Y|) / 6)^alpha`, or, of the kind "length", `|Y|^alpha`. |Y| counts EOS, and may be a tensor."""
-    length = ops.cast(length, "float32")
-    return ops.power((5.0 + length) / 6.0 if kind == "gnmt" else length, alpha)
+    """`lp(Y) = ((5 + |Y|) / 6)^alpha`, or, of the kind "length", `|Y|^alpha`, in float32. |Y|, a number, counts EOS."""
+    return np.float32(((5.0 + np.asarray(length)) / 6.0 if kind == "gnmt" else np.asarray(length)) ** alpha)
 
 
 def join(first, second):
@@ -43,10 +43,16 @@ class Beam:
         self.beams, self.max_length, self.alpha, self.rules = beams, max_length, alpha, rules
         self.covered, self.aligned = covered, covered is not None
         self.ranking, self.longest = ranking, max_length + (ranking.longest == "end")
+        lengths = np.arange(max_length + 2)
+        self.penalties = length_penalty(lengths, alpha, ranking.penalty)
 
-    def penalty(self, length):
-        """What `log p` of a hypothesis of this length is divided by."""
-        return length_penalty(length, self.alpha, self.ranking.penalty)
+    def rank(self, log_probs, length):
+        """`log p / lp` of hypotheses of this length, a number or a tensor; a step looks `lp` up in a table."""
+        if self.alpha == 0:
+            return log_probs
+        if isinstance(length, int):
+            return log_probs / length_penalty(length, self.alpha, self.ranking.penalty)
+        return log_probs / ops.take(ops.convert_to_tensor(self.penalties), length, axis=0)
 
     def begin(self, batch):
         first = ops.arange(self.beams, dtype="int32")[None, :] == 0
@@ -67,7 +73,7 @@ class Beam:
     def done(self, hypotheses):
         if "closed" in hypotheses:
             return hypotheses["closed"]
-        return hypotheses["log_probs"][:, 0] / self.penalty(self.longest) <= hypotheses["ended"]["scores"][:, -1]
+        return self.rank(hypotheses["log_probs"][:, 0], self.longest) <= hypotheses["ended"]["scores"][:, -1]
 
     def _closed(self, hypotheses, length, best_open, worst):
         """Whether a sentence takes no more answers, where that need not be sure; once closed it stays so.
@@ -77,7 +83,7 @@ class Beam:
         if self.ranking.stop == "full":
             over = worst > IMPOSSIBLE / 2
         else:
-            over = best_open / self.penalty(length) <= worst
+            over = self.rank(best_open, length) <= worst
         return ops.logical_or(hypotheses["closed"], ops.logical_and(over, length < self.longest))
 
     def advance(self, position, logits, hypotheses, weights=None):
@@ -100,7 +106,7 @@ class Beam:
         prefixes = gather_beams(hypotheses["tokens"], parents)
         ends = token == EOS
 
-        score = totals / self.penalty(length)
+        score = self.rank(totals, length)
         if self.aligned:
             covered = hypotheses["covered"] + ops.cast(weights, "float32")
             score = score + gather_beams(coverage_penalty(covered, self.rules.coverage), parents)
@@ -150,7 +156,7 @@ class Beam:
         real = totals > IMPOSSIBLE / 2
         if "closed" in hypotheses:
             real = ops.logical_and(real, ops.logical_not(hypotheses["closed"])[:, None])
-        score = totals / self.penalty(self.longest)
+        score = self.rank(totals, self.longest)
         if self.aligned:
             score = score + coverage_penalty(hypotheses["covered"], self.rules.coverage)
         cut = {

@@ -39,7 +39,7 @@ def decode(model, memory, strategy, beams, max_length, growing=False):
             raise ValueError(f"{name} must be a positive integer (sizes are static). Received: {value!r}.")
 
     def going(position, last, state, hypotheses):
-        return ops.logical_and(position < max_length, ops.logical_not(ops.all(strategy.done(hypotheses))))
+        return ops.logical_and(position < max_length, ops.any(ops.logical_not(strategy.done(hypotheses))))
 
     def body(position, last, state, hypotheses):
         logits, state, *weights = step(last, state, memory)

@@ -151,17 +151,17 @@ class Stack(ImplicitMasks, layers.Layer):
 
         To `weights`, a list, those of the last block over the memory are appended, `(batch, beams, memory_time)`.
         """
-        following, seen, write_index = self._follow(state, ops.shape(x)[1])
+        following, seen, write_index = self._follow(state, ops.shape(x)[1], cross_mask)
         x, caches = self._advance(x, state, seen, write_index, cross, cross_mask, weights)
         return x, {**following, "caches": caches}
 
     @staticmethod
-    def _follow(state, beams):
+    def _follow(state, beams, memory_mask=None):
         """The state after a step without its caches, which entries the step sees, and where it writes."""
         write_index, seen = state.get("write_index"), state.get("seen")
         following = {**state, "position": state["position"] + 1}
         if seen is not None:
-            seen = following["seen"] = extend_seen(seen, beams, write_index)
+            seen = following["seen"] = extend_seen(seen, beams, write_index, memory_mask)
         if write_index is not None:
             following["write_index"] = write_index + beams
         return following, seen, write_index

@@ -1,7 +1,8 @@
 """Handlers of tf2onnx for operations that it does not support, or for which it writes slow or wrong nodes."""
 
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
+from tf2onnx.onnx_opset.math import FloorMod
 
 from serving.export.onnx import markers
 
@@ -30,4 +31,19 @@ def _range(context, node, name, args):
     context.make_node("Range", node.input, outputs=node.output, name=name, shapes=[shape], dtypes=[dtype], domain="")
 
 
-HANDLERS = {**markers.HANDLERS, "Erfc": (_erfc, []), "Range": (_range, []), "SelectV2": (_where, [])}
+def _modulo(context, node, name, args):
+    """One `Mod` of whole numbers, whose sign is the divisor's. tf2onnx divides, multiplies and subtracts."""
+    shape, dtype = context.get_shape(node.output[0]), context.get_dtype(node.output[0])
+    if dtype not in (TensorProto.INT32, TensorProto.INT64):
+        return FloorMod.version_7(context, node)
+    context.remove_node(name)
+    context.make_node("Mod", node.input, outputs=node.output, name=name, shapes=[shape], dtypes=[dtype])
+
+
+HANDLERS = {
+    **markers.HANDLERS,
+    "Erfc": (_erfc, []),
+    "FloorMod": (_modulo, []),
+    "Range": (_range, []),
+    "SelectV2": (_where, []),
+}

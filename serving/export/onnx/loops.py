@@ -3,7 +3,7 @@
 tf2onnx turns every tensor that a `tf.while_loop` captures, including weights, into a state of the loop that never
 changes. onnxruntime can neither prepack nor fuse nor quantise such a state. `optimize` runs
 
-    declare -> unique names -> lift -> decarry -> hoist -> merge -> fold -> prune -> sink -> topological order
+    declare -> unique names -> lift -> decarry -> hoist -> merge -> fold -> shorten -> prune -> sink -> sort
 
 on the outermost graph and on bodies nested to any depth. The results of the graph do not change.
 """
@@ -24,6 +24,7 @@ from serving.export.onnx.graphs import (
     unique_names,
     walk,
 )
+from serving.export.onnx.idioms import shorten
 from serving.export.onnx.weights import INSIDE, is_beside
 
 
@@ -41,6 +42,7 @@ def optimize(model, weights=INSIDE):
     hoist(graph)
     merge_duplicates(graph)
     fold_constants(graph, opset_of(model), weights=weights)
+    shorten(graph, weights)
     prune(graph)
     sink_initializers(graph)
     sort_nodes(graph)

@@ -40,6 +40,8 @@ def _take(x, indices, axis=None):
 
 
 def _gather_leaf(leaf, parents):
+    if leaf.shape.rank == 2:
+        return onnx_op("GatherElements", [leaf, parents], [leaf.dtype], [parents.shape], axis=1)[0]
     indices = tf.cast(tf.expand_dims(parents, -1), tf.int64)
     shape = (leaf.shape[0], parents.shape[1], *leaf.shape[2:])
     return onnx_op("GatherND", [leaf, indices], [leaf.dtype], [shape], batch_dims=1)[0]

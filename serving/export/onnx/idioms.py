@@ -1,0 +1,116 @@
+"""Shorter nodes for what tf2onnx writes in several: it translates each TensorFlow operation by itself.
+
+    Slice(x), all of it                             -> x
+    Squeeze(Slice(x, [s], [s + 1], [axis]), [axis]) -> Gather(x, s, axis)
+    Not(Not(x))                                     -> x
+    Cast(Unsqueeze(Cast(k, int32)), int64)          -> Unsqueeze(k)    where k are the int64 places that a TopK found
+    GatherElements(x, Cast(k, int32))               -> GatherElements(x, k)
+
+A step of a search has a dozen of them, and each node of a small model costs as much as its numbers.
+"""
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from serving.export.onnx.graphs import rename_reads, walk
+from serving.export.onnx.weights import INSIDE, is_beside
+
+END = 10**9  # from which on the end of a slice means the end of the axis: that of Keras, and that of TensorFlow
+SMALL = 64  # bytes of a constant that says which part is taken
+
+
+def shorten(graph, weights=INSIDE):
+    """Rewrite the nodes of the graph, whose constants are in it, and of every graph inside it; nothing is pruned."""
+    constants = {
+        each.name: weights.array(each)
+        for each in graph.initializer
+        if not is_beside(each) and np.prod(each.dims) <= SMALL
+    }
+    for inner in walk(graph):
+        _Graph(inner, constants, graph).shorten()
+
+
+class _Graph:
+    """The nodes of one graph; new constants belong to the outermost one."""
+
+    def __init__(self, graph, constants, home):
+        self.graph, self.constants, self.home = graph, constants, home
+        self.makers = {name: node for node in graph.node for name in node.output}
+
+    def shorten(self):
+        names, outputs = {}, {value.name for value in self.graph.output}
+        for node in self.graph.node:
+            node.input[:] = [names.get(name, name) for name in node.input]
+            same = self._same(node)
+            if same and node.output[0] not in outputs:
+                names[node.output[0]] = same
+            elif node.op_type == "Squeeze":
+                self._pick(node)
+            elif node.op_type == "Cast":
+                self._keep_places(node)
+            elif node.op_type == "GatherElements":
+                node.input[1] = self._found(node.input[1]) or node.input[1]
+        rename_reads(self.graph, names)
+
+    def _maker(self, name, *kinds):
+        """The node that makes a value, if it is of one of these kinds."""
+        node = self.makers.get(name)
+        return node if node is not None and node.op_type in kinds and not node.domain else None
+
+    def _same(self, node):
+        """What a node's output is equal to, or None."""
+        if node.op_type == "Not" and (inner := self._maker(node.input[0], "Not")):
+            return inner.input[0]
+        if node.op_type == "Slice" and (part := self._part(node)) and not any(map(_is_one, part.values())):
+            whole = all(start == 0 and end >= END for start, end in part.values())
+            return node.input[0] if whole else None
+        return None
+
+    def _part(self, node):
+        """{axis: (first, end)} of a Slice by constants with steps of one; None of any other."""
+        told = [self.constants.get(name) for name in node.input[1:]]
+        if len(told) < 3 or any(each is None for each in told) or any(step != 1 for step in np.ravel(told[3:])):
+            return None
+        starts, ends, axes = (each.tolist() for each in told[:3])
+        return {axis: (first, end) for axis, first, end in zip(axes, starts, ends, strict=True)}
+
+    def _pick(self, node):
+        """Turn a Squeeze of the one place that a Slice takes into a Gather of this place."""
+        cut, axes = self._maker(node.input[0], "Slice"), self.constants.get(node.input[1]) if node.input[1:] else None
+        part = self._part(cut) if cut is not None and axes is not None and axes.size == 1 else None
+        if not part or int(axes[0]) not in part:
+            return
+        axis = int(axes[0])
+        first, end = part.pop(axis)
+        if not _is_one((first, end)) or any(start or stop < END for start, stop in part.values()):
+            return
+        place = f"{node.output[0]}/place"
+        self.home.initializer.append(helper.make_tensor(place, TensorProto.INT64, (), [first]))
+        made = helper.make_node("Gather", [cut.input[0], place], list(node.output), name=node.name, axis=axis)
+        node.CopyFrom(made)
+
+    def _keep_places(self, node):
+        """Turn a Cast to int64 of places that are int64 already into what is in between."""
+        between = self._maker(node.input[0], "Unsqueeze")
+        places = self._found(between.input[0]) if between is not None and _to(node) == TensorProto.INT64 else None
+        if places:
+            inputs = [places, *between.input[1:]]
+            node.CopyFrom(helper.make_node("Unsqueeze", inputs, list(node.output), name=node.name))
+
+    def _found(self, name):
+        """The int64 places of a TopK, of which a value is the int32 copy; or None."""
+        copy = self._maker(name, "Cast")
+        if copy is None or _to(copy) != TensorProto.INT32:
+            return None
+        top = self._maker(copy.input[0], "TopK")
+        return copy.input[0] if top is not None and copy.input[0] == top.output[1] else None
+
+
+def _to(cast):
+    return cast.attribute[0].i
+
+
+def _is_one(part):
+    """Whether a part of an axis is one place, from the front or the very last."""
+    first, end = part
+    return end == first + 1 and first >= 0 or first == -1 and end >= END
