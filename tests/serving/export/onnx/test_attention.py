@@ -88,7 +88,11 @@ def test_a_step_is_fused_and_carries_no_weight(generator):
     found = Counter(node.op_type for node in body.node)
     assert found["MultiHeadAttention"] == 4 and not found["Softmax"]
     assert found["LayerNormalization"] == {"pre_norm": 7, "post_norm": 6, "macaron": 9}[generator.block]
-    assert found["Gather"] == 1 and found["GatherND"] == (8 if generator.beams > 1 else 0)
+    matrices, rows = (4, 4) if generator.beams > 1 else (0, 0)
+    assert found["GatherND"] == rows and found["GatherElements"] == matrices
+    # The token's vector; of one hypothesis its place in two arrays, of beams the best open one, the worst finished one
+    # and the penalty of their length.
+    assert found["Gather"] == (4 if generator.beams > 1 else 3)
     kernels = [node for node in body.node if node.op_type == "MatMul"]
     assert len(kernels) == {"pre_norm": 17, "post_norm": 17, "macaron": 21}[generator.block]
     bookkeeping = 5 if generator.beams == 1 else 8  # token, position, hypotheses, and what is seen
