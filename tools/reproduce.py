@@ -11,8 +11,6 @@ from zoo.reproduce.systems import SYSTEMS, find
 
 from . import screen
 
-NEEDED = {"jax": "jax", "tensorflow": "tensorflow"}  # backend -> module
-
 
 def add_arguments(parser):
     parser.add_argument("system", metavar="SYSTEM", nargs="?", help="the system whose papers are asked, such as star")

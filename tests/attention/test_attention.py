@@ -117,16 +117,6 @@ def test_dot_with_identities_is_the_plain_dot_product():
     np.testing.assert_allclose(ops.convert_to_numpy(layer(query, value))[0], expected, atol=1e-6)
 
 
-def test_parameters():
-    shapes = ((None, None, 3), (None, None, 11))
-    counts = {}
-    for name, make in ATTENTIONS.items():
-        layer = make(5)
-        layer.build(*shapes)
-        counts[name] = layer.count_params()
-    assert counts == {"additive": 5 * (3 + 11) + 5 + 5, "dot": 5 * (3 + 11)}
-
-
 @pytest.mark.parametrize("make", ATTENTIONS.values())
 @pytest.mark.parametrize("units", [0, -3, 2.0, None])
 def test_units_are_checked(make, units):

@@ -3,8 +3,6 @@
 It was compared with the library itself, see docs/beam-search.md. One sentence at a time: its rules know of no other.
 """
 
-import numpy as np
-
 from tests.decoding.table import EOS
 
 NOTHING = -1e9  # what transformers gives to beams and to places of the pool that hold nothing
@@ -71,14 +69,3 @@ def transformers_search(log_probs, longest, beams, length_penalty=1.0, early_sto
         if pool.over:
             break
     return [(tuple(token for token in tokens if token != EOS), score) for score, tokens in pool.found]
-
-
-def transformers_greedy(scores, longest):
-    """The tokens of greedy search, without EOS; `scores` gives what the processors leave of the logits."""
-    tokens = ()
-    while len(tokens) < longest:
-        token = int(np.argmax(scores(tokens)))
-        if token == EOS:
-            break
-        tokens = (*tokens, token)
-    return tokens

@@ -101,12 +101,6 @@ def test_dropout_is_on_the_hidden_units_in_training_only():
     np.testing.assert_allclose(kept * 211 / 2, np.round(kept * 211 / 2), atol=1e-3)
 
 
-def test_parameters():
-    layer = FeedForward(5, 13)
-    layer.build((None, None, 5))
-    assert layer.count_params() == 2 * 5 * 13 + 13 + 5
-
-
 @pytest.mark.parametrize(("units", "hidden_units"), [(0, 3), (3, 0), (3, -1), (2.0, 3), (3, None)])
 def test_sizes_are_checked(units, hidden_units):
     with pytest.raises(ValueError, match=f"positive integers.*units={units!r}, hidden_units={hidden_units!r}"):

@@ -44,5 +44,4 @@ HOSTILE = {
     "noncharacters": "a\ufffe\uffff\U0010ffffb",
 }
 SURROGATE = "a\ud800b\udcff"  # which no encoding has: such a name of a file, or JSON, exists
-HOSTILE_NAMES = tuple(HOSTILE)
 HOSTILE = tuple(HOSTILE.values())

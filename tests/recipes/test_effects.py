@@ -7,7 +7,6 @@ from zoo import recipes
 from zoo.recipes.files import read_stored
 
 SPANS = {"layer": "adaptive_span", "dynamic": True, "initial_span": 3}
-NO_NOISE = {"candidates": 1, "rare": 0, "dropout": 0.0}
 WITHOUT_EFFECT = [
     (
         "transformer",
@@ -96,7 +95,6 @@ WITHOUT_EFFECT = [
         "loss.price=0.3 has",
     ),
 ]
-MACARON = {"layer": "macaron"}
 TOGETHER = [
     (
         "language_model",

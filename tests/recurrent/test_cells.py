@@ -47,15 +47,6 @@ def test_a_padded_sequence_is_its_steps(name):
             np.testing.assert_allclose(ops.convert_to_numpy(final)[row], one, atol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("name", "count"), [("simple_rnn", 50), ("gru_reset_before", 150), ("gru", 165), ("lstm", 200)]
-)
-def test_parameter_counts(name, count):
-    layer = make_layer(name, 5)
-    layer.build((None, None, 4))
-    assert layer.count_params() == count
-
-
 def test_the_two_reset_forms_differ():
     """One model only if the reset gate is open or the recurrence diagonal: names must not mix."""
     x, state = np.ones((1, 3), "float32"), np.linspace(-1, 1, 5, dtype="float32")[None]

@@ -5,7 +5,6 @@ import zlib
 import numpy as np
 
 SPACE = "▁"  # how SentencePiece writes the space before a word
-FEATURES = 9
 
 
 def spelling_features(pieces, buckets):

@@ -21,7 +21,6 @@ from onnx import TensorProto
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
 
-ANY = {"batch": "batch", "time": "time"}
 IDS = [("token_ids", "int32", ["batch", "time"]), ("lengths", "int32", ["batch"])]
 DRAWN = [("uniforms", "float32", ["batch", 1, "steps"])]
 DRAWN += [
