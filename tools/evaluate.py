@@ -76,7 +76,7 @@ def main(args):
     """Score the run, print the scores and write them to RUN/scores.json, and the answers to RUN/SPLIT.outputs.json.
 
     RUN/SPLIT.hypotheses.txt has the answers alone, line by line. Scores of other examples than the recipe's own test
-    set stay beside its own.
+    set stay beside its own, and so do the answers, in RUN/SPLIT.NAME.outputs.json.
     """
     if args.mistakes:
         mistakes.check(args.mistakes)
@@ -121,10 +121,11 @@ def _evaluated(args, recipe, split, other):
         print(json_text(scores) if args.json else _table(f"{1 + len(args.ensemble)} runs of {recipe.name}", scores))
         return 0
     directory = Path(args.run)
-    kept.write(directory, recipe, split, evaluation)
+    name = kept.name_split(split, other.get("data"))
+    kept.write(directory, recipe, name, evaluation)
     if evaluation.outputs:
         text = "".join(f"{shown(output, TAB)}\n" for output in evaluation.outputs)
-        write_text(directory / f"{split}.hypotheses.txt", text)
+        write_text(directory / f"{name}.hypotheses.txt", text)
     if other.keys() != {"data", "limit"}:
         kept.write_scores(directory, evaluation.scores if "data" in other else scores, other.get("data"))
     if args.record:

@@ -10,6 +10,7 @@ from tests.core.test_storage import strict
 from tests.recipes.small import recipe
 from tools import cli
 from zoo import recipes, runs
+from zoo.recipes import kept
 from zoo.tasks.parts.task import Evaluation, Run
 
 SCORES = {"count": 2, "bleu": math.nan, "bleu_interval": [0.0, math.inf]}
@@ -72,6 +73,22 @@ def test_how_other_examples_are_read(run, monkeypatch, capsys):
     assert sorted(strict((run / "scores.json").read_text())["elsewhere"]) == ["as written", "others.tsv"]
     assert cli.main(["evaluate", str(run), "--set", "model.units=8", "--data", "others.tsv"]) == 2
     assert "--set says how examples are read, by settings of [data]; received model.units=8" in capsys.readouterr().err
+
+
+def test_answers_to_other_examples_stay_beside_the_runs_own(run, monkeypatch):
+    own = recipe(data={"corpus": "files", "train": "own.tsv"})
+    monkeypatch.setattr(recipes, "check_run", lambda *_: own)
+    monkeypatch.setattr(recipes, "check_data", lambda *_: None)
+    for answer, options in (("own", ()), ("new", ("--data", "o.tsv")), ("y", ("--data", "o.tsv", "--as", "of/ 27"))):
+        answered = Evaluation(SCORES, [answer, "z"], ["a", "b"], ["c", "d"])
+        monkeypatch.setattr(runs, "evaluation", lambda *_, answered=answered, **__: answered)
+        assert cli.main(["evaluate", str(run), "--split", "test", *options]) == 0
+    names = ["test", "test.o.tsv", "test.of_27"]
+    assert kept.splits(run) == names and kept.shared_split([run]) == "test"
+    assert [kept.read(run, name)["outputs"][0] for name in names] == ["own", "new", "y"]
+    assert (run / "test.hypotheses.txt").read_text() == "own\nz\n"
+    with pytest.raises(ValueError, match="--split test --data DATA"):
+        kept.read(run, "test.others.tsv")
 
 
 def test_a_full_disk_leaves_the_scores_of_before(run, monkeypatch, capsys):

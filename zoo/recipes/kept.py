@@ -1,11 +1,13 @@
 """What an evaluation leaves in the run folder, and which of two runs is better by it, and where.
 
-`SPLIT.outputs.json` holds what was asked and answered, how it is scored, and by which lengths it may be grouped.
-`sha256` names the test set: two runs that have the same one answered the same examples.
+`SPLIT.outputs.json` holds what was asked and answered, how it is scored, and by which lengths it may be grouped; of
+other examples than the recipe's own it is `SPLIT.NAME.outputs.json`, whose split is called `SPLIT.NAME`. `sha256` names
+the test set: two runs that have the same one answered the same examples.
 """
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,12 @@ from zoo.tasks.parts import corpora
 SUFFIX, SCORES = ".outputs.json", "scores.json"
 TEXTS = ("outputs", "inputs", "references")
 TENTHS = 10  # parts of a running text
+UNUSUAL = re.compile(r"[^\w.-]+")  # in the name of a file
+
+
+def name_split(split, data=None):
+    """What a split of other examples, which have a name, is called beside the run's own."""
+    return split if data in (None, split) else f"{split}.{UNUSUAL.sub('_', data)}"
 
 
 def write(directory, recipe, split, evaluation):
@@ -170,8 +178,8 @@ def check_same(first, second, one, other):
         raise ValueError(
             f"{first} and {second} were evaluated on other test sets: the examples of their split {split} differ "
             f"({one['count']:,} and {other['count']:,} of them; sha256 {ids[0]} and {ids[1]}). "
-            f"Evaluate both on the same data first: seqzoo evaluate {first} --split {split} --data DATA; "
-            f"seqzoo evaluate {second} --split {split} --data DATA; with the same --limit, if any."
+            f"Evaluate both on the same data first: seqzoo evaluate {first} --split {_own(split)} --data DATA; "
+            f"seqzoo evaluate {second} --split {_own(split)} --data DATA; with the same --limit, if any."
         )
 
 
@@ -206,7 +214,14 @@ def check_folder(directory):
 
 def remedy(directory, split):
     """The command that makes the file."""
+    if split != _own(split):
+        return f"Make them with: seqzoo evaluate {directory} --split {_own(split)} --data DATA (and --as NAME)."
     return f"Make them with: seqzoo evaluate {directory} --split {split} (and --data, if its recipe needs it)."
+
+
+def _own(split):
+    """The split of the recipe that was asked for, of a name of `name_split`."""
+    return split.partition(".")[0]
 
 
 def compare(first, second, split=None):
