@@ -180,3 +180,15 @@ def test_a_tagger_reads_the_spelling_where_new_words_will_come(new, kind, embedd
     assert settings["model"]["kind"] == kind and settings.get("embedding", {}).get("layer") == embedding
     assert any(f"{100 * new / 150:.1f} % of the words of the training are there once" in note for note in notes)
     recipes.make(settings)
+    rates = {"recurrent": 4e-3, "transformer": 1.5e-3}  # one that was chosen for the one kind is not kept for the other
+    for chosen, rate in rates.items():
+        settings, _ = propose("tag", [tmp_path / "tags.conll"], "mine", [f"model.kind={chosen}"])
+        assert (settings["model"]["kind"], settings["training"]["learning_rate"]) == (chosen, rate)
+        recipes.make(settings)
+
+
+def test_a_rate_that_a_task_has_for_one_kind_of_model_is_not_kept_for_another(tmp_path):
+    (tmp_path / "labels.tsv").write_text("".join(f"text {number}\t{'ab'[number % 2]}\n" for number in range(40)))
+    for given, rate in (((), 1.5e-3), (["model.kind=recurrent"], None)):
+        settings, _ = propose("classify", [tmp_path / "labels.tsv"], "mine", given)
+        assert settings["training"].get("learning_rate") == rate

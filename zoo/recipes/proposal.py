@@ -72,7 +72,7 @@ def propose(task, files, name, given=(), network=None):
     }
     if network is None and job.untrained:
         raise ValueError(job.untrained)
-    starter, begins = job.starter(train), []
+    starter, begins = _starter(job, train, given), []
     if network is not None:
         starter, begins = beginning.starter(task, network, starter)
     settings = settled([settings | {"data": data} | merged(sizes(job, starter, train, network), starter), given])
@@ -92,6 +92,16 @@ def propose(task, files, name, given=(), network=None):
     if label := settings.get("scope", {}).get("label"):
         notes.append(f"{label!r} is the label of texts that are out of scope; see [scope]")
     return settings, notes + begins + languages.notes(settings["data"].get("target_language"))
+
+
+def _starter(job, train, given):
+    """What a task begins with, by the kind of model that is given; a rate that suits another kind is not kept."""
+    model = given.get("model", {})
+    kind = model.get("kind") if isinstance(model, dict) else model
+    starter = job.starter(train, kind)
+    if kind and starter.get("model", {}).get("kind", kind) != kind:
+        starter["training"].pop("learning_rate", None)
+    return starter
 
 
 def _header(detected, columns):
@@ -178,7 +188,7 @@ def merged(base, own):
 
 
 def _vocabulary(texts, said):
-    """A size that the texts fill: of characters all, of words those that occur twice, of subwords a tenth of them."""
+    """A size that the texts fill: all characters; words that occur twice; half as many subwords as there are words."""
     texts, pieces = texts[:LOOKED_AT], said.get("pieces", "unigram")
     if said.get("normalization") == "nfd":
         texts = list(map(decomposed, texts))

@@ -24,7 +24,7 @@ class ContinueText(Task):
     text = Verbatim
     models = {"transformer": Choice(Transformer, WRITES, (TokenLoss,), Continuation)}
 
-    def starter(self, examples):
+    def starter(self, examples, kind=None):
         """A small Transformer that writes characters."""
         sizes = {"units": 128, "num_layers": 4, "num_heads": 4, "hidden_units": 512, "context": 64, "dropout": 0.1}
         training = {"batch_size": 12, "learning_rate": 3e-3, "schedule": "cosine", "warmup": 100, "adam_beta_2": 0.99}

@@ -33,7 +33,7 @@ class Embed(Task):
         "--from RUN`."
     )
 
-    def starter(self, examples):
+    def starter(self, examples, kind=None):
         """The range of the numbers; a network to begin with gives all else."""
         numbers = sorted(map(float, examples.answers))
         return {

@@ -33,7 +33,7 @@ class Rate(Task):
         "recurrent": Choice(Recurrent, RECURRENT_READS, (NumberLoss,)),
     }
 
-    def starter(self, examples):
+    def starter(self, examples, kind=None):
         """A small Transformer that reads, and the mean and the deviation of the numbers."""
         numbers = np.array([float(answer) for answer in examples.answers])
         return {

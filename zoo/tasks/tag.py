@@ -109,14 +109,14 @@ class Tag(Labelling):
         measured = {"label": OUTSIDE, "added": BALANCES[best], "entity_f1": scores[best], "entity_f1_before": before}
         return added + np.float32(BALANCES[best]) * outside, {"balance": measured}
 
-    def starter(self, examples):
+    def starter(self, examples, kind=None):
         """A bidirectional LSTM that reads the spelling, where new texts will have words that nobody has seen.
 
-        Where the training has all words, a small Transformer. The best weights are those with the best entities, if the
-        tags spell any.
+        Where the training has all words, or somebody has chosen it, a small Transformer. The best weights are those
+        with the best entities, if the tags spell any.
         """
         settings = super().starter(examples)
-        if _unseen(examples) >= UNSEEN:
+        if kind == "recurrent" or kind is None and _unseen(examples) >= UNSEEN:
             # The states of an LSTM know the order of words, which a Transformer has to learn from positions. A word
             # that few sentences have is learnt with those that are spelt alike, if training hides its own vector now
             # and then. One recurrent layer bears a higher rate than a Transformer.
@@ -143,7 +143,7 @@ class Tag(Labelling):
         )
         return [
             f'words = "{rule}": of the words of the training, written as people write them, {told} are found again',
-            once + (", which a tagger that begins with nothing reads by their spelling" if unseen >= UNSEEN else ""),
+            once + (", which a recurrent tagger begun with nothing reads by spelling" if unseen >= UNSEEN else ""),
         ]
 
     def predict(self, run, texts, progress=None, compiled=None):

@@ -12,7 +12,7 @@ class Transduce(Translate):
     data = (Files, Parallel, Dates, Reversal)
     between_languages = False
 
-    def starter(self, examples):
+    def starter(self, examples, kind=None):
         """A recurrent model that reads characters, and writes characters or what spaces set apart."""
         spaced = sum(" " in answer for answer in examples.answers) * 2 > len(examples)
         most = longest(examples.answers, str.split if spaced else list)

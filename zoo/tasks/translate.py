@@ -28,13 +28,14 @@ class Translate(Task):
     sides = ("source", "target")
     between_languages = True
 
-    def starter(self, examples):
+    def starter(self, examples, kind=None):
         """A small Transformer; of a few thousand pairs a recurrent model learns more."""
+        kind = kind or ("recurrent" if len(examples) < FEW else "transformer")
         # The subwords of a small corpus are hardly more than its letters.
         cut = list if len(examples) < FEW else _subwords
         most = longest(examples.inputs + examples.answers, cut) + 10
         search = {"beam": 4, "max_output_length": most}
-        if len(examples) < FEW:
+        if kind == "recurrent":
             model = {"kind": "recurrent", "cell": "gru", "units": 128, "dropout": 0.2}
             training = {"batch_size": 32, "learning_rate": 4e-3, "schedule": "cosine", "max_length": most}
             return {"model": model, "attention": {"layer": "additive"}, "training": training, "search": search}

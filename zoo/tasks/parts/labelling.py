@@ -37,7 +37,7 @@ class Labelling(Task):
     def batches_of(self, words, ids, **plan):
         """Batches of encoded texts and the ids of their labels (a list for each text)."""
 
-    def starter(self, examples):
+    def starter(self, examples, kind=None):
         """A small Transformer that reads."""
         return {
             "model": {"kind": "transformer", "units": 128, "num_layers": 2, "num_heads": 4, "hidden_units": 256}

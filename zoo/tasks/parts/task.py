@@ -136,9 +136,10 @@ class Task(ABC):
         return examples
 
     @abstractmethod
-    def starter(self, examples):
+    def starter(self, examples, kind=None):
         """Settings, table by table, that are good to begin with on somebody's `zoo.data.formats.Examples`.
 
+        `kind` is that of the model, where somebody has chosen one; a task that proposes one kind alone need not ask.
         Sizes of vocabularies and the length of the training are not among them: `zoo.recipes.proposal` counts.
         """
 
