@@ -36,8 +36,10 @@ def described(forecast):
     reached = f"if matrix products reach {forecast['utilisation']:.0%} of the peak"
     if forecast["step_seconds"] < SMALL:
         reached += "; so small a step takes longer to start than to compute, rather some milliseconds"
+    whole = forecast["trained"] == forecast["parameters"]
+    trained = "" if whole else f", of which {forecast['trained']:,} are trained"
     rows = [
-        ("parameters", f"{forecast['parameters']:,}, computed in {forecast['precision']}"),
+        ("parameters", f"{forecast['parameters']:,}{trained}, computed in {forecast['precision']}"),
         *((f"step of {_lengths(forecast, each)}", _cost(each)) for each in forecast["shapes"]),
         ("memory", f"about {_bytes(memory)} of {_bytes(capacity)}, so {fits} ({parts})"),
         ("one step", f"{_seconds(forecast['step_seconds'])}, {reached}"),

@@ -13,6 +13,7 @@ from tests.recipes.small import recipe, write_corpus
 from tests.runs.test_initial import STEPS, same, tuned, weights
 from zoo import runs
 from zoo.recipes.folder import find_initial
+from zoo.runs import forecast
 from zoo.runs.takeover import prepared
 from zoo.runs.training import make_parts, make_training_steps
 from zoo.tasks.parts.building import built
@@ -26,6 +27,17 @@ def base(tmp_path_factory):
     data = write_corpus(one, folder / "data")
     runs.train(one, folder / "run", data)
     return folder / "run", data
+
+
+def test_a_plan_counts_the_optimizer_of_what_is_trained(base):
+    run, data = base
+    memory = {}
+    for rank in (0, 2):
+        steps, batches, _ = forecast.prepared(tuned(run, lora=rank), data)
+        trained = sum(np.prod(each.shape) for each in steps.model.trainable_weights)
+        memory[rank] = steps.expected_memory(batches.longest())["optimizer"]
+        assert memory[rank] == pytest.approx(2 * 4 * trained, abs=32)
+    assert memory[2] < memory[0] / 2
 
 
 @pytest.mark.slow

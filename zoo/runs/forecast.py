@@ -4,11 +4,13 @@ With data the vocabularies are learnt and the batches are those of the training.
 the vocabularies have the size that it names and every example is as long as it allows: an upper bound.
 """
 
+import math
 from collections import Counter
 
 from zoo.core import devices
+from zoo.recipes.folder import adopted
 from zoo.recipes.mixes import deepest
-from zoo.runs import training
+from zoo.runs import takeover, training
 from zoo.runs.training import make_training_steps
 from zoo.settings.layers import AdaptiveSpan
 from zoo.tasks.parts import corpora
@@ -34,10 +36,10 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
         log: called with a line before what takes long.
 
     Returns:
-        A dict that JSON can hold: `parameters`; `shapes`, each with its `lengths`, its `share` of the steps, its
-        `operations` (floating-point operations of a step, of these `matrix` in matrix products) and `seconds`;
-        `memory` in bytes by purpose, of the longest shape, as a training estimates it before it compiles; `fits`;
-        `step_seconds`, the mean, and `training_seconds`, of matrix products alone; `assumed`, what was not read.
+        A dict that JSON can hold: `parameters`, of these `trained`; `shapes`, each with its `lengths`, its `share` of
+        the steps, its `operations` (floating-point operations of a step, of these `matrix` in matrix products) and
+        `seconds`; `memory` in bytes by purpose, of the longest shape, as a training estimates it before it compiles;
+        `fits`; `step_seconds`, the mean, and `training_seconds`, of matrix products; `assumed`, what was not read.
 
     Raises:
         ValueError: the backend is not JAX, the data are missing and the recipe does not say enough without them, or a
@@ -69,6 +71,7 @@ def forecast(recipe, name, data=None, utilisation=UTILISATION, log=len):
         "source": device.source,
         "precision": own.precision,
         "parameters": steps.model.count_params(),
+        "trained": sum(math.prod(each.shape) for each in steps.model.trainable_weights),
         "batch_size": own.batch_size,
         "shapes": shapes,
         "memory": memory,
@@ -96,11 +99,14 @@ def _shape(batch, share, counts, device, utilisation):
 
 def prepared(recipe, data=None, log=len):
     """(the compiled steps of a recipe, its training batches, a list of what was assumed); as of `forecast`."""
-    model, batches, assumed = _parts(recipe, data, log)
+    recipe, initial = adopted(recipe)
+    taken = takeover.prepared(recipe, initial)
+    model, batches, assumed = _parts(recipe, data, log, taken and taken.kept(recipe))
+    takeover.choose_trained(recipe, model, taken)
     return make_training_steps(recipe, model), batches, assumed
 
 
-def _parts(recipe, data, log):
+def _parts(recipe, data, log, kept):
     job = recipe.job
     try:
         recipe, data = corpora.trained_on(recipe, data)
@@ -108,15 +114,15 @@ def _parts(recipe, data, log):
     except ValueError as missing:
         if data is not None:
             raise
-        return _assumed(recipe, missing)
-    log("reading the data and learning the vocabularies")
-    parts = training.make_parts(recipe, data)
+        return _assumed(recipe, missing, kept)
+    log("reading the data" if kept else "reading the data and learning the vocabularies")
+    parts = training.make_parts(recipe, data, kept)
     model = training.built_in(recipe, parts.sizes, recipe.training.precision)
     job.prepare(recipe, model, parts.tokenizers)
     return model, parts.train, []
 
 
-def _assumed(recipe, missing):
+def _assumed(recipe, missing, kept):
     job, own, text = recipe.job, recipe.training, recipe.text
     length = recipe.model.context if recipe.data.windows else own.max_length
     if job.labelled or not length:
@@ -125,6 +131,7 @@ def _assumed(recipe, missing):
     sizes = [text.vocab_size]
     if len(job.sides) > 1:
         sizes.append(text.vocab_size if text.shared else text.answers.vocab_size)
+    sizes = [each.vocab_size for each in kept] if kept else sizes
     tokenizers = tuple(Stand(size, length if recipe.data.windows else length - 1) for size in sizes)
     nothing = [""] if recipe.data.windows else [""] * own.batch_size
     batches = job.batches(recipe, tokenizers, (), (nothing, nothing), training=True)
