@@ -166,7 +166,7 @@ def serve_saved(folder, port):
     from serving.server import models, process
 
     tf.config.threading.set_intra_op_parallelism_threads(1)
-    models.opened = lambda directory, opening: SavedRuntime(directory)
+    models.open_runtime = lambda directory, opening: SavedRuntime(directory)
     return process.run([folder], process.Settings(http_port=port, grpc_port=None))
 
 

@@ -103,7 +103,7 @@ def parse(argv):
     name, summary, words = argv[0], COMMANDS[argv[0]], argv[1:]
     module = importlib.import_module(f".{MODULES.get(name, name)}", __package__)
     if name == "hub":  # a subcommand with verbs of its own
-        verb, module, words = module.chosen(words)
+        verb, module, words = module.choose_verb(words)
         name, summary = f"hub {verb}", module.summary
     parser = argparse.ArgumentParser(prog=f"seqzoo {name}", description=f"seqzoo {name}: {summary}.")
     parser.set_defaults(main=module.main, offline=False)
@@ -167,7 +167,7 @@ def _main(argv):
     except (ImportError, ValueError, OSError, FloatingPointError) as error:
         if os.environ.get("SEQZOO_DEBUG"):
             raise
-        message = _missing(error, chosen) if isinstance(error, ImportError) else _said(error)
+        message = _missing(error, chosen) if isinstance(error, ImportError) else _describe(error)
         misused = isinstance(error, ValueError) and not isinstance(error, ServingError)
     with screened():
         print(f"seqzoo {chosen}: {_layout(message)}", file=sys.stderr)
@@ -182,7 +182,7 @@ def _layout(message):
     return " ".join(message.split())
 
 
-def _said(error):
+def _describe(error):
     """The message of an error: of the operating system's errors without their number, of a full disk with a remedy."""
     if not isinstance(error, OSError) or not error.strerror:
         return str(error)

@@ -46,7 +46,7 @@ class Verb(NamedTuple):
     main: Callable[[Any], int]
 
 
-def chosen(words):
+def choose_verb(words):
     """`(the name of a verb, the Verb, further words)`; exits as argparse does if the first word is no verb."""
     if not words or words[0] not in VERBS:
         parser = argparse.ArgumentParser(prog="seqzoo hub", description="seqzoo hub: hubs of trained models.")
@@ -192,7 +192,7 @@ def _card(args):
     if (args.only or args.data) and not args.check:
         raise ValueError("--only and --data are about --check: give it, too, or leave them out.")
     shared.bring_imports(args)
-    entry, folder = opened.opened(args.name, args.hub)
+    entry, folder = opened.open_model(args.name, args.hub)
     if args.check:
         return _check_card(args, entry, folder)
 
@@ -308,7 +308,7 @@ def _package_options(parser):
 
 
 def _package(args):
-    entry, folder = opened.opened(args.name, args.hub)
+    entry, folder = opened.open_model(args.name, args.hub)
     if entry["withdrawn"] is not None:
         raise ValueError(f"{entry['name']}@{entry['version']} was withdrawn: {entry['withdrawn']} It is not packaged.")
     print(wheel.package(folder, entry, args.out))

@@ -73,7 +73,7 @@ def main(args):
     """Print the models and the recipes, or all that is known of one."""
     if args.name:
         return whole(args.name, args.json)
-    recipes, models = _chosen(entries(catalogue()), args), _chosen(list_models.models(), args)
+    recipes, models = _choose(entries(catalogue()), args), _choose(list_models.models(), args)
     if args.json:
         print(json.dumps({"recipes": recipes, "models": models}, ensure_ascii=False))
         return 0
@@ -94,7 +94,7 @@ def main(args):
     return 0
 
 
-def _chosen(records, args):
+def _choose(records, args):
     asked = {name: getattr(args, name) for name in ("task", "language", "licence", "max_size")}
     fitting = [each for each in records if list_models.fits(each, **asked)]
     return sorted(fitting, key=lambda each: list_models.best_first(each, args.sort)) if args.sort else fitting

@@ -61,7 +61,7 @@ def release(root, version, date, address="", dry_run=False):
         log("copies what is committed")
         unpack(root, copy)
         texts = {name: (copy / name).read_text("utf-8") for name in CHANGED}
-        new = written(texts, version, date)
+        new = prepare_texts(texts, version, date)
         for name, text in new.items():
             (copy / name).write_text(text, encoding="utf-8")
         log("checks the hub")
@@ -115,7 +115,7 @@ def numbers(version):
     return tuple(map(int, version.split(".")))
 
 
-def written(texts, version, date):
+def prepare_texts(texts, version, date):
     """{file: text} of what a release changes.
 
     Raises:

@@ -37,7 +37,7 @@ def main(args):
     choose_backend()
     made, failed = [], 0
     for system in systems:
-        report, wrong = done(system, args)
+        report, wrong = run_system(system, args)
         made.append({name: report[name] for name in ("system", "claims", "seconds")})
         failed += wrong
         if not args.json:
@@ -57,7 +57,7 @@ def choose_backend():
         raise ValueError("Figures need matplotlib, which is not installed here: pip install 'seqzoo[plot]'")
 
 
-def done(system, args):
+def run_system(system, args):
     """(the report of a system, whether a comparison failed)."""
 
     def log(line):

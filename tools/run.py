@@ -122,7 +122,7 @@ def main(args):
     options = _options(args)
     run_corpus.check(args)
     run_server.check(args)
-    runtime = run_server.opened(args) if args.server else _opened(args)
+    runtime = run_server.open_client(args) if args.server else _open(args)
     options |= _sentences(args, runtime)
     if args.out:
         return run_corpus.run(runtime, args, options)
@@ -139,7 +139,7 @@ def main(args):
     return 1 if refused else 0
 
 
-def _opened(args):
+def _open(args):
     return Runtime(
         located(args.directory),
         threads=args.threads,

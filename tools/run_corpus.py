@@ -72,7 +72,7 @@ def target(args):
     return shard_of(args).name(args.out)
 
 
-def opened(args):
+def open_source(args):
     """The `Lines` or `Rows` of the shard.
 
     Raises:
@@ -86,7 +86,7 @@ def opened(args):
 def run(runtime, args, options):
     """Answer the texts of `--file` into `--out`, and return the exit status: 1 if a text is not answered, else 0."""
     runtime.run([], **options)  # wrong options are told before anything is written
-    out, shard, source = target(args), shard_of(args), opened(args)
+    out, shard, source = target(args), shard_of(args), open_source(args)
     if shard.count == 1 and source.begin == source.end:
         raise ValueError(f"no input: {args.file} holds no {source.unit}.")
     form = _form(args, runtime, source)

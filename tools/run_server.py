@@ -48,7 +48,7 @@ def check(args):
         raise ValueError(f"{given[0]} is not for a server, which has opened the model already. Leave it out.")
 
 
-def opened(args):
+def open_client(args):
     """The `Client`.
 
     Raises:

@@ -67,11 +67,11 @@ def main(args):
         print(json_text(summary))
         return 0
     valid = summary["valid"]
-    print(f"{out}: {summary['steps']:,} steps in {summary['training_seconds']:,.0f} s, validation {_said(valid)}")
+    print(f"{out}: {summary['steps']:,} steps in {summary['training_seconds']:,.0f} s, validation {_describe(valid)}")
     return 0
 
 
-def _said(valid):
+def _describe(valid):
     if "perplexity" not in valid:
         return f"squared error {valid['nll']:.4f}"
     return f"perplexity {valid['perplexity']:.3f}, accuracy {percent(100 * valid['accuracy'], 2)}%"

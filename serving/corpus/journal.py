@@ -166,7 +166,7 @@ def differences(old, new):
     old, new = _flat(old), _flat(new)
     names = [*old, *(name for name in new if name not in old)]
     return "; ".join(
-        f"{name} was {_said(old, name)} and is {_said(new, name)}"
+        f"{name} was {_describe(old, name)} and is {_describe(new, name)}"
         for name in names
         if old.get(name, ...) != new.get(name, ...)
     )
@@ -179,5 +179,5 @@ def _flat(identity, before=""):
     return flat
 
 
-def _said(identity, name):
+def _describe(identity, name):
     return json.dumps(identity[name], ensure_ascii=False) if name in identity else "not given"

@@ -38,7 +38,7 @@ class Rows:
             self.stamp = stamp(path)
             self.identity = {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": self.stamp[0]}
         self.schema, count = self._file.schema_arrow, self._file.metadata.num_rows
-        self.columns = chosen(path, self.schema, columns)
+        self.columns = choose_columns(path, self.schema, columns)
         self.identity["columns"] = list(self.columns)
         self.begin, self.end = shard.part(count)
         self.number = self.begin
@@ -81,7 +81,7 @@ class Rows:
         return (position - self.begin) / max(1, self.end - self.begin)
 
 
-def chosen(path, schema, columns):
+def choose_columns(path, schema, columns):
     """The names of the columns that hold the text; see `Rows`."""
     strings = [each.name for each in schema if types.is_string(each.type) or types.is_large_string(each.type)]
     if not columns:

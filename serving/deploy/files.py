@@ -23,13 +23,13 @@ def write(path, content):
     if path.is_file() and not path.is_symlink() and path.read_bytes() == data:
         return
 
-    def written(file):
+    def write_data(file):
         if data.startswith(b"#!"):  # whoever may read it by the umask may run it
             mode = os.fstat(file.fileno()).st_mode
             os.fchmod(file.fileno(), mode | (mode & 0o444) >> 2)
         file.write(data)
 
-    write_atomically(path, written)
+    write_atomically(path, write_data)
 
 
 def remove_leftovers(folder):

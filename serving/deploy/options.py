@@ -42,17 +42,17 @@ class Options:
             raise ValueError(f"Unknown target: expected one of {list(TARGETS)}, received {self.target!r}.")
         for name, least, most in (("max_batch", 1, 4096), ("threads", 1, 1024), ("canary_percent", 1, 100)):
             if not least <= getattr(self, name) <= most:
-                raise ValueError(_said(name, f"from {least} to {most}", getattr(self, name)))
+                raise ValueError(_describe_wrong(name, f"from {least} to {most}", getattr(self, name)))
         longest = 1_000 if self.target in ANSWERS_TEXT else 10_000
         if not 0 <= self.batch_delay_ms <= longest:
-            raise ValueError(_said("batch_delay_ms", f"from 0 to {longest:,}", self.batch_delay_ms))
+            raise ValueError(_describe_wrong("batch_delay_ms", f"from 0 to {longest:,}", self.batch_delay_ms))
         scheme, _, place = self.storage.partition("://")
         if not place or not scheme.isalnum():
             expected = "an address such as pvc://CLAIM/FOLDER, s3://BUCKET/FOLDER or oci://REGISTRY/FOLDER"
-            raise ValueError(_said("storage", expected, self.storage))
+            raise ValueError(_describe_wrong("storage", expected, self.storage))
         for name in ("models", "image", "storage"):
             if any(ord(each) < 33 or ord(each) == 127 for each in getattr(self, name).replace(" ", "")):
-                raise ValueError(_said(name, "a text without control characters", getattr(self, name)))
+                raise ValueError(_describe_wrong(name, "a text without control characters", getattr(self, name)))
 
     @property
     def batch_sizes(self):
@@ -65,7 +65,7 @@ class Options:
         return [each.name for each in fields(cls)]
 
 
-def _said(name, expected, received):
+def _describe_wrong(name, expected, received):
     return f"--{name.replace('_', '-')}: expected {expected}, received {received!r}."
 
 

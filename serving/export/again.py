@@ -11,7 +11,7 @@ from typing import Any
 
 from serving.export.forms import SOURCE
 from serving.export.settings import Settings
-from serving.export.shortlist import FILE, chosen, of_artefact
+from serving.export.shortlist import FILE, choose_shortlist, of_artefact
 from serving.lazy import later
 from serving.runtime.artefact import Artefact
 from zoo.recipes.files import read_stored
@@ -74,7 +74,7 @@ def export_again(
     tokenizers = [load_tokenizer(directory / manifest["tokenizer"][side]) for side in sides]
     if data or split or isinstance(changes.get("shortlist"), int):
         recipe = read_stored(directory / RECIPE)
-        changes |= chosen(changes, recipe, tokenizers, data)
+        changes |= choose_shortlist(changes, recipe, tokenizers, data)
         if data or split:
             changes = {
                 "trial": runs.trial(recipe, split, data),

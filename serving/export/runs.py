@@ -9,7 +9,7 @@ from typing import Any
 import zoo
 from serving.export.pipeline import export
 from serving.export.settings import Settings, Trial
-from serving.export.shortlist import chosen
+from serving.export.shortlist import choose_shortlist
 from serving.export.usual import READ, spread
 from zoo.core.searching import CHOICES, Fixed
 from zoo.recipes import dumps, kept, last_split, read
@@ -59,7 +59,7 @@ def export_run(
         ValueError: the directory holds no finished run, or one of those of `serving.export.export`.
     """
     run = zoo.open(run)
-    changes |= chosen(changes, run.recipe, run.tokenizers, data)
+    changes |= choose_shortlist(changes, run.recipe, run.tokenizers, data)
     changes = {"calibration": calibration(run.recipe, data)} | changes
     settings = settings_of(run, changes, trial(run.recipe, split, data) if data or split else None)
     return export(run.model, run.tokenizers, out, settings, version, log=log)

@@ -88,7 +88,7 @@ def of_artefact(directory, manifest):
     return Shortlist.load(Path(directory) / FILE) if "shortlist" in manifest else None
 
 
-def chosen(changes, recipe, tokenizers, data=None):
+def choose_shortlist(changes, recipe, tokenizers, data=None):
     """`{"shortlist": the one that estimate makes}` where changes of settings name a width, and else nothing."""
     width = changes.get("shortlist")
     return {"shortlist": estimate(recipe, tokenizers, data, width)} if isinstance(width, int) else {}

@@ -11,7 +11,7 @@ from serving.export.forms import SOURCE
 from serving.hub import PARTS
 from serving.hub.card import card, measured
 from serving.hub.light import CARD
-from serving.hub.opened import artefact_of, opened
+from serving.hub.opened import artefact_of, open_model
 from serving.hub.outputs import FILE, unpack
 from serving.lazy import later
 from serving.runtime import Runtime
@@ -73,9 +73,9 @@ def check(folder, entry, parts=PARTS, data=None, log=lambda line: None):
 def record(name, hub=None):
     """The answers of a published model as `zoo.recipes.kept` keeps those of a run, for comparisons.
 
-    Args: as of `serving.hub.opened.opened`.
+    Args: as of `serving.hub.opened.open_model`.
     """
-    entry, folder = opened(name, hub)
+    entry, folder = open_model(name, hub)
     published = Published(folder, entry)
     published.open()
     recipe, (inputs, references, outputs) = published.recipe, published.answers

@@ -11,7 +11,7 @@ from zoo.hub.folder import Folder
 from zoo.hub.places import read_index
 
 
-def opened(name, hub=None):
+def open_model(name, hub=None):
     """`(entry, folder)` of a model: all of its published files.
 
     Args:

@@ -12,14 +12,14 @@ from serving.kinds.base import ONE, Kind
 from serving.kinds.pairs import PAIR
 
 
-def _found() -> dict[str, Kind]:
+def _find_kinds() -> dict[str, Kind]:
     """`{name: kind}` of the modules of this folder."""
     names = [each.name for each in pkgutil.iter_modules([str(Path(__file__).parent)])]
     modules = [importlib.import_module(f"serving.kinds.{name}") for name in names]
     return {module.KIND.name: module.KIND for module in modules if "KIND" in vars(module)}
 
 
-KINDS = _found()
+KINDS = _find_kinds()
 
 
 def told_by(inputs, outputs):

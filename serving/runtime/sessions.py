@@ -68,7 +68,7 @@ def turns(threads=None):
     return max(2, cores() // (threads or cores()))
 
 
-def chosen(manifest):
+def choose_threads(manifest):
     """The threads of an operator for the graphs of a manifest: 1 if all are small, and else None.
 
     The operators of a small graph take so little time that threads cost more than they save, and a core that is left
@@ -103,7 +103,7 @@ class Graphs:
         if threads is not None and threads < 1:
             raise ValueError(f"threads must be a positive integer or None; received {threads}.")
         self.artefact, self.precision = artefact, precision
-        self.threads = threads or chosen(artefact.manifest)
+        self.threads = threads or choose_threads(artefact.manifest)
         self._sessions, self._opening = {}, threading.Lock()
         self.turns = threading.BoundedSemaphore(turns(self.threads))  # held while a session runs
 

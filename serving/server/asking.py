@@ -9,7 +9,7 @@ import orjson
 from serving.server import tf_rest, v2
 from serving.server.faults import AGAIN, Fault, invalid
 from serving.server.incoming import Body
-from serving.server.tensors import said, text_of
+from serving.server.tensors import describe, text_of
 
 JSON, BINARY = "application/json", "application/octet-stream"
 PATH = re.compile(
@@ -131,6 +131,6 @@ def _seconds(headers):
         seconds = math.nan
     if not 0 < seconds < math.inf:
         raise invalid(
-            f"the header Request-Timeout must be a number of seconds, more than 0; received {said(text_of(value))}."
+            f"the header Request-Timeout must be a number of seconds, more than 0; received {describe(text_of(value))}."
         )
     return seconds

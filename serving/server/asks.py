@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from serving.server.faults import invalid
-from serving.server.tensors import quoted, said
+from serving.server.tensors import describe, quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +91,7 @@ class Parameters:
             except (KeyError, ValueError, OverflowError):
                 pass
         words = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "a string")
-        raise invalid(f"the parameter {name} must be {words}; received {said(value)}.")
+        raise invalid(f"the parameter {name} must be {words}; received {describe(value)}.")
 
     def nothing_left(self, known):
         """Raises:

@@ -7,7 +7,7 @@ import re
 import orjson
 
 from serving.server.faults import Fault, invalid
-from serving.server.tensors import said
+from serving.server.tensors import describe
 
 MOST_LISTS, MOST_VALUES = 1 << 16, 1 << 20  # of a body; a list costs so much more than a number
 STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
@@ -33,7 +33,7 @@ def parse(body):
         except (ValueError, RecursionError):
             raise invalid(f"the body must be a JSON object; reading it failed: {error}.") from None
     if not isinstance(content, dict):
-        raise invalid(f"the body must be a JSON object; received {said(content)}.")
+        raise invalid(f"the body must be a JSON object; received {describe(content)}.")
     return content
 
 
@@ -80,5 +80,5 @@ def member(held, name, kind, default=None, where="the body"):
         return default
     if not isinstance(value, kind) or isinstance(value, bool):
         word = {str: "a string", list: "a list", dict: "an object", int: "a whole number"}[kind]
-        raise invalid(f"{name!r} in {where} must be {word}; received {said(value)}.")
+        raise invalid(f"{name!r} in {where} must be {word}; received {describe(value)}.")
     return value

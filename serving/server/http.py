@@ -14,7 +14,7 @@ from starlette.routing import Route
 from serving.server import tf_rest, v2
 from serving.server.asking import JSON, Asking, caller, refusal
 from serving.server.faults import Fault
-from serving.server.tensors import said
+from serving.server.tensors import describe
 
 HEALTH = ("/v2/health/live", "/v2/health/ready")  # which nobody needs a key for
 
@@ -85,20 +85,20 @@ class Pages:
         return Response(self.service.metrics.exposed(), media_type=CONTENT_TYPE_LATEST)
 
     async def model(self, request):
-        return _json(v2.metadata(request.path_params["name"], self._found(request)))
+        return _json(v2.metadata(request.path_params["name"], self._find(request)))
 
     async def model_ready(self, request):
-        self._found(request)
+        self._find(request)
         ready = self.service.ready
         return _json({"name": request.path_params["name"], "ready": ready}, 200 if ready else 503)
 
     async def status(self, request):
-        return _json(tf_rest.status(self._found(request)))
+        return _json(tf_rest.status(self._find(request)))
 
     async def signatures(self, request):
-        return _json(tf_rest.metadata(request.path_params["name"], self._found(request)))
+        return _json(tf_rest.metadata(request.path_params["name"], self._find(request)))
 
-    def _found(self, request):
+    def _find(self, request):
         return self.service.models.find(request.path_params["name"], request.path_params.get("version"))
 
 
@@ -112,6 +112,6 @@ async def _fault(request, fault):
 
 
 async def _not_here(request, error):
-    path, method = said(request.url.path), request.method
+    path, method = describe(request.url.path), request.method
     sentence = f"there is nothing at {path}." if error.status_code == 404 else f"{path} does not answer {method[:20]}."
     return Response(orjson.dumps({"error": sentence}), error.status_code, dict(error.headers or {}), JSON)

@@ -5,7 +5,7 @@ import contextlib
 import zlib
 
 from serving.server.faults import Fault, invalid
-from serving.server.tensors import said, text_of
+from serving.server.tensors import describe, text_of
 
 
 class Body:
@@ -60,7 +60,7 @@ class Body:
             raise Fault(
                 "encoded",
                 "the body may come as it is, or packed with gzip; received the content-encoding "
-                f"{said(text_of(self.encoding))}.",
+                f"{describe(text_of(self.encoding))}.",
             )
         most, length = self.limits.bytes, self.headers.get(b"content-length", b"")
         if length.isdigit() and int(length[:20]) > most:

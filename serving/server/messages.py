@@ -6,7 +6,7 @@ from pathlib import Path
 
 from serving.server.faults import Fault, invalid
 from serving.server.tensors import described, from_raw, from_values, quoted, raw_bytes, text_of
-from serving.server.v2 import chosen
+from serving.server.v2 import choose_tensors
 
 MOST_FIELDS = (
     1 << 14
@@ -140,7 +140,7 @@ def parameters(request):
 
 def response(request, answer):
     """A `ModelInferResponse`, raw if the request was."""
-    wanted = chosen(answer.tensors, [each.name for each in request.outputs])
+    wanted = choose_tensors(answer.tensors, [each.name for each in request.outputs])
     raw, made_outputs = bool(request.raw_input_contents), []
     for tensor in wanted:
         made = pb.ModelInferResponse.InferOutputTensor(name=tensor.name, datatype=tensor.datatype, shape=tensor.shape)

@@ -58,7 +58,7 @@ def place_of(given):
     return Place(given, first.parent if is_home else None)
 
 
-def opened(directory, opening):
+def open_runtime(directory, opening):
     """A `Runtime` with every graph open, every hash compared, and one text answered.
 
     Raises: as of `serving.runtime.Runtime` and its `run`.
@@ -123,7 +123,7 @@ class Models:
         for each in given:
             place = place_of(each)
             number, folder = place.newest()[0] if place.home else (None, located(each))
-            runtime = await self._opened(folder)
+            runtime = await self._open(folder)
             name = runtime.manifest["name"]
             if name in self.current:
                 raise ValueError(f"two models have the name {name!r}: {self.places[name].given} and {each}. Serve one.")
@@ -158,7 +158,7 @@ class Models:
             if self._told.get((name, number)) == state:
                 continue  # it was tried as it is, and failed
             try:
-                runtime = await self._opened(folder)
+                runtime = await self._open(folder)
                 if runtime.manifest["name"] != name:
                     raise DamagedError(f"{folder} is an artefact of {runtime.manifest['name']!r}, not of {name!r}.")
                 signatures = signatures_of(runtime)
@@ -169,10 +169,10 @@ class Models:
             self._answer_with(name, number, runtime, signatures)
             return
 
-    async def _opened(self, folder):
+    async def _open(self, folder):
         """The runtime of a folder, opened in a thread. The thread goes on if nobody waits for it any more."""
         try:
-            return await asyncio.to_thread(opened, folder, self.opening)
+            return await asyncio.to_thread(open_runtime, folder, self.opening)
         except asyncio.CancelledError:
             self.abandoned = True
             raise

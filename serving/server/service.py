@@ -73,7 +73,7 @@ class Service:
             Fault: there is no answer.
         """
         count.started = time.perf_counter()
-        with self._opened():
+        with self._count_open():
             if not self.ready:
                 raise Fault("not_ready", f"the server is {self.state}.")
             model = self.models.find(name, version)
@@ -163,7 +163,7 @@ class Service:
             self.held -= mine
 
     @contextlib.contextmanager
-    def _opened(self):
+    def _count_open(self):
         """A request that is taken on: the server does not end before it is answered."""
         self.open += 1
         self.metrics.open.inc()

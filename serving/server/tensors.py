@@ -57,13 +57,13 @@ def described(name, datatype, shape):
     """
     if datatype not in DATATYPES:
         raise invalid(
-            f"the datatype of {quoted(name)} must be one of {', '.join(DATATYPES)}; received {said(datatype)}."
+            f"the datatype of {quoted(name)} must be one of {', '.join(DATATYPES)}; received {describe(datatype)}."
         )
     shape = tuple(shape) if isinstance(shape, list | tuple) else None
     if shape is None or len(shape) > MOST_AXES or any(type(size) is not int or not 0 <= size < 2**31 for size in shape):
         raise invalid(
             f"the shape of {quoted(name)} must be a list of at most {MOST_AXES} sizes, each a whole number of at least "
-            f"0; received {said(shape)}."
+            f"0; received {describe(shape)}."
         )
     return datatype, shape
 
@@ -128,7 +128,7 @@ def flattened(name, values):
         Fault: there is no list, or values stand beside lists.
     """
     if not isinstance(values, list):
-        raise invalid(f"the data of {quoted(name)} must be a list; received {said(values)}.")
+        raise invalid(f"the data of {quoted(name)} must be a list; received {describe(values)}.")
     for _ in range(MOST_AXES):
         lists = sum(isinstance(value, list) for value in values)
         if not lists:
@@ -148,10 +148,10 @@ def text_of(content):
 
 def quoted(name):
     """A name of a request for a message, cut if it is long."""
-    return repr(name if len(name) <= 80 else name[:77] + "...") if isinstance(name, str) else said(name)
+    return repr(name if len(name) <= 80 else name[:77] + "...") if isinstance(name, str) else describe(name)
 
 
-def said(value):
+def describe(value):
     """What was received, for a message: short, and of large values only the type."""
     if isinstance(value, str | int | float | bool | None | tuple):
         text = repr(list(value) if isinstance(value, tuple) else value) if not isinstance(value, int) else f"{value:#x}"
@@ -199,4 +199,4 @@ def _check_count(name, shape, count):
 
 
 def _wrong_type(name, expected, value):
-    return invalid(f"the data of {quoted(name)} must be {expected}; received {said(value)}.")
+    return invalid(f"the data of {quoted(name)} must be {expected}; received {describe(value)}.")

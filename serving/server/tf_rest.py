@@ -12,7 +12,7 @@ import orjson
 
 from serving.server.bodies import member, parse
 from serving.server.faults import invalid
-from serving.server.tensors import flattened, from_values, quoted, said, text_of
+from serving.server.tensors import describe, flattened, from_values, quoted, text_of
 from serving.server.texts import NAME
 
 KINDS = {"BYTES": "DT_STRING", "INT32": "DT_INT32", "INT64": "DT_INT64", "FP32": "DT_FLOAT", "BOOL": "DT_BOOL"}
@@ -40,7 +40,7 @@ class Request:
         self.by_rows = given == ["instances"]
         self.values = request[given[0]]
         if self.by_rows and (not isinstance(self.values, list) or not self.values):
-            received = "an empty list" if self.values == [] else said(self.values)
+            received = "an empty list" if self.values == [] else describe(self.values)
             raise invalid(f'"instances" must be a list of at least one row; received {received}.')
 
     def tensors(self, version):
@@ -132,7 +132,9 @@ def _only(specs):
 def _tensor(name, spec, values):
     """A tensor of a column; its shape is that of the values."""
     if not isinstance(values, list):
-        raise invalid(f"the input {quoted(name)} must be a list with one value for each row; received {said(values)}.")
+        raise invalid(
+            f"the input {quoted(name)} must be a list with one value for each row; received {describe(values)}."
+        )
     if spec is None:  # which the signature refuses, with the names that it has
         return from_values(name, "BYTES", [0], [])
     shape, level = [len(values)], values
@@ -159,7 +161,7 @@ def _decoded(name, value):
         return value
     if not _is_base64(value) or not isinstance(value["b64"], str):
         raise invalid(
-            f'a value of {quoted(name)} must be a string, or an object {{"b64": ...}}; received {said(value)}.'
+            f'a value of {quoted(name)} must be a string, or an object {{"b64": ...}}; received {describe(value)}.'
         )
     try:
         return text_of(base64.b64decode(value["b64"], validate=True))

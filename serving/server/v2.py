@@ -8,7 +8,7 @@ import orjson
 
 from serving.server.bodies import member, parse
 from serving.server.faults import invalid
-from serving.server.tensors import MOST_TEXTS, from_raw, from_values, quoted, raw_bytes, said
+from serving.server.tensors import MOST_TEXTS, describe, from_raw, from_values, quoted, raw_bytes
 from serving.server.texts import NAME
 
 EXTENSIONS = ["binary_tensor_data"]
@@ -36,7 +36,7 @@ class Request:
         self.binary = self.parameters.pop("binary_data_output", False) is True
         self.signature = self.parameters.pop("signature", None)
         if self.signature is not None and not isinstance(self.signature, str):
-            raise invalid(f"the parameter signature must be a string; received {said(self.signature)}.")
+            raise invalid(f"the parameter signature must be a string; received {describe(self.signature)}.")
         inputs = member(request, "inputs", list)
         if not inputs:
             raise invalid('the body must have "inputs", a list of at least one tensor.')
@@ -50,7 +50,7 @@ class Request:
     def _read(self, each, rest):
         """Append a tensor; returns the binary data that is left."""
         if not isinstance(each, dict):
-            raise invalid(f'each of "inputs" must be an object; received {said(each)}.')
+            raise invalid(f'each of "inputs" must be an object; received {describe(each)}.')
         name = member(each, "name", str, where="an input")
         if name is None:
             raise invalid('an input has no "name".')
@@ -94,7 +94,7 @@ def checked_id(given):
     return given
 
 
-def chosen(tensors, names):
+def choose_tensors(tensors, names):
     """The tensors that are asked for, in that order and each once; all of them if none is named."""
     held = {tensor.name: tensor for tensor in tensors}
     return [held[name] for name in dict.fromkeys(names)] or tensors
@@ -103,7 +103,7 @@ def chosen(tensors, names):
 def response(request, answer):
     """`(bytes, number of them that are JSON or None)` of an answer."""
     outputs, binaries = [], []
-    for tensor in chosen(answer.tensors, request.outputs):
+    for tensor in choose_tensors(answer.tensors, request.outputs):
         said_so = request.outputs.get(tensor.name)
         entry = {"name": tensor.name, "shape": list(tensor.shape), "datatype": tensor.datatype}
         if request.binary if said_so is None else said_so:
@@ -136,6 +136,6 @@ def _size(header, most):
     if not (header.isdecimal() and header.isascii() and len(header) < 16 and int(header) <= most):
         raise invalid(
             f"the header Inference-Header-Content-Length must be the number of bytes of JSON, at most the "
-            f"{most} of the body; received {said(header)}."
+            f"{most} of the body; received {describe(header)}."
         )
     return int(header)

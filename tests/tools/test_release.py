@@ -27,7 +27,7 @@ def checkout(tmp_path):
 
 
 def test_version_and_date_stand_in_three_files():
-    new = release.written(TEXTS, "7.8.9", "2031-02-03")
+    new = release.prepare_texts(TEXTS, "7.8.9", "2031-02-03")
     assert '\nversion = "7.8.9"\n' in new["pyproject.toml"]
     assert "\nversion: 7.8.9\ndate-released: 2031-02-03\n" in new["CITATION.cff"]
     assert "\n## 7.8.9 (2031-02-03)\n" in new["CHANGELOG.md"] and "(unreleased)" not in new["CHANGELOG.md"]
@@ -37,16 +37,16 @@ def test_version_and_date_stand_in_three_files():
 
 
 def test_a_second_release_has_one_date():
-    first = release.written(TEXTS, "7.8.9", "2031-02-03")
+    first = release.prepare_texts(TEXTS, "7.8.9", "2031-02-03")
     first["CHANGELOG.md"] = "# Changelog\n\n## next (unreleased)\n\n- new\n" + first["CHANGELOG.md"]
-    second = release.written(first, "7.9.0", "2031-03-03")
+    second = release.prepare_texts(first, "7.9.0", "2031-03-03")
     assert second["CITATION.cff"].count("date-released") == 1 and "## 7.9.0 (2031-03-03)" in second["CHANGELOG.md"]
 
 
 def test_a_changelog_without_news_is_refused():
     empty = TEXTS | {"CHANGELOG.md": "# Changelog\n\n## 1.0.0 (unreleased)\n\n## 0.9.0 (2020-01-01)\n\n- old\n"}
     with pytest.raises(ValueError, match="nothing to release"):
-        release.written(empty, "1.0.0", "2031-02-03")
+        release.prepare_texts(empty, "1.0.0", "2031-02-03")
 
 
 @pytest.mark.parametrize(

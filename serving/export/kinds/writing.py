@@ -116,12 +116,12 @@ class Generate(Kind):
         results = self.functions["tokens"].traced(token_ids, lengths)
         output = target.decode(results["output_ids"][:, 0], results["output_lengths"][:, 0])
         cut = doubt.bounded(results["output_lengths"][:, 0], self._longest(lengths))
-        return self._written(output, results, answered, gated, cut)
+        return self._compose_answers(output, results, answered, gated, cut)
 
     def _longest(self, lengths):
         return doubt.longest(self.settings.rules, self.settings.max_length, lengths)
 
-    def _written(self, output, results, answered, gated, *remarks):
+    def _compose_answers(self, output, results, answered, gated, *remarks):
         """The answers in TensorFlow; a text that is not `answered`, because it is blank or refused, has a blank one."""
         circles = doubt.circles(results["output_ids"][:, 0], results["output_lengths"][:, 0])
         doubts = tf.where(answered, doubt.joined(circles, *remarks), "")

@@ -51,7 +51,7 @@ class Constants:
         if key not in self.done:  # a shared weight is quantised once, in the graph that holds it
             rounded, scale = to_int8(self._weight(name, transposed), steps)
             base = f"{name}/int8_{steps}" + ("_transposed" if transposed else "")
-            self.done[key] = self._kept(name, base, rounded, scale)
+            self.done[key] = self._keep(name, base, rounded, scale)
         return self.done[key]
 
     def int8_rows(self, name):
@@ -59,7 +59,7 @@ class Constants:
         key = name, "rows"
         if key not in self.done:
             rounded, scale = to_int8(self._weight(name, transposed=True))
-            self.done[key] = self._kept(name, f"{name}/int8_rows", np.ascontiguousarray(rounded.T), scale)
+            self.done[key] = self._keep(name, f"{name}/int8_rows", np.ascontiguousarray(rounded.T), scale)
         return self.done[key]
 
     def int8_lists(self, name):
@@ -71,7 +71,7 @@ class Constants:
         if key not in self.done:
             rounded, scale = to_int8(self._weight(name, transposed=True), ROW_STEPS)
             lists = np.ascontiguousarray(np.swapaxes(rounded, -1, -2))
-            self.done[key] = self._kept(name, f"{name}/int8_lists", lists, scale[..., None])
+            self.done[key] = self._keep(name, f"{name}/int8_lists", lists, scale[..., None])
         return self.done[key]
 
     def _digest(self, name, transposed):
@@ -82,7 +82,7 @@ class Constants:
         weight = self.weights.array(self.homes[name][1])
         return np.swapaxes(weight, -1, -2) if transposed else weight
 
-    def _kept(self, name, base, rounded, scale):
+    def _keep(self, name, base, rounded, scale):
         """The names of initializers, beside the weight, of what was rounded and of its scales."""
         names = [base, f"{base}_scale"]
         self.homes[name][0].initializer.extend(map(self.weights.tensor, (rounded, scale), names))

@@ -44,7 +44,7 @@ class Nodes:
         self.constants.append(onnx.numpy_helper.from_array(value, f"{self.prefix}c{len(self.constants)}"))
         return self.constants[-1].name
 
-    def said(self, sentence, *numbers):
+    def say(self, sentence, *numbers):
         """A sentence of the runtime for each row, with tensors of whole numbers as its arguments."""
         parts = sentence(*(f"\0{number}\0" for number in range(len(numbers)))).split("\0")
         values = [
@@ -79,7 +79,7 @@ def with_strings(model, kind, tokenizers):
     if "probabilities" in names:
         answers = _labels(after, kind.settings, names["probabilities"], read)
     else:
-        answers = _written(after, kind.settings, tokenizers[-1], names, read)
+        answers = _write_answers(after, kind.settings, tokenizers[-1], names, read)
     for name, value in (answers | {"errors": read["errors"]}).items():
         after.nodes.append(helper.make_node("Identity", [value], [name]))
     replace_nodes(graph, [*before.nodes, *graph.node, *after.nodes])
@@ -123,19 +123,19 @@ def _read(add, bound, tokenizer, text):
     taken = add("Where", add("Less", place, 0), add("Add", end, add("Add", place, len(first))), taken)
     ids = add("Gather", everything, taken)
     too_many = lambda unit: lambda count: bound.too_many(count, unit)  # noqa: E731
-    errors = add("Where", over, add.said(too_many("tokens"), lengths), [""])
-    errors = add("Where", long, add.said(too_many("characters"), characters), errors)
+    errors = add("Where", over, add.say(too_many("tokens"), lengths), [""])
+    errors = add("Where", long, add.say(too_many("characters"), characters), errors)
     unknown = add("ReduceSum", add("Cast", add("Equal", ids, UNK), to=TensorProto.INT64), [1], keepdims=0)
     return {
         "token_ids": ids,
         "lengths": read,
         "errors": add("Where", readable, errors, [UNREADABLE]),
-        "unknown": (add("Greater", unknown, 0), add.said(doubt.unknown, unknown, counts)),
+        "unknown": (add("Greater", unknown, 0), add.say(doubt.unknown, unknown, counts)),
         "answered": add("And", add("Greater", counts, 0), add("Not", blank)),
     }
 
 
-def _written(add, settings, tokenizer, names, read):
+def _write_answers(add, settings, tokenizer, names, read):
     """The best answer of each row, its score and the warnings, by name; `names` are those of what the search found."""
     best = [add("Gather", names[name], 0, axis=1) for name in ("output_ids", "output_lengths", "scores")]
     ids, lengths = (add("Cast", value, to=TensorProto.INT64) for value in best[:2])
@@ -149,7 +149,7 @@ def _written(add, settings, tokenizer, names, read):
     ):
         doubtful = add("And", read["answered"], doubtful)
         separator = add("Where", add("And", warned, doubtful), [doubt.SEPARATOR], [""])
-        said = add("Where", doubtful, add.said(sentence, number), [""])
+        said = add("Where", doubtful, add.say(sentence, number), [""])
         warnings = add("StringConcat", add("StringConcat", warnings, separator), said)
         warned = add("Or", warned, doubtful)
     return {

@@ -93,10 +93,10 @@ class WeightsFile:
             values = weights.array(tensor)
             if values.nbytes >= LEAST and values.dtype != object:
                 tensor.ClearField("raw_data")
-                _placed(tensor, self.path.name, self._written(_bytes(values)), values.nbytes)
+                _placed(tensor, self.path.name, self._append(_bytes(values)), values.nbytes)
         return model
 
-    def _written(self, content):
+    def _append(self, content):
         """The place of these bytes in the file."""
         digest = hashlib.sha256(content).digest()
         if digest not in self._places:

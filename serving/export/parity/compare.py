@@ -43,7 +43,7 @@ class Checker:
         self._tell(directory)
         asked = kind, tokenizers, texts
         expected, near, left_out, unexplained = expectation(*asked), {}, {}, []
-        report = self._asked(directory, expected)
+        report = self._ask(directory, expected)
         rows = ties.rows_otherwise(expected, self._otherwise())
         if rows:
             near = ties.undecided(*asked, expected, rows)
@@ -70,9 +70,9 @@ class Checker:
     def _again(directory, expected):
         with checker() as again:
             again._tell(directory)
-            return again._asked(directory, expected)
+            return again._ask(directory, expected)
 
-    def _asked(self, directory, expected):
+    def _ask(self, directory, expected):
         """The report on the directory that the process was told, passed or not."""
         path = self.work / "expected.npz"
         np.savez(path, **expected)

@@ -13,7 +13,7 @@ from serving.export.onnx.graphs import walk
 from serving.export.onnx.quantize import quantize
 from serving.export.onnx.ranges import observed
 from serving.export.rules import with_defaults
-from serving.export.shortlist import FILE, Shortlist, chosen, estimate, of_artefact
+from serving.export.shortlist import FILE, Shortlist, choose_shortlist, estimate, of_artefact
 from serving.export.verify import verify
 from serving.hub.light import kept_files, rewritten
 from serving.runtime import Runtime, Sampling
@@ -132,7 +132,7 @@ def test_a_model_that_reads_nothing_else_is_refused(tokenizers):
     with pytest.raises(ValueError, match="read one text and write another; the task 'continue' is none"):
         estimate(Recipe, tokenizers[:1])
     for kept in ({}, {"shortlist": None}, {"shortlist": shortlist_of(tokenizers)}):
-        assert chosen(kept, Recipe, tokenizers[:1]) == {}
+        assert choose_shortlist(kept, Recipe, tokenizers[:1]) == {}
 
 
 @pytest.fixture(scope="module")

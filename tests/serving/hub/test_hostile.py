@@ -19,7 +19,7 @@ import pytest
 import zoo
 from serving import Runtime
 from serving.hub import check, package, publish
-from serving.hub.opened import opened
+from serving.hub.opened import open_model
 from serving.runtime.errors import DamagedError
 from tests.house_rules import ROOT
 from tests.serving import fake_artefact
@@ -279,7 +279,7 @@ def other_manifest(hub):
 @pytest.mark.release(but=4)
 @pytest.mark.parametrize("trick", [swapped, linked, folder, names_outside, other_manifest])
 def test_files_that_are_not_those_of_the_index_are_not_used(trick, hub, here, monkeypatch):
-    entry, home = opened("echo", hub)
+    entry, home = open_model("echo", hub)
     trick(hub)
     monkeypatch.setenv("SEQZOO_HUB", str(hub))
     rows = check(home, entry)

@@ -79,7 +79,7 @@ SMALL = {"a.onnx": sessions.SMALL - 1, "model.keras": 10 * sessions.SMALL}
     [(SMALL, 1), (SMALL | {"b.int8.onnx": sessions.SMALL}, None), ({}, None), ({"model.keras": 1}, None)],
 )
 def test_small_graphs_have_one_thread(sizes, expected):
-    assert sessions.chosen({"sizes": sizes, "onnx": {}}) == expected
+    assert sessions.choose_threads({"sizes": sizes, "onnx": {}}) == expected
 
 
 @pytest.mark.parametrize(

@@ -131,13 +131,13 @@ def test_a_damaged_model_is_an_error_at_the_start(tmp_path):
 SLOW = """
 import time
 from serving.server import models
-opened = models.opened
+opened = models.open_runtime
 def slowly(folder, opening):
     if folder.name == "2":
         print("loading", file=sys.stderr, flush=True)
         time.sleep(60)
     return opened(folder, opening)
-models.opened = slowly
+models.open_runtime = slowly
 """  # the thread that opens version 2 cannot be ended
 
 

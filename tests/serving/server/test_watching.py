@@ -42,7 +42,7 @@ def watched(monkeypatch, folder, *looks, refused=()):
         return SimpleNamespace(manifest={"name": "echo", "version": 1}, kind="generate", number=int(directory.name))
 
     disk, events = Disk(folder, [[1], *looks]), []
-    monkeypatch.setattr(models, "opened", opened)
+    monkeypatch.setattr(models, "open_runtime", opened)
     monkeypatch.setattr(models, "place_of", lambda given: disk)
     monkeypatch.setattr(models, "signatures_of", signatures)
 
