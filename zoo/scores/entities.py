@@ -14,10 +14,10 @@ import numpy as np
 
 from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, ratio, report
 from zoo.scores.labels import rows_of_f1
+from zoo.scores.transitions import SAME
 
 TAG = re.compile(r"O|[BIESLUM](-.+)?")  # outside; begin, inside, end, single; last and unit of BILOU; middle of BMES
 TYPED = re.compile(r"[BIESLUM]-.+")
-SAME = {"L": "E", "U": "S", "M": "I"}
 RUNS = "runs"
 RULES = {"conlleval": "BIES", "iob2": "BI", "bioes": "BIES", RUNS: ""}  # the prefixes that each knows
 UNREAD = "_"  # the tag of a word behind the longest input: it belongs to no entity

@@ -23,8 +23,7 @@ from zoo.data.babi import find as babi_file
 from zoo.data.formats import Examples
 from zoo.settings import data
 from zoo.tasks.parts import files
-
-SPLITS = ("train", "valid", "test")
+from zoo.tasks.parts.files import SPLITS
 
 
 def training_file(recipe, kind, directory=None):
