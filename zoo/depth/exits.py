@@ -193,12 +193,12 @@ class GeometricExit(Exit):
         return ops.cast(self.dense(h)[:, :, 0], "float32")
 
     def log_chances(self, states, memory=None, memory_mask=None):
-        found, stayed = [], ops.zeros_like(states[0][:, :, 0], dtype="float32")
+        leaving, stayed = [], ops.zeros_like(states[0][:, :, 0], dtype="float32")
         for state in states[:-1]:
             logit = self(state)
-            found.append(stayed + ops.log_sigmoid(logit))
+            leaving.append(stayed + ops.log_sigmoid(logit))
             stayed = stayed + ops.log_sigmoid(-logit)
-        return ops.stack([*found, stayed], axis=-1)
+        return ops.stack([*leaving, stayed], axis=-1)
 
     def leaves(self, index, state, logits, plan):
         return ops.sigmoid(self(state)) > self.threshold

@@ -36,14 +36,14 @@ def hidden_units(blocks):
         [FeedForward.of(getattr(block, name)).hidden_units for name in block.present if "attention" not in name]
         for block in blocks
     ]
-    for number, (block, found) in enumerate(zip(blocks, widths, strict=True), 1):
-        if None in found or sum(found) != sum(widths[0]):
+    for number, (block, own) in enumerate(zip(blocks, widths, strict=True), 1):
+        if None in own or sum(own) != sum(widths[0]):
             layers = ", ".join(
                 f"{type(getattr(block, name)).__name__} as {name}" for name in block.present if "attention" not in name
             )
             raise ValueError(
                 "The paper's formula counts the operations of FeedForward layers, with the same hidden_units in every "
-                f"block. Received: {layers} in block {number}, with hidden_units {found}."
+                f"block. Received: {layers} in block {number}, with hidden_units {own}."
             )
     return sum(widths[0])
 

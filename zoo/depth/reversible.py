@@ -168,15 +168,15 @@ def reversible(pieces, streams, sides):
                         moved, added = pieces[index].run((others[count:], held[index][1]), x, *others[:count])
                     return ops.cast(moved, x.dtype), added
 
-                (moved, _), found = vjp(change, after(ready, kept, *sides, *trained[index]), (now, of_the_loss))
-                found_values[index] = found[1 + count :]
-                pairs = zip(side_gradients, found[1 : 1 + count], strict=True)
+                (moved, _), gradients = vjp(change, after(ready, kept, *sides, *trained[index]), (now, of_the_loss))
+                found_values[index] = gradients[1 + count :]
+                pairs = zip(side_gradients, gradients[1 : 1 + count], strict=True)
                 side_gradients = [total + each for total, each in pairs]
                 kept, changed = changed - moved, kept
-                before, now = now, before + found[0]
-                ready = (now, *found[1:])  # or else their parts are kept until XLA finds the time
+                before, now = now, before + gradients[0]
+                ready = (now, *gradients[1:])  # or else their parts are kept until XLA finds the time
             # the streams before the first piece are (kept, changed), their gradients (before, now)
-            return (before, now, *side_gradients, *[each for found in found_values for each in found])
+            return (before, now, *side_gradients, *[each for gradients in found_values for each in gradients])
 
         return (*last, loss), gradient
 

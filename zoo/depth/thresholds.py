@@ -43,8 +43,8 @@ def tune(score, num_layers, draws=DRAWS, segments=10, seed=0):
     if draws < 1 or segments < 1:
         raise ValueError(f"tune needs at least one draw and one segment. Received: draws={draws}, segments={segments}.")
     tried = np.random.default_rng(seed).uniform(0.0, 1.0, (draws, num_layers - 1))
-    found = np.array([score(thresholds) for thresholds in tried])
-    quality, cost = found.T
+    measured = np.array([score(thresholds) for thresholds in tried])
+    quality, cost = measured.T
     edges = np.linspace(cost.min(), cost.max(), segments + 1)[1:-1]
     best = {}
     for index, segment in enumerate(np.digitize(cost, edges)):

@@ -60,8 +60,8 @@ class TensorFlowSteps:
             one = one.get_concrete_function(
                 {name: tf.TensorSpec(array.shape[1:], array.dtype) for name, array in split.items()}
             )
-            found = [tf.float32] * len(one.structured_outputs)
-            return [tf.reduce_sum(each) for each in tf.map_fn(one, split, fn_output_signature=found)] if found else []
+            dtypes = [tf.float32] * len(one.structured_outputs)
+            return [tf.reduce_sum(each) for each in tf.map_fn(one, split, fn_output_signature=dtypes)] if dtypes else []
 
         def in_parts(batch):
             split = {name: rows_by_part(array, parts) for name, array in batch.items()}
@@ -71,8 +71,8 @@ class TensorFlowSteps:
                 part = {name: array[number] for name, array in split.items()}
                 share = share_of(part["weights"], batch["weights"])
                 value, gradients = differentiate(part, share, counts)
-                found = [value, *map(tf.convert_to_tensor, gradients)]
-                return number + 1, *(one + other for one, other in zip(sums, found, strict=True))
+                sums_here = [value, *map(tf.convert_to_tensor, gradients)]
+                return number + 1, *(one + other for one, other in zip(sums, sums_here, strict=True))
 
             nothing = [tf.zeros(()), *zeros()]
             _, value, *gradients = tf.while_loop(
