@@ -105,9 +105,9 @@ def test_the_command_scores_other_files(tmp_path, capsys):
     assert cli.main(["evaluate", str(folder), "--data", str(others), "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["task"], found["split"], found["count"]) == ("classify", "test", 7)
-    answers = (folder / "test.hypotheses.txt").read_text().splitlines()
+    answers = (folder / "test.others.tsv.hypotheses.txt").read_text().splitlines()
     assert found["accuracy"] == pytest.approx(100 * answers.count("fire") / 7)
-    assert kept.read(folder, "test")["references"] == ["fire"] * 7
+    assert kept.read(folder, "test.others.tsv")["references"] == ["fire"] * 7
     assert cli.main(["evaluate", str(folder), "--data", str(others)]) == 0
     table = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert table[0] == ["small,", "test"] and ["count", "7"] in table

@@ -179,7 +179,8 @@ def check_same(first, second, one, other):
             f"{first} and {second} were evaluated on other test sets: the examples of their split {split} differ "
             f"({one['count']:,} and {other['count']:,} of them; sha256 {ids[0]} and {ids[1]}). "
             f"Evaluate both on the same data first: seqzoo evaluate {first} --split {_own(split)} --data DATA; "
-            f"seqzoo evaluate {second} --split {_own(split)} --data DATA; with the same --limit, if any."
+            f"seqzoo evaluate {second} --split {_own(split)} --data DATA; with the same --limit, if any. "
+            f"Answers to other files than a recipe's own are compared with --split {_own(split)}.FILE."
         )
 
 
