@@ -155,7 +155,7 @@ def _uses(subject, findings):
         ("Keras' quantize, saved and loaded", [], ["quantized"]),
         ("export to ONNX", [], ["onnx"]),
     ]
-    uses = []
+    follows = []
     for name, declared, asked in rows:
         if any(trait not in traits for trait in declared):
             continue  # another slot decides it
@@ -166,8 +166,8 @@ def _uses(subject, findings):
                 reasons.append(findings[law].detail)
             elif findings[law].result == NOT_APPLICABLE and law in ("onnx", "reversible"):
                 reasons.append(findings[law].detail)
-        uses.append(Use(name, not reasons, "; ".join(reasons)))
-    return uses
+        follows.append(Use(name, not reasons, "; ".join(reasons)))
+    return follows
 
 
 def as_data(subject, findings, required, uses):

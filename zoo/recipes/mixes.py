@@ -41,18 +41,18 @@ def writes_from(recipe):
 
 def placed(recipe):
     """`(slot, the Layer's table)` of every layer that the model has; of slot None the cross-attention."""
-    layers = []
+    places = []
     if writes_from(recipe) and recipe.model.kind == "transformer":
-        layers = [(None, CrossAttention(head_units=head_units(recipe.attention)))]
+        places = [(None, CrossAttention(head_units=head_units(recipe.attention)))]
     gone = recipe.depth.replaces if recipe.depth else ()
     for slot in SLOTS:
         own = getattr(recipe, slot)
         if own is None or slot in gone:
             continue
-        layers.append((slot, own))
+        places.append((slot, own))
         if slot in IN_BLOCKS and recipe.depth and _leaves_room(recipe, own):
-            layers.append((slot, usual_layer(recipe, slot)))
-    return layers
+            places.append((slot, usual_layer(recipe, slot)))
+    return places
 
 
 def _leaves_room(recipe, own):
