@@ -25,13 +25,14 @@ def measure(directory, texts, large=False):
     read = loaded.read_words(parts, *cut.values()) if kind.by_words else loaded.read(parts)
     readings = [each for each in read if is_answered(each)]
     familiarities = [familiarity(each, common) for each in readings]
+    pieces = [len(each.ids) - each.around for each in readings]
     if kind.prompts:  # they are cut where they happen to be, and what goes on is written by chance
-        return bounds(familiarities)
+        return bounds(familiarities, pieces)
     answers = Runtime(directory, precision="float32", verify=False).run(
         spread(texts, LARGE if large else ANSWERED), **cut
     )
     sure = [each.confidence for each in answers if each.confidence is not None and not each.error]
-    return bounds(familiarities, [len(each.ids) - each.around for each in readings], sure)
+    return bounds(familiarities, pieces, sure)
 
 
 def spread(texts, most):

@@ -102,6 +102,7 @@ class Usual(TypedDict):
 
     texts: whole(1)
     familiarity: FINITE
+    spread: NotRequired[FINITE]
     pieces: NotRequired[whole()]
     confidence: NotRequired[FINITE]
 

@@ -3,13 +3,18 @@
 The manifest has these bounds under `usual`, which an export measures (`serving.export.usual`):
 
     familiarity   sum of log p(piece) / characters of a text, p where the pieces were learnt: a text of another language
-                  or about something else is made of rarer pieces, and of more of them
+                  or about something else is made of rarer pieces, and of more of them; the mean of all texts
+    spread        how far below the mean a text may be, times the square root of the number of its pieces: the mean of
+                  few pieces varies more than that of many, and "Yes." is no unusual text
     pieces        the number of them in the longest text
     confidence    of an answer
 
-Of the validation's texts, a share of `SHARE` has a lower familiarity, and a share of `SHARE` a lower confidence.
+Of the validation's texts, a share of `SHARE` has a familiarity below both, and a share of `SHARE` a lower confidence.
+Without a spread `familiarity` is the bound of texts of any length.
 """
 
+import math
+import statistics
 from dataclasses import replace
 
 from serving.runtime import doubt
@@ -34,7 +39,7 @@ def noticed(reading, usual, log_probabilities):
     if reading.error or is_blank(reading.text):
         return reading
     pieces, most = len(reading.ids) - reading.around, usual.get("pieces")
-    rare = familiarity(reading, log_probabilities) < usual["familiarity"]
+    rare = deviation(familiarity(reading, log_probabilities), pieces, usual["familiarity"]) < -usual.get("spread", 0)
     said = doubt.joined(rare and doubt.unlike(1 - SHARE), most and pieces > most and doubt.longer(pieces, most))
     return replace(reading, warning=doubt.joined(reading.warning, said)) if said else reading
 
@@ -47,12 +52,19 @@ def unsure(result, usual):
     return replace(result, warning=doubt.joined(result.warning, doubt.unsure(confidence, 1 - SHARE)))
 
 
-def bounds(familiarities, pieces=(), confidences=()):
-    """The bounds of the manifest, from measured numbers; without `pieces` or `confidences`, none of these."""
-    measured = {"texts": len(familiarities), "familiarity": lowest(familiarities)}
-    if pieces:
-        measured["pieces"] = max(pieces)
-    return measured | ({"confidence": lowest(confidences)} if confidences else {})
+def deviation(familiarity, pieces, mean):
+    """How far the familiarity of so many pieces is from the mean, in units in which all lengths vary alike."""
+    return (familiarity - mean) * math.sqrt(pieces)
+
+
+def bounds(familiarities, pieces, confidences=None):
+    """The bounds of the manifest, from what was measured of each text; without `confidences` none of length either."""
+    mean = statistics.fmean(familiarities)
+    found = [deviation(*each, mean) for each in zip(familiarities, pieces, strict=True)]
+    measured = {"texts": len(found), "familiarity": mean, "spread": max(0.0, -lowest(found))}
+    if confidences is None:
+        return measured
+    return measured | {"pieces": max(pieces)} | ({"confidence": lowest(confidences)} if confidences else {})
 
 
 def lowest(values):

@@ -39,8 +39,11 @@ def test_the_bounds_are_those_of_the_validation(kind, models, tokenizers, tmp_pa
     encode = (
         (lambda text: sum(own[0].encode_words(text.split()), [])) if kind == "tag" else lambda t: own[0].encode([t])[0]
     )
-    rare = [sum(common[token] for token in encode(text)) / len(text) for text in texts if text.strip()]
-    assert usual["texts"] == len(rare) and usual["familiarity"] == pytest.approx(lowest(rare))
+    read = [(encode(text), len(text)) for text in texts if text.strip()]
+    rare = np.array([sum(common[token] for token in ids) / length for ids, length in read])
+    assert usual["texts"] == len(rare) and usual["familiarity"] == pytest.approx(rare.mean())
+    scaled = (rare - rare.mean()) * np.sqrt([len(ids) for ids, _ in read])
+    assert usual["spread"] == pytest.approx(-lowest(scaled))
     assert usual["pieces"] == max(len(encode(text)) for text in texts)
     answers = Runtime(folder, precision="float32").run(texts)
     assert usual["confidence"] == pytest.approx(lowest([each.confidence for each in answers if each.confidence]))

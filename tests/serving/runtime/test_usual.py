@@ -2,10 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from serving.runtime import Runtime
-from serving.runtime.usual import SHARE, bounds, familiarity, lowest
+from serving.runtime.usual import SHARE, bounds, deviation, familiarity, lowest
 from tests.serving import fake_artefact
 from tools import cli
 
@@ -39,6 +40,30 @@ def test_a_text_of_rarer_pieces_has_a_warning(tmp_path):
     ]
     assert said[1].endswith("its pieces are rarer than in 98.5 % of the validation")
     assert said[1].startswith("1 of 1 pieces of the text are unknown") or "pieces of the text are unknown" in said[1]
+
+
+def test_few_pieces_may_be_rarer_than_many(tmp_path):
+    """Each text is 1 below the mean: one piece is within the spread of 2, and nine of them are not."""
+    fake_artefact.write(tmp_path / "first")
+    plain = Runtime(tmp_path / "first")
+    texts = [("b" * count) for count in (1, 3, 4, 5, 9)]
+    pieces = [len(plain.encode([text])[0]) for text in texts]
+    for text, count in zip(texts, pieces, strict=True):
+        folder = written(tmp_path / f"of {len(text)}", familiarity=rarity(plain, text) + 1, spread=2.0)
+        said = Runtime(folder).run([text])[0].warning
+        assert (said is not None and "unlike those" in said) == (math.sqrt(count) > 2)
+    assert min(pieces) < 4 < max(pieces)
+
+
+def test_the_bound_of_short_texts_is_that_of_a_standard_error():
+    """Means of independent pieces: whatever the number of pieces, about the same share is beyond the bound."""
+    draw = np.random.default_rng(0)
+    pieces = draw.integers(1, 50, 20_000)
+    means = np.array([draw.normal(-3, 1, count).mean() for count in pieces])
+    found = bounds(means.tolist(), pieces.tolist())
+    beyond = deviation(means, 1, found["familiarity"]) * np.sqrt(pieces) < -found["spread"]
+    for few, many in ((1, 3), (3, 10), (10, 50)):
+        assert 0.5 * SHARE < beyond[(pieces >= few) & (pieces < many)].mean() < 2 * SHARE
 
 
 def test_a_text_that_is_longer_than_all_has_a_warning(tmp_path):
@@ -95,6 +120,8 @@ def test_labels_and_tags_have_a_confidence(tmp_path):
 def test_bounds_are_the_numbers_that_a_share_lies_below():
     values = [float(number) for number in range(200)][::-1]
     assert sum(each < lowest(values) for each in values) == SHARE * 200
-    found = bounds(values, [3, 9, 4], values)
-    assert found == {"texts": 200, "familiarity": 3.0, "pieces": 9, "confidence": 3.0}
+    found = bounds(values, [4] * 200, values)
+    assert found == {"texts": 200, "familiarity": 99.5, "spread": 2 * (99.5 - 3), "pieces": 4, "confidence": 3.0}
+    assert bounds(values, [1] * 200) == {"texts": 200, "familiarity": 99.5, "spread": 99.5 - 3}
+    assert bounds([1.0, 1.0], [3, 5], []) == {"texts": 2, "familiarity": 1.0, "spread": 0.0, "pieces": 5}
     assert familiarity(type("Reading", (), {"text": "", "ids": ()})(), []) is None

@@ -17,7 +17,7 @@ export function noticed(reading, usual, common) {
   if (!usual || reading.error || isBlank(reading.text)) return reading;
   const pieces = reading.ids.length - reading.around, most = usual.pieces;
   const familiarity = reading.ids.reduce((sum, id) => sum + common[id], 0) / count(reading.text);
-  const unlike = familiarity < usual.familiarity
+  const unlike = (familiarity - usual.familiarity) * Math.sqrt(pieces) < -(usual.spread ?? 0)
     && `the text is unlike those that the model was validated on: its pieces are rarer than in ${NEARLY_ALL}`;
   const longer = most && pieces > most
     && `the text has ${pieces} pieces, more than the ${most} of the longest that the model was validated on`;
