@@ -11,11 +11,8 @@ from typing import Any, NamedTuple
 import keras
 from keras import ops
 
-from zoo.core.later import later
+from zoo.core.scan import scan
 from zoo.gradients.recompute import Piece, each_output, vjp
-
-jax = later("jax")
-tf = later("tensorflow")
 
 
 class Look(NamedTuple):
@@ -174,28 +171,3 @@ def _summed(inputs, gradients):
         return ops.tensordot(inputs, gradients, axes=((0, 1), (0, 1)))
     inputs, gradients = (ops.reshape(each, (-1, each.shape[-1])) for each in (inputs, gradients))
     return ops.matmul(ops.transpose(inputs), gradients)
-
-
-def scan(one, carry, given, reverse=False):
-    """`(last carry, results of each step)` of `carry, result = one(carry, given[t])`, nested arrays or None."""
-    if keras.backend.backend() == "jax":
-        return jax.lax.scan(one, carry, given, reverse=reverse)
-    flat = tf.nest.flatten(given)
-    time = tf.shape(flat[0])[0]
-    arrays = [None if each is None else tf.TensorArray(each.dtype, time).unstack(each) for each in flat]
-    # What the results are is told by those of the first step, which nothing uses, so that XLA leaves it out.
-    _, result = one(carry, tf.nest.pack_sequence_as(given, [None if each is None else each[0] for each in flat]))
-    kinds = tf.nest.flatten(result)
-    written = [tf.TensorArray(each.dtype, time, element_shape=each.shape) for each in kinds]
-
-    def body(count, carry, written):
-        position = time - 1 - count if reverse else count
-        read = [None if each is None else each.read(position) for each in arrays]
-        carry, result = one(carry, tf.nest.pack_sequence_as(given, read))
-        pairs = zip(written, tf.nest.flatten(result), strict=True)
-        return count + 1, carry, [array.write(position, each) for array, each in pairs]
-
-    _, carry, written = tf.while_loop(
-        lambda count, *_: count < time, body, (0, carry, written), maximum_iterations=time
-    )
-    return carry, tf.nest.pack_sequence_as(result, [array.stack() for array in written])
