@@ -183,6 +183,7 @@ SAMPLES = {
     ],
     "ReversibleStack": [{"blocks": pre_norms, "activations": "checkpoint", "joined": "both"}],
     "RowAdam": [{"learning_rate": 0.5, "row_learning_rate": 0.25}],
+    "SSRU": [{"units": 4}],
     "SelfAttentiveEncoder": [
         {"encoder": lambda: RecurrentEncoder(3), "attention": lambda: AdditiveAttention(3)},
     ],

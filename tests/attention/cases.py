@@ -1,6 +1,7 @@
 """The attentions as cases of the contract battery."""
 
 from zoo.attention import (
+    SSRU,
     AdaptiveSpanAttention,
     AdditiveAttention,
     DotProductAttention,
@@ -121,6 +122,9 @@ CASES += [
     relative("both-ways", lambda layer, arguments: layer(**arguments), head_units=5),
     relative("with-bias", use_bias=True, num_buckets=4, max_distance=3),
 ]
+
+
+CASES += [Case("ssru", lambda: SSRU(6), alone, causally, core=True)]
 
 
 def local(name, apply=causally, core=False, **settings):

@@ -7,6 +7,7 @@ import tensorflow as tf
 from keras import ops
 
 from zoo.attention import (
+    SSRU,
     AdaptiveSpanAttention,
     AdditiveAttention,
     DotProductAttention,
@@ -25,6 +26,7 @@ LAYERS = {
     "lsh": (lambda: LSHAttention(6, 2, num_buckets=2, chunk_length=2, seed=1), {}),
     "multi-linear": (lambda: MultiLinearAttention(6, 4, max_time=9), {}),
     "lsh-causal": (lambda: LSHAttention(6, 2, num_buckets=2, chunk_length=2, seed=1), {"causal": True}),
+    "ssru": (lambda: SSRU(6), {"causal": True}),
     "span": (lambda: AdaptiveSpanAttention(6, 2, max_span=8, ramp=2), {"causal": True}),
     "stack": (lambda: make_stack(2, 6, 2, 8, dropout=0.0), {}),
     "reformer": (lambda: make_reformer_stack(2, 6, 2, 8, {"chunk_length": 2}, seed=1, dropout=0.0), {}),

@@ -5,6 +5,7 @@ import numpy as np
 from tests.keras_suite.case import Suite
 from tests.keras_suite.sizes import additive, dense, dot_product, feedforward, multi_head, norm
 from zoo.attention import (
+    SSRU,
     AdaptiveSpanAttention,
     AdditiveAttention,
     DotProductAttention,
@@ -73,6 +74,8 @@ ATTENTIONS = [
         4 * D * H * 4 + 4 * H,
         5,
     ),
+    # https://aclanthology.org/D19-5632: two matrices, and a bias of the gate.
+    attention("ssru", lambda **s: SSRU(D, **s), D * D + dense(D, D), 3, settings=CAUSAL, own_training=ARGUED),
     attention("additive", lambda **s: AdditiveAttention(4, **s), additive(4, D, D), 4),
     attention(
         "additive-cross",

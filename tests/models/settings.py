@@ -1,8 +1,8 @@
 """Models whose layers have other settings than their defaults, as cases of the contract battery."""
 
 from tests.models.cases import SOURCES, TARGETS, batch, called, causal_text, stack, text
-from zoo.attention import MultiHeadAttention, RelativeAttention
-from zoo.blocks import PreNorm
+from zoo.attention import SSRU, MultiHeadAttention, RelativeAttention
+from zoo.blocks import PostNorm, PreNorm
 from zoo.check.laws import Case, length_mask, sequences
 from zoo.depth import ReversibleStack, Stack, make_stack, make_universal_stack
 from zoo.embeddings import LearnedPositions, NoPositions, NormalizedPositions, TokenEmbedding
@@ -43,6 +43,12 @@ def t5():
     return Transformer(*embeddings, *stacks, positions=NoPositions())
 
 
+def student():
+    """A decoder that remembers one vector a layer, as Marian's students have."""
+    blocks = [PostNorm(SSRU(6), FeedForward(6, 8), MultiHeadAttention(6, 2)) for _ in range(2)]
+    return Transformer(SOURCES, TARGETS, stack("post_norm", 1), Stack(blocks))
+
+
 def both_streams():
     """A reversible stack whose last norm reads both streams, as in the Reformer's code."""
     blocks = [PreNorm(MultiHeadAttention(6, 2), FeedForward(6, 8)) for _ in range(2)]
@@ -66,6 +72,7 @@ def states(rows, time, noise):
 CASES = [
     Case("transformer-with-an-output", with_an_output, batch, called),
     Case("transformer-t5", t5, batch, called),
+    Case("transformer-ssru", student, batch, called),
     Case("language-model-both-streams", lambda: LanguageModel(TARGETS, both_streams()), causal_text, called),
     Case("classifier-both-streams", lambda: Classifier(TARGETS, 3, both_streams()), text, called),
     Case("language-model-output-bias", biased_language_model, causal_text, called),

@@ -111,7 +111,7 @@ TOGETHER = [
     (
         "transformer",
         {"depth": "depth_adaptive", "attention": "lsh"},
-        'attention = "multi_head", "adaptive_span" or "relative"',
+        'attention = "multi_head", "adaptive_span", "relative" or "ssru"',
     ),
     (
         "transformer",

@@ -8,6 +8,7 @@ from zoo.attention.lsh import LSHAttention
 from zoo.attention.multi_head import MultiHeadAttention
 from zoo.attention.relative import RelativeAttention
 from zoo.attention.ring_lsh import RingLSHAttention
+from zoo.attention.ssru import SSRU
 from zoo.attention.tensorized import MultiLinearAttention
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "MultiLinearAttention",
     "RelativeAttention",
     "RingLSHAttention",
+    "SSRU",
 ]

@@ -2,7 +2,8 @@
 
 A step appends one entry per beam; entry `j` of a step belongs to beam `j`, and `seen[b, k, s]` says whether beam `k`'s
 history holds entry `s`. When beams change parents only `seen` moves, never a key: a tree of hypotheses in one array.
-Keys and values are `(batch, heads, entries, head_dim)`.
+Keys and values are `(batch, heads, entries, head_dim)`. The cache of a recurrence has no entries: it is the state of
+each beam, `(batch, beams, width)`, and moves with the beams.
 
 A *growing* pool is extended by concatenation: no step looks at an entry that is not written yet, but its shape changes,
 which XLA cannot have. A *static* pool has all entries from the start and is written in place.
@@ -16,8 +17,8 @@ def add_room(cache, entries):
     return {name: ops.pad(leaf, ((0, 0), (0, 0), (0, entries), (0, 0))) for name, leaf in cache.items()}
 
 
-def align_right(caches, mask):
-    """Every pool of a prompt, and its mask `(batch, time)`, with each row's padding moved from its end to its front.
+def align_right(cache, mask):
+    """The pool of a prompt with each row's padding, by its mask `(batch, time)`, moved from its end to its front.
 
     The oldest entries of each prompt then come first, whatever the lengths, and a cache may be cut at its front.
     """
@@ -27,7 +28,22 @@ def align_right(caches, mask):
     def moved(leaf):
         return ops.take_along_axis(leaf, ops.broadcast_to(places[:, None, :, None], ops.shape(leaf)), axis=2)
 
-    return tuple({name: moved(leaf) for name, leaf in cache.items()} for cache in caches), ops.flip(mask, axis=1)
+    return {name: moved(leaf) for name, leaf in cache.items()}
+
+
+def last_states(cache, mask, beams):
+    """The states of a recurrence behind a prompt, for each beam, of those behind all its positions.
+
+    `mask (batch, time)` keeps the first positions of each row; behind none of them the state is 0.
+    """
+    place = ops.sum(ops.cast(mask, "int32"), axis=1)[:, None, None]
+
+    def last(leaf):
+        behind = ops.pad(leaf, ((0, 0), (1, 0), (0, 0)))
+        place_of_all = ops.broadcast_to(place, (ops.shape(leaf)[0], 1, leaf.shape[-1]))
+        return ops.repeat(ops.take_along_axis(behind, place_of_all, axis=1), beams, axis=1)
+
+    return {name: last(leaf) for name, leaf in cache.items()}
 
 
 def entries_of(state):

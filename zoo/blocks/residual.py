@@ -94,6 +94,7 @@ class Block(ImplicitMasks, layers.Layer, ABC):
             skips=own.skips,
             newest=own.newest,
             weighs=crosses is not None and crosses.weighs,
+            recurs=own.recurs,
         )
 
     @property
@@ -150,7 +151,7 @@ class Block(ImplicitMasks, layers.Layer, ABC):
         return self.cross_attention.project(memory)
 
     def empty_cache(self, batch, entries):
-        """A cache without content."""
+        """A cache without content; of an attention that recurs, `entries` are the beams."""
         return self.attention.empty_cache(batch, entries)
 
     def prefill(self, x):

@@ -63,6 +63,7 @@ class Attending(Traits):
         steps: it writes one position after the other, over a cache of what came before (`zoo.attention.cache`).
         approximate: its pass over a whole sequence approximates those steps, as hashing does, and does not equal them.
         weighs: it tells how a step weighs a memory: by `memory_weights`, or in the list `weights` that `step` is given.
+        recurs: its cache is no pool of entries but the state of a recurrence, `(batch, beams, width)`.
     """
 
     causal: bool = False
@@ -70,6 +71,7 @@ class Attending(Traits):
     steps: bool = False
     approximate: bool = False
     weighs: bool = False
+    recurs: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,8 @@ class Attention(Attending):
     * `empty_cache(batch, entries)`: the same of nothing,
     * `step(x, cache, seen=None, write_index=None)` -> `(output, cache)`: one new position a beam,
       `x (batch, beams, units)`, over the cache and the new entries; `seen (batch, beams, entries)` with them,
-    * with `crosses` `attend(query, cache, mask)`: over what `project` made of a memory; mask `(batch, 1, entries)`.
+    * with `crosses` `attend(query, cache, mask)`: over what `project` made of a memory; mask `(batch, 1, entries)`,
+    * with `recurs` `project` gives the states behind all positions, and `empty_cache(batch, beams)` those before any.
 
     Attributes:
         crosses: it takes a `value` other than the query, as attention over an encoder's outputs does.

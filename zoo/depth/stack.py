@@ -6,7 +6,7 @@ from typing import Any
 from keras import layers, ops
 
 from zoo.attention import MultiHeadAttention
-from zoo.attention.cache import add_room, align_right, extend_seen
+from zoo.attention.cache import add_room, align_right, extend_seen, last_states
 from zoo.blocks import Macaron, PostNorm, PreNorm
 from zoo.core.beams import gather_beams
 from zoo.core.masks import ImplicitMasks
@@ -21,10 +21,10 @@ from zoo.feedforward import FeedForward
 class Stack(ImplicitMasks, layers.Layer):
     """`x_l = block_l(x_{l-1})`, `y = x_L`, or `y = LN(x_L)` where the blocks leave the stream without a norm.
 
-    Decoding keeps a state (see `zoo.attention.cache`): `caches`, one pool of keys and values a block; `position`,
-    how many steps were made; `seen (batch, beams, entries)`, which entries each beam's history holds; and in a static
-    state `write_index`, the next one to write. `start` makes it, `step` advances it, `reorder` follows the beams'
-    parents.
+    Decoding keeps a state (see `zoo.attention.cache`): `caches`, one pool of keys and values a block, or the states of
+    its recurrence; `position`, how many steps were made; `seen (batch, beams, entries)`, which entries each beam's
+    history holds; and in a static state `write_index`, the next one to write. `start` makes it, `step` advances it,
+    `reorder` follows the beams' parents.
 
     Shapes: `(batch, time, units)` -> the same. Call arguments: as of a block.
 
@@ -121,21 +121,43 @@ class Stack(ImplicitMasks, layers.Layer):
         """
         self._check_steps()
         nothing = 0 * batch  # dynamic where the batch is, so that TensorFlow lets the axis grow in a loop
-        nobody = tuple(block.empty_cache(batch, nothing) for block in self._visits())
-        if prompt is not None and any(Block.of(block).newest for block in self.blocks):
-            prompt = align_right(*prompt)
-        caches, mask = prompt or (nobody, ops.zeros((batch, nothing), dtype="bool"))
+        if prompt is None:
+            caches = tuple(
+                block.empty_cache(batch, beams if Block.of(block).recurs else nothing) for block in self._visits()
+            )
+            mask = ops.zeros((batch, nothing), dtype="bool")
+        else:
+            caches, mask = self._behind(*prompt, beams)
         seen = ops.broadcast_to(mask[:, None, :], (batch, beams, ops.shape(mask)[1]))
         state = {"position": ops.zeros((), dtype="int32"), "caches": caches}
         if max_length is None:
-            return state if beams == 1 and prompt is None else {**state, "seen": seen}
+            unasked = all(self._recurs()) or (beams == 1 and prompt is None)
+            return state if unasked else {**state, "seen": seen}
         room = beams * max_length
         return {
             **state,
-            "caches": tuple(add_room(cache, room) for cache in caches),
+            "caches": tuple(
+                cache if recurs else add_room(cache, room) for cache, recurs in zip(caches, self._recurs(), strict=True)
+            ),
             "seen": ops.pad(seen, ((0, 0), (0, 0), (0, room))),
             "write_index": ops.zeros((), dtype="int32") + ops.shape(mask)[1],
         }
+
+    def _recurs(self):
+        """For each cache, whether it is the state of a recurrence, and no pool."""
+        return [Block.of(block).recurs for block in self._visits()]
+
+    def _behind(self, caches, mask, beams):
+        """The caches behind a prompt, and its mask `(batch, time)`."""
+        newest = any(Block.of(block).newest for block in self.blocks)
+
+        def behind(cache, recurs):
+            if recurs:
+                return last_states(cache, mask, beams)
+            return align_right(cache, mask) if newest else cache
+
+        found = tuple(behind(*each) for each in zip(caches, self._recurs(), strict=True))
+        return found, ops.flip(mask, axis=1) if newest else mask
 
     def _check_steps(self):
         wrong = sorted({str(block.name) for block in self.blocks if not Block.of(block).steps})
@@ -178,8 +200,17 @@ class Stack(ImplicitMasks, layers.Layer):
         return self._finish(x), tuple(caches)
 
     def reorder(self, state, parents):
-        """The state whose beam `k` goes on from beam `parents[:, k]`: the pool stays, what is seen of it moves."""
-        return {**state, "seen": gather_beams(state["seen"], parents)} if "seen" in state else state
+        """The state whose beam `k` goes on from beam `parents[:, k]`.
+
+        A pool stays, and what is seen of it moves; the state of a recurrence moves itself.
+        """
+        moved = {"seen": gather_beams(state["seen"], parents)} if "seen" in state else {}
+        if any(self._recurs()):
+            moved["caches"] = tuple(
+                gather_beams(cache, parents) if recurs else cache
+                for cache, recurs in zip(state["caches"], self._recurs(), strict=True)
+            )
+        return {**state, **moved}
 
     def compute_output_shape(self, x_shape, memory_shape=None):
         return tuple(x_shape)

@@ -3,7 +3,7 @@
 from typing import Any
 
 import keras
-from keras import ops
+from keras import ops, tree
 
 from zoo.attention.cache import entries_of
 from zoo.core.dropout import Dropout
@@ -142,7 +142,7 @@ class LanguageModel(InsideKeras, keras.Model):
                 f"reads the last {self.longest_prompt} tokens of a prompt and writes at most {room}."
             )
         lengths = memory["lengths"]
-        time = ops.shape(memory["caches"][0]["keys"])[2]
+        time = ops.shape(tree.flatten(memory["caches"])[0])[-2]
         mask = ops.arange(time, dtype="int32")[None, :] < lengths[:, None]
         state = self.decoder.start(ops.shape(lengths)[0], beams, max_length, prompt=(memory["caches"], mask))
         return ops.repeat(memory["last"], beams, axis=1), {**state, "offset": lengths}

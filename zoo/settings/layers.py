@@ -131,6 +131,11 @@ class Local:
     hashed: Annotated[Hashed, Doc("the blocks that hash")] = Hashed()
 
 
+@layer("attention", "ssru", "attention.ssru.SSRU")
+class Ssru:
+    """A recurrence of element-wise gates, which keeps one vector of what was written, Kim et al. 2019."""
+
+
 def head_units(attention):
     """The width of heads that the table of an attention gives; None where it gives none."""
     return attention.head_units if "head_units" in attention.__struct_fields__ else None

@@ -7,7 +7,7 @@ import tensorflow as tf
 from serving.export import export
 from serving.runtime.artefact import read_manifest
 from tests.serving.conftest import LABELS, randomised, settings_of, sides
-from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention, MultiLinearAttention, RelativeAttention
+from zoo.attention import SSRU, AdaptiveSpanAttention, MultiHeadAttention, MultiLinearAttention, RelativeAttention
 from zoo.blocks import PostNorm, PreNorm
 from zoo.depth import ReversibleStack, Stack, UniversalStack
 from zoo.embeddings import LearnedPositions, NoPositions, NormalizedPositions, TokenEmbedding
@@ -24,16 +24,20 @@ def tensors(longest=48):
     return [PreNorm(MultiLinearAttention(16, 8, max_time=longest), FeedForward(16, 32))], LearnedPositions(longest)
 
 
-@pytest.mark.release(but="tensors")
+def recurrences():
+    return [PreNorm(SSRU(16), FeedForward(16, 32)), PreNorm(MultiHeadAttention(16, 2), FeedForward(16, 32))], None
+
+
+@pytest.mark.release(but=("tensors", "recurrences"))
 @pytest.mark.slow
-@pytest.mark.parametrize("parts", [spans, tensors])
+@pytest.mark.parametrize("parts", [spans, tensors, recurrences])
 def test_an_artefact_has_parity(parts, tokenizers, tmp_path):
     blocks, positions = parts()
     model = randomised(LanguageModel(tokenizers[0].vocab_size, Stack(blocks), positions))
     if parts is spans:
         blocks[0].attention.fractions.assign([0.0, 0.1])
     artefact = export(model, sides("continue", tokenizers), tmp_path, settings_of("continue"))
-    assert parts is tensors or blocks[0].attention.window == 10, "trimmed to what the widest head sees"
+    assert parts is not spans or blocks[0].attention.window == 10, "trimmed to what the widest head sees"
     parity = read_manifest(artefact)["parity"]
     assert parity["passed"] and parity["max_abs_diff"] <= 1e-4
 
