@@ -1,6 +1,6 @@
 """Makes the tiny networks in Marian's own files, and what Marian's own engine says of them.
 
-    python tests/pretrained/make_marian.py tests/pretrained/data
+    python tests/pretrained/make_marian.py tests/pretrained/data [NAME ...]
 
 It needs bergamot 0.4.5, whose wheels are for Python 3.9 and 3.10, and numpy, pyyaml and sentencepiece, in an
 environment of their own; no test does. `said.json` has what the engine writes, with float32 and one text at a time,
@@ -58,7 +58,13 @@ def weights(config, seed, end):
         random("Wemb" if config["tied-embeddings-all"] else name, size, units, scale=units**-0.5)
     for side in ("encoder", "decoder"):
         for layer in range(1, config[f"{side[:3]}-depth"] + 1):
-            for part in ("self", "context")[: 1 + (side == "decoder")]:
+            recurs = side == "decoder" and config["transformer-decoder-autoreg"] == "rnn"
+            if recurs:
+                random(f"decoder_l{layer}_rnn_W", units, units, scale=1)
+                random(f"decoder_l{layer}_rnn_Wf", units, units, scale=1)
+                random(f"decoder_l{layer}_rnn_bf", 1, units)
+                norm(f"decoder_l{layer}_rnn_ffn")
+            for part in ("self", "context")[recurs : 1 + (side == "decoder")]:
                 for each in "qkvo":
                     random(f"{side}_l{layer}_{part}_W{each}", units, units)
                     random(f"{side}_l{layer}_{part}_b{each}", 1, units, scale=0.2)
@@ -151,8 +157,19 @@ def marian_files_apart(folder):
     said(folder, ["source.spm", "target.spm"])
 
 
-def main(home):
-    for make in (marian_files, marian_files_apart):
+def marian_student(folder):
+    """A decoder that recurs."""
+    size = len(pieces(folder / "vocab.spm", TEXTS + GERMAN, 60))
+    tiny = {"dim-emb": 16, "enc-depth": 2, "dec-depth": 2, "transformer-heads": 4, "transformer-dim-ffn": 24}
+    tiny |= {"transformer-decoder-autoreg": "rnn", "dec-cell": "ssru", "transformer-ffn-activation": "relu"}
+    write(folder, MODEL | tiny | {"dim-vocabs": [size, size], "tied-embeddings-all": True}, ["vocab.spm"] * 2, seed=30)
+    said(folder, ["vocab.spm"] * 2)
+
+
+def main(home, *names):
+    for make in (marian_files, marian_files_apart, marian_student):
+        if names and make.__name__ not in names:
+            continue
         folder = Path(home) / make.__name__
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)

@@ -17,7 +17,7 @@ from zoo.pretrained.yaml_files import parse_yaml, read_yaml
 from zoo.tasks.parts.answering import Searcher
 
 DATA = Path(__file__).with_name("data")
-NAMES = "marian_files", "marian_files_apart"
+NAMES = "marian_files", "marian_files_apart", "marian_student"
 
 
 @pytest.mark.slow(but=1)
@@ -69,13 +69,18 @@ def refusal(folder):
 
 
 def test_all_that_is_not_known_is_told_at_once_before_weights_are_read(folder):
-    changed(folder, transformer_decoder_autoreg="rnn", dec_cell="ssru", transformer_preprocess="n", a_new_one=[1])
+    changed(folder, transformer_decoder_autoreg="average-attention", transformer_preprocess="n", a_new_one=[1])
     with open(folder / "decoder.yml", "a") as file:
         file.write("shortlist: [lex.s2t, 50, 50]\nn-best: true\nnormalise: 1\n")
     told = refusal(folder)
-    assert 'transformer-decoder-autoreg is "rnn"; here it can only be "self-attention"' in told
+    assert 'transformer-decoder-autoreg is "average-attention"; here it can only be "self-attention" or "rnn"' in told
     assert "transformer-preprocess has n" in told and "a-new-one = [1] is a setting that is not known here" in told
     assert 'shortlist is ["lex.s2t", 50, 50]' in told and "n-best is true" in told and "normalise = 1" in told
+
+
+def test_of_decoders_that_recur_those_of_ssru_are_known(folder):
+    changed(folder, transformer_decoder_autoreg="rnn")
+    assert "dec-cell is gru; of decoders that recur only those of ssru are known" in refusal(folder)
 
 
 def test_the_search_is_that_of_its_settings(folder):

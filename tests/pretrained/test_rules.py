@@ -11,7 +11,7 @@ from zoo.pretrained.source import opened
 LOSSES = "rows left out", "barred", "another matrix added"
 
 
-@pytest.mark.parametrize("name", [*NAMES, "marian_files", "marian_files_apart"])
+@pytest.mark.parametrize("name", [*NAMES, "marian_files", "marian_files_apart", "marian_student"])
 def test_weights_become_their_tensors_again(name):
     """Unless a step of the rule loses numbers, which it then says."""
     with opened(DATA / name) as source:

@@ -1,6 +1,6 @@
 """Marian's own files, as OPUS-MT's archives and marian-train hold them (https://aclanthology.org/P18-4020).
 
-Weights are `model.npz` (or one .npz of another name), whose array `special:model.yml` has the settings; `decoder.yml`
+Weights are one .npz or .bin, such as `model.npz`, whose array `special:model.yml` has the settings; `decoder.yml`
 names the vocabularies and says how to search. What a setting means was read in Marian's sources, models/transformer.h,
 translator/beam_search.cpp and common/config_parser.cpp. Its decoder begins with a vector of zeros, here the row
 of PAD and of BOS. Its last sinusoid is exactly 10,000 times as long as the first, which ours and that of `transformers`
@@ -25,7 +25,7 @@ GELU = 1.702  # its gelu is x * sigmoid(1.702 x)
 ACTIVATIONS = {"swish": "silu", "relu": "relu", "gelu": "silu"}
 NOTE = "Texts are split by the SentencePiece models alone; the source's preprocess.sh is not run."
 TRAINED = (  # settings of `special:model.yml` of training alone, or of parts that are refused where they are on
-    "version", "dim-rnn", "enc-type", "enc-cell", "enc-cell-depth", "dec-cell", "dec-cell-base-depth",
+    "version", "dim-rnn", "enc-type", "enc-cell", "enc-cell-depth", "dec-cell-base-depth",
     "dec-cell-high-depth", "transformer-dim-aan", "transformer-aan-depth", "transformer-aan-activation",
     "transformer-aan-nogate", "transformer-guided-alignment-layer", "transformer-depth-scaling", "max-length",
     "ulr-dim-emb", "ulr-trainable-transformation", "lemma-dependency", "factors-combine", "dropout-rnn", "dropout-src",
@@ -44,7 +44,6 @@ SIZES = {
     "units": ("dim-emb", 512), "num_layers": ("enc-depth", 1), "decoder_layers": ("dec-depth", 1),
     "num_heads": ("transformer-heads", 8), "hidden_units": ("transformer-dim-ffn", 2048),
 }  # fmt: skip
-SIDES = {"encoder": ("self",), "decoder": ("self", "context")}
 
 
 def network(source):
@@ -52,7 +51,8 @@ def network(source):
     config = settings_of(source)
     config.must(
         **{
-            "type": "transformer", "transformer-decoder-autoreg": "self-attention", "transformer-no-projection": False,
+            "type": "transformer", "transformer-decoder-autoreg": ("self-attention", "rnn"),
+            "transformer-no-projection": False, "transformer-rnn-projection": False,
             "transformer-pool": False, "transformer-tied-layers": [], "transformer-train-position-embeddings": False,
             "transformer-train-positions": False, "transformer-ffn-depth": 2, "transformer-postprocess-emb": ("d", ""),
             "layer-normalization": False, "right-left": False, "ulr": False, "lemma-dim-emb": 0, "factors-dim-emb": 0,
@@ -66,6 +66,10 @@ def network(source):
         config.refuse(
             "transformer-preprocess has n: its queries are normalised and its keys not, which no block here has"
         )
+    recurs, cell = config.get("transformer-decoder-autoreg") == "rnn", config.get("dec-cell", "gru")
+    if recurs and cell != "ssru":
+        config.refuse(f"dec-cell is {cell}; of decoders that recur only those of ssru are known here")
+    sides = {"encoder": ("self",), "decoder": ("rnn" if recurs else "self", "context")}
     activation = config.one_of("transformer-ffn-activation", ACTIVATIONS, "swish")
     model = model_table(config, SIZES, activation=activation)
     units, depths = model["units"], {"encoder": model["num_layers"], "decoder": model["decoder_layers"]}
@@ -88,6 +92,7 @@ def network(source):
             "task": "translate",
             "text": {"shared": shared} | target,
             "model": model,
+            "attention": "ssru" if recurs else "multi_head",
             "block": {"layer": "post_norm", "epsilon": EPSILON},
             "positions": {"layer": "learned", "max_positions": LONGEST},
             "embedding": {"layer": "tokens", "output": output, "output_bias": True},
@@ -97,9 +102,14 @@ def network(source):
         source_ids=source_ids,
         rules=(
             *_embeddings(source, shared, output, biased, source_ids, ids),
-            *(rule for side in SIDES for number in range(depths[side]) for rule in _block(side, number, config)),
+            *(
+                rule
+                for side, parts in sides.items()
+                for number in range(depths[side])
+                for rule in _block(side, number, parts, config)
+            ),
         ),
-        unneeded={SETTINGS: "the settings, which were read"},
+        unneeded={SETTINGS: "the settings, which were read", "*_QuantMultA": "inputs of products stay float32"},
         constants=constants,
         tokenizers=lambda: tokenizers(source, vocabularies),
         barred=(PAD, BOS),
@@ -186,9 +196,14 @@ def _embeddings(source, shared, output, biased, source_ids, ids):
     return found
 
 
-def _block(side, number, config):
+def _block(side, number, parts, config):
     here, ours, found = f"{side}_l{number + 1}", f"{side}/blocks/{number}", []
-    for place, part in enumerate(SIDES[side]):
+    for place, part in enumerate(parts):
+        if part == "rnn":
+            found.append(Rule(f"{here}_rnn_W", f"{ours}/attention/input_projection/kernel"))
+            found += _dense(f"{here}_rnn_", "f", f"{ours}/attention/gate")
+            found += _norm(f"{here}_rnn_ffn", f"{ours}/norms/{place}")
+            continue
         attention = f"{ours}/{'cross_attention' if part == 'context' else 'attention'}"
         for theirs, name in {"q": "query", "k": "key", "v": "value", "o": "output"}.items():
             found += _dense(f"{here}_{part}_", theirs, f"{attention}/{name}_projection")
@@ -198,7 +213,7 @@ def _block(side, number, config):
         wide, narrow = [scale(GELU)], [scale(1 / GELU)]
     found += _dense(f"{here}_ffn_", "1", f"{ours}/feedforward/hidden", wide, wide)
     found += _dense(f"{here}_ffn_", "2", f"{ours}/feedforward/output_projection", narrow)
-    return found + _norm(f"{here}_ffn_ffn", f"{ours}/norms/{len(SIDES[side])}")
+    return found + _norm(f"{here}_ffn_ffn", f"{ours}/norms/{len(parts)}")
 
 
 def _dense(theirs, name, ours, kernel=(), bias=()):
