@@ -1,6 +1,7 @@
 """Arrays in files of other frameworks: `{name: Tensor}`, read when they are asked for; nothing is executed.
 
-Read are safetensors, NumPy's npz, torch's `pytorch_model.bin` (`zoo.pretrained.torch_files`) and Keras' `tf_model.h5`.
+Read are safetensors, NumPy's npz, torch's `pytorch_model.bin` (`zoo.pretrained.torch_files`), Keras' `tf_model.h5`, and
+Marian's own `.bin` (`zoo.pretrained.marian_binary`).
 What a file says of itself is compared with its size before anything is read: a file that was cut off, or that claims
 to hold more than it can, is refused.
 """
@@ -21,6 +22,7 @@ from msgspec import Meta
 
 from zoo.core.documents import check, parse, whole
 from zoo.core.later import later
+from zoo.pretrained.marian_binary import is_marian, marian_arrays
 from zoo.pretrained.torch_files import torch_arrays
 
 h5py = later("h5py")
@@ -71,11 +73,12 @@ def weights_files(folder):
         if index.is_file():
             return _listed(index)
     others = [each for each in sorted(folder.glob("*.npz")) if each.is_file() and each.name != ANSWERS]
+    others = others or [each for each in sorted(folder.glob("*.bin")) if each.is_file() and is_marian(each)]
     if len(others) == 1:  # Marian's are called after what they translate
         return others
     raise ValueError(
-        f"{folder} has no weights that can be read: expected one of {', '.join(NAMES)}, or a single .npz; found "
-        f"{', '.join(sorted(each.name for each in folder.iterdir())) or 'nothing'}."
+        f"{folder} has no weights that can be read: expected one of {', '.join(NAMES)}, or a single .npz, or Marian's "
+        f".bin; found {', '.join(sorted(each.name for each in folder.iterdir())) or 'nothing'}."
     )
 
 
@@ -215,4 +218,8 @@ def _torch_name(name):
     return ".".join([*parts[:-1], last.get(parts[-1], parts[-1])]), parts[-1] == "kernel"
 
 
-READERS = {".safetensors": _safetensors, ".bin": torch_arrays, ".npz": _npz, ".h5": _hdf5}
+def _binary(path):
+    return (marian_arrays if is_marian(path) else torch_arrays)(path)
+
+
+READERS = {".safetensors": _safetensors, ".bin": _binary, ".npz": _npz, ".h5": _hdf5}
