@@ -94,7 +94,7 @@ def test_a_decay_of_layers_reaches_the_optimizer_and_multiplies_rates(base):
     one = tuned(run, layer_decay=0.5, rates={"encoder/blocks/0/feedforward": 3.0}, learning_rate=0.01, clip_norm=0)
     initial = find_initial(run)
     takeover = prepared(one, initial)
-    parts = make_parts(one, data, takeover.kept(one))
+    parts = make_parts(one, data, takeover.keep_tokenizers(one))
     model = built(one.job, one, *parts.sizes)
     takeover.take(one, model, parts.tokenizers, parts.labels)
     before = {path: ops.convert_to_numpy(weight).copy() for path, weight in named_weights(model).items()}

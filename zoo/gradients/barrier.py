@@ -35,14 +35,14 @@ def _of_jax():
     def barrier(x, number):
         return x
 
-    def kept(tangent, number):
+    def keep(tangent, number):
         return jax.lax.cond(number == float("inf"), lambda each: each + 0, lambda each: each, tangent)
 
-    def fused(tangent, number):
+    def fuse(tangent, number):
         return tangent
 
     @barrier.defjvp
     def differentiate(values, tangents):
-        return values[0], jax.lax.platform_dependent(tangents[0], values[1], cpu=kept, default=fused)
+        return values[0], jax.lax.platform_dependent(tangents[0], values[1], cpu=keep, default=fuse)
 
     return barrier

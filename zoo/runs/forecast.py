@@ -101,7 +101,7 @@ def prepared(recipe, data=None, log=len):
     """(the compiled steps of a recipe, its training batches, a list of what was assumed); as of `forecast`."""
     recipe, initial = adopted(recipe)
     taken = takeover.prepared(recipe, initial)
-    model, batches, assumed = _parts(recipe, data, log, taken and taken.kept(recipe))
+    model, batches, assumed = _parts(recipe, data, log, taken and taken.keep_tokenizers(recipe))
     takeover.choose_trained(recipe, model, taken)
     return make_training_steps(recipe, model), batches, assumed
 

@@ -46,7 +46,7 @@ class Takeover:
     axes: dict
     differences: list
 
-    def kept(self, recipe):
+    def keep_tokenizers(self, recipe):
         """The tokenizers of a recipe that keeps them; None where it learns its own."""
         if recipe.training.vocabulary == "map":
             return None

@@ -166,7 +166,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     if recipe.training.precision == "mixed_bfloat16" and many.backend() == "tensorflow" and many.on_a_processor():
         log("mixed_bfloat16 is no faster than float32 on TensorFlow and a processor; on JAX it is (KERAS_BACKEND=jax)")
     takeover = prepared(recipe, initial)
-    kept = takeover and takeover.kept(recipe)
+    kept = takeover and takeover.keep_tokenizers(recipe)
     log("reading the data" if kept else "reading the data and learning the vocabularies")
     parts = make_parts(recipe, data, kept)
     for note in (*parts.notes, *_cuts(recipe, parts)):
