@@ -7,10 +7,10 @@ from zoo.settings.slots import READS, RECURRENT_READS
 from zoo.settings.text import Read
 from zoo.settings.training import LabelLoss
 from zoo.tasks.parts.labelling import Labelling
-from zoo.tasks.parts.task import Choice, building, zoo_models
+from zoo.tasks.parts.task import Choice, Pairs, building, zoo_models
 
 
-class Compare(Labelling):
+class Compare(Pairs, Labelling):
     """A pair of texts to one of its labels, by a `PairClassifier`; scored by accuracy and macro F1."""
 
     name = "compare"
@@ -22,22 +22,9 @@ class Compare(Labelling):
         "recurrent": Choice(Recurrent, RECURRENT_READS, (LabelLoss,)),
     }
 
-    def texts(self, inputs, answers):
-        """Those of both sides."""
-        return ([text for pair in inputs for text in pair],)
-
-    def tokenizers(self, recipe, inputs, answers):
-        """The only one, of both texts."""
-        return super().tokenizers(recipe, *self.texts(inputs, answers), answers)
-
     def changes(self, recipe, tokenizer, inputs):
         """None: pairs are read as they are."""
         return {}
-
-    def encode(self, recipe, tokenizer, texts):
-        """The words of the first and of the second text of each pair, and how many texts were cut."""
-        sides = [super(Compare, self).encode(recipe, tokenizer, side) for side in zip(*texts, strict=True)]
-        return list(zip(*(words for words, _ in sides), strict=True)), sum(cut for _, cut in sides)
 
     def batches_of(self, words, ids, **plan):
         """One label for each pair."""

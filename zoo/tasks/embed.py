@@ -10,7 +10,7 @@ from zoo.settings.slots import READS
 from zoo.settings.text import Read
 from zoo.settings.training import CosineLoss, NoLoss
 from zoo.tasks.parts.task import Choice, Evaluation, Run, Task, answering, building, zoo_models
-from zoo.tasks.parts.vocabularies import bucket_plan, encode_words, learn, tell_embedding
+from zoo.tasks.parts.vocabularies import bucket_plan, encode_words
 
 BATCH_SIZE = 64  # of texts that are read together
 SIMILARITY, DIGITS = "similarity", 6  # the key of an answer of an artefact, and in how many decimals it is kept
@@ -45,10 +45,6 @@ class Embed(Task):
         """Those of both sides."""
         return (self.lines(inputs),)
 
-    def tokenizers(self, recipe, inputs, answers):
-        """The only one."""
-        return (learn(recipe.text, recipe.text, *self.texts(inputs, answers)),)
-
     def batches(self, recipe, tokenizers, labels, examples, training=False):
         """Pairs of texts, and their numbers as cosines from 0 to 1."""
         sides = [self._encoded(recipe, tokenizers[0], list(side)) for side in zip(*examples[0], strict=True)]
@@ -76,10 +72,6 @@ class Embed(Task):
             return zoo_models.Encoder(vocab_size, *parts, normalize=recipe.model.normalize, **settings)
 
         return building.reader(make, recipe, *sizes, None)
-
-    def prepare(self, recipe, model, tokenizers):
-        """An embedding that reads the tokens' spelling, or finds the ends of sentences, learns them."""
-        tell_embedding(model.embedding, tokenizers[0])
 
     def monitored(self, recipe, model, tokenizers, labels, examples):
         """The rank correlation, if that is what decides."""

@@ -11,8 +11,8 @@ from zoo.settings.slots import READS, RECURRENT_READS
 from zoo.settings.text import Read
 from zoo.settings.training import NumberLoss
 from zoo.tasks.parts.labelling import BATCH_SIZE
-from zoo.tasks.parts.task import Choice, Evaluation, Task, answering, building, zoo_models
-from zoo.tasks.parts.vocabularies import bucket_plan, encode_words, learn, tell_embedding
+from zoo.tasks.parts.task import Choice, Evaluation, Task, answering, building, small_reader, zoo_models
+from zoo.tasks.parts.vocabularies import bucket_plan, encode_words
 
 DIGITS = 7  # significant ones of an answer, as many as float32 has
 
@@ -36,23 +36,8 @@ class Rate(Task):
     def starter(self, examples, kind=None):
         """A small Transformer that reads, and the mean and the deviation of the numbers."""
         numbers = np.array([float(answer) for answer in examples.answers])
-        return {
-            "model": {"kind": "transformer", "units": 128, "num_layers": 2, "num_heads": 4, "hidden_units": 256}
-            | {"dropout": 0.3},
-            "positions": {"layer": "convolutional"},
-            "loss": {"mean": round_number(numbers.mean()), "deviation": round_number(numbers.std()) or 1.0},
-            "training": {
-                "batch_size": 32,
-                "max_length": 0,
-                "learning_rate": 1.5e-3,
-                "schedule": "cosine",
-                "average": 3,
-            },
-        }
-
-    def tokenizers(self, recipe, inputs, answers):
-        """The only one."""
-        return (learn(recipe.text, recipe.text, *self.texts(inputs, answers)),)
+        loss = {"mean": round_number(numbers.mean()), "deviation": round_number(numbers.std()) or 1.0}
+        return small_reader() | {"loss": loss}
 
     def batches(self, recipe, tokenizers, labels, examples, training=False):
         """Texts and their numbers, in deviations from the mean."""
@@ -78,10 +63,6 @@ class Rate(Task):
     def model(self, recipe, *sizes):
         """A `Classifier` with one output."""
         return building.reader(zoo_models.Classifier, recipe, *sizes, 1)
-
-    def prepare(self, recipe, model, tokenizers):
-        """An embedding that reads the tokens' spelling, or finds the ends of sentences, learns them."""
-        tell_embedding(model.embedding, tokenizers[0])
 
     def begin(self, recipe, model, taken):
         """The last layer, where it is that of a finished run, counts in deviations from the mean."""

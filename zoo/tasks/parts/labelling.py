@@ -11,8 +11,8 @@ from zoo.data.formats.unknown import mended_labels, say_unknown, unknown_labels
 from zoo.scores.calibration import calibration_error, fit_temperature, softmax
 from zoo.scores.transitions import likeliest_tags
 from zoo.settings.text import Labelled
-from zoo.tasks.parts.task import Evaluation, Task, answering
-from zoo.tasks.parts.vocabularies import bucket_plan, encode_words, learn, noise, tell_embedding
+from zoo.tasks.parts.task import Evaluation, Task, answering, small_reader
+from zoo.tasks.parts.vocabularies import bucket_plan, encode_words, noise
 
 BATCH_SIZE = 64  # of texts that are labelled together
 TOLD = 5  # labels that are mended, by name
@@ -39,24 +39,9 @@ class Labelling(Task):
 
     def starter(self, examples, kind=None):
         """A small Transformer that reads."""
-        return {
-            "model": {"kind": "transformer", "units": 128, "num_layers": 2, "num_heads": 4, "hidden_units": 256}
-            | {"dropout": 0.3},
-            "positions": {"layer": "convolutional"},
-            "loss": {"label_smoothing": 0.1},
-            "training": {
-                "batch_size": 32,
-                "max_length": 0,
-                "learning_rate": 1.5e-3,
-                "schedule": "cosine",
-                "average": 3,
-                "monitor": "accuracy",
-            },
-        }
-
-    def tokenizers(self, recipe, inputs, answers):
-        """The only one."""
-        return (learn(recipe.text, recipe.text, inputs),)
+        settings = small_reader()
+        training = settings["training"] | {"monitor": "accuracy"}
+        return settings | {"loss": {"label_smoothing": 0.1}, "training": training}
 
     def labels(self, recipe, answers):
         """The labels of the training, sorted."""
@@ -87,10 +72,6 @@ class Labelling(Task):
     def encode(self, recipe, tokenizer, texts):
         """(the token ids of each word of each text, how many texts `max_input_length` cut)."""
         return encode_words([self.words(tokenizer, text) for text in texts], recipe.text.max_input_length)
-
-    def prepare(self, recipe, model, tokenizers):
-        """An embedding that reads the tokens' spelling, or finds the ends of sentences, learns them."""
-        tell_embedding(model.embedding, tokenizers[0])
 
     def transitions(self, labels):
         """Which label may follow which in an answer, see `zoo.scores.transitions`; None where any may."""

@@ -11,6 +11,7 @@ from zoo.core.later import later
 from zoo.settings import occupants
 from zoo.settings.table import Table
 from zoo.tasks.parts import corpora
+from zoo.tasks.parts.vocabularies import learn, tell_embedding
 
 # The border of the tasks to Keras: what makes a model, and what asks one.
 building = later("zoo.tasks.parts.building")
@@ -75,6 +76,13 @@ class Evaluation(NamedTuple):
     references: list
     measured: dict = {}
     confidences: list | None = None
+
+
+def small_reader():
+    """Settings of a small Transformer that reads, and of its training."""
+    sizes = {"units": 128, "num_layers": 2, "num_heads": 4, "hidden_units": 256, "dropout": 0.3}
+    training = {"batch_size": 32, "max_length": 0, "learning_rate": 1.5e-3, "schedule": "cosine", "average": 3}
+    return {"model": {"kind": "transformer"} | sizes, "positions": {"layer": "convolutional"}, "training": training}
 
 
 class Task(ABC):
@@ -151,9 +159,9 @@ class Task(ABC):
         """The texts that each vocabulary is learnt from, in the order of `sides`."""
         return (inputs,)
 
-    @abstractmethod
     def tokenizers(self, recipe, inputs, answers):
-        """One `zoo.text.Tokenizer` for each of `sides`, learnt from training texts."""
+        """One `zoo.text.Tokenizer` for each of `sides`, learnt from training texts: here the only one."""
+        return (learn(recipe.text, recipe.text, *self.texts(inputs, answers)),)
 
     def labels(self, recipe, answers):
         """The names of the classes, sorted; the index is the id. Empty for tasks without labels."""
@@ -172,8 +180,11 @@ class Task(ABC):
             *sizes: of the vocabularies, and of the labels if there are any.
         """
 
-    def prepare(self, recipe, model, tokenizers):  # noqa: B027  most models know all they need
-        """Tell a built model what it has to know of its tokens before it is trained."""
+    def prepare(self, recipe, model, tokenizers):
+        """Tell a built model what it has to know of its tokens before it is trained: their spelling, or where sentences
+        end; a model of two sides knows all that it needs."""
+        if len(self.sides) == 1:
+            tell_embedding(model.embedding, tokenizers[0])
 
     def calibrate(self, run, examples):
         """Make a trained model answer as its answers are meant, by validation examples; what was measured, or None.
@@ -253,3 +264,16 @@ class Task(ABC):
 def one_line(example):
     """An example as an artefact reads it: of a pair, "first TAB second"."""
     return example if isinstance(example, str) else "\t".join(example)
+
+
+class Pairs:
+    """What a task on pairs of texts says before the task on single ones that it resembles."""
+
+    def texts(self, inputs, answers):
+        """Those of both sides."""
+        return ([text for pair in inputs for text in pair],)
+
+    def encode(self, recipe, tokenizer, inputs):
+        """The words of the first and of the second text of each pair, and how many texts were cut."""
+        sides = [super(Pairs, self).encode(recipe, tokenizer, side) for side in zip(*inputs, strict=True)]
+        return list(zip(*(words for words, _ in sides), strict=True)), sum(cut for _, cut in sides)
