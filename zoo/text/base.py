@@ -11,6 +11,17 @@ from zoo.text.special import EOS, UNK, Around
 UNKNOWN = " \u2047 "  # how UNK is shown: SentencePiece's sign
 
 
+def read_tokenizer(path, make):
+    """What `make` makes of the bytes of a file; a `ValueError` of it names the file."""
+    path = Path(path)
+    if not path.is_file():
+        raise ValueError(f"No tokenizer at {path}: there is no such file.")
+    try:
+        return make(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
 class BaseTokenizer(ABC):
     """Turns texts into token ids and back. `zoo.text.load_tokenizer` finds the kind of a file from its content.
 
@@ -87,13 +98,7 @@ class BaseTokenizer(ABC):
     @classmethod
     def load(cls, path: str | os.PathLike) -> "BaseTokenizer":
         """Reads a file of this kind; `ValueError` if it is missing or of another kind."""
-        path = Path(path)
-        if not path.is_file():
-            raise ValueError(f"No tokenizer at {path}: there is no such file.")
-        try:
-            return cls(path.read_bytes())
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
+        return read_tokenizer(path, cls)
 
     def save(self, path: str | os.PathLike) -> None:
         """Writes the file; a crash leaves the old file or the new one, never a part."""

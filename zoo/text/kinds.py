@@ -2,9 +2,8 @@
 
 import os
 import re
-from pathlib import Path
 
-from zoo.text.base import BaseTokenizer
+from zoo.text.base import BaseTokenizer, read_tokenizer
 from zoo.text.byte_pairs import BytePairs
 from zoo.text.tokenizer import Tokenizer
 from zoo.text.wordpiece import WordPiece
@@ -19,15 +18,7 @@ def load_tokenizer(source: str | os.PathLike | bytes) -> BaseTokenizer:
     Raises:
         ValueError: there is no such file, or its content is no tokenizer.
     """
-    if isinstance(source, bytes):
-        return _of(source)
-    path = Path(source)
-    if not path.is_file():
-        raise ValueError(f"No tokenizer at {path}: there is no such file.")
-    try:
-        return _of(path.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from error
+    return _of(source) if isinstance(source, bytes) else read_tokenizer(source, _of)
 
 
 def _of(content):
