@@ -23,6 +23,7 @@ SIDES = {
         {},
         "spearman",
     ),
+    "partners": ([str(1 + each % 3) for each in range(40)], ["1"] * 40, {}, "accuracy"),
     "rating": ([float(each * each % 11) for each in range(40)], [float(each) for each in range(40)], {}, "mae"),
     "out_of_scope": (["a", "oos", "a", "oos"] * 9, ["a", "oos", "oos", "a"] * 9, {}, "out_of_scope_recall"),
 }

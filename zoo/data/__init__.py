@@ -5,7 +5,7 @@ from zoo.data.batching import Batches, pad
 from zoo.data.completions import Completions
 from zoo.data.corpora import running_text, sst, tagged, trec
 from zoo.data.dates import date_pairs, dates
-from zoo.data.labelled import LabelledBatches, PairBatches, TaggedBatches, first_pieces
+from zoo.data.labelled import LabelledBatches, PairBatches, PartnerBatches, TaggedBatches, first_pieces
 from zoo.data.parallel import find_parallel, read_lines
 from zoo.data.toy import duplication, reversal
 from zoo.data.windows import Windows
@@ -15,6 +15,7 @@ __all__ = [
     "Completions",
     "LabelledBatches",
     "PairBatches",
+    "PartnerBatches",
     "TaggedBatches",
     "Windows",
     "babi",

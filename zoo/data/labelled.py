@@ -129,6 +129,27 @@ class PairBatches(Bucketed):
         return batch | {"labels": labels, "weights": weights}
 
 
+class PartnerBatches(PairBatches):
+    """Pairs of texts that belong together: the label of a row is its own place, where its partner stands.
+
+    A batch has `scale` (B,) float32, too, by which a row's cosines are multiplied, so that a model of
+    `zoo.models.Encoder` gives logits of which text of the batch is the partner.
+
+    Args:
+        pairs: as of `PairBatches`.
+        scale: a number above 0.
+        **plan: as of `PairBatches`.
+    """
+
+    def __init__(self, pairs: list[tuple[Sentence, Sentence]], scale: float, **plan):
+        super().__init__(pairs, [0] * len(pairs), **plan)
+        self._scale = scale
+
+    def assemble(self, examples, shape, step):
+        places, scale = np.arange(self.batch_size, dtype="int32"), np.full(self.batch_size, self._scale, "float32")
+        return super().assemble(examples, shape, step) | {"labels": places, "scale": scale}
+
+
 def first_pieces(sentence: Sentence) -> np.ndarray:
     """The position of each word's first token in the joined sentence: (words,) integers."""
     counts = np.array([len(word) for word in sentence], int)

@@ -10,6 +10,7 @@ from zoo.core.registry import register
 from zoo.models import signatures
 from zoo.models.labelling import Labeller
 
+NOBODY = -1e9  # the logit of what fills up a batch
 SMALLEST = 1e-24  # of a squared length: a vector of zeros stays one, with a gradient that is finite
 
 
@@ -17,6 +18,18 @@ def normalised(vectors):
     """`v / |v|`, float32 at least; 0 stays 0."""
     vectors = wide(vectors)
     return vectors / ops.sqrt(ops.maximum(ops.sum(ops.square(vectors), axis=-1, keepdims=True), SMALLEST))
+
+
+def partner_logits(first, second, scale, lengths):
+    """`scale_i u_i v_j` of vectors of length 1, `(batch, batch)`, and -1e9 of texts `j` without tokens but `i` itself.
+
+    The cross-entropy of the label `i` in row `i` is the multiple-negatives ranking loss.
+
+    Reference: https://arxiv.org/abs/1705.00652 (Henderson et al. 2017), section 4.4.
+    """
+    there = ops.logical_or(lengths > 0, ops.eye(ops.shape(lengths)[0], dtype="bool"))
+    logits = scale[:, None] * ops.matmul(first, ops.transpose(second))
+    return ops.where(there, logits, NOBODY)
 
 
 @register
@@ -27,7 +40,9 @@ class Encoder(Labeller):
 
     Call arguments: a dict of `token_ids (batch, time)` and `lengths (batch,)`, int32; EOS ends a text.
     Returns: `(batch, units)`, float32. An empty row has 0. `states(inputs)` gives the states, `(batch, time, units)`.
-    Called with pairs, as a `PairClassifier` reads them, it returns the cosines, `(batch,)`: so it is trained.
+    Called with pairs, as a `PairClassifier` reads them, it returns the cosines, `(batch,)`: so it is trained. With
+    `scale (batch,)` beside the pairs it returns `scale_i cos(u_i, v_j)`, `(batch, batch)`: how likely the second text
+    `j` is the partner of the first text `i`. An empty second text, such as one that fills up a batch, is nobody's.
 
     Args:
         vocab_size, encoder, positions, embedding: as of `Classifier`.
@@ -77,6 +92,8 @@ class Encoder(Labeller):
                 for side in ("first", "second")
             )
             first, second = map(normalised, sides)
+            if "scale" in inputs:
+                return partner_logits(first, second, inputs["scale"], inputs["second_lengths"])
             return ops.sum(first * second, axis=-1)
         vectors = self.summarise(inputs, training)
         return ops.cast(normalised(vectors) if self.normalize else vectors, "float32")

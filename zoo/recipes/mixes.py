@@ -102,8 +102,9 @@ def _reasons(recipe):
     if recipe.training.monitor == "entity_f1" and recipe.task != "tag":
         yield "training.monitor", "it scores the entities that tags spell, and this task does not tag"
     numbers = recipe.loss.tag in ("cosine", "squared_error")
-    if recipe.training.monitor in (["accuracy"] * numbers + ["spearman"] * (recipe.task != "embed")):
-        yield "training.monitor", "numbers have no accuracy, and labels and tokens no rank correlation"
+    ranks = recipe.task == "embed" and recipe.loss.tag != "ranking"
+    if recipe.training.monitor in (["accuracy"] * numbers + ["spearman"] * (not ranks)):
+        yield "training.monitor", "numbers have no accuracy, and labels, tokens and partners no rank correlation"
     if writes_from(recipe) and recipe.model.tag == "recurrent" and recipe.attention.layer == "none":
         if recipe.model.encoder == "self_attentive":
             why = "without attention the decoder takes only the final states, which do not attend to each other"
@@ -169,6 +170,10 @@ def _cannot_pass_by(recipe):
     return _is("depth", layers.DepthAdaptive)(recipe) and not recipe.attention.may("skips")
 
 
+def _parts_partners(recipe):
+    return recipe.loss.tag == "ranking" and (recipe.training.parts > 1 or recipe.training.batch_size == 1)
+
+
 def _other_loss(recipe):
     return _is("depth", layers.DepthAdaptive)(recipe) != (recipe.loss.tag == "depth_adaptive")
 
@@ -208,6 +213,11 @@ MIXES = (
         _other_loss,
         "the loss of a depth_adaptive decoder counts all its depths, and no other model has them",
         'loss.kind = "depth_adaptive" with depth = "depth_adaptive", or neither',
+    ),
+    Mix(
+        _parts_partners,
+        "the loss of partners compares each text of a batch with all others, which parts would keep apart",
+        "training.parts = 1, and a training.batch_size of at least 2",
     ),
     Mix(
         _halves_an_odd_width,

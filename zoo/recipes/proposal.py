@@ -1,5 +1,6 @@
 """A recipe for files of one's own: what `seqzoo new` writes after looking at them."""
 
+import contextlib
 import re
 from collections import Counter
 from pathlib import Path
@@ -54,11 +55,11 @@ def propose(task, files, name, given=(), network=None):
     encoding = {key: said[key] for key in ("encoding", "encodings") if key in said}
     reading = encoding | {"rules_off": table.read("data", job.data[:1], said | {"corpus": "files"}).off}
     asked = reading | {key: said[key] for key in ("format", "columns") if said.get(key)}
-    detected = formats.detect(splits["train"], job.kind, **asked)
+    detected, kind = _detected(job, splits["train"], asked)
     told = {"format": detected.format}
     if detected.columns:
         told["columns"] = asked.get("columns", {}) | detected.columns | _header(detected, asked.get("columns", {}))
-    train = formats.read(splits["train"], job.kind, **told, **reading)
+    train = formats.read(splits["train"], kind, **told, **reading)
     data = {"corpus": "files"} | {key: own[0] if len(own) == 1 else own for key, own in splits.items()}
     data |= told | encoding
     if not (data | said).get("test"):
@@ -104,6 +105,17 @@ def _starter(job, train, given):
     return starter
 
 
+def _detected(job, files, asked):
+    """(what is detected, the kind of examples): of the other kind that a task takes where it is none of the first."""
+    try:
+        return formats.detect(files, job.kind, **asked), job.kind
+    except ValueError:
+        if job.other_kind:
+            with contextlib.suppress(ValueError):
+                return formats.detect(files, job.other_kind, **asked), job.other_kind
+        raise
+
+
 def _header(detected, columns):
     """Whether line 1 holds names, where columns are numbers: else every file would be looked at for itself."""
     numbered = any(str(column).isdigit() for column in (*columns.values(), *detected.columns.values()))
@@ -117,7 +129,7 @@ def _parts(settings, whole):
         ValueError: a file of another split is wrong, or the training file is too small to be cut.
     """
     recipe = make(settings)
-    return {split: corpora.examples(recipe, recipe.job.kind, split, None, whole) for split in SPLITS}
+    return {split: corpora.examples(recipe, recipe.job.kind_of(recipe), split, None, whole) for split in SPLITS}
 
 
 def _scope(job, parts):

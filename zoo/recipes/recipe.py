@@ -247,7 +247,7 @@ def plain(recipe):
 def check_data(recipe, splits, directory=None):
     """Refuse data that are not there (`zoo.tasks.parts.corpora.check_data`), and scores that cannot be had here."""
     recipe.job.check(recipe)
-    corpora.check_data(recipe, recipe.job.kind, splits, directory)
+    corpora.check_data(recipe, recipe.job.kind_of(recipe), splits, directory)
 
 
 def read(recipe, split, directory=None):

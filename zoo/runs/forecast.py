@@ -110,7 +110,7 @@ def _parts(recipe, data, log, kept):
     job = recipe.job
     try:
         recipe, data = corpora.trained_on(recipe, data)
-        corpora.check_data(recipe, job.kind, ("train", "valid"), data)
+        corpora.check_data(recipe, job.kind_of(recipe), ("train", "valid"), data)
     except ValueError as missing:
         if data is not None:
             raise

@@ -20,7 +20,7 @@ from zoo.recipes.files import dumps
 from zoo.recipes.folder import LABELS, RECORD, SCOPE, has_threshold, read_labels, read_threshold, tokenizer_names
 from zoo.runs.takeover import choose_trained, describe_takeover, prepared, rate_factors
 from zoo.settings.layers import AdaptiveSpan, ProductKey
-from zoo.settings.training import CosineLoss, DepthLoss, NumberLoss, TokenLoss
+from zoo.settings.training import CosineLoss, DepthLoss, NumberLoss, RankingLoss, TokenLoss
 from zoo.tasks.parts import answering, corpora
 from zoo.tasks.parts.building import built
 from zoo.tasks.parts.task import Run
@@ -75,7 +75,7 @@ class Parts:
 
 def make_parts(recipe, directory=None, tokenizers=None):
     """Read the corpus, learn labels and (unless they are given) vocabularies of its training split, make batches."""
-    task, whole = recipe.job, corpora.training_file(recipe, recipe.job.kind, directory)
+    task, whole = recipe.job, corpora.training_file(recipe, recipe.job.kind_of(recipe), directory)
     splits = {split: task.examples(recipe, split, directory, whole) for split in ("train", "valid")}
     splits = mended(task, recipe, splits | _test(recipe, directory, whole))
     texts, others = ((splits[name].inputs, splits[name].answers) for name in ("train", "valid"))
@@ -134,6 +134,8 @@ def make_loss(recipe):
         return DepthAdaptiveLoss(**exits, smoothing=own.label_smoothing)
     if isinstance(own, CosineLoss | NumberLoss):
         return squared_error
+    if isinstance(own, RankingLoss):
+        return SmoothedCrossEntropy()
     if isinstance(own, TokenLoss) and own.chunks > 1:
         return ChunkedCrossEntropy(own.chunks, own.label_smoothing)
     return SmoothedCrossEntropy(own.label_smoothing)

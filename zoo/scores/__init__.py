@@ -8,7 +8,16 @@ from zoo.scores.entities import find_entities, tagging, tagging_scores
 from zoo.scores.labels import classification, classification_scores, confusion
 from zoo.scores.language import language_model, language_model_scores
 from zoo.scores.scope import choose_threshold, out_of_scope, out_of_scope_scores, with_threshold
-from zoo.scores.similarity import cosines, rating, rating_scores, similarity, similarity_scores
+from zoo.scores.similarity import (
+    cosines,
+    partner_ranks,
+    partner_scores,
+    partners,
+    rating,
+    rating_scores,
+    similarity,
+    similarity_scores,
+)
 from zoo.scores.texts import (
     by_length,
     check_language,
@@ -43,6 +52,9 @@ __all__ = [
     "out_of_scope",
     "out_of_scope_scores",
     "paired",
+    "partner_ranks",
+    "partner_scores",
+    "partners",
     "reliability",
     "rating",
     "rating_scores",

@@ -8,7 +8,7 @@ from zoo.scores.entities import tagging_scores
 from zoo.scores.labels import classification_scores
 from zoo.scores.language import language_model_scores
 from zoo.scores.scope import out_of_scope_scores
-from zoo.scores.similarity import rating_scores, similarity_scores
+from zoo.scores.similarity import partner_scores, rating_scores, similarity_scores
 from zoo.scores.texts import translation_scores
 
 TASKS = {
@@ -20,6 +20,7 @@ TASKS = {
     "out_of_scope": out_of_scope_scores,
     "similarity": similarity_scores,
     "rating": rating_scores,
+    "partners": partner_scores,
 }
 SHOWN = 20  # examples that differ most
 

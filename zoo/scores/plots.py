@@ -32,6 +32,7 @@ NAMES = {
     "bits_per_byte": "bits per byte",
     "perplexity": "perplexity",
     "mae": "mean absolute error",
+    "mrr": "mean reciprocal rank, %",
     "spearman": "Spearman's correlation, %",
     "pearson": "Pearson's correlation, %",
 }

@@ -11,6 +11,7 @@ import numpy as np
 
 from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, frequencies, ratio, report
 
+AT_ONCE = 1024  # texts whose cosines with all others are held
 SMALLEST = 1e-12  # of a variance, as a share of the mean square: below it all numbers are equal
 UNDEFINED = "all numbers are equal, or there is one pair alone"
 
@@ -83,6 +84,61 @@ def similarity_scores(outputs, references):
         RankCorrelation("spearman", _products(*ranks), _correlation, undefined=UNDEFINED, columns=columns),
         Score("pearson", _products(*centred), _correlation, undefined=UNDEFINED),
     ]
+
+
+def partner_ranks(first, second):
+    """The rank of `second[i]` among all of `second` by its cosine with `first[i]`, 1 for the nearest: a list of ints.
+
+    Of equal cosines half count as nearer, so that vectors that are all the same find nobody.
+
+    Example:
+        >>> from zoo.scores import partner_ranks
+        >>> partner_ranks([[1.0, 0.0], [0.0, 1.0]], [[3.0, 0.1], [2.0, 0.0]])
+        [2, 2]
+    """
+    units = max((len(vector) for side in (first, second) for vector in side), default=0)
+    rows = [
+        np.array([vector if len(vector) else [0.0] * units for vector in side], "float64") for side in (first, second)
+    ]
+    one, other = (each / np.maximum(np.linalg.norm(each, axis=-1, keepdims=True), SMALLEST) for each in rows)
+    ranks = []
+    for start in range(0, len(one), AT_ONCE):
+        cosines = np.round(one[start : start + AT_ONCE] @ other.T, 6)
+        own = cosines[np.arange(len(cosines)), start + np.arange(len(cosines))][:, None]
+        ranks += ((cosines > own).sum(axis=1) + ((cosines == own).sum(axis=1) - 1) // 2 + 1).tolist()
+    return ranks
+
+
+def partner_scores(outputs, references):
+    """The `Score`s of `partners`, the one that is compared first leading."""
+    check_pairs(outputs, references)
+    ranks = np.array([float(each) for each in outputs])
+    return [
+        Score("accuracy", np.stack([ranks == 1, np.ones_like(ranks)], axis=1), ratio(100)),
+        Score("mrr", np.stack([1 / ranks, np.ones_like(ranks)], axis=1), ratio(100)),
+    ]
+
+
+def partners(outputs, references, *, resamples=RESAMPLES, seed=0):
+    """How well texts find their partners.
+
+    Args:
+        outputs: the rank of each partner, 1 for the nearest text, see `partner_ranks`; numbers or strings of them.
+        references: as many values; they say nothing.
+        resamples, seed: of the bootstrap.
+
+    Returns:
+        A dict with `count` (also as `sentences`), `accuracy`, the share of partners that are the nearest, and `mrr`,
+        the mean of 1 / rank, both times 100, with their intervals at 95 %.
+
+    Example:
+        >>> from zoo.scores import partners
+        >>> found = partners([1, 2, 1, 4], ["1"] * 4)
+        >>> found["accuracy"], found["mrr"]
+        (50.0, 68.75)
+    """
+    scores, count = partner_scores(outputs, references), len(references)
+    return {"count": count, "sentences": count, **report(scores, resamples, seed)}
 
 
 def rating_scores(outputs, references):

@@ -41,6 +41,12 @@ class CosineLoss(Table, tag_field="kind", tag="cosine"):
             raise ValueError(f"highest must be above lowest; received {self.highest} and {self.lowest}.")
 
 
+class RankingLoss(Table, tag_field="kind", tag="ranking"):
+    """Cross-entropy of which text of a batch is the partner of a text, for pairs that belong together."""
+
+    scale: Annotated[AboveZero, Doc("cosines are multiplied by it before the softmax over the batch")] = 20.0
+
+
 class TokenLoss(Table, tag_field="kind", tag="cross_entropy"):
     """Cross-entropy of tokens."""
 

@@ -2,56 +2,80 @@
 
 import numpy as np
 
-from zoo.data import LabelledBatches, PairBatches
-from zoo.scores import cosines, similarity
+from zoo.data import LabelledBatches, PairBatches, PartnerBatches
+from zoo.data.formats import Examples
+from zoo.scores import cosines, partner_ranks, similarity
 from zoo.settings.data import Files
 from zoo.settings.models import Encoding
 from zoo.settings.slots import READS
 from zoo.settings.text import Read
-from zoo.settings.training import CosineLoss, NoLoss
+from zoo.settings.training import CosineLoss, NoLoss, RankingLoss
 from zoo.tasks.parts.task import Choice, Evaluation, Run, Task, answering, building, zoo_models
 from zoo.tasks.parts.vocabularies import bucket_plan, encode_words
 
 BATCH_SIZE = 64  # of texts that are read together
 SIMILARITY, DIGITS = "similarity", 6  # the key of an answer of an artefact, and in how many decimals it is kept
+RANK, PARTNER = "rank", "1"  # the rank of a pair's second text among all of them; what it should be
 
 
 class Embed(Task):
     """A text to a vector, by an `Encoder`; scored by the rank correlation of cosines with people's numbers.
 
-    Where a network begins with weights, it is trained on such pairs: cosines come near their numbers, from 0 to 1.
+    Where a network begins with weights, it is trained on such pairs: cosines come near their numbers, from 0 to 1. With
+    `loss.kind = "ranking"` pairs have no number, and belong together: each text finds its partner among those of a
+    batch, and is scored by how often it does among all.
     """
 
     name = "embed"
-    kind = "scored"
+    kind, other_kind = "scored", "pairs"
     data = (Files,)
     text = Read
-    models = {"transformer": Choice(Encoding, READS, (NoLoss, CosineLoss))}
+    models = {"transformer": Choice(Encoding, READS, (NoLoss, CosineLoss, RankingLoss))}
     untrained = (
-        'The task embed begins with a network that has learnt to read elsewhere, and with loss.kind = "cosine". '
+        'The task embed begins with a network that has learnt to read elsewhere, and with loss.kind = "cosine" or '
+        '"ranking". '
         "Import one, such as a sentence encoder (`seqzoo import`), and write the recipe with `seqzoo new embed PAIRS "
         "--from RUN`."
     )
 
     def starter(self, examples, kind=None):
-        """The range of the numbers; a network to begin with gives all else."""
+        """The range of the numbers, or that there are none; a network to begin with gives all else."""
+        if examples.kind == self.other_kind:
+            return {"loss": {"kind": "ranking"}, "training": {"batch_size": 32, "monitor": "accuracy"}}
         numbers = sorted(map(float, examples.answers))
         return {
             "loss": {"kind": "cosine", "lowest": numbers[0], "highest": numbers[-1]},
             "training": {"batch_size": 32, "monitor": "spearman"},
         }
 
+    def notes(self, examples):
+        """What pairs without numbers are trained for."""
+        return ["pairs without numbers: each text learns to find its partner"] * (examples.kind == self.other_kind)
+
+    def kind_of(self, recipe):
+        """Pairs, where they have no numbers."""
+        return self.other_kind if _ranks(recipe) else self.kind
+
+    def examples(self, recipe, split, directory=None, whole=None):
+        """Those of the split; pairs that belong together have the number 1."""
+        found = super().examples(recipe, split, directory, whole)
+        if not _ranks(recipe):
+            return found
+        pairs = list(zip(found.inputs, found.answers, strict=True))
+        return Examples(self.kind, pairs, [PARTNER] * len(pairs), found.files, found.places, found.notes)
+
     def texts(self, inputs, answers):
         """Those of both sides."""
         return (self.lines(inputs),)
 
     def batches(self, recipe, tokenizers, labels, examples, training=False):
-        """Pairs of texts, and their numbers as cosines from 0 to 1."""
+        """Pairs of texts, and their numbers as cosines from 0 to 1, or who is whose partner."""
         sides = [self._encoded(recipe, tokenizers[0], list(side)) for side in zip(*examples[0], strict=True)]
         own = recipe.loss if isinstance(recipe.loss, CosineLoss) else CosineLoss()
         numbers = [(float(each) - own.lowest) / (own.highest - own.lowest) for each in examples[1]]
         pairs = list(zip(*(words for words, _ in sides), strict=True))
-        batches = PairBatches(pairs, numbers, around=tokenizers[0].around, **bucket_plan(recipe, training))
+        kind, said = (PartnerBatches, recipe.loss.scale) if _ranks(recipe) else (PairBatches, numbers)
+        batches = kind(pairs, said, around=tokenizers[0].around, **bucket_plan(recipe, training))
         batches.cut = sum(cut for _, cut in sides)
         return batches
 
@@ -112,21 +136,28 @@ class Embed(Task):
         return [text for pair in inputs for text in pair]
 
     def read_outputs(self, answers):
-        """The cosine of each pair of vectors; 0 where a text was refused, and has none."""
-        return [{SIMILARITY: round(float(each), DIGITS)} for each in cosines(answers[::2], answers[1::2])]
+        """The cosine of each pair of vectors, 0 where a text was refused, and has none; and the rank of the second."""
+        first, second = answers[::2], answers[1::2]
+        both = zip(cosines(first, second), partner_ranks(first, second), strict=True)
+        return [{SIMILARITY: round(float(cosine), DIGITS), RANK: rank} for cosine, rank in both]
 
     def score(self, recipe, outputs, references):
-        """Rank correlation, and Pearson's."""
-        return super().score(recipe, [each[SIMILARITY] for each in outputs], references)
+        """Rank correlation, and Pearson's; or how often a text finds its partner."""
+        return super().score(recipe, [each[RANK if _ranks(recipe) else SIMILARITY] for each in outputs], references)
 
     def scored_by(self, recipe, references):
-        """Spearman's and Pearson's correlation."""
-        return "similarity", {}
+        """Spearman's and Pearson's correlation; or the ranks of partners."""
+        return ("partners" if _ranks(recipe) else "similarity"), {}
 
     def assess(self, recipe, inputs, outputs, references):
-        """The `Evaluation`, whose outputs are the cosines in digits."""
-        shown = [f"{each[SIMILARITY]:.{DIGITS}f}" for each in outputs]
+        """The `Evaluation`, whose outputs are the cosines in digits, or the ranks of partners."""
+        shown = [str(each[RANK]) if _ranks(recipe) else f"{each[SIMILARITY]:.{DIGITS}f}" for each in outputs]
         return Evaluation(self.score(recipe, outputs, references), shown, inputs, references)
+
+
+def _ranks(recipe):
+    """Whether pairs have no numbers, and belong together."""
+    return isinstance(recipe.loss, RankingLoss)
 
 
 TASK = Embed()

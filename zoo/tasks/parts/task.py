@@ -91,6 +91,7 @@ class Task(ABC):
     Attributes:
         name: what recipes call it.
         kind: the kind of its examples, see `zoo.data.formats`.
+        other_kind: a kind of examples that it takes, too, where files hold none of the first; "" where there is none.
         data: the tables of the corpora that it reads, the default first.
         text: the table of its vocabularies.
         models: `{kind of model: Choice}`, the default first.
@@ -103,6 +104,7 @@ class Task(ABC):
 
     name: ClassVar[str]
     kind: ClassVar[str]
+    other_kind: ClassVar[str] = ""
     data: ClassVar[tuple[type[Table], ...]]
     text: ClassVar[type[Table]]
     models: ClassVar[dict[str, Choice]]
@@ -129,7 +131,11 @@ class Task(ABC):
 
     def examples(self, recipe, split, directory=None, whole=None):
         """The `zoo.data.formats.Examples` of a split, see `zoo.tasks.parts.corpora.examples`."""
-        return corpora.examples(recipe, self.kind, split, directory, whole)
+        return corpora.examples(recipe, self.kind_of(recipe), split, directory, whole)
+
+    def kind_of(self, recipe):
+        """The kind of the examples that the files of a recipe hold."""
+        return self.kind
 
     def read(self, recipe, split, directory=None):
         """(inputs, answers) of a split: two lists, item i of the second answering item i of the first."""
