@@ -55,7 +55,7 @@ class Continue(Generate):
         results = self.functions["tokens"].traced(token_ids, lengths)
         best, length = results["output_ids"][:, 0], results["output_lengths"][:, 0]
         output = tokenizer.decode_after(token_ids, lengths, best, length)
-        return self._written(output, results, tf.equal(gated.errors, ""), gated)
+        return self._compose_answers(output, results, tf.equal(gated.errors, ""), gated)
 
     def fed(self, tokenizers, text):
         reading = self.read(tokenizers[0], text)
