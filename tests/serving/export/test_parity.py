@@ -88,7 +88,7 @@ def test_a_process_that_has_ended_already_says_why(tmp_path, monkeypatch):
         parity.process.wait(30)
         parity._tell(tmp_path)  # as the second process of a comparison is told
         with pytest.raises(ParityError, match=r"did not finish \(exit 1\):\ntoo bad"):
-            parity._asked(tmp_path, {})
+            parity._ask(tmp_path, {})
 
 
 def test_the_process_is_told_what_to_check_and_what_to_expect(tmp_path, monkeypatch):
