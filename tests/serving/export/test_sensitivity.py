@@ -101,7 +101,7 @@ def asked(monkeypatch, *reports):
         given.append(expected)
         return reports.pop(0)
 
-    monkeypatch.setattr(compare.Checker, "_asked", answer)
+    monkeypatch.setattr(compare.Checker, "_ask", answer)
     monkeypatch.setattr(compare.subprocess, "Popen", lambda *args, **kwargs: Idle())
     return given
 

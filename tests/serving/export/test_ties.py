@@ -91,7 +91,7 @@ def asked(monkeypatch, received):
     kind = Chooser()
     calls = []
 
-    def _asked(self, directory, expected):
+    def _ask(self, directory, expected):
         calls.append(expected)
         report, left_out = Report(), expected.get("0/greedy/left/out", [])
         pair = (np.delete(each, left_out, axis=0) for each in (expected["0/greedy/out/output_ids"], received))
@@ -101,7 +101,7 @@ def asked(monkeypatch, received):
         passed = not report.failures
         return {"passed": passed, "failures": report.failures, "only_numbers": report.only_numbers}
 
-    monkeypatch.setattr(compare.Checker, "_asked", _asked)
+    monkeypatch.setattr(compare.Checker, "_ask", _ask)
     monkeypatch.setattr(compare.own, "command", lambda *_: ["sleep", "60"])
     expected = arrays(kind, "greedy", token_ids=np.array([[0], [1], [2]]))
     monkeypatch.setattr(compare, "expectation", lambda *_: expected)
