@@ -2,7 +2,7 @@
 
 import numpy as np
 from onnx import TensorProto, helper
-from tf2onnx.onnx_opset.math import FloorMod
+from tf2onnx.onnx_opset.math import FloorMod, MatMul
 
 from serving.export.onnx import markers
 
@@ -40,10 +40,25 @@ def _modulo(context, node, name, args):
     context.make_node("Mod", node.input, outputs=node.output, name=name, shapes=[shape], dtypes=[dtype])
 
 
+TURNED = ("transpose_a", "adjoint_a", "adj_x"), ("transpose_b", "adjoint_b", "adj_y")  # attributes of each factor
+
+
+def _product(context, node, name, args):
+    """Of a factor whose shape it does not know, as in loops, tf2onnx forgets that it is transposed."""
+    for factor, given in zip(node.input, TURNED, strict=True):
+        asked = sum(attribute.i for each in given if (attribute := node.get_attr(each)))
+        if asked % 2 and not context.get_shape(factor):
+            if node.type != "MatMul":
+                raise ValueError(f"{node.type} {name!r} transposes a factor of unknown rank; give it a shape")
+            context.set_shape(factor, [-1, -1])
+    MatMul.version_10(context, node)
+
+
 HANDLERS = {
     **markers.HANDLERS,
     "Erfc": (_erfc, []),
     "FloorMod": (_modulo, []),
     "Range": (_range, []),
     "SelectV2": (_where, []),
+    **dict.fromkeys(("MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"), (_product, [])),
 }

@@ -60,3 +60,20 @@ def test_other_products_and_look_ups_are_those_of_keras():
         flat = ops.take(a, [1, 23])
     np.testing.assert_allclose(product, np.tensordot(a, b, axes=2), atol=1e-5)
     np.testing.assert_array_equal(flat, np.take(a, [1, 23]))
+
+
+def test_a_transposed_factor_stays_so_in_a_loop():
+    """There tf2onnx does not know its shape."""
+    weight = tf.constant(np.random.default_rng(0).normal(0, 0.5, (6, 6)).astype("float32"))
+
+    def turned(x):
+        going, step = lambda step, _: step < 3, lambda step, x: (step + 1, tf.matmul(x, weight, transpose_b=True))
+        return tf.while_loop(going, step, (0, x))[1]
+
+    converted(turned, [TensorSpec("x", "float32", ("batch", 6))], ("batch", 6))
+
+    def both(x):
+        going, step = lambda step, _: step < 3, lambda step, x: (step + 1, tf.matmul(x, x, transpose_a=True) / 9)
+        return tf.while_loop(going, step, (0, x))[1]
+
+    converted(both, [TensorSpec("x", "float32", (6, 6))], (6, 6))
