@@ -5,9 +5,10 @@ With `growing`, caches grow in each step, which suits TensorFlow graphs and ONNX
 
 from keras import ops
 
+from serving.export.sizes import is_large
 from zoo.core.searching import NOTHING, OURS
 from zoo.decoding import beam_search, greedy
-from zoo.decoding.loop import BOS, EOS, decode
+from zoo.decoding.loop import BOS, EOS, LEAVING, decode
 from zoo.decoding.rules import RANKING, Rules
 from zoo.decoding.sampling import Sample
 from zoo.decoding.shortlist import Shortlisted, search
@@ -37,11 +38,21 @@ def ruled(defaults, prompts=False, fixed=NOTHING):
 NONE = ruled({})
 
 
+def _growing(model):
+    """How caches grow: rows that are done leave the batch, but for large networks.
+
+    That takes a loop inside a loop, and onnxruntime prepacks no weight for it that stands in a file beside the graph,
+    as those of a large network do: one sentence alone would take far longer.
+    """
+    return True if is_large(model) else LEAVING
+
+
 def generation(model, beams, max_length, alpha, growing=True, rules=NONE, ranking=OURS):
     """`(token_ids, lengths, **rules) -> {output_ids, output_lengths, scores}`; `beams = 1` is greedy decoding.
 
     `rules` is a function of `ruled`, `ranking` a `zoo.core.searching.Ranking`.
     """
+    growing = growing and _growing(model)
 
     def tokens(token_ids, lengths, **given):
         memory, own = model.encode(token_ids, lengths), rules(token_ids, lengths, given, beams > 1)
@@ -56,7 +67,8 @@ def generation(model, beams, max_length, alpha, growing=True, rules=NONE, rankin
 
 def shortlisted(model, shortlist, settings, beams, rules=NONE):
     """As `generation`, over the ids that a `serving.export.shortlist.Shortlist` allows for each source."""
-    narrowed = Shortlisted(model, shortlist.table, (*shortlist.always, *settings.fixed.forced_tokens))
+    always = (*shortlist.always, *settings.fixed.forced_tokens)
+    narrowed = Shortlisted(model, shortlist.table, always, _growing(model))
 
     def tokens(token_ids, lengths, **given):
         own = rules(token_ids, lengths, given, beams > 1)
@@ -73,7 +85,7 @@ def sampling(model, max_length, rules=NONE):
     def sample(token_ids, lengths, uniforms, temperature, top_k, top_p, **given):
         memory, own = model.encode(token_ids, lengths), rules(token_ids, lengths, given)
         strategy = Sample(uniforms, temperature, top_k, top_p, own)
-        results = decode(model, memory, strategy, strategy.width, max_length, growing=True)
+        results = decode(model, memory, strategy, strategy.width, max_length, _growing(model))
         return dict(zip(FOUND, results, strict=True))
 
     return sample

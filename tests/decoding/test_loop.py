@@ -12,6 +12,8 @@ from zoo.check import elsewhere, laws
 from zoo.check.laws import assert_close, lengths, numpy_leaves, token_ids
 from zoo.core.beams import gather_beams
 from zoo.decoding import beam_search, greedy, sample, uniforms
+from zoo.decoding.loop import LEAVING
+from zoo.decoding.rules import Rules
 
 TABLE = Table(vocabulary=5, max_length=5)
 DRAWS = uniforms(4, 1, 2, 5)
@@ -137,6 +139,43 @@ def test_the_loop_ends_when_all_rows_are_done():
     assert len(calls) == 1
 
 
+@pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
+def test_rows_that_are_done_leave(search):
+    """Those that end at once, later and never; the answers stand where they would if all had stayed."""
+    sizes = []
+
+    class Measured(Table):
+        def step(self, token_ids, state, memory):
+            sizes.append((len(token_ids), len(memory["logits"])))
+            return super().step(token_ids, state, memory)
+
+    memory = TABLE.random(9, seed=3)
+    memory["logits"][[0, 4, 5], :, EOS] += 20.0
+    memory["logits"][[2, 8], :, EOS] -= 20.0
+    memory = {name: ops.convert_to_tensor(leaf) for name, leaf in memory.items()}
+    found = numpy_leaves(search(Measured(5, 5), memory, LEAVING))
+    assert_close(found, numpy_leaves(search(TABLE, memory)), 0, 0)
+    batches = [batch for batch, _ in sizes]
+    assert len(sizes) == 5 and batches == sorted(batches, reverse=True)
+    assert batches[0] == 9 and 2 <= batches[-1] < 9 and all(one == other for one, other in sizes)
+
+
+def test_rules_of_each_row_go_on_with_it():
+    memory = {"logits": ops.convert_to_tensor(TABLE.random(6, seed=5)["logits"])}
+    source_lengths = ops.convert_to_tensor(np.array([1, 4, 2, 5, 1, 3], "int32"))
+
+    def found(growing):
+        own = {"length_ratio": np.float32([1.0]), "min_length": np.array([0, 2, 1, 4, 0, 1]), "coverage_penalty": 0.0}
+        own |= {"forced_tokens": np.array([[-1], [3], [4], [-1], [1], [-1]]), "repetition_penalty": 1.3}
+        rules = Rules(source_lengths, (source_lengths[:, None] % 5, ops.ones_like(source_lengths)), **own)
+        searched = beam_search(TABLE, memory, 5, beams=3, growing=growing, rules=rules)
+        return numpy_leaves((searched, greedy(TABLE, memory, 5, growing, rules)))
+
+    staying = found(False)
+    assert len({*staying[1][:, 0].tolist()}) > 2  # the rules give the rows their lengths
+    assert_close(found(LEAVING), staying, 0, 0)
+
+
 def test_states_follow_their_beams():
     leaf = np.arange(2 * 3 * 5).reshape(2, 3, 5)
     parents = np.array([[2, 0], [1, 1]], "int32")
@@ -188,17 +227,18 @@ def search(model, source, sizes, growing):
 
 
 @pytest.mark.slow
-@pytest.mark.release(but=1)
-def test_one_graph_serves_all_lengths(built):
-    """With caches that grow; static ones, eagerly, find the same."""
+@pytest.mark.release(but="leaving")
+@pytest.mark.parametrize("growing", [True, LEAVING])
+def test_one_graph_serves_all_lengths(built, growing):
+    """With caches that grow, and rows that leave or stay; static ones, eagerly, find the same."""
     specs = [tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)]
-    graph = tf.function(lambda *inputs: search(built.layer, *inputs, growing=True), input_signature=specs)
+    graph = tf.function(lambda *inputs: search(built.layer, *inputs, growing), input_signature=specs)
     for rows, time in ((((5, 1),), 1), (((6, 11), (7, 4), (8, 0)), 11)):
         inputs = token_ids(rows, time, SOURCES), lengths(rows)
         expected = numpy_leaves(search(built.layer, *inputs, growing=False))
         assert_close(numpy_leaves(graph(*inputs)), expected)
     assert graph.experimental_get_tracing_count() == 1
-    assert_close(numpy_leaves(search(built.layer, *inputs, growing=True)), expected)
+    assert_close(numpy_leaves(search(built.layer, *inputs, growing)), expected)
 
 
 @pytest.mark.release(but="seq2seq-gru_reset_before-1-None")

@@ -6,7 +6,7 @@ from keras import ops
 from zoo.core.beams import gather_beams
 from zoo.core.searching import OURS
 from zoo.decoding.coverage import coverage_penalty, uncovered
-from zoo.decoding.loop import EOS, IMPOSSIBLE, PAD, decode, write
+from zoo.decoding.loop import EOS, IMPOSSIBLE, PAD, Strategy, decode, write
 from zoo.decoding.written import BARRED
 
 
@@ -25,7 +25,7 @@ def best(pool, ranks, beams):
     return gather_beams(pool, ops.cast(ops.top_k(ranks, beams)[1], "int32"))
 
 
-class Beam:
+class Beam(Strategy):
     """`beams` open hypotheses and, in a pool of their own, the `beams` best finished ones.
 
     At each position the `2 * beams` best continuations are looked at: those that end in EOS compete for the finished
@@ -196,4 +196,5 @@ def beam_search(model, memory, max_length, beams=4, alpha=0.6, growing=False, ru
         raise ValueError(f"The length penalty's alpha must be >= 0. Received: {alpha!r}.")
     ranked = rules is not None and rules.coverage is not None
     covered = uncovered(model, memory, beams) if ranked else None
-    return decode(model, memory, Beam(beams, max_length, alpha, rules, ranking, covered), beams, max_length, growing)
+    strategy = Beam(beams, max_length, alpha, rules, ranking, covered)
+    return decode(model, memory, strategy, beams, max_length, growing)

@@ -2,10 +2,10 @@
 
 from keras import ops
 
-from zoo.decoding.loop import EOS, PAD, decode, write
+from zoo.decoding.loop import EOS, PAD, Strategy, decode, write
 
 
-class Greedy:
+class Greedy(Strategy):
     """`y_i = argmax_v p(v | y_<i, x)`; ties go to the lowest id. A row that has written EOS does not change any more.
 
     Rows are `(batch, width)` and independent of each other; a subclass with another `choose` is another strategy.

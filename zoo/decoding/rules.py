@@ -7,7 +7,7 @@ whose names they have.
 from keras import ops
 
 from zoo.core.searching import NOTHING
-from zoo.decoding.loop import EOS
+from zoo.decoding.loop import EOS, own_rows
 from zoo.decoding.written import BARRED, Written, barred, places_of, scattered
 
 MOST_NGRAM = 16  # the longest n-gram where n is a tensor
@@ -94,6 +94,28 @@ class Rules:
         rules.on = self.on | {name: places_of(self.on[name], candidates) for name in named}
         rules.always = {name: places_of(ids, candidates) for name, ids in self.always.items()}
         return rules
+
+    def rows_of(self):
+        """The tensors that may have a value for each row, by place."""
+        return own_rows(dict(self._by_row()))
+
+    def with_rows(self, rows):
+        """The same rules for some rows, whose values are given as of `rows_of`."""
+        rules = Rules.__new__(Rules)
+        vars(rules).update(vars(self))
+        held = dict(self._by_row()) | rows
+        rules.on = {name: held.get(f"on.{name}", value) for name, value in self.on.items()}
+        rules.rows = {name: held[f"rows.{name}"] for name in self.rows}
+        rules.only_at, rules.coverage = held["only_at"], held["coverage"]
+        rules.before = None if self.before is None else (held["before.ids"], held["before.lengths"])
+        return rules
+
+    def _by_row(self):
+        yield from ((f"on.{name}", value) for name, value in self.on.items() if len(value.shape))
+        yield from ((f"rows.{name}", value) for name, value in self.rows.items())
+        yield from (("only_at", self.only_at), ("coverage", self.coverage))
+        if self.before is not None:
+            yield from zip(("before.ids", "before.lengths"), self.before, strict=True)
 
     def allowed(self, logits):
         """The logits, with those of tokens that are never written at minus infinity, nearly."""

@@ -36,6 +36,8 @@ class Sample(Greedy):
     log-probabilities.
     """
 
+    of_rows = "uniforms", "temperature", "top_k", "top_p"
+
     def __init__(self, uniforms, temperature, top_k, top_p, rules=None):
         super().__init__(uniforms.shape[2], uniforms.shape[1], rules)
         self.uniforms = ops.convert_to_tensor(uniforms)

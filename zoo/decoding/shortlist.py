@@ -17,7 +17,7 @@ from zoo.core.masks import length_mask
 from zoo.core.searching import OURS
 from zoo.decoding.beam import beam_search
 from zoo.decoding.greedy import greedy
-from zoo.decoding.loop import EOS, IMPOSSIBLE
+from zoo.decoding.loop import EOS, IMPOSSIBLE, SHARED
 
 SPECIAL = EOS + 1  # PAD, UNK, BOS and EOS: the ids that every vocabulary begins with
 
@@ -72,6 +72,7 @@ class Shortlisted:
         model: it has the step protocol, with `output_rows` and `step(..., rows)` (`NarrowSteps`).
         table: `(source vocabulary, width)` int32, ids of the target; EOS fills rows that have fewer.
         always: ids that may always be written, besides the four special ones.
+        growing: how caches grow, see `zoo.decoding.loop.decode`.
 
     Raises:
         ValueError: the model cannot be narrowed, the table is no matrix with a row for each source id, or an id is not
@@ -90,7 +91,7 @@ class Shortlisted:
         True
     """
 
-    def __init__(self, model, table, always=()):
+    def __init__(self, model, table, always=(), growing=True):
         if not isinstance(model, NarrowSteps):
             raise ValueError(
                 f"{type(model).__name__} cannot search over a shortlist: expected a model that reads one text and "
@@ -110,11 +111,12 @@ class Shortlisted:
                 f"A shortlist names target ids: expected 0 to {sizes[1] - 1}, received {named.min()} to {named.max()}. "
                 "Estimate it with the tokenizers of this model."
             )
-        self.model, self.table, self.always = model, table, np.zeros(sizes[1], "float32")
+        self.model, self.growing = model, growing
+        self.table, self.always = table, np.zeros(sizes[1], "float32")
         self.always[np.concatenate([np.arange(SPECIAL), always])] = 1
 
     def encode(self, source_ids, source_lengths, forced=None):
-        """The memory of the model, with `ids (candidates,)`, `barred (batch, 1, candidates)` and the output's rows.
+        """The memory of the model, `barred (batch, 1, candidates)`, and for all rows `ids (candidates,)` and `rows`.
 
         The ids `forced (batch or 1, places)`, of which -1 is none, may be written, too.
         """
@@ -126,9 +128,8 @@ class Shortlisted:
         barred = (1.0 - ops.take(may, ids, axis=1)) * IMPOSSIBLE
         return {
             "model": self.model.encode(source_ids, source_lengths),
-            "ids": ids,
             "barred": barred[:, None, :],
-            "rows": self.model.output_rows(ids),
+            SHARED: {"ids": ids, "rows": self.model.output_rows(ids)},
         }
 
     def start(self, memory, beams=1, max_length=None):
@@ -137,8 +138,8 @@ class Shortlisted:
 
     def step(self, token_ids, state, memory):
         """`(batch, beams)` places -> logits `(batch, beams, candidates)` and the next state."""
-        written = ops.take(memory["ids"], token_ids, axis=0)
-        logits, state = self.model.step(written, state, memory["model"], memory["rows"])
+        written = ops.take(memory[SHARED]["ids"], token_ids, axis=0)
+        logits, state = self.model.step(written, state, memory["model"], memory[SHARED]["rows"])
         return ops.cast(logits, "float32") + memory["barred"], state
 
     def source_mask(self, memory):
@@ -147,8 +148,8 @@ class Shortlisted:
 
     def aligned_step(self, token_ids, state, memory):
         """As `step`, with the model's attention over the source."""
-        written = ops.take(memory["ids"], token_ids, axis=0)
-        logits, state, weights = self.model.aligned_step(written, state, memory["model"], memory["rows"])
+        written = ops.take(memory[SHARED]["ids"], token_ids, axis=0)
+        logits, state, weights = self.model.aligned_step(written, state, memory["model"], memory[SHARED]["rows"])
         return ops.cast(logits, "float32") + memory["barred"], state, weights
 
     def reorder(self, state, parents):
@@ -163,9 +164,10 @@ def search(shortlisted, source_ids, source_lengths, max_length, beams=4, alpha=0
     """
     forced = None if rules is None else rules.on.get("forced_tokens")
     memory = shortlisted.encode(source_ids, source_lengths, forced)
-    rules = None if rules is None else rules.among(memory["ids"])
+    rules = None if rules is None else rules.among(memory[SHARED]["ids"])
     if beams == 1:
-        places, *results = greedy(shortlisted, memory, max_length, True, rules)
+        places, *results = greedy(shortlisted, memory, max_length, shortlisted.growing, rules)
     else:
-        places, *results = beam_search(shortlisted, memory, max_length, beams, alpha, True, rules, ranking)
-    return ops.take(memory["ids"], places, axis=0), *results
+        bounds = max_length, beams, alpha, shortlisted.growing
+        places, *results = beam_search(shortlisted, memory, *bounds, rules, ranking)
+    return ops.take(memory[SHARED]["ids"], places, axis=0), *results

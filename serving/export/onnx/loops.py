@@ -44,6 +44,7 @@ def optimize(model, weights=INSIDE):
     fold_constants(graph, opset_of(model), weights=weights)
     shorten(graph, weights)
     prune(graph)
+    sink_turned(graph)
     sink_initializers(graph)
     sort_nodes(graph)
     return model
@@ -187,6 +188,29 @@ def _upstream(graph, names):
         if names.intersection(node.output):
             names |= reads(node)
     return names
+
+
+def sink_turned(graph):
+    """Move each transpose of a constant, that only a loop inside a loop reads, into the loop around this one.
+
+    onnxruntime folds it there, and prepacks a matrix only if it is in the graph directly around the body that reads it.
+    """
+    constants = {tensor.name for tensor in graph.initializer}
+    own = {value.name for value in graph.output}.union(*(node.input for node in graph.node))
+    inner = [
+        (body, captured(body), set().union(*(node.input for node in body.node)))
+        for node in graph.node
+        for body in bodies(node)
+    ]
+    kept = []
+    for node in graph.node:
+        users = [(body, read) for body, names, read in inner if node.output and node.output[0] in names]
+        turned = node.op_type == "Transpose" and node.input[0] in constants and node.output[0] not in own
+        if turned and len(users) == 1 and node.output[0] not in users[0][1]:
+            users[0][0].node.append(node)
+        else:
+            kept.append(node)
+    replace_nodes(graph, kept)
 
 
 def sink_initializers(graph):

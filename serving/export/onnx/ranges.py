@@ -14,6 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from serving.export.onnx.convert import load
 from serving.export.onnx.fold import fold_constants
 from serving.export.onnx.graphs import bodies, opset_of, replace_nodes
+from serving.export.onnx.loops import hoist, lift_initializers, sink_initializers
 from serving.export.onnx.products import Constants
 from serving.export.onnx.weights import INSIDE
 
@@ -63,7 +64,10 @@ def foldable(model, weights=INSIDE):
     """
     model = onnx.ModelProto.FromString(model.SerializeToString())
     always = () if weights is not INSIDE else ("Transpose",)
+    lift_initializers(model.graph)
+    hoist(model.graph)
     fold_constants(model.graph, opset_of(model), always, weights)
+    sink_initializers(model.graph)
     return model
 
 

@@ -165,3 +165,28 @@ def test_random_nodes_stay_in_their_loop():
     case = [random, add], ["noisy", "b", "noisy"], ["scan"]
     _, body = loop_of(loops.optimize(handmade(*case)).graph)
     assert "RandomNormal" in {node.op_type for node in body.node}
+
+
+@pytest.mark.parametrize("outer_reads", [False, True])
+def test_a_transposed_matrix_stands_around_the_inner_loop(outer_reads):
+    """Where onnxruntime prepacks it; one that the outer loop reads itself stays outside."""
+    weight = tf.constant(np.random.default_rng(0).normal(0, 0.1, (64, 64)).astype("float32"))
+
+    def turned(x, n):
+        def outer(step, total):
+            def inner(step, total):
+                return step + 1, 0.5 * tf.matmul(total, weight, transpose_b=True)
+
+            total = tf.while_loop(lambda step, _: step < n, inner, (0, total))[1]
+            return step + 1, total + tf.matmul(total, weight, transpose_b=True) if outer_reads else total
+
+        return {"y": tf.while_loop(lambda step, _: step < 2, outer, (0, tf.matmul(x, weight)))[1]}
+
+    inputs = TensorSpec("x", "float32", ("batch", 64)), TensorSpec("n", "int32", ())
+    model = convert(turned, Signature("f", inputs, (TensorSpec("y", "float32", ("batch", 64)),)))
+    values = {"x": np.ones((2, 64), "float32"), "n": np.array(3, "int32")}
+    expected = turned(tf.constant(values["x"]), 3)["y"]
+    np.testing.assert_allclose(load(model).run(None, values)[0], expected, rtol=1e-4, atol=1e-6)
+    _, around = loop_of(model.graph)
+    (home,) = (graph for graph in walk(model.graph) if any(node.op_type == "Transpose" for node in graph.node))
+    assert home is (model.graph if outer_reads else around)
