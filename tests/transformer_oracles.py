@@ -51,6 +51,27 @@ def multi_head(layer):
     return attend
 
 
+def ssru(layer):
+    """`h_t = max(0, c_t)`, `c_t = f_t c_(t-1) + (1 - f_t) W x_t`, `f_t = 1 / (1 + exp(-(W_f x_t + b_f)))`."""
+    new, gate = affine(layer.input_projection), affine(layer.gate)
+
+    def recur(x, z, causal=False):
+        assert causal and z is x
+        states, state = [], np.zeros(layer.units)
+        for t in range(len(x)):
+            f = 1.0 / (1.0 + np.exp(-gate(x[t])))
+            state = f * state + (1.0 - f) * new(x[t])
+            states.append(np.maximum(state, 0.0))
+        return np.array(states).reshape(len(x), layer.units)
+
+    return recur
+
+
+def attention(layer):
+    """What stands in the slot of self-attention."""
+    return ssru(layer) if type(layer).__name__ == "SSRU" else multi_head(layer)
+
+
 def t5_bias(layer):
     """`b_head[bucket(s - t)]`: half of the buckets for one distance each, the others by the distance's logarithm.
 
@@ -105,7 +126,7 @@ def post_norm(block):
     norms = [layer_norm(norm) for norm in block.norms]
 
     def run(x, memory=None, causal=False):
-        attend, forward = multi_head(block.attention), feed_forward(block.feedforward)
+        attend, forward = attention(block.attention), feed_forward(block.feedforward)
         x = norms[0](x + attend(x, x, causal))
         if memory is not None:
             x = norms[1](x + multi_head(block.cross_attention)(x, memory))
@@ -119,7 +140,7 @@ def pre_norm(block):
     norms = [layer_norm(norm) for norm in block.norms]
 
     def run(x, memory=None, causal=False):
-        attend, forward = multi_head(block.attention), feed_forward(block.feedforward)
+        attend, forward = attention(block.attention), feed_forward(block.feedforward)
         h = norms[0](x)
         x = x + attend(h, h, causal)
         if memory is not None:
@@ -136,7 +157,7 @@ def macaron(block):
     def run(x, memory=None, causal=False):
         x = x + 0.5 * feed_forward(block.first)(norms[0](x))
         h = norms[1](x)
-        x = x + multi_head(block.attention)(h, h, causal)
+        x = x + attention(block.attention)(h, h, causal)
         if memory is not None:
             x = x + multi_head(block.cross_attention)(norms[2](x), memory)
         return x + 0.5 * feed_forward(block.feedforward)(norms[-1](x))
