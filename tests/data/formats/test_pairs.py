@@ -62,7 +62,7 @@ def test_a_variant_without_a_segment(tmp_path):
     before, after = b"<tmx version='1.4'><header srclang='en'/><body><tu><tuv xml:lang='en'/>", b"</tu></body></tmx>"
     for target in (b"<tuv xml:lang='de'><seg>Hallo</seg></tuv>", b"<tuv xml:lang='de'/>"):
         path = write(tmp_path / "a.tmx", before + target + after)
-        for options in ({}, {"empty": "refuse"}):
+        for options in ({}, {"rules_off": ["empty"]}):
             with pytest.raises(ValueError, match="the unit at line 1 has no <seg> in en; expected text"):
                 read(path, "pairs", **options)
     unit = b"</tu><tu><tuv xml:lang='en'><seg>Hello</seg></tuv><tuv xml:lang='de'><seg>Hallo</seg></tuv>"
