@@ -219,29 +219,37 @@ class Work:
         self.count = len(texts)
         self.refused = {place: wrong for place, text in enumerate(texts) if (wrong := _wrong(sides, text))}
         self.places = [place for place in range(self.count) if place not in self.refused]
-        self.requests = [
-            (chosen, [cut[place] for place in group], _columns(sides, chosen), parameters)
-            for group, parameters in self._groups(texts, client.batch, options)
-            for chosen in [[texts[place] for place in group]]
-        ]
+        self.requests = []
+        for group, parameters in self._groups(texts, client.batch, options):
+            chosen, places = ([each[place] for place in group] for each in (texts, cut))
+            self.requests.append((chosen, places, _columns(sides, chosen), parameters))
 
     def _groups(self, texts, most, options):
         """`(places, parameters)` of each request."""
         groups, size = [], 0
         for place in self.places:
             size += len(texts[place])
-            # Samples are numbered by the texts of a request, so that a gap in the numbers begins another one.
-            gap = "sampling" in options and groups and groups[-1][-1] != place - 1
-            gap = gap or groups and (self._cut[groups[-1][-1]] is None) != (self._cut[place] is None)
-            if not groups or len(groups[-1]) == most or size > MOST_CHARACTERS or gap:
+            if (
+                not groups
+                or len(groups[-1]) == most
+                or size > MOST_CHARACTERS
+                or self._parts(groups[-1][-1], place, options)
+            ):
                 groups.append([])
                 size = len(texts[place])
             groups[-1].append(place)
-        spaces = {"words": "spaces"} if self._takes_rule else {}  # which the words of a list are joined by
-        return [
-            (group, _parameters(options | (spaces if self._cut[group[0]] is not None else {}), group[0]))
-            for group in groups
-        ]
+        return [(group, _parameters(options | self._rule(group[0]), group[0])) for group in groups]
+
+    def _parts(self, before, place, options):
+        """Whether the text behind another one begins a new request.
+
+        Samples are numbered by the texts of a request, which therefore has no gap, and its parameters hold for all.
+        """
+        return "sampling" in options and before != place - 1 or self._rule(before) != self._rule(place)
+
+    def _rule(self, place):
+        """The parameter that has the words of a list, which are joined by spaces, cut as they were."""
+        return {"words": "spaces"} if self._takes_rule and self._cut[place] is not None else {}
 
     def together(self, results_of_groups):
         """The results in the order of the texts."""
@@ -256,8 +264,10 @@ class Work:
 
 def _as_cut(kind, result, text, places):
     """The result, or a blank one with an error where a server has other words than the list that was given."""
-    found = [(word.start, word.end) for word in result.words] if places is not None else []
-    if places is None or result.error or found == (places[: len(found)] if result.warning else places):
+    if places is None or result.error:
+        return result
+    found = [(word.start, word.end) for word in result.words]
+    if found == (places[: len(found)] if result.warning else places):  # a long text is cut, with a warning
         return result
     both = zip_longest(found, places, fillvalue=(0, 0))
     one, other = next((text[slice(*one)], text[slice(*other)]) for one, other in both if one != other)

@@ -43,16 +43,14 @@ class Beam(Strategy):
         self.beams, self.max_length, self.alpha, self.rules = beams, max_length, alpha, rules
         self.covered, self.aligned = covered, covered is not None
         self.ranking, self.longest = ranking, max_length + (ranking.longest == "end")
-        lengths = np.arange(max_length + 2)
-        self.penalties = length_penalty(lengths, alpha, ranking.penalty)
+        self.penalties = length_penalty(np.arange(self.longest + 1), alpha, ranking.penalty)
 
     def rank(self, log_probs, length):
         """`log p / lp` of hypotheses of this length, a number or a tensor; a step looks `lp` up in a table."""
         if self.alpha == 0:
             return log_probs
-        if isinstance(length, int):
-            return log_probs / length_penalty(length, self.alpha, self.ranking.penalty)
-        return log_probs / ops.take(ops.convert_to_tensor(self.penalties), length, axis=0)
+        known = isinstance(length, int)
+        return log_probs / (self.penalties[length] if known else ops.take(self.penalties, length, axis=0))
 
     def begin(self, batch):
         first = ops.arange(self.beams, dtype="int32")[None, :] == 0

@@ -4,6 +4,8 @@ Each rule but the coverage penalty changes the scores of the next token, as the 
 whose names they have.
 """
 
+from copy import copy
+
 from keras import ops
 
 from zoo.core.searching import NOTHING
@@ -88,8 +90,7 @@ class Rules:
 
     def among(self, candidates):
         """The same rules where tokens are places in `candidates`, ascending ids; see `zoo.decoding.shortlist`."""
-        rules = Rules.__new__(Rules)
-        vars(rules).update(vars(self))
+        rules = copy(self)
         named = self.on.keys() & set(LISTS)
         rules.on = self.on | {name: places_of(self.on[name], candidates) for name in named}
         rules.always = {name: places_of(ids, candidates) for name, ids in self.always.items()}
@@ -101,8 +102,7 @@ class Rules:
 
     def with_rows(self, rows):
         """The same rules for some rows, whose values are given as of `rows_of`."""
-        rules = Rules.__new__(Rules)
-        vars(rules).update(vars(self))
+        rules = copy(self)
         held = dict(self._by_row()) | rows
         rules.on = {name: held.get(f"on.{name}", value) for name, value in self.on.items()}
         rules.rows = {name: held[f"rows.{name}"] for name in self.rows}

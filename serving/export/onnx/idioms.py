@@ -16,7 +16,7 @@ from serving.export.onnx.graphs import rename_reads, walk
 from serving.export.onnx.weights import INSIDE, is_beside
 
 END = 10**9  # from which on the end of a slice means the end of the axis: that of Keras, and that of TensorFlow
-SMALL = 64  # bytes of a constant that says which part is taken
+SMALL = 64  # numbers at most of a constant that says which part is taken
 
 
 def shorten(graph, weights=INSIDE):
