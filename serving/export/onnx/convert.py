@@ -11,6 +11,7 @@ from tf2onnx.onnx_opset import controlflow
 from serving.export.onnx import handlers, loops
 from serving.export.onnx.attention import native_attention
 from serving.export.onnx.frozen import freeze, restore
+from serving.export.onnx.functions import resolve_functions
 from serving.export.onnx.graphs import walk
 from serving.export.onnx.operators import native_operators
 from serving.export.onnx.patches import replaced
@@ -129,7 +130,8 @@ def _to_onnx(concrete, signature, weights):
     outputs = {name: tensor.name for name, tensor in concrete.structured_outputs.items()}
     renames = dict(zip(inputs, (spec.name for spec in signature.inputs), strict=True))
     renames.update({tensor: name for name, tensor in outputs.items()})
-    with _errors_of_tf2onnx() as errors, replaced(controlflow, prefix_graph=_prefix_graph), tf.device("/cpu:0"):
+    mended = replaced(controlflow, prefix_graph=_prefix_graph), replaced(tfonnx, resolve_functions=resolve_functions)
+    with _errors_of_tf2onnx() as errors, mended[0], mended[1], tf.device("/cpu:0"):
         frozen, values = freeze(concrete, inputs, outputs.values())
         with tf.Graph().as_default() as graph:
             tf.import_graph_def(frozen, name="")

@@ -1,0 +1,52 @@
+"""The bodies of loops and conditions as graphs of their own, with the shapes that they are called with.
+
+tf2onnx reads the functions of a graph in the order in which TensorFlow holds them, and knows the shapes of what a
+function is given only if the function that calls it was read before. Of a loop inside a loop it then knows the shapes
+of the weights or not, as the names happen to be sorted, and operations that need one cannot be converted. Besides, it
+takes the condition of an If for the first argument of its branches.
+"""
+
+from graphlib import TopologicalSorter
+
+import tensorflow as tf
+from tensorflow.core.framework.function_pb2 import FunctionDef
+from tensorflow.python.framework.function_def_to_graph import function_def_to_graph
+from tf2onnx.tf_loader import set_function
+
+UNKNOWN = tf.TensorShape(None).as_proto()
+BRANCHING = {"If", "StatelessIf", "Case", "StatelessCase"}  # whose first input chooses a function
+
+
+def resolve_functions(graph):
+    """The functions that a graph calls, those that others call first; tf2onnx finds them by their names, too."""
+    held, waiting, bodies, calls = graph._functions, list(_called(graph).items()), {}, {}
+    while waiting:
+        name, shapes = waiting.pop()
+        if name in bodies:
+            continue
+        bodies[name] = _body(held[name].definition, shapes)
+        set_function(name, bodies[name])
+        inner = _called(bodies[name])
+        calls[name] = inner.keys()
+        waiting += inner.items()
+    return [bodies[name] for name in TopologicalSorter(calls).static_order()]
+
+
+def _body(definition, shapes):
+    """The graph of a function; where it says of an argument that nothing is known of its shape, the caller's counts."""
+    definition = FunctionDef.FromString(definition.SerializeToString())
+    for argument in definition.arg_attr.values():
+        if argument.attr["_output_shapes"].list.shape[:1] in ([], [UNKNOWN]):
+            del argument.attr["_output_shapes"]
+    return function_def_to_graph(definition, input_shapes=shapes)
+
+
+def _called(graph):
+    """`{name of a function: the shapes of its arguments}` of those that a graph calls."""
+    functions = {}
+    for operation in graph.get_operations():
+        shapes = [tensor.shape for tensor in operation.inputs][operation.type in BRANCHING :]
+        for value in operation.node_def.attr.values():
+            named = [*value.list.func, *([value.func] if value.HasField("func") else [])]
+            functions |= {each.name: shapes for each in named}
+    return functions
