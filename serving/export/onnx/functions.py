@@ -15,6 +15,7 @@ from tf2onnx.tf_loader import set_function
 
 UNKNOWN = tf.TensorShape(None).as_proto()
 BRANCHING = {"If", "StatelessIf", "Case", "StatelessCase"}  # whose first input chooses a function
+LOOPS = {"While", "StatelessWhile"}  # what they are given may grow: what they give back says which lengths stay
 
 
 def resolve_functions(graph):
@@ -45,7 +46,8 @@ def _called(graph):
     """`{name of a function: the shapes of its arguments}` of those that a graph calls."""
     functions = {}
     for operation in graph.get_operations():
-        shapes = [tensor.shape for tensor in operation.inputs][operation.type in BRANCHING :]
+        given = operation.outputs if operation.type in LOOPS else operation.inputs[operation.type in BRANCHING :]
+        shapes = [tensor.shape for tensor in given]
         for value in operation.node_def.attr.values():
             named = [*value.list.func, *([value.func] if value.HasField("func") else [])]
             functions |= {each.name: shapes for each in named}

@@ -47,3 +47,32 @@ def test_a_loop_in_a_loop_in_a_condition_is_converted(sign):
     model = convert(nested, signature)
     x = sign * np.abs(np.random.default_rng(1).normal(size=(3, 32))).astype("float32")
     np.testing.assert_allclose(load(model).run(None, {"x": x})[0], nested(tf.constant(x))["y"], atol=1e-5)
+
+
+def growing(x):
+    """A loop in a loop in which an array grows from nothing, as the keys of a search do."""
+
+    def inner(step, kept):
+        return step + 1, tf.concat([kept, x[:, None] * tf.cast(step + tf.shape(kept)[1], tf.float32)], 1)
+
+    def outer(step, kept):
+        shapes = tf.TensorShape([]), tf.TensorShape([None, None, 4])
+        return step + 1, tf.while_loop(lambda step, _: step < 2, inner, (0, kept), shape_invariants=shapes)[1]
+
+    shapes = tf.TensorShape([]), tf.TensorShape([None, None, 4])
+    first = 0, tf.zeros((tf.shape(x)[0], 0, 4))
+    return {"y": tf.while_loop(lambda step, _: step < 3, outer, first, shape_invariants=shapes)[1]}
+
+
+def test_what_grows_in_a_loop_has_no_length_that_stays():
+    """Functions that TensorFlow's optimiser made say nothing of their arguments: the loops that call them do."""
+    concrete = tf.function(growing, autograph=False).get_concrete_function(tf.TensorSpec((None, 4)))
+    frozen, _ = freeze(concrete, [concrete.inputs[0].name], [concrete.structured_outputs["y"].name])
+    for function in frozen.library.function:
+        function.arg_attr.clear()
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(frozen, name="")
+        functions = resolve_functions(graph)
+    shapes = [argument.shape.as_list() for function in functions for argument in function.inputs]
+    assert shapes.count([None, None, 4]) == 4  # in the condition and the body of either loop
+    assert [None, 0, 4] not in shapes
