@@ -19,7 +19,8 @@ def rule_inputs(defaults, prompts, ranks=False):
     Args:
         defaults: rules by name, of a search for which nobody gives any.
         prompts: whether the model continues prompts.
-        ranks: whether it is a beam search, which takes the rules that rank hypotheses if `defaults` have them.
+        ranks: whether it is a beam search, which takes the rules that rank hypotheses if `defaults` have them, and
+            `n_best`, the number of hypotheses that are wanted.
     """
     specs = []
     taken = [name for name in names(prompts) if not RULES[name].ranks or ranks and name in defaults]
@@ -28,6 +29,8 @@ def rule_inputs(defaults, prompts, ranks=False):
         for _ in axes:
             default = [default]
         specs.append(TensorSpec(name, DTYPES[name], (f"{name}_rows", *axes), default))
+    if ranks:
+        specs.append(TensorSpec("n_best", DTYPES["n_best"], ("n_best_rows",), [OFF["n_best"]]))
     return tuple(specs)
 
 

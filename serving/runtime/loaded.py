@@ -185,7 +185,7 @@ class Loaded:
                 f"{self.artefact.origin} has a search that does not take all of the rules {', '.join(more)}. Write an "
                 f"artefact that takes them with `{self.artefact.exporting()}`."
             )
-        wanted += [name for name in more if name in held]
+        wanted += [name for name in (*more, *inputs.keys() & {"n_best"}) if name in held]
         missing = sorted(set(wanted) - inputs.keys())
         if missing:
             raise DamagedError(

@@ -64,7 +64,7 @@ class Writer:
 
     def search(self, sequences, beam, n_best, given=()):
         beam = self.default_beam if beam is None else beam
-        inputs = self._inputs(given, len(sequences))
+        inputs = self._inputs(given, len(sequences)) | {"n_best": np.full(len(sequences), n_best, "int32")}
         rows = self.loaded.run_all(self.graphs[beam], sequences, beam, **inputs)
         return [_hypotheses(row)[:n_best] for row in rows]
 

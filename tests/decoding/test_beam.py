@@ -16,6 +16,7 @@ from tests.decoding.table import (
 )
 from zoo.decoding import beam_search, greedy
 from zoo.decoding.beam import length_penalty
+from zoo.decoding.rules import Rules
 
 NEVER = -1e9
 SMALL = Table(vocabulary=5, max_length=3)
@@ -98,6 +99,37 @@ def test_n_best_are_distinct_sorted_and_scored():
             whole = tokens if len(tokens) == 5 else (*tokens, EOS)
             expected = log_prob(LONG, row, whole) / penalty(len(whole), 0.6)
             np.testing.assert_allclose(score, expected, atol=2e-5)
+
+
+def test_only_as_many_as_are_wanted_must_be_sure():
+    """Each row says how many: those are what the whole search finds, and the other places are empty."""
+    memory, wanted = LONG.random(batch=60, seed=21, scale=3.0), np.resize([1, 2, 3, 0], 60).astype("int32")
+    memory["logits"][:, :, EOS] += 2.0
+    whole = [np.asarray(each) for each in beam_search(LONG, memory, 5, beams=3)]
+    found = [np.asarray(each) for each in beam_search(LONG, memory, 5, beams=3, rules=Rules(n_best=wanted))]
+    for row, n in enumerate(np.where(wanted == 0, 3, wanted)):
+        for expected, received in zip(whole, found, strict=True):
+            np.testing.assert_array_equal(received[row, :n], expected[row, :n])
+        assert not found[0][row, n:].any() and not found[1][row, n:].any() and (found[2][row, n:] == -1e9).all()
+
+
+@pytest.mark.parametrize(("wanted", "steps"), [(1, 2), (2, 3), (0, 4)])
+def test_it_ends_as_soon_as_these_are_sure(wanted, steps):
+    """The best answer has one token; the second has two, and the third has three."""
+
+    class Counted(Table):
+        taken = 0
+
+        def step(self, *inputs):
+            self.taken += 1
+            return super().step(*inputs)
+
+    table = Counted(5, 5)
+    memory = certain(table, [(1, 1, 1, 1)])
+    for length in (1, 2, 3):  # an end that is a little likelier than going on
+        memory["logits"][0, table.number((1,) * length), EOS] = 12.001
+    beam_search(table, memory, 5, beams=3, alpha=0.0, rules=Rules(n_best=wanted) if wanted else None)
+    assert table.taken == steps
 
 
 @pytest.mark.slow

@@ -30,7 +30,8 @@ class Beam(Strategy):
 
     At each position the `2 * beams` best continuations are looked at: those that end in EOS compete for the finished
     pool by `log p / lp`, the best others stay open. A sentence is done when its pool is full and no open hypothesis can
-    still enter it: `log p <= 0` can only fall, so `log p / lp(max_length)` bounds what its rank may become. A sentence
+    still enter it: `log p <= 0` can only fall, so `log p / lp(max_length)` bounds what its rank may become. Where rules
+    say that `n_best` hypotheses are wanted, only these must be sure, and the other places are left empty. A sentence
     that is done does not change while others of the batch go on. Ties go to the earlier finished hypothesis, then to
     the lower beam, then to the lower id. This is the search with our `Ranking`, which says what others do instead.
 
@@ -71,7 +72,18 @@ class Beam(Strategy):
     def done(self, hypotheses):
         if "closed" in hypotheses:
             return hypotheses["closed"]
-        return self.rank(hypotheses["log_probs"][:, 0], self.longest) <= hypotheses["ended"]["scores"][:, -1]
+        return self.rank(hypotheses["log_probs"][:, 0], self.longest) <= self._last(hypotheses["ended"]["scores"])
+
+    def _last(self, scores):
+        """The lowest score of the pool that is wanted."""
+        wanted = self._wanted()
+        return scores[:, -1] if wanted is None else ops.min(ops.where(wanted, scores, -BARRED), axis=1)
+
+    def _wanted(self):
+        """Which places of the pool a caller wants, `(batch or 1, beams)`; None where all."""
+        if self.rules is None or self.rules.n_best is None:
+            return None
+        return ops.arange(self.beams, dtype="int32") < self.rules.n_best
 
     def _closed(self, hypotheses, length, best_open, worst):
         """Whether a sentence takes no more answers, where that need not be sure; once closed it stays so.
@@ -168,7 +180,10 @@ class Beam(Strategy):
             # Both are in order already. Places are whole numbers, so that their order is exact.
             place = ops.arange(2 * self.beams, dtype="float32")[None, :]
             ranks = -ops.where(ranks <= IMPOSSIBLE, place + 2 * self.beams, place)
-        pool = best(both, ranks, self.beams)
+        pool, wanted = best(both, ranks, self.beams), self._wanted()
+        if wanted is not None:
+            pool["lengths"] = ops.where(wanted, pool["lengths"], 0)
+            pool["scores"] = ops.where(wanted, pool["scores"], IMPOSSIBLE)
         inside = ops.arange(self.max_length, dtype="int32") < pool["lengths"][:, :, None]
         return ops.where(inside, pool["tokens"], PAD), pool["lengths"], pool["scores"]
 

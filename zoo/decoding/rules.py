@@ -24,8 +24,9 @@ OFF = {
     "forced_tokens": -1,
     "bad_words": -1,
     "coverage_penalty": 0.0,
+    "n_best": 0,
 }
-RANKING = ("coverage_penalty",)  # the rules that rank hypotheses, and so mean nothing where there is one
+RANKING = ("coverage_penalty", "n_best")  # what is about several hypotheses, and so means nothing where there is one
 LISTS = "forced_tokens", "bad_words"
 DTYPES = {name: "float32" if isinstance(value, float) else "int32" for name, value in OFF.items()}
 
@@ -46,6 +47,7 @@ class Rules:
     - `bad_words (batch or 1, words, pieces)`: sequences of tokens that may not be written; -1 fills on the left.
     - `coverage_penalty`: beta of `zoo.decoding.coverage`, which a beam search adds to the score of a hypothesis; 0 adds
       nothing. No token's score depends on it.
+    - `n_best`: so many hypotheses of a beam search are wanted, and it ends as soon as they are sure; 0 wants all.
 
     Args:
         source_lengths: `(batch,)`, for `length_ratio`.
@@ -77,8 +79,9 @@ class Rules:
         if conditional and "no_repeat_ngram_size" in self.on:
             self.most_ngram = ops.maximum(ops.max(self.on["no_repeat_ngram_size"]), 2)
         self.rows = {name: ops.reshape(value, (-1, 1, 1)) for name, value in self.on.items() if name not in LISTS}
-        beta = self.on.pop("coverage_penalty", None)
+        beta, wanted = (self.on.pop(name, None) for name in RANKING)
         self.coverage = None if beta is None else ops.reshape(beta, (-1, 1))
+        self.n_best = None if wanted is None else ops.reshape(ops.where(wanted > 0, wanted, ENDLESS), (-1, 1))
         self.only_at = self._longest() if self.on.keys() & {"max_length", "length_ratio"} else None
         asked = {name: ops.any(value != OFF[name]) for name, value in self.on.items() if name != "length_extra"}
         self.asked = _any(asked.values())
@@ -106,14 +109,14 @@ class Rules:
         held = dict(self._by_row()) | rows
         rules.on = {name: held.get(f"on.{name}", value) for name, value in self.on.items()}
         rules.rows = {name: held[f"rows.{name}"] for name in self.rows}
-        rules.only_at, rules.coverage = held["only_at"], held["coverage"]
+        rules.only_at, rules.coverage, rules.n_best = (held[name] for name in ("only_at", "coverage", "n_best"))
         rules.before = None if self.before is None else (held["before.ids"], held["before.lengths"])
         return rules
 
     def _by_row(self):
         yield from ((f"on.{name}", value) for name, value in self.on.items() if len(value.shape))
         yield from ((f"rows.{name}", value) for name, value in self.rows.items())
-        yield from (("only_at", self.only_at), ("coverage", self.coverage))
+        yield from (("only_at", self.only_at), ("coverage", self.coverage), ("n_best", self.n_best))
         if self.before is not None:
             yield from zip(("before.ids", "before.lengths"), self.before, strict=True)
 

@@ -196,6 +196,7 @@ class Generate(Kind):
             "forced_tokens": rng.integers(FIRST_WORD, size, (batch, 1)),
             "bad_words": rng.integers(FIRST_WORD, size, (batch, 3, 1)),
             "coverage_penalty": rng.uniform(0, 1, batch),
+            "n_best": rng.integers(0, 3, batch),
         }
         taken = [spec.name for spec in self.functions[RULED].signature.inputs if spec.name in drawn]
         return {name: drawn[name].astype(DTYPES[name]) for name in taken}
