@@ -7,6 +7,8 @@ from serving.lazy import later
 from serving.runtime.percent import percent
 from zoo import recipes, runs
 from zoo.core.storage import json_text
+from zoo.recipes import folder
+from zoo.recipes.carried import is_checkpoint
 from zoo.runs import repeats
 
 from . import forecast, shared
@@ -17,7 +19,12 @@ training = later("zoo.training")
 
 
 def add_arguments(parser):
-    parser.add_argument("recipe", metavar="RECIPE", help="a name that `seqzoo list` shows, or the path of a .toml")
+    parser.add_argument(
+        "recipe",
+        metavar="RECIPE",
+        help="a name that `seqzoo list` shows, or the path of a .toml; or a checkpoint, such as "
+        "runs/NAME/checkpoint/state.npz of another machine, whose training goes on in OUT",
+    )
     parser.add_argument("--data", metavar="PATH", help="directory of the corpus, or a file of examples to train on")
     parser.add_argument(
         "--out", metavar="DIR", help="run directory (default: runs/NAME, the recipe's and that of a file of other data)"
@@ -60,7 +67,8 @@ def main(args):
     if args.seeds or args.sweep:
         return _series(args, recipe, out)
     try:
-        summary = runs.train(recipe, out, data=args.data, resume=args.resume, devices=args.devices)
+        resume = folder.earlier_run(args.recipe, out, args.resume)
+        summary = runs.train(recipe, out, data=args.data, resume=resume, devices=args.devices)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(how_to_go_on(args, out, recipe.training.steps)) from None
     if args.json:
@@ -84,6 +92,8 @@ def _devices(word):
 def _series(args, recipe, out):
     if args.seeds and args.sweep:
         raise ValueError("--seeds and --sweep are two kinds of series: sweep first, then repeat the best with --seeds.")
+    if is_checkpoint(args.recipe):
+        raise ValueError(f"{args.recipe} is a checkpoint: one training goes on from it. Leave --seeds and --sweep out.")
     try:
         if args.seeds:
             summary = repeats.repeat(recipe, args.seeds, out, args.data, args.resume)

@@ -64,7 +64,7 @@ def largest(one, other):
 
 def stored(folder):
     with np.load(folder / "checkpoint" / "state.npz") as file:
-        return {name: file[name] for name in file.files if name not in ("state.json", "sha256")}
+        return {name: file[name] for name in file.files if name.startswith(("model/", "optimizer/"))}
 
 
 def refused(folder, data, **settings):

@@ -137,7 +137,9 @@ def test_an_artefact_is_as_good_as_a_run(base, artefact, tmp_path):
 
 WRONG = {  # what the recipe says -> the message, before any data are read
     "there is no folder nowhere": lambda run: tuned("nowhere"),
-    "is neither a finished run nor an artefact: it lacks recipe.toml, model.keras": lambda run: tuned(run / "best"),
+    "is neither a finished run nor an artefact: it lacks recipe.toml, model.keras": lambda run: tuned(
+        run / "checkpoint"
+    ),
     r"have other sizes: encoder/.*query_projection/kernel \(\(4, 4\) there, \(6, 6\) here\).*model.units is 4 there": (
         lambda run: tuned(run, "classifier", "model.units=6")
     ),

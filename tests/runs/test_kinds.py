@@ -45,7 +45,7 @@ def weights(model):
 def test_the_directory_is_complete(kind):
     directory, summary, one, data = kind
     files = {path.name for path in directory.iterdir()}
-    expected = {"recipe.toml", "source.spm", "checkpoint", "best", "metrics.csv", "model.keras"}
+    expected = {"recipe.toml", "source.spm", "checkpoint", "metrics.csv", "model.keras"}
     expected |= {"training.json", "data.json"}
     expected |= {"target.spm"} if one.task in ("translate", "transduce") else set()
     expected |= {"labels.json"} if one.task in ("classify", "compare", "tag") else set()

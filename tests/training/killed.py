@@ -8,13 +8,14 @@ import sys
 from pathlib import Path
 
 from tests.training import tiny
+from zoo.core import array_files
 from zoo.core.storage import write_atomically
-from zoo.training import Interrupted, SmoothedCrossEntropy, checkpoints, fit, make_steps
+from zoo.training import Interrupted, SmoothedCrossEntropy, fit, make_steps
 
 
 def die_writing(step):
     """From now on, this process is killed in the middle of the write of a checkpoint."""
-    save = checkpoints.save
+    save = array_files.save
 
     def half(file):
         file.write(b"half a checkpoint")
@@ -26,7 +27,7 @@ def die_writing(step):
             write_atomically(path, half)
         save(path, arrays)
 
-    checkpoints.save = write
+    array_files.save = write
 
 
 if __name__ == "__main__":

@@ -5,12 +5,13 @@ import numpy as np
 import pytest
 
 from tests.training import tiny
+from zoo.core import array_files
 from zoo.core.storage import write_atomically
 from zoo.training import (
     average,
     checkpoints,
-    load_weights,
-    save_weights,
+    set_weights,
+    weights_of,
 )
 
 
@@ -24,8 +25,8 @@ def trained(seed):
     return model, optimizer
 
 
-def save(path, model, optimizer, state):
-    checkpoints.save(path, checkpoints.snapshot(model, optimizer, state))
+def save(path, model, optimizer, state, best=None):
+    array_files.save(path, checkpoints.snapshot(model, optimizer, state, best))
 
 
 def assert_same(one, other):
@@ -35,11 +36,16 @@ def assert_same(one, other):
 
 def test_restore_is_exact_seeds_and_slots_included(tmp_path):
     model, optimizer = trained(2)
-    save(tmp_path / "c.npz", model, optimizer, {"step": 2, "best": [[0.1, 2]]})
+    known = weights_of(trained(3)[0])
+    save(tmp_path / "c.npz", model, optimizer, {"step": 2, "best": [[0.1, 2]]}, {2: known, 17: weights_of(model)})
     fresh, slots = trained(1)
     seeds = [v for v in fresh.non_trainable_variables if "seed" in v.path]
     assert len(seeds) == 2
-    assert checkpoints.restore(tmp_path / "c.npz", fresh, slots) == {"step": 2, "best": [[0.1, 2]]}
+    state, best = checkpoints.restore(tmp_path / "c.npz", fresh, slots)
+    assert state == {"step": 2, "best": [[0.1, 2]]} and best.keys() == {2, 17}
+    for step, own in {2: known, 17: weights_of(model)}.items():
+        assert best[step].keys() == own.keys()
+        assert all((best[step][name] == own[name]).all() for name in own)
     assert_same(model.variables, fresh.variables)
     assert_same(optimizer.variables, slots.variables)
     assert int(slots.iterations) == int(optimizer.iterations) > 0
@@ -56,22 +62,20 @@ def test_a_write_that_fails_leaves_the_old_file(tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         write_atomically(path, interrupted)
-    assert checkpoints.restore(path, model, optimizer) == {"step": 1}
+    assert checkpoints.restore(path, model, optimizer) == ({"step": 1}, {})
 
 
-def test_average_is_the_mean_and_keeps_the_seeds(tmp_path):
+def test_average_is_the_mean_and_keeps_the_seeds():
     models = [trained(seed)[0] for seed in (1, 3)]
-    paths = [tmp_path / f"{seed}.npz" for seed in (1, 3)]
-    for path, model in zip(paths, models, strict=True):
-        save_weights(path, model)
+    weights = [weights_of(model) for model in models]
     mean = tiny.ByName()
-    average(paths, mean)
+    average(weights, mean)
     for a, b, c in zip(*(tiny.arrays(m.variables) for m in (*models, mean)), strict=True):
         if a.dtype == "float32":
             np.testing.assert_allclose(c, (a.astype("float64") + b) / 2, rtol=1e-6, atol=1e-9)
         else:
             np.testing.assert_array_equal(a, c)
-    load_weights(paths[1], mean)
+    set_weights(mean, weights[1])
     assert_same(models[1].variables, mean.variables)
 
 
@@ -95,5 +99,5 @@ def test_what_does_not_fit_is_named(tmp_path):
         checkpoints.read_state(tmp_path / "damaged.npz")
     with pytest.raises(FileNotFoundError):
         checkpoints.restore(tmp_path / "none.npz", model, optimizer)
-    with pytest.raises(ValueError, match="at least one weight file"):
+    with pytest.raises(ValueError, match="at least one set of weights"):
         average([], model)

@@ -8,7 +8,8 @@ import pytest
 
 from tests.training import tiny
 from tests.training.fake import Data, FakeSteps
-from zoo.training import TrainingPlan, best_path, checkpoint_path, checkpoints, fit, saved_step
+from zoo.core import array_files
+from zoo.training import TrainingPlan, checkpoint_path, checkpoints, fit, saved_step
 
 PLAN = TrainingPlan(steps=9, validate_every=2, checkpoint_every=2, keep=1, prefetch=0)
 
@@ -40,7 +41,11 @@ def test_two_are_kept_with_the_best_weights_of_both(tmp_path):
     states = [checkpoints.read_state(each) for each in (path, path.with_name("before.npz"))]
     assert [each["step"] for each in states] == [8, 6] and names(path) == ["before.npz", "state.npz"]
     assert [each["best"][0][1] for each in states] == [8, 6]
-    assert sorted((tmp_path / "best").iterdir()) == [best_path(tmp_path, step) for step in (6, 8)]
+    best = [
+        {name for name in array_files.read(each) if name.startswith("best/")}
+        for each in (path, path.with_name("before.npz"))
+    ]
+    assert best == [{"best/00000008/model/00000"}, {"best/00000006/model/00000"}]
 
 
 @pytest.mark.parametrize("harm", [flip, lambda path: os.truncate(path, 200), lambda path: path.write_bytes(b"")])
@@ -52,7 +57,7 @@ def test_a_damaged_one_falls_back_to_the_one_before_it(tmp_path, capsys, harm):
     assert f"{path} is damaged" in told and "goes on from the checkpoint before it" in told
     assert steps.updates == state.step == 9 and "step 6/9" in told
     assert [row["step"] for row in state.history] == [2, 4, 6, 8, 9]
-    checkpoints.check(path.with_name("before.npz"))
+    array_files.check(path.with_name("before.npz"))
     assert saved_step(tmp_path) == 9
 
 
@@ -81,7 +86,7 @@ def test_both_damaged_is_said_and_nothing_is_touched(tmp_path):
 def test_what_a_killed_process_left_between_two_renames_is_the_newest(tmp_path):
     path = stopped(tmp_path)
     os.replace(path, path.with_name("before.npz"))
-    checkpoints.save(path.with_name("next.npz"), checkpoints._read(path.with_name("before.npz")))
+    array_files.save(path.with_name("next.npz"), array_files.read(path.with_name("before.npz")))
     assert saved_step(tmp_path) == 8
     assert resumed(tmp_path)[0].updates == 9 and names(path) == ["before.npz", "state.npz"]
 
@@ -91,10 +96,10 @@ def test_every_bit_counts(tmp_path):
     arrays = {"model/00000": np.arange(12.0).reshape(3, 4), "state.json": np.array('{"step": 3}')}
     path, wrong = tmp_path / "state.npz", 0
     for seed in range(300):
-        checkpoints.save(path, arrays)
+        array_files.save(path, arrays)
         flip(path, random.Random(seed).randrange(path.stat().st_size), seed)
         try:
-            found = checkpoints._read(path)
+            found = array_files.read(path)
         except checkpoints.DamagedError:
             wrong += 1
             continue
@@ -107,10 +112,10 @@ def test_every_bit_counts(tmp_path):
 def test_names_that_were_exchanged_are_damage(tmp_path):
     """What the CRC of each part cannot tell."""
     path, arrays = tmp_path / "state.npz", {"model/00000": np.zeros(2), "model/00001": np.ones(2)}
-    checkpoints.save(path, arrays)
+    array_files.save(path, arrays)
     with np.load(path) as file:
         held = dict(file)
     held["model/00000"], held["model/00001"] = held["model/00001"], held["model/00000"]
     np.savez(path, **held)
     with pytest.raises(checkpoints.DamagedError, match="SHA-256"):
-        checkpoints.check(path)
+        array_files.check(path)

@@ -14,7 +14,8 @@ import pytest
 from tests.house_rules import ROOT
 from tests.training import tiny
 from tests.training.fake import Data, FakeSteps
-from zoo.training import Interrupted, TrainingPlan, best_path, checkpoint_path, checkpoints, fit, saved_step
+from zoo.core import array_files
+from zoo.training import Interrupted, TrainingPlan, checkpoint_path, fit, saved_step
 from zoo.training.checkpoints import Writer
 
 PLAN = TrainingPlan(steps=7, validate_every=6, checkpoint_every=2, prefetch=0)
@@ -32,11 +33,11 @@ def wait_for(path):
 
 
 class Slow:
-    """Stands for `checkpoints.save`: each write waits until it is let go, and is noted."""
+    """Stands for `array_files.save`: each write waits until it is let go, and is noted."""
 
     def __init__(self, monkeypatch):
-        self.go, self.begun, self.files, self._save = threading.Event(), threading.Event(), [], checkpoints.save
-        monkeypatch.setattr(checkpoints, "save", self)
+        self.go, self.begun, self.files, self._save = threading.Event(), threading.Event(), [], array_files.save
+        monkeypatch.setattr(array_files, "save", self)
 
     def __call__(self, path, arrays):
         self.begun.set()
@@ -53,7 +54,7 @@ def contents(path):
 def same(one, other):
     assert one.keys() == other.keys()
     for name, value in one.items():
-        if name not in ("state.json", "sha256"):  # which holds seconds
+        if name not in ("state.json", "sha256", "run/metrics.csv"):  # which holds seconds
             np.testing.assert_array_equal(value, other[name], err_msg=name)
 
 
@@ -65,11 +66,11 @@ def test_the_training_goes_on_during_a_write_that_holds_the_step_it_began_with(m
         slow.go.set()
 
     fit(steps, Data(at=3, act=look), Data(), PLAN, tmp_path)
-    written = [arrays["model/00000"].item() for name, arrays in slow.files if name == "next.npz"]
-    assert written == [2, 4, 6, 7]
-    names = [name.removesuffix(".npz") for name, _ in slow.files]
-    assert names == ["next", "next", "step-00000006", "next", "step-00000007", "next"]
-    assert saved_step(tmp_path) == 7 and best_path(tmp_path, 7).is_file() and best_path(tmp_path, 6).is_file()
+    assert [name for name, _ in slow.files] == 4 * ["next.npz"]
+    assert [arrays["model/00000"].item() for _, arrays in slow.files] == [2, 4, 6, 7]
+    best = [{name: each.item() for name, each in arrays.items() if "best" in name} for _, arrays in slow.files]
+    assert best == [{}, {}, {"best/00000006/model/00000": 6}, {"best/00000007/model/00000": 7}]
+    assert saved_step(tmp_path) == 7
 
 
 @pytest.mark.slow
@@ -96,22 +97,22 @@ def test_the_numbers_are_those_of_a_training_that_waits(monkeypatch, tmp_path, h
 
 
 def test_a_full_disk_ends_the_training_at_the_next_checkpoint(monkeypatch, tmp_path):
-    steps, savez = FakeSteps(), np.savez
+    steps, savez = FakeSteps(), array_files._write
 
     def fill():
         wait_for(checkpoint_path(tmp_path))
-        monkeypatch.setattr(np, "savez", full)
+        monkeypatch.setattr(array_files, "_write", full)
 
     with pytest.raises(OSError, match="No space left on device") as raised:
         fit(steps, Data(at=3, act=fill), Data(), PLAN, tmp_path)
     assert steps.updates == 6 and raised.value.filename == str(checkpoint_path(tmp_path).with_name("next.npz"))
-    monkeypatch.setattr(np, "savez", savez)
+    monkeypatch.setattr(array_files, "_write", savez)
     assert saved_step(tmp_path) == 2 and [path.name for path in (tmp_path / "checkpoint").iterdir()] == ["state.npz"]
     assert fit(FakeSteps(), Data(), Data(), PLAN, tmp_path, resume=True).step == 7
 
 
 def test_a_full_disk_at_the_last_checkpoint_is_told_at_the_end(monkeypatch, tmp_path):
-    monkeypatch.setattr(np, "savez", full)
+    monkeypatch.setattr(array_files, "_write", full)
     plan = TrainingPlan(steps=2, validate_every=5, checkpoint_every=5)
     with pytest.raises(OSError, match="No space left on device"):
         fit(FakeSteps(), Data(), Data(), plan, tmp_path)
@@ -129,7 +130,7 @@ def test_ctrl_c_says_that_a_step_is_saved_only_where_it_is(monkeypatch, tmp_path
         with pytest.raises(Interrupted):
             fit(FakeSteps(), Data(at=2, act=press), Data(), PLAN, tmp_path)
         assert saved_step(tmp_path) == 3
-        monkeypatch.setattr(np, "savez", full)
+        monkeypatch.setattr(array_files, "_write", full)
         with pytest.raises(OSError, match="No space left"):
             fit(FakeSteps(), Data(at=4, act=press), Data(), PLAN, tmp_path, resume=True)
     finally:
@@ -137,7 +138,7 @@ def test_ctrl_c_says_that_a_step_is_saved_only_where_it_is(monkeypatch, tmp_path
 
 
 def test_another_error_stays_what_it_is_and_notes_the_write(monkeypatch, tmp_path):
-    monkeypatch.setattr(np, "savez", full)
+    monkeypatch.setattr(array_files, "_write", full)
 
     def fail():
         raise KeyError("a batch")

@@ -16,6 +16,7 @@ import warnings
 ROOMS = ("attention", "blocks", "depth", "embeddings", "feedforward", "models", "recurrent", "training")
 # Parts of zoo that do without it, or import it when they must.
 WITHOUT_KERAS = (
+    "core.array_files",
     "core.devices",
     "core.documents",
     "core.escaping",

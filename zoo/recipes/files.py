@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from zoo.recipes import carried
 from zoo.recipes.mixes import useless
 from zoo.recipes.recipe import TABLES, TEXTS, Recipe, allowed, homes, make, modules, plain, read_settings
 from zoo.recipes.toml import toml
@@ -73,8 +74,8 @@ def load(recipe, overrides=(), imports=()):
     effect is refused.
 
     Args:
-        recipe: a name that `names` has, the path of a .toml, a dict as TOML reads one (its `extends` is seen from the
-            working folder), or a `Recipe`.
+        recipe: a name that `names` has, the path of a .toml, or of a checkpoint, which holds its recipe, a dict as TOML
+            reads one (its `extends` is seen from the working folder), or a `Recipe`.
         overrides: each "table.key=value", or a dict of tables.
         imports: modules that bring layers of one's own (`zoo.register`), from the working folder, too. Those that the
             recipe names are imported where they are installed.
@@ -102,13 +103,17 @@ def load_for_training(recipe, overrides=(), imports=(), data=None):
         data: where the data lie, as of `zoo.train`.
     """
     chosen, base = load(recipe, overrides, imports), _read_layers(recipe)
-    if "name" in overridden(overrides) or isinstance(data, dict):
+    if "name" in overridden(overrides) or isinstance(data, dict) or _is_checkpoint(recipe):
         return chosen
     files = _training_files(corpora.trained_on(chosen, data)[0])
     told = settled(base).get("data", {})
     if not files or files == _listed(told.get("train", "") if isinstance(told, dict) else ""):
         return chosen
     return msgspec.structs.replace(chosen, name=f"{chosen.name}-{_name_of(files[0])}")
+
+
+def _is_checkpoint(recipe):
+    return isinstance(recipe, str | Path) and carried.is_checkpoint(recipe)
 
 
 def _training_files(recipe):
@@ -144,26 +149,27 @@ def _read_layers(recipe):
     if isinstance(recipe, dict):
         return _layers(recipe, Path("this recipe"))
     path = Path(recipe)
-    if path.suffix != ".toml":
+    if path.suffix not in (".toml", carried.SUFFIX):
         if str(recipe) not in names():
             raise ValueError(
                 f"unknown recipe {str(recipe)!r}.{table.hint(recipe, names())} `seqzoo list` shows those of the zoo; "
                 "one of your own is named by the path of its .toml file."
             )
         path = CATALOGUE / f"{recipe}.toml"
-    if not path.is_file():
+    if not path.is_file() and not carried.is_checkpoint(path):
         raise ValueError(f"there is no recipe {path}.")
     return _layers(read(path), path)
 
 
 def read(path):
-    """The settings of one file, in tables.
+    """The settings of one file, in tables; of a checkpoint, which holds its recipe, those of it.
 
     Raises:
-        ValueError: the file is not TOML, or cannot be read.
+        ValueError: the file is not TOML, or cannot be read; or the checkpoint is none.
     """
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = carried.recipe_of(path) if carried.is_checkpoint(path) else path.read_bytes()
+        settings = tomllib.loads(text.decode())
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}. Expected a recipe that may be read.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

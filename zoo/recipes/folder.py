@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from zoo.recipes.carried import RECIPE, content, is_checkpoint
 from zoo.recipes.files import read_stored
 from zoo.recipes.recipe import make, plain
 from zoo.settings import table
@@ -16,6 +17,7 @@ from zoo.settings import table
 LABELS = "labels.json"
 SCOPE = "scope.json"
 MODEL, MANIFEST, RECORD = "model.keras", "manifest.json", "init.json"
+CARD, METRICS = "data.json", "metrics.csv"
 # What decides a vocabulary, of the settings in [text]; the others say how texts are read.
 OF_VOCABULARIES = (
     "vocab_size",
@@ -28,6 +30,9 @@ OF_VOCABULARIES = (
 )
 MAY_CHANGE = {  # on resuming
     "description",
+    "data.train",  # the examples themselves are compared by their SHA-256
+    "data.valid",
+    "data.test",
     "training.steps",
     "training.patience",
     "training.checkpoint_every",
@@ -97,16 +102,29 @@ def read_threshold(directory):
     return float(json.loads((directory / SCOPE).read_text(encoding="utf-8"))["threshold"])
 
 
+def carried_files(recipe):
+    """The files of a run's folder that each of its checkpoints holds, too, so that it can be carried alone."""
+    return RECIPE, CARD, METRICS, LABELS, RECORD, *tokenizer_names(recipe)
+
+
 def claim(recipe, directory, resume):
-    """Refuse to overwrite a run, to continue one with other settings, or a place where no folder can be."""
+    """Refuse to overwrite a run, to continue one with other settings, or a place where no folder can be.
+
+    Args:
+        recipe: of the training.
+        directory: where its run is to be.
+        resume: whether the run that is there goes on; or the path of the checkpoint from which it does.
+    """
     _check_place(directory)
-    if not (directory / "recipe.toml").is_file():
-        return
-    if not resume:
+    there = (directory / RECIPE).is_file()
+    if there and resume is not True:
         raise ValueError(
             f"{directory} holds a run already. Continue it with --resume, choose another --out, or remove it."
         )
-    settings, stored = (dict(_flat(plain(each))) for each in (recipe, read_stored(directory / "recipe.toml")))
+    earlier = directory / RECIPE if there else resume
+    if isinstance(earlier, bool):
+        return
+    settings, stored = (dict(_flat(plain(each))) for each in (recipe, read_stored(earlier)))
     changed = [
         f"{key} ({stored.get(key)!r} there, {settings.get(key)!r} here)"
         for key in settings | stored
@@ -114,8 +132,37 @@ def claim(recipe, directory, resume):
     ]
     if changed:
         raise ValueError(
-            f"the run in {directory} was started with other settings: {', '.join(changed)}. "
+            f"the run in {directory if there else earlier} was started with other settings: {', '.join(changed)}. "
             "Resume it with its own, or choose another --out."
+        )
+
+
+def earlier_run(recipe, directory, resume):
+    """`resume` as `claim` has it: the path of a checkpoint that is named as the recipe, unless its run is there.
+
+    Args:
+        recipe: as of `zoo.recipes.load`.
+        directory: where the run is to be.
+        resume: whether a run that is there goes on.
+    """
+    if not isinstance(recipe, str | Path) or not is_checkpoint(recipe) or (resume and (directory / RECIPE).is_file()):
+        return resume
+    return Path(recipe)
+
+
+def check_same_data(run, card):
+    """Refuse to go on with other examples than those that a run, or a checkpoint that was carried here, began with.
+
+    Raises:
+        ValueError: likewise, with the parts that differ.
+    """
+    known = json.loads(content(run, CARD) or "{}").get("sha256", {})
+    others = [split for split, digest in known.items() if card["sha256"][split] != digest]
+    if others:
+        told = ", ".join(f"{split} ({known[split][:12]} there, {card['sha256'][split][:12]} here)" for split in others)
+        raise ValueError(
+            f"the training of {run} cannot go on with these data: the examples have another SHA-256 than those that it "
+            f"began with: {told}. Bring the former ones back, or choose another --out and begin anew."
         )
 
 
@@ -271,17 +318,15 @@ def _demand_initial(directory, asked, *names):
         )
 
 
-def check_unchanged(initial, directory):
-    """Refuse to go on with a run whose initial run has become another one.
+def check_unchanged(initial, run):
+    """Refuse to go on with a run, or a checkpoint that was carried here, whose initial run has become another one.
 
     Raises:
-        ValueError: its files are not those that the run in `directory` began with.
+        ValueError: its files are not those that the run began with.
     """
-    path = directory / RECORD
-    if initial is None or not path.is_file():
-        return
-    if json.loads(path.read_text(encoding="utf-8"))["sha256"] != initial.digest():
+    record = content(run, RECORD) if initial else None
+    if record and json.loads(record)["sha256"] != initial.digest():
         raise ValueError(
-            f"the run in {directory} began with weights and vocabularies of {initial.directory}, and these files have "
+            f"the run in {run} began with weights and vocabularies of {initial.directory}, and these files have "
             "changed since. Bring the former ones back, or choose another --out and begin anew."
         )

@@ -10,7 +10,7 @@ from typing import Any
 
 from zoo.data.formats import Examples
 from zoo.recipes.files import load_for_training
-from zoo.recipes.folder import check_run
+from zoo.recipes.folder import check_run, earlier_run
 from zoo.recipes.recipe import check_data, last_split
 from zoo.runs import start
 from zoo.tasks.parts.held import hold
@@ -31,7 +31,8 @@ def train(
     """Train a recipe and open the run.
 
     Args:
-        recipe: a name that `seqzoo list` shows, the path of a .toml, a dict of tables, or a `zoo.recipes.Recipe`.
+        recipe: a name that `seqzoo list` shows, the path of a .toml, a dict of tables, or a `zoo.recipes.Recipe`; or
+            the path of a checkpoint (.npz), whose training goes on in `out`.
         data: the directory of the corpus, where the recipe needs one; a file of examples to train on instead of its
             `data.train`; or the examples themselves: a list of (input, answer), or a dict of such lists for "train",
             "valid" and "test".
@@ -53,7 +54,8 @@ def train(
     place = str(data) if isinstance(data, str | PathLike) else None
     chosen = load_for_training(recipe, changes, imports, place)
     directory = Path(out or Path("runs") / chosen.name)
-    start.train(chosen, directory, _hold_examples(chosen, data, "train"), resume, callbacks, log)
+    held = _hold_examples(chosen, data, "train")
+    start.train(chosen, directory, held, earlier_run(recipe, directory, resume), callbacks, log)
     return open_run(directory)
 
 

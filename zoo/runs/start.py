@@ -7,6 +7,7 @@ from pathlib import Path
 from zoo.core import devices as many
 from zoo.core.later import later
 from zoo.core.storage import one_writer
+from zoo.recipes import carried
 from zoo.recipes.card import say_rules_off
 from zoo.recipes.folder import adopted, check_ensemble, check_run, check_unchanged, claim
 from zoo.recipes.recipe import check_data
@@ -19,8 +20,8 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
     """Train a recipe in a run directory.
 
     The directory holds recipe.toml (every setting), source.spm, target.spm (of models that read one language and write
-    another), labels.json (of those that label), data.json (the data card), checkpoint/, best/, metrics.csv,
-    tensorboard/ and, in the end, model.keras (the best checkpoints averaged, or the best one if that does better on the
+    another), labels.json (of those that label), data.json (the data card), checkpoint/, metrics.csv,
+    tensorboard/ and, in the end, model.keras (the best weights averaged, or the best ones if they do better on the
     validation split) and training.json (how it went); with `training.init` init.json says what was taken over.
 
     Args:
@@ -28,7 +29,8 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
         directory: where the run lives; it must not hold one yet, unless `resume`.
         data: the directory of the corpus, unless it is generated or the recipe names its files; or a file of examples
             to train on instead of `data.train`.
-        resume: continue the run that is there, or begin if there is none.
+        resume: continue the run that is there, or begin if there is none; or the path of a checkpoint, which may come
+            from another machine, in a directory without a run.
         callbacks: `keras.callbacks.Callback`s, as of `zoo.training.fit`.
         log: called with a line before what may take long; None prints to standard error. `fit` tells the rest.
         devices: on how many devices, a number or "all", see `zoo.core.devices`; None is one.
@@ -39,18 +41,21 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, de
     Raises:
         BusyError: another process trains, evaluates or exports in the directory.
         ValueError: the directory holds a run already, or one of another recipe; files of the corpus, or a library that
-            its scores need, are missing; what `training.init`, `freeze` or `rates` say does not fit.
+            its scores need, are missing, or the examples are others than the run began with; what `training.init`,
+            `freeze` or `rates` say does not fit; the checkpoint is damaged, or is none.
     """
     many.check_backend()
     if recipe.job.untrained and (recipe.loss.tag == "none" or not recipe.training.init):
         raise ValueError(f"recipe {recipe.name}: {recipe.job.untrained}")
-    directory = Path(directory)
+    directory, earlier = Path(directory), resume if isinstance(resume, Path) else Path(directory)
+    if isinstance(resume, Path):
+        carried.check(resume)
     recipe, data = corpora.trained_on(recipe, data)
     recipe, initial = adopted(recipe)
     many.check(devices, recipe.training.batch_size, recipe.training.model_parallel)
     if many.leads():
         claim(recipe, directory, resume)
-    check_unchanged(initial, directory)
+    check_unchanged(initial, earlier)
     check_data(recipe, ("train", "valid"), data)
     with one_writer(directory) if many.leads() else contextlib.nullcontext():
         if many.leads():

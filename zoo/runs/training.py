@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import shutil
 import sys
 import time
 import zipfile
@@ -12,12 +13,25 @@ from msgspec import structs
 from zoo.core import devices as many
 from zoo.core.escaping import shown
 from zoo.core.keras_file import save_model
-from zoo.core.storage import write_json, write_text
+from zoo.core.storage import write_atomically, write_bytes, write_json, write_text
 from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
 from zoo.recipes.card import describe, mended, untaught
+from zoo.recipes.carried import RECIPE, content
 from zoo.recipes.files import dumps
-from zoo.recipes.folder import LABELS, RECORD, SCOPE, has_threshold, read_labels, read_threshold, tokenizer_names
+from zoo.recipes.folder import (
+    CARD,
+    LABELS,
+    METRICS,
+    RECORD,
+    SCOPE,
+    carried_files,
+    check_same_data,
+    has_threshold,
+    read_labels,
+    read_threshold,
+    tokenizer_names,
+)
 from zoo.runs.takeover import choose_trained, describe_takeover, prepared, rate_factors
 from zoo.settings.layers import AdaptiveSpan, ProductKey
 from zoo.settings.training import CosineLoss, DepthLoss, NumberLoss, RankingLoss, TokenLoss
@@ -35,13 +49,12 @@ from zoo.training import (
     SpanSteps,
     TrainingPlan,
     average,
-    best_path,
-    checkpoints,
+    checkpoint_path,
     fit,
-    load_weights,
     make_steps,
     named_weights,
     schedule,
+    set_weights,
     squared_error,
     thaw,
     validate,
@@ -53,8 +66,8 @@ from zoo.training.lora import merge
 class Parts:
     """What a training sees: `tokenizers`, `labels`, and batches.
 
-    `examples` are those of the validation, `digest` names the training corpus by its sha256, `card` describes it
-    (`zoo.data.formats.card`), and `notes` are what is worth telling of it.
+    `examples` are those of the validation, `card` describes the corpus (`zoo.data.formats.card`), with the sha256 of
+    training and validation, and `notes` are what is worth telling of it.
     """
 
     tokenizers: tuple
@@ -62,7 +75,6 @@ class Parts:
     train: object
     valid: object
     examples: tuple[list, list]
-    digest: str
     card: dict
     notes: tuple[str, ...]
 
@@ -86,7 +98,8 @@ def make_parts(recipe, directory=None, tokenizers=None):
     card, notes = describe(splits, recipe.data)
     card["untaught"] = untaught(task, recipe, splits)
     notes += card["untaught"]
-    return Parts(tokenizers, labels, train, valid, others, corpora.digest(*texts), card, tuple(notes))
+    card["sha256"] = {"train": corpora.digest(*texts), "valid": corpora.digest(*others)}
+    return Parts(tokenizers, labels, train, valid, others, card, tuple(notes))
 
 
 def _test(recipe, directory, whole):
@@ -154,7 +167,7 @@ def make_training_steps(recipe, model):
 
 def make_plan(recipe):
     """How long to train and how often to look."""
-    known = structs.asdict(recipe.training) | {"keep": recipe.training.average}
+    known = structs.asdict(recipe.training) | {"keep": recipe.training.average, "carried": carried_files(recipe)}
     return TrainingPlan(**{field.name: known[field.name] for field in dataclasses.fields(TrainingPlan)})
 
 
@@ -168,9 +181,12 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     if recipe.training.precision == "mixed_bfloat16" and many.backend() == "tensorflow" and many.on_a_processor():
         log("mixed_bfloat16 is no faster than float32 on TensorFlow and a processor; on JAX it is (KERAS_BACKEND=jax)")
     takeover = prepared(recipe, initial)
-    kept = takeover and takeover.keep_tokenizers(recipe)
+    earlier = directory if resume is True else resume
+    kept = (takeover and takeover.keep_tokenizers(recipe)) or (earlier and _tokenizers(recipe, earlier))
     log("reading the data" if kept else "reading the data and learning the vocabularies")
     parts = make_parts(recipe, data, kept)
+    if earlier:
+        check_same_data(earlier, parts.card)
     for note in (*parts.notes, *_cuts(recipe, parts)):
         log(note)
     log("building the model")
@@ -178,7 +194,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     record = takeover and takeover.take(recipe, model, parts.tokenizers, parts.labels)
     if record:
         recipe.job.begin(recipe, model, record["taken"])
-        log(describe_takeover(record, kept))
+        log(describe_takeover(record, recipe.training.vocabulary == "keep"))
     recipe.job.prepare(recipe, model, parts.tokenizers)
     answering.check_lengths(recipe, model, {"training": parts.train, "validation": parts.valid})
     answering.check_written_lengths(recipe, model)
@@ -189,11 +205,14 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
         log(describe_trained(model, adapted))
     steps = make_training_steps(recipe, model)
     if many.leads():
+        if resume and resume is not True:
+            _bring(resume, directory)
         _keep(recipe, directory, parts, record)
+    many.together("the run folder is made")
 
     plan = make_plan(recipe)
     score = _alone(recipe.job.monitored(recipe, model, parts.tokenizers, parts.labels, parts.examples))
-    state = fit(steps, parts.train, parts.valid, plan, directory, resume, callbacks, score)
+    state = fit(steps, parts.train, parts.valid, plan, directory, bool(resume), callbacks, score)
     log("choosing between the best weights and their average")
 
     def measure():
@@ -201,7 +220,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
 
     # A count of wrong outputs is too coarse to tell an average from one of its parts: the loss tells them apart.
     finer = MONITORS["nll" if plan.monitor == "wer" else plan.monitor]
-    scores = _choose(steps, measure, _readable(directory, state, log), state, finer)
+    scores = _choose(steps, measure, state, finer)
     thaw(model, frozen)
     if spread or adapted or recipe.training.precision != "float32":
         weights = merge({path: many.whole(weight.value) for path, weight in named_weights(model).items()})
@@ -289,13 +308,28 @@ def _cut(batches):
     return batches.cut if isinstance(batches, Bucketed) else 0
 
 
+def _tokenizers(recipe, earlier):
+    """Those of a run that goes on; None if it has not got them yet."""
+    files = [content(earlier, name) for name in tokenizer_names(recipe)]
+    return None if None in files else tuple(map(load_tokenizer, files))
+
+
+def _bring(checkpoint, directory):
+    """Make a checkpoint that was carried here that of a run folder, with the metrics that were written before it."""
+    with open(checkpoint, "rb") as file:
+        write_atomically(checkpoint_path(directory), lambda copy: shutil.copyfileobj(file, copy))
+    metrics = content(checkpoint, METRICS)
+    if metrics is not None:
+        write_bytes(directory / METRICS, metrics)
+
+
 def _keep(recipe, directory, parts, record):
     """Write what the run was made of: recipe, vocabularies, data card, labels, and what was taken over from where."""
     directory.mkdir(parents=True, exist_ok=True)
-    write_text(directory / "recipe.toml", dumps(recipe))
+    write_text(directory / RECIPE, dumps(recipe))
     for name, tokenizer in zip(tokenizer_names(recipe), parts.tokenizers, strict=True):
         tokenizer.save(directory / name)
-    write_json(directory / "data.json", parts.card)
+    write_json(directory / CARD, parts.card)
     if parts.labels:
         write_json(directory / LABELS, parts.labels)
     if record:
@@ -312,7 +346,7 @@ def _summary(recipe, model, parts):
         "shapes": [list(map(int, shape)) for shape in parts.train.shapes],
         "dropped": parts.train.dropped,
         "cut": {"train": _cut(parts.train), "valid": _cut(parts.valid)},
-        "data_sha256": parts.digest,
+        "data_sha256": parts.card["sha256"]["train"],
         "backend": keras.backend.backend(),
         "keras": keras.__version__,
     }
@@ -322,33 +356,21 @@ def _print(line):
     print(shown(line), file=sys.stderr, flush=True)
 
 
-def _readable(directory, state, log):
-    """`{step: file}` of the best weights, without the files that are damaged, which is told."""
-    sound = {}
-    for path, step in ((best_path(directory, step), step) for _, step in state.best):
-        try:
-            checkpoints.check(path)
-            sound[step] = path
-        except (checkpoints.DamagedError, FileNotFoundError) as error:
-            log(f"the weights of step {step:,} are left out: {error}")
-    return sound
-
-
-def _choose(steps, measure, paths, state, loss):
+def _choose(steps, measure, state, loss):
     """Give the model its final weights, the average of the best or the best; returns their validation scores.
 
-    `measure()` gives the scores of the weights that the model has, `paths` the best weights by their steps; if there
-    are none, those of the last step stay.
+    `measure()` gives the scores of the weights that the model has. Where nothing was validated, those of the last step
+    stay.
     """
-    if not paths:
+    if not state.best:
         return measure() | {"averaged": 0}
-    average(paths.values(), steps.model)
+    weights = [state.weights[step] for _, step in state.best]
+    average(weights, steps.model)
     steps.reload()
-    scores = measure() | {"averaged": len(paths)}
-    first = next(iter(paths))
-    best = next(row for row in state.history if row["step"] == first)
+    scores = measure() | {"averaged": len(weights)}
+    best = next(row for row in state.history if row["step"] == state.best[0][1])
     if loss(best) < loss(scores):
-        load_weights(paths[first], steps.model)
+        set_weights(steps.model, weights[0])
         return {key: value for key, value in best.items() if key != "step"} | {"averaged": 1}
     return scores
 

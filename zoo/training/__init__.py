@@ -1,9 +1,9 @@
 """Keras: losses, metrics, learning-rate schedules, checkpoints and the training loop."""
 
 from zoo.training.callbacks import Interrupted
-from zoo.training.checkpoints import average, load_weights, save_weights
+from zoo.training.checkpoints import average, set_weights, weights_of
 from zoo.training.depth_adaptive import DepthAdaptiveLoss
-from zoo.training.loop import best_path, checkpoint_path, fit, saved_step, validate
+from zoo.training.loop import checkpoint_path, fit, saved_step, validate
 from zoo.training.losses import ChunkedCrossEntropy, SmoothedCrossEntropy, squared_error
 from zoo.training.metrics import MONITORS, summarise, token_sums
 from zoo.training.plan import TrainingPlan, TrainingState
@@ -33,19 +33,18 @@ __all__ = [
     "TrainingPlan",
     "TrainingState",
     "average",
-    "best_path",
     "checkpoint_path",
     "fit",
     "freeze",
-    "load_weights",
     "make_steps",
     "named_weights",
-    "save_weights",
     "saved_step",
     "schedule",
+    "set_weights",
     "squared_error",
     "summarise",
     "thaw",
     "token_sums",
     "validate",
+    "weights_of",
 ]

@@ -1,30 +1,23 @@
-"""The whole state of a training in one file, from which it is restored bit for bit.
+"""The whole state of a training in one file, from which it goes on bit for bit, on another machine of this kind, too.
 
-A checkpoint is an `.npz` file with every variable of the model (including non-trainable variables and the seed
-generators of dropout) and of the optimizer, and with the state of the loop as JSON. A file is written under another
-name, flushed to the disk and renamed, so a reader finds either the old file or the new one, never a part of one.
-Nothing is pickled, and the file holds the SHA-256 of its content. A training on one backend can be continued on the
+A checkpoint (`zoo.core.array_files`) has every variable of the model (including non-trainable variables and the seed
+generators of dropout) and of the optimizer, the best weights that were validated, the state of the loop as JSON, and
+the small files of the run's folder: recipe, vocabularies, metrics. A training on one backend can be continued on the
 other.
 
-The values are copied first (`snapshot`, `weights_of`), so that a thread can write them while the training goes on.
-Weights that are split among devices are put together, so a file says nothing of devices.
+The values are copied first (`snapshot`), so that a thread can write them while the training goes on. Weights that are
+split among devices are put together, so a file says nothing of devices.
 """
 
-import contextlib
-import hashlib
 import json
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 
-from zoo.core import devices
-from zoo.core.storage import write_atomically
+from zoo.core import array_files, devices
+from zoo.core.array_files import DamagedError
 
-_STATE, _SHA256 = "state.json", "sha256"
-
-
-class DamagedError(OSError):
-    """A file is no checkpoint, or its content is not what was written."""
+_STATE = "state.json"
 
 
 def _arrays(prefix, variables):
@@ -51,42 +44,17 @@ def _assign(prefix, variables, arrays, path):
         variable.assign(arrays[name])
 
 
-@contextlib.contextmanager
-def _open_arrays(path):
-    """The arrays of a checkpoint file by name, each of which is read when it is asked for."""
-    try:
-        # The file is opened here because np.load leaves it open if it is damaged.
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as arrays:
-            yield arrays
-    except OSError:
-        raise
-    except Exception as error:  # a wrong bit may be anything: a length, a method of compression, a type
-        raise DamagedError(f"{path} is damaged, or not a checkpoint of the zoo: {error}") from error
+def snapshot(model, optimizer, state, best=None):
+    """`{name: array}` of a training as it is now.
 
-
-def _read(path):
-    """The arrays of a checkpoint file by name, which are those that were written."""
-    with _open_arrays(path) as opened:
-        arrays = dict(opened)
-        digest = str(arrays.pop(_SHA256))
-        if digest != _digest(arrays):
-            raise ValueError("its content has not the SHA-256 that it was written with.")
-        return arrays
-
-
-def _digest(arrays):
-    """SHA-256 of names, types, shapes and values."""
-    total = hashlib.sha256()
-    for name in sorted(arrays):
-        values = np.ascontiguousarray(arrays[name])
-        total.update(f"{name} {values.dtype.str} {values.shape}\n".encode())
-        total.update(values.reshape(-1).view("uint8"))
-    return total.hexdigest()
-
-
-def snapshot(model, optimizer, state):
-    """`{name: array}` of the variables of model and optimizer, as they are now, and of `state`, a JSON value."""
+    Args:
+        model, optimizer: their variables are taken.
+        state: a JSON value.
+        best: `weights_of` the model at other steps, by step.
+    """
     arrays = weights_of(model) | _arrays("optimizer", optimizer.variables)
+    for step, weights in (best or {}).items():
+        arrays |= {f"best/{step:08d}/{name}": values for name, values in weights.items()}
     return arrays | {_STATE: np.array(json.dumps(state))}
 
 
@@ -95,26 +63,30 @@ def weights_of(model):
     return _arrays("model", model.variables)
 
 
-def save(path, arrays):
-    """Write a `snapshot`, or `weights_of` a model, to the file `path`."""
-    digest = np.array(_digest(arrays))
-    write_atomically(path, lambda file: np.savez(file, **arrays, **{_SHA256: digest}))
+def set_weights(model, arrays):
+    """Give a model the values that `weights_of` took."""
+    _assign("model", model.variables, arrays, "the file")
 
 
 def restore(path, model, optimizer):
-    """Assign the values of a `snapshot` to a built model and its optimizer, and return `state`.
+    """Assign the values of a `snapshot` to a built model and its optimizer, and return `(state, best)`.
 
     Raises:
         FileNotFoundError: there is no such file.
         DamagedError: the file is not a checkpoint, or is damaged.
         ValueError: its variables do not fit.
     """
-    arrays = _read(path)
+    arrays = array_files.read(path)
     if _STATE not in arrays:
         raise DamagedError(f"{path} is not a checkpoint of the zoo: it lacks {_STATE}.")
     _assign("model", model.variables, arrays, path)
     _assign("optimizer", optimizer.variables, arrays, path)
-    return json.loads(str(arrays[_STATE]))
+    best = {}
+    for name, values in arrays.items():
+        if name.startswith("best/"):
+            _, step, own = name.split("/", 2)
+            best.setdefault(int(step), {})[own] = values
+    return json.loads(str(arrays[_STATE])), best
 
 
 def read_state(path):
@@ -123,52 +95,35 @@ def read_state(path):
     Raises:
         DamagedError: the file is not a checkpoint, or is damaged.
     """
-    with _open_arrays(path) as arrays:
-        return json.loads(str(arrays[_STATE]))
+    state = array_files.part(path, _STATE)
+    if state is None:
+        raise DamagedError(f"{path} is not a checkpoint of the zoo: it lacks {_STATE}.")
+    return json.loads(str(state))
 
 
-def check(path):
-    """Refuse a file whose content is not what was written.
+def average(weights, model):
+    """Set the model's variables to the mean over several `weights_of` it, computed in float64.
 
-    Raises:
-        DamagedError: likewise.
-    """
-    _read(path)
-
-
-def save_weights(path, model):
-    """Write only the variables of the model."""
-    save(path, weights_of(model))
-
-
-def load_weights(path, model):
-    """Assign the values that `save_weights` wrote. It raises the same errors as `restore`."""
-    _assign("model", model.variables, _read(path), path)
-
-
-def average(paths, model):
-    """Set the model's variables to the mean over several weight files, computed in float64.
-
-    Variables that are not floating-point numbers (seeds, counters) are taken from the first file.
+    Variables that are not floating-point numbers (seeds, counters) are taken from the first.
 
     Raises:
-        ValueError: no paths are given, or a file does not fit the model.
+        ValueError: none are given, or some do not fit the model.
     """
-    paths = list(paths)
-    if not paths:
-        raise ValueError("expected at least one weight file to average, received none.")
-    first, *others = (_read(path) for path in paths)
-    for path, arrays in zip(paths, [first, *others], strict=True):
-        _assign("model", model.variables, arrays, path)  # checks that each of them fits
+    weights = list(weights)
+    if not weights:
+        raise ValueError("expected at least one set of weights to average, received none.")
+    for arrays in weights:
+        set_weights(model, arrays)  # checks that each of them fits
+    first, *others = weights
 
     def mean(name):
         value = first[name]
         if not np.issubdtype(value.dtype, np.floating):
             return value
         total = sum((other[name].astype("float64") for other in others), value.astype("float64"))
-        return (total / len(paths)).astype(value.dtype)
+        return (total / len(weights)).astype(value.dtype)
 
-    _assign("model", model.variables, {name: mean(name) for name in first}, "the average")
+    set_weights(model, {name: mean(name) for name in first})
 
 
 class Writer:

@@ -1,7 +1,6 @@
 """The training loop. Batches are a pure function of the step, so that a run can be continued from any step."""
 
 import contextlib
-import dataclasses
 import functools
 import math
 import os
@@ -13,7 +12,7 @@ import keras
 import numpy as np
 from keras import ops
 
-from zoo.core import devices
+from zoo.core import array_files, devices
 from zoo.training import checkpoints
 from zoo.training.callbacks import Callbacks, Interrupted, interruptible, lent
 from zoo.training.checkpoints import Writer
@@ -24,7 +23,7 @@ from zoo.training.shapes import Shapes
 
 
 def checkpoint_path(directory):
-    """The file with the full state of the run in `directory`; beside it is the one before, for when it is damaged."""
+    """The file that a run in `directory` can go on from; beside it is the one before, for when it is damaged."""
     return Path(directory) / "checkpoint" / "state.npz"
 
 
@@ -32,11 +31,6 @@ def _checkpoints(directory):
     """The files with states of the run in `directory`, the newest first."""
     paths = (checkpoint_path(directory).with_name(f"{name}.npz") for name in ("next", "state", "before"))
     return [path for path in paths if path.is_file()]
-
-
-def best_path(directory, step):
-    """The file with the weights that were validated at `step`."""
-    return Path(directory) / "best" / f"step-{step:08d}.npz"
 
 
 def saved_step(directory):
@@ -69,7 +63,7 @@ def fit(steps, train, valid, plan, directory, resume=False, callbacks=(), score=
             bounded number of shapes. A thread calls it, ahead of the step (`TrainingPlan.prefetch`).
         valid: an iterable of such batches that can be iterated over any number of times.
         plan: the `TrainingPlan`.
-        directory: the run directory; see `checkpoint_path`, `best_path`, `zoo.training.reports`.
+        directory: the run directory; see `checkpoint_path`, `zoo.training.reports`.
         resume: continue from the directory's checkpoint, if there is one; if it is damaged, from the one before, which
             is told. The resulting weights are those of an uninterrupted run, bit for bit on the same CPU backend.
         callbacks: `keras.callbacks.Callback`s. Each validation ends an epoch (`zoo.training.callbacks`). The state of
@@ -109,7 +103,7 @@ def _restored(steps, directory):
     damaged = {}
     for path in _checkpoints(directory):
         try:
-            state = TrainingState(**checkpoints.restore(path, steps.model, steps.optimizer))
+            known, best = checkpoints.restore(path, steps.model, steps.optimizer)
         except checkpoints.DamagedError as error:
             said = str(error).rstrip(".")
             damaged[path] = f"{said}. The training goes on from the checkpoint before it, and this one is removed."
@@ -119,7 +113,7 @@ def _restored(steps, directory):
             devices.together("every process has read the checkpoint")
             for path in damaged if devices.leads() else ():
                 path.unlink()
-        return state, damaged.values()
+        return TrainingState(**known, weights=best), damaged.values()
     if damaged:
         names = " and ".join(map(str, damaged))
         raise checkpoints.DamagedError(
@@ -136,7 +130,7 @@ class _Loop:
         self.steps, self.state, self.plan, self.directory = steps, state, plan, directory
         self.callbacks, self._asked = callbacks, asked
         self._window, self._logs, self._epoch, self._saved = _Window(), {}, None, None
-        self._writer, self._best, self._kept = Writer(), None, self._best_paths()
+        self._writer = Writer()
 
     def run(self, train, valid, score, notes=()):
         state, plan = self.state, self.plan
@@ -196,7 +190,8 @@ class _Loop:
             scores |= score() if score else {}
             callbacks.on_test_end({"loss": scores["nll"], **scores})
             if state.record(scores, self.plan):
-                self._best = best_path(self.directory, state.step), checkpoints.weights_of(steps.model)
+                state.weights[state.step] = checkpoints.weights_of(steps.model)
+            state.weights = {step: state.weights[step] for _, step in state.best}
         total, count = state.losses
         self._logs = {"step": state.step, "learning_rate": steps.learning_rate(), "val_loss": scores["nll"]}
         self._logs |= {f"val_{name}": value for name, value in scores.items()}
@@ -219,17 +214,11 @@ class _Loop:
             return
         self.steps.sync()
         # Every process takes them, because each may hold a part of a weight.
-        arrays = checkpoints.snapshot(self.steps.model, self.steps.optimizer, dataclasses.asdict(self.state))
+        arrays = checkpoints.snapshot(self.steps.model, self.steps.optimizer, self.state.progress(), self.state.weights)
         if devices.leads():
-            kept = self._best_paths()
-            self._writer.begin(functools.partial(_write, self.directory, arrays, self._best, kept | self._kept))
-            self._kept = kept
-        self._best = None
+            self._writer.begin(functools.partial(_write, self.directory, arrays, self.plan.carried))
         self._saved = self.state.step, len(self.state.history)
         self._window = _Window()
-
-    def _best_paths(self):
-        return {best_path(self.directory, step) for _, step in self.state.best}
 
     def _stop_if_asked(self):
         """After Ctrl-C, save this step and end. If a validation is due, `resume` begins with it."""
@@ -264,22 +253,16 @@ class _Window:
         return {"mean_loss": loss, "tokens_per_second": self._tokens / seconds}, losses, seconds
 
 
-def _write(directory, arrays, best, kept):
-    """Write the weights of a validation, if they are among the best, and the checkpoint; then remove other weights.
-
-    At any time there are two checkpoints that are whole, if there were two, and `kept` has the best weights of both.
-    """
-    if best:
-        checkpoints.save(*best)
+def _write(directory, arrays, carried):
+    """Write a checkpoint with files of the run; at any time there are two that are whole, if there were two."""
+    files = (directory / name for name in carried)
+    arrays |= {f"run/{file.name}": np.frombuffer(file.read_bytes(), "uint8") for file in files if file.is_file()}
     path = checkpoint_path(directory)
     upcoming = path.with_name("next.npz")
-    checkpoints.save(upcoming, arrays)
+    array_files.save(upcoming, arrays)
     if path.is_file():
         os.replace(path, path.with_name("before.npz"))
     os.replace(upcoming, path)
-    for path in (Path(directory) / "best").glob("step-*.npz"):
-        if path not in kept:
-            path.unlink()
 
 
 @contextlib.contextmanager

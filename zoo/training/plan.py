@@ -15,11 +15,12 @@ class TrainingPlan:
             validation ends an epoch.
         checkpoint_every: updates between two checkpoints; each validation also writes one.
         patience: training stops after this number of validations without a better score; with 0 it never does.
-        keep: how many of the best validated weights are kept on the disk, for averaging.
+        keep: how many of the best validated weights are kept, for averaging.
         log_every: updates between two reports.
         monitor: the score that decides which weights are better: "nll", "accuracy", or "wer" or "entity_f1", where
             `fit` is given a `score` that measures it.
         prefetch: how many batches a thread prepares ahead; with 0 each is prepared when its step begins.
+        carried: names of files in the run directory which each checkpoint holds, too, where they are.
 
     Raises:
         ValueError: a number is too small, or the monitor is unknown.
@@ -33,6 +34,7 @@ class TrainingPlan:
     log_every: int = 50
     monitor: str = "nll"
     prefetch: int = 1
+    carried: tuple = ("metrics.csv",)
 
     def __post_init__(self):
         if self.monitor not in MONITORS:
@@ -50,11 +52,11 @@ class TrainingPlan:
 
 @dataclasses.dataclass
 class TrainingState:
-    """The progress of a training apart from the variables; it is stored as JSON in the checkpoint.
+    """The progress of a training apart from the variables; all but `weights` is stored as JSON in the checkpoint.
 
-    `best` lists `(loss, step)` of the weights that are kept on the disk, the best first; the loss is the nll or the
-    share of errors, depending on `TrainingPlan.monitor`. `history` lists the validations. `losses` is the sum and the
-    number of the training losses since the last validation.
+    `best` lists `(loss, step)` of the weights that are kept, the best first; the loss is the nll or the share of
+    errors, depending on `TrainingPlan.monitor`. `weights` has them by step (`zoo.training.checkpoints.weights_of`).
+    `history` lists the validations. `losses` is the sum and the number of the training losses since the last one.
     """
 
     step: int = 0
@@ -63,6 +65,11 @@ class TrainingState:
     history: list = dataclasses.field(default_factory=list)
     seconds: float = 0.0
     losses: list = dataclasses.field(default_factory=lambda: [0.0, 0])
+    weights: dict = dataclasses.field(default_factory=dict, compare=False, repr=False)
+
+    def progress(self):
+        """All but the weights, for JSON."""
+        return {name: value for name, value in vars(self).items() if name != "weights"}
 
     def record(self, scores, plan):
         """Add a validation; True if its weights are among the `plan.keep` best. A score of NaN is the worst of all."""
