@@ -24,7 +24,7 @@ others := tests $(addprefix --ignore=,$(laws) $(exports) $(runs) $(trainings))
 
 ## Train on dates, export, verify and run through ONNX Runtime; the last line is one JSON object.
 demo: $(STAMP)
-	$(BIN)/python -m tools.demo --out $(OUT)
+	$(BIN)/python examples/demo.py --out $(OUT)
 
 ## The quick tests: all that are not marked as slow (`tests/tiers.py`).
 test: $(STAMP)
@@ -61,7 +61,7 @@ docs: $(BIN)/mkdocs
 tables: $(STAMP)
 	$(BIN)/python docs/settings.py
 	$(BIN)/python docs/mixes.py
-	$(BIN)/python -m zoo.recipes.schema > docs/recipe.schema.json
+	$(BIN)/python docs/recipe_schema.py
 
 ## Style, and who imports whom: pyproject.toml has the contracts.
 lint: $(BIN)/ruff

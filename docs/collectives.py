@@ -16,11 +16,11 @@ os.environ.setdefault("KERAS_BACKEND", "jax")
 
 import marked  # noqa: E402
 from readiness import given  # noqa: E402
+from reading_collectives import collectives  # noqa: E402
 
 from zoo.core import devices  # noqa: E402
 from zoo.core.storage import write_text  # noqa: E402
 from zoo.runs.forecast import prepared  # noqa: E402
-from zoo.training.collectives import collectives  # noqa: E402
 
 NAMES = [  # one of each system
     "dates-gru-additive", "tinyshakespeare-transformer-pre-norm", "multi30k-de-en-depth-adaptive",

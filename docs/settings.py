@@ -11,10 +11,11 @@ import msgspec
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "settings.md"
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+from recipe_schema import places_of  # noqa: E402
 
 from zoo.recipes.recipe import TABLES, TEXTS  # noqa: E402
-from zoo.recipes.schema import places_of  # noqa: E402
 from zoo.recipes.toml import literal  # noqa: E402
 from zoo.settings.kinds import words  # noqa: E402
 from zoo.settings.table import default, fields, meaning, names, nested  # noqa: E402

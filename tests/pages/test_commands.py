@@ -72,7 +72,7 @@ ELSEWHERE = {  # what no test here runs -> the test that does, or why none does
     "docker ": "the files that it reads are compared with their schemas in tests/serving/deploy",
     "kubectl ": "see docker",
     "python -m zoo.check": "tests/check",
-    "python -m tools.release": "tests/tools/test_release.py",
+    "python -m maintenance.release": "tests/tools/test_release.py",
     "export KERAS_BACKEND": "it sets a variable",
     "openssl": "tests/serving/hub/test_signing.py makes such keys",
     "curl": "tests/serving/server/test_page.py and tests/serving/client/test_other_languages.py",

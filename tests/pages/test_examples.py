@@ -14,7 +14,8 @@ from tests.house_rules import ROOT
 from tests.shared import mostly_at_releases
 from zoo.tasks import TASKS
 
-OTHERS = {"ray_batch": "tests/serving/corpus/test_ray.py"}  # not of a task -> the test that runs it
+# Not of a task -> the test that runs it.
+OTHERS = {"demo": "tests/tools/test_calm.py", "ray_batch": "tests/serving/corpus/test_ray.py"}
 EXAMPLES = [path for path in sorted(ROOT.glob("examples/*.py")) if path.stem not in OTHERS]
 FILES = {"continue": "continue_text"}  # `continue` is no name of a module
 AFTER = """

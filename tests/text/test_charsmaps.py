@@ -6,8 +6,8 @@ import unicodedata
 import pytest
 import sentencepiece
 
+from maintenance.charsmap_rules import STAND_INS, rules
 from zoo.text import Tokenizer
-from zoo.text.charsmap_rules import STAND_INS, rules
 from zoo.text.charsmaps import NAMES, Normalization
 
 MARKS = {

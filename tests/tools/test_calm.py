@@ -95,7 +95,7 @@ def test_the_demo_shows_no_banner_and_its_card_holds_its_score(tmp_path):
     changes = [word for setting in f"{small} {steps} search.max_output_length=5".split() for word in ("--set", setting)]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("TF_")}
     done = subprocess.run(
-        [sys.executable, "-m", "tools.demo", "--out", str(tmp_path / "out"), *changes],
+        [sys.executable, str(ROOT / "examples" / "demo.py"), "--out", str(tmp_path / "out"), *changes],
         cwd=tmp_path,
         env=environment | {"PYTHONPATH": str(ROOT), "KERAS_BACKEND": "tensorflow"},
         capture_output=True,

@@ -1,11 +1,11 @@
-"""`python -m tools.release`: what it writes, what it refuses, and that a failure changes nothing."""
+"""`python -m maintenance.release`: what it writes, what it refuses, and that a failure changes nothing."""
 
 import subprocess
 
 import pytest
 
+from maintenance import release
 from tests.house_rules import ROOT
-from tools import release
 
 TEXTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in release.CHANGED}
 

@@ -8,7 +8,10 @@ import sys
 import pytest
 
 from tests.house_rules import ROOT
-from zoo.training.collectives import Collective, collectives
+
+sys.path.append(str(ROOT / "docs"))
+
+from reading_collectives import Collective, collectives  # noqa: E402
 
 PROGRAM = """
 HloModule jit_train, is_scheduled=true, entry_computation_layout={(f32[4,3]{1,0})->f32[4,3]{1,0}}

@@ -1,4 +1,4 @@
-"""What characters are to the tokenizers of BERT and GPT-2: the tables that `zoo.text.character_rules` wrote.
+"""What characters are to the tokenizers of BERT and GPT-2: the tables that `maintenance/character_rules.py` wrote.
 
 Ranges are bounds: ascending code points at which a range begins or, exclusive, ends. They go into the file of each
 tokenizer that needs them, so that every program that reads it cuts alike, whatever Unicode its own language knows.

@@ -1,7 +1,7 @@
 """Normalisations as SentencePiece keeps them inside a model: every program that reads the model normalises alike.
 
-What they are is said by `zoo.text.charsmap_rules`, which wrote the files of the folder `charsmaps`: tables of a trie
-over UTF-8, compressed.
+What they are is said by `maintenance/charsmap_rules.py`, which wrote the files of the folder `charsmaps`: tables of a
+trie over UTF-8, compressed.
 """
 
 import lzma

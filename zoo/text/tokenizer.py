@@ -71,7 +71,7 @@ class Tokenizer(BaseTokenizer):
                 turns the Chinese "，？！" into ",?!", which costs a Chinese target its score: give
                 "identity" there. NFD takes accents and Hangul syllables apart, each character by
                 itself: letters of a word to pronounce. All of them remove what has no width and no
-                meaning, such as soft hyphens, see `zoo.text.charsmap_rules`.
+                meaning, such as soft hyphens, see `maintenance/charsmap_rules.py`.
             character_coverage: share of character occurrences that get a piece of their own.
             byte_fallback: spell characters without a piece as UTF-8 bytes instead of UNK.
             verbatim: keep text as it is, for a language model: every space and line break counts, and

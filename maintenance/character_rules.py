@@ -1,6 +1,6 @@
 """The tables of `zoo.text.characters`, asked of Hugging Face's `tokenizers`, one code point at a time.
 
-`pip install tokenizers==0.23.3`, then `python -m zoo.text.character_rules` writes them again. They are asked for and
+`pip install tokenizers==0.23.3`, then `python -m maintenance.character_rules` writes them again. They are asked for and
 not taken from Unicode, because the library mixes versions: what BERT removes and what is punctuation is Unicode 8's,
 letters and numbers are those of a newer one, and of one block of ideographs the first characters are missing.
 """
@@ -8,10 +8,9 @@ letters and numbers are those of a newer one, and of one block of ideographs the
 import json
 import lzma
 
-from zoo.core.later import later
-from zoo.text.characters import FILE, bounds_of, inside
+import tokenizers
 
-tokenizers = later("tokenizers")
+from zoo.text.characters import FILE, bounds_of, inside
 
 EVERY = [chr(code) for code in range(0x110000) if not 0xD800 <= code <= 0xDFFF]
 HANGUL = [0xAC00, 0xD7A4]  # syllables, which are taken apart by a formula

@@ -1,12 +1,17 @@
 """The front by its definition, and figures whose names can be read."""
 
 import random
+import sys
 
 import numpy as np
 import pytest
 
-from zoo.scores.front import Point, draw_front, front
-from zoo.scores.placing import crosses, overlap, place_names
+from tests.house_rules import ROOT
+
+sys.path.append(str(ROOT / "docs"))
+
+from front import Point, draw_front, front  # noqa: E402
+from placing import crosses, overlap, place_names  # noqa: E402
 
 NAMES = "simple-rnn gru-none gru-dot lstm-additive self-attentive post-norm pre-norm macaron universal best".split()
 

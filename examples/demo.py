@@ -7,15 +7,15 @@ import sys
 import time
 from pathlib import Path
 
+from seqzoo.calm import calm
+from seqzoo.screen import log
+
 from serving import export as exporting
 from serving.lazy import later
 from serving.runtime import Runtime
 from serving.runtime.percent import percent
 from zoo.recipes import dumps, load, read
 from zoo.runs import evaluate, open_run, train
-
-from .calm import calm
-from .screen import log
 
 verifying = later("serving.export.verify")
 

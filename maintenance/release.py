@@ -1,4 +1,4 @@
-"""A release: `python -m tools.release VERSION [--dry-run]`, from a clean checkout.
+"""A release: `python -m maintenance.release VERSION [--dry-run]`, from a clean checkout.
 
 It sets the version and the date, builds wheel and site, and checks what is in them. All of this happens in a copy of
 the checkout; the checkout itself is changed at the end, when nothing has failed, and with `--dry-run` not at all.
@@ -21,7 +21,7 @@ import tomllib
 import zipfile
 from pathlib import Path
 
-from .screen import log
+from tools.screen import log
 
 ROOT = Path(__file__).resolve().parents[1]
 VERSION = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)")

@@ -1,7 +1,7 @@
 """The normalisations that `zoo.text.charsmaps` holds, made from SentencePiece's rules and Unicode's.
 
-`python -m zoo.text.charsmap_rules` writes them again (with sentencepiece 0.2.3, whose tables they begin with). To each
-rule is added what a reader cannot see and a model would have to learn:
+`python -m maintenance.charsmap_rules` writes them again (with sentencepiece 0.2.3, whose tables they begin with). To
+each rule is added what a reader cannot see and a model would have to learn:
 
 - Default_Ignorable_Code_Point (Unicode 16, DerivedCoreProperties.txt) is removed: soft hyphens, zero width spaces, word
   joiners, byte order marks inside a text, marks of direction, variation selectors. Hangul fillers are letters and stay.

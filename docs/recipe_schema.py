@@ -1,13 +1,18 @@
-"""The JSON Schema of recipes, for editors: `python -m zoo.recipes.schema` prints docs/recipe.schema.json."""
+"""Writes the JSON Schema of recipes, for editors: `python docs/recipe_schema.py` writes docs/recipe.schema.json."""
 
 import json
+import sys
+from pathlib import Path
 
 import msgspec
 
-from zoo.recipes.recipe import TEXTS
-from zoo.settings import table
-from zoo.settings.training import Training
-from zoo.tasks import TASKS
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from zoo.recipes.recipe import TEXTS  # noqa: E402
+from zoo.settings import table  # noqa: E402
+from zoo.settings.training import Training  # noqa: E402
+from zoo.tasks import TASKS  # noqa: E402
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -86,4 +91,5 @@ def _object(properties):
 
 
 if __name__ == "__main__":
-    print(json.dumps(schema(), indent=1, ensure_ascii=False))
+    written = json.dumps(schema(), indent=1, ensure_ascii=False)
+    (ROOT / "docs" / "recipe.schema.json").write_text(f"{written}\n", encoding="utf-8")

@@ -7,16 +7,12 @@
 import math
 from dataclasses import dataclass
 
-from zoo.core.escaping import in_figure
-from zoo.core.later import later
-from zoo.scores.placing import place_names
-from zoo.scores.plots import BETTER, ERRORS, INK, UNCLEAR, UNITS, score_name
+from matplotlib import figure as matplotlib_figure, patheffects, textpath, ticker
+from matplotlib.backends import backend_agg
+from placing import place_names
 
-backend_agg = later("matplotlib.backends.backend_agg")
-matplotlib_figure = later("matplotlib.figure")
-patheffects = later("matplotlib.patheffects")
-textpath = later("matplotlib.textpath")
-ticker = later("matplotlib.ticker")
+from zoo.core.escaping import in_figure
+from zoo.scores.plots import BETTER, ERRORS, INK, UNCLEAR, UNITS, score_name
 
 WIDTH, HEIGHT, MORE, MOST = 4.6, 3.2, 0.14, 9.0  # inches; for each point; at most
 LETTERS = 9  # points, which at a width of 400 pixels are 11 pixels
