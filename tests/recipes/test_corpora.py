@@ -34,7 +34,7 @@ def test_a_parallel_corpus_is_found_by_split_and_language(tmp_path):
     (tmp_path / "dev.en").write_text("a house\na cat\na dog\n")
     found = parallel.job.examples(parallel, "valid", tmp_path)
     assert found.answers == ["a house", "a dog"] and found.notes[0].startswith("examples without a source, left out: 1")
-    refusing = recipe(data={"corpus": "parallel", "valid_split": "dev", "empty": "refuse", **languages})
+    refusing = recipe(data={"corpus": "parallel", "valid_split": "dev", "rules_off": ["empty"], **languages})
     with pytest.raises(ValueError, match="dev.de:2: the source line is empty"):
         recipes.read(refusing, "valid", tmp_path)
 

@@ -66,7 +66,7 @@ def test_examples_without_a_text_or_a_label_are_left_out_or_refused():
         "examples without a text, left out: 1",
     ]
     with pytest.raises(ValueError, match="3 problems in the data:\n  train, example:41: the label is empty"):
-        recipes.read(recipes.load(OWN, ["data.empty=refuse"]), "train", given)
+        recipes.read(recipes.load(OWN, ['data.rules_off=["empty"]']), "train", given)
 
 
 def test_a_training_refuses_them_as_the_recipe_says(tmp_path):
@@ -74,7 +74,7 @@ def test_a_training_refuses_them_as_the_recipe_says(tmp_path):
 
     given = {"train": [*LABELLED, ("red", None)], "valid": LABELLED}
     with pytest.raises(ValueError, match="train, example:41: the label is empty"):
-        train(OWN, given, tmp_path / "run", settings=["data.empty=refuse"])
+        train(OWN, given, tmp_path / "run", settings=['data.rules_off=["empty"]'])
 
 
 def test_a_corpus_of_the_zoo_is_not_given_other_examples():

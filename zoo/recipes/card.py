@@ -9,7 +9,7 @@ FEW = 3  # places that are told
 
 def describe(splits, own):
     """(the card of `zoo.data.formats.card`, lines that are worth telling) of `{split: Examples}` of `[data]`."""
-    card, lines = formats.card(splits, own.licence, own.off), [*say_rules_off(own), *notes(splits)]
+    card, lines = formats.card(splits, own.licence, own.rules_off), [*say_rules_off(own), *notes(splits)]
     for where, duplicates in card["duplicates"].items():
         if duplicates["count"]:
             places = f", such as {'; '.join(duplicates['first'][:FEW])}" if duplicates["first"] else ""
@@ -21,7 +21,7 @@ def describe(splits, own):
 
 def say_rules_off(own):
     """Which rules of mending `[data]` turns off, in words."""
-    return [f"rules of mending that are off: {', '.join(own.off)}"] if own.off else []
+    return [f"rules of mending that are off: {', '.join(own.rules_off)}"] if own.rules_off else []
 
 
 def notes(splits):

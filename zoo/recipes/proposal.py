@@ -53,7 +53,7 @@ def propose(task, files, name, given=(), network=None):
             f"None of the files is for training: {', '.join(map(str, files))}. Name the training file, too."
         )
     encoding = {key: said[key] for key in ("encoding", "encodings") if key in said}
-    reading = encoding | {"rules_off": table.read("data", job.data[:1], said | {"corpus": "files"}).off}
+    reading = encoding | {"rules_off": table.read("data", job.data[:1], said | {"corpus": "files"}).rules_off}
     asked = reading | {key: said[key] for key in ("format", "columns") if said.get(key)}
     detected, kind = _detected(job, splits["train"], asked)
     told = {"format": detected.format}

@@ -73,7 +73,7 @@ def _hold_examples(recipe, data, split):
     data = {split: data} if isinstance(data, list | tuple | Examples) else data
     if not isinstance(data, dict):
         return data
-    return {name: hold(recipe.job.kind_of(recipe), name, each, recipe.data.off) for name, each in data.items()}
+    return {name: hold(recipe.job.kind_of(recipe), name, each, recipe.data.rules_off) for name, each in data.items()}
 
 
 def evaluate(

@@ -1,7 +1,7 @@
 """Where examples come from: files of one's own, the corpora that the zoo knows, or generators."""
 
 import codecs
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
@@ -22,7 +22,7 @@ class Data(Table, tag_field="corpus"):
         generated: whether it needs no files.
         windows: whether it is one running text, which is cut into windows.
         example: a file that one expects in its directory.
-        rules_off, empty: rules of mending that are not applied.
+        rules_off: rules of mending that are not applied.
     """
 
     licence: ClassVar[str] = ""
@@ -30,12 +30,6 @@ class Data(Table, tag_field="corpus"):
     windows: ClassVar[bool] = False
     example: ClassVar[str] = ""
     rules_off: ClassVar[list[str]] = []
-    empty: ClassVar[str] = OMIT
-
-    @property
-    def off(self):
-        """The rules of mending that are not applied."""
-        return [*self.rules_off, *(["empty"] if self.empty != OMIT else [])]
 
     @property
     def corpus(self):
@@ -63,11 +57,6 @@ Encodings = Annotated[
 ]
 
 
-Empty = Annotated[
-    Literal["omit", "refuse"], Doc("what becomes of examples without a text or a label; omitted ones are counted")
-]
-
-
 RulesOff = Annotated[
     list[words("data.formats.base.RULES")],
     Doc('rules of mending that are not applied, such as ["labels"] (docs/data.md)'),
@@ -90,7 +79,6 @@ class Files(Data, tag="files"):
     format: Annotated[str, Doc("format of the files; without it their names and first lines tell")] = ""
     encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
     encodings: Encodings = {}
-    empty: Empty = "omit"
     rules_off: RulesOff = []
     columns: Annotated[
         dict[str, str | int | bool],
@@ -190,7 +178,6 @@ class Parallel(Data, tag="parallel"):
     train_split: Split = "train"
     valid_split: Split = "valid"
     test_split: Split = "test"
-    empty: Empty = "omit"
     rules_off: RulesOff = []
 
     @property

@@ -56,7 +56,7 @@ def examples(recipe, kind, split, directory=None, whole=None):
         return files.examples(recipe.data, kind, split, directory, whole)
     if isinstance(recipe.data, data.Parallel):
         pair = [str(path) for path in _find_parallel(recipe.data, split, directory)]
-        return formats.read(pair, kind, format="lines", rules_off=recipe.data.off)
+        return formats.read(pair, kind, format="lines", rules_off=recipe.data.rules_off)
     inputs, answers = _READERS[recipe.data.corpus](recipe, split, directory)
     return Examples(kind, list(inputs), list(answers))
 

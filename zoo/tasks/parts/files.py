@@ -101,13 +101,13 @@ def _has(table, split, place):
 
 def _own(table, kind, split, place):
     if isinstance(place, dict):
-        return hold(kind, split, place[split], table.off)
+        return hold(kind, split, place[split], table.rules_off)
     return _read(table, kind, _named(table, split, place), fewest_labels=2 if split == "train" else 1)
 
 
 def _read(table, kind, files, fewest_labels=2):
     options = {"format": table.format or None, "columns": table.columns or None, "encoding": table.encoding}
-    options |= {"encodings": table.encodings, "rules_off": table.off}
+    options |= {"encodings": table.encodings, "rules_off": table.rules_off}
     return formats.read(files, kind, **options, fewest_labels=fewest_labels)
 
 

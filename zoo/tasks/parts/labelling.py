@@ -152,7 +152,7 @@ class Labelling(Task):
 
     def mended(self, recipe, examples, known):
         """`Examples` whose labels are written as those that are `known`; its notes say which, and how they differed."""
-        if "labels" in recipe.data.off:
+        if "labels" in recipe.data.rules_off:
             return examples
         known = {*known} | ({recipe.scope.label} if self.scope and recipe.scope.label else set())
         split = [self.split(answer) for answer in examples.answers]
