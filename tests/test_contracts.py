@@ -6,41 +6,15 @@ import keras
 import pytest
 
 import zoo
-from tests.attention import cases as attention
-from tests.blocks import cases as blocks
-from tests.depth import cases as depth
-from tests.embeddings import cases as embeddings
-from tests.feedforward import cases as feedforward
-from tests.models import cases, settings
-from tests.recurrent import cases as recurrent
+from tests.all_cases import CASES, MODELS, VARIATIONS
 from zoo.check import differences, elsewhere, implicit_masks, in_training, laws, quantized, sizes
 from zoo.core.arrival import ROOMS
-
-MODELS = [*cases.CASES, *settings.CASES]
-ROOMS_OF_LAYERS = attention, feedforward, embeddings, blocks, depth, recurrent
-CASES = [*(case for room in ROOMS_OF_LAYERS for case in room.CASES), *MODELS]
 
 LAWS = {**laws.LAWS, "implicit_masks": implicit_masks.check, "quantized": quantized.check}
 OF_LAYERS = {"static": sizes.check_static, "training": in_training.check, "differences": differences.check}
 LAWS |= OF_LAYERS
 CHEAP = ("padding",)
 DEAR = ("differences", "quantized")  # two passes for each weight; a file in each precision
-
-
-# Each differs from another case in a setting alone, and its battery is asked at a release.
-VARIATIONS = """
-multi-head-without-bias multi-linear-both-ways adaptive-span-window lsh-one-chunk feedforward-gelu chunked-3-gelu
-product-key-all-slots post_norm-encoder pre_norm-encoder macaron-encoder stack-pre_norm-gelu-encoder
-encoder-gru encoder-gru_reset_before encoder-lstm encoder-gru-3-layers encoder-gru-self-dot
-cell-lstm-1-dot cell-simple_rnn-2-additive decoder-simple_rnn-1-dot decoder-gru_reset_before-1-None
-seq2seq-simple_rnn-1-None seq2seq-simple_rnn-1-additive seq2seq-simple_rnn-1-dot seq2seq-gru-1-None seq2seq-gru-1-dot
-seq2seq-gru_reset_before-1-additive seq2seq-gru_reset_before-1-dot seq2seq-lstm-1-None seq2seq-lstm-1-additive
-seq2seq-lstm-2-additive seq2seq-gru-2-None transformer-post_norm transformer-macaron language-model-learned
-reformer-language-model universal-language-model language-model-tensorized
-recurrent-tagger recurrent-pair-classifier tokens-own-output normalized-projected feedforward-gelu-tanh
-feedforward-silu language-model-output-bias pooling-mean universal-classifier classifier-both-streams
-multi-head-head-units relative-with-bias gated-with-bias
-""".split()
 
 
 def cost(case, law):
