@@ -9,28 +9,10 @@ import inspect
 import keras
 import pytest
 
-import zoo.training
-from tests.constructor_samples import SAMPLES
-
-PUBLIC = {
-    name.removeprefix("zoo>"): cls
-    for name, cls in sorted(keras.saving.get_custom_objects().items())
-    if name.startswith("zoo>") and cls.__module__.startswith("zoo.")
-}
-assert zoo.training, "imported, so that its classes are registered"
+from tests.constructor_samples import PUBLIC, SAMPLES, arguments
 
 # Keras' own arguments, of which Keras keeps something else: a policy, and a variable that a schedule moves.
 OF_KERAS = {"dtype", "learning_rate"}
-
-
-def arguments(cls):
-    """`{name: parameter}` of the constructor, without `**kwargs`, which go to Keras."""
-    if cls.__init__ is object.__init__:
-        return {}
-    parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
-    hidden = [each.name for each in parameters if each.kind is each.VAR_POSITIONAL]
-    assert not hidden, f"{cls.__name__}(*{hidden}) says nothing of its arguments"
-    return {each.name: each for each in parameters if each.kind is not each.VAR_KEYWORD}
 
 
 def made(sample):
@@ -90,10 +72,6 @@ def check(cls, given):
         made_anew = config[name] is None and is_part(ours)  # with a name of its own
         assert made_anew or plain(ours) == plain(theirs), f"a clone's {cls.__name__}.{name}"
         assert type(ours) is type(theirs), f"{cls.__name__}.{name}"
-
-
-def test_every_class_has_samples():
-    assert SAMPLES.keys() == PUBLIC.keys()
 
 
 @pytest.mark.parametrize("name", PUBLIC)
