@@ -11,6 +11,16 @@ from zoo.check import differences, elsewhere, implicit_masks, in_training, laws,
 from zoo.core.arrival import ROOMS
 
 LAWS = {**laws.LAWS, "implicit_masks": implicit_masks.check, "quantized": quantized.check}
+
+
+def check_causal(built):
+    """With `causal=True` no position sees a later one."""
+    given = built.case.arguments(((41, 5), (42, 5)), 5, 0)
+    own = next(name for name in ("query", "x") if name in given)
+    laws.check_causal(lambda x: built.case.apply(built.layer, {**given, own: x}), given[own])
+
+
+LAWS["causal"] = check_causal
 OF_LAYERS = {"static": sizes.check_static, "training": in_training.check, "differences": differences.check}
 LAWS |= OF_LAYERS
 CHEAP = ("padding",)
@@ -21,7 +31,7 @@ def cost(case, law):
     """Core cases go through all laws but two before anything lands, and the cheapest at once; the rest at a release."""
     if case.core and law not in DEAR:
         return () if law in CHEAP else (pytest.mark.slow,)
-    if law in ("gradients", "implicit_masks", *CHEAP) and case.name not in VARIATIONS:
+    if law in ("gradients", "implicit_masks", "causal", *CHEAP) and case.name not in VARIATIONS:
         return (pytest.mark.slow,)
     return (pytest.mark.release,)
 
@@ -30,6 +40,8 @@ def asked(case, law):
     """Models take ids and lengths, to which Keras attaches no mask; what is in no file elsewhere is in none here."""
     if law in OF_LAYERS and (case in MODELS or (law == "static" and "symbolic" in case.without)):
         return False
+    if law == "causal":
+        return case.apply.__name__ == "causally" and law not in case.without
     if law == "quantized" and "elsewhere" in case.without:
         return False
     return law not in case.without and not (law == "implicit_masks" and case in MODELS)

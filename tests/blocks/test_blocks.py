@@ -46,13 +46,6 @@ def test_a_decoders_block_is_the_papers_equation(name):
         np.testing.assert_allclose(received[row], expected, atol=2e-5)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BLOCKS)
-def test_no_later_position_is_seen(name):
-    block = made(name)
-    check_causal(lambda x: block(x, causal=True), X)
-
-
 @pytest.mark.parametrize("name", BLOCKS)
 def test_a_prompt_leaves_the_keys_of_its_steps(name):
     """`prefill` = a causal pass; its keys are those that steps one by one collect."""

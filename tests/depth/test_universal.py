@@ -10,7 +10,7 @@ from keras import ops
 from tests import transformer_oracles, weights
 from tests.blocks.cases import make_block
 from tests.oracles import numpy, sigmoid
-from zoo.check.laws import assert_close, check_causal, length_mask, sequences
+from zoo.check.laws import assert_close, length_mask, sequences
 from zoo.depth import Halting, UniversalStack, make_universal_stack
 from zoo.depth.halting import advance, begin
 
@@ -220,13 +220,6 @@ def test_parameters_do_not_grow_with_the_steps():
     counts = {made(steps).count_params() for steps in (1, 3, 8)}
     assert len(counts) == 1
     assert made(3, Halting()).count_params() == counts.pop() + 7
-
-
-@pytest.mark.release(but=1)
-@pytest.mark.parametrize("rule", [None, *RULES])
-def test_no_position_sees_what_follows(rule):
-    stack = made(3, rule and Halting(rule), rule and 0.0)
-    check_causal(lambda x: stack(x, causal=True), X[:2])
 
 
 @pytest.mark.slow
