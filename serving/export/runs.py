@@ -9,7 +9,7 @@ from typing import Any
 import zoo
 from serving.export.pipeline import export
 from serving.export.settings import Settings, Trial
-from serving.export.shortlist import choose_shortlist
+from serving.export.shortlist import choose_shortlist, of_run
 from serving.export.usual import READ, spread
 from zoo.core.searching import CHOICES, Fixed
 from zoo.recipes import dumps, kept, last_split, read
@@ -53,13 +53,14 @@ def export_run(
         log: a function that is called with a line about each stage.
         **changes: settings of `serving.export.Settings` to choose instead, such as `name`, `beams`, `max_input`,
             `overlong` or `int8=False`. `shortlist` is a `Shortlist`, or its width, as 100: it is then estimated from
-            the pairs of the training, which are in `data` unless the recipe names or makes them.
+            the pairs of the training, which are in `data` unless the recipe names or makes them. An imported run that
+            came with one keeps it.
 
     Raises:
         ValueError: the directory holds no finished run, or one of those of `serving.export.export`.
     """
     run = zoo.open(run)
-    changes |= choose_shortlist(changes, run.recipe, run.tokenizers, data)
+    changes = of_run(run.directory) | changes | choose_shortlist(changes, run.recipe, run.tokenizers, data)
     changes = {"calibration": calibration(run.recipe, data)} | changes
     settings = settings_of(run, changes, trial(run.recipe, split, data) if data or split else None)
     return export(run.model, run.tokenizers, out, settings, version, log=log)

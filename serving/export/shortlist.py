@@ -10,10 +10,10 @@ import numpy as np
 from serving.export.lexicon import likeliest, links, model_1
 from zoo.core.storage import write_atomically
 from zoo.recipes import check_data, read
+from zoo.recipes.folder import SHORTLIST as FILE
 from zoo.text.special import EOS
 
 MOST_BYTES = 2**28  # of the arrays, which a stranger's zip could make many of few
-FILE = "shortlist.npz"  # in an artefact, so that it can be exported again without the texts of the training
 WIDTH, FREQUENT = 100, 100  # as Marian has them by default
 
 
@@ -77,6 +77,16 @@ class Shortlist:
     def width(self):
         """How many ids of the target each id of the source allows at most."""
         return int(self.table.shape[1])
+
+
+def of_run(directory):
+    """`{"shortlist": the one that came with an imported run}`, or nothing.
+
+    Raises:
+        ValueError: its file is damaged.
+    """
+    path = directory and directory / FILE
+    return {"shortlist": Shortlist.load(path)} if path and path.is_file() else {}
 
 
 def of_artefact(directory, manifest):

@@ -11,6 +11,7 @@ import glob
 import importlib.util
 import json
 import shutil
+import struct
 import sys
 import sysconfig
 from pathlib import Path
@@ -39,6 +40,7 @@ MODEL = dict.fromkeys(OFF, False) | {
     "dec-cell-base-depth": 2, "dec-cell-high-depth": 1, "transformer-tied-layers": [], "ulr-dim-emb": 0,
     "lemma-dim-emb": 0, "lemma-dependency": "", "factors-combine": "sum", "factors-dim-emb": 0,
 }  # fmt: skip
+UNK, FIRST, BEST = 1, 6, 3  # of the shortlist
 SEARCH = {"normalize": 1, "word-penalty": 0, "max-length-factor": 3}
 
 
@@ -109,7 +111,18 @@ def engine():
     return found
 
 
-def translations(folder, vocabs, texts, beams):
+def binary_shortlist(lists, first, best):
+    """A file of `marian-conv --shortlist`, of the target ids that each source id allows (data/shortlist.h)."""
+    offsets = np.cumsum([0, *map(len, lists)]).astype("<u8")
+    ids = np.array([each for allowed in lists for each in sorted(allowed)], "<u4")
+    behind = struct.pack("<4Q", first, best, len(offsets), len(ids)) + offsets.tobytes() + ids.tobytes()
+    checksum = 0
+    for word in np.frombuffer(behind, "<u8", len(behind) // 8).tolist():
+        checksum ^= (word + 0x9E3779B9 + (checksum << 6) + (checksum >> 2)) % 2**64
+    return struct.pack("<2Q", 0xF11A48D5013417F5, checksum) + behind
+
+
+def translations(folder, vocabs, texts, beams, **settings):
     """What the engine writes."""
     bergamot = engine()
     config = {
@@ -119,7 +132,7 @@ def translations(folder, vocabs, texts, beams):
         "alignment": "soft",
     }  # fmt: skip
     path = folder / "bergamot.yml"
-    path.write_text(yaml.dump(config | SEARCH))
+    path.write_text(yaml.dump(config | SEARCH | settings))
     service = bergamot.Service(bergamot.ServiceConfig(numWorkers=1, logLevel="error"))
     model = service.modelFromConfigPath(str(path.absolute()))
     found = []
@@ -131,9 +144,30 @@ def translations(folder, vocabs, texts, beams):
     return found
 
 
-def said(folder, vocabs, texts=TEXTS):
+def lexicon(path, names, seed):
+    """A lexicon as text: of each piece of the source six of the target, and what the engine passes over."""
+    generator, lines = np.random.default_rng(seed), ["NULL he 0.9", "he NULL 0.9", "nowhere he 0.4", "he nowhere 0.5"]
+    for source in names:
+        shares = generator.permutation(np.arange(1, 7) / 32)
+        chosen = generator.choice(len(names), 6, replace=False)
+        lines += [f"{names[each]} {source} {share}" for each, share in zip(chosen, shares, strict=True)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def likeliest(path, names, best):
+    """Of each source id, the `best` target ids of a lexicon."""
+    found = [{} for _ in names]
+    for line in path.read_text(encoding="utf-8").splitlines():
+        target, source, share = line.split()
+        if "NULL" not in (source, target):
+            source, target = (names.index(each) if each in names else UNK for each in (source, target))
+            found[source][target] = float(share)
+    return [sorted(each, key=each.get)[-best:] for each in found]
+
+
+def said(folder, vocabs, texts=TEXTS, **more):
     kept = {"texts": texts} | {f"{name}_texts": translations(folder, vocabs, texts, beams)
-                               for name, beams in (("greedy", 1), ("beam", 4))}  # fmt: skip
+                               for name, beams in (("greedy", 1), ("beam", 4))} | more  # fmt: skip
     (folder / "said.json").write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
@@ -158,12 +192,19 @@ def marian_files_apart(folder):
 
 
 def marian_student(folder):
-    """A decoder that recurs."""
-    size = len(pieces(folder / "vocab.spm", TEXTS + GERMAN, 60))
+    """A decoder that recurs, and a shortlist."""
+    names = pieces(folder / "vocab.spm", TEXTS + GERMAN, 60)
+    size = len(names)
     tiny = {"dim-emb": 16, "enc-depth": 2, "dec-depth": 2, "transformer-heads": 4, "transformer-dim-ffn": 24}
     tiny |= {"transformer-decoder-autoreg": "rnn", "dec-cell": "ssru", "transformer-ffn-activation": "relu"}
     write(folder, MODEL | tiny | {"dim-vocabs": [size, size], "tied-embeddings-all": True}, ["vocab.spm"] * 2, seed=30)
-    said(folder, ["vocab.spm"] * 2)
+    lexicon(folder / "lex.s2t", names, seed=5)
+    binary = folder / "lex.s2t.bin"
+    binary.write_bytes(binary_shortlist(likeliest(folder / "lex.s2t", names, BEST), FIRST, BEST))
+    asked = {"shortlist": [binary.name, True], "check-bytearray": True}
+    narrow = translations(folder, ["vocab.spm"] * 2, TEXTS, 1, **asked)
+    binary.unlink()
+    said(folder, ["vocab.spm"] * 2, shortlist_texts=narrow)
 
 
 def main(home, *names):

@@ -45,6 +45,7 @@ def folder(tmp_path):
     """The student, whose weights a test writes."""
     made = shutil.copytree(STUDENT, tmp_path / "student")
     (made / "model.npz").unlink()
+    (made / "decoder.yml").unlink()
     return made
 
 

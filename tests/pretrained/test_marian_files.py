@@ -71,11 +71,21 @@ def refusal(folder):
 def test_all_that_is_not_known_is_told_at_once_before_weights_are_read(folder):
     changed(folder, transformer_decoder_autoreg="average-attention", transformer_preprocess="n", a_new_one=[1])
     with open(folder / "decoder.yml", "a") as file:
-        file.write("shortlist: [lex.s2t, 50, 50]\nn-best: true\nnormalise: 1\n")
+        file.write("n-best: true\nnormalise: 1\n")
     told = refusal(folder)
     assert 'transformer-decoder-autoreg is "average-attention"; here it can only be "self-attention" or "rnn"' in told
     assert "transformer-preprocess has n" in told and "a-new-one = [1] is a setting that is not known here" in told
-    assert 'shortlist is ["lex.s2t", 50, 50]' in told and "n-best is true" in told and "normalise = 1" in told
+    assert "n-best is true" in told and "normalise = 1" in told
+
+
+def test_settings_of_newer_programs_are_known(folder):
+    """Those that Mozilla's students of 2024 state (firefox-translations-models, metadata.json), all of them off."""
+    newer = dict.fromkeys(("transformer_no_bias", "transformer_no_affine", "transformer_rnn_projection"), False)
+    changed(folder, **newer, transformer_decoder_ffn_depth=0, lemma_dim_emb=0)
+    with opened(folder) as source:
+        assert open_source(source).family.name == "marian-nmt"
+    changed(folder, transformer_no_bias=True)
+    assert "transformer-no-bias is true; here it can only be false" in refusal(folder)
 
 
 def test_of_decoders_that_recur_those_of_ssru_are_known(folder):

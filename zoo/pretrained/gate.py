@@ -11,6 +11,7 @@ import numpy as np
 
 from zoo.core.later import later
 from zoo.pretrained.files import ANSWERS as KEPT
+from zoo.pretrained.vocabulary import ours
 
 torch = later("torch")
 transformers = later("transformers")
@@ -66,13 +67,6 @@ def measure(model, network, answers):
     if "lengths" in answers and difference.ndim == 3:
         difference = difference[np.arange(difference.shape[1])[None, :] < answers["lengths"][:, None]]
     return what, difference.max() / np.abs(theirs).max()
-
-
-def ours(ids, theirs):
-    """Ids of the source as ours, of `theirs` for each of ours; what begins a target is our BOS."""
-    new = np.zeros(theirs.max() + 1, int)
-    new[theirs[::-1]] = np.arange(len(theirs))[::-1]
-    return new[ids]
 
 
 def _asked(opened, source):

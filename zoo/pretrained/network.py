@@ -24,6 +24,7 @@ class Network:
         barred: ids of ours that are never written, and whose logits are compared with nothing.
         notes: what the card says of the family's ways.
         source_ids: `ids` of the source's vocabulary, where the target has another one.
+        shortlist: `{"table", "always"}` of `serving.export.shortlist.Shortlist`, where the source searches over one.
     """
 
     recipe: dict[str, Any]
@@ -38,6 +39,7 @@ class Network:
     barred: tuple[int, ...] = ()
     notes: tuple[str, ...] = ()
     source_ids: np.ndarray | None = None
+    shortlist: dict[str, Any] = dataclasses.field(default_factory=dict)
 
     def ids_of(self, side):
         """`ids` of a side of the task."""

@@ -1,28 +1,34 @@
 """Where a network of others comes from: a folder, a zip or tar, or a repository of Hugging Face.
 
-Of an archive plain files alone are taken, into a folder of our own, and no more bytes than its size allows.
+Of an archive plain files alone are taken, into a folder of our own, and no more bytes than its size allows. A file of
+a network that is compressed, as `model.bin.gz`, is read as if it were not.
 """
 
 import contextlib
 import dataclasses
 import functools
+import gzip
 import hashlib
 import re
+import shutil
 import sys
 import tarfile
 import tempfile
 import zipfile
+import zlib
 from pathlib import Path, PurePosixPath
 
 from zoo.hub.huggingface import ADDRESS
 from zoo.pretrained import generation
 from zoo.pretrained.files import RATIO, read_tensors, weights_files
 from zoo.pretrained.reading import IDLE, Reading, read_json
+from zoo.pretrained.yaml_files import read_yaml
 
 MOST_FILES = 10_000
 WANTED = ("*.json", "*.txt", "*.spm", "*.model", "*.yml", "README.md", "LICENSE")  # of a repository, beside its weights
-HEAD = re.compile(r"\A---\n(.*?)\n---", re.DOTALL)
+HEAD, WHOLE = re.compile(r"\A---\n(.*?)\n---", re.DOTALL), re.compile("(.*)", re.DOTALL)
 FILTER = {"filter": "data"} if sys.version_info >= (3, 11, 4) else {}  # of `tarfile`
+COMPRESSED = {".bin", ".npz", ".s2t", ".spm", ".yml"}  # what may stand before .gz
 LICENCE = re.compile(r"^license(?:_name)?:[ \t]*(?:\n[ \t]*-[ \t]*)?(\S[^\n]*)$", re.MULTILINE)
 
 
@@ -71,9 +77,30 @@ class Source:
         return Reading(self.json("config.json"), f"{self.address}/config.json", idle)
 
     @functools.cached_property
+    def yaml(self):
+        """(its name, `{key: value}`) of Marian's file of settings, the first that names weights which are there."""
+        found = [self.folder / "decoder.yml", self.folder / "config.yml", *sorted(self.folder.glob("config.*.yml"))]
+        found = {each.name: read_yaml(each) for each in found if each.is_file() and not self.has("config.json")}
+        there = [name for name, each in found.items() if all(map(self.has, self.names(each.get("models"))))]
+        name = next(iter([*there, *found]), "")
+        return name, found.get(name, {})
+
+    @staticmethod
+    def names(paths):
+        """The names of files of Marian's settings, whose paths are those of another machine."""
+        given = paths if isinstance(paths, list) else [] if paths is None else [paths]
+        return [Path(str(each)).name.removesuffix(".gz") for each in given]
+
+    @functools.cached_property
     def tensors(self):
         """`{name: Tensor}` of its weights; no numbers are read yet."""
-        return read_tensors([self._noted(path) for path in weights_files(self.folder)])
+        named = [self.path(name) for name in self.names(self.yaml[1].get("models"))]
+        if len(named) > 1:
+            raise ValueError(
+                f"{self.address}/{self.yaml[0]} asks for {len(named)} models that translate together, which are not "
+                "read as one. Import each by itself, with its name alone under `models`."
+            )
+        return read_tensors(named or [self._noted(path) for path in weights_files(self.folder)])
 
     def prefix(self, *names):
         """The name of these, such as "bert.", that stands before names of its tensors; "" where none does."""
@@ -92,13 +119,14 @@ class Source:
         return found
 
     def licence(self):
-        """The licence that the head of its README states, or the first line of its LICENSE; "" where none does."""
-        if self.has("README.md"):
-            text = (self.folder / "README.md").read_text(encoding="utf-8", errors="replace")[:100_000]
-            found = LICENCE.search(head[1]) if (head := HEAD.match(text.replace("\r\n", "\n"))) else None
-            if found:
-                self.path("README.md")
-                return found[1].strip().strip("\"'")
+        """The licence that the head of its README or its catalog-entry.yml states, or the first line of its LICENSE."""
+        for name, pattern in (("README.md", HEAD), ("catalog-entry.yml", WHOLE)):
+            if self.has(name):
+                text = (self.folder / name).read_text(encoding="utf-8", errors="replace")[:100_000]
+                head = pattern.match(text.replace("\r\n", "\n"))
+                if head and (found := LICENCE.search(head[1])):
+                    self.path(name)
+                    return found[1].strip().strip("\"'")
         if self.has("LICENSE"):
             lines = self.path("LICENSE").read_text(encoding="utf-8", errors="replace")[:1000].split("\n")
             return next((line.strip() for line in lines if line.strip()), "")
@@ -113,21 +141,45 @@ def opened(address, languages=("", "")):
         ValueError: there is no such source, or it holds what no network has.
     """
     address = str(address).rstrip("/")
-    path = Path(address)
-    if address.startswith("hf://"):
-        folder, name, revision = _fetched(address)
-        yield Source(folder, address, name, revision, languages)
-    elif path.is_dir():
-        yield Source(path, address, path.resolve().name, "", languages)
-    elif path.is_file():
-        with tempfile.TemporaryDirectory() as work:
+    path, revision = Path(address), ""
+    with tempfile.TemporaryDirectory() as work:
+        if address.startswith("hf://"):
+            folder, name, revision = _fetched(address)
+        elif path.is_dir():
+            folder, name = path, path.resolve().name
+        elif path.is_file():
             name = path.name.split(".")[0] if path.suffix != ".zip" else path.stem
-            yield Source(_unpacked(path, Path(work)), address, name, "", languages)
-    else:
-        raise ValueError(
-            f"There is no {address}. Expected a folder, a .zip or .tar with the files of a network, or a repository "
-            "such as hf://OWNER/NAME or hf://OWNER/NAME@REVISION."
-        )
+            folder = _unpacked(path, Path(work) / "archive")
+        else:
+            raise ValueError(
+                f"There is no {address}. Expected a folder, a .zip or .tar with the files of a network, or a "
+                "repository such as hf://OWNER/NAME or hf://OWNER/NAME@REVISION."
+            )
+        yield Source(_decompressed(folder, Path(work) / "plain"), address, name, revision, languages)
+
+
+def _decompressed(folder, work):
+    """The folder, or a copy in `work` where files of it are compressed with gzip."""
+    packed = [each for each in folder.glob("*.gz") if each.is_file() and Path(each.stem).suffix in COMPRESSED]
+    if not packed:
+        return folder
+    work.mkdir()
+    for each in sorted(folder.iterdir()):
+        if each.is_file() and each not in packed:
+            shutil.copyfile(each, work / each.name)
+    for each in packed:
+        if (work / each.stem).exists():
+            continue  # it is there already
+        most = RATIO * each.stat().st_size + 2**20
+        try:
+            with gzip.open(each) as file:
+                content = file.read(most + 1)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise ValueError(f"{each} cannot be unpacked, it may be cut off: {error}") from error
+        if len(content) > most:
+            raise ValueError(f"{each} would become more than {most:,} bytes, which is too many.")
+        (work / each.stem).write_bytes(content)
+    return work
 
 
 def _fetched(address):
@@ -184,6 +236,7 @@ def _weights(names):
 
 def _unpacked(path, work):
     """The folder of an archive's files, in `work`. No file becomes longer than its archive has said."""
+    work.mkdir()
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:

@@ -38,6 +38,13 @@ def our_ids(size, pad, unk, bos, eos):
     return np.array(special + [each for each in range(size) if each not in special])
 
 
+def ours(ids, theirs):
+    """Ids of the source as ours, of `theirs` for each of ours; what begins a target is our BOS."""
+    new = np.zeros(theirs.max() + 1, int)
+    new[theirs[::-1]] = np.arange(len(theirs))[::-1]
+    return new[ids]
+
+
 def with_start(size, pad, unk, first, eos, lost=0):
     """(ids, order) where our BOS is a copy of the row that a decoder starts with, which keeps an id of its own.
 

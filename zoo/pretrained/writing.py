@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import numpy as np
+
 from zoo.core.later import later
 from zoo.core.storage import folder_beside, write_json, write_text
 from zoo.recipes.files import dumps
-from zoo.recipes.folder import LABELS, tokenizer_names
+from zoo.recipes.folder import LABELS, SHORTLIST, tokenizer_names
 from zoo.recipes.recipe import make, plain
 
 keras_file = later("zoo.core.keras_file")
@@ -40,6 +42,8 @@ def write_run(opened, source, parity, out, name, force=False):
         write_json(beside / "data.json", {"licence": record["licence"], "splits": {}, "unseen": {}, "duplicates": {}})
         write_json(beside / RECORD, record)
         write_text(beside / CARD, card(name, recipe, record))
+        if opened.network.shortlist:
+            np.savez_compressed(beside / SHORTLIST, **opened.network.shortlist)
         keras_file.save_model(opened.model, beside / "model.keras")
     return record
 

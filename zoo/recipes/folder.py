@@ -16,6 +16,7 @@ from zoo.settings import table
 
 LABELS = "labels.json"
 SCOPE = "scope.json"
+SHORTLIST = "shortlist.npz"  # of an imported translator, or of an artefact
 MODEL, MANIFEST, RECORD = "model.keras", "manifest.json", "init.json"
 CARD, METRICS = "data.json", "metrics.csv"
 # What decides a vocabulary, of the settings in [text]; the others say how texts are read.

@@ -1,15 +1,14 @@
-"""Marian's own files, as OPUS-MT's archives and marian-train hold them (https://aclanthology.org/P18-4020).
+"""Marian's own files, as OPUS-MT, marian-train and Firefox' translators have them (https://aclanthology.org/P18-4020).
 
-Weights are one .npz or .bin, such as `model.npz`, whose array `special:model.yml` has the settings; `decoder.yml`
-names the vocabularies and says how to search. What a setting means was read in Marian's sources, models/transformer.h,
-translator/beam_search.cpp and common/config_parser.cpp. Its decoder begins with a vector of zeros, here the row
-of PAD and of BOS. Its last sinusoid is exactly 10,000 times as long as the first, which ours and that of `transformers`
-is not, so the positions are a table.
+Weights are one .npz or .bin, such as `model.npz`, whose array `special:model.yml` has the settings; `decoder.yml` or
+`config.*.yml` names the files and says how to search. Files that are called as Firefox' need none. What a setting means
+was read in Marian's sources, models/transformer.h, translator/beam_search.cpp and common/config_parser.cpp. Its decoder
+begins with a vector of zeros, here the row of PAD and of BOS. Its last sinusoid is exactly 10,000 times as long as the
+first, which ours and that of `transformers` is not, so the positions are a table.
 """
 
-from pathlib import Path
-
 from zoo.pretrained.languages import marian_reader, marian_targets
+from zoo.pretrained.marian_shortlist import read_shortlist
 from zoo.pretrained.network import Family, Network, register
 from zoo.pretrained.parts import model_table, sinusoids
 from zoo.pretrained.reading import Reading
@@ -19,10 +18,11 @@ from zoo.pretrained.yaml_files import parse_yaml, read_yaml
 from zoo.text import Tokenizer
 from zoo.text.special import BOS, PAD, UNK
 
-SETTINGS, DECODER = "special:model.yml", "decoder.yml"
+SETTINGS = "special:model.yml"
 LONGEST, EPSILON = 1024, 1e-6  # positions that are kept; Marian computes as many as a text needs
 GELU = 1.702  # its gelu is x * sigmoid(1.702 x)
 ACTIVATIONS = {"swish": "silu", "relu": "relu", "gelu": "silu"}
+LISTED = "With its shortlist, {}, a piece allows {} others at most, and {} are always allowed (docs/firefox.md)."
 NOTE = "Texts are split by the SentencePiece models alone; the source's preprocess.sh is not run."
 TRAINED = (  # settings of `special:model.yml` of training alone, or of parts that are refused where they are on
     "version", "dim-rnn", "enc-type", "enc-cell", "enc-cell-depth", "dec-cell-base-depth",
@@ -32,13 +32,15 @@ TRAINED = (  # settings of `special:model.yml` of training alone, or of parts th
     "dropout-trg", "transformer-dropout", "transformer-dropout-attention", "transformer-dropout-ffn", "skip",
     "bert-train-type-embeddings", "bert-type-vocab-size", "special-vocab",
 )  # fmt: skip
-HOW = (  # settings of `decoder.yml` that change how fast it is, or what is told beside the translation
+FIREFOX = {"beam-size": 1, "normalize": 1.0, "max-length-factor": 2.0}  # what it asks of its engine
+HOW = (  # settings of a search that change how fast it is, or what is told beside the translation
     "relative-paths", "models", "workspace", "log", "log-level", "log-time-zone", "quiet", "quiet-translation", "seed",
     "devices", "num-devices", "cpu-threads", "mini-batch", "mini-batch-words", "mini-batch-fit", "maxi-batch",
     "maxi-batch-sort", "alignment", "word-scores", "skip-cost", "model-mmap", "config", "dump-config", "input",
     "output", "port", "authors", "cite", "build-info", "interpolate-env-vars", "sigterm", "stat-freq",
     "use-legacy-batching", "max-length", "max-length-crop", "gemm-precision", "optimize", "version", "ssplit-mode",
-    "ssplit-prefix-file", "max-length-break", "no-const", "sync-sgd", "ignore-model-config",
+    "ssplit-prefix-file", "max-length-break", "no-const", "sync-sgd", "ignore-model-config", "bergamot-mode",
+    "int8shift", "int8shiftAll", "int8shiftAlpha", "int8shiftAlphaAll", "check-bytearray",
 )  # fmt: skip
 SIZES = {
     "units": ("dim-emb", 512), "num_layers": ("enc-depth", 1), "decoder_layers": ("dec-depth", 1),
@@ -53,7 +55,8 @@ def network(source):
         **{
             "type": "transformer", "transformer-decoder-autoreg": ("self-attention", "rnn"),
             "transformer-no-projection": False, "transformer-rnn-projection": False,
-            "transformer-pool": False, "transformer-tied-layers": [], "transformer-train-position-embeddings": False,
+            "transformer-no-bias": False, "transformer-no-affine": False, "transformer-pool": False,
+            "transformer-tied-layers": [], "transformer-train-position-embeddings": False,
             "transformer-train-positions": False, "transformer-ffn-depth": 2, "transformer-postprocess-emb": ("d", ""),
             "layer-normalization": False, "right-left": False, "ulr": False, "lemma-dim-emb": 0, "factors-dim-emb": 0,
             "input-types": [], "transformer-decoder-dim-ffn": (config.get("transformer-dim-ffn", 2048), 0),
@@ -79,9 +82,16 @@ def network(source):
     shared = config.flag("tied-embeddings-src", False) or tied
     output = "tied" if config.flag("tied-embeddings", False) or tied else "own"
     biased = not config.flag("output-omit-bias", False)
-    search, vocabularies = search_of(config), _vocabularies(source, config, shared)
+    search, vocabularies, asked = search_of(config), _vocabularies(source, config, shared), config.get("shortlist", [])
     config.finish()
-    source_ids, ids = (_ids(names) for names, _ in vocabularies)
+    source_ids, ids = both = [_ids(names) for names, _ in vocabularies]
+    notes, shortlist = (NOTE,) if source.has("preprocess.sh") else (), {}
+    if asked:
+        file, *given = asked if isinstance(asked, list) else [asked]
+        (reads, one), (writes, other) = vocabularies
+        path = source.path(*source.names([file]))
+        shortlist = read_shortlist(path, given, (reads, writes), both, one == other)
+        notes += (LISTED.format(path.name, shortlist["table"].shape[1], len(shortlist["always"])),)
     table = sinusoids(LONGEST, units)
     constants = {"source_positions/matrix": table, "positions/matrix": table}
     if not biased:
@@ -114,7 +124,8 @@ def network(source):
         tokenizers=lambda: tokenizers(source, vocabularies),
         barred=(PAD, BOS),
         languages=source.languages if marian_targets(vocabularies[0][0]) else (),
-        notes=(NOTE,) if source.has("preprocess.sh") else (),
+        notes=notes,
+        shortlist=shortlist,
     )
 
 
@@ -131,15 +142,25 @@ def settings_of(source):
     """The `Reading` of both files of settings, of which the network's own count, as in Marian."""
     where = f"{source.address}: {SETTINGS}"
     text = source.tensors[SETTINGS].read().astype("uint8").tobytes().rstrip(b"\0")
-    given = read_yaml(source.path(DECODER)) if source.has(DECODER) else {}
-    return Reading(given | parse_yaml(text.decode("utf-8", "replace"), where), f"{where} or {DECODER}")
+    name, given = source.yaml
+    given = given if name else _firefox(source)
+    if name:
+        source.path(name)
+    return Reading(given | parse_yaml(text.decode("utf-8", "replace"), where), f"{where} or {name or 'decoder.yml'}")
+
+
+def _firefox(source):
+    """What Firefox asks of its engine, where files are called as its own, `vocab.ende.spm`; else nothing."""
+    named = {each.name.split(".")[0]: each.name for each in sorted(source.folder.glob("*.*.*")) if each.is_file()}
+    sides = [named.get(side, named.get("vocab")) for side in ("srcvocab", "trgvocab")]
+    return FIREFOX | {"vocabs": sides, "shortlist": [named["lex"]] if "lex" in named else []} if all(sides) else {}
 
 
 def search_of(config):
     """The table `search`; what is not given is as in marian-decoder."""
     config.must(**{
         "word-penalty": 0, "n-best": False, "no-spm-decode": False, "output-sampling": (False, []), "tsv": False,
-        "output-approx-knn": [], "shortlist": [], "weights": [], "fp16": False, "precision": (["float32"], "float32"),
+        "output-approx-knn": [], "weights": [], "fp16": False, "precision": (["float32"], "float32"),
     })  # fmt: skip
     return {
         "beam": config.whole("beam-size", 12),
@@ -164,7 +185,7 @@ def _vocabularies(source, config, shared):
         return []
     found = []
     for side, size, name in zip(("source", "target"), sizes, given, strict=True):
-        path = source.path(Path(str(name)).name)  # paths are those of the machine where it was trained
+        path = source.path(*source.names([name]))
         if path.suffix == ".spm":
             names, model = [piece for piece, _, _ in pieces_of(path.read_bytes(), path)], path
         else:
