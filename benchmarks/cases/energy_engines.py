@@ -83,7 +83,7 @@ def _export(folder, beams, count, alpha):
     from cases.generation_engines import write_weights
     from serving.export.again import export_again
 
-    artefact = export_again(MODEL, folder / "exported", alpha=alpha, beams=(beams,))
+    artefact = export_again(MODEL, folder / "exported", alpha=alpha, beams=(beams,), rules={})
     shutil.move(artefact, folder / "artefact")
     model = zoo.load(folder / "artefact")
     write_weights(model, folder / "weights.npz")

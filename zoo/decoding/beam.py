@@ -25,6 +25,13 @@ def best(pool, ranks, beams):
     return gather_beams(pool, ops.cast(ops.top_k(ranks, beams)[1], "int32"))
 
 
+def ranked(pool, beams):
+    """The `beams` hypotheses of highest score, the earlier one among equals."""
+    scores, which = ops.top_k(pool["scores"], beams)
+    others = {name: each for name, each in pool.items() if name != "scores"}
+    return gather_beams(others, ops.cast(which, "int32")) | {"scores": scores}
+
+
 class Beam(Strategy):
     """`beams` open hypotheses and, in a pool of their own, the `beams` best finished ones.
 
@@ -136,7 +143,7 @@ class Beam(Strategy):
             "scores": ops.where(real, score, IMPOSSIBLE),
         }
         pool = join(hypotheses["ended"], new)
-        ended, more = best(pool, pool["scores"], self.beams), {}
+        ended, more = ranked(pool, self.beams), {}
 
         over = ops.logical_or(ends, ops.logical_not(among)) if self.ranking.ends == "places" else ends
         open_, which = ops.top_k(ops.where(over, BARRED, totals), self.beams)

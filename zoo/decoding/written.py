@@ -16,7 +16,9 @@ class Written:
             prompts = ops.broadcast_to(prompts, (ops.shape(tokens)[0], tokens.shape[1], time))
             self.at, self.tokens = position + time, ops.concatenate([prompts, tokens], axis=2)
         self.places = ops.arange(ops.shape(self.tokens)[2], dtype="int32")
-        self.there = ops.logical_and(self.places < self.at, self.tokens >= 0)
+        self.there = self.places < self.at
+        if before is not None:
+            self.there = ops.logical_and(self.there, self.tokens >= 0)
 
     def repeating(self, n, most):
         """`(batch, beams, time)`: whether a token, written again now, would end an n-gram a second time.

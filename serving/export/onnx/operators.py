@@ -11,6 +11,8 @@ from keras import layers, ops
 from serving.export.onnx.markers import onnx_op
 from serving.export.onnx.patches import replaced
 from zoo.core import beams
+from zoo.decoding import rules
+from zoo.decoding.written import BARRED
 
 tensordot, take, normalise = tf.tensordot, ops.take, layers.LayerNormalization.call
 
@@ -22,6 +24,7 @@ def native_operators():
         replaced(tf, tensordot=_tensordot),
         replaced(ops, take=_take),
         replaced(beams, gather_leaf=_gather_leaf),
+        replaced(rules, barred=_barred),
         replaced(layers.LayerNormalization, call=_normalise),
     ):
         yield
@@ -45,6 +48,12 @@ def _gather_leaf(leaf, parents):
     indices = tf.cast(tf.expand_dims(parents, -1), tf.int64)
     shape = (leaf.shape[0], parents.shape[1], *leaf.shape[2:])
     return onnx_op("GatherND", [leaf, indices], [leaf.dtype], [shape], batch_dims=1)[0]
+
+
+def _barred(scores, there, ids):
+    """Where an id stands at several places, the lowest of their values counts."""
+    inputs = [tf.zeros(tf.shape(scores)), tf.maximum(ids, 0), tf.where(there, BARRED, 0.0)]
+    return onnx_op("ScatterElements", inputs, ["float32"], [scores.shape], axis=2, reduction="min")[0]
 
 
 def _normalise(layer, inputs):

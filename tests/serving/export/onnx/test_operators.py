@@ -7,6 +7,7 @@ from serving.export.onnx.convert import convert, load
 from serving.export.onnx.operators import native_operators
 from zoo.core import beams
 from zoo.core.signatures import Signature, TensorSpec
+from zoo.decoding import rules
 
 X = TensorSpec("x", "float32", ("batch", "time", 6))
 
@@ -77,3 +78,14 @@ def test_a_transposed_factor_stays_so_in_a_loop():
         return tf.while_loop(going, step, (0, x))[1]
 
     converted(both, [TensorSpec("x", "float32", (6, 6))], (6, 6))
+
+
+def test_what_may_not_be_written_is_one_node():
+    """Also where an id stands at several places, and where one that is none stands at a place that does not count."""
+    ids = TensorSpec("ids", "int32", ("batch", 2, 5))
+
+    def bars(ids):
+        ids = ops.where(ops.arange(5) == 4, -1, ops.abs(ids))
+        return rules.barred(ops.zeros((ops.shape(ids)[0], 2, 7)), ids >= 1, ids)
+
+    assert converted(bars, [ids], ("batch", 2, 7)).count("ScatterElements") == 1
