@@ -99,7 +99,7 @@ def test_every_block_is_of_a_kind_that_is_tested():
 def test_a_seqzoo_command_is_right_use(block, command):
     words = shlex.split(command.partition(" < ")[0])
     args = cli.parse(words[1:])  # an unknown command or option exits
-    if words[1] == "train" and not args.recipe.endswith(".toml"):
+    if words[1] == "train" and not args.recipe.endswith((".toml", ".npz")):  # which other commands write
         recipes.load(args.recipe, args.set)
 
 
@@ -126,7 +126,8 @@ def paste(text, folder):
     program.write_text(
         f"#!{sys.executable}\nimport sys, tomllib\nsys.path[:1] = [{str(ROOT)!r}]\nfrom tools.cli import main\n"
         f"tiny = {TINY!r}\nif sys.argv[1] == 'train':\n    name = sys.argv[2]\n    if name.endswith('.toml'):\n"
-        "        name = tomllib.load(open(name, 'rb'))['name']\n    for setting in tiny[name].split():\n"
+        "        name = tomllib.load(open(name, 'rb'))['name']\n"
+        "    for setting in [] if name.endswith('.npz') else tiny[name].split():\n"
         "        sys.argv += ['--set', setting]\nsys.exit(main())\n"
     )
     program.chmod(0o755)

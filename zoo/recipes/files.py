@@ -168,8 +168,8 @@ def read(path):
         ValueError: the file is not TOML, or cannot be read; or the checkpoint is none.
     """
     try:
-        text = carried.recipe_of(path) if carried.is_checkpoint(path) else path.read_bytes()
-        settings = tomllib.loads(text.decode())
+        text = carried.recipe_of(path).decode() if carried.is_checkpoint(path) else path.read_text(encoding="utf-8")
+        settings = tomllib.loads(text)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}. Expected a recipe that may be read.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
