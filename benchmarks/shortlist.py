@@ -25,7 +25,7 @@ sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT)]
 from harness import processor, report  # noqa: E402
 from harness.apart import export_apart  # noqa: E402
 
-MODELS = {"translate-de-en/4": "tatoeba-en-de", "translate-en-zh/3": "tatoeba-en-zh"}  # and the corpus of each
+MODELS = {"translate-de-en/5": "tatoeba-en-de", "translate-en-zh/4": "tatoeba-en-zh"}  # and the corpus of each
 WIDTHS, BATCHES, BEAMS, PRECISIONS = (50, 100), (1, 8, 32), (4, 1), ("float32", "int8")
 
 

@@ -2,7 +2,7 @@
 
     python benchmarks/threads.py                                    # writes benchmarks/results/PROCESSOR/threads.json
     python benchmarks/threads.py --sentences 64 --rounds 1 --dry    # seconds, to see whether it works; writes nothing
-    python benchmarks/threads.py --artefact hub/translate-de-en/4   # another model of the hub, with its test sentences
+    python benchmarks/threads.py --artefact hub/translate-de-en/5   # another model of the hub, with its test sentences
 
 1,000 sentences through `serving.Runtime`, in batches of 32 and alone, in wall-clock and processor seconds. It needs a
 machine with nothing else to do, and tells the load at its start. Each way has a process of its own, and they take
