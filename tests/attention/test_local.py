@@ -8,13 +8,7 @@ from keras import ops
 from tests.weights import randomised
 from zoo.attention import LocalAttention, RingLSHAttention
 from zoo.attention.hashing import hash_vectors
-from zoo.blocks import PreNorm
 from zoo.check.laws import length_mask, sequences
-from zoo.check.steps import check_steps
-from zoo.depth import Stack
-from zoo.embeddings import LearnedPositions
-from zoo.feedforward import FeedForward
-from zoo.models import LanguageModel
 
 ROWS = ((1, 17), (2, 9), (3, 2), (4, 0))
 X, MASK = sequences(ROWS, 17, 6), length_mask(ROWS, 17)
@@ -126,18 +120,6 @@ def test_chunks_are_a_ring_that_each_text_closes_by_itself(settings):
 def test_sorted_chunks_of_all_rounds_are_a_ring(settings, causal):
     own = {"chunk_length": 4, "num_buckets": [2, 4]} | settings
     compare(made(RingLSHAttention, **own), ring_lsh_by_hand, causal)
-
-
-@pytest.mark.parametrize("most", [None, 5])
-def test_steps_of_local_attention_are_the_full_pass(most):
-    """Behind prompts of different lengths, of beams that change their parents."""
-    blocks = [PreNorm(made(LocalAttention, chunk_length=3), FeedForward(6, 8)) for _ in range(2)]
-    model = LanguageModel(13, Stack(blocks), LearnedPositions(32), dropout=0.0)
-    model.build()
-    generator = np.random.default_rng(4)
-    prompts, lengths = generator.integers(4, 13, (3, 9)).astype("int32"), np.array([9, 4, 0], "int32")
-    following = generator.integers(4, 13, (3, 3, 4)).astype("int32")
-    check_steps(model, prompts, lengths, following, generator.integers(0, 3, (3, 3, 4)), most)
 
 
 def test_steps_in_a_ring_of_one_chunk_are_the_full_pass():

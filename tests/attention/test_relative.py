@@ -8,13 +8,7 @@ from tests import transformer_oracles
 from tests.weights import randomised
 from zoo.attention import RelativeAttention
 from zoo.attention.relative import buckets
-from zoo.blocks import PreNorm
 from zoo.check.laws import length_mask, sequences
-from zoo.check.steps import check_steps
-from zoo.depth import Stack
-from zoo.embeddings import NoPositions
-from zoo.feedforward import GatedFeedForward
-from zoo.models import LanguageModel
 
 ROWS = ((1, 17), (2, 9), (3, 0))
 X, MASK = sequences(ROWS, 17, 6), length_mask(ROWS, 17)
@@ -61,18 +55,6 @@ def test_weights_are_for_plots_too():
     values = ops.convert_to_numpy(layer.split_heads(layer.value_projection(X)))
     mixed = layer.output_projection(layer.join_heads(ops.convert_to_tensor(weights @ values)))
     np.testing.assert_allclose(ops.convert_to_numpy(layer(X, value_mask=MASK)), ops.convert_to_numpy(mixed), atol=1e-5)
-
-
-@pytest.mark.parametrize("most", [None, 5])
-def test_steps_are_the_full_pass(most):
-    """Behind prompts of different lengths, of beams that change their parents."""
-    blocks = [PreNorm(made(), GatedFeedForward(6, 8)) for _ in range(2)]
-    model = LanguageModel(13, Stack(blocks), NoPositions(), dropout=0.0)
-    model.build()
-    generator = np.random.default_rng(4)
-    prompts, lengths = generator.integers(4, 13, (3, 9)).astype("int32"), np.array([9, 4, 0], "int32")
-    following = generator.integers(4, 13, (3, 3, 4)).astype("int32")
-    check_steps(model, prompts, lengths, following, generator.integers(0, 3, (3, 3, 4)), most)
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,7 @@ from keras import ops
 
 from zoo.attention import MultiHeadAttention, MultiLinearAttention
 from zoo.attention.tensorized import multi_linear
-from zoo.blocks import PreNorm
 from zoo.check.laws import length_mask, sequences
-from zoo.check.steps import check_steps
-from zoo.depth import Stack
-from zoo.embeddings import LearnedPositions
-from zoo.feedforward import FeedForward
-from zoo.models import LanguageModel
 
 ROWS = ((1, 7), (2, 4), (3, 0))
 X, MASK = sequences(ROWS, 7, 6), length_mask(ROWS, 7)
@@ -102,22 +96,6 @@ def test_parameters_are_the_papers(units, rank, cores, time, expected):
     heads = MultiHeadAttention(units, 8, use_bias=False)
     heads.build((None, None, units))
     assert heads.count_params() - units**2 == 3 * units**2
-
-
-@pytest.mark.slow(but=2)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("max_length", [None, 6])
-def test_steps_are_the_full_pass(mode, max_length):
-    attention = MultiLinearAttention(6, 5, 12, mode=mode)
-    model = LanguageModel(11, Stack([PreNorm(attention, FeedForward(6, 8))]), LearnedPositions(12))
-    model.build()
-    generator = np.random.default_rng(3)
-    for weight in model.trainable_weights:
-        weight.assign(generator.normal(0.0, 0.3, weight.shape))
-    prompts, lengths = generator.integers(4, 11, (3, 5)).astype("int32"), np.array([5, 3, 1], "int32")
-    following = generator.integers(4, 11, (3, 2, 5)).astype("int32")
-    parents = generator.integers(0, 2, (3, 2, 5)).astype("int32")
-    check_steps(model, prompts, lengths, following, parents, max_length)
 
 
 def test_long_sequences_and_a_value_are_refused():

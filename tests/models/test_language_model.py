@@ -72,14 +72,6 @@ def test_steps_are_the_full_pass(models, positions, prompts, max_length):
     check_steps(models[positions], source, lengths(rows), following, parents, max_length)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("block", ["post_norm", "macaron"])
-def test_steps_of_other_blocks_are_the_full_pass(block):
-    rows, time = PROMPTS["ragged"]
-    following = token_ids(((7, 4), (8, 4), (9, 4)), 4, TARGETS)[:, None]
-    check_steps(made(block=block, num_layers=1), token_ids(rows, time, TARGETS, noise=5), lengths(rows), following)
-
-
 def test_the_first_token_is_the_prompts_last_or_bos(models):
     prompt = np.array([[5, 6, 7], [8, 9, 1]], "int32")
     for sizes, expected in (([3, 2], [7, 9]), ([0, 1], [BOS, 8])):

@@ -6,10 +6,10 @@ import pytest
 from keras import ops
 
 from zoo.attention import AdaptiveSpanAttention, MultiHeadAttention
-from zoo.blocks import PostNorm, PreNorm
+from zoo.blocks import PreNorm
 from zoo.check.laws import lengths, token_ids
 from zoo.check.steps import check_steps
-from zoo.depth import DepthAdaptiveStack, GeometricExit, ReversibleStack, Stack, UniversalStack, make_stack
+from zoo.depth import DepthAdaptiveStack, GeometricExit, make_stack
 from zoo.embeddings import AxialPositions, ConvolutionalPositions, LearnedPositions
 from zoo.feedforward import FeedForward
 from zoo.models import DepthAdaptiveTransformer, Transformer
@@ -42,22 +42,6 @@ def randomised(model):
         if weight.name != "fractions":
             weight.assign(random.normal(0, 0.5, weight.shape))
     return model
-
-
-DECODERS = {
-    "stack": lambda: Stack([block(), block(PreNorm, MultiHeadAttention(6, 2))]),
-    "post_norm": lambda: Stack([block(PostNorm)]),
-    "reversible": lambda: ReversibleStack([block(), block()]),
-    "universal": lambda: UniversalStack(block(PostNorm), 2),
-}
-
-
-@pytest.mark.release(but=("post_norm-growing", "reversible-growing"))
-@pytest.mark.parametrize("max_length", [None, pytest.param(6, marks=pytest.mark.slow)], ids=["growing", "static"])
-@pytest.mark.parametrize("decoder", DECODERS)
-def test_a_decoder_with_adaptive_spans_steps_as_it_reads(decoder, max_length):
-    model = randomised(Transformer(VOCABULARY, VOCABULARY, encoder(), DECODERS[decoder]()))
-    check_steps(model, SOURCE, LENGTHS, FOLLOWING, PARENTS, max_length)
 
 
 @pytest.mark.slow

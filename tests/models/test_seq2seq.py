@@ -9,7 +9,6 @@ from keras import ops
 from tests import oracles
 from tests.models.cases import CASES, SOURCES, TARGETS
 from zoo.check.laws import build, changed, lengths, token_ids
-from zoo.check.steps import check_steps
 from zoo.models import Seq2Seq
 from zoo.recurrent import RecurrentEncoder
 
@@ -83,18 +82,6 @@ def test_without_tanh_and_context_it_is_sutskevers_model():
         for j, y in enumerate(write[target[row]]):
             state = writes(np.concatenate([y, last]), state)
             np.testing.assert_allclose(received[row, j], write @ state[0] + b, atol=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.release(but=1)
-@pytest.mark.parametrize(
-    "name",
-    [pytest.param(case.name, marks=() if case.core else pytest.mark.slow) for case in CASES if "seq2seq" in case.name],
-)
-def test_steps_are_the_full_pass(models, name):
-    following = token_ids(((7, 12), (8, 12), (9, 12)), 12, TARGETS).reshape(3, 3, 4)
-    parents = token_ids(((4, 12), (5, 12), (6, 12)), 12, 3).reshape(3, 3, 4)
-    check_steps(models(name), SOURCE, LENGTHS, following, parents, max_length=5)
 
 
 @pytest.mark.slow
