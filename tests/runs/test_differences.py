@@ -5,14 +5,16 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.recipes.small import KINDS, recipe, write_corpus
+from tests.recipes.small import KINDS, recipe
+from tests.runs.conftest import STEPS
+from tests.runs.test_initial import tuned
 from zoo import runs
 from zoo.recipes.folder import adopted
 from zoo.runs.takeover import differences, prepared
 from zoo.tasks.parts.building import built
 from zoo.training import named_weights
 
-SIZE, STEPS = 9, {"steps": 1, "validate_every": 1, "average": 1}
+SIZE = 9
 
 
 def rarely(names, often):
@@ -89,22 +91,9 @@ def test_the_same_weights_compute_something_else(change):
     np.testing.assert_array_equal(one, dropped)
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    """(a run of a classifier, its data)."""
-    one, folder = recipe("classifier", training=STEPS), tmp_path_factory.mktemp("run")
-    data = write_corpus(one, folder / "data")
-    runs.train(one, folder / "run", data, log=len)
-    return folder / "run", data
-
-
-def tuned(run, *overrides, **training):
-    return recipe("classifier", *overrides, training=STEPS | {"init": str(run)} | training)
-
-
 @pytest.mark.slow
-def test_a_difference_is_refused_before_the_data_are_read(run):
-    one, initial = adopted(tuned(run[0], "model.activation=gelu", "model.num_heads=1"))
+def test_a_difference_is_refused_before_the_data_are_read(base):
+    one, initial = adopted(tuned(base[0], "classifier", "model.activation=gelu", "model.num_heads=1"))
     with pytest.raises(ValueError, match="would compute something else here") as refused:
         prepared(one, initial)
     told = str(refused.value)
@@ -114,18 +103,19 @@ def test_a_difference_is_refused_before_the_data_are_read(run):
 
 
 @pytest.mark.slow
-def test_what_is_allowed_is_told_and_kept(run, tmp_path):
-    one, lines = tuned(run[0], "model.activation=gelu", init_differences="allow", freeze=["embedding"]), []
-    record = runs.train(one, tmp_path / "run", run[1], log=lines.append)["init"]
+def test_what_is_allowed_is_told_and_kept(base, tmp_path):
+    lines = []
+    one = tuned(base[0], "classifier", "model.activation=gelu", init_differences="allow", freeze=["embedding"])
+    record = runs.train(one, tmp_path / "run", base[1], log=lines.append)["init"]
     assert record["differences"] == [("encoder.blocks.*.feedforward.activation", "relu", "gelu")]
     assert any("compute something else: encoder.blocks.*.feedforward.activation is relu" in line for line in lines)
     keras.models.load_model(tmp_path / "run" / "model.keras", compile=False)
 
 
 @pytest.mark.slow
-def test_another_task_is_compared_where_both_have_layers(run):
+def test_another_task_is_compared_where_both_have_layers(base):
     changes = ["embedding=tokens", "text.noise.rare=0", "model.activation=gelu"]
-    one, initial = adopted(recipe("tagger", *changes, training=STEPS | {"init": str(run[0])}))
+    one, initial = adopted(recipe("tagger", *changes, training=STEPS | {"init": str(base[0])}))
     with pytest.raises(ValueError, match="feedforward.activation is relu there and gelu here") as refused:
         prepared(one, initial)
     assert "Classifier" not in str(refused.value)

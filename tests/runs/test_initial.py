@@ -10,23 +10,13 @@ import pytest
 from keras import ops
 
 from tests.recipes.small import recipe, write_corpus
+from tests.runs.conftest import STEPS
 from zoo import recipes, runs
 from zoo.recipes.folder import adopted
 from zoo.runs.takeover import prepared
 from zoo.tasks.parts.building import built
 from zoo.text import Tokenizer
 from zoo.training import named_weights
-
-STEPS = {"steps": 1, "validate_every": 1, "average": 1}
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    """(a finished run of a classifier, its data)."""
-    one, folder = recipe("classifier", training=STEPS), tmp_path_factory.mktemp("base")
-    data = write_corpus(one, folder / "data")
-    runs.train(one, folder / "run", data)
-    return folder / "run", data
 
 
 def weights(run):

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from keras import ops
 
-from tests.recipes.small import recipe, write_corpus
-from tests.runs.test_initial import STEPS, same, tuned, weights
+from tests.recipes.small import recipe
+from tests.runs.conftest import STEPS
+from tests.runs.test_initial import same, tuned, weights
 from zoo import runs
 from zoo.recipes.folder import find_initial
 from zoo.runs import forecast
@@ -18,15 +19,6 @@ from zoo.runs.takeover import prepared
 from zoo.runs.training import make_parts, make_training_steps
 from zoo.tasks.parts.building import built
 from zoo.training import Interrupted, named_weights, saved_step
-
-
-@pytest.fixture(scope="module")
-def base(tmp_path_factory):
-    """(a finished run of a classifier, its data)."""
-    one, folder = recipe("classifier", training=STEPS), tmp_path_factory.mktemp("base")
-    data = write_corpus(one, folder / "data")
-    runs.train(one, folder / "run", data)
-    return folder / "run", data
 
 
 def test_a_plan_counts_the_optimizer_of_what_is_trained(base):
