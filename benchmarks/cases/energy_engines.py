@@ -7,7 +7,7 @@ from pathlib import Path
 
 from harness.apart import export_apart
 
-MODEL = Path(__file__).resolve().parents[2] / "hub" / "translate-en-zh" / "3"
+MODEL = Path(__file__).resolve().parents[2] / "hub" / "translate-en-zh" / "4"
 
 
 def ours(threads, folder, beams, batch, count, precision, alpha):

@@ -124,8 +124,7 @@ class Rules:
         """The logits, with those of tokens that are never written at minus infinity, nearly."""
         if "barred_tokens" not in self.always:
             return logits
-        ids = self.always["barred_tokens"][None]
-        return logits + barred(logits[:1, :1], ids >= 0, ids)
+        return logits + _never(self.always["barred_tokens"][:, None], logits)
 
     def __call__(self, position, scores, tokens):
         """What is added to the scores of the next token.
@@ -190,6 +189,8 @@ class Rules:
     @staticmethod
     def _words(written, scores, words):
         end = words[:, None, :, -1]
+        if words.shape[-1] == 1 and words.shape[0] == 1:
+            return _never(end, scores)
         whole = ops.logical_and(written.ends_with(words[:, None, :, :-1]), end >= 0)
         return barred(scores, whole, ops.broadcast_to(end, ops.shape(whole)))
 
@@ -235,6 +236,11 @@ def _tensors(fixed):
     words = tuple((-1,) * (most - len(word)) + tuple(word) for word in fixed.bad_words)
     lists = {"forced_tokens": fixed.forced_tokens, "barred_tokens": fixed.barred_tokens, "bad_words": words}
     return {name: ops.convert_to_tensor([ids], "int32") for name, ids in lists.items() if ids}
+
+
+def _never(ids, scores):
+    """BARRED at ids that are barred whatever is written, `(1, 1, n)`, for all rows: `(1, 1, vocabulary)`."""
+    return barred(ops.zeros((1, 1, ops.shape(scores)[-1])), ids >= 0, ids)
 
 
 def _ids(scores):

@@ -12,7 +12,7 @@ from serving.export.onnx.markers import onnx_op
 from serving.export.onnx.patches import replaced
 from zoo.core import beams
 from zoo.decoding import rules
-from zoo.decoding.written import BARRED
+from zoo.decoding.written import BARRED, barred
 
 tensordot, take, normalise = tf.tensordot, ops.take, layers.LayerNormalization.call
 
@@ -51,7 +51,9 @@ def _gather_leaf(leaf, parents):
 
 
 def _barred(scores, there, ids):
-    """Where an id stands at several places, the lowest of their values counts."""
+    """Where an id stands at several places, the lowest of their values counts. What is constant TensorFlow folds."""
+    if scores.shape.is_fully_defined():
+        return barred(scores, there, ids)
     inputs = [tf.zeros(tf.shape(scores)), tf.maximum(ids, 0), tf.where(there, BARRED, 0.0)]
     return onnx_op("ScatterElements", inputs, ["float32"], [scores.shape], axis=2, reduction="min")[0]
 

@@ -77,7 +77,7 @@ def test_the_saved_model_takes_a_row_for_each_text(made, tokenizers):
         "bad_words": np.full((3, 1, 1), -1, "int32"),
         "length_ratio": np.zeros(3, "float32"),
         "coverage_penalty": np.array([0.0, BETA, 3.0], "float32"),
-        **{name: np.zeros(3, "int32") for name in ("min_length", "max_length", "length_extra")},
+        **{name: np.zeros(3, "int32") for name in ("min_length", "max_length", "length_extra", "n_best")},
     }
     found = search(**{name: tf.constant(value) for name, value in given.items()})
     for row, text in enumerate(TEXTS):
