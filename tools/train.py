@@ -11,7 +11,7 @@ from zoo.recipes import folder
 from zoo.recipes.carried import is_checkpoint
 from zoo.runs import repeats
 
-from . import forecast, shared
+from . import forecast, shared, teacher
 from .series import table
 from .shared import positive
 
@@ -43,6 +43,12 @@ def add_arguments(parser):
         "times, every combination is tried",
     )
     parser.add_argument(
+        "--teacher",
+        metavar="MODEL",
+        help="an artefact, a run or the name of a published model, whose answers to the training's sources are learnt "
+        "in the place of the references (kept in OUT/teacher)",
+    )
+    parser.add_argument(
         "--devices",
         type=_devices,
         metavar="all|N",
@@ -63,12 +69,19 @@ def main(args):
     recipe = recipes.load_for_training(args.recipe, args.set, args.imports, args.data)
     if args.plan:
         return forecast.main(args, recipe)
+    if args.teacher and (args.seeds or args.sweep or is_checkpoint(args.recipe)):
+        raise ValueError(
+            "--teacher makes the data of one training, which begins anew: leave --seeds, --sweep and checkpoints out. "
+            "What it makes, OUT/teacher, is data for others."
+        )
     out = Path(args.out or Path("runs") / recipe.name)
     if args.seeds or args.sweep:
         return _series(args, recipe, out)
+    data, resume = args.data, folder.earlier_run(args.recipe, out, args.resume)
     try:
-        resume = folder.earlier_run(args.recipe, out, args.resume)
-        summary = runs.train(recipe, out, data=args.data, resume=resume, devices=args.devices)
+        if args.teacher:
+            recipe, data = teacher.taught(recipe, args.teacher, out, data, resume), None
+        summary = runs.train(recipe, out, data=data, resume=resume, devices=args.devices)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(how_to_go_on(args, out, recipe.training.steps)) from None
     if args.json:
@@ -114,7 +127,12 @@ def how_to_go_on(args, out, steps, place=""):
     if (out / "checkpoint").is_dir():  # without a checkpoint, Keras need not be imported
         step = training.saved_step(out)
     saved = f"{out} is saved at step {step:,} of {steps:,}" if step else "nothing of the training was saved yet"
-    given = [("--data", args.data), ("--out", args.out), *(("--set", each) for each in args.set)]
+    given = [
+        ("--data", args.data),
+        ("--teacher", args.teacher),
+        ("--out", args.out),
+        *(("--set", each) for each in args.set),
+    ]
     given += [("--import", each) for each in args.imports]
     given += [("--devices", args.devices and str(args.devices))]
     given += [("--seeds", args.seeds and str(args.seeds)), *(("--sweep", each) for each in args.sweep)]

@@ -7,6 +7,7 @@ It needs only the standard library. A TensorFlow graph has the same rules in `se
 from dataclasses import replace
 
 TIMES, LEAST = 3, 5  # a circle is a sequence of pieces at least 3 times in a row, 5 pieces or more together
+IN_CIRCLES, BOUNDED = "the answer goes in circles", "the answer ends at the bound"  # how two warnings begin
 SEPARATOR = "; "  # between the warnings about one text
 
 
@@ -17,12 +18,12 @@ def unknown(count, pieces):
 
 def circles(size):
     """The warning about an answer in which the same pieces, so many of them, follow each other again and again."""
-    return f"the answer goes in circles: its pieces repeat with a period of {size}"
+    return f"{IN_CIRCLES}: its pieces repeat with a period of {size}"
 
 
 def bounded(most):
     """The warning about an answer that is as long as it may be."""
-    return f"the answer ends at the bound of {most} pieces"
+    return f"{BOUNDED} of {most} pieces"
 
 
 def unlike(share):
