@@ -9,8 +9,8 @@ SUFFIX = ".npz"  # with which the name of a checkpoint ends, and no recipe's
 
 
 def is_checkpoint(place):
-    """Whether a path is meant as that of a checkpoint."""
-    return Path(place).suffix == SUFFIX
+    """Whether what stands for a recipe is the path of a checkpoint."""
+    return isinstance(place, str | Path) and Path(place).suffix == SUFFIX
 
 
 def content(run, name):

@@ -103,17 +103,13 @@ def load_for_training(recipe, overrides=(), imports=(), data=None):
         data: where the data lie, as of `zoo.train`.
     """
     chosen, base = load(recipe, overrides, imports), _read_layers(recipe)
-    if "name" in overridden(overrides) or isinstance(data, dict) or _is_checkpoint(recipe):
+    if "name" in overridden(overrides) or isinstance(data, dict) or carried.is_checkpoint(recipe):
         return chosen
     files = _training_files(corpora.trained_on(chosen, data)[0])
     told = settled(base).get("data", {})
     if not files or files == _listed(told.get("train", "") if isinstance(told, dict) else ""):
         return chosen
     return msgspec.structs.replace(chosen, name=f"{chosen.name}-{_name_of(files[0])}")
-
-
-def _is_checkpoint(recipe):
-    return isinstance(recipe, str | Path) and carried.is_checkpoint(recipe)
 
 
 def _training_files(recipe):

@@ -146,7 +146,7 @@ def earlier_run(recipe, directory, resume):
         directory: where the run is to be.
         resume: whether a run that is there goes on.
     """
-    if not isinstance(recipe, str | Path) or not is_checkpoint(recipe) or (resume and (directory / RECIPE).is_file()):
+    if not is_checkpoint(recipe) or (resume and (directory / RECIPE).is_file()):
         return resume
     return Path(recipe)
 
