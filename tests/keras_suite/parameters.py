@@ -141,6 +141,18 @@ TRAINED = {  # case of the contract battery -> its trained parameters
     "transformer-pre_norm": TRANSLATOR + 2 * DECODER + norm(D),
     "transformer-shared": SOURCES * D + ENCODER + DECODER + norm(D),
     "transformer-ssru": TRANSLATOR - norm(D) + 2 * (DECODER - multi_head(D) + D * D + dense(D, D)),
+    "transformer-with-an-output": (SOURCES + 2 * TARGETS)
+    * D  # a matrix of its own with a bias, and norms without offsets
+    + TARGETS
+    + 2 * (11 * D + norm(D))
+    + (ENCODER - 2 * D)
+    + (DECODER - 3 * D)
+    + 2 * D,
+    # https://arxiv.org/abs/1910.10683: heads of four channels, eight buckets, gates; a norm behind each stack.
+    "transformer-t5": (SOURCES + 2 * TARGETS) * D
+    + 2 * (4 * D * 8 + 8 * 2 + 3 * D * F + 2 * D)
+    + 2 * (8 * D * 8 + 8 * 2 + 3 * D * F + 3 * D)
+    + 2 * D,
     "universal-transformer": TRANSLATOR - norm(D) + DECODER + 2 * dense(D, 1),
     "depth-adaptive": TRANSLATOR + 3 * (DECODER + norm(D)) + dense(D, 3) + 3 * TARGETS * D,  # an output of each depth
     "depth-adaptive-confidence": TRANSLATOR + 3 * (DECODER + norm(D)),
@@ -152,6 +164,9 @@ TRAINED = {  # case of the contract battery -> its trained parameters
     "sentence-classifier": LANGUAGE_MODEL + 2 * D + dense(D, L),
     "star-classifier": TARGETS * D + 4 * (multi_head(D) + norm(D)) + dense(D, L),
     "recurrent-classifier": TARGETS * 3 + 2 * recurrent("lstm", 3, 4) + 2 * recurrent("lstm", 8, 4) + dense(8, 5),
+    # https://arxiv.org/abs/1909.11942: words and places of four units, a norm, and a matrix to the width of the states.
+    "classifier-narrow-embedding": TARGETS * 4 + 11 * 4 + norm(4) + dense(4, D) + ENCODER + dense(D, D) + dense(D, L),
+    "star-tagger": TARGETS * D + 11 * 3 + dense(D + 3, D) + 3 * (multi_head(D) + norm(D)) + dense(D, 5),
     "pair-classifier": LANGUAGE_MODEL + dense(4 * D, D) + dense(D, L),  # `W_1` reads `[r; s; |r - s|; r - s]`
     "encoder": TARGETS * D + ENCODER,
     "tagger": TARGETS * D + ENCODER + dense(3 * D, D) + dense(D, 5),

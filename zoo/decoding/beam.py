@@ -20,16 +20,11 @@ def join(first, second):
     return {name: ops.concatenate([first[name], second[name]], axis=1) for name in first}
 
 
-def best(pool, ranks, beams):
-    """The `beams` hypotheses of highest rank, the earlier one among equals."""
-    return gather_beams(pool, ops.cast(ops.top_k(ranks, beams)[1], "int32"))
-
-
-def ranked(pool, beams):
-    """The `beams` hypotheses of highest score, the earlier one among equals."""
-    scores, which = ops.top_k(pool["scores"], beams)
-    others = {name: each for name, each in pool.items() if name != "scores"}
-    return gather_beams(others, ops.cast(which, "int32")) | {"scores": scores}
+def best(pool, beams, ranks=None):
+    """The `beams` hypotheses of highest score, or of highest rank where `ranks` are given, the earlier among equals."""
+    highest, which = ops.top_k(pool["scores"] if ranks is None else ranks, beams)
+    chosen = gather_beams(pool, ops.cast(which, "int32"))
+    return chosen if ranks is not None else chosen | {"scores": highest}
 
 
 class Beam(Strategy):
@@ -143,7 +138,7 @@ class Beam(Strategy):
             "scores": ops.where(real, score, IMPOSSIBLE),
         }
         pool = join(hypotheses["ended"], new)
-        ended, more = ranked(pool, self.beams), {}
+        ended, more = best(pool, self.beams), {}
 
         over = ops.logical_or(ends, ops.logical_not(among)) if self.ranking.ends == "places" else ends
         open_, which = ops.top_k(ops.where(over, BARRED, totals), self.beams)
@@ -181,13 +176,12 @@ class Beam(Strategy):
             "lengths": ops.where(real, self.max_length, 0),
             "scores": ops.where(real, score, IMPOSSIBLE),
         }
-        both = join(ended, best(cut, cut["scores"], self.beams) if self.aligned else cut)
-        ranks = both["scores"]
+        both, ranks = join(ended, best(cut, self.beams) if self.aligned else cut), None
         if self.ranking.longest == "behind":
             # Both are in order already. Places are whole numbers, so that their order is exact.
             place = ops.arange(2 * self.beams, dtype="float32")[None, :]
-            ranks = -ops.where(ranks <= IMPOSSIBLE, place + 2 * self.beams, place)
-        pool, wanted = best(both, ranks, self.beams), self._wanted()
+            ranks = -ops.where(both["scores"] <= IMPOSSIBLE, place + 2 * self.beams, place)
+        pool, wanted = best(both, self.beams, ranks), self._wanted()
         if wanted is not None:
             pool["lengths"] = ops.where(wanted, pool["lengths"], 0)
             pool["scores"] = ops.where(wanted, pool["scores"], IMPOSSIBLE)
