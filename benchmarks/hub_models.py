@@ -50,7 +50,7 @@ def main():
         folder = prepared(model["source"], source, arguments.data.resolve(), runs)
         run, version = runs / name, newest(name) + arguments.anew or 1
         if arguments.anew:
-            restored(name, run)
+            restored(name, model, run)
         else:
             train(name, model, source, folder, runs)
         for what, (other, split) in model.get("elsewhere", {}).items():
@@ -81,15 +81,24 @@ def newest(name):
     return max((each["version"] for each in there if each["name"] == name), default=0)
 
 
-def restored(name, run):
-    """Make the run of a model from its newest published version, as far as an export reads one."""
+def restored(name, model, run):
+    """Make the run of a model from its newest published version, as far as an export reads one.
+
+    How it searches is what its table says now.
+    """
+    from zoo.recipes.toml import toml
+
     home, partial = HUB / name / str(newest(name)), run.with_name(f"{run.name}.partial")
     if run.exists():
         return
     shutil.rmtree(partial, ignore_errors=True)
     partial.mkdir(parents=True)
-    for path in (home / "model.keras", home / "recipe.toml", *home.glob("*.spm")):
+    for path in (home / "model.keras", *home.glob("*.spm")):
         shutil.copy(path, partial)
+    recipe = tomllib.loads((home / "recipe.toml").read_text("utf-8"))
+    if search := model.get("recipe", {}).get("search"):
+        recipe["search"] |= search
+    (partial / "recipe.toml").write_text(toml(recipe), "utf-8")
     manifest = json.loads((home / "manifest.json").read_text("utf-8"))
     said = manifest["published"]["training"]
     (partial / "training.json").write_text(json.dumps(said), "utf-8")

@@ -75,14 +75,24 @@ def everything(table, row, max_length, alpha):
     return [one for part in (ended, cut) for one in sorted(part, key=lambda item: -item[1])]
 
 
-def search(table, row, max_length, beams, alpha, changed=lambda tokens, gains: gains, added=lambda tokens: 0.0):
+def search(
+    table,
+    row,
+    max_length,
+    beams,
+    alpha,
+    changed=lambda tokens, gains: gains,
+    added=lambda tokens: 0.0,
+    over=lambda length, alive, ended: False,
+):
     """Beam search in plain Python, which always goes on to `max_length`: leaving early may change nothing.
 
     `changed(tokens, log_probs)` is what rules make of the log-probabilities behind `tokens`; -inf is never taken.
-    `added(tokens)` is added to the score of a whole output, EOS included where it has ended.
+    `added(tokens)` is added to the score of a whole output, EOS included where it has ended. `over(length, alive,
+    ended)` says, before the last step, whether what has ended is all.
     """
     alive, ended = [((), 0.0)], []
-    for _ in range(max_length):
+    for length in range(1, max_length + 1):
         grown = [
             ((*tokens, token), total + gain)
             for tokens, total in alive
@@ -94,6 +104,8 @@ def search(table, row, max_length, beams, alpha, changed=lambda tokens, gains: g
         ended += [(tokens[:-1], total / penalty(len(tokens), alpha) + added(tokens)) for tokens, total in new]
         ended = sorted(ended, key=lambda item: -item[1])[:beams]
         alive = [item for item in grown if item[0][-1] != EOS][:beams]
+        if length < max_length and over(length, alive, ended):
+            return ended
     cut = [(tokens, total / penalty(max_length, alpha) + added(tokens)) for tokens, total in alive]
     return (ended + sorted(cut, key=lambda item: -item[1]))[:beams]
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from tests.decoding.table import EOS, Table, assert_same, log_prob, rows_of
+from tests.decoding.table import EOS, Table, assert_same, log_prob, penalty, rows_of, search
 from tests.decoding.transformers_search import transformers_search
 from zoo.core.searching import Ranking
 from zoo.decoding import beam_search
@@ -84,6 +84,30 @@ def test_it_is_the_search_of_marian(beams, alpha):
     assert reached > 5
 
 
+@pytest.mark.parametrize("wanted", [0, 1, 2, 4])
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
+def test_next_is_over_where_no_end_of_the_next_token_is_good_enough(alpha, wanted):
+    """Without a penalty nothing is missed."""
+    given, early, missed = memory(5), 0, 0
+    rules, wanted, ranking = Rules(n_best=wanted) if wanted else None, wanted or 1, Ranking(stop="next")
+    found = rows_of(beam_search(TABLE, given, LONGEST, 4, alpha, rules=rules, ranking=ranking))
+    for row, received in zip(given["logits"], found, strict=True):
+
+        def over(length, alive, ended):
+            nonlocal early
+            bound = max(total for _, total in alive) / penalty(length + 1, alpha)
+            stops = len(ended) >= wanted and bound <= ended[wanted - 1][1]
+            early += stops
+            return stops
+
+        expected = search(TABLE, row, LONGEST, 4, alpha, over=over)[:wanted]
+        assert_same(received[: len(expected)], expected)
+        assert all(score == np.float32(-1e9) for _, score in received[len(expected) :])
+        missed += expected != search(TABLE, row, LONGEST, 4, alpha)[:wanted]
+    assert early > 5 or wanted == 4
+    assert alpha or not missed
+
+
 def test_rows_on_their_own_leave_early_with_the_same_answers():
     ranking = Ranking("length", "first", "count", "likely")
     specs = [{"logits": tf.TensorSpec((1, TABLE.prefixes, 5), tf.float32)}]
@@ -106,6 +130,7 @@ def test_rows_on_their_own_leave_early_with_the_same_answers():
         {"ends": "places"},
         {"longest": "count"},
         {"longest": "end"},
+        {"stop": "next"},
         {"stop": "likely"},
         {"stop": "full"},
     ],
@@ -144,5 +169,5 @@ def test_the_penalty_by_length():
 
 
 def test_a_wrong_choice_is_named():
-    with pytest.raises(ValueError, match="stop must be one of sure, likely, full. Received: 'never'"):
+    with pytest.raises(ValueError, match="stop must be one of sure, next, likely, full. Received: 'never'"):
         Ranking(stop="never")

@@ -9,7 +9,7 @@ CHOICES = {
     "penalty": ("gnmt", "length"),
     "ends": ("candidates", "first", "places"),
     "longest": ("behind", "count", "end"),
-    "stop": ("sure", "likely", "full"),
+    "stop": ("sure", "next", "likely", "full"),
 }
 
 
@@ -30,9 +30,11 @@ class Ranking:
             ("behind"), are ranked with them as they are ("count"), or with an EOS that costs nothing ("end"). The last
             two hold for the rules `max_length` and `length_ratio`, too; with the first, the EOS that these ask for
             costs what the model says.
-        stop: when the search of a sentence is over: when no open hypothesis can enter the pool any more ("sure"), when
-            the best open one could not enter if it ended where it is ("likely"), or when the pool is full ("full").
-            The last two may miss better answers.
+        stop: when the search of a sentence is over: when no open hypothesis can take a wanted place of the pool any
+            more ("sure"), when the best open one could not if it ended with its next token, at no cost ("next"), when
+            it could not enter the whole pool if it ended where it is ("likely"), or when the pool is full ("full").
+            All but the first may miss better answers. Wanted are all places, with "next" the first alone, unless
+            the rule `n_best` says how many.
 
     Raises:
         ValueError: there is no such choice.

@@ -46,7 +46,7 @@ class Beam(Strategy):
         self.beams, self.max_length, self.alpha, self.rules = beams, max_length, alpha, rules
         self.covered, self.aligned = covered, covered is not None
         self.ranking, self.longest = ranking, max_length + (ranking.longest == "end")
-        self.penalties = length_penalty(np.arange(self.longest + 1), alpha, ranking.penalty)
+        self.penalties = length_penalty(np.arange(self.longest + 2), alpha, ranking.penalty)
 
     def rank(self, log_probs, length):
         """`log p / lp` of hypotheses of this length, a number or a tensor; a step looks `lp` up in a table."""
@@ -67,13 +67,10 @@ class Beam(Strategy):
                 "lengths": ops.zeros((batch, self.beams), dtype="int32"),
                 "scores": nothing,
             },
-            **({} if self.ranking.stop == "sure" else {"closed": ops.zeros((batch,), dtype="bool")}),
             **({"covered": self.covered} if self.aligned else {}),
         }
 
     def done(self, hypotheses):
-        if "closed" in hypotheses:
-            return hypotheses["closed"]
         return self.rank(hypotheses["log_probs"][:, 0], self.longest) <= self._last(hypotheses["ended"]["scores"])
 
     def _last(self, scores):
@@ -82,21 +79,26 @@ class Beam(Strategy):
         return scores[:, -1] if wanted is None else ops.min(ops.where(wanted, scores, -BARRED), axis=1)
 
     def _wanted(self):
-        """Which places of the pool a caller wants, `(batch or 1, beams)`; None where all."""
+        """Which places of the pool are wanted, `(batch or 1, beams)`; None where all. To "next" one is enough."""
+        places, usual = ops.arange(self.beams, dtype="int32"), 1 if self.ranking.stop == "next" else self.beams
         if self.rules is None or self.rules.n_best is None:
-            return None
-        return ops.arange(self.beams, dtype="int32") < self.rules.n_best
+            return None if usual == self.beams else places[None, :] < usual
+        return places < ops.where(self.rules.n_best > 0, self.rules.n_best, usual)
 
-    def _closed(self, hypotheses, length, best_open, worst):
-        """Whether a sentence takes no more answers, where that need not be sure; once closed it stays so.
+    def _over(self, length, open_, scores):
+        """Whether a sentence takes no more answers where that need not be sure: `(batch,)` bool.
 
-        What ends with the last token, and what it cuts off, are taken together.
+        Args:
+            length: tokens of the open hypotheses. What ends with the last one, and what it cuts off, go together.
+            open_, scores: log p of the open hypotheses, and the scores of the pool, best first.
         """
         if self.ranking.stop == "full":
-            over = worst > IMPOSSIBLE / 2
+            over = scores[:, -1] > IMPOSSIBLE / 2
+        elif self.ranking.stop == "likely":
+            over = self.rank(open_[:, 0], length) <= scores[:, -1]
         else:
-            over = self.rank(best_open, length) <= worst
-        return ops.logical_or(hypotheses["closed"], ops.logical_and(over, length < self.longest))
+            over = self.rank(open_[:, 0], length + 1) <= self._last(scores)
+        return ops.logical_and(over, length < self.longest)
 
     def advance(self, position, logits, hypotheses, weights=None):
         vocabulary = ops.shape(logits)[-1]  # a number, or a tensor where a shortlist decides it
@@ -130,8 +132,6 @@ class Beam(Strategy):
                 places = self.beams - ops.sum(taken, axis=1, keepdims=True)
             among = ops.arange(token.shape[1], dtype="int32")[None] < places
             real = ops.logical_and(real, among)
-        if "closed" in hypotheses:
-            real = ops.logical_and(real, ops.logical_not(hypotheses["closed"])[:, None])
         new = {
             "tokens": prefixes,
             "lengths": ops.where(real, position, 0),
@@ -143,15 +143,15 @@ class Beam(Strategy):
         over = ops.logical_or(ends, ops.logical_not(among)) if self.ranking.ends == "places" else ends
         open_, which = ops.top_k(ops.where(over, BARRED, totals), self.beams)
         which = ops.cast(which, "int32")
-        kept = gather_beams({"parents": parents, "token": token, "tokens": prefixes}, which)
-        if "closed" in hypotheses:
-            more = {"closed": self._closed(hypotheses, position + 1, open_[:, 0], ended["scores"][:, -1])}
+        kept = gather_beams({"parents": parents, "token": token}, which)
+        if self.ranking.stop != "sure":  # what is open can do nothing any more
+            open_ = ops.where(self._over(position + 1, open_, ended["scores"])[:, None], BARRED, open_)
         if self.aligned:
             more["covered"] = gather_beams(covered, kept["parents"])
         return (
             kept["token"],
             {
-                "tokens": write(kept["tokens"], position, kept["token"]),
+                "tokens": write(gather_beams(hypotheses["tokens"], kept["parents"]), position, kept["token"]),
                 "log_probs": open_,
                 "ended": ended,
                 **more,
@@ -166,8 +166,6 @@ class Beam(Strategy):
         """
         ended, totals = hypotheses["ended"], hypotheses["log_probs"]
         real = totals > IMPOSSIBLE / 2
-        if "closed" in hypotheses:
-            real = ops.logical_and(real, ops.logical_not(hypotheses["closed"])[:, None])
         score = self.rank(totals, self.longest)
         if self.aligned:
             score = score + coverage_penalty(hypotheses["covered"], self.rules.coverage)

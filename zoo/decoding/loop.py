@@ -68,11 +68,11 @@ def _leaving(model, memory, strategy, max_length, last, state, hypotheses):
         return ops.logical_and(position < max_length, ops.shape(rows)[0] > 0)
 
     def phase(position, rows, kept, last, state, hypotheses, memory, asked):
-        own = strategy.with_rows(asked)
+        own, enough = strategy.with_rows(asked), ops.cast(ops.shape(rows)[0], "float32") / SHARE
 
         def staying(position, last, state, hypotheses):
-            done = ops.cast(own.done(hypotheses), "int32")
-            return ops.logical_and(position < max_length, SHARE * ops.sum(done) < ops.shape(rows)[0])
+            done = ops.cast(own.done(hypotheses), "float32")  # counts that ONNX compares are cast to floats
+            return ops.logical_and(position < max_length, ops.sum(done) < enough)
 
         step = _step(model, memory, own)
         position, last, state, hypotheses = ops.while_loop(staying, step, (position, last, state, hypotheses))

@@ -47,7 +47,8 @@ class Rules:
     - `bad_words (batch or 1, words, pieces)`: sequences of tokens that may not be written; -1 fills on the left.
     - `coverage_penalty`: beta of `zoo.decoding.coverage`, which a beam search adds to the score of a hypothesis; 0 adds
       nothing. No token's score depends on it.
-    - `n_best`: so many hypotheses of a beam search are wanted, and it ends as soon as they are sure; 0 wants all.
+    - `n_best`: so many hypotheses of a beam search are wanted, which may end as soon as it has them; 0 wants as many as
+      there are without this rule, all, or one where `Ranking.stop` is "next".
 
     Args:
         source_lengths: `(batch,)`, for `length_ratio`.
@@ -81,7 +82,7 @@ class Rules:
         self.rows = {name: ops.reshape(value, (-1, 1, 1)) for name, value in self.on.items() if name not in LISTS}
         beta, wanted = (self.on.pop(name, None) for name in RANKING)
         self.coverage = None if beta is None else ops.reshape(beta, (-1, 1))
-        self.n_best = None if wanted is None else ops.reshape(ops.where(wanted > 0, wanted, ENDLESS), (-1, 1))
+        self.n_best = None if wanted is None else ops.reshape(wanted, (-1, 1))
         self.only_at = self._longest() if self.on.keys() & {"max_length", "length_ratio"} else None
         asked = {name: ops.any(value != OFF[name]) for name, value in self.on.items() if name != "length_extra"}
         self.asked = _any(asked.values())

@@ -203,7 +203,10 @@ class Continuation(Table):
     ] = "behind"
     stop: Annotated[
         Literal[CHOICES["stop"]],
-        Doc("a search is over when no better output can come, when none is likely, or when it has beam of them"),
+        Doc(
+            "a search is over when no better output can come, when none could end with the next token, when none is "
+            "likely, or when it has beam of them"
+        ),
     ] = "sure"
     no_repeat_ngram_size: Annotated[int, Meta(ge=0, le=16), Doc("no n tokens are written twice; 0 allows it")] = 0
     repetition_penalty: Annotated[AboveZero, Doc("what is there costs so many times as much; 1 is none")] = 1.0
