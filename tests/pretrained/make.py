@@ -53,6 +53,33 @@ def marian(folder):
     said(folder, tokenizer, model, bad_words_ids=[[pad]])
 
 
+def marian_apart(folder):
+    """Two vocabularies, with their unknown pieces at other ids; embeddings are not scaled."""
+    names = {}
+    for side, texts, file in (("source", TEXTS, "vocab.json"), ("target", GERMAN, "target_vocab.json")):
+        (folder / f"{side}.spm").write_bytes(pieces(texts, 60))
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / f"{side}.spm"))
+        own = [processor.id_to_piece(number) for number in range(3, processor.vocab_size())]
+        names[side] = ["</s>", *own[:5], "<unk>", *own[5:20], "<pad>", *own[20:]]
+        content = {name: number for number, name in enumerate(names[side])}
+        (folder / file).write_text(json.dumps(content, ensure_ascii=False))
+    sizes, pad = {side: len(each) for side, each in names.items()}, names["target"].index("<pad>")
+    config = transformers.MarianConfig(
+        vocab_size=sizes["source"], decoder_vocab_size=sizes["target"], share_encoder_decoder_embeddings=False,
+        pad_token_id=pad, eos_token_id=0, decoder_start_token_id=pad, max_position_embeddings=64, **TINY,
+    )  # fmt: skip
+    model = stirred(transformers.MarianMTModel(config))
+    model.save_pretrained(folder)
+    tokenizer = transformers.MarianTokenizer(
+        source_spm=str(folder / "source.spm"), target_spm=str(folder / "target.spm"), separate_vocabs=True,
+        vocab=str(folder / "vocab.json"), target_vocab_file=str(folder / "target_vocab.json"),
+    )  # fmt: skip
+    tokenizer.save_pretrained(folder)
+    ordinary = np.setdiff1d(np.arange(1, min(sizes.values())), [6, pad])
+    answers(folder, model, ordinary, pad, pad)
+    said(folder, tokenizer, model, bad_words_ids=[[pad]])
+
+
 SMALL = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 24}
 SMALL |= {"max_position_embeddings": 40}
 
@@ -174,6 +201,17 @@ def xlm_roberta(folder, kind="XLMRoberta", before=0):
     said(folder, tokenizer, texts=TEXTS + GERMAN)
 
 
+def minilm_of_languages(folder):
+    """BERT's network with the tokenizer of XLM-R, and more rows than that has pieces."""
+    fairseq_pieces(folder)
+    tokenizer = transformers.XLMRobertaTokenizer.from_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    model = stirred(transformers.BertModel(transformers.BertConfig(vocab_size=len(tokenizer) + 3, **SMALL)))
+    model.save_pretrained(folder)
+    answers(folder, model, np.arange(7, len(tokenizer) - 1), 0)
+    said(folder, tokenizer, texts=TEXTS + GERMAN)
+
+
 def camembert(folder):
     xlm_roberta(folder, "Camembert", before=5)
 
@@ -268,8 +306,9 @@ def mt5(folder):
 FAMILIES = {
     each.__name__: each
     for each in (
-        marian, minilm, albert, albert_groups, bert, bert_tagger, distilbert, roberta, xlm_roberta, camembert, gpt2,
-        bart, mbart, m2m100, nllb, t5, mt5, reformer, reformer_reader, reformer_classifier, torch_files,
+        marian, marian_apart, minilm, minilm_of_languages, albert, albert_groups, bert, bert_tagger, distilbert,
+        roberta, xlm_roberta, camembert, gpt2, bart, mbart, m2m100, nllb, t5, mt5, reformer, reformer_reader,
+        reformer_classifier, torch_files,
     )
 }  # fmt: skip
 

@@ -98,19 +98,24 @@ def entrance(here, ids, skipped=0, typed=True):
     ]
 
 
-def bart_vectors(ids, barred=None, stream=()):
+def bart_vectors(ids, barred=None, stream=(), source_ids=None):
     """The rules of the vectors of tokens, which are those of the output, too, and of its bias.
 
     Args:
         ids: for each id of ours the id there.
         barred: ids of ours that are never written; None where there is no bias.
         stream: steps of the residual stream.
+        source_ids: `ids` of the encoder's own vectors, where it has such.
     """
-    also = ("model.{side}.embed_tokens.weight", "lm_head.weight")
-    vectors = Rule("model.shared.weight", "target_embedding/matrix", rows(ids), *_along(stream, -1), also=also)
+    whose = ("model.shared", "model.{side}.embed_tokens") if source_ids is None else ("model.decoder.embed_tokens",)
+    theirs, *also = (f"{each}.weight" for each in (*whose, "lm_head"))
+    vectors = [Rule(theirs, "target_embedding/matrix", rows(ids), *_along(stream, -1), also=also)]
+    if source_ids is not None:
+        theirs = "model.encoder.embed_tokens.weight"
+        vectors.append(Rule(theirs, "source_embedding/matrix", rows(source_ids), *_along(stream, -1)))
     if barred is None:
-        return [vectors]
-    return [vectors, Rule("final_logits_bias", "target_embedding/output_bias", flat, rows(ids), put(barred))]
+        return vectors
+    return [*vectors, Rule("final_logits_bias", "target_embedding/output_bias", flat, rows(ids), put(barred))]
 
 
 def model_table(config, sizes, **more):

@@ -16,7 +16,8 @@ from zoo.pretrained.vocabulary import names_by_id, our_ids, rewritten
 from zoo.text import Tokenizer
 from zoo.text.special import BOS, PAD
 
-UNKNOWN = 1  # the id that the unknown piece has in all of its vocabularies
+UNKNOWN = 1  # the id of the unknown piece where there is no vocabulary
+FILES = {"source": "vocab.json", "target": "target_vocab.json"}
 
 
 def alternating(units):
@@ -28,40 +29,49 @@ def network(source):
     """A translator."""
     config = source.config
     config.must(
-        normalize_before=False, normalize_embedding=False, scale_embedding=True, static_position_embeddings=True,
-        share_encoder_decoder_embeddings=True, tie_word_embeddings=True, add_final_layer_norm=False,
-        add_bias_logits=False, decoder_vocab_size=config.get("vocab_size"),
+        normalize_before=False, normalize_embedding=False, static_position_embeddings=True, tie_word_embeddings=True,
+        add_final_layer_norm=False, add_bias_logits=False,
     )  # fmt: skip
     config.idle("max_position_embeddings", "forced_eos_token_id")  # sinusoids have no bound
+    shared, scaled = config.flag("share_encoder_decoder_embeddings", True), config.flag("scale_embedding", False)
     model, size = bart_model(config), config.whole("vocab_size")
+    written = size if shared else config.whole("decoder_vocab_size", size)
+    config.must(decoder_vocab_size=(written, None))
     if model["units"] % 2:
         config.refuse(f"d_model is {model['units']}; sinusoids need an even number")
     pad, eos, first = (config.get(f"{name}_token_id") for name in ("pad", "eos", "decoder_start"))
-    ids = our_ids(size, pad, UNKNOWN, first, eos)
+    words = {side: source.json(FILES["source" if shared else side]) for side in FILES}
+    ids = our_ids(written, pad, words["target"].get("<unk>", UNKNOWN), first, eos)
+    source_ids = ids if shared else our_ids(size, pad, words["source"].get("<unk>", UNKNOWN), pad, eos)
     stream = (partial(channels, alternating(model["units"])),)
     return Network(
         recipe={
             "task": "translate",
-            "text": {"shared": True},
+            "text": {"shared": shared} | ({} if shared else {"target": {"vocab_size": written}}),
             "model": model,
             "block": "post_norm",
-            "embedding": {"layer": "tokens", "output_bias": True},
+            "embedding": {"layer": "tokens", "scaled": scaled, "output_bias": True},
         },
         ids=ids,
-        rules=(*bart_vectors(ids, (PAD, BOS), stream), *bart_blocks(stream)),
+        source_ids=source_ids,
+        rules=(*bart_vectors(ids, (PAD, BOS), stream, None if shared else source_ids), *bart_blocks(stream)),
         unneeded={"model.*.embed_positions.weight": "sinusoids are computed"},
-        tokenizers=lambda: tokenizers(source, ids, size),
+        tokenizers=lambda: tokenizers(source, source_ids, ids, shared),
         barred=(PAD, BOS),
-        languages=source.languages if marian_targets(source.json("vocab.json")) else (),
+        languages=source.languages if marian_targets(words["source"]) else (),
     )
 
 
-def tokenizers(source, ids, size):
-    """(source, target): two SentencePiece models over the ids of the joint vocabulary."""
-    names = names_by_id(source.json("vocab.json"), size, source.path("vocab.json"))
-    reads, writes = (source.path(f"{side}.spm") for side in ("source", "target"))
-    reader = marian_reader(source, reads.read_bytes(), names, ids, reads)
-    return reader, Tokenizer(rewritten(writes.read_bytes(), names, ids, where=writes))
+def tokenizers(source, source_ids, ids, shared):
+    """(source, target): two SentencePiece models over the ids of the joint vocabulary, or of one each."""
+    files = [source.path(FILES["source" if shared else side]) for side in FILES]
+    names = [
+        names_by_id(source.json(file.name), max(known) + 1, file)
+        for file, known in zip(files, (source_ids, ids), strict=True)
+    ]
+    reads, writes = (source.path(f"{side}.spm") for side in FILES)
+    reader = marian_reader(source, reads.read_bytes(), names[0], source_ids, reads)
+    return reader, Tokenizer(rewritten(writes.read_bytes(), names[1], ids, where=writes))
 
 
 register(Family("marian", of_type("marian"), network, "MarianMTModel"))
