@@ -1,4 +1,4 @@
-"""Configurations as published files have them: keys of older versions, which nothing reads any more, are let pass."""
+"""Configurations as published files have them: keys that nothing reads any more, and keys that are left out."""
 
 import json
 import shutil
@@ -6,7 +6,10 @@ import shutil
 import pytest
 
 from tests.pretrained.test_families import DATA
+from zoo.pretrained.gate import kept, measure
 from zoo.pretrained.opening import open_source
+from zoo.pretrained.parts import reads_for
+from zoo.pretrained.reading import Reading
 from zoo.pretrained.source import opened
 
 OLDER = {
@@ -46,3 +49,37 @@ def test_a_key_that_nobody_knows_is_refused(tmp_path):
     (folder / "config.json").write_text(json.dumps(config))
     with opened(folder) as source, pytest.raises(ValueError, match="save_steps = 3 is a setting that is not known"):
         open_source(source, tokenizers=False)
+
+
+LEFT_OUT = {
+    "roberta": ["pad_token_id", "bos_token_id", "eos_token_id", "hidden_act"],
+    "distilbert": ["activation", "pad_token_id"],
+    "bart": ["pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "activation_function"],
+    "gpt2": ["activation_function"],
+}
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_a_key_that_is_left_out_has_the_value_that_it_has_there(name, tmp_path):
+    folder = shutil.copytree(DATA / name, tmp_path / name)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({key: config[key] for key in config if key not in LEFT_OUT[name]}))
+    for each in folder.glob("*token*.json"):
+        each.unlink()  # which name special pieces, too
+    with opened(folder) as source:
+        made = open_source(source, tokenizers=False)
+        assert measure(made.model, made.network, kept(source)[1])[1] < 2e-6
+
+
+@pytest.mark.parametrize(
+    ("said", "labels"),
+    [
+        ({}, ("LABEL_0", "LABEL_1")),  # `save_pretrained` leaves out what is usual
+        ({"num_labels": 3}, ("LABEL_0", "LABEL_1", "LABEL_2")),
+        ({"id2label": {"0": "no", "1": "yes"}, "num_labels": 2}, ("no", "yes")),
+    ],
+)
+def test_classes_without_names_are_two_and_called_as_there(said, labels):
+    config = Reading({"architectures": ["BertForSequenceClassification"]} | said, "config.json")
+    assert reads_for(config) == ("classify", labels) and not config.problems
+    assert reads_for(Reading(config.settings | {"id2label": ["no", "yes"]}, "config.json")) == ("classify", ())

@@ -69,7 +69,7 @@ def vocabulary(source, size, first):
     Raises:
         ValueError: the user asks for languages, and there are no such.
     """
-    pad, eos = (source.config.get(f"{name}_token_id") for name in ("pad", "eos"))
+    pad, eos = (source.config.get(f"{name}_token_id", usual) for name, usual in (("pad", 1), ("eos", 2)))
     try:
         manner = manner_of(source)
         model, path, names, count, lost = names_of(source, size, manner)

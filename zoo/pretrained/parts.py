@@ -130,13 +130,13 @@ def model_table(config, sizes, **more):
     return {"kind": "transformer"} | {ours: config.whole(*theirs) for ours, theirs in sizes.items()} | more
 
 
-def bart_model(config):
-    """The table `model` of a recipe, of the keys that BART and its kin have."""
+def bart_model(config, usual="gelu"):
+    """The table `model` of a recipe, of the keys that BART and its kin have; `usual` is their activation."""
     heads, hidden = config.get("encoder_attention_heads"), config.get("encoder_ffn_dim")
     config.must(decoder_attention_heads=heads, decoder_ffn_dim=hidden, num_hidden_layers=config.get("encoder_layers"))
     config.idle("attention_dropout", "activation_dropout", "classifier_dropout", "classif_dropout", "init_std")
     config.idle("encoder_layerdrop", "decoder_layerdrop")  # layers that training leaves out
-    activation, dropout = config.one_of("activation_function", ACTIVATIONS), config.number("dropout", 0.1)
+    activation, dropout = config.one_of("activation_function", ACTIVATIONS, usual), config.number("dropout", 0.1)
     sizes = {"units": "d_model", "num_layers": "encoder_layers", "decoder_layers": "decoder_layers"}
     sizes |= {"num_heads": "encoder_attention_heads", "hidden_units": "encoder_ffn_dim"}
     return model_table(config, sizes, activation=activation, dropout=dropout)
@@ -196,8 +196,12 @@ def reads_for(config):
     task = next((task for ending, task in HEADS.items() if names[0].endswith(ending)), "embed")
     if task == "embed":
         return task, ()
-    named = config.get("id2label") or {}
-    labels = tuple(str(named.get(str(number), named.get(number, f"LABEL_{number}"))) for number in range(len(named)))
+    count = config.whole("num_labels", 2)
+    named = config.get("id2label") or {str(number): f"LABEL_{number}" for number in range(count)}
+    if not isinstance(named, dict):
+        config.refuse(f"id2label is {named}; expected the name of each class by its id")
+        named = {}
+    labels = tuple(str(named.get(str(number), f"LABEL_{number}")) for number in range(len(named)))
     if len(set(labels)) < max(2, len(labels)):
         config.refuse(f"id2label is {named}; expected two different names or more")
     return task, labels

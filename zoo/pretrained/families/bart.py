@@ -27,9 +27,9 @@ def network(source):
         share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
     )  # fmt: skip
     config.idle("max_length")
-    model, size = bart_model(config), config.whole("vocab_size")
+    model, size = bart_model(config, "relu" if computed else "gelu"), config.whole("vocab_size")
     longest, scaled = config.whole("max_position_embeddings"), config.flag("scale_embedding", computed)
-    starts = (config.get(f"{name}_token_id") for name in ("decoder_start", "bos"))
+    starts = config.get("decoder_start_token_id", None if kind == "mbart" else 2), config.get("bos_token_id")
     first = next((each for each in starts if each is not None), 0)
     words = byte_pairs(source, size, first) if plain else languages.vocabulary(source, size, first)
     ids, barred = words["ids"], words["barred"]
@@ -69,7 +69,7 @@ def network(source):
 
 def byte_pairs(source, size, first):
     """BART's `ids`, `barred` and `tokenizers`: `<s>` stands before a text, and is not what the decoder starts with."""
-    pad, eos = (source.config.get(f"{name}_token_id") for name in ("pad", "eos"))
+    pad, eos = (source.config.get(f"{name}_token_id", usual) for name, usual in (("pad", 1), ("eos", 2)))
     ids, order = with_start(size, pad, UNKNOWN, first, eos)
 
     def tokenizers():

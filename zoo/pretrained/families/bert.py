@@ -33,7 +33,7 @@ def network(source):
     model = model_table(
         config,
         {ours: theirs[not small] for ours, theirs in KEYS.items()},
-        activation=config.one_of("activation" if small else "hidden_act", ACTIVATIONS),
+        activation=config.one_of("activation" if small else "hidden_act", ACTIVATIONS, "gelu"),
         dropout=config.number("dropout" if small else "hidden_dropout_prob", 0.1),
     )
     epsilon = 1e-12 if small else config.number("layer_norm_eps", 1e-12)
@@ -43,10 +43,9 @@ def network(source):
     pieces = kind in ("bert", "distilbert")
     readers = {"roberta": read_byte_pairs, "xlm-roberta": read_fairseq, "camembert": read_camembert}
     read = partial(readers.get(kind, read_wordpiece), source.folder)
-    pad = config.get("pad_token_id", 0)
-    fallback = (
-        (pad, None, None, None) if pieces else (pad, None, config.get("bos_token_id"), config.get("eos_token_id"))
-    )
+    pad = config.whole("pad_token_id", 0 if pieces else 1, least=0)
+    around = (None, None) if pieces else (config.get("bos_token_id", 0), config.get("eos_token_id", 2))
+    fallback = pad, None, *around
     tokenizers, ids = special_ids(read, config.whole("vocab_size"), *fallback)
     skipped = 0 if pieces else pad + 1  # RoBERTa counts its positions from behind the pad's id
     longest = config.whole("max_position_embeddings") - skipped

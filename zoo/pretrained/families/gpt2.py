@@ -19,7 +19,7 @@ def network(source):
     model = model_table(
         config,
         {"units": "n_embd", "num_layers": "n_layer", "num_heads": "n_head", "context": ("n_positions", 1024)},
-        activation=config.one_of("activation_function", ACTIVATIONS),
+        activation=config.one_of("activation_function", ACTIVATIONS, "gelu_new"),
         dropout=config.number("resid_pdrop", 0.1),
     )
     model["hidden_units"], size = config.whole("n_inner", None) or 4 * model["units"], config.whole("vocab_size")
