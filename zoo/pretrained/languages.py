@@ -13,12 +13,12 @@ import numpy as np
 
 from zoo.pretrained import generation
 from zoo.pretrained.parts import refuse_tokenizers
-from zoo.pretrained.sentencepiece_files import read_sentencepiece
+from zoo.pretrained.sentencepiece_files import FAIRSEQ, read_sentencepiece
 from zoo.pretrained.vocabulary import CONTROL, UNKNOWN as UNKNOWN_KIND, names_by_id, pieces_of, rewritten, with_start
 from zoo.text import Tokenizer
 from zoo.text.special import BOS, EOS
 
-FILE, UNKNOWN = "sentencepiece.bpe.model", 3
+UNKNOWN = 3
 MBART = "ar_AR cs_CZ de_DE en_XX es_XX et_EE fi_FI fr_XX gu_IN hi_IN it_IT ja_XX kk_KZ ko_KR lt_LT lv_LV my_MM ne_NP "
 MBART += "nl_XX ro_RO ru_RU si_LK tr_TR vi_VN zh_CN"
 MBART50 = "af_ZA az_AZ bn_IN fa_IR he_IL hr_HR id_ID ka_GE km_KH mk_MK ml_IN mn_MN mr_IN pl_PL ps_AF pt_XX sv_SE sw_KE "
@@ -157,7 +157,7 @@ def manner_of(source):
 
 def names_of(source, size, manner):
     """(model, its path, the pieces by their ids there, how many of them it has, those that have no id)."""
-    model, base, path = read_sentencepiece(source.folder, FILE)
+    model, base, path = read_sentencepiece(source.folder, FAIRSEQ)
     pieces, codes, config = pieces_of(model, source.path(path.name)), [], source.json("tokenizer_config.json")
     if base is None and source.has("vocab.json"):
         vocabulary = source.json("vocab.json")
@@ -180,7 +180,7 @@ def names_of(source, size, manner):
     if wrong or len(base) > size:
         problem = f"the piece {wrong[0]} is {stated[wrong[0]]!r}" if wrong else f"the network knows {size:,} ids"
         expected = f"{base[wrong[0]]!r}" if wrong else f"{len(base):,}"
-        raise ValueError(f"{source.address}: {problem}; {FILE} makes it {expected}.")
+        raise ValueError(f"{source.address}: {problem}; {FAIRSEQ} makes it {expected}.")
     behind = dict(enumerate((name for name in codes if name not in stated.values()), len(base))) | stated
     names = base + [behind.get(at, f"<unused {at}>") for at in range(len(base), size)]
     lost = {piece: None for piece, _, kind in pieces if kind not in (CONTROL, UNKNOWN_KIND)}

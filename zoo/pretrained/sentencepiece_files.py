@@ -14,6 +14,7 @@ from zoo.text import Tokenizer
 from zoo.text.published import demand
 from zoo.text.special import BOS, EOS
 
+FAIRSEQ = "sentencepiece.bpe.model"
 SPACES = ({"Regex": " {2,}"}, " "), ({"Regex": " {2,}"}, "▁")  # several become one, which SentencePiece does, too
 
 
@@ -140,7 +141,7 @@ def read_camembert(folder):
 
 
 def _read_shifted(folder, first, skipped):
-    model, names, path = read_sentencepiece(folder, "sentencepiece.bpe.model")
+    model, names, path = read_sentencepiece(folder, FAIRSEQ)
     names = names or [*first, *(piece for piece, _, _ in pieces_of(model, path)[skipped:]), "<mask>"]
     missing = [piece for piece in ("<pad>", "<unk>", "<s>", "</s>") if piece not in names]
     if missing:

@@ -8,7 +8,7 @@ from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import ACTIVATIONS, block, dense, entrance, model_table, reads_for, special_ids, summary
-from zoo.pretrained.sentencepiece_files import read_camembert, read_fairseq
+from zoo.pretrained.sentencepiece_files import FAIRSEQ, read_camembert, read_fairseq
 from zoo.text.published import read_byte_pairs, read_wordpiece
 
 KEYS = {  # ours -> theirs, of DistilBERT and of all others
@@ -41,8 +41,10 @@ def network(source):
     config.idle("sinusoidal_pos_embds", "attention_dropout", "qa_dropout", "seq_classif_dropout", "initializer_range")
     config.idle("attention_probs_dropout_prob", "classifier_dropout", "type_vocab_size", "tie_word_embeddings")
     pieces = kind in ("bert", "distilbert")
+    # Multilingual MiniLM, and E5 after it, are BERT's network with the tokenizer of XLM-R.
+    fairseq = source.has(FAIRSEQ) or source.json("tokenizer.json").get("model", {}).get("type") == "Unigram"
     readers = {"roberta": read_byte_pairs, "xlm-roberta": read_fairseq, "camembert": read_camembert}
-    read = partial(readers.get(kind, read_wordpiece), source.folder)
+    read = partial(readers.get(kind, read_fairseq if fairseq else read_wordpiece), source.folder)
     pad = config.whole("pad_token_id", 0 if pieces else 1, least=0)
     around = (None, None) if pieces else (config.get("bos_token_id", 0), config.get("eos_token_id", 2))
     fallback = pad, None, *around
