@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zoo.data.formats.base import OMIT, Request, counted, say_encoding, say_encodings
-from zoo.data.formats.opening import BROKEN, WIDE, open_bytes
+from zoo.data.formats.opening import BROKEN, WIDE, is_utf8, open_bytes
 
 _FEW = 5
 _BEGINNING = 1 << 16  # bytes
 _GUESS = "cp1252"  # of Windows and Excel in Western Europe
+BINARY = ""  # what is no encoding of a file with bytes that are 0
 
 
 @dataclass
@@ -30,6 +31,8 @@ class _Looked:
 def advice(found: str, files: list[str], request: Request) -> str:
     """The message about undecodable bytes, `found`, with what the files are and what can be done about it."""
     looked = [_look(path) for path in _text_files(files, request)]
+    if not any(found.startswith(f"{each.path}:") for each in looked):  # its own encoding was named
+        return f"{found} Name the encoding that the file has, or convert it to UTF-8."
     unread = [each for each in looked if each.other]
     if not unread:  # it is the encoding that was asked for that is wrong
         return f"{found} The file is UTF-8: read it so{_so(request)}."
@@ -42,6 +45,10 @@ def advice(found: str, files: list[str], request: Request) -> str:
             f"{_are(one.other)} not, so that no encoding reads the file: convert what is not (line {few}) to UTF-8."
         )
     first, sample = unread[0], f"{unread[0].sample!r}"
+    if first.guess == BINARY:
+        return (
+            f"{found} A file with NUL bytes is no text, or has them by mistake: take them out, or leave the file out."
+        )
     if first.guess == request.encoding.lower():
         return f"{found} Name the encoding that the file has, or convert it to UTF-8."
     beyond = [each for each in looked if each.utf8 or each.other or first.guess != _GUESS]  # ASCII is no UTF-16
@@ -66,9 +73,9 @@ def advice(found: str, files: list[str], request: Request) -> str:
 
 def _western(guess):
     if guess == _GUESS:
-        return "If the text is Western European of Windows or Excel"
+        return "If the text is Western European of Windows or Excel (others have encodings such as gb18030 or cp1251)"
     if guess.endswith("e"):
-        return "A file with NUL bytes is binary, or UTF-16 without a mark. In the latter case"
+        return f"A file with NUL bytes is binary, or {guess[:6].upper()} without a mark. In the latter case"
     return f"As its first bytes say, which are the mark of {guess}"
 
 
@@ -106,8 +113,8 @@ def _look(path):
     try:
         with open_bytes(path) as stream:
             start = stream.read(_BEGINNING)
-        if guess := _wide(start):
-            sample = start[: len(start) & ~1].decode(guess, "replace").strip()[:40]
+        if (guess := _wide(start)) is not None:
+            sample = start[: len(start) & ~3].decode(guess or "utf-8", "replace").strip()[:40]
             return _Looked(path, guess, [], [1], sample)
         with open_bytes(path) as stream:
             for number, raw in enumerate(stream, 1):
@@ -119,11 +126,18 @@ def _look(path):
 
 
 def _wide(start):
-    """The kind of UTF-16 that a file begins with, by its mark or by where bytes are 0; None of others."""
+    """The UTF-16 or UTF-32 that a file begins with, by its mark or by where bytes are 0; None of others.
+
+    Without a mark they are bytes of one place, and many, or the rest is no UTF-8: text with a 0 by mistake has few.
+    """
     mark = next((name for mark, name in WIDE.items() if start.startswith(mark)), None)
     if mark or b"\0" not in start:
         return mark
-    return "utf-16-le" if start[1::2].count(0) >= start[::2].count(0) else "utf-16-be"
+    if start.count(0) > len(start) / 2:
+        return next((f"utf-32-{end}" for end, place in (("le", 3), ("be", 0)) if not any(start[place::4])), BINARY)
+    even, odd = (start[place::2].count(0) for place in (0, 1))
+    few = 10 * start.count(0) < len(start) and is_utf8(start)
+    return BINARY if few or 20 * min(even, odd) > max(even, odd) else "utf-16-le" if odd > even else "utf-16-be"
 
 
 def _count(looked, number, raw):

@@ -26,11 +26,19 @@ _MAGIC = {  # how files begin that are no text -> what they are, and what to do 
     b"\x89PNG": "is a picture",
     b"\xff\xd8\xff": "is a picture",
     b"%PDF": "is a PDF: save its text as a .txt file",
-    b"\x80\x04\x95": "is a Python pickle, which is not read because it can run code: write it as CSV or JSONL",
+    b"version https://git-lfs": "is a pointer of Git LFS and not the data: fetch them with `git lfs pull`",
 }
-WIDE = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+_PICKLE = "is a Python pickle, which is not read because it can run code: write it as CSV or JSONL"
+_MAGIC |= dict.fromkeys((b"\x80\x02", b"\x80\x03", b"\x80\x04\x95", b"\x80\x05\x95"), _PICKLE)
+WIDE = {  # those of UTF-32 first, one of which begins as one of UTF-16
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
 _UTF8 = ("utf-8", "utf-8-sig")
 _LOOKED_AT = 1 << 16  # bytes
+_LONGEST = 1 << 28  # bytes of a line
 
 
 class Undecodable(ValueError):
@@ -46,7 +54,8 @@ def inner_suffix(path: str) -> str:
 def open_lines(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     r"""(number, line) of every line, counted from 1.
 
-    Only "\n" ends a line (U+2028 and its like are text); a "\r" before it and a byte order mark are dropped.
+    Only "\n" ends a line (U+2028 and its like are text), or "\r" in a file without any "\n"; a "\r" before it is
+    dropped, and byte order marks at the beginning of a line, which stand where files of UTF-8 were joined.
 
     Raises:
         ValueError: there is no such file, it is a folder, a broken gzip or xz file, or no text in this encoding; the
@@ -56,7 +65,7 @@ def open_lines(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     _check_exists(path)
     try:
         with _open(path) as stream:
-            yield from (
+            yield from _by_returns(
                 _wide(path, stream, codec) if codec.startswith(("utf-16", "utf-32")) else _narrow(path, stream, codec)
             )
     except BROKEN as error:
@@ -65,6 +74,16 @@ def open_lines(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
         raise ValueError(
             f"{path} cannot be read: {error.strerror or error}. Expected a file that may be read."
         ) from error
+
+
+def _by_returns(lines):
+    r"""The lines; where there is one alone, those that "\r" ends in it, as programs of old Macintoshes write them."""
+    first, second = next(lines, None), next(lines, None)
+    if first and not second and "\r" in first[1]:
+        yield from enumerate(first[1].split("\r"), 1)
+    else:
+        yield from (each for each in (first, second) if each)
+        yield from lines
 
 
 def lines_of(path: str, request: Request) -> Iterator[tuple[int, str]]:
@@ -85,14 +104,14 @@ def _check_wide(path, encoding):
     """Refuse a file of UTF-8 that was to be read as UTF-16, in which nearly any bytes are some text, too."""
     with open_bytes(path) as stream:
         start = stream.read(_LOOKED_AT)
-    if start and b"\0" not in start and _is_utf8(start):
+    if start and b"\0" not in start and is_utf8(start):
         raise ValueError(
             f"{path}:1: the file is UTF-8, for no byte of its beginning is 0, and was to be read as {encoding}. Name "
             f"the encoding of the files alone that have it: {say_encodings({'FILE': encoding})}."
         )
 
 
-def _is_utf8(start):
+def is_utf8(start):
     """Whether bytes are UTF-8, of which the last character may be cut."""
     try:
         codecs.getincrementaldecoder("utf-8")().decode(start)
@@ -151,14 +170,21 @@ def first_lines(path: str, request: Request, count: int) -> list[tuple[int, str]
 def _narrow(path, stream, codec):
     """Lines of an encoding in which a newline is one byte."""
     start = 0
-    for number, raw in enumerate(stream, 1):
+    for number, raw in enumerate(iter(lambda: stream.readline(_LONGEST), b""), 1):
+        if len(raw) == _LONGEST:
+            raise ValueError(f"{path}:{number}: the line has more than {_LONGEST:,} bytes; expected lines of text.")
         if number == 1:
-            raw = _checked_beginning(path, raw, codec)
+            _check_mark(path, raw, codec)
+            check_text(path, raw)
+        while codec in _UTF8 and raw.startswith(codecs.BOM_UTF8):
+            raw = raw.removeprefix(codecs.BOM_UTF8)
         start += len(raw)
         try:
             line = raw.decode(codec)
         except UnicodeDecodeError as error:
             raise Undecodable(_undecodable(path, number, raw, start - len(raw), codec, error)) from error
+        except UnicodeError as error:
+            raise Undecodable(f"{path}:{number}: the line is not {codec} ({error.__cause__ or error}).") from error
         if "\0" in line:
             at = raw.index(b"\0")
             raise Undecodable(f"{path}:{number}: byte {at} of the line is NUL (0x00); expected text.")
@@ -182,16 +208,19 @@ def _wide(path, stream, codec):
         raise Undecodable(f"{path}:{number + 1}: no {codec} from here on ({error}).") from error
 
 
-def _checked_beginning(path, raw, codec):
+def _check_mark(path, raw, codec):
     for mark, name in WIDE.items():
         if raw.startswith(mark):
             raise Undecodable(
                 f"{path}:1: the file begins with the mark of {name.upper()}, and was to be read as {codec}."
             )
+
+
+def check_text(path: str, start: bytes):
+    """Refuse a file that begins as something else than text, such as an archive."""
     for magic, words in _MAGIC.items():
-        if raw.startswith(magic):
+        if start.startswith(magic):
             raise ValueError(f"{path} {words}. Expected plain text, or text compressed with gzip or xz.")
-    return raw.removeprefix(codecs.BOM_UTF8) if codec in _UTF8 else raw
 
 
 def _undecodable(path, number, raw, start, codec, error):
@@ -201,8 +230,9 @@ def _undecodable(path, number, raw, start, codec, error):
 
 def _codec(encoding):
     try:
+        " ".encode(encoding)  # refuses codecs that are none of text, such as base64
         return codecs.lookup(encoding).name
-    except LookupError:
+    except (LookupError, ValueError):
         raise ValueError(
             f"There is no encoding {encoding!r}. Expected a name that Python knows, such as utf-8, cp1252, latin-1 or "
             "utf-16."
@@ -217,6 +247,10 @@ def _check_exists(path):
         there = [each.name for each in path.parent.iterdir()] if path.parent.is_dir() else []
         near = difflib.get_close_matches(path.name, there, 1)
         hint = f" Did you mean {path.parent / near[0]}?" if near else ""
+        if path.exists() or path.is_symlink():
+            raise ValueError(
+                f"{path} is a device, a pipe, a socket or a broken link; expected a text file, plain, gzip or xz."
+            )
         raise ValueError(f"There is no file {path}. Expected a text file, plain, gzip or xz.{hint}")
 
 

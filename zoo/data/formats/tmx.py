@@ -9,7 +9,7 @@ from itertools import combinations, islice
 from xml.parsers import expat
 
 from zoo.data.formats.base import Format, Layout, say_columns
-from zoo.data.formats.opening import BROKEN, not_whole, open_bytes
+from zoo.data.formats.opening import BROKEN, check_text, not_whole, open_bytes
 
 _CODES = {"bpt", "ept", "ph", "it", "ut", "sub"}  # the inline elements that hold no text of the language
 _CHUNK = 1 << 16
@@ -70,6 +70,8 @@ def units(path: str):
     try:
         with open_bytes(path) as stream:
             while chunk := stream.read(_CHUNK):
+                if reader.parser.CurrentByteIndex <= 0:
+                    check_text(path, chunk)
                 reader.parse(path, chunk)
                 yield from reader.take()
             reader.parse(path, b"")

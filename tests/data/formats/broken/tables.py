@@ -15,7 +15,7 @@ TABLES = [
         "Close it",
     ),
     one("labelled", "a.csv", GOOD + '"so" so,neg\n', 4, "text follows a closing quote", "double"),
-    one("labelled", "a.csv", GOOD.replace("\n", "\r"), 1, "a carriage return stands alone", "tr "),
+    one("labelled", "a.csv", GOOD.replace("\n", "\r") + "x,y\nz,pos\n", 1, "a carriage return stands alone", "tr "),
     one(
         "labelled", "a.csv", GOOD, 1, "no column 'lable' for label", "Did you mean 'label'", columns={"label": "lable"}
     ),
@@ -65,7 +65,7 @@ TABLES = [
         "Check which column is the label",
     ),
     one("compared", "a.csv", "sentence1,sentence2,label\na,b,1\n,d,0\n", 3, "the first text is empty", "delete"),
-    one("labelled", "c.tsv", "good\tpos\rbad\tneg\r", 1, "a carriage return stands alone", "tr "),
+    one("labelled", "c.tsv", "good\tpos\rbad\tneg\nso\tpos\n", 1, "a carriage return stands alone", "tr "),
     one(
         "labelled", "c.csv", 'text,label\ngood, "a, b"\nbad,x\n', 2, "3 columns", "Take out the space before the quote"
     ),
