@@ -48,6 +48,14 @@ CASES = {  # name: (rule, kind, files, examples with it, what is noted, examples
         "examples with answer = reject, left out: 1",
         3,
     ),
+    "header": (
+        "headers",
+        "labelled",
+        {"a.csv": CSV + "\ufeff" + CSV},
+        8,
+        "rows that repeat the header, left out: 1 (the first at ",
+        9,
+    ),
     "space": ("label_spaces", "labelled", {"a.csv": CSV + "a, y\n"}, 5, "labels with spaces around them", 5),
     "white": (
         "blank_words",

@@ -93,6 +93,16 @@ def test_a_header_above_the_words(tmp_path, name):
     assert read(path, "tagged", columns={"tags": "pos"}).answers == ["NNP VBZ", "DT"]
 
 
+@pytest.mark.parametrize("header", ["", "word,tag\n"])
+@pytest.mark.parametrize("blank", ["\n", "\n\n", ",\n"])
+def test_blank_rows_of_a_csv_end_sentences(tmp_path, header, blank):
+    """As people write CoNLL with commas: each word was a sentence of its own."""
+    path = write(tmp_path / "a.csv", f"{header}EU,B-ORG\nsays,O\n{blank}No,O\n{blank}Ann,B-PER\n")
+    found = read(path, "tagged")
+    assert found.inputs == ["EU says", "No", "Ann"] and found.answers == ["B-ORG O", "O", "B-PER"]
+    assert not found.notes and found.where(1).endswith(f":{len(header) // 9 + 3 + blank.count(chr(10))}")
+
+
 def test_sentences_by_number_between_tabs(tmp_path):
     path = write(tmp_path / "a.tsv", "sentence_id\tword\ttag\n1\tEU\tB-ORG\n1\tsays\tO\n2\tNo\tO\n")
     assert read(path, "tagged").inputs == ["EU says", "No"]

@@ -23,6 +23,7 @@ RULES = {  # by which data are mended -> what becomes of it where the rule is of
     "label_spaces": "spaces around a label are part of it",
     "verdicts": "a record that an annotator rejected or passed over is an example",
     "blank_rows": "a row or line without any value is an example without a text, or a line that has no other side",
+    "headers": "a row that repeats the header is an example",
     "blank_words": "a word of white space alone is refused",
     "inner_spaces": "a space inside a word or a tag is refused",
     "half_words": "a span that begins or ends inside a word is refused",
@@ -138,6 +139,10 @@ class Problems:
             self.note("rows without any value, left out", first=f"the first at {place(path, line)}")
         else:
             self.lack("any value", "the row has no value; expected an example. Delete it.", path, line)
+
+    def header(self, path: str, line: int):
+        """A row that repeats the header, as where files were joined: left out and counted."""
+        self.note("rows that repeat the header, left out", first=f"the first at {place(path, line)}")
 
     @property
     def notes(self) -> tuple[str, ...]:

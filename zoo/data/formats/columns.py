@@ -57,13 +57,19 @@ def find_columns(path: str, rows: list[list[str]], request: Request) -> Found:
         return Found(found, header, "the columns were given")
     missing = tuple(role for role in request.roles if role not in found)
     if header:
-        found |= _sentences(path, first, request, found)
+        found |= _sentences(first, request, found)
         known = {role: at for role, at in by_names(first, request.kind, missing).items() if at not in found.values()}
         if all(role in known for role in missing):
             return Found(found | known, True, "the columns are told by the names of the header")
     known, useless = _by_content(rest if header and rest else rows, request.kind, set(found.values()), missing)
     if known is None:
         raise ValueError(_untold(path, first, header, request, missing))
+    for role, at in known.items():
+        if role not in ("label", "score", "tags") and _counts_on([row[at] for row in (rest if header else rows)]):
+            raise ValueError(
+                f"{path}:1: column {at + 1} counts the rows, and no other is left for {role}: {listed(first, header)}. "
+                f"Add the texts; or, if those are the texts, say so: {say_columns({role: at + 1, 'header': header})}."
+            )
     unread = "".join(f"; column {at + 1} {why}, and is not read" for at, why in useless.items())
     names = "a header with other names" if header else "no header"
     return Found(found | known, header, f"{names}, so the columns are told by what they hold{unread}")
@@ -89,17 +95,19 @@ def _check_names(path, first, request):
         )
 
 
-def _sentences(path, first, request, found):
+def _sentences(first, request, found):
     """The column of a table with one word a row that says which sentence the word is of."""
     if request.kind != "tagged" or "sentence" in found or not {"word", "token"} & {normal(name) for name in first}:
         return {}
-    known = by_names(first, "tagged", ("sentence",), (is_name,))
-    if not known:
-        raise ValueError(
-            f"{path}:1: one word a row, and no column tells the sentence: {listed(first)}. Name it with "
-            f"{say_columns({'sentence': ...})}; or separate sentences by blank lines, in a file that ends in .conll."
-        )
-    return known
+    return by_names(first, "tagged", ("sentence",), (is_name,))
+
+
+def one_word_a_row(path: str, first: list[str], header: bool) -> ValueError:
+    """The error for words below each other of which nothing tells the sentence."""
+    return ValueError(
+        f"{path}:1: one word a row, and no column tells the sentence: {listed(first, header)}. Name it with "
+        f"{say_columns({'sentence': ...})}; or separate sentences by blank lines."
+    )
 
 
 def listed(names: list[str], header: bool = True) -> str:
@@ -235,6 +243,12 @@ def _is_counted(cells):
     """The numbers of the rows, or names of theirs such as s1, s2: all different, what is no digit alike."""
     numbered = [_NUMBERED.fullmatch(cell) for cell in cells]
     return all(numbered) and len(set(cells)) == len(cells) > 2 and len({each[1] for each in numbered}) == 1
+
+
+def _counts_on(cells):
+    """Whether a column counts: 1, 2, 3, also from 0 or any other number."""
+    numbers = [int(cell) if cell.strip().isdecimal() else None for cell in cells]
+    return len(cells) > 2 and None not in numbers and numbers == list(range(numbers[0], numbers[0] + len(cells)))
 
 
 def _untold(path, first, header, request, missing):

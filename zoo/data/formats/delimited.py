@@ -12,12 +12,13 @@ from collections.abc import Iterator
 from itertools import islice
 
 from zoo.data.formats.base import Format, Layout, Problems, Request, counted, shown
-from zoo.data.formats.columns import Found, find_columns, listed, plain
-from zoo.data.formats.names import by_names
+from zoo.data.formats.columns import Found, find_columns, listed, one_word_a_row, plain
+from zoo.data.formats.names import by_names, normal
 from zoo.data.formats.opening import first_lines, inner_suffix, lines_of
 from zoo.data.formats.verdicts import is_left_out, note, verdict_column
 
 _LOOKED_AT = 200  # lines
+_MANY_WORDS = 20  # rows with one word each, which are no sentences
 _LONGEST = 1 << 24  # characters of a field: past it a quote was not closed
 BACKSLASH = "backslash"  # where a quote inside a field stands behind one
 _ESCAPED = re.compile(r'\\(["\\])')
@@ -47,10 +48,14 @@ class Csv(Format):
             raise first_wrong
         _, _, delimiter, quoted, rows = max(options)
         found = find_columns(files[0], _regular(rows), request)
-        return _layout(_regular(rows), found, request, delimiter, quoted)
+        layout = _layout(_regular(rows), found, request, delimiter, quoted)
+        layout.details["blanks"] = _are_words(files[0], lines, found, layout, request)
+        return layout
 
     def rows(self, files, request, layout, problems):
         rows = _rows(files[0], request, layout, problems)
+        if layout.details["blanks"]:
+            return _sentences(_by_blanks(rows))
         return _sentences(rows) if "sentence" in layout.details["at"] else rows
 
     def _quoted(self, path, request, delimiter):
@@ -96,13 +101,20 @@ def _rows(path, request: Request, layout: Layout, problems: Problems) -> Iterato
     delimiter, header = layout.details["delimiter"], layout.details["header"]
     places = [at[role] for role in (*request.roles, *(role for role in at if role not in request.roles))]
     verdict, judged = layout.details["verdict"] or (None, 0)
+    names = None
     records = _records(path, _lines(path, request), delimiter, layout.details["quoted"])
     for line, fields in records:
-        if header and fields:
-            header = False
+        if header and fields and names is None:
+            names = fields
             continue
         if not any(map(str.strip, fields)):
-            problems.blank(path, line)
+            if layout.details["blanks"]:
+                yield line, None
+            else:
+                problems.blank(path, line)
+            continue
+        if fields == names and problems.mends("headers"):
+            problems.header(path, line)
             continue
         if len(fields) != width:
             problems.add(path, line, _wrong_width(fields, width, delimiter))
@@ -117,6 +129,37 @@ def _lines(path, request):
     """The lines of a file without the one that names the delimiter."""
     numbered = lines_of(path, request)
     return (each for each in numbered if each[0] > 1 or not _SAYS.fullmatch(each[1]))
+
+
+def _are_words(path, lines, found, layout, request):
+    """Whether a table has one word a row, and a blank row after each sentence.
+
+    Raises:
+        ValueError: it has one word a row, and nothing tells the sentences.
+    """
+    if request.kind != "tagged" or "sentence" in found.at:
+        return False
+    delimiter, quoted, at = (layout.details[key] for key in ("delimiter", "quoted", "at"))
+    rows = _sample(path, lines, delimiter, quoted, blanks=True)[0][found.header :]
+    full = [fields for fields in rows if any(map(str.strip, fields))]
+    if any(len(fields) > at["words"] and len(fields[at["words"]].split()) > 1 for fields in full):
+        return False
+    while rows and rows[-1] not in full:
+        rows.pop()
+    named = {"word", "token"} & {normal(name) for name in layout.details["names"] if found.header}
+    if len(rows) == len(full) and (named or len(full) >= _MANY_WORDS):
+        raise one_word_a_row(path, layout.details["names"], found.header)
+    return len(rows) > len(full)
+
+
+def _by_blanks(rows):
+    """Sentences of a table with a blank row after each of them."""
+    number = 0
+    for line, values in rows:
+        if values is None:
+            number += 1
+        else:
+            yield line, (*values, str(number))
 
 
 def _sentences(rows):
@@ -165,12 +208,12 @@ def _records(path, lines, delimiter, quoted) -> Iterator[tuple[int, list[str]]]:
         yield before + 1, fields
 
 
-def _sample(path, lines, delimiter, quoted):
+def _sample(path, lines, delimiter, quoted, blanks=False):
     """(the records of the first lines, what is wrong behind them); a record that the last line cuts is not wrong."""
     rows = []
     try:
         for _, fields in _records(path, iter(lines), delimiter, quoted):
-            rows += [fields] if fields else []
+            rows += [fields] if fields or blanks else []
     except ValueError as error:
         cut = "is not closed" in str(error) and len(lines) == _LOOKED_AT
         return rows, None if cut else error
@@ -211,6 +254,7 @@ def _layout(rows, found: Found, request, delimiter, quoted):
     if found.header:
         why += f": {listed(first)}"
     details = {"delimiter": delimiter, "header": found.header, "quoted": quoted, "at": found.at, "width": len(first)}
+    details["names"] = first
     taken = [first[at] for at in found.at.values()]
     records = [dict(zip(map(str.lower, first), fields, strict=True)) for fields in others]
     verdict = verdict_column(records, [*map(str.lower, taken)], request) if found.header else None

@@ -64,6 +64,9 @@ TABLES = [
         "200 different labels in 200",
         "Check which column is the label",
     ),
+    one("labelled", "a.csv", "idx,label\n0,a\n1,b\n2,a\n", 1, "column 1 counts the rows", "if those are the texts"),
+    one("pairs", "a.tsv", "7\tein\n8\tzwei\n9\tdrei\n", 1, "no other is left for source", "data.columns.source=1"),
+    one("tagged", "a.csv", "Ann,B\nsings,O\n" * 10, 1, "one word a row, and no column tells", "by blank lines"),
     one("compared", "a.csv", "sentence1,sentence2,label\na,b,1\n,d,0\n", 3, "the first text is empty", "delete"),
     one("labelled", "c.tsv", "good\tpos\rbad\tneg\nso\tpos\n", 1, "a carriage return stands alone", "tr "),
     one(
