@@ -58,3 +58,53 @@ def test_a_text_too_long_for_the_first_look(tmp_path):
     """Blank lines at the beginning do not hide what comes."""
     path = write(tmp_path / "a.jsonl", "\n" * 300 + '{"source": "a", "target": "b"}\n')
     assert read(path, "pairs").where(0) == f"{path}:301"
+
+
+ENTRIES = [{"text": f"text {at}\n]", "label": "yn"[at % 2]} for at in range(150)]
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        json.dumps(ENTRIES),
+        json.dumps(ENTRIES, indent=4),
+        "[\n" + ",\n".join(map(json.dumps, ENTRIES)) + "\n]\n\n",
+        "\n [" + "\n,".join(map(json.dumps, ENTRIES)) + "]",
+        json.dumps([[each["text"], each["label"]] for each in ENTRIES]),
+        "[\n" + ",\n".join(json.dumps([each["text"], each["label"]]) for each in ENTRIES) + "\n]",
+    ],
+    ids=["one line", "indented", "a record a line", "a comma before each", "rows", "a row a line"],
+)
+def test_a_document_that_is_one_array(tmp_path, written):
+    """As json.dump and DataFrame.to_json(orient="records") write it."""
+    found = read(write(tmp_path / "a.json", written), "labelled")
+    assert found.inputs == [each["text"] for each in ENTRIES] and set(found.answers) == {"y", "n"}
+    lines = written.split("\n")[int(found.where(120).rpartition(":")[2]) - 1 :]
+    assert "text 120" in " ".join(lines[:2])
+
+
+def task(text, *annotations):
+    """A task as Label Studio exports it in JSON."""
+    given = [
+        {"result": [{"value": value, "type": "t"} for value in values], "was_cancelled": cancelled}
+        for values, cancelled in annotations
+    ]
+    return {"id": 1, "data": {"text": text}, "annotations": given, "predictions": []}
+
+
+def test_tasks_of_label_studio(tmp_path):
+    name = {"start": 0, "end": 3, "text": "Ann", "labels": ["PER"]}
+    tasks = [task("Ann sings", ([name], False)), task("x", ([], True)), task("No one", ([], True), ([], False))]
+    written = json.dumps(tasks, indent=2)
+    found = read(write(tmp_path / "a.json", written), "tagged")
+    assert found.inputs == ["Ann sings", "No one"] and found.answers == ["B-PER O", "O O"]
+    line = [at for at, text in enumerate(written.split("\n"), 1) if text == "  {"][1]
+    first = f"the first at {tmp_path / 'a.json'}:{line}"
+    assert found.notes == (f"examples with was_cancelled = true, left out: 1 ({first})",)
+    short = [{"text": "Ann sings", "label": [name], "id": 1}, {"text": "No one", "id": 2}]  # JSON-MIN
+    assert read(write(tmp_path / "b.json", json.dumps(short)), "tagged").answers == found.answers
+    choices = [task(str(at), ([{"choices": ["ab"[at % 2]]}], False)) for at in range(4)] + [task("none")]
+    found = read(write(tmp_path / "c.json", json.dumps(choices)), "labelled")
+    assert found.answers == ["a", "b", "a", "b"] and "examples without 'label', left out: 1" in found.notes[0]
+    stars = [task(str(at), ([{"rating": at}], False)) for at in (3, 5)]
+    assert read(write(tmp_path / "d.json", json.dumps(stars)), "rated").answers == ["3", "5"]

@@ -118,6 +118,16 @@ def test_labels_as_annotation_tools_write_them(tmp_path):
     assert read(write(tmp_path / "c.jsonl", json_lines(first)), "tagged", fewest_labels=1).answers == ["B-PER"]
 
 
+def test_a_record_that_nobody_judged_hides_no_verdict(tmp_path):
+    """Empty verdicts among the others: the rejected records were trained on."""
+    said = ["accept", "reject", "", None, "accept"]
+    records = [{"text": f"t {at}", "label": "ab"[at // 4], "answer": each} for at, each in enumerate(said)]
+    found = read(write(tmp_path / "a.jsonl", json_lines(records)), "labelled")
+    assert found.inputs == ["t 0", "t 4"] and len(found.notes) == 3
+    table = "text,label,answer\n" + "".join(f"t {at},{'ab'[at // 4]},{each or ''}\n" for at, each in enumerate(said))
+    assert read(write(tmp_path / "a.csv", table), "labelled").inputs == found.inputs
+
+
 def test_a_column_of_that_name_may_hold_something_else(tmp_path):
     rows = [{"text": "who?", "label": "a", "answer": "reject all"}, {"text": "why?", "label": "b", "answer": "reject"}]
     assert len(read(write(tmp_path / "a.jsonl", json_lines(rows)), "labelled")) == 2

@@ -1,9 +1,11 @@
 """JSON lines: one object a line, as `DataFrame.to_json(orient="records", lines=True)` and Hugging Face write them.
 
-A line may also be an array of values; then its places are the columns, which their content tells.
+A line may also be an array of values; then its places are the columns, which their content tells. A document that is
+one array of such records, over as many lines as it likes, is read record by record.
 """
 
 import json
+import re
 from collections.abc import Iterator
 from itertools import islice
 
@@ -11,12 +13,14 @@ from zoo.data.formats.base import Format, Layout, Problems, say_columns, shown
 from zoo.data.formats.columns import find_columns, missing_column
 from zoo.data.formats.names import by_names
 from zoo.data.formats.opening import first_lines, lines_of
-from zoo.data.formats.verdicts import is_left_out, note, verdict_column
+from zoo.data.formats.verdicts import is_left_out, note, record_of, verdict_column
 
 _LOOKED_AT = 100
 _ABSENT = object()
+_OF_RECORDS = re.compile(r"\s*\[\s*(?:$|[\[{])")  # how an array of records begins
+_BETWEEN = re.compile(r"[\s,]*")
 _CONVERT = (
-    " Convert it with `jq -c '.[]' in.json > out.jsonl`, or in pandas with to_json(path, orient='records', lines=True)."
+    " Convert it with `jq -c . in.json > out.jsonl`, or in pandas with to_json(path, orient='records', lines=True)."
 )
 
 
@@ -27,11 +31,8 @@ class JsonRows(Format):
 
     def claims(self, files, request):
         """The first line is an array of values."""
-        lines = [text for _, text in first_lines(files[0], request, _LOOKED_AT) if text.strip()]
-        try:
-            return bool(lines) and _is_row(json.loads(lines[0]))
-        except (ValueError, RecursionError):
-            return False
+        lines = iter(first_lines(files[0], request, _LOOKED_AT))
+        return _is_row(next((value for _, value in decoded(files[0], lines, Problems())), None))
 
     def layout(self, files, request):
         numbered = decoded(files[0], iter(first_lines(files[0], request, _LOOKED_AT)), Problems())
@@ -147,17 +148,25 @@ def objects(path: str, lines, problems: Problems) -> Iterator[tuple[int, dict]]:
                 path,
                 line,
                 f"{shown(value)} is no JSON object; expected one object a line, such as "
-                '{"text": "good", "label": "pos"}.' + (_CONVERT if isinstance(value, list) else ""),
+                '{"text": "good", "label": "pos"}.',
             )
 
 
 def decoded(path: str, lines, problems: Problems) -> Iterator[tuple[int, object]]:
-    """(line, value) of every line that is no blank one; adds lines that are no JSON."""
+    """(line, value) of every line that is no blank one; adds lines that are no JSON.
+
+    Where the file is one array of records, those are the values, each with the line on which it begins.
+    """
+    first = None
     for line, text in lines:
         if not text.strip():
             problems.blank(path, line)
             continue
-        if text.strip() in ("[", "{"):
+        if first is None and _OF_RECORDS.match(text):
+            yield from _elements(path, line, "\n".join([text, *(other for _, other in lines)]), problems)
+            return
+        first = line
+        if text.strip() == "{":
             problems.add(
                 path,
                 line,
@@ -175,7 +184,26 @@ def decoded(path: str, lines, problems: Problems) -> Iterator[tuple[int, object]
                 f"no JSON at character {column} ({said}): {near}; expected one object a line. Mend the line.",
             )
             continue
-        yield line, value
+        yield line, record_of(value)
+
+
+def _elements(path, line, text, problems):
+    """(line, value) of the elements of an array that begins on this line."""
+    decoder, at, end = json.JSONDecoder(), text.index("[") + 1, 0
+    while True:
+        at = _BETWEEN.match(text, at).end()
+        line, end = line + text.count("\n", end, at), at
+        if text.startswith("]", at) and not text[at + 1 :].strip():
+            return
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError) as error:
+            said = (
+                f"no JSON ({getattr(error, 'msg', error)}): {shown(text[at:][:100])}; expected the records of one array"
+            )
+            problems.add(path, line, f"{said}, with commas between them. Mend the record.")
+            return
+        yield line, record_of(value)
 
 
 def flat(record: dict) -> dict:

@@ -16,7 +16,7 @@ from zoo.data.formats.verdicts import is_left_out, note, verdict_column
 
 _LOOKED_AT = 100
 _SPANS = ("entities", "spans", "ents", "label", "labels")
-_LABELS, _STARTS, _ENDS = ("label", "type", "entity", "tag"), ("start", "start_offset"), ("end", "end_offset")
+_LABELS, _STARTS, _ENDS = ("label", "labels", "type", "entity", "tag"), ("start", "start_offset"), ("end", "end_offset")
 _WORD = re.compile(r"[^ \t\r\n]+")
 _INSIDE = "spans that begin or end inside a word, which takes the label as a whole"
 
@@ -129,6 +129,8 @@ def _span(text, span):
         )
     else:
         start, end, label = span if isinstance(span, list) and len(span) == 3 else (None, None, None)
+    if isinstance(label, list) and len(label) == 1:  # as Label Studio writes it
+        label = label[0]
     if type(start) is not int or type(end) is not int or not isinstance(label, str) or not label.strip():
         raise Wrong(
             f'{shown(span)} is no span; expected {{"start": 0, "end": 5, "label": "PERSON"}} or [0, 5, "PERSON"], the '

@@ -2,7 +2,7 @@
 
 Prodigy writes `answer` (accept, reject, ignore; only what is accepted is one), Label Studio `was_cancelled`, Argilla
 `status`, of which "discarded" is such a verdict. A column counts as one of these where the first records say so in
-these words, and where it was not taken for the text or the label.
+these words or nothing, and where it was not taken for the text or the label.
 """
 
 from zoo.data.formats.base import Request
@@ -20,10 +20,28 @@ def verdict_column(records: list[dict], taken, request: Request) -> str | None:
     if "verdicts" in request.rules_off:
         return None
     for name, (kept, left_out) in _SAID.items():
-        said = {_word(record[name]) for record in records if name in record}
+        said = {_word(record[name]) for record in records if name in record} - {"", "none"}
         if name not in taken and said and said <= kept | left_out:
             return name
     return None
+
+
+def record_of(value):
+    """A task of Label Studio as one record: its data, and the answer of the first annotator who gave one.
+
+    Its choice or rating is the `label`, and labelled parts of the text are `spans`; other values are as they were.
+    """
+    if not (
+        isinstance(value, dict) and isinstance(value.get("data"), dict) and isinstance(value.get("annotations"), list)
+    ):
+        return value
+    given = [each for each in value["annotations"] if isinstance(each, dict)]
+    kept = [each for each in given if not each.get("was_cancelled")]
+    results = kept[0].get("result") if kept else None
+    found = [each["value"] for each in results or [] if isinstance(each, dict) and isinstance(each.get("value"), dict)]
+    chosen = [label for each in found for label in each.get("choices", [each["rating"]] if "rating" in each else [])]
+    record = value["data"] | {"was_cancelled": bool(given) and not kept}
+    return record | ({"label": chosen} if chosen else {"spans": [each for each in found if "labels" in each]})
 
 
 def is_left_out(record: dict, column: str | None) -> bool:

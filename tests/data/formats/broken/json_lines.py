@@ -12,8 +12,10 @@ def labelled(lines, line, found, mend):
 JSON = [
     labelled("\n\n", None, "is empty", "one JSON object a line"),
     labelled(GOOD_LINE + '{"text": "a", \n', 2, "no JSON at character", "Mend the line"),
-    one("labelled", "a.json", '[{"text": "a", "label": "b"}]', 1, "is no JSON object", "jq -c"),
-    one("labelled", "a.json", '[\n {"text": "a",\n "label": "b"}\n]', 1, "over several lines", "lines=True"),
+    one("labelled", "a.json", '{\n "text": "a",\n "label": "b"\n}', 1, "over several lines", "lines=True"),
+    one("labelled", "a.json", '[\n {"text": "a",\n "label": "b"},\n', 3, "expected the records of one array", "Mend"),
+    one("labelled", "a.json", '[{"text": "a",\n "label": "b"}] x', 2, "no JSON (Expecting value): '] x'", "Mend"),
+    one("labelled", "a.json", "[\n\n]", None, "a.json is empty", "one JSON object a line"),
     labelled(GOOD_LINE + "17\n", 2, "17 is no JSON object", "one object a line"),
     labelled(GOOD_LINE + '{"text": "a"}\n', 2, "has no 'label'", "Add it"),
     labelled('{"body": "a", "kind": "b"}\n', 1, "which entry is label?", "Say it by name"),
