@@ -128,6 +128,7 @@ def write_corpus(one, directory):
             (directory / f"qa2_{split}.txt").write_text("".join(f"{line}\n" for line in lines))
     elif corpus == "tagged":
         lines = [f"{text}\t{' '.join(word[0].upper() for word in text.split())}\n" for text in texts]
-        for split in ("train", "dev", "test"):
-            (directory / f"{split}.tsv").write_text("".join(lines if split == "train" else lines[:9]))
+        own = one.data.train_split, one.data.valid_split, one.data.test_split
+        for split, some in zip(own, (lines, lines[:9], lines[:9]), strict=True):
+            (directory / f"{split}.tsv").write_text("".join(some))
     return directory
