@@ -6,10 +6,11 @@ length, the same for all; tokenizers included. Every row tells which share of th
 rule of the hub's model that no three pieces are written twice is off, because the others renormalise where it acts.
 
 Without a length penalty all search for the same, and in float32 at most one answer of a hundred may differ, because
-CTranslate2 looks for ends among the 4 best continuations and ours among 8. CTranslate2 then stops at the first answer
-that nothing can beat, unless it is asked for all beams: it is measured both ways. Ours looks for all of them. With a
-penalty of 0.6, which the hub's model has, CTranslate2 divides by `length^0.6` and stops at four answers, ours by
-`((5 + length) / 6)^0.6` and stops when no better one can come: only ours and TensorFlow must agree.
+CTranslate2 looks for ends among the 4 best continuations and ours among 8. CTranslate2 stops at the first answer that
+nothing can beat, and so do we, unless it is asked for all beams: it is measured both ways. With a penalty of 0.6, which
+the hub's model has, CTranslate2 divides by `length^0.6` and stops at four answers; ours divides by
+`((5 + length) / 6)^0.6` and stops when no better one could end with the next token, as the hub's model does, or, named
+"sure", when no better one can come at all: only ours and TensorFlow must agree.
 """
 
 import atexit
@@ -35,16 +36,20 @@ def cells(quick):
 def _cell(home, alpha, batch, count):
     work = {"folder": f"{home}/{alpha}", "beams": BEAMS, "batch": batch}
     wanted = {"": 1} if alpha else {"": 1, ", all beams": BEAMS}  # with a penalty it is one way
+    stops = {"": "next"} | ({", sure": "sure"} if alpha else {})  # without one they are the same
     engines, pairs = [], []
     for precision in PRECISIONS:  # ours first: it exports what the peers read
         own = work | {"precision": precision, "alpha": alpha}
-        ours = Engine(f"ours, {precision}", MODULE, "ours", own | {"count": count})
+        ours = [
+            Engine(f"ours, {precision}{name}", MODULE, "ours", own | {"count": count, "stop": stop})
+            for name, stop in stops.items()
+        ]
         peers = [
             Engine(f"CTranslate2, {precision}{name}", MODULE, "peer", own | {"answers": answers}, "ctranslate2")
             for name, answers in wanted.items()
         ]
-        engines += [ours, *peers]
-        pairs += [(ours.name, peer.name) for peer in peers]
+        engines += [*ours, *peers]
+        pairs += [(one.name, peer.name) for one in ours for peer in peers]
     saved = Engine("TensorFlow", MODULE, "saved_model", work)
     exact = [engine.name for engine in engines if "float32" in engine.name]
     return {

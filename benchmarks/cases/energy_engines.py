@@ -7,17 +7,21 @@ from pathlib import Path
 
 from harness.apart import export_apart
 
-MODEL = Path(__file__).resolve().parents[2] / "hub" / "translate-en-zh" / "4"
+HOME = Path(__file__).resolve().parents[2] / "hub" / "translate-en-zh"
+MODEL = max(HOME.glob("[0-9]*"), key=lambda folder: int(folder.name))
 
 
-def ours(threads, folder, beams, batch, count, precision, alpha):
+def ours(threads, folder, beams, batch, count, precision, alpha, stop):
     """Export the model, unless it is there, and translate with its graph in ONNX Runtime."""
     folder = Path(folder)
     if not (folder / "work.json").exists():  # the last one
         export_apart(_export, folder, beams, count, alpha)
+    artefact = folder / ("artefact" if stop == "next" else stop)
+    if not artefact.exists():
+        export_apart(_export_graph, artefact, beams, alpha, stop)
     from serving import Runtime
 
-    runtime = Runtime(folder / "artefact", threads=threads, precision=precision)
+    runtime = Runtime(artefact, threads=threads, precision=precision)
     groups = _groups(folder, batch)
     return lambda: [result.answer for group in groups for result in runtime.run(group, beam=beams)]
 
@@ -75,16 +79,22 @@ def _groups(folder, batch):
     return [texts[first : first + batch] for first in range(0, len(texts), batch)]
 
 
+def _export_graph(out, beams, alpha, stop):
+    """An artefact of the hub's model whose search has this penalty and stops so."""
+    from serving.export.again import export_again
+
+    chosen = {"alpha": alpha, "beams": (beams,), "rules": {}, "search": {"stop": stop}}
+    shutil.move(export_again(MODEL, out.with_name(f"{out.name}-exported"), **chosen), out)
+
+
 def _export(folder, beams, count, alpha):
     """Write `artefact`, `weights.npz`, and `work.json` with the sizes and the sentences, the longest first."""
     from sentencepiece import SentencePieceProcessor
 
     import zoo
     from cases.generation_engines import write_weights
-    from serving.export.again import export_again
 
-    artefact = export_again(MODEL, folder / "exported", alpha=alpha, beams=(beams,), rules={})
-    shutil.move(artefact, folder / "artefact")
+    _export_graph(folder / "artefact", beams, alpha, "next")
     model = zoo.load(folder / "artefact")
     write_weights(model, folder / "weights.npz")
     manifest = json.loads((folder / "artefact" / "manifest.json").read_text(encoding="utf-8"))
