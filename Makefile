@@ -14,12 +14,13 @@ MAKEFLAGS += --no-print-directory
 test test-slow test-release test-arithmetic: export PYTHONDONTWRITEBYTECODE =
 # The dearer tests run in parts, each in processes of its own: what is compiled is kept until a process ends, and with all
 # of it in one process there were nine gigabytes. PARTS=laws runs one of them alone.
-PARTS ?= laws exports runs trainings others
+PARTS ?= laws exports runs tools trainings others
 laws := tests/test_contracts.py
 exports := tests/serving tests/gallery tests/hub
-runs := tests/runs tests/tools tests/tasks tests/reproduce tests/pages
+runs := tests/runs tests/tasks tests/reproduce
+tools := tests/tools tests/pages
 trainings := tests/training tests/recipes
-others := tests $(addprefix --ignore=,$(laws) $(exports) $(runs) $(trainings))
+others := tests $(addprefix --ignore=,$(laws) $(exports) $(runs) $(tools) $(trainings))
 .PHONY: demo test test-slow test-release test-arithmetic docs tables lint types format clean
 
 ## Train on dates, export, verify and run through ONNX Runtime; the last line is one JSON object.
