@@ -30,6 +30,21 @@ def test_lines_of_fasttext_that_are_no_example_are_told(tmp_path, line, said):
         read(path, "labelled", rules_off=["empty"])
 
 
+def test_labels_behind_the_texts_and_lines_without_one(tmp_path):
+    path = write(tmp_path / "train.txt", "good __label__pos\nbad __label__neg\nno label\n")
+    found = read(path, "labelled")
+    assert found.inputs == ["good", "bad"] and found.answers == ["pos", "neg"]
+    assert found.notes == (f"examples without a label, left out: 1 (the first at {path}:3)",)
+
+
+def test_a_table_with_commas_is_no_fasttext(tmp_path):
+    """Its labels were `pos,so` and `neg,not`, and its texts began with the second word."""
+    path = write(tmp_path / "a.csv", "__label__pos,so good\n__label__neg,not good\n")
+    assert read(path, "labelled").inputs == ["so good", "not good"]
+    with pytest.raises(ValueError, match="a.txt: the format is not known .*--set data.format="):
+        read(write(tmp_path / "a.txt", path.read_text()), "labelled")
+
+
 def test_a_word_in_a_text_is_no_label(tmp_path):
     path = write(tmp_path / "train.tsv", "text\tlabel\nthe prefix is __label__\ta\nx__label__y\tb\n")
     assert read(path, "labelled").inputs == ["the prefix is __label__", "x__label__y"]

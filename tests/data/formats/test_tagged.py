@@ -103,6 +103,32 @@ def test_blank_rows_of_a_csv_end_sentences(tmp_path, header, blank):
     assert not found.notes and found.where(1).endswith(f":{len(header) // 9 + 3 + blank.count(chr(10))}")
 
 
+@pytest.mark.parametrize("comment", ["# id 52-39\tdomain=en", "# id 52-39 domain=en", "# sent_id = 7", "# a\tb c"])
+def test_comments_with_as_many_cells_as_a_word_has(tmp_path, comment):
+    """MultiCoNER's are such; a word that is # stays one."""
+    path = write(tmp_path / "a.conll", f"{comment}\nEU _ _ B-ORG\n# _ _ O\n\n{comment}\n# _ _ O\nNo _ _ O\n")
+    found = read(path, "tagged")
+    assert found.inputs == ["EU #", "# No"] and found.answers == ["B-ORG O", "O O"]
+
+
+@pytest.mark.parametrize("between", ["\t", "  "])
+def test_white_space_that_is_no_separator_is_part_of_a_word(tmp_path, between):
+    """French thousands, and an ideographic space between words, which is no word."""
+    rows = [("10\u00a0000", "O"), ("\u3000", "O"), ("EU", "B-ORG")]
+    found = read(write(tmp_path / "a.conll", "".join(between.join(row) + "\n" for row in rows)), "tagged")
+    assert found.inputs == ["10\u00a0000 EU"] and found.answers == ["O B-ORG"]
+    assert found.notes == ("words of white space alone, left out with their tags: 1",)
+
+
+def test_tags_before_the_words(tmp_path):
+    """As CRFsuite has them: the words would be tags."""
+    path = write(tmp_path / "a.conll", "B-ORG\tEU\nO\tsays\n\nO\tNo\n")
+    assert read(path, "tagged").inputs == ["EU says", "No"] and "column 1 has tags" in detect(path, "tagged").why
+    assert read(path, "tagged", columns={"words": 1, "tags": 2}).answers == ["EU says", "No"]
+    both = write(tmp_path / "b.conll", "O\tO\nB-52\tB-PLANE\n")  # words that look like tags
+    assert read(both, "tagged").answers == ["O B-PLANE"]
+
+
 def test_sentences_by_number_between_tabs(tmp_path):
     path = write(tmp_path / "a.tsv", "sentence_id\tword\ttag\n1\tEU\tB-ORG\n1\tsays\tO\n2\tNo\tO\n")
     assert read(path, "tagged").inputs == ["EU says", "No"]

@@ -17,11 +17,13 @@ from zoo.data.formats.opening import first_lines, inner_suffix, lines_of
 
 _LOOKED_AT = 5000
 _COUNTED = re.compile(r"(?:\S*\D)?(\d{1,9})")  # 7, or s3-7: the last number
+_WHITE = re.compile(r"[ \t\r]+")  # U+00A0 and its like are part of a word
 _EMPTY = ({"_"}, {"-"}, {"*"})
 _ENTITY = re.compile(r"[BIESLUM]-(.+)")
 _U = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _NUMBER = re.compile(r"\d+([-.]\d+)?")
 _NO_WORD = re.compile(r"\d+[-.]\d+")
+_IS_COMMENT = re.compile(r"# (id|sent_id|text|newdoc|newpar)\b|# [^\t]*\t|# *\S+ *=")  # in a file without tabs
 _COLUMNS = "# global.columns ="
 _MARK = "-DOCSTART-"
 
@@ -92,7 +94,11 @@ class Conll(Format):
                 continue
             cells = _cells(text, tabs)
             if text.startswith("#") and (
-                comments or len(cells) != width and (not words or text[1:2] == " ") or text.startswith("# ") and tabs
+                comments
+                or len(cells) != width
+                and (not words or text[1:2] == " ")
+                or text.startswith("# ")
+                and (tabs or not words and _IS_COMMENT.match(text))
             ):
                 continue
             if header:
@@ -104,7 +110,7 @@ class Conll(Format):
                 broken = True
                 problems.add(path, line, _ragged(text, cells, width, tabs))
                 continue
-            if not (cells[at["words"]].strip() and cells[at["tags"]].strip()):
+            if not (cells[at["words"]] and cells[at["tags"]].strip()):
                 lacking = lacking or (line, f"no word or no tag in {shown(text)}; expected both. Add what is missing.")
                 continue
             start = line if start is None else start
@@ -113,7 +119,7 @@ class Conll(Format):
 
 
 def _cells(text, tabs):
-    return [cell.strip(" ") for cell in text.split("\t")] if tabs else text.split()
+    return [cell.strip(" ") for cell in text.split("\t")] if tabs else _WHITE.split(text.strip(" \t\r"))
 
 
 def _universal(lines, first):
@@ -140,6 +146,8 @@ def _defaults(path, names, rows, wanted):
             )
         words = 1 if width > 2 else 0
         told += ["column 1 counts the words, which are column 2"] if words and "words" not in wanted else []
+    if words == 0 and not wanted and _are_entities(rows, 0) and not _are_entities(rows, width - 1):
+        return {"words": 1, "tags": 0}, ["column 1 has tags such as B-TYPE and O, so the words are column 2"]
     filled = [at for at in range(words + 1, width) if {row[at] for row in rows} not in _EMPTY] or [width - 1]
     tags = last = filled.pop()
     while filled and _is_layer(_kinds(rows, filled[-1]), _kinds(rows, tags)):
@@ -170,6 +178,11 @@ def _kinds(rows, column):
     if "O" not in tags or any(prefixed) and not all(prefixed):
         return None
     return {each[1] for each in prefixed} if all(prefixed) else tags - {"O"}
+
+
+def _are_entities(rows, column):
+    """Whether a column has tags with prefixes, such as B-PER, beside O."""
+    return any(_ENTITY.fullmatch(row[column]) for row in rows) and _kinds(rows, column) is not None
 
 
 def _is_layer(outer, inner):

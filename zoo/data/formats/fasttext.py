@@ -22,9 +22,10 @@ class FastText(Format):
     name, kinds = "fasttext", ("labelled",)
 
     def claims(self, files, request):
-        """Every line has a label, and the first one begins with it."""
+        """Most lines have a label; of a table with commas it is no word by itself."""
         lines = [line for _, line in first_lines(files[0], request, _LOOKED_AT) if line.strip()]
-        return bool(lines) and lines[0].lstrip().startswith(PREFIX) and all(map(_LABEL.search, lines))
+        labels = [label for line in lines for label in _LABEL.findall(line)[:1]]
+        return 2 * len(labels) > len(lines) and not all(each.strip(",") != each.replace(",", "") for each in labels)
 
     def layout(self, files, request):
         no_columns(files[0], self.name, request)

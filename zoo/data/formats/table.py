@@ -77,5 +77,6 @@ def _unknown(files, suffix, request, fitting):
     alone = " Line-aligned text needs one file each: " + ", ".join(request.roles) + "." if "lines" in fitting else ""
     return (
         f"{files[0]}: the format is not known from the suffix {suffix!r} and the first lines. Expected one of those "
-        f"for {KINDS[request.kind]}: {known}.{alone} Name one with format=..."
+        f"for {KINDS[request.kind]}: {known}.{alone} Name one with format=..., or "
+        "in a recipe data.format (--set data.format=...)."
     )
