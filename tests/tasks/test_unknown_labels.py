@@ -8,7 +8,7 @@ from tests.tasks import runs
 from tools import cli, evaluate
 from zoo import recipes
 from zoo.data.formats import Examples
-from zoo.data.formats.unknown import mended_labels, say_unknown, unknown_labels
+from zoo.data.formats.unknown import alike_labels, mended_labels, say_unknown, unknown_labels
 from zoo.recipes.card import untaught
 from zoo.recipes.proposal import propose
 from zoo.runs import evaluation
@@ -159,6 +159,43 @@ def test_new_says_it_too(tmp_path, capsys):
     assert parts.labels == ("0.0", "1.0") and parts.card["splits"]["test"]["labels"] == {"0.0": 20, "few": 19, "1.0": 1}
     assert "labels '0', read as the training's '0.0', the same number: 20" in parts.card["splits"]["test"]["notes"]
     assert len(parts.card["untaught"]) == 1 and "'few' (19 times)" in parts.card["untaught"][0]
+
+
+ONES = [("1", "1.0"), ("-3", "-3.0"), ("pos", "\ufeffpos"), ("neg", "ne\u200bg"), ("caf\u00e9", "cafe\u0301")]
+TWO = [("1.1", "1.10", "the same number"), ("7", "007", "the same number"), ("May", "may", "capitals")]
+TWO += [
+    ("1", "True", "another word for yes or no"),
+    ("new york", "new_york", "spaces, _ or -"),
+    ("'a'", "a", "quotation"),
+]
+
+
+@pytest.mark.parametrize("kept, other", ONES)
+def test_a_training_that_writes_a_label_in_two_ways_has_one(tmp_path, kept, other):
+    """Two files of which pandas had numbers in one, and numbers and gaps in the other: each was a label of its own."""
+    labels = [kept, "x", other, kept, "x"] * 20
+    (tmp_path / "a.csv").write_text("text,label\n" + "".join(f"t {at},{each}\n" for at, each in enumerate(labels)))
+    settings, notes = propose("classify", [str(tmp_path / "a.csv")], "own")
+    assert f"2 labels: {kept} 60, x 40" in notes and any(f"read as the training's '{kept}'" in each for each in notes)
+    parts = make_parts(recipes.make(settings))
+    assert set(parts.labels) == {kept, "x"} and not parts.card["untaught"]
+    off = propose("classify", [str(tmp_path / "a.csv")], "own", ['data.rules_off=["labels"]'])[0]
+    assert set(make_parts(recipes.make(off)).labels) == {kept, other, "x"}
+
+
+@pytest.mark.parametrize("one, other, cause", TWO)
+def test_labels_of_a_training_that_may_be_two_are_told_and_stay(tmp_path, one, other, cause):
+    rows = "".join(f"t {at},{label}\n" for at in range(40) for label in (one, other, "x"))
+    (tmp_path / "a.csv").write_text("text,label\n" + rows)
+    settings, notes = propose("classify", [str(tmp_path / "a.csv")], "own")
+    assert len(make_parts(recipes.make(settings)).labels) == 3
+    (said,) = [each for each in notes if each.startswith("labels that may be one: ")]
+    assert repr(one) in said and repr(other) in said and cause in said and "'x'" not in said
+
+
+def test_tags_of_quotation_marks_are_different(tmp_path):
+    """`` and '' of the Penn treebank are nothing without quotation marks."""
+    assert mended_labels(["``", "X"], ["''"]) == {} and not alike_labels(["``", "''", "-", "_", "--"])
 
 
 def test_of_many_labels_a_few_are_told():

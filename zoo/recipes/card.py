@@ -1,7 +1,8 @@
 """What a run was trained on, in numbers: the data card in its folder, and what of it is told at once."""
 
 from zoo.data import formats
-from zoo.data.formats.unknown import say_unknown, unknown_labels
+from zoo.data.formats.base import shown
+from zoo.data.formats.unknown import alike_labels, main_labels, say_unknown, unknown_labels
 from zoo.tasks.parts.vocabularies import right_answers
 
 FEW = 3  # places that are told
@@ -36,9 +37,13 @@ def notes(splits):
 
 
 def mended(task, recipe, splits):
-    """The `{split: Examples}` whose labels are written as those of the training."""
-    known = task.labels(recipe, splits["train"].answers) if task.labelled else ()
-    return {name: part if name == "train" else task.mended(recipe, part, known) for name, part in splits.items()}
+    """The `{split: Examples}` whose labels are written as those of the training, and those as the commonest of them."""
+    if not task.labelled:
+        return splits
+    train = splits["train"]
+    train = task.mended(recipe, train, main_labels(label for each in train.answers for label in task.split(each)))
+    known = task.labels(recipe, train.answers)
+    return {name: train if name == "train" else task.mended(recipe, part, known) for name, part in splits.items()}
 
 
 def untaught(task, recipe, splits):
@@ -49,7 +54,10 @@ def untaught(task, recipe, splits):
     """
     if not task.labelled:
         return []
-    known, lines = task.labels(recipe, splits["train"].answers), []
+    known = task.labels(recipe, splits["train"].answers)
+    alike = alike_labels(known)
+    pairs = [f"{' and '.join(map(shown, each))} ({cause.removeprefix('which differs by ')})" for each, cause in alike]
+    lines = [f"labels that may be one: {', '.join(pairs[:FEW])}; write them alike if they are"] if alike else []
     for name, part in splits.items():
         labels = [label for answer in part.answers for label in task.split(answer) if label != _out_of_scope(recipe)]
         unknown = unknown_labels(known, labels)

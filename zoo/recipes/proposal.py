@@ -82,7 +82,7 @@ def propose(task, files, name, given=(), network=None):
     notes = [
         f"{detected.format}: {detected.why}" if detected.why else detected.format,
         *_columns(detected),
-        *_counted(job, train),
+        *_counted(job, mended(job, make(settings), {"train": train})["train"]),
     ]
     notes += [
         *say_rules_off(make(settings).data),

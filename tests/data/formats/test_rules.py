@@ -48,6 +48,14 @@ CASES = {  # name: (rule, kind, files, examples with it, what is noted, examples
         "examples with answer = reject, left out: 1",
         3,
     ),
+    "comma": (
+        "commas",
+        "rated",
+        {"a.csv": "text;score\na;1,5\nb;-,25\nc;0,125\nd;7\n"},
+        4,
+        "scores with a decimal comma, which was read as a point: 3",
+        "a.csv:2: the score is '1,5'",
+    ),
     "header": (
         "headers",
         "labelled",

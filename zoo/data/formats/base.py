@@ -21,6 +21,7 @@ RULES = {  # by which data are mended -> what becomes of it where the rule is of
     "empty": "an example without a text or a label is refused",
     "labels": "labels that are written otherwise than in the training stay as they are, and count as others",
     "label_spaces": "spaces around a label are part of it",
+    "commas": "a number with a decimal comma is refused",
     "verdicts": "a record that an annotator rejected or passed over is an example",
     "blank_rows": "a row or line without any value is an example without a text, or a line that has no other side",
     "headers": "a row that repeats the header is an example",

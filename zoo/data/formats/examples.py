@@ -11,6 +11,7 @@ from zoo.data.formats.base import Lacking, Problems, Wrong, counted, place, show
 
 _SHIFT = 40  # a place is (index of the file << 40) | line
 _NO_BREAK = "\u00a0"
+_COMMA, _THOUSANDS = re.compile(r"[-+]?\d*,\d+"), re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 _SPACES = re.compile(r"[ \t\r\n]+")
 
 
@@ -93,17 +94,24 @@ def _label(value, problems):
 
 
 def _rated(text, score, problems):
-    return text_of("text", text), _number(score)
+    return text_of("text", text), _number(score, problems)
 
 
 def _scored(first, second, score, problems):
-    number = _number(score)
+    number = _number(score, problems)
     return (text_of("first text", first), text_of("second text", second)), number
 
 
-def _number(score):
-    """A finite number, as it is written."""
+def _number(score, problems):
+    """A finite number, as it is written; a decimal comma becomes a point where it can be no comma of thousands."""
     number = label_of(score)
+    if number.lower() in ("nan", "na", "n/a", "null", "none"):
+        raise Lacking("a score", f"the score is {shown(score)}; expected a number. Fill it in, or delete the example.")
+    if _THOUSANDS.fullmatch(number):
+        raise Wrong(f"the score is {shown(score)}, a decimal comma or one of thousands; expected a point or neither.")
+    if _COMMA.fullmatch(number) and problems.mends("commas"):
+        problems.note("scores with a decimal comma, which was read as a point")
+        number = number.replace(",", ".")
     try:
         finite = math.isfinite(float(number))
     except ValueError:

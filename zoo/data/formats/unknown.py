@@ -48,12 +48,45 @@ def mended_labels(known: Iterable[str], labels: Iterable[str]) -> dict[str, tupl
     for label in sorted(set(labels) - set(known)):
         for cause in MENDED:
             form = _FORMS[cause]
-            same = [] if form(label) is None else [other for other in known if form(other) == form(label)]
+            same = [] if form(label) in (None, "") else [other for other in known if form(other) == form(label)]
             if len(same) == 1:
                 found[label] = same[0], cause
             if same:
                 break
     return found
+
+
+def main_labels(labels: Iterable[str]) -> list[str]:
+    """The labels of a training, of which several that are surely one are the commonest of them without such marks.
+
+    Those are 1 and 1.0, and what differs by a mark that nobody sees or by the form of a letter.
+
+    Example:
+        >>> from zoo.data.formats.unknown import main_labels
+        >>> main_labels(["1", "1", "1.0", "1.1", "1.10", "pos", "pos\\u200b"])
+        ['1', '1.1', '1.10', 'pos']
+    """
+    kept, seen = [], set()
+    for label, _ in sorted(Counter(labels).items(), key=lambda item: (item[0] != _visible(item[0]), -item[1], item[0])):
+        forms = {(form, form(label)) for form in (_integer, _visible, _width)}
+        if not forms & seen:
+            kept.append(label)
+        seen |= forms
+    return kept
+
+
+def alike_labels(labels: Iterable[str]) -> list[tuple[list[str], str]]:
+    """[(labels of a training that may be one, how they differ)], which are told and not mended."""
+    found = {}
+    for cause, form in list(_FORMS.items())[:-1]:
+        groups = {}
+        for label in sorted(set(labels)):
+            groups.setdefault(form(label), []).append(label)
+        groups = {form: group for form, group in groups.items() if form not in (None, "")}
+        for group in groups.values():
+            if len(group) > 1:
+                found.setdefault(tuple(group), cause)
+    return [(list(group), cause) for group, cause in found.items()]
 
 
 def say_unknown(unknown: list[dict], known: Iterable[str], who: str = "the model") -> str:
@@ -90,6 +123,11 @@ def _number(label):
     except ValueError:
         return None
     return found if found == found else None
+
+
+def _integer(label):
+    """The whole number that 1 and 1.0 are; other labels as they are, such as versions and codes."""
+    return label.removesuffix(".0") if re.fullmatch(r"-?(0|[1-9]\d*)\.0", label) else label
 
 
 def _visible(label):
