@@ -1,5 +1,6 @@
 """Broken and hostile sources: each has a message that says what is wrong, nothing is written and nothing executed."""
 
+import functools
 import io
 import json
 import os
@@ -50,12 +51,11 @@ def renamed(name, other):
     return lambda arrays: {other if key == name else key: each for key, each in arrays.items()}
 
 
-def settings(**changes):
-    """A change of config.json."""
+def settings(file="config.json", **changes):
+    """A change of a file of settings."""
 
     def apply(folder):
-        config = json.loads((folder / "config.json").read_text()) | changes
-        (folder / "config.json").write_text(json.dumps(config))
+        (folder / file).write_text(json.dumps(json.loads((folder / file).read_text()) | changes))
 
     return apply
 
@@ -71,6 +71,10 @@ def vocabulary(change):
 def content(name, change):
     """A change of a file's bytes."""
     return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
+
+
+# As the key of a dict a tuple of two tuples of two tuples: 2^60 of them, each of which Python would ask for its hash.
+ENDLESS = b"\x80\x02)q\x00" + b"".join(b"h%ch%c\x86q%c" % (n, n, n + 1) for n in range(60)) + b"}h\x3cK\x01s."
 
 
 class Evil:
@@ -95,6 +99,14 @@ def npz(**arrays):
     def apply(folder):
         (folder / WEIGHTS).unlink()
         np.savez_compressed(folder / "model.npz", **arrays)
+
+    return apply
+
+
+def answers(**changes):
+    def apply(folder):
+        with np.load(folder / "answers.npz") as kept:
+            np.savez(folder / "answers.npz", **dict(kept) | changes)
 
     return apply
 
@@ -156,7 +168,7 @@ CASES = {
     "NaN among settings": (content("config.json", lambda text: text.replace(b"0.1", b"NaN")), "NaN is not a number"),
     "infinity among settings": (content("config.json", lambda text: text.replace(b"0.1", b"1e999")), "out of range"),
     "no JSON": (content("config.json", lambda text: text[:100]), "cannot be read as JSON"),
-    "a configuration that is a list": (content("config.json", lambda text: b"[1]"), "holds no settings"),
+    "a configuration that is a list": (content("config.json", lambda text: b"[1]"), "must be an object; received [1]"),
     "a deep JSON": (content("config.json", lambda text: b"[" * 10**6), "cannot be read as JSON"),
     "a hole in the vocabulary": (vocabulary(lambda all: {k: v for k, v in all.items() if v != 7}), "no piece has"),
     "two pieces with one id": (vocabulary(lambda all: all | {"zzz": 7}), "have one id, 7"),
@@ -179,9 +191,22 @@ CASES = {
     "a pickle of other things": (torch_zip(pickle.dumps({"x": [1, 2]}, 2)), "something else than named tensors"),
     "an npz of objects": (npz(x=np.array([{}], object)), "holds Python's objects"),
     "an npz that is a bomb": (npz(x=np.zeros(10**7, "float32")), "bytes would become"),
-    "an index that leads outside": (index({"x": "../../secret.safetensors"}), "Nothing outside is read"),
+    "an index that leads outside": (index({"x": "../../secret.safetensors"}), "Nothing else is read"),
     "an index without its file": (index({"x": "model-00001.safetensors"}), "which is missing"),
     "no weights": (lambda folder: (folder / WEIGHTS).unlink(), "has no weights that can be read"),
+    "settings that are too large": (settings(vocab_size=10**12, decoder_vocab_size=10**12), "from 1 to 2,000,000"),
+    "layers without an end": (settings(encoder_layers=10**6), "So they are not of one network"),
+    "units without an end": (settings(d_model=10**6), "So they are not of one network"),
+    "a vocabulary that is a list": (content("vocab.json", lambda text: b"[1]"), "vocab.json must be an object"),
+    "a list of architectures that is none": (settings(model_type="bert", architectures=7), "architectures is 7"),
+    "a search that is a list": (content("generation_config.json", lambda text: b"[1]"), "must be an object"),
+    "more beams than any search": (settings("generation_config.json", num_beams=10**9), "a number from 1 to 1,000"),
+    "answers of another form": (answers(source_ids=np.full((1, 2), 10**6)), "are no answers of this network"),
+    "answers of objects": (answers(logits=np.array([{}], object)), "holds Python's objects"),
+    "answers that are no archive": (content("answers.npz", lambda text: text[:99]), "it may be cut off"),
+    "a pickle of endless tuples": (torch_zip(ENDLESS), "a dict whose keys are no names"),
+    "an index of another file": (index({"x": "config.json"}), "is no file of weights in its folder"),
+    "an index without an end": (index(functools.reduce(lambda deep, _: [deep], range(99))), "nested"),
     "no tokenizer": (lambda folder: (folder / "source.spm").unlink(), "lacks source.spm"),
     "other answers": (weights(lambda all: all | {NORM: all[NORM] + 0.01}), "So it is not the same network"),
 }  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 
 from tests.pretrained.test_families import DATA, NAMES
 from zoo.pretrained.opening import family_of
-from zoo.pretrained.rules import Rule, join
+from zoo.pretrained.rules import Rule, join, rows
 from zoo.pretrained.source import opened
 
 LOSSES = "rows left out", "barred", "another matrix added"
@@ -39,3 +39,12 @@ def test_what_was_joined_is_split_at_its_places():
     assert made[0].shape == (2, 8)
     for one, other in zip(arrays, rule.back(*made), strict=True):
         np.testing.assert_array_equal(one, other)
+
+
+def test_rows_are_as_many_as_the_ids_of_the_source():
+    ids = np.array([2, 0, 1])
+    for step, count in ((rows(ids), 3.0), (rows(ids, 4), 4.0)):
+        assert step.forward(np.arange(count))[0].tolist() == [2, 0, 1]
+    with pytest.raises(ValueError, match="it has 4 rows for 3 ids"):
+        rows(ids).forward(np.arange(4.0))
+    assert rows(ids).reverse and not rows(ids, 4).reverse, "a row without an id is lost"

@@ -7,11 +7,11 @@ to hold more than it can, is refused.
 """
 
 import dataclasses
-import json
 import math
 import re
 import struct
 import zipfile
+import zlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -55,7 +55,10 @@ class Tensor:
 
     def read(self):
         """The numbers: floating ones as float32, whatever they were stored as."""
-        found = np.asarray(self.get())
+        try:
+            found = np.asarray(self.get())
+        except (zlib.error, zipfile.BadZipFile, EOFError) as error:
+            raise ValueError(f"its numbers cannot be read: {error}") from error
         return found.astype("float32", copy=False) if found.dtype.kind == "f" else found
 
 
@@ -85,12 +88,14 @@ def weights_files(folder):
 def _listed(index):
     """The files that an index names, each once."""
     try:
-        names = sorted(set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values()))
-        strange = [name for name in names if Path(name).name != name]
+        names = sorted(set(parse(index.read_bytes())["weight_map"].values()))
+        strange = [name for name in names if Path(name).name != name or Path(name).suffix not in READERS]
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"{index} is no index of weights: {error}") from error
     if strange:
-        raise ValueError(f"{index} names {strange[0]!r}, which is not in its folder. Nothing outside is read.")
+        raise ValueError(
+            f"{index} names {strange[0]!r}, which is no file of weights in its folder. Nothing else is read."
+        )
     missing = [name for name in names if not (index.parent / name).is_file()]
     if missing:
         raise ValueError(f"{index} names {', '.join(missing)}, which is missing. Fetch it as well.")

@@ -10,7 +10,7 @@ import importlib.util
 import numpy as np
 
 from zoo.core.later import later
-from zoo.pretrained.files import ANSWERS as KEPT
+from zoo.pretrained.files import ANSWERS as KEPT, read_tensors
 from zoo.pretrained.vocabulary import ours
 
 torch = later("torch")
@@ -30,6 +30,7 @@ def compare(opened, source):
     if found is None:
         return None
     whom, answers = found
+    _refuse_odd(whom, answers, opened.network)
     what, largest = measure(opened.model, opened.network, answers)
     if not largest <= ALLOWED:
         raise ValueError(
@@ -44,8 +45,33 @@ def kept(source):
     """("answers.npz", its arrays), or None."""
     if not source.has(KEPT):
         return None
-    with np.load(source.path(KEPT), allow_pickle=False) as arrays:
-        return f"the answers that its folder keeps ({KEPT})", dict(arrays)
+    arrays = {name: each.read() for name, each in read_tensors([source.path(KEPT)]).items()}
+    return f"the answers that its folder keeps ({KEPT})", arrays
+
+
+def _refuse_odd(whom, answers, network):
+    """Refuse what are no answers.
+
+    Raises:
+        ValueError: arrays are missing, or have another form.
+    """
+    names = sorted(name for name in answers if name.endswith("_ids"))
+    lengths = answers.get("source_lengths" if len(names) == 2 else "lengths", np.zeros(0))
+    most = {name: network.ids_of(name.partition("_")[0]).max() for name in names}
+    right = names in (["token_ids"], ["source_ids", "target_ids"]) and answers.keys() & {"logits", "states"}
+    right = right and all(_whole(answers[name], 2, 0, most[name]) for name in names)
+    right = right and {len(answers[name]) for name in names} == {len(lengths)}
+    if not right or not _whole(lengths, 1, 1, answers[names[0]].shape[1]):
+        raise ValueError(
+            f"{whom} are no answers of this network: expected token_ids and lengths, or source_ids, source_lengths and "
+            f"target_ids, of its vocabulary, and logits or states; received {', '.join(answers) or 'nothing'}."
+        )
+
+
+def _whole(array, axes, least, most):
+    """Whether an array has whole numbers between two bounds, and so many axes."""
+    right = array.dtype.kind in "iu" and array.ndim == axes and array.size
+    return right and least <= array.min() <= array.max() <= most
 
 
 def measure(model, network, answers):
@@ -63,6 +89,8 @@ def measure(model, network, answers):
     if what == "logits" and not network.labels:
         compared = ~np.isin(np.arange(len(network.ids)), network.barred)
         made, theirs = made[..., compared], theirs[..., compared]
+    if made.shape != theirs.shape:
+        raise ValueError(f"the answers' {what} have the shape {theirs.shape}, and those of the network {made.shape}.")
     difference = np.abs(made - theirs)
     if "lengths" in answers and difference.ndim == 3:
         difference = difference[np.arange(difference.shape[1])[None, :] < answers["lengths"][:, None]]

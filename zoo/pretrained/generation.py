@@ -86,7 +86,7 @@ def search_of(given, ids, prompts=False, barred=()):
         if longest - forced_end < 1:
             asked.refuse("max_length leaves no token to write")
     if not prompts:
-        found |= {"beam": asked.whole("num_beams", 1), "forced_tokens": asked.forced()}
+        found |= {"beam": asked.whole("num_beams", 1, most=1000), "forced_tokens": asked.forced()}
     words = asked.words()
     # Where all is normalised again, a token may as well be barred before the softmax, unless a penalty comes between.
     if found["renormalize"] and found["repetition_penalty"] == 1:

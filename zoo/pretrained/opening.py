@@ -3,12 +3,14 @@
 import dataclasses
 import importlib
 import importlib.metadata
+import math
 import pkgutil
 from typing import Any
 
 from zoo.core.later import later
 from zoo.pretrained import families as own, generation
 from zoo.pretrained.network import Family, Network, families
+from zoo.pretrained.reading import ODD
 from zoo.pretrained.rules import fill
 from zoo.recipes.recipe import make
 from zoo.settings import occupants
@@ -17,6 +19,7 @@ building = later("zoo.tasks.parts.building")
 selection = later("zoo.training.selection")
 
 WRITING = "translate", "transduce"  # tasks that write an output for a source
+SLACK, ROOM, FEWEST = 64, 10**6, 100  # a block may be copied, positions computed, and all layers be one
 GROUP = "seqzoo.families"  # of entry points, whose values are modules
 
 
@@ -76,16 +79,13 @@ def open_source(source, tokenizers=True, imports=()):
     """
     occupants.bring(imports)
     family = family_of(source)
-    try:
-        network = family.network(source)
-    except (ValueError, TypeError, ArithmeticError):
-        source.config.finish()  # a value that was refused may be the reason
-        raise
+    network = _made(source, family, lambda: family.network(source))
     if any(source.languages) and not network.languages:
         source.config.refuse(f"a network of the family {family.name} has no languages to choose from")
     search = search_of(source, network)
     source.config.finish()
-    made = network.tokenizers() if tokenizers else ()
+    made = _made(source, family, network.tokenizers) if tokenizers else ()
+    refuse_sizes(source, network)
     own = {"name": "imported", "system": network.recipe["model"]["kind"]}
     recipe = make({**own, **network.recipe, "text": text_of(network, made), **search})
     model = building.built(recipe.job, recipe, *sizes(network, recipe))
@@ -96,6 +96,43 @@ def open_source(source, tokenizers=True, imports=()):
     except ValueError as error:
         raise ValueError(f"{source.address}: {error}") from error
     return Opened(family, network, recipe, model, made, folds, spare)
+
+
+def _made(source, family, make):
+    """What a function of a family makes; that a file is of another form is told in words."""
+    try:
+        return make()
+    except (ValueError, MemoryError, *ODD) as error:
+        source.config.tell()  # a value that was refused may be the reason
+        if isinstance(error, ValueError):
+            raise
+        raise ValueError(
+            f"{source.address}: one of its files has another form than those of the family {family.name}: {error!r}"
+        ) from error
+
+
+def refuse_sizes(source, network):
+    """Refuse a network that is far larger than its weights, before there is made room for it.
+
+    Raises:
+        ValueError: it is.
+    """
+    tables = {name: each if isinstance(each, dict) else {"layer": each} for name, each in network.recipe.items()}
+    model, of = tables["model"], lambda name: tables.get(name, {})
+    units, layers = model.get("units", 0), model.get("num_layers", 1) + model.get("decoder_layers", 0)
+    shapes = [each.shape for each in source.tensors.values()]
+    blocks = 1 if of("depth").get("layer") == "universal" else layers
+    heads = model.get("num_heads", 1) * of("attention").get("head_units", 0)
+    asked = blocks * units * (2 * model.get("hidden_units", 0) + heads)
+    asked += len(network.ids) * of("embedding").get("width", units)
+    learned = of("positions").get("layer") == "learned"
+    asked += units * (of("positions").get("max_positions") or model.get("context", 0)) * learned
+    held = sum(map(math.prod, shapes))
+    if asked > SLACK * held + ROOM or layers > len(shapes) + FEWEST:
+        raise ValueError(
+            f"{source.address} asks for a network of {layers:,} layers and more than {asked:,} numbers, and its "
+            f"weights are {len(shapes):,} tensors with {held:,}. So they are not of one network."
+        )
 
 
 def text_of(network, tokenizers):

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 
+from zoo.pretrained.reading import ODD, Reading
 from zoo.pretrained.rules import Rule, add_row, drop, flat, put, rows, transpose
 from zoo.pretrained.vocabulary import our_ids
 
@@ -80,7 +81,7 @@ def bart_blocks(stream=()):
     return found
 
 
-def entrance(here, ids, skipped=0, typed=True):
+def entrance(here, ids, skipped=0, typed=True, size=None):
     """The rules of the embeddings of BERT and its kin, of which token types are all the first one.
 
     Args:
@@ -88,11 +89,12 @@ def entrance(here, ids, skipped=0, typed=True):
         ids: for each id of ours the id there.
         skipped: positions that no token has.
         typed: whether there are token types.
+        size: how many rows there are, where some have no ids.
     """
     places = [f"{here}.{name}_embeddings.weight" for name in ("position", *(["token_type"] if typed else []))]
     steps = [*([add_row(0)] if typed else []), *([drop(skipped)] if skipped else [])]
     return [
-        Rule(f"{here}.word_embeddings.weight", "embedding/matrix", rows(ids)),
+        Rule(f"{here}.word_embeddings.weight", "embedding/matrix", rows(ids, size)),
         Rule(places, "positions/positions/matrix", *steps),
         *norm(f"{here}.LayerNorm", "positions/norm"),
     ]
@@ -152,7 +154,7 @@ def special_ids(read, size, *fallback):
     """
     try:
         tokenizer, ids = read()
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, *ODD) as error:
         return partial(refuse_tokenizers, error), our_ids(size, *fallback)
     if max(ids) >= size:
         raise ValueError(f"the tokenizer knows {max(ids) + 1:,} ids, and the network {size:,}")
@@ -161,7 +163,8 @@ def special_ids(read, size, *fallback):
 
 def refuse_tokenizers(error):
     """Raise in the place of a function that makes tokenizers, for their files were no such ones."""
-    raise ValueError(f"the network has no tokenizer that is known here: {error or repr(error)}") from error
+    told = f"one of its files has another form than it has elsewhere ({error!r})" if isinstance(error, ODD) else error
+    raise ValueError(f"the network has no tokenizer that is known here: {told or repr(error)}") from error
 
 
 def sinusoids(longest, units, first=0):
@@ -187,7 +190,7 @@ def has_own_output(source, shared, output="lm_head.weight"):
 def reads_for(config):
     """(the task of a network that reads, by its head: "classify", "tag", or "embed" where it has none; the names of
     its classes, by their ids)."""
-    names = config.get("architectures") or [""]
+    names = config.words("architectures")
     config.must(problem_type=(None, "single_label_classification"))
     if any(word in names[0] for word in ("QuestionAnswering", "MultipleChoice", "NextSentence")):
         config.refuse(
@@ -218,12 +221,13 @@ def summary(source, recipe, dense="tanh"):
     """
     if recipe["task"] != "embed":
         return {"pooling": {"layer": "first", "dense": dense}} if recipe["task"] == "classify" else {}
-    modules = source.json("modules.json") or []
+    modules = source.json("modules.json", list)
     kinds = [each["type"].rpartition(".")[2] for each in modules]
     if [each for each in kinds if each not in ("Transformer", "Pooling", "Normalize")]:
         source.config.refuse(f"modules.json has {', '.join(kinds)}; known here are Transformer, Pooling and Normalize")
-    place = next((each["path"] for each, kind in zip(modules, kinds, strict=True) if kind == "Pooling"), "1_Pooling")
-    said = source.json(f"{place}/config.json")
+    places = [each["path"] for each, kind in zip(modules, kinds, strict=True) if kind == "Pooling"]
+    place = places[0] if places else "1_Pooling"
+    said = source.json(f"{place}/config.json", needed=bool(places))
     modes = {name for name, value in said.items() if name.startswith("pooling_mode_") and value is True}
     modes = modes or {f"pooling_mode_{said.get('pooling_mode', 'mean')}"}
     known = {"pooling_mode_mean_tokens": "mean", "pooling_mode_mean": "mean"}
@@ -232,7 +236,9 @@ def summary(source, recipe, dense="tanh"):
         source.config.refuse(
             f"{place}/config.json asks for {', '.join(sorted(modes))}; known here are {', '.join(known)}"
         )
-    longest = source.json("sentence_bert_config.json").get("max_seq_length") or recipe["text"]["max_input_length"]
+    about = Reading(source.json("sentence_bert_config.json"), "sentence_bert_config.json")
+    longest = about.whole("max_seq_length", None) or recipe["text"]["max_input_length"]
+    about.tell()
     return {
         "model": recipe["model"] | {"normalize": "Normalize" in kinds},
         "text": recipe["text"] | {"max_input_length": min(longest, recipe["text"]["max_input_length"])},

@@ -9,6 +9,7 @@ from pathlib import Path
 from zoo.core.documents import parse
 
 MOST_BYTES = 1 << 26
+MOST = 2_000_000  # of a size: no network has more rows, units or positions
 # Keys of any configuration of `transformers` that change no number of a trained network.
 IDLE = {
     "architectures", "model_type", "_name_or_path", "name_or_path", "transformers_version", "torch_dtype", "dtype",
@@ -31,6 +32,7 @@ USUAL = {
     "tie_encoder_decoder": False,
 }  # fmt: skip
 LOST = object()
+ODD = AttributeError, TypeError, LookupError, ArithmeticError  # what reading a file of another form ends in
 
 
 def read_json(path):
@@ -65,9 +67,10 @@ class Reading:
         self.asked |= {name}
         return self.settings.get(name, default)
 
-    def whole(self, name, default=LOST, least=1):
+    def whole(self, name, default=LOST, least=1, most=MOST):
         """A whole number."""
-        return self._checked(name, default, lambda each: type(each) is int and each >= least, f"a number from {least}")
+        right = lambda each: type(each) is int and least <= each <= most  # noqa: E731
+        return self._checked(name, default, right, f"a number from {least} to {most:,}")
 
     def number(self, name, default=LOST, above=False):
         """A number, not negative, or `above` 0."""
@@ -77,6 +80,11 @@ class Reading:
     def flag(self, name, default=LOST):
         """True or false."""
         return self._checked(name, default, lambda each: isinstance(each, bool), "true or false")
+
+    def words(self, name):
+        """A list of words; [""] where there is none."""
+        right = lambda each: isinstance(each, list) and all(isinstance(word, str) for word in each)  # noqa: E731
+        return self._checked(name, None, right, "a list of names") or [""]
 
     def one_of(self, name, known, default=LOST):
         """What a word means, of `{word: meaning}`."""
@@ -122,6 +130,14 @@ class Reading:
             ValueError: something was refused, or a key was asked for by nobody.
         """
         self.refuse_unread()
+        self.tell()
+
+    def tell(self):
+        """Tell what was refused until now.
+
+        Raises:
+            ValueError: something was.
+        """
         if self.problems:
             raise ValueError(
                 f"{self.where} asks for what cannot be carried:" + "".join(f"\n  {each}" for each in self.problems)

@@ -50,15 +50,23 @@ def widen(count, axis=-1):
     )
 
 
-def rows(ids):
-    """Rows in the order of our ids; a row that has two of them is copied."""
+def rows(ids, size=None):
+    """Rows in the order of our ids; a row that has two of them is copied. There are `size` of them, which else all have
+    ids."""
+    size = size or ids.max() + 1
+
+    def forward(x):
+        if len(x) != size:
+            raise ValueError(f"it has {len(x):,} rows for {size:,} ids")
+        return x[ids]
 
     def back(x):
-        found = np.zeros((ids.max() + 1, *x.shape[1:]), x.dtype)
+        found = np.zeros((size, *x.shape[1:]), x.dtype)
         found[ids[::-1]] = x[::-1]
         return found
 
-    return each("rows put into the order of our ids", lambda x: x[ids], back)
+    name = "rows put into the order of our ids"
+    return each(name, forward, back) if len({*ids}) == size else each(f"{name}, rows left out that have none", forward)
 
 
 def channels(order, axis=-1):

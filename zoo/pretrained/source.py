@@ -18,6 +18,7 @@ import zipfile
 import zlib
 from pathlib import Path, PurePosixPath
 
+from zoo.core.documents import mismatch
 from zoo.hub.huggingface import ADDRESS
 from zoo.pretrained import generation
 from zoo.pretrained.files import RATIO, read_tensors, weights_files
@@ -53,7 +54,14 @@ class Source:
     read: dict = dataclasses.field(default_factory=dict)
 
     def has(self, name):
-        """Whether there is a file of this name."""
+        """Whether there is a file of this name.
+
+        Raises:
+            ValueError: the name leads out of the folder.
+        """
+        place = PurePosixPath(name.replace("\\", "/"))
+        if place.is_absolute() or ".." in place.parts:
+            raise ValueError(f"{self.address} asks for {name!r}, which is not in its folder. Nothing outside is read.")
         return (self.folder / name).is_file()
 
     def path(self, name):
@@ -66,9 +74,14 @@ class Source:
             raise ValueError(f"{self.address} lacks {name}, which a network of this family needs.")
         return self._noted(self.folder / name)
 
-    def json(self, name):
-        """The content of a JSON file; {} where there is none."""
-        return read_json(self.path(name)) if self.has(name) else {}
+    def json(self, name, kind=dict, needed=False):
+        """The content of a JSON file; of `kind`, and nothing where there is none that is not `needed`."""
+        if not needed and not self.has(name):
+            return kind()
+        found = read_json(self.path(name))
+        if not isinstance(found, kind):
+            raise mismatch(f"{self.address}/{name}", "an object" if kind is dict else "a list", found)
+        return found
 
     @functools.cached_property
     def config(self):

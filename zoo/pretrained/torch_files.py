@@ -59,8 +59,16 @@ def _view(storage, offset, shape, strides, *_):
     return View(storage, offset, tuple(shape), tuple(strides))
 
 
+def _named(pairs):
+    """The dict of pairs; names are texts, for to look for a tuple of tuples of tuples may take years."""
+    pairs = list(pairs)
+    if not all(isinstance(name, str) for name, _ in pairs):
+        raise ValueError("its pickle has a dict whose keys are no names")
+    return dict(pairs)
+
+
 CALLS = {
-    "collections OrderedDict": lambda pairs=(): dict(pairs),
+    "collections OrderedDict": lambda pairs=(): _named(pairs),
     "torch._utils _rebuild_tensor": _view,
     "torch._utils _rebuild_tensor_v2": _view,
     "torch._utils _rebuild_parameter": lambda tensor, *_: tensor,
@@ -193,7 +201,7 @@ class Interpreter:
             stack[-1].extend(items)
         elif name in ("SETITEM", "SETITEMS"):
             items = [stack.pop() for _ in range(2)][::-1] if name == "SETITEM" else self._marked()
-            stack[-1].update(zip(items[::2], items[1::2], strict=True))
+            stack[-1].update(_named(zip(items[::2], items[1::2], strict=True)))
         elif name in ("GLOBAL", "STACK_GLOBAL"):
             stack.append(_known(argument if name == "GLOBAL" else " ".join([stack.pop() for _ in range(2)][::-1])))
         elif name == "BINPERSID":
@@ -201,7 +209,7 @@ class Interpreter:
         elif name == "REDUCE":
             arguments, function = stack.pop(), stack.pop()
             if function not in CALLS.values():
-                raise ValueError(f"its pickle calls {function!r}, which is no function")
+                raise ValueError("its pickle calls a value, which is no function")
             stack.append(function(*arguments))
         elif name == "BUILD" and isinstance(stack[-2], dict):  # what torch notes beside a dict of tensors
             stack.pop()
@@ -219,8 +227,10 @@ class Interpreter:
         if len(told) > 5 and told[5] is not None or told[0] != "storage":
             raise ValueError("it has a view of numbers in a form that torch gave up in 2018")
         _, kind, key, _, count = told[:5]
-        if kind not in KINDS or not isinstance(key, str) or not isinstance(count, int) or count < 0:
-            raise ValueError(f"it has numbers that are described as {told!r}")
+        if not isinstance(kind, str) or kind not in KINDS:
+            raise ValueError("it has numbers of a kind that no weights have")
+        if not isinstance(key, str) or not isinstance(count, int) or count < 0:
+            raise ValueError("it has numbers without a name or a count")
         return self.storages.setdefault(key, Storage(kind, key, count))
 
 

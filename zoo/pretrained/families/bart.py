@@ -28,7 +28,7 @@ def network(source):
     )  # fmt: skip
     config.idle("max_length")
     model, size = bart_model(config, "relu" if computed else "gelu"), config.whole("vocab_size")
-    longest, scaled = config.whole("max_position_embeddings"), config.flag("scale_embedding", computed)
+    longest, scaled = config.whole("max_position_embeddings", most=2**17), config.flag("scale_embedding", computed)
     starts = config.get("decoder_start_token_id", None if kind == "mbart" else 2), config.get("bos_token_id")
     first = next((each for each in starts if each is not None), 0)
     words = byte_pairs(source, size, first) if plain else languages.vocabulary(source, size, first)

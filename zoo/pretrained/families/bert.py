@@ -48,7 +48,8 @@ def network(source):
     pad = config.whole("pad_token_id", 0 if pieces else 1, least=0)
     around = (None, None) if pieces else (config.get("bos_token_id", 0), config.get("eos_token_id", 2))
     fallback = pad, None, *around
-    tokenizers, ids = special_ids(read, config.whole("vocab_size"), *fallback)
+    size = config.whole("vocab_size")
+    tokenizers, ids = special_ids(read, size, *fallback)
     skipped = 0 if pieces else pad + 1  # RoBERTa counts its positions from behind the pad's id
     longest = config.whole("max_position_embeddings") - skipped
     task, labels = reads_for(config)
@@ -66,7 +67,7 @@ def network(source):
         recipe=recipe,
         ids=ids,
         rules=(
-            *entrance(f"{before}embeddings", ids, skipped, typed=not small),
+            *entrance(f"{before}embeddings", ids, skipped, not small, size),
             *_blocks(before, small),
             *_head(before, kind, task),
         ),

@@ -49,8 +49,8 @@ def network(source):
 
     layers = (("attn.c_proj", f"{ours}/attention/output_projection"), ("mlp.c_fc", inner), ("mlp.c_proj", outer))
     rules = [
-        Rule(f"{before}wte.weight", "embedding/matrix", rows(ids), also=() if own else ("lm_head.weight",)),
-        *([Rule("lm_head.weight", "embedding/output_matrix", rows(ids))] if own else []),
+        Rule(f"{before}wte.weight", "embedding/matrix", rows(ids, size), also=() if own else ("lm_head.weight",)),
+        *([Rule("lm_head.weight", "embedding/output_matrix", rows(ids, size))] if own else []),
         Rule(f"{before}wpe.weight", "positions/matrix"),
         *(rule for layer in narrowed for rule in attention(layer, first(scale(1 / (layer + 1))))),
         *attention("{n}"),

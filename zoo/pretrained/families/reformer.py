@@ -8,6 +8,7 @@ from functools import partial
 
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import ACTIVATIONS, dense, model_table, norm, reads_for, summary
+from zoo.pretrained.reading import MOST
 from zoo.pretrained.rotations import buckets_for, rotations
 from zoo.pretrained.rules import Rule, barring, put, rows, squeeze, widen
 from zoo.pretrained.sentencepiece_files import tokenizer_of, unknown_of
@@ -17,6 +18,7 @@ from zoo.text.special import BOS, PAD
 PROJECTIONS = {"lsh": {"query_key": "query"}, "local": {"query": "query", "key": "key"}}
 FORMER = "attention_probs_dropout_prob", "intermediate_size", "num_chunks_before", "num_chunks_after"  # read by nobody
 SIZES = {"chunk_length": "attn_chunk_length", "before": "num_chunks_before", "after": "num_chunks_after"}
+MOST_DRAWN = 2**26
 USUAL, LEAST = {"chunk_length": 64, "before": 1, "after": 0}, {"chunk_length": 1, "before": 0, "after": 0}
 UNNEEDED = {"*mask_value_float*": "large numbers", "lm_head.*": "guesses masked words"}
 UNUSED_BIAS = {"lm_head.bias": "transformers 5 does not add it"}
@@ -44,7 +46,7 @@ def network(source):
     config.must(tie_word_embeddings=False, num_hidden_layers=len(kinds), sinusoidal_pos_embds=False)
     config.idle("axial_norm_std", "initializer_range", "chunk_size_lm_head", "classifier_dropout", *FORMER)
     config.idle("local_attention_probs_dropout_prob", "lsh_attention_probs_dropout_prob")
-    (task, labels), names = reads_for(config), config.get("architectures") or [""]
+    (task, labels), names = reads_for(config), config.words("architectures")
     if names[0] and writes != names[0].endswith("WithLMHead") or task == "tag":
         config.refuse(
             f"architectures is {names} and is_decoder {str(writes).lower()}; a decoder is known here as "
@@ -107,8 +109,9 @@ def _positions(config, before, units):
     if not config.flag("axial_pos_embds", True):
         rule = Rule(f"{here}.embedding.weight", "positions/matrix")
         return {"layer": "learned", "max_positions": longest}, longest, [rule]
-    pairs = all(isinstance(each, list) and len(each) == 2 for each in (shape, widths))
-    if not pairs or not all(type(each) is int and each > 0 for each in [*shape, *widths]) or sum(widths) != units:
+    right = all(isinstance(each, list) and len(each) == 2 for each in (shape, widths))
+    right = right and all(type(each) is int and 0 < each <= MOST for each in [*shape, *widths])
+    if not right or sum(widths) != units:
         config.refuse(
             f"axial_pos_shape is {shape} and axial_pos_embds_dim {widths}; expected two sizes each, the latter of "
             f"together hidden_size = {units}"
@@ -124,7 +127,7 @@ def _attention(config, kinds, heads, longest):
     """(the table of a recipe, `{path in the blocks: numbers}` of the rotations)."""
     hashed = [place + 1 for place, kind in enumerate(kinds) if kind == "lsh"]
     head, hashes = config.whole("attention_head_size", 64), config.whole("num_hashes", 1)
-    seed, given = config.whole("hash_seed", None, least=0), config.get("num_buckets")
+    seed, given = config.whole("hash_seed", None, least=0, most=2**64 - 1), config.get("num_buckets")
     config.idle(*(f"{kind}_{name}" for kind in PROJECTIONS for name in SIZES.values()))  # of a kind that no layer has
     sizes = {
         kind: {ours: config.whole(f"{kind}_{theirs}", USUAL[ours], LEAST[ours]) for ours, theirs in SIZES.items()}
@@ -135,9 +138,12 @@ def _attention(config, kinds, heads, longest):
         return own, {}
     buckets = given or buckets_for(longest, config.get("max_position_embeddings", 4096), sizes["lsh"]["chunk_length"])
     factors = buckets if isinstance(buckets, list) else [buckets]
-    if not all(type(each) is int and each > 0 and each % 2 == 0 for each in factors):
+    if not all(type(each) is int and 0 < each <= MOST and each % 2 == 0 for each in factors):
         config.refuse(f"num_buckets is {given}; expected an even number, or a list of them")
         factors = [2]
+    if heads * head * hashes * sum(factors) > MOST_DRAWN:
+        config.refuse(f"num_hashes is {hashes} and num_buckets {buckets}: so many rotations no network has")
+        hashes = 1
     # There the first factor counts least, and here most.
     own["hashed"] = {"blocks": hashed, "num_buckets": factors[::-1], "rounds": hashes, **sizes["lsh"]}
     draws = {
