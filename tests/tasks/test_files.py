@@ -83,6 +83,22 @@ def test_other_examples_may_be_scored(here):
     assert recipes.read(recipe(train="x.csv"), "test", other) == (["something", "else"], ["earth", "air"])
 
 
+def test_other_examples_in_another_format_are_refused_with_what_to_say(here):
+    """JSON lines for a run of tables: it was said that a column is not there, and not why."""
+    (here / "new.jsonl").write_text('{"text": "good", "label": "pos"}\n')
+    named = {"text": "text", "label": "label"}
+    own = {"corpus": "files", "train": "all.csv", "format": "csv", "columns": named}
+    recipe = recipes.make({"name": "own", "task": "classify", **SETTINGS["classify"], "data": own})
+    with pytest.raises(ValueError, match="The recipe reads csv: name the format of .* --set data.format=NAME"):
+        recipes.read(recipe, "test", str(here / "new.jsonl"))
+    recipe = recipes.load(recipe, ["data.format=jsonl"])
+    assert recipes.read(recipe, "test", str(here / "new.jsonl")) == (["good"], ["pos"])
+    (here / "bad.csv").write_text("text,label\na,b,c\n")
+    with pytest.raises(ValueError) as refused:
+        recipes.read(recipes.load(recipe, ["data.format=csv"]), "test", str(here / "bad.csv"))
+    assert "The recipe reads" not in str(refused.value)
+
+
 def test_a_training_looks_for_its_files_in_the_folder_that_is_given(here):
     """Where they are not, the folder's other files are not trained on instead."""
     (here / "elsewhere").mkdir()

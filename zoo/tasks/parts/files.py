@@ -6,6 +6,8 @@ from pathlib import Path
 from msgspec import structs
 
 from zoo.data import formats
+from zoo.data.formats.opening import inner_suffix
+from zoo.data.formats.table import FORMATS
 from zoo.tasks.parts.held import hold
 
 SPLITS = ("train", "valid", "test")
@@ -27,7 +29,10 @@ def examples(table, kind, split, place=None, whole=None):
     """
     given = instead(table, place)
     if given:
-        return _read(table, kind, given, fewest_labels=1)
+        try:
+            return _read(table, kind, given, fewest_labels=1)
+        except ValueError as error:
+            raise ValueError(f"{error}{_other_format(table, given[0])}") from error
     if split != "train" and _has(table, split, place):
         return _own(table, kind, split, place)
     whole = whole or training_file(table, kind, place)
@@ -109,6 +114,17 @@ def _read(table, kind, files, fewest_labels=2):
     options = {"format": table.format or None, "columns": table.columns or None, "encoding": table.encoding}
     options |= {"encodings": table.encodings, "rules_off": table.rules_off}
     return formats.read(files, kind, **options, fewest_labels=fewest_labels)
+
+
+def _other_format(table, path):
+    """What is added to an error about a file that has the suffix of another format than the recipe names."""
+    form = next((each for each in FORMATS if each.name == table.format), None)
+    if form is None or not form.suffixes or inner_suffix(path) in form.suffixes:
+        return ""
+    return (
+        f" The recipe reads {table.format}: name the format of other examples with --set data.format=NAME, and their "
+        "columns, where they have other names, with --set data.columns.ROLE=NAME."
+    )
 
 
 def _shares(table, place=None):
