@@ -1,5 +1,6 @@
 """The Star-Transformer: a ring of positions around one relay, for texts of any length at a linear cost."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,7 +9,7 @@ from keras import layers, ops
 from zoo.attention import MultiHeadAttention
 from zoo.blocks.star import StarBlock
 from zoo.core.dropout import shifted
-from zoo.core.masks import MASKED, ImplicitMasks, masked_mean
+from zoo.core.masks import ImplicitMasks, masked_mean
 from zoo.core.protocols import Depth
 from zoo.core.registry import register
 from zoo.depth.settings import SEEDS_PER_BLOCK
@@ -79,7 +80,7 @@ class StarStack(ImplicitMasks, layers.Layer):
     def _maximum(states, mask):
         if mask is None:
             return ops.max(states, axis=1)
-        highest = ops.max(ops.where(mask[:, :, None], states, MASKED), axis=1)
+        highest = ops.max(ops.where(mask[:, :, None], states, -math.inf), axis=1)  # which float16 has, too
         return ops.where(ops.any(mask, axis=1)[:, None], highest, 0.0)
 
     def compute_mask(self, x, mask=None, **kwargs):
