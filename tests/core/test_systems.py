@@ -10,16 +10,15 @@ import pytest
 from tests.core.test_devices import variables
 from zoo.core import devices
 
-pytestmark = [pytest.mark.slow, pytest.mark.release]
 NEAR = {"1": 1e-6, "10": 1e-4}  # by step
 WAYS = {"two devices": (2, 1), "four devices": (4, 1), "eight devices": (8, 1)}
 WAYS |= {"two processes": (4, 2), "four processes": (4, 4)}
 
 
-def steps(folder, count, processes=1):
-    """`{system: [what each process found]}` of `count` devices."""
+def steps(folder, count, processes=1, systems=()):
+    """`{system: [what each process found]}` of `count` devices; of all systems, or of these."""
     folder.mkdir()
-    command = [sys.executable, "-m", "tests.core.systems", str(folder), str(count)]
+    command = [sys.executable, "-m", "tests.core.systems", str(folder), str(count), *systems]
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(devices.PREFIX)}
     started = [
         subprocess.Popen(command, env=inherited | {"KERAS_BACKEND": "jax"} | own, stderr=subprocess.PIPE, text=True)
@@ -31,8 +30,8 @@ def steps(folder, count, processes=1):
         for process in started:
             process.kill()
     assert [process.returncode for process in started] == [0] * processes, told[0][-3000:]
-    systems = sorted(path.name.removesuffix("-0.npz") for path in folder.glob("*-0.npz"))
-    return {name: [dict(np.load(folder / f"{name}-{n}.npz")) for n in range(processes)] for name in systems}
+    done = sorted(path.name.removesuffix("-0.npz") for path in folder.glob("*-0.npz"))
+    return {name: [dict(np.load(folder / f"{name}-{n}.npz")) for n in range(processes)] for name in done}
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +39,14 @@ def alone(tmp_path_factory):
     return steps(tmp_path_factory.mktemp("systems") / "one", 1)
 
 
+@pytest.mark.slow
+def test_what_the_first_process_does_at_the_end_it_does_alone(tmp_path):
+    """A classifier is calibrated when the other processes have left."""
+    (found,) = steps(tmp_path / "many", 2, 2, ["star"]).values()
+    np.testing.assert_array_equal(*(each["losses"] for each in found))
+
+
+@pytest.mark.release
 @pytest.mark.parametrize("way", WAYS)
 def test_every_system_trains_as_on_one_device(alone, way, tmp_path):
     found = steps(tmp_path / "many", *WAYS[way])

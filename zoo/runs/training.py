@@ -241,7 +241,9 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     if not many.leads():
         return summary
     run = Run(recipe, model, parts.tokenizers, parts.labels)
-    calibration = recipe.job.calibrate(run, parts.examples)
+    with many.apart():  # the other processes have left
+        calibration = recipe.job.calibrate(run, parts.examples)
+        threshold = recipe.job.threshold(run, parts.examples)
     if calibration:
         log(
             "the probabilities are scaled with the temperature {temperature:.2f}: their calibration error on the "
@@ -254,7 +256,6 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
             )
         summary |= {"calibration": calibration}
     save_model(model, directory / "model.keras")
-    threshold = recipe.job.threshold(run, parts.examples)
     if threshold is not None:
         scope = {"label": recipe.scope.label, "threshold": threshold}
         write_json(directory / SCOPE, scope)
