@@ -1,4 +1,4 @@
-"""Finds the files in which an ONNX model keeps tensors, with the standard library alone.
+"""Finds the files in which an ONNX model keeps tensors, without the package onnx.
 
 ONNX Runtime opens the files that a model names; for a model given as bytes it looks for them in the working folder. So
 a graph of an artefact may name one file, the one that its manifest names, whose bytes are given to ONNX Runtime.
@@ -7,9 +7,10 @@ The model is parsed as the numbered fields of protobuf. The numbers are those of
 hold a tensor are parsed further.
 """
 
+from serving.lazy import later
 from serving.runtime.manifest_format import weights_of
 
-VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+protobuf = later("zoo.text.protobuf")  # a process that checks parity must not import zoo
 EXTERNAL = 1  # of TensorProto.data_location
 INSIDE = {  # message -> number of a field -> the message in this field
     "model": {7: "graph", 20: "training", 25: "function"},
@@ -50,8 +51,8 @@ def named_files(content):
         if message == "tensor":
             files |= _named(view)
             continue
-        for number, kind, value in _fields(view):
-            if kind == BYTES and number in INSIDE[message]:
+        for number, _, value in protobuf.fields(view):
+            if number in INSIDE[message]:
                 waiting.append((INSIDE[message][number], value, depth + 1))
     return files
 
@@ -59,42 +60,10 @@ def named_files(content):
 def _named(tensor):
     """The set of the files that a tensor names: none if it holds its numbers."""
     outside, names = False, set()
-    for number, kind, value in _fields(tensor):
-        if number == 14 and value == EXTERNAL:  # data_location
+    for number, _, value in protobuf.fields(tensor):
+        if number == 14 and protobuf.read_whole(value) == EXTERNAL:  # data_location
             outside = True
-        elif number == 13 and kind == BYTES:  # external_data: keys and values, 1 and 2
-            outside, entry = True, {number: bytes(part) for number, wire, part in _fields(value) if wire == BYTES}
+        elif number == 13:  # external_data: keys and values, 1 and 2
+            outside, entry = True, {number: bytes(part) for number, _, part in protobuf.fields(value)}
             names |= {entry.get(2, b"").decode(errors="replace")} if entry.get(1) == b"location" else set()
     return names or {""} if outside else set()
-
-
-def _fields(view):
-    """`(number, wire type, value)` of each field of a message. The value is an integer, a view of bytes, or None."""
-    at, end = 0, len(view)
-    while at < end:
-        key, at = _varint(view, at)
-        kind = key & 7
-        if kind == VARINT:
-            value, at = _varint(view, at)
-        elif kind == BYTES:
-            size, at = _varint(view, at)
-            value, at = view[at : at + size], at + size
-        elif kind in (FIXED32, FIXED64):
-            at += 4 if kind == FIXED32 else 8
-            value = None
-        else:
-            raise ValueError(f"protobuf has no wire type {kind}")
-        if at > end:
-            raise ValueError("a field is longer than the message that holds it")
-        yield key >> 3, kind, value
-
-
-def _varint(view, at):
-    value = shift = 0
-    while at < len(view) and shift < 70:
-        byte = view[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            return value, at
-    raise ValueError("a number has no end")

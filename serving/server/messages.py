@@ -1,16 +1,17 @@
 """The messages of the Open Inference Protocol, which kserve brings, and tensors from them and into them."""
 
-import contextlib
 import importlib.util
 from pathlib import Path
 
+from serving.lazy import later
 from serving.server.faults import Fault, invalid
 from serving.server.tensors import described, from_raw, from_values, quoted, raw_bytes, text_of
 from serving.server.v2 import choose_tensors
 
-MOST_FIELDS = (
-    1 << 14
-)  # of a message, of its inputs and of their contents: each text is one, each number if it is not packed
+protobuf = later("zoo.text.protobuf")
+
+# Of a message, of its inputs and of their contents: each text is one, each number if it is not packed.
+MOST_FIELDS = 1 << 14
 MESSAGES = "protocol/grpc/grpc_predict_v2_pb2.py"
 
 
@@ -54,40 +55,25 @@ def message(kind, content):
     Raises:
         Fault: they are none, or have too many values.
     """
-    if len(content) > MOST_FIELDS:
-        with contextlib.suppress(IndexError):  # it is cut short, which protobuf says better
-            _count(memoryview(content), NESTED, MOST_FIELDS)
     try:
+        if len(content) > MOST_FIELDS:
+            _count(memoryview(content), NESTED, MOST_FIELDS)
         return kind.FromString(content)
-    except Exception:  # protobuf's DecodeError, or a string that is not UTF-8
+    except Fault:
+        raise
+    except Exception:  # ValueError, protobuf's DecodeError, or a string that is not UTF-8
         raise invalid(f"the message is not a {kind.DESCRIPTOR.name} of the Open Inference Protocol.") from None
 
 
 def _count(content, nested, left):
     """How many of `left` fields are left after those of a message, and of the messages in its field `nested[0]`."""
-    place = 0
-    while place < len(content):
+    for number, _, value in protobuf.fields(content):
         left -= 1
         if left < 0:
             raise Fault("too_large", f"the message has more than {MOST_FIELDS} values. Send numbers raw, or packed.")
-        key, place = _varint(content, place)
-        size = {1: 8, 5: 4}.get(key & 7, 0)
-        if key & 7 in (0, 2):
-            size, place = _varint(content, place)
-            size = size if key & 7 == 2 else 0
-        if key & 7 == 2 and nested and key >> 3 == nested[0]:
-            left = _count(content[place : place + size], nested[1:], left)
-        place += size
+        if number in nested[:1]:
+            left = _count(value, nested[1:], left)
     return left
-
-
-def _varint(content, place):
-    value = shift = 0
-    while True:
-        value |= (content[place] & 127) << shift
-        shift, place = shift + 7, place + 1
-        if content[place - 1] < 128:
-            return value, place
 
 
 def tensors(request, most):
