@@ -63,7 +63,7 @@ EXTRAS = {  # the extra of this package that installs a module
     "tensorflow_serving": "deploy",
     "yaml": "deploy",
     "pyarrow": "huggingface",
-    "kserve": "serve",
+    "starlette": "serve",
     "grpc": "client",
 }
 

@@ -102,8 +102,8 @@ def port(text):
 
 def main(args):
     """Serve until the process is told to stop, and return the exit status: 0 if everything was answered, else 1."""
-    if importlib.util.find_spec("kserve") is None:
-        raise ImportError("kserve is not installed", name="kserve")
+    if importlib.util.find_spec("starlette") is None:
+        raise ImportError("starlette is not installed", name="starlette")
     if not 0 <= args.version_poll < math.inf:
         raise ValueError(f"--version-poll must be a number of seconds, 0 or more; received {args.version_poll}.")
     batching = Batching(args.max_delay / 1e3, args.max_batch_tokens, args.max_batch_texts)

@@ -8,8 +8,8 @@ import struct
 
 from serving.client.channel import Channel
 from serving.client.http import Http
-from serving.client.messages import classes
 from serving.client.tensors import Described, fitting, nested, numbers
+from serving.messages import classes
 
 BYTES = "BYTES"
 NUMBERS = {"FP32": "f", "FP64": "d", "INT32": "i", "INT64": "q", "BOOL": "?"}  # datatype -> code of struct

@@ -7,8 +7,8 @@ from urllib.parse import quote
 
 from serving.client.channel import Channel
 from serving.client.http import Http
-from serving.client.messages import classes
 from serving.client.tensors import Described, filled, fitting, nested, numbers
+from serving.messages import classes
 
 SIGNATURE = "serving_default"
 STRING = 7  # of TensorFlow's types

@@ -15,6 +15,5 @@
 | `lanes`, `lane`, `slots` | what is answered soon, what takes long, and how many runs go on at once |
 | `batcher`, `shares`, `pace` | the queue of a model, whose turn it is, and the batches that are made of it |
 
-It imports `serving.runtime`, and of others what kserve brings: the messages of the protocol, grpc, Starlette, uvicorn,
-orjson and prometheus_client.
+It imports `serving.runtime`, and of others grpc, protobuf, Starlette, uvicorn, orjson and prometheus_client.
 """

@@ -7,32 +7,14 @@ protocol; each model has its own.
 import asyncio
 
 import grpc
-from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
+from serving.messages import classes
 from serving.server.faults import Fault
 
 SERVICE = "grpc.health.v1.Health"
 SERVING, NOT_SERVING, UNKNOWN = 1, 2, 3
 LOOK_SECONDS, WATCHERS = 0.5, 64  # between two looks of a watch, and the most watches at once
-
-
-def _messages():
-    """`(HealthCheckRequest, HealthCheckResponse)`, whose enumeration of states is a number on the wire."""
-    made = descriptor_pb2.FileDescriptorProto(name="health.proto", package="grpc.health.v1", syntax="proto3")
-    kinds = descriptor_pb2.FieldDescriptorProto.TYPE_STRING, descriptor_pb2.FieldDescriptorProto.TYPE_INT32
-    for name, field, kind in zip(
-        ("HealthCheckRequest", "HealthCheckResponse"), ("service", "status"), kinds, strict=True
-    ):
-        made.message_type.add(name=name).field.add(name=field, number=1, type=kind, label=1)
-    pool = descriptor_pool.DescriptorPool()  # one of its own: another library may have the same names
-    pool.Add(made)
-    return [
-        message_factory.GetMessageClass(pool.FindMessageTypeByName(f"grpc.health.v1.{each.name}"))
-        for each in made.message_type
-    ]
-
-
-Request, Response = _messages()
+Request, Response = classes("health").values()
 
 
 class Health:

@@ -68,6 +68,6 @@ class Handler(logging.Handler):
 
 def capture(log):
     """Send what uvicorn, grpc and asyncio log to `log`, and nowhere else."""
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "grpc", "grpc._cython", "asyncio", "kserve"):
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access", "grpc", "grpc._cython", "asyncio"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [Handler(log)], False

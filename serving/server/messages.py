@@ -1,9 +1,9 @@
-"""The messages of the Open Inference Protocol, which kserve brings, and tensors from them and into them."""
+"""The messages of the Open Inference Protocol, and tensors from them and into them."""
 
-import importlib.util
-from pathlib import Path
+from types import SimpleNamespace
 
 from serving.lazy import later
+from serving.messages import classes
 from serving.server.faults import Fault, invalid
 from serving.server.tensors import described, from_raw, from_values, quoted, raw_bytes, text_of
 from serving.server.v2 import choose_tensors
@@ -12,26 +12,10 @@ protobuf = later("zoo.text.protobuf")
 
 # Of a message, of its inputs and of their contents: each text is one, each number if it is not packed.
 MOST_FIELDS = 1 << 14
-MESSAGES = "protocol/grpc/grpc_predict_v2_pb2.py"
-
-
-def _messages():
-    """kserve's module of messages, from its file.
-
-    Importing the package would take seconds and 70 MB for clients of Kubernetes, and would parse the arguments of this
-    process with options of its own; the module itself needs protobuf alone.
-    """
-    home = Path(importlib.util.find_spec("kserve").origin).parent
-    spec = importlib.util.spec_from_file_location("grpc_predict_v2_pb2", home / MESSAGES)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-pb = _messages()
+pb = SimpleNamespace(**classes("v2"))
 NESTED = (
     pb.ModelInferRequest.DESCRIPTOR.fields_by_name["inputs"].number,
-    pb.ModelInferRequest.InferInputTensor.DESCRIPTOR.fields_by_name["contents"].number,
+    pb.InferTensor.DESCRIPTOR.fields_by_name["contents"].number,
 )
 CONTENTS = {
     "BOOL": "bool_contents",
@@ -117,7 +101,7 @@ def parameters(request):
     """The parameters of a request as Python values."""
     values = {}
     for name, value in request.parameters.items():
-        kind = value.WhichOneof("parameter_choice")
+        kind = value.WhichOneof("choice")
         if kind is None:
             raise invalid(f"the parameter {quoted(name)} has no value.")
         values[name] = {"bool_param": value.bool_param, "int64_param": value.int64_param}.get(kind, value.string_param)
@@ -129,7 +113,7 @@ def response(request, answer):
     wanted = choose_tensors(answer.tensors, [each.name for each in request.outputs])
     raw, made_outputs = bool(request.raw_input_contents), []
     for tensor in wanted:
-        made = pb.ModelInferResponse.InferOutputTensor(name=tensor.name, datatype=tensor.datatype, shape=tensor.shape)
+        made = pb.InferTensor(name=tensor.name, datatype=tensor.datatype, shape=tensor.shape)
         if not raw:
             getattr(made.contents, CONTENTS[tensor.datatype]).extend(_values(tensor))
         made_outputs.append(made)

@@ -85,7 +85,7 @@ class Protos:
     """The classes of the messages of both protocols: ours, or in the slow tests the real ones."""
 
     def __init__(self):
-        from serving.client.messages import classes
+        from serving.messages import classes
 
         v2, tfs = classes("v2"), classes("tfs")
         self.infer, self.inferred = v2["ModelInferRequest"], v2["ModelInferResponse"]

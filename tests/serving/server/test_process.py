@@ -206,14 +206,14 @@ def test_a_port_that_is_taken(tmp_path, which):
 
 
 @pytest.mark.slow
-def test_without_kserve_the_extra_is_named(tmp_path):
+def test_without_starlette_the_extra_is_named(tmp_path):
     echo.write(tmp_path / "1")
-    hidden = "import sys; sys.modules['kserve'] = None; "
+    hidden = "import sys; sys.modules['starlette'] = None; "
     words = echo.command(tmp_path / "1")
     words[2] = hidden + words[2]
     done = subprocess.run(words, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
-    assert done.stderr == "seqzoo serve: kserve is not installed: pip install 'seqzoo[serve]'\n"
+    assert done.stderr == "seqzoo serve: starlette is not installed: pip install 'seqzoo[serve]'\n"
 
 
 @pytest.mark.release(but=1)

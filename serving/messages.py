@@ -1,11 +1,11 @@
-"""The messages of both gRPC protocols, as far as a client needs them, made when they are first needed.
+"""The messages of gRPC that the client and the server need, made when they are first needed.
 
 A table has the fields of a message with the numbers and types that the protocols give them: `grpc_predict_v2.proto` of
-the Open Inference Protocol (https://github.com/kserve/open-inference-protocol) and `tensorflow_serving/apis/*.proto` of
-TensorFlow Serving (https://github.com/tensorflow/serving), both under Apache-2.0. Fields that a client never writes and
-never reads are left out, and protobuf passes over them. The messages live in a pool of their own, so that they do not
-meet those of kserve or of TensorFlow in one process. tests/serving/client/test_messages.py compares them with the real
-ones, field by field and byte by byte.
+the Open Inference Protocol (https://github.com/kserve/open-inference-protocol), `tensorflow_serving/apis/*.proto` of
+TensorFlow Serving (https://github.com/tensorflow/serving) and gRPC's `health.proto` (https://github.com/grpc/grpc), all
+under Apache-2.0. Fields that nobody here writes or reads are left out, and protobuf passes over them. The messages live
+in a pool of their own, so that they do not meet those of kserve or of TensorFlow in one process.
+tests/serving/test_messages.py compares them with the real ones, field by field and byte by byte.
 """
 
 import functools
@@ -19,13 +19,22 @@ V2 = {
     "bytes_contents 8 *bytes",
     "InferTensor": "name 1 string, datatype 2 string, shape 3 *int64, contents 5 InferTensorContents",
     "ModelInferRequest": "model_name 1 string, model_version 2 string, id 3 string, parameters 4 map:InferParameter, "
-    "inputs 5 *InferTensor",
+    "inputs 5 *InferTensor, outputs 6 *InferRequestedOutputTensor, raw_input_contents 7 *bytes",
+    "InferRequestedOutputTensor": "name 1 string",
     "ModelInferResponse": "model_name 1 string, model_version 2 string, id 3 string, outputs 5 *InferTensor, "
     "raw_output_contents 6 *bytes",
     "TensorMetadata": "name 1 string, datatype 2 string, shape 3 *int64",
     "ModelMetadataRequest": "name 1 string, version 2 string",
     "ModelMetadataResponse": "name 1 string, versions 2 *string, platform 3 string, inputs 4 *TensorMetadata, "
     "outputs 5 *TensorMetadata",
+    "ModelReadyRequest": "name 1 string, version 2 string",
+    "ModelReadyResponse": "ready 1 bool",
+    "ServerLiveRequest": "",
+    "ServerLiveResponse": "live 1 bool",
+    "ServerReadyRequest": "",
+    "ServerReadyResponse": "ready 1 bool",
+    "ServerMetadataRequest": "",
+    "ServerMetadataResponse": "name 1 string, version 2 string, extensions 3 *string",
 }
 TFS = {
     "Int64Value": "value 1 int64",
@@ -43,16 +52,17 @@ TFS = {
     "SignatureDef": "inputs 1 map:TensorInfo, outputs 2 map:TensorInfo",
     "SignatureDefMap": "signature_def 1 map:SignatureDef",
 }
+HEALTH = {"HealthCheckRequest": "service 1 string", "HealthCheckResponse": "status 1 int32"}
 PACKAGE = "seqzoo"
 
 
 @functools.cache
 def classes(protocol):
-    """The classes of the messages of a protocol, "v2" or "tfs", by name."""
+    """The classes of the messages of a protocol, "v2", "tfs" or "health", by name."""
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
     file = descriptor_pb2.FileDescriptorProto(name=f"{protocol}.proto", package=PACKAGE, syntax="proto3")
-    for name, fields in {"v2": V2, "tfs": TFS}[protocol].items():
+    for name, fields in {"v2": V2, "tfs": TFS, "health": HEALTH}[protocol].items():
         _describe(file.message_type.add(name=name), fields)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
@@ -61,7 +71,7 @@ def classes(protocol):
 
 
 def _describe(message, fields):
-    for text in fields.split(", "):
+    for text in filter(None, fields.split(", ")):
         name, number, kind = text.split(" ")
         kind, _, choice = kind.partition("|")
         field = message.field.add(name=name, number=int(number), label=field_label(kind))

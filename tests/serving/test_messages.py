@@ -3,8 +3,8 @@
 import pytest
 
 from serving.client import Client
-from serving.client.messages import TFS, V2, classes
 from serving.client.tensors import Model
+from serving.messages import TFS, V2, classes
 from serving.runtime import Runtime
 from tests.serving import fake_artefact
 from tests.serving.client.fake_model import Fake
@@ -12,6 +12,7 @@ from tests.serving.client.fake_server import Servers
 
 pytestmark = pytest.mark.slow  # imports kserve and TensorFlow
 OURS = {"InferTensor": ("ModelInferRequest.InferInputTensor", "ModelInferResponse.InferOutputTensor")}
+OURS["InferRequestedOutputTensor"] = ("ModelInferRequest.InferRequestedOutputTensor",)
 OURS["TensorMetadata"] = ("ModelMetadataResponse.TensorMetadata",)
 TEXTS = ["3. März 2021", "", "日本 ß"]
 
