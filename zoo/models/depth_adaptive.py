@@ -8,7 +8,7 @@ import numpy as np
 from keras import layers, ops
 
 from zoo.attention.cache import entries_of
-from zoo.core.masks import length_mask, optional_mask
+from zoo.core.masks import length_mask
 from zoo.core.protocols import Depth
 from zoo.core.registry import register
 from zoo.depth.flops import decoder_flops, hidden_units
@@ -114,15 +114,6 @@ class DepthAdaptiveTransformer(Transformer):
         """The states with which the tokens leave, `(batch, time, units)`."""
         x, given = self._prepare(inputs, training)
         return self.decoder.think(x, **given, classify=self.classify)[0]
-
-    def _prepare(self, inputs, training):
-        """The decoder's input, and what else its passes are given."""
-        mask = length_mask(inputs["source_lengths"], ops.shape(inputs["source_ids"])[1])
-        memory = self._encode(inputs["source_ids"], mask, training)
-        x, _ = self.target_entrance.read(inputs["target_ids"], training=training)
-        target_mask = optional_mask(inputs.get("target_lengths"), x)
-        masks = {"mask": target_mask, "memory": memory, "memory_mask": mask}
-        return x, {**masks, "causal": True, "training": training}
 
     def _walk(self, x, given):
         """Logits of one random path."""

@@ -134,12 +134,17 @@ class Transformer(InsideKeras, keras.Model):
 
     def states(self, inputs, training=None):
         """The decoder's states `d`, `(batch, time, units)`."""
+        x, given = self._prepare(inputs, training)
+        return self.decoder(x, **given)
+
+    def _prepare(self, inputs, training):
+        """The decoder's input, and what else its passes are given."""
         mask = length_mask(inputs["source_lengths"], ops.shape(inputs["source_ids"])[1])
         memory = self._encode(inputs["source_ids"], mask, training)
         x, _ = self.target_entrance.read(inputs["target_ids"], training=training)
         target_mask = optional_mask(inputs.get("target_lengths"), x)
-        masks = {"mask": target_mask, "memory_mask": mask}
-        return self.decoder(x, memory=memory, causal=True, training=training, **masks)
+        masks = {"mask": target_mask, "memory": memory, "memory_mask": mask}
+        return x, {**masks, "causal": True, "training": training}
 
     def call(self, inputs, training=None, states=False):
         outputs = self.states(inputs, training)
