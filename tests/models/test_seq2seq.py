@@ -7,27 +7,13 @@ import pytest
 from keras import ops
 
 from tests import oracles
-from tests.models.cases import CASES, SOURCES, TARGETS
-from zoo.check.laws import build, changed, lengths, token_ids
+from tests.models.cases import SOURCES, TARGETS
+from zoo.check.laws import lengths, token_ids
 from zoo.models import Seq2Seq
 from zoo.recurrent import RecurrentEncoder
 
 ROWS = ((1, 7), (2, 3), (3, 0))
 SOURCE, LENGTHS = token_ids(ROWS, 7, SOURCES, noise=5), lengths(ROWS)
-
-
-@pytest.fixture(scope="module")
-def models():
-    """Each case's model with random weights, built when it is first asked for."""
-    built = {}
-    cases = {case.name: case for case in CASES}
-
-    def model(name):
-        if name not in built:
-            built[name] = build(cases[name]).layer
-        return built[name]
-
-    return model
 
 
 @pytest.mark.parametrize("attention", ["additive", "dot"])
@@ -82,63 +68,6 @@ def test_without_tanh_and_context_it_is_sutskevers_model():
         for j, y in enumerate(write[target[row]]):
             state = writes(np.concatenate([y, last]), state)
             np.testing.assert_allclose(received[row, j], write @ state[0] + b, atol=1e-5)
-
-
-@pytest.mark.slow
-@pytest.mark.release(but=1)
-@pytest.mark.parametrize("attention", [None, "additive", "dot"])
-def test_logits_depend_on_no_later_target(models, attention):
-    model = models(f"seq2seq-gru-1-{attention}")
-    target = token_ids(((4, 5), (5, 5), (6, 5)), 5, TARGETS)
-    inputs = {"source_ids": SOURCE, "source_lengths": LENGTHS, "target_ids": target}
-    before = ops.convert_to_numpy(model(inputs))
-    for position in range(5):
-        other = target.copy()
-        other[:, position] = (other[:, position] + 1) % TARGETS
-        after = ops.convert_to_numpy(model({**inputs, "target_ids": other}))
-        np.testing.assert_array_equal(after[:, :position], before[:, :position])
-        assert np.all(changed(after[:, position], before[:, position], -1))
-
-
-@pytest.mark.slow
-@pytest.mark.release(but=1)
-@pytest.mark.parametrize("attention", [None, "additive", "dot"])
-def test_every_source_word_counts(models, attention):
-    model = models(f"seq2seq-lstm-1-{attention}")
-    inputs = {
-        "source_ids": SOURCE,
-        "source_lengths": LENGTHS,
-        "target_ids": token_ids(((4, 5), (5, 5), (6, 5)), 5, TARGETS),
-    }
-    before = ops.convert_to_numpy(model(inputs))
-    for position in range(7):
-        other = SOURCE.copy()
-        other[:, position] = (other[:, position] + 1) % SOURCES
-        after = ops.convert_to_numpy(model({**inputs, "source_ids": other}))
-        np.testing.assert_array_equal(changed(after, before, (1, 2)), position < LENGTHS)
-
-
-@pytest.mark.slow
-def test_dropout_is_seeded_and_in_training_only():
-    def make():
-        return Seq2Seq(SOURCES, TARGETS, 5, num_layers=2, dropout=0.5, seed=3)
-
-    inputs = {
-        "source_ids": SOURCE,
-        "source_lengths": LENGTHS,
-        "target_ids": token_ids(ROWS, 7, TARGETS),
-    }
-    first, second = make(), make()
-    still = ops.convert_to_numpy(first(inputs))
-    second(inputs)
-    trainable = [ops.convert_to_numpy(weight) for weight in first.trainable_weights]
-    for weight, value in zip(second.trainable_weights, trainable, strict=True):
-        weight.assign(value)
-    np.testing.assert_array_equal(ops.convert_to_numpy(first(inputs, training=False)), still)
-    one, other = (ops.convert_to_numpy(model(inputs, training=True)) for model in (first, second))
-    np.testing.assert_array_equal(one, other)
-    assert np.abs(one - still).max() > 1e-3
-    assert np.abs(ops.convert_to_numpy(first(inputs, training=True)) - one).max() > 1e-3
 
 
 def test_a_policy_reaches_every_part():

@@ -1,0 +1,53 @@
+"""What models are made of is there: every word of a source is read, and dropout is on in training alone."""
+
+import numpy as np
+import pytest
+from keras import ops
+
+from tests.models.cases import SOURCES, TARGETS, batch, causal_text, text
+from zoo.check.laws import changed
+from zoo.depth import make_stack
+from zoo.models import Classifier, LanguageModel, Seq2Seq, Transformer
+
+ROWS = ((1, 7), (2, 3), (3, 0))
+TRANSLATORS = ("transformer-pre_norm", "seq2seq-lstm-1-None", "seq2seq-lstm-1-additive", "seq2seq-lstm-1-dot")
+
+
+@pytest.mark.slow
+@pytest.mark.release(but=2)
+@pytest.mark.parametrize("name", TRANSLATORS)
+def test_every_source_word_counts(models, name):
+    model, inputs = models(name), batch(ROWS, 7, 5)
+    before = ops.convert_to_numpy(model(inputs))
+    for position in range(7):
+        other = inputs["source_ids"].copy()
+        other[:, position] = (other[:, position] + 1) % SOURCES
+        after = ops.convert_to_numpy(model({**inputs, "source_ids": other}))
+        np.testing.assert_array_equal(changed(after, before, (1, 2)), position < inputs["source_lengths"])
+
+
+def stack(cross=False):
+    return make_stack(1, 6, 2, 8, dropout=0.5, cross=cross, seed=3 + cross)
+
+
+MODELS = {
+    "transformer": (lambda: Transformer(SOURCES, TARGETS, stack(), stack(True), dropout=0.5, seed=3), batch),
+    "seq2seq": (lambda: Seq2Seq(SOURCES, TARGETS, 5, num_layers=2, dropout=0.5, seed=3), batch),
+    "language-model": (lambda: LanguageModel(TARGETS, stack(), dropout=0.5, seed=3), causal_text),
+    "classifier": (lambda: Classifier(TARGETS, 3, stack(), dropout=0.5, seed=3), text),
+}
+
+
+@pytest.mark.slow(but=("language-model", "classifier"))
+@pytest.mark.parametrize("name", MODELS)
+def test_dropout_is_seeded_and_in_training_only(name):
+    make, arguments = MODELS[name]
+    first, second, inputs = make(), make(), arguments(ROWS, 7, 5)
+    still = ops.convert_to_numpy(first(inputs))
+    second(inputs)
+    for one, other in zip(first.trainable_weights, second.trainable_weights, strict=True):
+        other.assign(one)
+    np.testing.assert_array_equal(ops.convert_to_numpy(first(inputs, training=False)), still)
+    one, other = (ops.convert_to_numpy(model(inputs, training=True)) for model in (first, second))
+    np.testing.assert_array_equal(one, other)
+    assert np.abs(one - still).max() > 1e-3
