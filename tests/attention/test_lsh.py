@@ -3,7 +3,6 @@
 import keras
 import numpy as np
 import pytest
-import tensorflow as tf
 from keras import ops
 
 from zoo.attention import LSHAttention
@@ -174,39 +173,6 @@ def test_steps_are_the_causal_pass_of_one_chunk(chunk_length):
         other, static = layer.step(new, static, seen, write_index=position)
         for found in (output, other):
             np.testing.assert_allclose(ops.convert_to_numpy(found)[:, 0], expected[:, position], atol=1e-5)
-
-
-@pytest.mark.slow
-def test_beams_see_their_own_slot_last():
-    """Three beams that begin with the same two tokens and differ in the third: each is its own text."""
-    layer, x = made(chunk_length=16), X[:1]
-    cache, seen = (
-        layer.project(x[:, :2]),
-        np.array([[[True] * 2 + [beam == slot for slot in range(3)] for beam in range(3)]]),
-    )
-    received, _ = layer.step(x[:, 2:5], cache, seen)
-    for beam in range(3):
-        text = np.concatenate([x[:, :2], x[:, 2 + beam : 3 + beam]], axis=1)
-        expected = ops.convert_to_numpy(layer(text, causal=True))[0, -1]
-        np.testing.assert_allclose(ops.convert_to_numpy(received)[0, beam], expected, atol=1e-5)
-
-
-@pytest.mark.slow
-def test_one_program_serves_all_lengths():
-    """In a graph with a dynamic time; under XLA, which compiles each length, the same numbers."""
-    layer = made(use_bias=True)
-    spec = [tf.TensorSpec((None, None, 6)), tf.TensorSpec((None, None), "bool")]
-
-    def run(x, mask):
-        return layer(x, value_mask=mask, causal=True)
-
-    dynamic, compiled = tf.function(run, input_signature=spec), tf.function(run, jit_compile=True)
-    for time in (1, 4, 13):
-        expected = ops.convert_to_numpy(run(X[:, :time], MASK[:, :time]))
-        np.testing.assert_allclose(dynamic(X[:, :time], MASK[:, :time]), expected, atol=1e-5)
-        if time == 13:
-            np.testing.assert_allclose(compiled(X, MASK), expected, atol=1e-5)
-    assert dynamic.experimental_get_tracing_count() == 1
 
 
 def test_rotations_come_from_the_seed_and_are_not_trained():

@@ -156,25 +156,6 @@ def test_dropout_is_on_the_weights_in_training_only():
 
 
 @pytest.mark.slow
-def test_steps_are_the_causal_pass():
-    """One new position after the other, over caches that grow and over static ones, with another sentence beside it."""
-    x = VALUE[:2]
-    layer = made(x)
-    expected = ops.convert_to_numpy(layer(x, causal=True))
-    nothing = np.zeros((2, 3, 0, 5), "float32")
-    growing, static = {"keys": nothing, "values": nothing}, {"keys": np.ones((2, 3, 7, 5), "float32")}
-    static["values"] = static["keys"]
-    for position in range(7):
-        new = x[:, position : position + 1]
-        seen = np.broadcast_to(np.arange(7) <= position, (2, 1, 7))
-        output, growing = layer.step(new, growing)
-        other, static = layer.step(new, static, seen, write_index=position)
-        assert growing["keys"].shape[2] == position + 1 and static["keys"].shape[2] == 7
-        for found in (output, other):
-            np.testing.assert_allclose(ops.convert_to_numpy(found)[:, 0], expected[:, position], atol=1e-5)
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("case", MULTI_HEAD, ids=lambda case: case.name)
 def test_large_scores_stay_finite(case):
     built = laws.build(case)

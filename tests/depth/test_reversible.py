@@ -200,21 +200,6 @@ def test_masks_of_dropout_differ_from_step_to_step_and_from_branch_to_branch():
 
 
 @pytest.mark.slow
-def test_steps_are_the_causal_pass():
-    """Of a chunk that holds all, for beyond that LSH attention steps over more than it sees at once."""
-    stack = made("reversible", kind="multi_head")
-    expected = ops.convert_to_numpy(stack(X, causal=True))
-    for max_length in (None, 7):
-        state = stack.start(2, 1, max_length)
-        for position in range(7):
-            output, state = stack.step(X[:, position : position + 1], state)
-            np.testing.assert_allclose(ops.convert_to_numpy(output)[:, 0], expected[:, position], atol=1e-5)
-    state = stack.start(2, prompt=(stack.prefill(X[:, :4]), np.ones((2, 4), bool)))
-    output, _ = stack.step(X[:, 4:5], state)
-    np.testing.assert_allclose(ops.convert_to_numpy(output)[:, 0], expected[:, 4], atol=1e-5)
-
-
-@pytest.mark.slow
 def test_no_later_position_is_seen():
     stack = made("reversible")
     check_causal(lambda x: stack(x, causal=True, training=True), X)
