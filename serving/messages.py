@@ -36,6 +36,21 @@ V2 = {
     "ServerMetadataRequest": "",
     "ServerMetadataResponse": "name 1 string, version 2 string, extensions 3 *string",
 }
+# Datatype of a tensor -> the field of `InferTensorContents` that has its values.
+CONTENTS = {
+    "BOOL": "bool_contents",
+    "INT8": "int_contents",
+    "INT16": "int_contents",
+    "INT32": "int_contents",
+    "INT64": "int64_contents",
+    "UINT8": "uint_contents",
+    "UINT16": "uint_contents",
+    "UINT32": "uint_contents",
+    "UINT64": "uint64_contents",
+    "FP32": "fp32_contents",
+    "FP64": "fp64_contents",
+    "BYTES": "bytes_contents",
+}
 TFS = {
     "Int64Value": "value 1 int64",
     "ModelSpec": "name 1 string, version 2 Int64Value|choice, signature_name 3 string, version_label 4 string|choice",

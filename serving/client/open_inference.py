@@ -9,18 +9,10 @@ import struct
 from serving.client.channel import Channel
 from serving.client.http import Http
 from serving.client.tensors import Described, fitting, nested, numbers
-from serving.messages import classes
+from serving.messages import CONTENTS, classes
 
 BYTES = "BYTES"
 NUMBERS = {"FP32": "f", "FP64": "d", "INT32": "i", "INT64": "q", "BOOL": "?"}  # datatype -> code of struct
-CONTENTS = {
-    BYTES: "bytes_contents",
-    "FP32": "fp32_contents",
-    "FP64": "fp64_contents",
-    "INT32": "int_contents",
-    "INT64": "int64_contents",
-    "BOOL": "bool_contents",
-}
 
 
 class V2Http:

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 from serving.lazy import later
-from serving.messages import classes
+from serving.messages import CONTENTS, classes
 from serving.server.faults import Fault, invalid
 from serving.server.tensors import described, from_raw, from_values, quoted, raw_bytes, text_of
 from serving.server.v2 import choose_tensors
@@ -17,20 +17,6 @@ NESTED = (
     pb.ModelInferRequest.DESCRIPTOR.fields_by_name["inputs"].number,
     pb.InferTensor.DESCRIPTOR.fields_by_name["contents"].number,
 )
-CONTENTS = {
-    "BOOL": "bool_contents",
-    "INT8": "int_contents",
-    "INT16": "int_contents",
-    "INT32": "int_contents",
-    "INT64": "int64_contents",
-    "UINT8": "uint_contents",
-    "UINT16": "uint_contents",
-    "UINT32": "uint_contents",
-    "UINT64": "uint64_contents",
-    "FP32": "fp32_contents",
-    "FP64": "fp64_contents",
-    "BYTES": "bytes_contents",
-}
 
 
 def message(kind, content):
