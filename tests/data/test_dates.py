@@ -6,7 +6,12 @@ from datetime import date, datetime, timedelta
 
 import pytest
 
-from zoo.data.dates import LOCALES, date_pairs, dates, written_forms
+from zoo.data.dates import LOCALES, _forms, _write, date_pairs, dates
+
+
+def written_forms(day):
+    """All the forms of a date, in their usual case."""
+    return [_write(day, form) for form in _forms()]
 
 
 def year(number):

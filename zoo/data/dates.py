@@ -102,11 +102,6 @@ def date_pairs(split: str, count: int, seed: int = 0) -> tuple[list[tuple[str, s
     return list(pairs), list(pairs.values())
 
 
-def written_forms(day: date) -> list[str]:
-    """All the forms of a date in which `dates` writes it, in their usual case."""
-    return list(dict.fromkeys(_write(day, form) for form in _forms()))
-
-
 def _drawn(day: date, forms: list[tuple], choose) -> str:
     """The day in a form and case that `choose` chooses."""
     form, case = choose(forms), choose(_CASES)
