@@ -185,12 +185,13 @@ def _flat(settings, before=""):
             yield f"{before}{key}", value
 
 
-def _demand(directory, *names):
+def _demand(directory, *names, said=None):
+    """Refuse a folder without these files; the message begins with what is `said`."""
     missing = [name for name in names if not (directory / name).is_file()]
     if missing:
         there = "it is a file" if directory.is_file() else "there is no such folder"
         why = f"it lacks {', '.join(missing)}" if directory.is_dir() else there
-        raise ValueError(f"{directory} is not a finished run: {why}. {remedy(directory)}")
+        raise ValueError(f"{said or f'{directory} is not a finished run'}: {why}. {remedy(directory)}")
 
 
 def remedy(directory):
@@ -293,30 +294,20 @@ def find_initial(directory, asked="training.init"):
             f"{asked}: {directory} has the versions {', '.join(map(str, versions))} of an artefact. Name one, "
             f"such as {directory / str(versions[-1])}."
         )
-    _demand_initial(directory, asked, "recipe.toml", MODEL)
+    said = f"{asked}: {directory} is neither a finished run nor an artefact"
+    _demand(directory, "recipe.toml", MODEL, said=said)
     try:
         recipe = read_stored(directory / "recipe.toml")
     except ValueError as error:
         raise ValueError(f"{asked}: {directory}/recipe.toml cannot be read: {error}") from error
-    _demand_initial(directory, asked, *tokenizer_names(recipe))
-    return Initial(directory, recipe, _read_labels(directory, asked) if recipe.job.labelled else ())
-
-
-def _read_labels(directory, asked):
-    """The names of the classes: a run's in a file of their own, an artefact's in its manifest."""
+    _demand(directory, *tokenizer_names(recipe), said=said)
+    if not recipe.job.labelled:
+        return Initial(directory, recipe, ())
     if (directory / LABELS).is_file():
-        return tuple(json.loads((directory / LABELS).read_text(encoding="utf-8")))
-    _demand_initial(directory, asked, MANIFEST)
-    return tuple(json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["labels"])
-
-
-def _demand_initial(directory, asked, *names):
-    missing = [name for name in names if not (directory / name).is_file()]
-    if missing:
-        raise ValueError(
-            f"{asked}: {directory} is neither a finished run nor an artefact: it lacks {', '.join(missing)}. "
-            f"{remedy(directory)}"
-        )
+        return Initial(directory, recipe, read_labels(directory))
+    _demand(directory, MANIFEST, said=said)
+    manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+    return Initial(directory, recipe, tuple(manifest["labels"]))
 
 
 def check_unchanged(initial, run):
