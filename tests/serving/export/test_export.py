@@ -18,7 +18,7 @@ from serving.runtime.artefact import read_manifest, sha256
 from serving.runtime.errors import ParityError
 from serving.runtime.reading import Bound
 from tests.house_rules import ROOT
-from tests.serving.conftest import MAX_LENGTH, TEXTS, make_model, make_seq2seq, settings_of, sides
+from tests.serving.conftest import MAX_LENGTH, TEXTS, make_seq2seq, settings_of
 from tests.shared import mostly_at_releases
 from tools import cli
 
@@ -221,14 +221,6 @@ def test_more_beams_and_a_compiled_signature(models, tokenizers, tmp_path):
     assert {"ONNX tokens_beam3 scores", "SavedModel tokens_xla scores"} <= manifest["parity"]["largest"].keys()
     assert manifest["int8"] is None and not list(artefact.glob("*.int8.onnx"))
     assert Settings.of(manifest).beams == (2, 3) and Settings.of(manifest).xla
-
-
-@pytest.mark.release
-@pytest.mark.parametrize("block", ["macaron"])  # post_norm: as a Universal Transformer, tests/serving/export/onnx
-def test_every_block_exports(block, tokenizers, tmp_path):
-    model = make_model("generate", tokenizers, num_layers=2, block=block)
-    path = export(model, sides("generate", tokenizers), tmp_path, settings_of("generate"))
-    assert read_manifest(path)["parity"]["passed"]
 
 
 @pytest.mark.release

@@ -1,4 +1,4 @@
-"""Language models whose slots hold spans, product keys or position tensors are exported and checked as any other."""
+"""Whatever a model has in its slots, it is exported and checked as any other."""
 
 import numpy as np
 import pytest
@@ -9,37 +9,70 @@ from serving.runtime.artefact import read_manifest
 from tests.serving.conftest import LABELS, randomised, settings_of, sides
 from zoo.attention import SSRU, AdaptiveSpanAttention, MultiHeadAttention, MultiLinearAttention, RelativeAttention
 from zoo.blocks import PostNorm, PreNorm
-from zoo.depth import ReversibleStack, Stack, UniversalStack
-from zoo.embeddings import LearnedPositions, NoPositions, NormalizedPositions, TokenEmbedding
+from zoo.depth import (
+    Halting,
+    ReversibleStack,
+    Stack,
+    UniversalStack,
+    make_reformer_stack,
+    make_stack,
+    make_star_stack,
+    make_universal_stack,
+)
+from zoo.embeddings import (
+    AxialPositions,
+    ConcatenatedPositions,
+    LearnedPositions,
+    NoPositions,
+    NormalizedPositions,
+    TokenEmbedding,
+)
 from zoo.feedforward import FeedForward, GatedFeedForward, ProductKeyMemory
-from zoo.models import Classifier, LanguageModel, Pooling, Transformer
+from zoo.models import Classifier, LanguageModel, Pooling, Tagger, Transformer
 
 
-def spans():
+def spans(source, target):
     attention = AdaptiveSpanAttention(16, 2, max_span=64, ramp=4)
-    return [PreNorm(attention, ProductKeyMemory(16, 8, 2, 4, 8))], None
+    return LanguageModel(source, Stack([PreNorm(attention, ProductKeyMemory(16, 8, 2, 4, 8))]))
 
 
-def tensors(longest=48):
-    return [PreNorm(MultiLinearAttention(16, 8, max_time=longest), FeedForward(16, 32))], LearnedPositions(longest)
+def tensors(source, target, longest=48):
+    block = PreNorm(MultiLinearAttention(16, 8, max_time=longest), FeedForward(16, 32))
+    return LanguageModel(source, Stack([block]), LearnedPositions(longest))
 
 
-def recurrences():
-    return [PreNorm(SSRU(16), FeedForward(16, 32)), PreNorm(MultiHeadAttention(16, 2), FeedForward(16, 32))], None
+def recurrences(source, target):
+    attentions = SSRU(16), MultiHeadAttention(16, 2)
+    return LanguageModel(source, Stack([PreNorm(each, FeedForward(16, 32)) for each in attentions]))
 
 
-@pytest.mark.release(but=("tensors", "recurrences"))
-@pytest.mark.slow
-@pytest.mark.parametrize("parts", [spans, tensors, recurrences])
-def test_an_artefact_has_parity(parts, tokenizers, tmp_path):
-    blocks, positions = parts()
-    model = randomised(LanguageModel(tokenizers[0].vocab_size, Stack(blocks), positions))
-    if parts is spans:
-        blocks[0].attention.fractions.assign([0.0, 0.1])
-    artefact = export(model, sides("continue", tokenizers), tmp_path, settings_of("continue"))
-    assert parts is not spans or blocks[0].attention.window == 10, "trimmed to what the widest head sees"
-    parity = read_manifest(artefact)["parity"]
-    assert parity["passed"] and parity["max_abs_diff"] <= 1e-4
+def hashed(cross=False):
+    hashing = {"num_buckets": 4, "chunk_length": 4}
+    return make_reformer_stack(1, 16, 2, 32, hashing=hashing, chunks=2, cross=cross, seed=1)
+
+
+def reformer_writer(source, target):
+    return LanguageModel(source, hashed(), AxialPositions((7, 2)))
+
+
+def reformer(source, target):
+    return Transformer(source, target, hashed(), hashed(cross=True))
+
+
+def universal(source, target):
+    return Transformer(source, target, *(make_universal_stack(3, 16, 2, 32, Halting(), cross=x) for x in (False, True)))
+
+
+def macaron(source, target):
+    return Transformer(source, target, *(make_stack(2, 16, 2, 32, "macaron", cross=x) for x in (False, True)))
+
+
+def star_classifier(source, target):
+    return Classifier(source, len(LABELS), make_star_stack(2, 16, 2))
+
+
+def star_tagger(source, target):
+    return Tagger(source, len(LABELS), make_star_stack(2, 16, 2, summary=False), ConcatenatedPositions(64, 4))
 
 
 def t5(source, target):
@@ -62,26 +95,38 @@ def albert(source, target):
     return Classifier(source, len(LABELS), UniversalStack(block, 3, places=False), positions, **reading)
 
 
-def reformer(source, target):
-    """A norm over both streams, and an output of their width with a bias."""
+def both_streams(source, target):
+    """Of a Reformer of others: a norm over both streams, and an output of their width with a bias."""
     blocks = [PreNorm(MultiHeadAttention(16, 2), FeedForward(16, 32)) for _ in range(2)]
     embedding = TokenEmbedding(source, 16, scaled=False, tied=False, output_bias=True, output_units=32)
     return LanguageModel(source, ReversibleStack(blocks, joined="both"), LearnedPositions(48), embedding=embedding)
 
 
-@pytest.mark.release
-@pytest.mark.parametrize(("kind", "make"), [("generate", t5), ("classify", albert), ("continue", reformer)])
-def test_what_other_peoples_networks_need_has_parity(kind, make, tokenizers, tmp_path):
+MODELS = {
+    "continue": (tensors, recurrences, spans, reformer_writer, both_streams),
+    "generate": (reformer, universal, macaron, t5),
+    "classify": (star_classifier, albert),
+    "tag": (star_tagger,),
+}
+
+
+@pytest.mark.release(but=("tensors", "recurrences", "reformer_writer", "star_classifier"))
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "make"), [(kind, make) for kind, makers in MODELS.items() for make in makers])
+def test_an_artefact_has_parity(kind, make, tokenizers, tmp_path):
     model = randomised(make(*(tokenizer.vocab_size for tokenizer in tokenizers)))
+    if make is spans:
+        model.decoder.blocks[0].attention.fractions.assign([0.0, 0.1])
     artefact = export(model, sides(kind, tokenizers), tmp_path, settings_of(kind))
+    if make is spans:
+        assert model.decoder.blocks[0].attention.window == 10, "trimmed to what the widest head sees"
     parity = read_manifest(artefact)["parity"]
     assert parity["passed"] and parity["max_abs_diff"] <= 1e-4
 
 
 @pytest.mark.release
 def test_texts_are_scored_up_to_the_positions_of_a_model_and_longer_ones_are_refused(tokenizers, tmp_path):
-    blocks, positions = tensors(10)  # fewer than the parity check would like to ask for
-    model = randomised(LanguageModel(tokenizers[0].vocab_size, Stack(blocks), positions))
+    model = randomised(tensors(tokenizers[0].vocab_size, None, 10))  # fewer than the parity check would like to ask for
     artefact = export(model, sides("continue", tokenizers), tmp_path, settings_of("continue", max_length=5))
     assert read_manifest(artefact)["parity"]["passed"]
     score = tf.saved_model.load(str(artefact)).signatures["score"]

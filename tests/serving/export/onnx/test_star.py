@@ -3,14 +3,9 @@
 import numpy as np
 import pytest
 
-from serving.export import export
 from serving.export.onnx.convert import convert, load
-from serving.runtime.artefact import read_manifest
-from tests.serving.conftest import LABELS, randomised, settings_of, sides
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.depth import make_star_stack
-from zoo.embeddings import ConcatenatedPositions
-from zoo.models import Classifier, Tagger
 
 VECTORS = TensorSpec("x", "float32", ("batch", "time", 8)), TensorSpec("mask", "bool", ("batch", "time"))
 
@@ -32,17 +27,3 @@ def test_one_graph_serves_all_lengths():
         inputs["mask"] = np.arange(time) < lengths[:, None]
         for received, expected in zip(session.run(["states", "summary"], inputs), read(**inputs).values(), strict=True):
             np.testing.assert_allclose(received, expected, atol=1e-4)
-
-
-@pytest.mark.release(but=1)
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["classify", "tag"])
-def test_an_artefact_of_a_star_has_parity(kind, tokenizers, tmp_path):
-    source = tokenizers[0].vocab_size
-    if kind == "classify":
-        model = Classifier(source, len(LABELS), make_star_stack(2, 16, 2))
-    else:
-        model = Tagger(source, len(LABELS), make_star_stack(2, 16, 2, summary=False), ConcatenatedPositions(64, 4))
-    artefact = export(randomised(model), sides(kind, tokenizers), tmp_path, settings_of(kind))
-    parity = read_manifest(artefact)["parity"]
-    assert parity["passed"] and parity["max_abs_diff"] <= 1e-4

@@ -3,14 +3,10 @@
 import numpy as np
 import pytest
 
-from serving.export import export
 from serving.export.onnx.convert import convert, load
-from serving.runtime.artefact import read_manifest
-from tests.serving.conftest import randomised, settings_of, sides
 from tests.serving.export.onnx.twins import saved
 from zoo.core.signatures import Signature, TensorSpec
 from zoo.depth import Halting, make_universal_stack
-from zoo.models import LanguageModel, Transformer
 
 VECTORS = TensorSpec("x", "float32", ("batch", "time", 8)), TensorSpec("mask", "bool", ("batch", "time"))
 OUTPUTS = TensorSpec("y", "float32", ("batch", "time", 8)), TensorSpec("steps", "int32", ())
@@ -52,20 +48,3 @@ def test_the_loop_stops_early_everywhere(rule, tmp_path):
             assert int(received[1]) == int(expected["steps"])
         found.add(int(expected["steps"]))
     assert len(found) > 1 and max(found) < 9, found
-
-
-@pytest.mark.release
-@pytest.mark.parametrize("kind", ["generate"])
-def test_an_artefact_of_a_universal_transformer_has_parity(kind, tokenizers, tmp_path):
-    source, target = (tokenizer.vocab_size for tokenizer in tokenizers)
-
-    def stack(cross=False):
-        return make_universal_stack(3, 16, 2, 32, Halting(), cross=cross)
-
-    if kind == "continue":
-        model = LanguageModel(source, stack())
-    else:
-        model = Transformer(source, target, stack(), stack(cross=True))
-    artefact = export(randomised(model), sides(kind, tokenizers), tmp_path, settings_of(kind))
-    parity = read_manifest(artefact)["parity"]
-    assert parity["passed"] and parity["max_abs_diff"] <= 1e-4
