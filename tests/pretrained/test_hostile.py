@@ -16,6 +16,8 @@ import pytest
 
 from zoo.pretrained import import_network
 from zoo.pretrained.files import read_tensors
+from zoo.pretrained.vocabulary import CHARSMAP, NORMALIZER
+from zoo.text.protobuf import field
 
 MARIAN = Path(__file__).with_name("data") / "marian"
 WEIGHTS = "model.safetensors"
@@ -219,6 +221,14 @@ def test_it_is_refused_in_words(name, tmp_path, monkeypatch):
     shutil.copytree(MARIAN, folder)
     change(folder)
     refused(folder, message, tmp_path)
+
+
+def test_a_table_of_characters_that_is_none_is_refused(tmp_path):
+    folder = shutil.copytree(MARIAN.with_name("albert"), tmp_path / "source")
+    (folder / "tokenizer.json").unlink(missing_ok=True)
+    model = (folder / "spiece.model").read_bytes()
+    (folder / "spiece.model").write_bytes(model + field(NORMALIZER, field(CHARSMAP, b"\xff" * 20)))
+    refused(folder, "one of its files has another form", tmp_path)
 
 
 def refused(source, message, tmp_path):

@@ -32,7 +32,8 @@ USUAL = {
     "tie_encoder_decoder": False,
 }  # fmt: skip
 LOST = object()
-ODD = AttributeError, TypeError, LookupError, ArithmeticError  # what reading a file of another form ends in
+# What reading a file of another form ends in; the last is of libraries, such as SentencePiece.
+ODD = AttributeError, TypeError, LookupError, ArithmeticError, RuntimeError
 
 
 def read_json(path):
