@@ -295,8 +295,11 @@ def t5(folder, **settings):
     given = {"d_model": 16, "d_kv": 6, "d_ff": 24, "num_layers": 2, "num_heads": 4, "vocab_size": size + 3}
     given |= {"relative_attention_num_buckets": 8, "relative_attention_max_distance": 6, "decoder_start_token_id": 0}
     model = stirred(transformers.T5ForConditionalGeneration(transformers.T5Config(**given | settings)))
+    search = {"max_new_tokens": 12, "num_beams": 4, "bad_words_ids": [[0]]}  # the pad token keeps its probability
+    model.generation_config.update(**search)
     model.save_pretrained(folder)
     answers(folder, model, np.arange(3, size), 0, 0)
+    said(folder, transformers.T5Tokenizer.from_pretrained(folder, extra_ids=0), model)
 
 
 def mt5(folder):

@@ -12,7 +12,7 @@ from zoo.pretrained.gate import kept, measure
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.source import opened
 from zoo.tasks.parts.answering import Searcher
-from zoo.text.special import BOS, EOS
+from zoo.text.special import BOS, EOS, PAD
 
 DATA = Path(__file__).with_name("data")
 NAMES = sorted(each.name for each in DATA.iterdir() if (each / "answers.npz").is_file())
@@ -54,8 +54,16 @@ def test_texts_have_the_ids_that_they_have_there(name):
     assert [ids[each].tolist() for each in encoded] == said["ids"]
 
 
+@pytest.mark.parametrize("name", ["bart", "m2m100", "marian_apart", "mt5"])
+def test_a_pad_token_is_never_written_and_keeps_its_share_of_the_probabilities(name):
+    """As there, where nothing is normalised behind the words that are barred; `measure` compares its logits."""
+    with opened(DATA / name) as source:
+        made = open_source(source, tokenizers=False)
+    assert BOS in made.network.barred and PAD not in made.network.barred and [PAD] in made.recipe.search.bad_words
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["bart", "mbart", "m2m100", "nllb"])
+@pytest.mark.parametrize("name", ["bart", "mbart", "m2m100", "nllb", "t5", "mt5"])
 def test_searches_write_what_is_written_there(name):
     """With what each source forces: its first tokens, its shortest length, its bad words, no bigram twice."""
     said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))

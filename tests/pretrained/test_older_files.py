@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from tests.pretrained.test_families import DATA
+from tests.pretrained.test_hostile import weights
 from zoo.pretrained.gate import kept, measure
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.parts import reads_for
@@ -66,6 +67,16 @@ def test_a_key_that_is_left_out_has_the_value_that_it_has_there(name, tmp_path):
     (folder / "config.json").write_text(json.dumps({key: config[key] for key in config if key not in LEFT_OUT[name]}))
     for each in folder.glob("*token*.json"):
         each.unlink()  # which name special pieces, too
+    with opened(folder) as source:
+        made = open_source(source, tokenizers=False)
+        assert measure(made.model, made.network, kept(source)[1])[1] < 2e-6
+
+
+@pytest.mark.parametrize("name", ["bart", "m2m100"])
+def test_a_network_without_its_output_has_no_prefix(name, tmp_path):
+    """facebook/bart-base was saved so; the second has no bias of the output, either."""
+    folder = shutil.copytree(DATA / name, tmp_path / name)
+    weights(lambda all: {name.removeprefix("model."): each for name, each in all.items()})(folder)
     with opened(folder) as source:
         made = open_source(source, tokenizers=False)
         assert measure(made.model, made.network, kept(source)[1])[1] < 2e-6

@@ -57,6 +57,12 @@ def given_by(source):
     return found
 
 
+def without_pad(source, ids):
+    """`bad_words_ids` of a source with its pad token: it is never written, and keeps its share of the probabilities."""
+    never = given_by(source).get("bad_words_ids") or []
+    return {"bad_words_ids": [*never, [int(ids[PAD])]]} if isinstance(never, list) else {}
+
+
 def search_of(given, ids, prompts=False, barred=()):
     """`(settings, problems)`: the settings of `[search]`, and what is refused, in words.
 

@@ -71,13 +71,13 @@ def block(theirs, ours, layers, norms, stream=()):
     ]
 
 
-def bart_blocks(stream=()):
-    """The rules of the blocks of BART and its kin: an encoder and a decoder, which looks at it."""
+def bart_blocks(stream=(), before="model."):
+    """The rules of the blocks of BART and its kin, behind `before`: an encoder and a decoder, which looks at it."""
     found = []
     for side, parts in (("encoder", ["self_attn"]), ("decoder", ["self_attn", "encoder_attn"])):
         layers = [f"{part}.{name}_proj" for part in parts for name in ("q", "k", "v", "out")]
         norms = [f"{name}_layer_norm" for name in (*parts, "final")]
-        found += block(f"model.{side}.layers.{{n}}", f"{side}/blocks/{{n}}", [*layers, "fc1", "fc2"], norms, stream)
+        found += block(f"{before}{side}.layers.{{n}}", f"{side}/blocks/{{n}}", [*layers, "fc1", "fc2"], norms, stream)
     return found
 
 
@@ -100,7 +100,7 @@ def entrance(here, ids, skipped=0, typed=True, size=None):
     ]
 
 
-def bart_vectors(ids, barred=None, stream=(), source_ids=None):
+def bart_vectors(ids, barred=None, stream=(), source_ids=None, before="model."):
     """The rules of the vectors of tokens, which are those of the output, too, and of its bias.
 
     Args:
@@ -108,12 +108,13 @@ def bart_vectors(ids, barred=None, stream=(), source_ids=None):
         barred: ids of ours that are never written; None where there is no bias.
         stream: steps of the residual stream.
         source_ids: `ids` of the encoder's own vectors, where it has such.
+        before: what stands before their names.
     """
-    whose = ("model.shared", "model.{side}.embed_tokens") if source_ids is None else ("model.decoder.embed_tokens",)
-    theirs, *also = (f"{each}.weight" for each in (*whose, "lm_head"))
+    whose = ("shared", "{side}.embed_tokens") if source_ids is None else ("decoder.embed_tokens",)
+    theirs, *also = [f"{before}{each}.weight" for each in whose] + ["lm_head.weight"]
     vectors = [Rule(theirs, "target_embedding/matrix", rows(ids), *_along(stream, -1), also=also)]
     if source_ids is not None:
-        theirs = "model.encoder.embed_tokens.weight"
+        theirs = f"{before}encoder.embed_tokens.weight"
         vectors.append(Rule(theirs, "source_embedding/matrix", rows(source_ids), *_along(stream, -1)))
     if barred is None:
         return vectors

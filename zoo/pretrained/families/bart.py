@@ -11,7 +11,7 @@ from zoo.pretrained.rules import Rule, barring, drop
 from zoo.pretrained.vocabulary import with_start
 from zoo.recipes.languages import of_codes
 from zoo.text.published import read_byte_pairs
-from zoo.text.special import BOS, PAD
+from zoo.text.special import BOS
 
 UNKNOWN, OFFSET, EPSILON = 3, 2, 1e-5
 SIDES = {"encoder": "source_positions", "decoder": "positions"}
@@ -33,21 +33,19 @@ def network(source):
     first = next((each for each in starts if each is not None), 0)
     words = byte_pairs(source, size, first) if plain else languages.vocabulary(source, size, first)
     ids, barred = words["ids"], words["barred"]
-    # PAD is never written, and keeps its share of the probabilities, as there.
-    never = generation.given_by(source).get("bad_words_ids") or []
-    words["generation"] |= {"bad_words_ids": [*never, [int(ids[PAD])]]} if isinstance(never, list) else {}
+    words["generation"] |= generation.without_pad(source, ids)
     inside = "/positions" if not computed else ""
-    rules = [*bart_vectors(ids, None if computed else barred), *bart_blocks()]
-    constants = {}
+    before = source.prefix("model.")  # a network without its output has none
+    biased = "final_logits_bias" in source.tensors
+    rules = [*bart_vectors(ids, barred if biased else None, before=before), *bart_blocks(before=before)]
+    constants = {} if biased else {"target_embedding/output_bias": barring(len(ids), barred)}
     for side, ours in SIDES.items():
         if computed:
             constants[f"{ours}/matrix"] = sinusoids(longest, model["units"], OFFSET)
         else:
-            rules.append(Rule(f"model.{side}.embed_positions.weight", f"{ours}{inside}/matrix", drop(OFFSET)))
-            rules += norm(f"model.{side}.layernorm_embedding", f"{ours}/norm")
-        rules += [] if plain else norm(f"model.{side}.layer_norm", f"{side}/final_norm")
-    if computed:
-        constants["target_embedding/output_bias"] = barring(len(ids), barred)
+            rules.append(Rule(f"{before}{side}.embed_positions.weight", f"{ours}{inside}/matrix", drop(OFFSET)))
+            rules += norm(f"{before}{side}.layernorm_embedding", f"{ours}/norm")
+        rules += [] if plain else norm(f"{before}{side}.layer_norm", f"{side}/final_norm")
     return Network(
         recipe={
             "task": "translate",
@@ -61,7 +59,7 @@ def network(source):
             "data": of_codes(*words.get("languages", ("", ""))),
         },
         rules=tuple(rules),
-        unneeded={"model.*.embed_positions.weight*": "sinusoids are computed"},
+        unneeded={"*.embed_positions.weight*": "sinusoids are computed"},
         constants=constants,
         **words,
     )  # fmt: skip

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from zoo.pretrained import generation
 from zoo.pretrained.languages import marian_reader, marian_targets
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import bart_blocks, bart_model, bart_vectors
@@ -43,7 +44,10 @@ def network(source):
     words = {side: source.json(FILES["source" if shared else side]) for side in FILES}
     ids = our_ids(written, pad, words["target"].get("<unk>", UNKNOWN), first, eos)
     source_ids = ids if shared else our_ids(size, pad, words["source"].get("<unk>", UNKNOWN), pad, eos)
-    stream = (partial(channels, alternating(model["units"])),)
+    stream, given = (partial(channels, alternating(model["units"])),), generation.given_by(source)
+    # Normalised again without its pad token, it may as well have none; else that keeps its share of the probabilities.
+    alike = given.get("renormalize_logits") is True and [pad] in (given.get("bad_words_ids") or [])
+    barred = (PAD, BOS) if alike else (BOS,)
     return Network(
         recipe={
             "task": "translate",
@@ -54,10 +58,11 @@ def network(source):
         },
         ids=ids,
         source_ids=source_ids,
-        rules=(*bart_vectors(ids, (PAD, BOS), stream, None if shared else source_ids), *bart_blocks(stream)),
+        rules=(*bart_vectors(ids, barred, stream, None if shared else source_ids), *bart_blocks(stream)),
         unneeded={"model.*.embed_positions.weight": "sinusoids are computed"},
         tokenizers=lambda: tokenizers(source, source_ids, ids, shared),
-        barred=(PAD, BOS),
+        generation={} if alike else generation.without_pad(source, ids),
+        barred=barred,
         languages=source.languages if marian_targets(words["source"]) else (),
     )
 

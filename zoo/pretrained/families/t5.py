@@ -5,12 +5,13 @@ all layers of a side, and is copied to each. Where the output has the vectors of
 which the last norm does here. The decoder begins with the row of the pad token, of which our BOS is a copy.
 """
 
+from zoo.pretrained import generation
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import PROJECTIONS, dense, has_own_output, model_table
 from zoo.pretrained.rules import Rule, barring, copies, rows, scale
 from zoo.pretrained.sentencepiece_files import tokenizer_of
 from zoo.pretrained.vocabulary import our_ids
-from zoo.text.special import BOS, PAD
+from zoo.text.special import BOS
 
 ACTIVATIONS = {"relu": "relu", "gated-gelu": "gelu_tanh", "gated-silu": "silu", "gelu": "gelu", "gated-relu": "relu"}
 UNKNOWN = 2
@@ -79,9 +80,10 @@ def network(source):
         ids=ids,
         rules=tuple(rules),
         unneeded={"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight": "no layer ever read it"},
-        constants={"target_embedding/output_bias": barring(len(ids), (PAD, BOS))},
+        constants={"target_embedding/output_bias": barring(len(ids), (BOS,))},
         tokenizers=lambda: (tokenizer_of(source, ids),) * 2,
-        barred=(PAD, BOS),
+        generation=generation.without_pad(source, ids),
+        barred=(BOS,),
     )  # fmt: skip
 
 
