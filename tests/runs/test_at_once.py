@@ -18,7 +18,7 @@ def folder(tmp_path_factory):
     write_corpus(recipe("tagger"), directory / "data")
     (directory / "small.toml").write_text(recipes.dumps(recipe("tagger")))
     (directory / "recipe.toml").write_text(recipes.dumps(recipe("tagger")))
-    (directory / "data" / "dev.tsv").rename(directory / "data" / "development.tsv")
+    (directory / "data" / "valid.tsv").rename(directory / "data" / "development.tsv")
     return directory
 
 
