@@ -84,6 +84,7 @@ def test_it_is_the_search_of_marian(beams, alpha):
     assert reached > 5
 
 
+@pytest.mark.slow(but="0.6-")
 @pytest.mark.parametrize("wanted", [0, 1, 2, 4])
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0])
 def test_next_is_over_where_no_end_of_the_next_token_is_good_enough(alpha, wanted):
