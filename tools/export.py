@@ -52,8 +52,8 @@ def add_arguments(parser):
         "--max-input",
         type=positive,
         metavar="N",
-        help="the largest number of tokens that are read of a text; default: the model's number of positions, or 1024 "
-        "if it has no bound",
+        help="the largest number of tokens that are read of a text; default: the model's number of positions, 1024 if "
+        "it has no bound, or what fits into model.context with what a language model of running text writes",
     )
     parser.add_argument(
         "--overlong",

@@ -27,23 +27,22 @@ class Continue(Generate):
 
     @property
     def max_ids(self):
-        return max(DEFAULT, self.bound.max_input, self.longest_text or 0)
+        return max(DEFAULT, self.longest_text)
 
     @property
     def longest_text(self):
-        """The largest number of tokens of a text behind BOS, prompt and all, or None if there is no bound."""
-        return self.model.longest_text and self.model.longest_text - 1
+        """The largest number of tokens of a text that is scored, behind BOS: what the model has positions for."""
+        return self.model.longest_text - 1 if self.model.longest_text else max(DEFAULT, self.bound.max_input)
 
     @property
     def target_time(self):
         """Behind the longest prompt there are positions for no more."""
-        room = self.longest_text and self.longest_text - self.model.longest_prompt
+        room = self.model.longest_text and self.longest_text - self.model.longest_prompt
         return min(super().target_time, room or super().target_time)
 
     def most_columns(self, function, name):
         """A text that is scored is read as a whole, unlike a prompt, of which the end is enough."""
-        bounded = function == "score" and self.longest_text
-        return self.longest_text if bounded else super().most_columns(function, name)
+        return self.longest_text if function == "score" else super().most_columns(function, name)
 
     def around(self, tokenizer):
         """Nothing stands behind a prompt, for the text goes on."""
