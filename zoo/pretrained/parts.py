@@ -237,8 +237,15 @@ def summary(source, recipe, dense="tanh"):
         source.config.refuse(
             f"{place}/config.json asks for {', '.join(sorted(modes))}; known here are {', '.join(known)}"
         )
+    texts, about = source.json("tokenizer_config.json"), source.json("config_sentence_transformers.json")
+    if prompt := (about.get("prompts") or {}).get(about.get("default_prompt_name")):
+        source.config.refuse(
+            f"config_sentence_transformers.json puts {prompt!r} before every text, which is not done here. Set "
+            "default_prompt_name to null there, and write it yourself before the texts that need it"
+        )
     about = Reading(source.json("sentence_bert_config.json"), "sentence_bert_config.json")
-    longest = about.whole("max_seq_length", None) or recipe["text"]["max_input_length"]
+    about.must(do_lower_case=tuple({False, texts.get("do_lower_case", False)}))
+    longest = about.whole("max_seq_length", None) or texts.get("model_max_length") or recipe["text"]["max_input_length"]
     about.tell()
     return {
         "model": recipe["model"] | {"normalize": "Normalize" in kinds},
