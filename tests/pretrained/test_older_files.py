@@ -72,6 +72,22 @@ def test_a_key_that_is_left_out_has_the_value_that_it_has_there(name, tmp_path):
         assert measure(made.model, made.network, kept(source)[1])[1] < 2e-6
 
 
+@pytest.mark.parametrize("name", ["bart", "roberta", "gpt2"])
+def test_files_that_name_no_class_of_tokenizers_have_that_of_their_vocabulary(name, tmp_path):
+    """As cardiffnlp/twitter-roberta-base-sentiment was saved: its special pieces have a file of their own."""
+    folder = shutil.copytree(DATA / name, tmp_path / name)
+    told = json.loads((folder / "tokenizer_config.json").read_text())
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / file).unlink()
+    special = {key: value for key, value in told.items() if key.endswith("_token")}
+    (folder / "special_tokens_map.json").write_text(json.dumps(special))
+    said = json.loads((folder / "said.json").read_text(encoding="utf-8"))
+    with opened(folder) as source:
+        made = open_source(source)
+    tokenizer, ids = made.tokenizers[0], made.network.ids
+    assert [ids[tokenizer.around.put(each)].tolist() for each in tokenizer.encode(said["texts"])] == said["ids"]
+
+
 @pytest.mark.parametrize("name", ["bart", "m2m100"])
 def test_a_network_without_its_output_has_no_prefix(name, tmp_path):
     """facebook/bart-base was saved so; the second has no bias of the output, either."""

@@ -137,6 +137,13 @@ def test_a_source_with_one_special_piece_for_all(tmp_path):
     assert isinstance(tokenizer, BytePairs) and tokenizer.decode([[0, 2, 3]]) == [""]
 
 
+def test_a_tokenizer_that_says_of_nothing_behind_it_has_nothing_around_a_text(tmp_path):
+    whole = json.loads((HOME / "byte_pairs/tokenizer.json").read_text()) | {"post_processor": None}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(whole))
+    tokenizer, _ = read_byte_pairs(tmp_path)
+    assert (tokenizer.before, tokenizer.after) == ((), ())
+
+
 def test_merges_that_were_not_learnt_in_their_order_are_refused():
     """A graph merges all pairs of one rank at once, which is the same for lists that were learnt."""
     pieces = ["<pad>", "<unk>", "<s>", "</s>", *byte_signs(), "ab", "abc"]

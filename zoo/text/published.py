@@ -15,7 +15,7 @@ NAMES = ("pad", "unk", "bos", "eos")  # the order of our ids
 BERT = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_token": "[SEP]"}
 GPT2 = dict.fromkeys(("unk_token", "bos_token", "eos_token"), "<|endoftext|>")
 BART = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "mask_token": "<mask>"}
-BART["tokenizer_class"] = "RobertaTokenizer"
+BART["cls_token"] = "<s>"
 ROBERTA = {"RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDTokenizer"}  # <s> before and </s> behind
 
 
@@ -64,8 +64,8 @@ def read_byte_pairs(folder, ids=None) -> tuple[BytePairs, list[int]]:
         demand(cut, type="ByteLevel", use_regex=(True, None))
         demand(whole, normalizer=None)
         vocabulary, merges, prefix = _listed(model["vocab"]), model["merges"], cut["add_prefix_space"]
-        single = (whole.get("post_processor") or {}).get("single", ())
-        surrounded = whole["post_processor"]["type"] == "RobertaProcessing" or len(single) == 3
+        behind = whole.get("post_processor") or {}
+        surrounded = behind.get("type") == "RobertaProcessing" or len(behind.get("single", ())) == 3
     else:
         vocabulary = _listed(_read(Path(folder) / "vocab.json"))
         lines = (Path(folder) / "merges.txt").read_text(encoding="utf-8").split("\n")
@@ -74,7 +74,8 @@ def read_byte_pairs(folder, ids=None) -> tuple[BytePairs, list[int]]:
     if "eos_token" not in config:  # as in the oldest folders, which name no special piece
         config = (GPT2 if GPT2["eos_token"] in vocabulary else BART) | config
     if not whole:
-        surrounded = config.get("tokenizer_class") in ROBERTA
+        kind = config.get("tokenizer_class")  # where none is named, GPT-2's have no cls_token
+        surrounded = kind in ROBERTA if kind else "cls_token" in config
     tokens = [config.get(f"{name}_token") for name in NAMES]
     tokens[1] = None if tokens[1] in tokens[2:] else tokens[1]  # of GPT-2, whose only special piece is all of them
     pieces, ids, special = _ours(vocabulary, whole, tokens, ids, [*tokens, config.get("mask_token")])
