@@ -27,9 +27,10 @@ def looked_inside(page, name, text):
     return page.run(f"{asked}.then(async (result) => [result, await seqzoo.inside({name!r}, result)])")
 
 
-def test_the_tree_leads_to_the_hypotheses(page):
-    """The probabilities along a path make the score that the graph gave it."""
-    result, inside = looked_inside(page, "dates", "3. März 2021")
+@pytest.mark.parametrize("name", ["dates", "pronounce-hu"])
+def test_the_tree_leads_to_the_hypotheses(page, name):
+    """The probabilities along a path make the score that the graph gave it; of the second rows leave their search."""
+    result, inside = looked_inside(page, name, "3. März 2021" if name == "dates" else "állatkert")
     ends = {}
 
     def walk(node, path, total):
@@ -47,11 +48,13 @@ def test_the_tree_leads_to_the_hypotheses(page):
     assert len(ends) == len(result["hypotheses"]) == 4
     for rank, hypothesis in enumerate(result["hypotheses"]):
         text, total, depth = ends[rank]
-        assert text.replace("▁", "") == hypothesis["text"]
+        assert text.replace("▁", "") == hypothesis["text"].replace(" ", "")
         assert total / ((5 + depth) / 6) ** 0.6 == pytest.approx(hypothesis["score"], abs=1e-4)
     rows = inside["attention"]["rows"]
     assert len(rows) == len(result["ids"]) + 1 and {len(row) for row in rows} == {len(result["source"])}
     assert [sum(row) for row in rows] == pytest.approx([1.0] * len(rows), abs=1e-4)
+    if name != "dates":
+        return
     # The year is read where it stands: the heaviest source pieces of 2, 0, 2, 1.
     places = [row.index(max(row)) for row in rows]
     assert places[1:5] == sorted(places[1:5])

@@ -12,8 +12,9 @@ const ANY = ["Greater", "ReduceSum", "ReduceMax", "Cast"]; // what asks whether 
 const KEYS = 1, PAST = 6, SCORES = 3; // inputs of MultiHeadAttention, and the output that has the scores of the keys
 
 /**
- * `{bytes, told}`: the bytes of a model whose outermost loops tell what they do, and `{name, of, block}` of each new
- * output. Each has a leading axis of steps. `of` says what it is:
+ * `{bytes, told}`: the bytes of a model whose loops tell what they do, and `{name, of, block, nested}` of each new
+ * output. Each has a leading axis of steps, and where it is `nested` one more before it: a search whose rows leave when
+ * they are done is a loop inside a loop, of which the outer one is run once for a single text. `of` says what it is:
  *
  * - "LogSoftmax": of a search, the logarithms of the probabilities of all tokens;
  * - "totals": of a beam search, these and those of what is written already, with what its rules add;
@@ -31,12 +32,13 @@ export function withHistory(bytes) {
   return { bytes: told.length ? model : bytes, told };
 }
 
-/** A Loop whose body gives values of its own a second time; `told` grows by these. */
-function remembering(loop, told) {
+/** A Loop whose body gives values of its own a second time; `told` grows by these, and so do its results. */
+function remembering(loop, told, ending = "") {
   const before = told.length, inputs = many(loop, INPUT).length;
   const changed = edited(loop, ATTRIBUTE, (attribute) => {
     if (string(attribute, ATTRIBUTE_NAME) !== "body") return attribute;
     return edited(attribute, BODY, (body) => {
+      if (many(body, NODE).some(searching)) return leaving(body, told);
       const more = chosen(body, inputs - 2).flatMap(([value, of, block]) => {
         const name = `history.${told.length}`;
         told.push({ name, of, block });
@@ -47,10 +49,24 @@ function remembering(loop, told) {
       return searches(body) ? looking(whole, told) : whole;
     });
   });
-  return joined([changed, ...told.slice(before).map(({ name }) => field(RESULT, name))]);
+  return joined([changed, ...told.slice(before).map(({ name }) => field(RESULT, name + ending))]);
 }
 
 const searches = (body) => many(body, NODE).some((node) => operator(node) === "LogSoftmax");
+const bodies = (loop) => many(loop, ATTRIBUTE).flatMap((attribute) => many(attribute, BODY));
+const searching = (node) => operator(node) === "Loop" && bodies(node).some(searches);
+
+/** The body of a loop around a search: it hands on what the search tells. */
+function leaving(body, told) {
+  const before = told.length;
+  const changed = edited(body, NODE, (node) => (searching(node) ? remembering(node, told, "/rows") : node));
+  const more = told.slice(before).map((each) => {
+    each.nested = true;
+    const name = `${each.name}/rows`;
+    return field(OUTPUT, each.of === "scores" ? scores(name) : field(1, name));
+  });
+  return joined([changed, ...more]);
+}
 
 /** `[value, of, block]` for each value of a body that is told; `count` values are carried, behind the condition. */
 function chosen(body, count) {
@@ -146,10 +162,13 @@ function eitherWay(node, inside, next, instead) {
 /** What is said of a value that is a tensor of float32: ONNX Runtime cannot tell this of the scores by itself. */
 const scores = (name) => joined([field(1, name), field(2, field(1, whole(1, FLOAT)))]);
 
-/** Whether a value has another size after each step, as the caches of a Transformer: float, with open inner sizes. */
+/**
+ * Whether a value has another size after each step, as the caches of a Transformer: float, with open inner sizes. What a
+ * search has covered of its source, `(rows, beams, source time)`, is open at its end and stays as long as it is.
+ */
 function grows(value) {
   const [kind, shape] = [[2, 1, 1], [2, 1, 2]].map((path) => path.reduce((held, number) => held && one(held, number), value));
-  return kind === FLOAT && (!shape || many(shape, 1).slice(1).some((size) => !one(size, 1)));
+  return kind === FLOAT && (!shape || many(shape, 1).slice(1, -1).some((size) => !one(size, 1)));
 }
 
 const operator = (node) => string(node, OPERATOR);

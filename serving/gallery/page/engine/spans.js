@@ -8,13 +8,18 @@ const DIMS = 1, KIND = 2, NAME = 8, RAW = 9, FLOATS = 1; // of a tensor
 
 /** `{ramp, blocks}` of the bytes of a model, where a block has the span of each head; null where there are none. */
 export function spansOf(bytes) {
-  const graph = one(bytes, GRAPH);
-  const loops = many(graph, NODE).filter((node) => string(node, OPERATOR) === "Loop");
+  const found = within([one(bytes, GRAPH)]);
+  return found.length ? { ramp: found[0].ramp, blocks: found.map(({ ramp, reach }) => reach.map((value) => value - ramp)) } : null;
+}
+
+/** What `ramps` finds in the first loop of the last of some graphs that has any; a search may be a loop inside a loop. */
+function within(graphs) {
+  const loops = many(graphs.at(-1), NODE).filter((node) => string(node, OPERATOR) === "Loop");
   for (const body of loops.flatMap((loop) => many(loop, ATTRIBUTE)).flatMap((attribute) => many(attribute, BODY))) {
-    const found = ramps(many(body, NODE), constants([graph, body]));
-    if (found.length) return { ramp: found[0].ramp, blocks: found.map(({ ramp, reach }) => reach.map((value) => value - ramp)) };
+    const found = [...ramps(many(body, NODE), constants([...graphs, body])), ...within([...graphs, body])];
+    if (found.length) return found;
   }
-  return null;
+  return [];
 }
 
 /** `{ramp, reach}` of each `Min((constant - x) * (1 / ramp), 1)`, in the order of the blocks. */
