@@ -58,12 +58,19 @@ def test_gives_the_ids_of_its_source(name, folder):
         ("plain", {"tokenize_chinese_chars": False}),
     ],
 )
-def test_wordpiece_obeys_its_settings(name, changes, tmp_path):
-    shutil.copytree(HOME / "wordpiece", tmp_path / "x")
-    (tmp_path / "x/tokenizer.json").unlink()
-    (tmp_path / "x/tokenizer_config.json").write_text(json.dumps(changes))
-    tokenizer, ids = read_wordpiece(tmp_path / "x")
+def test_wordpiece_obeys_its_settings(name, changes, folder):
+    """Those of tokenizer_config.json count before those of tokenizer.json, as they do there."""
+    (folder / "wordpiece/tokenizer_config.json").write_text(json.dumps(changes))
+    tokenizer, ids = read_wordpiece(folder / "wordpiece")
     check(received(tokenizer, ids), name)
+
+
+@pytest.mark.parametrize(("kind", "obeyed"), [("BertTokenizer", True), ("PreTrainedTokenizerFast", False)])
+def test_a_class_that_only_reads_tokenizer_json_has_no_settings_beside_it(kind, obeyed, tmp_path):
+    shutil.copytree(HOME / "wordpiece", tmp_path / "x")
+    (tmp_path / "x/tokenizer_config.json").write_text(json.dumps({"do_lower_case": False, "tokenizer_class": kind}))
+    tokenizer, ids = read_wordpiece(tmp_path / "x")
+    check(received(tokenizer, ids), "cased" if obeyed else "wordpiece")
 
 
 def test_texts_that_are_not_cleaned(tmp_path):
@@ -74,10 +81,11 @@ def test_texts_that_are_not_cleaned(tmp_path):
     check(received(tokenizer, ids), "unclean")
 
 
-def test_a_space_before_every_text():
-    tokenizer, ids = read_byte_pairs(HOME / "byte_pairs")
-    spaced = BytePairs(json.dumps(tokenizer.settings | {"prefix_space": True}).encode())
-    check(received(spaced, ids), "prefix_space")
+def test_a_space_before_every_text(folder):
+    settings = json.loads((folder / "byte_pairs/tokenizer_config.json").read_text()) | {"add_prefix_space": True}
+    (folder / "byte_pairs/tokenizer_config.json").write_text(json.dumps(settings))
+    tokenizer, ids = read_byte_pairs(folder / "byte_pairs")
+    check(received(tokenizer, ids), "prefix_space")
 
 
 def test_bytes_that_are_no_text_are_shown_as_the_source_shows_them():

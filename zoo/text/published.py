@@ -16,6 +16,9 @@ BERT = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_t
 GPT2 = dict.fromkeys(("unk_token", "bos_token", "eos_token"), "<|endoftext|>")
 BART = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "mask_token": "<mask>"}
 BART["cls_token"] = "<s>"
+LETTERS = {"lowercase": "do_lower_case", "handle_chinese_chars": "tokenize_chinese_chars"}
+LETTERS["strip_accents"] = "strip_accents"
+GENERIC = {"PreTrainedTokenizerFast", "TokenizersBackend"}  # classes that read tokenizer.json alone
 ROBERTA = {"RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDTokenizer"}  # <s> before and </s> behind
 
 
@@ -32,17 +35,16 @@ def read_wordpiece(folder) -> tuple[WordPiece, list[int]]:
         demand(own, type="BertNormalizer")
         demand(whole.get("pre_tokenizer") or {}, type="BertPreTokenizer")
         vocabulary, longest = _listed(model["vocab"]), model.get("max_input_chars_per_word", 100)
-        chosen = {"clean": own["clean_text"], "ideographs": own["handle_chinese_chars"], "lowercase": own["lowercase"]}
+        said = _beside({LETTERS[name]: own[name] for name in LETTERS}, config)
     else:
         demand(config, do_basic_tokenize=(True, None), never_split=([], None))
         vocabulary, longest = (Path(folder) / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n"), 100
-        chosen = {"ideographs": config.get("tokenize_chinese_chars", True)}
-        own = config | {"strip_accents": config.get("strip_accents")}
-        chosen |= {"lowercase": config.get("do_lower_case", True)}
+        own, said = {}, config
+    chosen = {"clean": own.get("clean_text", True), "ideographs": said.get("tokenize_chinese_chars", True)}
+    chosen |= {"lowercase": said.get("do_lower_case", True), "strip_accents": said.get("strip_accents")}
     told = BERT | config
     pieces, ids, special = _ours(vocabulary, whole, [told[f"{name}_token"] for name in ("pad", "unk", "cls", "sep")])
-    chosen |= {"strip_accents": own["strip_accents"], "longest": longest}
-    return WordPiece.make(pieces, special=special, **chosen), ids
+    return WordPiece.make(pieces, special=special, longest=longest, **chosen), ids
 
 
 def read_byte_pairs(folder, ids=None) -> tuple[BytePairs, list[int]]:
@@ -63,7 +65,8 @@ def read_byte_pairs(folder, ids=None) -> tuple[BytePairs, list[int]]:
         demand(model, type="BPE", byte_fallback=(False, None), ignore_merges=(False, None), **off)
         demand(cut, type="ByteLevel", use_regex=(True, None))
         demand(whole, normalizer=None)
-        vocabulary, merges, prefix = _listed(model["vocab"]), model["merges"], cut["add_prefix_space"]
+        vocabulary, merges = _listed(model["vocab"]), model["merges"]
+        prefix = _beside({"add_prefix_space": cut["add_prefix_space"]}, config)["add_prefix_space"]
         behind = whole.get("post_processor") or {}
         surrounded = behind.get("type") == "RobertaProcessing" or len(behind.get("single", ())) == 3
     else:
@@ -82,7 +85,12 @@ def read_byte_pairs(folder, ids=None) -> tuple[BytePairs, list[int]]:
     pairs = [tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair) for pair in merges]
     begin = pieces.index(tokens[2]) if tokens[2] in pieces else BOS
     around = Around((begin,), (EOS,)) if surrounded else Around((), ())
-    return BytePairs.make(pieces, pairs, prefix_space=prefix, special=special, around=around), ids
+    return BytePairs.make(pieces, pairs, prefix_space=bool(prefix), special=special, around=around), ids
+
+
+def _beside(inside, config):
+    """Settings of `tokenizer.json`; those of `tokenizer_config.json` take their place, as in classes that have them."""
+    return inside if config.get("tokenizer_class") in GENERIC else inside | config
 
 
 def _files(folder, *needed):
