@@ -3,6 +3,7 @@
 import json
 import shutil
 
+import numpy as np
 import pytest
 
 from tests.pretrained.test_families import DATA
@@ -86,6 +87,38 @@ def test_files_that_name_no_class_of_tokenizers_have_that_of_their_vocabulary(na
         made = open_source(source)
     tokenizer, ids = made.tokenizers[0], made.network.ids
     assert [ids[tokenizer.around.put(each)].tolist() for each in tokenizer.encode(said["texts"])] == said["ids"]
+
+
+PIECE = {"content": "[PAD]", "special": True, "normalized": False}
+
+
+@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize("file", ["added_tokens", "tokenizer_config"])
+def test_pieces_may_have_been_added_behind_the_vocabulary(file, special, tmp_path):
+    """As [PAD] was to many a GPT-2; one that is no special piece would be looked for in texts, which is not done."""
+    folder = shutil.copytree(DATA / "gpt2", tmp_path / "gpt2")
+    told, config = (json.loads((folder / f"{each}.json").read_text()) for each in ("tokenizer_config", "config"))
+    size = config["vocab_size"]
+    (folder / "tokenizer.json").unlink()
+    (folder / "answers.npz").unlink()
+    (folder / "config.json").write_text(json.dumps(config | {"vocab_size": size + 1, "pad_token_id": size}))
+    weights(lambda all: all | {"transformer.wte.weight": np.pad(all["transformer.wte.weight"], [(0, 1), (0, 0)])})(
+        folder
+    )
+    told |= {"pad_token": "[PAD]"} if special else {}
+    if file == "added_tokens":
+        (folder / "added_tokens.json").write_text(json.dumps({"[PAD]": size}))
+    else:
+        told |= {"added_tokens_decoder": {str(size): PIECE | {"special": special}}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(told))
+    with opened(folder) as source:
+        if not special:
+            with pytest.raises(ValueError, match="looks for the piece '.PAD.' in texts, which is not done here"):
+                open_source(source)
+            return
+        made = open_source(source)
+    assert made.network.ids[0] == size and made.tokenizers[0].vocab_size == len(made.network.ids)
+    assert not {0} & {each for row in made.tokenizers[0].encode(["a [PAD] b"]) for each in row}
 
 
 @pytest.mark.parametrize("name", ["bart", "m2m100"])

@@ -43,7 +43,8 @@ def read_wordpiece(folder) -> tuple[WordPiece, list[int]]:
     chosen = {"clean": own.get("clean_text", True), "ideographs": said.get("tokenize_chinese_chars", True)}
     chosen |= {"lowercase": said.get("do_lower_case", True), "strip_accents": said.get("strip_accents")}
     told = BERT | config
-    pieces, ids, special = _ours(vocabulary, whole, [told[f"{name}_token"] for name in ("pad", "unk", "cls", "sep")])
+    added = _added(folder, whole, config)
+    pieces, ids, special = _ours(vocabulary, added, [told[f"{name}_token"] for name in ("pad", "unk", "cls", "sep")])
     return WordPiece.make(pieces, special=special, longest=longest, **chosen), ids
 
 
@@ -81,7 +82,8 @@ def read_byte_pairs(folder, ids=None) -> tuple[BytePairs, list[int]]:
         surrounded = kind in ROBERTA if kind else "cls_token" in config
     tokens = [config.get(f"{name}_token") for name in NAMES]
     tokens[1] = None if tokens[1] in tokens[2:] else tokens[1]  # of GPT-2, whose only special piece is all of them
-    pieces, ids, special = _ours(vocabulary, whole, tokens, ids, [*tokens, config.get("mask_token")])
+    added = _added(folder, whole, config)
+    pieces, ids, special = _ours(vocabulary, added, tokens, ids, [*tokens, config.get("mask_token")])
     pairs = [tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair) for pair in merges]
     begin = pieces.index(tokens[2]) if tokens[2] in pieces else BOS
     around = Around((begin,), (EOS,)) if surrounded else Around((), ())
@@ -138,17 +140,33 @@ def _listed(places):
     return pieces
 
 
-def _ours(vocabulary, whole, tokens, ids=None, special=()):
+def _added(folder, whole, config):
+    """{"id", "content", "special"} of each piece that was added to the vocabulary, by their ids."""
+    if whole:
+        found = whole.get("added_tokens", ())
+    else:
+        path = Path(folder) / "added_tokens.json"
+        named = [
+            *config.get("additional_special_tokens", ()),
+            *(config[key] for key in config if key.endswith("_token")),
+        ]
+        found = [{"id": int(at)} | each for at, each in config.get("added_tokens_decoder", {}).items()]
+        found = found or [
+            {"id": at, "content": piece, "special": piece in named}
+            for piece, at in (_read(path) if path.is_file() else {}).items()
+        ]
+    return sorted(found, key=lambda each: each["id"])
+
+
+def _ours(vocabulary, added, tokens, ids=None, special=()):
     """(pieces in the order of our ids, the id there of each, the ids of more special pieces)."""
     pieces, special = list(vocabulary), list(special)
-    for added in sorted((whole or {}).get("added_tokens", ()), key=lambda each: each["id"]):
-        if not added["special"]:
-            raise ValueError(
-                f"The tokenizer looks for the piece {added['content']!r} in texts, which is not done here."
-            )
-        if added["id"] == len(pieces):
-            pieces.append(added["content"])
-        special.append(added["content"])
+    for each in added:
+        if not each["special"]:
+            raise ValueError(f"The tokenizer looks for the piece {each['content']!r} in texts, which is not done here.")
+        if each["id"] == len(pieces):
+            pieces.append(each["content"])
+        special.append(each["content"])
     places = {piece: token for token, piece in enumerate(pieces)}
     lost = [token for token in tokens if token is not None and token not in places]
     if lost:
