@@ -13,6 +13,13 @@ PRECISIONS = ("float32", "mixed_bfloat16", "mixed_float16")
 pytestmark = [pytest.mark.slow, pytest.mark.release]
 
 
+class Scaled(keras.optimizers.LossScaleOptimizer):
+    """It begins where no gradient of these systems overflows: the usual 2^15 skips steps until it has come down."""
+
+    def __init__(self, inner_optimizer):
+        super().__init__(inner_optimizer, initial_scale=64.0)
+
+
 class Losses(keras.callbacks.Callback):
     def __init__(self):
         super().__init__()
@@ -32,10 +39,11 @@ def losses(system, precision, folder):
 
 
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_every_system_trains_in_every_precision(system, tmp_path):
+def test_every_system_trains_in_every_precision(system, tmp_path, monkeypatch):
+    monkeypatch.setattr(keras.optimizers, "LossScaleOptimizer", Scaled)
     wide, *others = (losses(system, each, tmp_path / each) for each in PRECISIONS)
     for narrow in others:
-        np.testing.assert_allclose(narrow, wide, rtol=0.06)  # what rounding comes to in ten steps
+        np.testing.assert_allclose(narrow, wide, rtol=0.05)  # what rounding comes to in ten steps
         assert narrow != wide
 
 
