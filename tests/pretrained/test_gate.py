@@ -88,6 +88,23 @@ def test_a_framework_that_cannot_answer_is_not_compared_with(asked):
 
 
 @pytest.mark.parametrize(
+    ("name", "network"),
+    [("bert", "BertForSequenceClassification"), ("minilm", "AutoModel"), ("gpt2", "GPT2LMHeadModel")],
+)
+def test_a_network_with_a_head_is_compared_with_its_head(name, network, monkeypatch):
+    """Without it, nobody would notice that its last layers are others."""
+    asked = SimpleNamespace()
+    monkeypatch.setattr(gate, "kept", lambda source: None)
+    monkeypatch.setattr(gate.importlib.util, "find_spec", lambda name: name)
+    monkeypatch.setitem(sys.modules, "transformers", asked)
+    for each in ("AutoModel", network):  # which answer nothing
+        setattr(asked, each, SimpleNamespace(from_pretrained=lambda *_, each=each, **__: setattr(asked, "last", each)))
+    with opened(DATA / name) as source:
+        assert gate.compare(open_source(source, tokenizers=False), source) is None
+    assert asked.last == network
+
+
+@pytest.mark.parametrize(
     ("recipe", "expected"),
     [
         ({"text": {"max_input_length": 7}, "model": {"context": 0}, "positions": "none"}, 7),

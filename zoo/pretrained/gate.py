@@ -1,8 +1,8 @@
 """Whether an imported network says what it says in its source's framework.
 
-Where `transformers` is installed, it answers random ids. Else the answers are taken that the folder keeps in
-`answers.npz`: `token_ids` and `lengths` (of a translator `source_ids`, `source_lengths` and `target_ids`), with the ids
-of the source, and what it makes of them: `logits`, or `states`.
+Answers are taken that the folder keeps in `answers.npz`: `token_ids` and `lengths` (of a translator `source_ids`,
+`source_lengths` and `target_ids`), with the ids of the source, and what it makes of them: `logits`, or `states`. Else
+`transformers` answers random ids, where it is installed.
 """
 
 import importlib.util
@@ -111,7 +111,8 @@ def _asked(opened, source):
     target_ids[:, 0] = ids[2]
     answers = []
     try:
-        made = getattr(transformers, opened.family.reference).from_pretrained(source.folder, local_files_only=True)
+        name = source.config.words("architectures")[0] if opened.network.labels else opened.family.reference
+        made = getattr(transformers, name).from_pretrained(source.folder, local_files_only=True)
         made, writes = made.eval().float(), made.config.is_encoder_decoder
         for row, length in enumerate(lengths):  # one by one, for some networks answer otherwise beside longer texts
             given = {"input_ids": torch.tensor(token_ids[row : row + 1, :length])}

@@ -54,7 +54,7 @@ class Family:
         name: what the card calls it.
         knows: `knows(source)` says whether a source is of this family.
         network: `network(source)` is the `Network`; what it cannot carry it tells `source.config` (`Reading.refuse`).
-        reference: `reference(source)` is the model of `transformers` to compare with, where that is installed.
+        reference: the class of `transformers` to compare with, where that is installed and a network has no classes.
     """
 
     name: str

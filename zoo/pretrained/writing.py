@@ -105,7 +105,7 @@ Licence, as stated there: {record["licence"] or "none is stated"}.
 def describe_parity(parity):
     """What was compared, in a sentence."""
     if parity is None:
-        return "Not compared: its framework is not installed, and its folder holds no answers."
+        return "Not compared: its folder holds no answers, and its framework is not installed, or gave none."
     return (
         f"With {parity['with']}, {parity['texts']} texts: the largest difference of {parity['what']} is "
         f"{parity['largest']:.2g} of their largest."
