@@ -21,6 +21,8 @@ SIZES = {"chunk_length": "attn_chunk_length", "before": "num_chunks_before", "af
 MOST_DRAWN = 2**26
 USUAL, LEAST = {"chunk_length": 64, "before": 1, "after": 0}, {"chunk_length": 1, "before": 0, "after": 0}
 UNNEEDED = {"*mask_value_float*": "large numbers", "lm_head.*": "guesses masked words"}
+ROTATIONS = "Rotations are drawn once; transformers draws new ones in every call, unless hash_seed is set."
+BEGINS = "A text begins with the vector of bos_token_id, or of the pad token, which no prompt has in transformers."
 UNUSED_BIAS = {"lm_head.bias": "transformers 5 does not add it"}
 
 
@@ -98,7 +100,7 @@ def network(source):
         tokenizers=lambda: (tokenizer_of(source, ids).with_around((), ()),),
         labels=labels,
         barred=barred,
-        notes=("Rotations are drawn once; transformers draws new ones in every call, unless hash_seed is set.",),
+        notes=(ROTATIONS, *([BEGINS] if writes else [])),
     )
 
 
