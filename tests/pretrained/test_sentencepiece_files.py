@@ -60,10 +60,10 @@ def test_what_sentencepiece_does_not_do_is_refused_by_name(change, message, tmp_
     whole = json.loads((DATA / "nllb" / "tokenizer.json").read_text(encoding="utf-8"))
     change(whole)
     write_json(tmp_path / "tokenizer.json", whole)
-    with pytest.raises(ValueError, match=message):
-        read_sentencepiece(tmp_path, FILE)
+    with opened(tmp_path) as source, pytest.raises(ValueError, match=message):
+        read_sentencepiece(source, FILE)
 
 
 def test_a_folder_with_neither_is_refused(tmp_path):
-    with pytest.raises(ValueError, match=f"lacks {FILE}, or a tokenizer.json"):
-        read_sentencepiece(tmp_path, FILE)
+    with opened(tmp_path) as source, pytest.raises(ValueError, match=f"lacks {FILE}, or a tokenizer.json"):
+        read_sentencepiece(source, FILE)

@@ -62,8 +62,8 @@ class Tensor:
         return found.astype("float32", copy=False) if found.dtype.kind == "f" else found
 
 
-def weights_files(folder):
-    """The files of weights in a folder, of the best form that it has.
+def weights_files(folder, opened=Path):
+    """The files of weights in a folder, of the best form that it has; `opened` is told the path of an index.
 
     Raises:
         ValueError: there is none, or an index names files that are not there.
@@ -74,7 +74,7 @@ def weights_files(folder):
         if (folder / name).is_file():
             return [folder / name]
         if index.is_file():
-            return _listed(index)
+            return _listed(opened(index))
     others = [each for each in sorted(folder.glob("*.npz")) if each.is_file() and each.name != ANSWERS]
     others = others or [each for each in sorted(folder.glob("*.bin")) if each.is_file() and is_marian(each)]
     if len(others) == 1:  # Marian's are called after what they translate

@@ -157,8 +157,8 @@ def manner_of(source):
 
 def names_of(source, size, manner):
     """(model, its path, the pieces by their ids there, how many of them it has, those that have no id)."""
-    model, base, path = read_sentencepiece(source.folder, FAIRSEQ)
-    pieces, codes, config = pieces_of(model, source.path(path.name)), [], source.json("tokenizer_config.json")
+    model, base, path = read_sentencepiece(source, FAIRSEQ)
+    pieces, codes, config = pieces_of(model, path), [], source.json("tokenizer_config.json")
     if base is None and source.has("vocab.json"):
         vocabulary = source.json("vocab.json")
         base = names_by_id(vocabulary, len(vocabulary), source.path("vocab.json"))

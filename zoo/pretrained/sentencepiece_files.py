@@ -6,7 +6,6 @@ normalised, so the model is written again. What else it asks for is refused by n
 
 import base64
 import binascii
-from pathlib import Path
 
 from zoo.pretrained.reading import read_json
 from zoo.pretrained.vocabulary import CONTROL, NORMAL, UNKNOWN, names_by_id, our_ids, pieces_of, rewritten, written
@@ -18,22 +17,22 @@ FAIRSEQ = "sentencepiece.bpe.model"
 SPACES = ({"Regex": " {2,}"}, " "), ({"Regex": " {2,}"}, "▁")  # several become one, which SentencePiece does, too
 
 
-def read_sentencepiece(folder, file, besides=()):
+def read_sentencepiece(source, file, besides=()):
     """(a serialised model, the pieces by their ids where these are other than the model's or else None, the path).
 
     Args:
-        folder: of the tokenizer.
+        source: the `Source`.
         file: the name of the model; where it is not there, `tokenizer.json` is read.
         besides: normalizers of that file that the caller sees to.
 
     Raises:
         ValueError: neither is there, or the latter asks for what SentencePiece does not do.
     """
-    path, other = Path(folder) / file, Path(folder) / "tokenizer.json"
-    if path.is_file():
-        return path.read_bytes(), None, path
-    if not other.is_file():
-        raise ValueError(f"{folder} lacks {file}, or a tokenizer.json, which a network of this family needs.")
+    if source.has(file):
+        return source.path(file).read_bytes(), None, source.path(file)
+    if not source.has("tokenizer.json"):
+        raise ValueError(f"{source.address} lacks {file}, or a tokenizer.json, which a network of this family needs.")
+    other = source.path("tokenizer.json")
     try:
         return *_written(read_json(other), other, besides), other
     except (LookupError, TypeError, AttributeError, binascii.Error) as error:
@@ -49,8 +48,7 @@ def tokenizer_of(source, ids, changed=lambda model: model, besides=()):
         changed: what is made of the model first.
         besides: as of `read_sentencepiece`.
     """
-    model, names, path = read_sentencepiece(source.folder, "spiece.model", besides)
-    source.path(path.name)
+    model, names, path = read_sentencepiece(source, "spiece.model", besides)
     names = names or [piece for piece, _, _ in pieces_of(model, path)]
     others = [f"<unused {number}>" for number in range(len(names), max(ids) + 1)]
     return Tokenizer(rewritten(changed(model), names + others, ids, others, path))
@@ -58,7 +56,7 @@ def tokenizer_of(source, ids, changed=lambda model: model, besides=()):
 
 def unknown_of(source):
     """The id of the unknown piece of `tokenizer_of`'s model; None where it has none."""
-    pieces = pieces_of(read_sentencepiece(source.folder, "spiece.model")[0])
+    pieces = pieces_of(read_sentencepiece(source, "spiece.model")[0])
     return next((place for place, (_, _, kind) in enumerate(pieces) if kind == UNKNOWN), None)
 
 
@@ -130,18 +128,18 @@ def _flat(part, name):
     return part[name] if part and part["type"] == "Sequence" else [part] if part else []
 
 
-def read_fairseq(folder):
+def read_fairseq(source):
     """(tokenizer, ids) of XLM-R: its SentencePiece model has ids one below those of the network, as fairseq's have."""
-    return _read_shifted(folder, ["<s>", "<pad>", "</s>", "<unk>"], 3)
+    return _read_shifted(source, ["<s>", "<pad>", "</s>", "<unk>"], 3)
 
 
-def read_camembert(folder):
+def read_camembert(source):
     """(tokenizer, ids) of CamemBERT, whose ids are four below: special pieces were added to those of the model."""
-    return _read_shifted(folder, ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED"], 1)
+    return _read_shifted(source, ["<s>NOTUSED", "<pad>", "</s>NOTUSED", "<unk>", "<unk>NOTUSED"], 1)
 
 
-def _read_shifted(folder, first, skipped):
-    model, names, path = read_sentencepiece(folder, FAIRSEQ)
+def _read_shifted(source, first, skipped):
+    model, names, path = read_sentencepiece(source, FAIRSEQ)
     names = names or [*first, *(piece for piece, _, _ in pieces_of(model, path)[skipped:]), "<mask>"]
     missing = [piece for piece in ("<pad>", "<unk>", "<s>", "</s>") if piece not in names]
     if missing:

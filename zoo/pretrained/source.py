@@ -72,7 +72,7 @@ class Source:
         """
         if not self.has(name):
             raise ValueError(f"{self.address} lacks {name}, which a network of this family needs.")
-        return self._noted(self.folder / name)
+        return self.noted(self.folder / name)
 
     def json(self, name, kind=dict, needed=False):
         """The content of a JSON file; of `kind`, and nothing where there is none that is not `needed`."""
@@ -93,7 +93,9 @@ class Source:
     def yaml(self):
         """(its name, `{key: value}`) of Marian's file of settings, the first that names weights which are there."""
         found = [self.folder / "decoder.yml", self.folder / "config.yml", *sorted(self.folder.glob("config.*.yml"))]
-        found = {each.name: read_yaml(each) for each in found if each.is_file() and not self.has("config.json")}
+        found = {
+            each.name: read_yaml(self.noted(each)) for each in found if each.is_file() and not self.has("config.json")
+        }
         there = [name for name, each in found.items() if all(map(self.has, self.names(each.get("models"))))]
         name = next(iter([*there, *found]), "")
         return name, found.get(name, {})
@@ -113,13 +115,14 @@ class Source:
                 f"{self.address}/{self.yaml[0]} asks for {len(named)} models that translate together, which are not "
                 "read as one. Import each by itself, with its name alone under `models`."
             )
-        return read_tensors(named or [self._noted(path) for path in weights_files(self.folder)])
+        return read_tensors(named or [self.noted(path) for path in weights_files(self.folder, self.noted)])
 
     def prefix(self, *names):
         """The name of these, such as "bert.", that stands before names of its tensors; "" where none does."""
         return next((each for each in names if any(name.startswith(each) for name in self.tensors)), "")
 
-    def _noted(self, path):
+    def noted(self, path):
+        """The path, which counts as read."""
         self.read[path] = None
         return path
 
@@ -135,10 +138,9 @@ class Source:
         """The licence that the head of its README or its catalog-entry.yml states, or the first line of its LICENSE."""
         for name, pattern in (("README.md", HEAD), ("catalog-entry.yml", WHOLE)):
             if self.has(name):
-                text = (self.folder / name).read_text(encoding="utf-8", errors="replace")[:100_000]
+                text = self.path(name).read_text(encoding="utf-8", errors="replace")[:100_000]
                 head = pattern.match(text.replace("\r\n", "\n"))
                 if head and (found := LICENCE.search(head[1])):
-                    self.path(name)
                     return found[1].strip().strip("\"'")
         if self.has("LICENSE"):
             lines = self.path("LICENSE").read_text(encoding="utf-8", errors="replace")[:1000].split("\n")

@@ -22,13 +22,17 @@ GENERIC = {"PreTrainedTokenizerFast", "TokenizersBackend"}  # classes that read 
 ROBERTA = {"RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDTokenizer"}  # <s> before and </s> behind
 
 
-def read_wordpiece(folder) -> tuple[WordPiece, list[int]]:
+def read_wordpiece(folder, opened=Path) -> tuple[WordPiece, list[int]]:
     """The `WordPiece` of a folder, and the id there of each id here; -1 is one that it does not have.
+
+    Args:
+        folder: with its files.
+        opened: gives back the path of each file before it is read.
 
     Raises:
         ValueError: a file is missing or damaged, or asks for what `WordPiece` does not do.
     """
-    whole, config = _files(folder, "vocab.txt")
+    whole, config = _files(folder, opened, "vocab.txt")
     if whole:
         model, own = whole["model"], whole.get("normalizer") or {}
         demand(model, type="WordPiece", continuing_subword_prefix="##")
@@ -38,28 +42,32 @@ def read_wordpiece(folder) -> tuple[WordPiece, list[int]]:
         said = _beside({LETTERS[name]: own[name] for name in LETTERS}, config)
     else:
         demand(config, do_basic_tokenize=(True, None), never_split=([], None))
-        vocabulary, longest = (Path(folder) / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n"), 100
+        vocabulary, longest = (
+            opened(Path(folder) / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n"),
+            100,
+        )
         own, said = {}, config
     chosen = {"clean": own.get("clean_text", True), "ideographs": said.get("tokenize_chinese_chars", True)}
     chosen |= {"lowercase": said.get("do_lower_case", True), "strip_accents": said.get("strip_accents")}
     told = BERT | config
-    added = _added(folder, whole, config)
+    added = _added(folder, opened, whole, config)
     pieces, ids, special = _ours(vocabulary, added, [told[f"{name}_token"] for name in ("pad", "unk", "cls", "sep")])
     return WordPiece.make(pieces, special=special, longest=longest, **chosen), ids
 
 
-def read_byte_pairs(folder, ids=None) -> tuple[BytePairs, list[int]]:
+def read_byte_pairs(folder, ids=None, opened=Path) -> tuple[BytePairs, list[int]]:
     """The `BytePairs` of a folder, and the id there of each id here; -1 is one that it does not have.
 
     Args:
         folder: with its files.
         ids: the id there of each id here, where a network says which; its last one is what the decoder starts with,
             and no piece of a text.
+        opened: gives back the path of each file before it is read.
 
     Raises:
         ValueError: a file is missing or damaged, or asks for what `BytePairs` does not do.
     """
-    whole, config = _files(folder, "vocab.json", "merges.txt")
+    whole, config = _files(folder, opened, "vocab.json", "merges.txt")
     if whole:
         model, cut = whole["model"], whole.get("pre_tokenizer") or {}
         off = dict.fromkeys(("dropout", "continuing_subword_prefix", "end_of_word_suffix"), (None, ""))
@@ -71,8 +79,8 @@ def read_byte_pairs(folder, ids=None) -> tuple[BytePairs, list[int]]:
         behind = whole.get("post_processor") or {}
         surrounded = behind.get("type") == "RobertaProcessing" or len(behind.get("single", ())) == 3
     else:
-        vocabulary = _listed(_read(Path(folder) / "vocab.json"))
-        lines = (Path(folder) / "merges.txt").read_text(encoding="utf-8").split("\n")
+        vocabulary = _listed(_read(opened(Path(folder) / "vocab.json")))
+        lines = opened(Path(folder) / "merges.txt").read_text(encoding="utf-8").split("\n")
         merges = [line for line in lines if line and not line.startswith("#version")]
         prefix = config.get("add_prefix_space", False)
     if "eos_token" not in config:  # as in the oldest folders, which name no special piece
@@ -82,7 +90,7 @@ def read_byte_pairs(folder, ids=None) -> tuple[BytePairs, list[int]]:
         surrounded = kind in ROBERTA if kind else "cls_token" in config
     tokens = [config.get(f"{name}_token") for name in NAMES]
     tokens[1] = None if tokens[1] in tokens[2:] else tokens[1]  # of GPT-2, whose only special piece is all of them
-    added = _added(folder, whole, config)
+    added = _added(folder, opened, whole, config)
     pieces, ids, special = _ours(vocabulary, added, tokens, ids, [*tokens, config.get("mask_token")])
     pairs = [tuple(pair.split(" ")) if isinstance(pair, str) else tuple(pair) for pair in merges]
     begin = pieces.index(tokens[2]) if tokens[2] in pieces else BOS
@@ -95,18 +103,18 @@ def _beside(inside, config):
     return inside if config.get("tokenizer_class") in GENERIC else inside | config
 
 
-def _files(folder, *needed):
+def _files(folder, opened, *needed):
     """(`tokenizer.json` or None, the names of special pieces and what else is configured)."""
     folder = Path(folder)
     config = {}
     for name in ("special_tokens_map.json", "tokenizer_config.json"):
-        config |= _read(folder / name) if (folder / name).is_file() else {}
+        config |= _read(opened(folder / name)) if (folder / name).is_file() else {}
     config = {
         key: value["content"] if isinstance(value, dict) and "content" in value else value
         for key, value in config.items()
     }
     if (folder / "tokenizer.json").is_file():
-        return _read(folder / "tokenizer.json"), config
+        return _read(opened(folder / "tokenizer.json")), config
     missing = [name for name in needed if not (folder / name).is_file()]
     if missing:
         raise ValueError(f"{folder} has no tokenizer: expected tokenizer.json, or {' and '.join(needed)}.")
@@ -140,7 +148,7 @@ def _listed(places):
     return pieces
 
 
-def _added(folder, whole, config):
+def _added(folder, opened, whole, config):
     """{"id", "content", "special"} of each piece that was added to the vocabulary, by their ids."""
     if whole:
         found = whole.get("added_tokens", ())
@@ -153,7 +161,7 @@ def _added(folder, whole, config):
         found = [{"id": int(at)} | each for at, each in config.get("added_tokens_decoder", {}).items()]
         found = found or [
             {"id": at, "content": piece, "special": piece in named}
-            for piece, at in (_read(path) if path.is_file() else {}).items()
+            for piece, at in (_read(opened(path)) if path.is_file() else {}).items()
         ]
     return sorted(found, key=lambda each: each["id"])
 

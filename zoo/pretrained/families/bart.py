@@ -69,13 +69,8 @@ def byte_pairs(source, size, first):
     """BART's `ids`, `barred` and `tokenizers`: `<s>` stands before a text, and is not what the decoder starts with."""
     pad, eos = (source.config.get(f"{name}_token_id", usual) for name, usual in (("pad", 1), ("eos", 2)))
     ids, order = with_start(size, pad, UNKNOWN, first, eos)
-
-    def tokenizers():
-        for name in ("tokenizer.json", "tokenizer_config.json", "vocab.json", "merges.txt"):
-            source.has(name) and source.path(name)  # counts as read
-        return (read_byte_pairs(source.folder, order)[0],) * 2
-
-    return {"ids": ids, "barred": (BOS,), "tokenizers": tokenizers, "generation": {}}
+    read = lambda: (read_byte_pairs(source.folder, order, source.noted)[0],) * 2  # noqa: E731
+    return {"ids": ids, "barred": (BOS,), "tokenizers": read, "generation": {}}
 
 
 register(Family("bart", of_type("bart", "mbart", "m2m_100"), network, "AutoModelForSeq2SeqLM"))

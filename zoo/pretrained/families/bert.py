@@ -43,8 +43,9 @@ def network(source):
     pieces = kind in ("bert", "distilbert")
     # Multilingual MiniLM, and E5 after it, are BERT's network with the tokenizer of XLM-R.
     fairseq = source.has(FAIRSEQ) or source.json("tokenizer.json").get("model", {}).get("type") == "Unigram"
-    readers = {"roberta": read_byte_pairs, "xlm-roberta": read_fairseq, "camembert": read_camembert}
-    read = partial(readers.get(kind, read_fairseq if fairseq else read_wordpiece), source.folder)
+    read = partial(read_byte_pairs if kind == "roberta" else read_wordpiece, source.folder, opened=source.noted)
+    if kind in ("xlm-roberta", "camembert") or fairseq and kind != "roberta":
+        read = partial(read_camembert if kind == "camembert" else read_fairseq, source)
     pad = config.whole("pad_token_id", 0 if pieces else 1, least=0)
     around = (None, None) if pieces else (config.get("bos_token_id", 0), config.get("eos_token_id", 2))
     fallback = pad, None, *around

@@ -32,7 +32,9 @@ def network(source):
     config.idle("initializer_range", "attn_pdrop", "embd_pdrop", "summary_activation", "summary_first_dropout")
     config.idle("summary_proj_to_labels", "reorder_and_upcast_attn")
     epsilon, end = config.number("layer_norm_epsilon", 1e-5), config.get("eos_token_id")
-    tokenizers, ids = special_ids(partial(read_byte_pairs, source.folder), size, end, end, end, end)
+    tokenizers, ids = special_ids(
+        partial(read_byte_pairs, source.folder, opened=source.noted), size, end, end, end, end
+    )
     ids = ids.copy()
     ids[:4][ids[:4] < 0] = ids[3]
     barred = tuple(each for each in (PAD, UNK, BOS) if ids[each] == ids[3])

@@ -144,8 +144,6 @@ def settings_of(source):
     text = source.tensors[SETTINGS].read().astype("uint8").tobytes().rstrip(b"\0")
     name, given = source.yaml
     given = given if name else _firefox(source)
-    if name:
-        source.path(name)
     return Reading(given | parse_yaml(text.decode("utf-8", "replace"), where), f"{where} or {name or 'decoder.yml'}")
 
 
