@@ -297,3 +297,20 @@ def test_a_zip_is_imported_as_its_folder(tmp_path):
     with pytest.raises(ValueError, match="is there already"):
         import_network(MARIAN, tmp_path / "run")
     assert import_network(MARIAN, tmp_path / "run", force=True)["family"] == "marian"
+
+
+@pytest.mark.parametrize("kind", ["zip", "tar"])
+def test_what_a_mac_puts_beside_the_files_is_left_out(kind, tmp_path):
+    """A shadow of every file, as Finder's "Compress" and its tar write, and what Finder remembers of a folder."""
+    path, files = tmp_path / f"opus.{kind}", {f"opus/{each.name}": each.read_bytes() for each in MARIAN.iterdir()}
+    shadows = ["opus/._config.json", "opus/.DS_Store", ".DS_Store"]
+    shadows += ["__MACOSX/._opus", "__MACOSX/opus/._model.npz"] if kind == "zip" else ["._opus", "opus/._model.npz"]
+    files |= dict.fromkeys(shadows, b"\0\5\x16\7")
+    if kind == "tar":
+        tarred(path, *((name, tarfile.REGTYPE, data) for name, data in files.items()))
+    else:
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in files.items():
+                archive.writestr(name, data)
+    record = import_network(path, tmp_path / "run")
+    assert {"config.json", "model.safetensors"} <= {*record["files"]} <= {each.name for each in MARIAN.iterdir()}

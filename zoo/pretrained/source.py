@@ -29,6 +29,7 @@ MOST_FILES = 10_000
 WANTED = ("*.json", "*.txt", "*.spm", "*.model", "*.yml", "README.md", "LICENSE")  # of a repository, beside its weights
 HEAD, WHOLE = re.compile(r"\A---\n(.*?)\n---", re.DOTALL), re.compile("(.*)", re.DOTALL)
 FILTER = {"filter": "data"} if sys.version_info >= (3, 11, 4) else {}  # of `tarfile`
+OF_A_MAC = re.compile(r"(?:^|/)(?:__MACOSX/|\._|\.DS_Store$)")  # what it puts beside the files of an archive
 COMPRESSED = {".bin", ".npz", ".s2t", ".spm", ".yml"}  # what may stand before .gz
 LICENCE = re.compile(r"^license(?:_name)?:[ \t]*(?:\n[ \t]*-[ \t]*)?(\S[^\n]*)$", re.MULTILINE)
 
@@ -258,13 +259,14 @@ def _unpacked(path, work):
                 files = [each for each in archive.infolist() if not each.is_dir()]
                 for each in files:
                     each.filename = each.filename.replace("\\", "/")
+                files = [each for each in files if not OF_A_MAC.search(each.filename)]
                 _check_members(
                     path, [(each.filename, each.file_size, each.external_attr >> 28 in (0, 8)) for each in files]
                 )
                 archive.extractall(work, files)
         elif tarfile.is_tarfile(path):
             with tarfile.open(path) as archive:
-                files = [each for each in archive if not each.isdir()]
+                files = [each for each in archive if not each.isdir() and not OF_A_MAC.search(each.name)]
                 _check_members(path, [(each.name, each.size, each.isfile()) for each in files])
                 archive.extractall(work, files, **FILTER)
         else:
