@@ -144,7 +144,7 @@ HOLDING = {
     ("argv", "message"),
     [
         (["Mine"], "expected MODULE.CLASS"),
-        (["zoo_absent.Mine"], "The module 'zoo_absent' of layers was not found"),
+        (["zoo_absent.Mine"], "The module 'zoo_absent' was not found"),
         (["tests.check.faulty.Absent"], "has no class 'Absent'"),
         (["tests.check.faulty.Nowhere"], "stands in no slot. Expected a class under @zoo.register"),
         (["tests.check.faulty.Leaking", "--set", "width"], "--set needs NAME=VALUE"),

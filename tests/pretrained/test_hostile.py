@@ -294,9 +294,31 @@ def test_a_zip_is_imported_as_its_folder(tmp_path):
     shutil.make_archive(str(tmp_path / "opus"), "zip", MARIAN)
     record = import_network(tmp_path / "opus.zip", tmp_path / "run")
     assert record["licence"] == "apache-2.0" and record["parity"]["largest"] < 2e-6
-    with pytest.raises(ValueError, match="is there already"):
+    with pytest.raises(
+        ValueError, match="run is an imported run already. Choose another --out, or write over it with --fo"
+    ):
         import_network(MARIAN, tmp_path / "run")
     assert import_network(MARIAN, tmp_path / "run", force=True)["family"] == "marian"
+    for place in (MARIAN, MARIAN / "config.json"):
+        with pytest.raises(
+            ValueError, match="is there already, and .* alone are written over with --force. Choose ano"
+        ):
+            import_network(MARIAN, place, force=True)
+
+
+@pytest.mark.parametrize(
+    ("address", "message"),
+    [
+        ("owner/name", "If you mean a repository of Hugging Face, it is hf://owner/name."),
+        ("https://example.org/owner/name", "If you mean a repository of Hugging Face, it is hf://owner/name."),
+        ("owner/name/more", "There is no owner/name/more. Expected a folder"),
+        (MARIAN / WEIGHTS, f"is one file of a network. Import the folder that holds all of them: {MARIAN}"),
+        (MARIAN / "config.json", f"is one file of a network. Import the folder that holds all of them: {MARIAN}"),
+    ],
+    ids=["a name", "its page", "a path", "weights", "settings"],
+)
+def test_an_address_that_is_nearly_right_is_mended(address, message, tmp_path):
+    refused(address, message, tmp_path)
 
 
 @pytest.mark.parametrize("kind", ["zip", "tar"])

@@ -174,9 +174,9 @@ def test_a_module_that_a_recipe_names_is_taken_from_where_it_is_installed(folder
 
 
 def test_modules_that_fail_are_named(folder):
-    with pytest.raises(ValueError, match="The module 'zoo_absent' of layers was not found. Expected one that Python"):
+    with pytest.raises(ValueError, match="The module 'zoo_absent' was not found. Expected one that Python"):
         occupants.bring(["zoo_absent"])
-    with pytest.raises(ValueError, match="'zoo_absent.inside' of layers was not found"):
+    with pytest.raises(ValueError, match="'zoo_absent.inside' was not found"):
         occupants.bring(["zoo_absent.inside"])
     folder("zoo_broken", "import nothing_of_this_name")
     with pytest.raises(ValueError, match="could not be imported. ModuleNotFoundError: No module named 'nothing_of"):
@@ -184,6 +184,13 @@ def test_modules_that_fail_are_named(folder):
     folder("zoo_taken", "import zoo, keras\nzoo.register('attention', name='lsh')(keras.layers.Layer)")
     with pytest.raises(ValueError, match="could not be imported. ValueError: keras.*cannot be called 'lsh'"):
         occupants.bring(["zoo_taken"])
+
+
+@pytest.mark.parametrize("path", ["./zoo_mine.py", "zoo_mine.py", "some/zoo_mine.py", "some/zoo_mine", ".zoo_mine"])
+def test_the_path_of_a_module_is_told_from_its_name(folder, path):
+    folder("zoo_mine", "")
+    with pytest.raises(ValueError, match=f"'{path}' is not the name of a module.* Ask for 'zoo_mine', and work in"):
+        occupants.bring([path])
 
 
 PACKAGE = ROOT / "tests" / "own_layers" / "linear-attention"

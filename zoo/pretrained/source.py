@@ -21,11 +21,14 @@ from pathlib import Path, PurePosixPath
 from zoo.core.documents import mismatch
 from zoo.hub.huggingface import ADDRESS
 from zoo.pretrained import generation
-from zoo.pretrained.files import RATIO, read_tensors, weights_files
+from zoo.pretrained.files import RATIO, READERS, read_tensors, weights_files
 from zoo.pretrained.reading import IDLE, Reading, read_json
 from zoo.pretrained.yaml_files import read_yaml
 
 MOST_FILES = 10_000
+HOST = re.compile(
+    r"(?:https?://[^/]+/)?([^/@:]+/[^/@:]+)"
+)  # a repository as its page is addressed, or by its name alone
 WANTED = ("*.json", "*.txt", "*.spm", "*.model", "*.yml", "README.md", "LICENSE")  # of a repository, beside its weights
 HEAD, WHOLE = re.compile(r"\A---\n(.*?)\n---", re.DOTALL), re.compile("(.*)", re.DOTALL)
 FILTER = {"filter": "data"} if sys.version_info >= (3, 11, 4) else {}  # of `tarfile`
@@ -163,13 +166,19 @@ def opened(address, languages=("", "")):
             folder, name, revision = _fetched(address)
         elif path.is_dir():
             folder, name = path, path.resolve().name
+        elif path.is_file() and path.suffix in {*READERS, ".json"}:
+            raise ValueError(
+                f"{path} is one file of a network. Import the folder that holds all of them: {path.parent}"
+            )
         elif path.is_file():
             name = path.name.split(".")[0] if path.suffix != ".zip" else path.stem
             folder = _unpacked(path, Path(work) / "archive")
         else:
+            meant = HOST.fullmatch(address)
             raise ValueError(
                 f"There is no {address}. Expected a folder, a .zip or .tar with the files of a network, or a "
                 "repository such as hf://OWNER/NAME or hf://OWNER/NAME@REVISION."
+                + (f" If you mean a repository of Hugging Face, it is hf://{meant[1]}." if meant else "")
             )
         yield Source(_decompressed(folder, Path(work) / "plain"), address, name, revision, languages)
 

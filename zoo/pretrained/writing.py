@@ -57,8 +57,12 @@ def check_place(out, force):
     if out.is_dir() and (out / RECORD).is_file() and force:
         return
     if out.exists() and (out.is_file() or any(out.iterdir())):
-        more = " Write over it with --force." if (out / RECORD).is_file() else ""
-        raise ValueError(f"{out} is there already. Choose another --out.{more}")
+        if (out / RECORD).is_file():
+            raise ValueError(f"{out} is an imported run already. Choose another --out, or write over it with --force.")
+        raise ValueError(
+            f"{out} is there already, and is no imported run; those alone are written over with --force. Choose "
+            "another --out."
+        )
 
 
 def describe(opened, source, parity):

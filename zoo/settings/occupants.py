@@ -17,6 +17,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 from zoo.core import protocols
@@ -209,12 +210,17 @@ def bring(modules=()):
         ValueError: a module is not found, its import fails, or it takes a name that is taken.
     """
     for name in modules:
+        if name.endswith(".py") or not all(each.isidentifier() for each in name.split(".")):
+            raise ValueError(
+                f"{name!r} is not the name of a module, which has neither a folder nor .py. Ask for "
+                f"{Path(name).name.removesuffix('.py').strip('.')!r}, and work in the folder that holds it."
+            )
         with contextlib.suppress(ModuleNotFoundError, ValueError):  # of a package above it; the import below says so
             if importlib.util.find_spec(name) is None and os.getcwd() not in sys.path:
                 sys.path.append(os.getcwd())
         _import(
             name,
-            f"The module {name!r} of layers",
+            f"The module {name!r}",
             "Expected one that Python finds: install it (`pip install -e .`), or work in the folder that holds it.",
         )
     for point in _entry_points(tuple((folder, _changed(folder)) for folder in sys.path)):
