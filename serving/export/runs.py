@@ -70,7 +70,6 @@ def settings_of(run, changes, trial=None):
     """The `Settings` of a run, from its recipe and the scores in its directory; `changes` go before them."""
     recipe, model, search = run.recipe, run.model, run.recipe.search
     writes_on = recipe.task == "continue"
-    windows = writes_on and recipe.data.windows and not model.longest_text
     room = writes_on and model.longest_prompt and model.longest_text - model.longest_prompt
     own = {"name": recipe.name, "task": recipe.title, "labels": run.labels, "recipe": dumps(recipe), "trial": trial}
     if recipe.job.kind == "tagged":
@@ -78,7 +77,9 @@ def settings_of(run, changes, trial=None):
     if run.threshold is not None:
         own["scope"] = {"label": recipe.scope.label, "threshold": run.threshold}
     if search is not None:
-        if windows:  # what is read and what is written fit together into the context of the training
+        if (
+            writes_on and recipe.data.windows and not model.longest_text
+        ):  # what is read and what is written fit together into the context of the training
             own["max_input"] = max(2, recipe.model.context // 2, recipe.model.context - search.max_output_length)
             room = max(1, recipe.model.context - own["max_input"])
         longest = min(search.max_output_length, room or search.max_output_length)

@@ -14,6 +14,7 @@ from serving.gallery.writing import _in_javascript
 from serving.runtime import doubt, usual
 from serving.runtime.reading import Bound
 from tests.serving.export.test_graph_kinds import made
+from tests.shared import NODE
 from tests.text.odd import CHOSEN, drawn
 from tests.text.samples import NASTY
 from tests.text.test_kinds import MAKERS
@@ -29,8 +30,6 @@ KINDS = ["sentencepiece", "wordpiece", "plain wordpiece", "byte pairs", "byte pa
 @pytest.fixture(scope="module")
 def page(tmp_path_factory):
     """The scripts of the page, and what they need of others."""
-    if not shutil.which("node"):
-        pytest.skip("no node: apt-get install nodejs")
     folder = tmp_path_factory.mktemp("page")
     shutil.copytree(ENGINE, folder / "engine")
     shutil.copy(Path(__file__).with_name("pieces.mjs"), folder)
@@ -44,7 +43,7 @@ def page(tmp_path_factory):
 def answered(page, asked):
     """What the page's scripts answer."""
     given = json.dumps({"rows": [], "words": [], "bounds": [], "rules": [], "confidences": [], "usual": None} | asked)
-    done = subprocess.run(["node", page / "pieces.mjs"], input=given, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([NODE, page / "pieces.mjs"], input=given, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -1,7 +1,6 @@
 """The likeliest allowed tags in the page's scripts and in a SavedModel's operations, beside those in Python."""
 
 import json
-import shutil
 import subprocess
 
 import numpy as np
@@ -11,6 +10,7 @@ import tensorflow as tf
 from serving.export.transitions import likeliest_tags
 from serving.gallery import vendored
 from tests.scores.test_transitions import IOB2, IOBES
+from tests.shared import NODE
 from zoo.scores.transitions import likeliest, transitions
 
 SCHEMES = {"iob2": [*IOB2, "B-ORG"], "iobes": IOBES, "bilou": ["B-A", "L-A", "I-A", "O", "U-A", "U-B"]}
@@ -33,14 +33,12 @@ def expected(labels, rows):
 
 
 def test_the_page_answers_as_python_does(tmp_path):
-    if not shutil.which("node"):
-        pytest.skip("no node: apt-get install nodejs")
     page = vendored.__file__.replace("vendored.py", "page/engine/transitions.js")
     (tmp_path / "ask.mjs").write_text(SCRIPT.format(page=page))
     (tmp_path / "package.json").write_text('{"type": "module"}')
     asked = [(labels, rows) for labels in (*SCHEMES.values(), ["N", "V", "A", "D", "P", "O"]) for rows in sentences(1)]
     given = json.dumps([[labels, rows.astype(float).tolist()] for labels, rows in asked])
-    done = subprocess.run(["node", tmp_path / "ask.mjs"], input=given, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([NODE, tmp_path / "ask.mjs"], input=given, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     own = [expected(*each) if transitions(each[0]) else each[1].argmax(axis=-1).tolist() for each in asked]
     assert json.loads(done.stdout) == own

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -13,6 +12,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.house_rules import ROOT
+from tests.shared import NODE
 
 HERE = Path(__file__).parent
 QUESTIONS = {  # what a reader asks -> the page that answers
@@ -118,11 +118,8 @@ def test_every_page_of_the_checkout_is_there(site):
 @pytest.mark.slow
 def test_the_first_page_that_the_search_gives_answers(site):
     """The very worker of the site's search is asked, in Node."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("the search runs in JavaScript: apt-get install nodejs")
     (worker,) = site.glob("assets/javascripts/workers/search.*.min.js")
-    ask = [node, str(HERE / "search.cjs"), str(worker), str(site / "search" / "search_index.json"), *QUESTIONS]
+    ask = [NODE, str(HERE / "search.cjs"), str(worker), str(site / "search" / "search_index.json"), *QUESTIONS]
     done = subprocess.run(ask, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)

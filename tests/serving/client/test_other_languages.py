@@ -12,6 +12,7 @@ import pytest
 from serving.runtime import Runtime
 from tests.house_rules import ROOT
 from tests.serving.server import echo
+from tests.shared import NODE
 
 CLIENTS = ROOT / "examples" / "clients"
 TEXTS = ["the cat sat on the mat", "a mat", "", "on a cat", "a cat sat on a mat on the mat"]
@@ -46,19 +47,18 @@ def test_curl(server):
         assert done.returncode == 0 and "2021" in done.stdout, done.stderr
 
 
-@needs("node")
 def test_node(server):
     url, texts = f"http://127.0.0.1:{server.http}", [f"{number} abc" for number in range(70)]
-    done = call("node", CLIENTS / "infer.mjs", url, "generate", *texts)
+    done = call(NODE, CLIENTS / "infer.mjs", url, "generate", *texts)
     assert (done.returncode, done.stdout.splitlines()) == (0, texts), done.stderr
-    done = call("node", CLIENTS / "infer.mjs", url, "classify", "abc", "a" * 20000)
+    done = call(NODE, CLIENTS / "infer.mjs", url, "classify", "abc", "a" * 20000)
     assert done.returncode == 1 and done.stdout == "zwei\n\n" and "text 2 is not answered: 20000" in done.stderr
     for words, status, said in (
         ((url, "nobody", "a"), 1, "404"),
         (("http://127.0.0.1:9", "generate", "a"), 1, "http://127.0.0.1:9: "),
         ((url,), 2, "usage"),
     ):
-        done = call("node", CLIENTS / "infer.mjs", *words)
+        done = call(NODE, CLIENTS / "infer.mjs", *words)
         assert done.returncode == status and said in done.stderr and not done.stdout
 
 
