@@ -6,6 +6,7 @@ import logging
 import tensorflow as tf
 from onnx import TensorProto, helper
 from tf2onnx import optimizer, tfonnx
+from tf2onnx.graph import Graph
 from tf2onnx.onnx_opset import controlflow
 
 from serving.export.onnx import handlers, loops
@@ -130,8 +131,7 @@ def _to_onnx(concrete, signature, weights):
     outputs = {name: tensor.name for name, tensor in concrete.structured_outputs.items()}
     renames = dict(zip(inputs, (spec.name for spec in signature.inputs), strict=True))
     renames.update({tensor: name for name, tensor in outputs.items()})
-    mended = replaced(controlflow, prefix_graph=_prefix_graph), replaced(tfonnx, resolve_functions=resolve_functions)
-    with _errors_of_tf2onnx() as errors, mended[0], mended[1], tf.device("/cpu:0"):
+    with _errors_of_tf2onnx() as errors, _mended(), tf.device("/cpu:0"):
         frozen, values = freeze(concrete, inputs, outputs.values())
         with tf.Graph().as_default() as graph:
             tf.import_graph_def(frozen, name="")
@@ -150,6 +150,29 @@ def _to_onnx(concrete, signature, weights):
         model = parsed.make_model(signature.name)
     restore(model, values, weights)
     return model
+
+
+@contextlib.contextmanager
+def _mended():
+    """A context in which three functions of tf2onnx are replaced."""
+    with (
+        replaced(controlflow, prefix_graph=_prefix_graph),
+        replaced(tfonnx, resolve_functions=resolve_functions),
+        replaced(Graph, extract_sub_graph_nodes=_needed),
+    ):
+        yield
+
+
+def _needed(graph, outputs_name, input_checker=None, remove_unused_inputs=True):
+    """Replaces the method that finds the nodes behind outputs: the original walks through the graph for each output."""
+    waiting = [*outputs_name, *(() if remove_unused_inputs else (each.output[0] for each in graph.inputs))]
+    needed = set()
+    while waiting:
+        node = graph.get_node_by_output(waiting.pop(), search_in_parent_graphs=False)
+        if node and node not in needed and (input_checker is None or input_checker(node) is not False):
+            needed.add(node)
+            waiting += [*node.input, *node.get_implicit_inputs()]
+    return [node for node in graph.get_nodes() if node in needed]
 
 
 def _prefix_graph(graph, scope, rename=controlflow.prefix_graph):
