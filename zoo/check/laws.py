@@ -170,6 +170,7 @@ def check_graph(built):
     function = tf.function(
         functools.partial(built.case.apply, built.layer),
         input_signature=[dynamic_specs(built.case)],
+        autograph=False,
     )
     for rows, time in SIZES:
         received = numpy_leaves(function(built.case.arguments(rows, time, 0)))
@@ -181,7 +182,7 @@ def check_graph(built):
 
 
 def check_xla(built):
-    function = tf.function(functools.partial(built.case.apply, built.layer), jit_compile=True)
+    function = tf.function(functools.partial(built.case.apply, built.layer), jit_compile=True, autograph=False)
     assert_close(numpy_leaves(function(built.case.arguments(ROWS, 5, 0))), built.outputs)
 
 
