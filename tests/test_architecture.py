@@ -23,6 +23,7 @@ from tests.house_rules import (
 )
 from tests.house_shape import MAX_LINES, inheritance, line_count, too_deep
 
+pytestmark = pytest.mark.xdist_group("architecture")  # one worker reads the sources, once
 ONNX = {"onnx", "tf2onnx", "onnxruntime"}
 FRAMEWORKS = {"jax", "keras", "onnx", "tensorflow", "tensorflow_text", "zoo"}
 

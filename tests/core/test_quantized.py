@@ -92,6 +92,7 @@ def test_a_copy_and_a_file_are_quantized_alike(name, mode, tmp_path):
         np.testing.assert_array_equal(other(X), expected)
 
 
+@pytest.mark.slow
 def test_quantizers_of_ones_own_are_kept(tmp_path):
     """Weights alone, in blocks: the policy does not say so, the configuration of the quantizers does."""
     x = keras.Input((None, 6))
@@ -132,6 +133,7 @@ def test_a_map_of_policies_reaches_the_layers_inside():
     np.testing.assert_array_equal(twin(X), layer(X))
 
 
+@pytest.mark.slow
 def test_a_shortlist_of_a_quantized_embedding():
     """The rows of an output matrix are numbers, and not the whole numbers that stand for them."""
     model = Seq2Seq(11, 13, units=6)

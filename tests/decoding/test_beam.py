@@ -75,7 +75,9 @@ def test_narrow_it_is_the_search_in_plain_python(beams, alpha):
 def test_leaving_early_changes_nothing(alpha):
     """Each row on its own, so that no neighbour keeps the loop going; EOS is likely, so that it leaves early."""
     specs = {"logits": tf.TensorSpec((1, LONG.prefixes, 5), tf.float32)}
-    found = tf.function(lambda memory: beam_search(LONG, memory, 5, beams=2, alpha=alpha), input_signature=[specs])
+    found = tf.function(
+        lambda memory: beam_search(LONG, memory, 5, beams=2, alpha=alpha), input_signature=[specs], autograph=False
+    )
     memory = LONG.random(batch=150, seed=12, scale=4.0)["logits"]
     memory[:, :, EOS] += 1.0
     for row in memory:

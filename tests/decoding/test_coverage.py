@@ -58,6 +58,7 @@ def equation_14(attention, length, beta):
     )
 
 
+@pytest.mark.slow(but=("0.0-2", "0.6-3"))
 @pytest.mark.parametrize("beams", [1, 2, 3, 7])
 @pytest.mark.parametrize("alpha", [0.0, 0.6])
 def test_it_is_the_search_in_numpy(beams, alpha):
@@ -153,6 +154,7 @@ def test_models_search_as_their_equations_do(models, name, beams):
         assert_same(received, expected)
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("name", ["dot", "pre_norm", "ensemble"])
 def test_over_a_shortlist_of_all_ids_it_is_the_same(models, name):
     narrowed = Shortlisted(models[name], np.zeros((11, 1), "int32"), range(VOCABULARY))
@@ -164,6 +166,7 @@ def test_over_a_shortlist_of_all_ids_it_is_the_same(models, name):
         assert_same(received, expected)
 
 
+@pytest.mark.slow
 def test_numbers_are_for_all_rows_and_xla_takes_them():
     memory = TABLE.aligned(4, 1)
 
@@ -171,7 +174,7 @@ def test_numbers_are_for_all_rows_and_xla_takes_them():
         return beam_search(TABLE, memory, LONGEST, 3, rules=Rules(coverage_penalty=beta))
 
     each = run(np.full(4, 0.4, "float32"))
-    for found in (run(0.4), tf.function(lambda: run(0.4), jit_compile=True)()):
+    for found in (run(0.4), tf.function(lambda: run(0.4), jit_compile=True, autograph=False)()):
         for one, other in zip(rows_of(found), rows_of(each), strict=True):
             assert_same(one, other)
 
@@ -221,6 +224,7 @@ UNALIGNED = {
 }
 
 
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("said", UNALIGNED)
 def test_a_model_that_tells_no_attention_is_refused(said):
     model = randomised(UNALIGNED[said]())

@@ -57,7 +57,8 @@ def ruled(fixed, given, **more):
     return Rules(fixed=fixed, **values, **more)
 
 
-CASES = [(name, {}) for name in FIXED] + [
+CASES = [(name, {}) for name in FIXED if name != "all"] + [
+    pytest.param("all", {}, marks=pytest.mark.slow),  # in a graph
     ("words", GIVEN[0]),
     ("renormalized", GIVEN[1]),
     ("renormalized", GIVEN[2]),
@@ -74,7 +75,7 @@ def test_beam_search_is_that_in_plain_python(name, given):
     def run():
         return beam_search(TABLE, memory, LONGEST, 3, 0.6, rules=rules)
 
-    found = tf.function(run)() if name == "all" and not given else run()
+    found = tf.function(run, autograph=False)() if name == "all" and not given else run()
     for row, received in zip(memory["logits"], rows_of(found), strict=True):
 
         def left(tokens, gains):
@@ -111,7 +112,9 @@ def test_samples_keep_to_them():
 def test_xla_takes_them():
     memory = TABLE.random(batch=4, seed=9)
     rules = ruled(FIXED["all"], {"repetition_penalty": 1.5})
-    found = tf.function(lambda: beam_search(TABLE, memory, LONGEST, 3, rules=rules), jit_compile=True)()
+    found = tf.function(
+        lambda: beam_search(TABLE, memory, LONGEST, 3, rules=rules), jit_compile=True, autograph=False
+    )()
     for one, other in zip(rows_of(found), rows_of(beam_search(TABLE, memory, LONGEST, 3, rules=rules)), strict=True):
         assert_same(one, other)
 

@@ -107,8 +107,8 @@ def test_rows_that_are_done_may_rest(search):
 @pytest.mark.parametrize("search", SEARCHES.values(), ids=SEARCHES)
 def test_one_trace_serves_all_batches_and_xla_agrees(search):
     specs = {"logits": tf.TensorSpec((None, TABLE.prefixes, 5), tf.float32)}
-    graph = tf.function(lambda memory: search(TABLE, memory), input_signature=[specs])
-    xla = tf.function(lambda memory: search(TABLE, memory), jit_compile=True)
+    graph = tf.function(lambda memory: search(TABLE, memory), input_signature=[specs], autograph=False)
+    xla = tf.function(lambda memory: search(TABLE, memory), jit_compile=True, autograph=False)
     for batch in (1, 3, 7):
         memory = TABLE.random(batch, seed=batch)
         assert_close(numpy_leaves(graph(memory)), numpy_leaves(search(TABLE, memory)))
@@ -121,7 +121,7 @@ def test_one_trace_serves_all_batches_and_xla_agrees(search):
 def test_ties_are_the_same_under_xla(search):
     memory = {"logits": np.zeros((2, TABLE.prefixes, 5), "float32")}
     memory["logits"][1, :, EOS] = -1.0
-    xla = tf.function(lambda memory: search(TABLE, memory), jit_compile=True)
+    xla = tf.function(lambda memory: search(TABLE, memory), jit_compile=True, autograph=False)
     assert_close(numpy_leaves(xla(memory)), numpy_leaves(search(TABLE, memory)))
 
 
@@ -232,7 +232,7 @@ def search(model, source, sizes, growing):
 def test_one_graph_serves_all_lengths(built, growing):
     """With caches that grow, and rows that leave or stay; static ones, eagerly, find the same."""
     specs = [tf.TensorSpec((None, None), tf.int32), tf.TensorSpec((None,), tf.int32)]
-    graph = tf.function(lambda *inputs: search(built.layer, *inputs, growing), input_signature=specs)
+    graph = tf.function(lambda *inputs: search(built.layer, *inputs, growing), input_signature=specs, autograph=False)
     for rows, time in ((((5, 1),), 1), (((6, 11), (7, 4), (8, 0)), 11)):
         inputs = token_ids(rows, time, SOURCES), lengths(rows)
         expected = numpy_leaves(search(built.layer, *inputs, growing=False))
@@ -247,7 +247,7 @@ def test_one_graph_serves_all_lengths(built, growing):
 )
 def test_xla_finds_the_same(built):
     inputs = token_ids(ROWS, 7, SOURCES), lengths(ROWS)
-    xla = tf.function(lambda *inputs: search(built.layer, *inputs, growing=False), jit_compile=True)
+    xla = tf.function(lambda *inputs: search(built.layer, *inputs, growing=False), jit_compile=True, autograph=False)
     assert_close(numpy_leaves(xla(*inputs)), numpy_leaves(search(built.layer, *inputs, growing=False)))
 
 

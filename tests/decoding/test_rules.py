@@ -111,12 +111,15 @@ def test_samples_keep_to_the_rules():
         assert len({tokens for tokens, _ in received}) > 5
 
 
+@pytest.mark.slow
 def test_numbers_are_for_all_rows_and_xla_takes_them():
     rules = {"no_repeat_ngram_size": 2, "repetition_penalty": 1.5, "min_length": 2, "length_ratio": 1.0}
     memory = TABLE.random(batch=4, seed=9)
     each = beam_search(TABLE, memory, LONGEST, 3, rules=made({name: 4 * (value,) for name, value in rules.items()}))
     same = Rules(ops.convert_to_tensor(SOURCES), **rules)
-    compiled = tf.function(lambda memory: beam_search(TABLE, memory, LONGEST, 3, rules=same), jit_compile=True)
+    compiled = tf.function(
+        lambda memory: beam_search(TABLE, memory, LONGEST, 3, rules=same), jit_compile=True, autograph=False
+    )
     for found in (beam_search(TABLE, memory, LONGEST, 3, rules=same), compiled(memory)):
         for one, other in zip(rows_of(found), rows_of(each), strict=True):
             assert_same(one, other)
@@ -128,9 +131,9 @@ def test_numbers_are_for_all_rows_and_xla_takes_them():
 def test_off_is_the_search_itself_to_the_last_bit(search_):
     """Also where the graph could have applied them: values that are off, and a condition."""
     memory = TABLE.random(batch=4, seed=5)
-    plain = tf.function(lambda: search_(TABLE, memory, LONGEST, rules=None))()
+    plain = tf.function(lambda: search_(TABLE, memory, LONGEST, rules=None), autograph=False)()
 
-    @tf.function
+    @tf.function(autograph=False)
     def graph(n, penalty):
         rules = Rules(
             conditional=True, no_repeat_ngram_size=n, repetition_penalty=penalty, max_length=[0], forced_tokens=[[-1]]

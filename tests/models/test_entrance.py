@@ -117,8 +117,8 @@ def test_graphs_write_what_python_writes(make, positions):
 
     expected = ops.convert_to_numpy(write(PROMPTS, LENGTHS, False))
     specs = [tf.TensorSpec((None, None), "int32"), tf.TensorSpec((None,), "int32")]
-    graph = tf.function(lambda ids, counts: write(ids, counts, True), input_signature=specs)
-    compiled = tf.function(lambda ids, counts: write(ids, counts, False), jit_compile=True)
+    graph = tf.function(lambda ids, counts: write(ids, counts, True), input_signature=specs, autograph=False)
+    compiled = tf.function(lambda ids, counts: write(ids, counts, False), jit_compile=True, autograph=False)
     for function in (graph, compiled):
         np.testing.assert_array_equal(function(PROMPTS, LENGTHS), expected)
 

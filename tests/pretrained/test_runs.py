@@ -18,7 +18,7 @@ TASKS |= dict.fromkeys(("bart", "mbart", "m2m100", "nllb"), "translate") | {
 }
 
 
-@pytest.mark.slow(but=4)
+@pytest.mark.slow(but=2)
 @pytest.mark.parametrize("name", TASKS)
 def test_a_run_opens_with_the_same_weights(name, tmp_path, capsys):
     assert cli.main(["import", str(DATA / name), "--out", str(tmp_path / "run"), "--json"]) == 0

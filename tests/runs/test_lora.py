@@ -21,6 +21,7 @@ from zoo.tasks.parts.building import built
 from zoo.training import Interrupted, named_weights, saved_step
 
 
+@pytest.mark.slow
 def test_a_plan_counts_the_optimizer_of_what_is_trained(base):
     run, data = base
     memory = {}

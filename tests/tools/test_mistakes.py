@@ -56,7 +56,7 @@ def test_whatever_the_data_hold_is_text_in_every_file(suffix, tmp_path):
 
 
 @pytest.mark.release(but=("classify", "tag"))
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("task", ["classify", *(task for task in runs.SETTINGS if task != "classify")])
 def test_every_task_shows_its_worst_answers(task, tmp_path, capsys):
     run = runs.write(runs.recipe(task, tmp_path), tmp_path / "run")

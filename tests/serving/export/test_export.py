@@ -117,7 +117,7 @@ def test_every_kind_verifies(artefacts, kind):
 
 
 def test_a_changed_byte_is_found(artefacts, tmp_path, capsys):
-    damaged = shutil.copytree(artefacts("classify"), tmp_path / "damaged")
+    damaged = shutil.copytree(artefacts("generate"), tmp_path / "damaged")
     content = bytearray((damaged / "model.onnx").read_bytes())
     content[len(content) // 2] ^= 1
     (damaged / "model.onnx").write_bytes(content)
@@ -144,10 +144,10 @@ def test_an_artefact_that_answers_otherwise_is_removed(models, tokenizers, tmp_p
 
 
 def test_a_version_is_never_overwritten(models, tokenizers, artefacts):
-    home = artefacts("classify").parent
+    home = artefacts("generate").parent
     before = left(home)
     with pytest.raises(ValueError, match="exists. Choose another --version"):
-        export(models["classify"], tokenizers[:1], home.parent, settings_of("classify"), version=1)
+        export(models["generate"], tokenizers, home.parent, settings_of("generate"), version=1)
     assert left(home) == before and newest(home) == 1
 
 

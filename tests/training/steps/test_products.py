@@ -111,7 +111,7 @@ EQUATIONS = """bqhd,bkhd->bhqk bhqk,bkhd->bqhd bhqk,qkd->bhqd bthd,hde->bthe bec
 bqd,bkd->bqk bqk,bkd->bqd bti,bio->bto bti,ihd->bthd bthd,hdo->bto bti,bto->io bi,ihd->bhd btd,bdt->bt""".split()
 
 
-@pytest.mark.slow(but=1)
+@pytest.mark.slow
 @pytest.mark.parametrize("lengths", [(5, 7, 3, 6, 4), (32, 64, 16, 32, 8), (16, 7, 4, 16, 7)])
 def test_products_of_layers_and_their_gradients_are_computed(lengths):
     """XLA refuses some of the widened products, and says so only when the program runs: here one of all equations."""

@@ -141,6 +141,7 @@ def check(seed):
     return [str(each.message) for each in told if "XLA refuses" in str(each.message)]
 
 
+@pytest.mark.slow(but=1)
 @pytest.mark.parametrize("seed", [11, 27, 29])
 def test_a_program_is_computed_as_it_was_written(seed):
     check(seed)
