@@ -31,7 +31,7 @@ def theirs(row, beams, alpha, early_stopping, forced_eos=False, longest=LONGEST)
     )
 
 
-@pytest.mark.slow(but="2-")
+@pytest.mark.slow(but=("2-0.6", "2-2.0"))
 @pytest.mark.parametrize("early_stopping", STOPS, ids=lambda value: f"early_stopping={value}")
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 1.0, 2.0])
 @pytest.mark.parametrize("beams", [2, 4])

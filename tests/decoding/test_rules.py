@@ -73,6 +73,7 @@ def made(rules, before=False, **more):
     return Rules(ops.convert_to_tensor(SOURCES), prompts, **values, **more)
 
 
+@pytest.mark.slow(but="3-")
 @pytest.mark.parametrize("before", [False, True], ids=["source", "prompt"])
 @pytest.mark.parametrize("rules", [*ALONE, *TOGETHER], ids=lambda rules: "+".join(rules))
 @pytest.mark.parametrize("beams", [1, 3])

@@ -108,6 +108,7 @@ def test_greedy_takes_the_likeliest_of_what_may_be_written(model):
         np.testing.assert_allclose(scores[row, 0], total, atol=2e-5)
 
 
+@pytest.mark.slow(but="transformer")
 @pytest.mark.parametrize("beams", [1, 3])
 def test_where_all_is_allowed_it_is_the_whole_search(model, beams):
     memory = model.encode(IDS, LENGTHS)

@@ -91,6 +91,7 @@ def normal(*shape):
     return np.random.default_rng(0).normal(size=shape).astype("float32")
 
 
+@pytest.mark.slow(but="masked")
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("bidirectional", [True, False])
 @pytest.mark.parametrize("cell", loop.STEPS)
@@ -100,6 +101,7 @@ def test_an_encoder(cell, bidirectional, mask):
     assert_as_keras(layer, [x], MASKS[mask])
 
 
+@pytest.mark.slow(but="masked")
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("attention", [None, *ATTENTIONS])
 @pytest.mark.parametrize("cell", loop.STEPS)
