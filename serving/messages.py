@@ -89,7 +89,8 @@ def _describe(message, fields):
     for text in filter(None, fields.split(", ")):
         name, number, kind = text.split(" ")
         kind, _, choice = kind.partition("|")
-        field = message.field.add(name=name, number=int(number), label=field_label(kind))
+        label = 3 if kind.startswith(("*", "map:")) else 1  # a list or a map is 3, as protobuf numbers them
+        field = message.field.add(name=name, number=int(number), label=label)
         if kind.startswith("map:"):
             entry = f"{name.title().replace('_', '')}Entry"
             pair = message.nested_type.add(name=entry)
@@ -103,11 +104,6 @@ def _describe(message, fields):
             if not message.oneof_decl:
                 message.oneof_decl.add(name=choice)
             field.oneof_index = 0
-
-
-def field_label(kind):
-    """3 of a list or a map, else 1, as protobuf numbers them."""
-    return 3 if kind.startswith(("*", "map:")) else 1
 
 
 def _typed(field, kind):

@@ -109,15 +109,10 @@ def parse(argv):
     parser.set_defaults(main=module.main, offline=False)
     module.add_arguments(parser)
     parser.epilog, parser.formatter_class = epilog(name, parser.epilog), argparse.RawDescriptionHelpFormatter
-    options, rest = _split(words)
+    place = words.index("--") if "--" in words else len(words)
+    options, rest = words[:place], words[place + 1 :]
     args = parser.parse_intermixed_args([*options, *(HYPHEN + each if each.startswith("-") else each for each in rest)])
     return _without_marks(args) if rest else args
-
-
-def _split(arguments):
-    """The arguments before the first `--` and those after it."""
-    place = arguments.index("--") if "--" in arguments else len(arguments)
-    return arguments[:place], arguments[place + 1 :]
 
 
 def _without_marks(args):

@@ -68,7 +68,7 @@ class Lines:
             if self._opener is open:
                 _check_kind(path)
             with open(path, "rb") as file:
-                self.identity = {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": _size(file)}
+                self.identity = {"sha256": hashlib.file_digest(file, "sha256").hexdigest(), "bytes": file.seek(0, 2)}
             self.size = self.identity["bytes"] if self._opener is open else self._decompressed_size()
             begin, end = (self._line_start(place) for place in shard.part(self.size))
             self.begin, self.end = begin, end
@@ -149,10 +149,6 @@ def stamp(path):
     """What changes when a file is written to."""
     status = Path(path).stat()
     return status.st_size, status.st_mtime_ns
-
-
-def _size(file):
-    return file.seek(0, 2)
 
 
 @contextmanager

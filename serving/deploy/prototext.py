@@ -25,14 +25,9 @@ def _field(name, value, indent):
     if isinstance(value, bool):
         value = "true" if value else "false"
     elif isinstance(value, str) and not isinstance(value, Word):
-        value = _quoted(value)
+        escaped = "".join(  # every byte that is not printable ASCII as an octal escape
+            {'"': '\\"', "\\": "\\\\"}.get(chr(byte)) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}")
+            for byte in value.encode()
+        )
+        value = f'"{escaped}"'
     return f"{space}{name}: {value}\n"
-
-
-def _quoted(text):
-    """The text in quotes; every byte that is not printable ASCII as an octal escape."""
-    escaped = "".join(
-        {'"': '\\"', "\\": "\\\\"}.get(chr(byte)) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}")
-        for byte in text.encode()
-    )
-    return f'"{escaped}"'

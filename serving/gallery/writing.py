@@ -65,7 +65,10 @@ def write(names, out, log=lambda line: None):
         zoo.hub.HubError: a file cannot be downloaded.
     """
     out = Path(out).absolute()
-    _check_free(out)
+    if out.is_dir() and not (out / INDEX).is_file() and any(out.iterdir()):
+        raise ValueError(f"{out} holds something that is no gallery. Choose another --out, or empty the folder first.")
+    if os.path.lexists(out) and not out.is_dir():
+        raise ValueError(f"{out} is no folder. Choose another --out.")
     if not names:
         raise ValueError("A gallery needs at least one model; received none. `seqzoo list` shows those that there are.")
     models = [_chosen(name) for name in names]
@@ -78,13 +81,6 @@ def write(names, out, log=lambda line: None):
     with folder_beside(out) as beside:
         _fill(beside, models, log)
     return out
-
-
-def _check_free(out):
-    if out.is_dir() and not (out / INDEX).is_file() and any(out.iterdir()):
-        raise ValueError(f"{out} holds something that is no gallery. Choose another --out, or empty the folder first.")
-    if os.path.lexists(out) and not out.is_dir():
-        raise ValueError(f"{out} is no folder. Choose another --out.")
 
 
 def _chosen(name):

@@ -41,7 +41,7 @@ def _count(body):
     """Raises:
     Fault: there are too many lists and objects, or values of lists.
     """
-    if not _too_many(body):
+    if not (body.count(b"[") + body.count(b"{") > MOST_LISTS or body.count(b",") > MOST_VALUES):
         return
     lists = values = place = 0  # texts may have such characters, too: count what is outside of them
     for text in STRING.finditer(body + b'""'):
@@ -54,10 +54,6 @@ def _count(body):
                 "numbers as binary tensors.",
             )
         place = text.end()
-
-
-def _too_many(part):
-    return part.count(b"[") + part.count(b"{") > MOST_LISTS or part.count(b",") > MOST_VALUES
 
 
 def _finite(digits):

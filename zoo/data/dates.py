@@ -133,18 +133,13 @@ def _forms() -> list[tuple]:
         own = Locale(language).date_formats
         patterns = (str(own[size].pattern) for size in ("short", "medium", "long", "full"))
         patterns = (*filter(_is_plain, patterns), *_MORE[language])
-        forms += [(language if _has_names(p) else "en", p.replace("yy", "y")) for p in patterns]
+        forms += [(language if ("MMM" in p or "E" in p) else "en", p.replace("yy", "y")) for p in patterns]
     return [(Locale(language), parse_pattern(p)) for language, p in dict.fromkeys(forms)]
 
 
 def _is_plain(pattern: str) -> bool:
     """Whether a pattern of the locale data means one date only, written with a four-digit year."""
     return "/" not in pattern or pattern.startswith("y")
-
-
-def _has_names(pattern: str) -> bool:
-    """Whether a pattern depends on the language: it names the month or the day."""
-    return "MMM" in pattern or "E" in pattern
 
 
 def _write(day: date, form: tuple) -> str:

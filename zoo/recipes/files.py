@@ -105,15 +105,11 @@ def load_for_training(recipe, overrides=(), imports=(), data=None):
     chosen, base = load(recipe, overrides, imports), _read_layers(recipe)
     if "name" in overridden(overrides) or isinstance(data, dict) or carried.is_checkpoint(recipe):
         return chosen
-    files = _training_files(corpora.trained_on(chosen, data)[0])
+    files = _listed(getattr(corpora.trained_on(chosen, data)[0].data, "train", ""))
     told = settled(base).get("data", {})
     if not files or files == _listed(told.get("train", "") if isinstance(told, dict) else ""):
         return chosen
     return msgspec.structs.replace(chosen, name=f"{chosen.name}-{_name_of(files[0])}")
-
-
-def _training_files(recipe):
-    return _listed(getattr(recipe.data, "train", ""))
 
 
 def _listed(paths):

@@ -76,7 +76,8 @@ def useless(recipe):
             (getattr(own, name), table.default(type(own), name)) if name else (own, usual_layer(recipe, first))
         )
         if value != usual:
-            value = value if name else _describe_layer(own)
+            # A layer is told as a recipe says it: its name, or a table where it has settings.
+            value = value if name else own.tag if own == type(own)() else table.plain(own)
             reasons[where] = f"{where}={value!r} has no effect: {why}. Leave it out."
     return reasons
 
@@ -84,11 +85,6 @@ def useless(recipe):
 def usual_layer(recipe, slot):
     """The layer of a slot of which the recipe says nothing."""
     return recipe.choice.slots[slot][0]()
-
-
-def _describe_layer(own):
-    """A layer as a recipe says it: its name, or a table where it has settings."""
-    return own.tag if own == type(own)() else table.plain(own)
 
 
 def _reasons(recipe):

@@ -45,12 +45,6 @@ LAYERS = {
 }
 
 
-def labeller(inner):
-    """Vectors `(batch, 1, 32)` -> labels, through `inner` and one product."""
-    inputs = keras.Input((1, UNITS), name="x")
-    return keras.Model({"x": inputs}, layers.Dense(LABELS, name="labels")(inner(inputs)))
-
-
 def pairs(count):
     random = np.random.default_rng(count)
     vectors = random.normal(size=(count, 1, UNITS)).astype("float32")
@@ -84,7 +78,8 @@ def measure(log, pairs, updates, seeds, num_keys):
 
         def model(make=make, made=made):
             made.append(make(num_keys))
-            return labeller(made[-1])
+            inputs = keras.Input((1, UNITS), name="x")
+            return keras.Model({"x": inputs}, layers.Dense(LABELS, name="labels")(made[-1](inputs)))
 
         trainer = Trainer(model, RowAdam(2e-3, 1e-2))
         inner = made[0]

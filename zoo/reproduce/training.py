@@ -17,15 +17,6 @@ def values_of(variables):
     return [np.array(keras.ops.convert_to_numpy(variable)) for variable in variables]
 
 
-def weights_hash(model):
-    """The SHA-256 of the trained weights of a model: shapes, dtypes and bytes, in the order of their making."""
-    digest = hashlib.sha256()
-    for value in values_of(model.trainable_variables):
-        digest.update(f"{value.shape} {value.dtype}".encode())
-        digest.update(np.ascontiguousarray(value).tobytes())
-    return digest.hexdigest()
-
-
 def adam(rate=3e-3, updates=None, clip=1.0):
     """Adam with gradients of a norm up to `clip`; with `updates` the rate warms up for a tenth of them, then falls."""
     if updates:
@@ -67,7 +58,11 @@ class Trainer:
         return np.array([float(loss) for loss in losses])
 
     def hash(self):
-        return weights_hash(self.model)
+        digest = hashlib.sha256()
+        for value in values_of(self.model.trainable_variables):
+            digest.update(f"{value.shape} {value.dtype}".encode())
+            digest.update(np.ascontiguousarray(value).tobytes())
+        return digest.hexdigest()
 
     def outputs(self, batch):
         """What the model makes of a batch, as an array; its labels and weights are not looked at."""

@@ -158,7 +158,8 @@ def train_all(trials, out, data=None, resume=False, log=None):
             log(f"{place}: {trial.name}{' is finished' if summary else ''}")
             if summary is None:
                 summary = start.train(trial.recipe, out / trial.name, data, resume, log=log)
-                _forget()
+                keras.utils.clear_session()  # and all that Keras holds of the run that is over
+                gc.collect()
             row |= {"steps": summary["steps"], "seconds": summary["training_seconds"], "valid": summary["valid"]}
         except KeyboardInterrupt:
             raise Stopped(out / trial.name, trial.recipe.training.steps, place) from None
@@ -181,12 +182,6 @@ def _finished(trial, directory):
     if not path.is_file() or read_stored(directory / "recipe.toml") != adopted(trial.recipe)[0]:
         return None
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-def _forget():
-    """Free what Keras holds of a run that is over."""
-    keras.utils.clear_session()
-    gc.collect()
 
 
 def repeat(recipe, count, out, data=None, resume=False, log=None):

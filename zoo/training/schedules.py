@@ -11,11 +11,6 @@ from keras import ops
 from zoo.core.registry import register
 
 
-def _rise(step, warmup):
-    """The fraction of the peak: it rises during the warm-up and is 1 afterwards. Without a warm-up it is always 1."""
-    return ops.minimum(1.0, step / max(warmup, 1))
-
-
 class Warmup(keras.optimizers.schedules.LearningRateSchedule):
     """lr(t) = peak * min(1, t / warmup) * fall(t). In this base class fall(t) = 1, so the rate stays at its peak.
 
@@ -35,7 +30,7 @@ class Warmup(keras.optimizers.schedules.LearningRateSchedule):
 
     def __call__(self, step):
         step = ops.cast(step, "float32") + 1.0
-        return self.peak * _rise(step, self.warmup) * self.fall(step)
+        return self.peak * ops.minimum(1.0, step / max(self.warmup, 1)) * self.fall(step)
 
     def get_config(self):
         return {"peak": self.peak, "warmup": self.warmup}

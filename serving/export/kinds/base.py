@@ -79,7 +79,13 @@ class Kind(ABC):
         self.plain = KINDS[self.name_of(model.signatures())]
         self.name = self.plain.name
         self.tables = [with_remarks(table) for table in model.signatures()]
-        self.bound = self.make_bound()
+        longest, asked = self.longest_input(), self.settings.max_input
+        if longest and asked and asked > longest:
+            raise ValueError(
+                f"max_input={asked} is more than this {type(self.model).__name__} reads: it has positions for "
+                f"{longest} tokens of a text. Ask for fewer, leave it out, or train a model with more positions."
+            )
+        self.bound = Bound(asked or longest or DEFAULT, self.settings.overlong or self.overlong, self.plain.part)
         gone = {name for choice in self.without for name in self.choices[choice]}
         self.functions = {each.name: each for each in self.make_functions() if each.name not in gone}
 
@@ -97,20 +103,6 @@ class Kind(ABC):
 
     def table(self, name):
         return find(self.tables, name)
-
-    def make_bound(self):
-        """The `Bound` for texts.
-
-        Raises:
-            ValueError: the settings ask for more tokens than the model has positions for.
-        """
-        longest, asked = self.longest_input(), self.settings.max_input
-        if longest and asked and asked > longest:
-            raise ValueError(
-                f"max_input={asked} is more than this {type(self.model).__name__} reads: it has positions for "
-                f"{longest} tokens of a text. Ask for fewer, leave it out, or train a model with more positions."
-            )
-        return Bound(asked or longest or DEFAULT, self.settings.overlong or self.overlong, self.plain.part)
 
     def longest_input(self):
         """The largest number of tokens of a text for which the model has positions, or None if it has no bound."""

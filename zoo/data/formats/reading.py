@@ -86,7 +86,7 @@ def read(
         raise ValueError(advice(str(error), files, request)) from error
     problems.check()
     if kind == "running":
-        inputs, answers = [_joined(inputs)], [""]
+        inputs, answers = ["".join(text if text.endswith("\n") else text + "\n" for text in inputs)], [""]
     _check_labels(kind, files, answers, fewest_labels)
     return Examples(kind, inputs, answers, tuple(places.files), places.found[: len(inputs)], problems.notes)
 
@@ -128,7 +128,7 @@ def detect(
 def _made(form, group, request, layout, problems):
     """((input, answer), its place) of every example that is whole; what the others are is told or counted."""
     for at, values in form.rows(group, request, layout, problems):
-        place = _place(group, at)
+        place = (group[0], at) if isinstance(at, int) else (at, None)
         try:
             yield make_example(request.kind, values, problems), place
         except Lacking as lacking:
@@ -142,11 +142,6 @@ def _none(group, problems):
     all_out = f"all are left out: {'; '.join((*problems.notes, problems.left_out)).removesuffix('.')}"
     why = all_out if problems.left_out else "the file is empty, or holds a header alone"
     problems.add(" and ".join(group), None, f"no examples: {why}.")
-
-
-def _place(group, at):
-    """(path, line) of what `Format.rows` calls a place."""
-    return (group[0], at) if isinstance(at, int) else (at, None)
 
 
 def _paths(files):
@@ -169,11 +164,6 @@ def _request(files, kind, columns, encoding, encodings, rules_off):
     if not kept:
         raise ValueError(f"{', '.join(paths)}: encodings leaves every file out; expected one to read.")
     return kept, request
-
-
-def _joined(texts):
-    """The texts one after another, each ended by a newline."""
-    return "".join(text if text.endswith("\n") else text + "\n" for text in texts)
 
 
 def _check_labels(kind, files, answers, fewest):

@@ -6,11 +6,6 @@ from zoo.core.protocols import Attention, declaring
 from zoo.training.steps.shared import make_steps
 
 
-def spans_of(model):
-    """The layers of a model whose span is learned (`zoo.attention.AdaptiveSpanAttention`)."""
-    return [layer for layer in declaring(model, Attention) if layer.traits.trims]
-
-
 class SpanSteps:
     """The steps of `make_steps`, compiled again whenever the window of a layer with a learned span changes.
 
@@ -55,7 +50,7 @@ class SpanSteps:
         multiple: int = 64,
         slack: int = 8,
     ) -> None:
-        layers = spans_of(model)
+        layers = [layer for layer in declaring(model, Attention) if layer.traits.trims]
         if not layers or min(every, multiple, slack + 1) < 1:
             raise ValueError(
                 "SpanSteps needs a model with an AdaptiveSpanAttention and positive numbers. Received: "
