@@ -73,7 +73,7 @@ def house(tmp_path_factory):
         ("serving/export/sizes.py", "def f():\n    from serving.hub import publish"),
         ("serving/corpus/disk.py", "def f():\n    from serving.client import Client"),
         ("serving/deploy/files.py", "from zoo.core import masks"),
-        ("serving/server/pace.py", "from tools.run import main"),
+        ("serving/server/batcher.py", "from tools.run import main"),
         ("zoo/core/escaping.py", "from zoo.core import storage"),
     ],
 )

@@ -15,7 +15,7 @@ from serving.client.open_inference import V2Grpc, V2Http
 from serving.client.patience import Cancellation, Deadline, persistently
 from serving.client.tensors import Model, fitting
 from serving.client.tf_serving import TfsGrpc, TfsHttp
-from serving.kinds.pairs import PLACES, pair
+from serving.kinds.base import PLACES, pair
 from serving.kinds.rules import RULES, checked
 from serving.runtime.reading import is_blank, joined, listed, not_unicode
 

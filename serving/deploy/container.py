@@ -1,10 +1,15 @@
 """What every container of the text server has: its image, its command, its ports and its needs."""
 
 import math
+from importlib import metadata
+from pathlib import Path
 
 from serving.deploy.files import heading
-from serving.deploy.own_wheel import own_wheel
+from serving.export.wheel_file import packed
+from serving.runtime.errors import UnsupportedError
 
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("seqzoo", "serving", "zoo")
 HTTP, GRPC = 8080, 8081
 READY, LIVE = "/v2/health/ready", "/v2/health/live"
 MEGA = 2**20
@@ -43,3 +48,30 @@ USER 65532:65532
 EXPOSE {HTTP} {GRPC}
 ENTRYPOINT ["seqzoo"]
 """
+
+
+def own_wheel():
+    """(name, bytes) of this seqzoo as a wheel, so that an image has the version that wrote it.
+
+    The packages are taken from where they lie: no tool that builds is needed, and no index of packages.
+
+    Raises:
+        UnsupportedError: this seqzoo runs from a folder and is not installed, so nothing says what it needs.
+    """
+    try:
+        own = metadata.distribution("seqzoo")
+    except metadata.PackageNotFoundError as error:
+        raise UnsupportedError(
+            "An image is made of the installed seqzoo, and this one runs from a folder: pip install -e . in it first."
+        ) from error
+    info = f"seqzoo-{own.version}.dist-info"
+    members = {}
+    for package in PACKAGES:
+        folder = ROOT / package
+        folder = folder if folder.is_dir() else ROOT / "tools"  # as which a checkout has the package seqzoo
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith("."):
+                members[f"{package}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
+    members[f"{info}/METADATA"] = (own.read_text("METADATA") or own.read_text("PKG-INFO")).encode()
+    members[f"{info}/entry_points.txt"] = own.read_text("entry_points.txt").encode()
+    return f"seqzoo-{own.version}-py3-none-any.whl", packed(info, members)

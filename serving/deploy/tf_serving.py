@@ -5,7 +5,6 @@ TensorFlow Serving, version 2.20. It reads `models.config` again while it runs.
 """
 
 from serving.deploy.files import heading
-from serving.deploy.prototext import prototext
 from serving.deploy.served import check_saved_model
 
 MODELS, BATCHING, MONITORING, START = "models.config", "batching.config", "monitoring.config", "start.sh"
@@ -89,3 +88,35 @@ def start():
     """A shell script that starts the server with these files, wherever their folder lies."""
     lines = " \\\n  ".join(f'"{each}"' for each in flags("$here"))
     return f'here=$(cd "$(dirname "$0")" && pwd)\nexec tensorflow_model_server \\\n  {lines} "$@"\n'
+
+
+def prototext(message, indent=0):
+    """The text of a message.
+
+    Args:
+        message: `{field: value}`. A value is a dict (a message), a list (a repeated field), a `Word` (an enum), a
+            string, a bool or a number.
+        indent: the number of spaces before each line.
+    """
+    return "".join(_field(name, value, indent) for name, value in message.items())
+
+
+class Word(str):
+    """The name of a value of an enum, which has no quotes."""
+
+
+def _field(name, value, indent):
+    space = " " * indent
+    if isinstance(value, list):
+        return "".join(_field(name, each, indent) for each in value)
+    if isinstance(value, dict):
+        return f"{space}{name} {{\n{prototext(value, indent + 2)}{space}}}\n"
+    if isinstance(value, bool):
+        value = "true" if value else "false"
+    elif isinstance(value, str) and not isinstance(value, Word):
+        escaped = "".join(  # every byte that is not printable ASCII as an octal escape
+            {'"': '\\"', "\\": "\\\\"}.get(chr(byte)) or (chr(byte) if 32 <= byte < 127 else f"\\{byte:03o}")
+            for byte in value.encode()
+        )
+        value = f'"{escaped}"'
+    return f"{space}{name}: {value}\n"

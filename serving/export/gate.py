@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from serving.export.doubt import filled, joined, unknown
 from serving.export.graph_tokenizers import padded, put
-from serving.runtime.words import SPACES
+from serving.runtime.reading import SPACES
 
 
 @dataclass

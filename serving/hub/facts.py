@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
+
 from serving.export.forms import forms_in
-from serving.hub import licences
 from serving.lazy import later
 
 structs = later("msgspec.structs")
 
+CREDITED = re.compile(r"(?:LicenseRef-)?CC-BY|ODC-By", re.IGNORECASE)  # these ask for the names of the authors
 LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8}){0,8}")  # a tag of BCP 47, as far as its form goes
 
 
@@ -41,7 +43,7 @@ class Facts:
     core_hours: float | None = None
 
     def __post_init__(self):
-        licences.check("the weights", self.licence)
+        check_licence("the weights", self.licence)
         if not self.data.strip():
             raise ValueError("The name of the training data is missing: --data NAME, such as --data 'Tatoeba, 2024'.")
         if not self.data_licence:
@@ -50,8 +52,8 @@ class Facts:
                 "where it is known that their data let them be."
             )
         for each in self.data_licence:
-            licences.check(f"the data ({self.data})", each)
-        asking = licences.asks_for_names(self.data_licence)
+            check_licence(f"the data ({self.data})", each)
+        asking = asks_for_names(self.data_licence)
         if asking and not self.attribution.strip():
             raise ValueError(
                 f"{asking[0]} asks to name the authors of the data, and there is no attribution. Say who made "
@@ -129,3 +131,31 @@ def own_version():
         return ">=" + ".".join(re.findall(r"\d+", metadata.version("seqzoo"))[:2])
     except metadata.PackageNotFoundError:
         return ""
+
+
+def check_licence(what, expression):
+    """Refuse what is no SPDX expression (https://spdx.github.io/spdx-spec/v3.0.1/annexes/spdx-license-expressions/).
+
+    Args:
+        what: of what it is the licence, for the message.
+        expression: such as "CC-BY-4.0" or "MIT OR Apache-2.0".
+
+    Raises:
+        ValueError: the expression is not well formed, has an unknown identifier, or is spelled otherwise than in SPDX.
+    """
+    try:
+        proper = canonicalize_license_expression(expression or "")
+        why = None if "".join(proper.split()) == "".join(expression.split()) else f"SPDX writes {proper}"
+    except InvalidLicenseExpression as error:
+        why = str(error)
+    if why:
+        raise ValueError(
+            f"The licence of {what} must be an SPDX expression, such as CC-BY-4.0, CC0-1.0 or MIT OR Apache-2.0; "
+            f"received {expression!r}: {why}. Write a licence without an identifier as LicenseRef-NAME, and say in "
+            "the attribution where its text is."
+        )
+
+
+def asks_for_names(expressions):
+    """Those of the expressions that ask for attribution."""
+    return [each for each in expressions if CREDITED.search(each)]

@@ -8,8 +8,7 @@ import importlib
 import pkgutil
 from pathlib import Path
 
-from serving.kinds.base import ONE, Kind
-from serving.kinds.pairs import PAIR
+from serving.kinds.base import ONE, PAIR, Kind
 
 
 def _find_kinds() -> dict[str, Kind]:

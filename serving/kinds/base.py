@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-from serving.kinds.pairs import PAIR
-
+PAIR = ("first_text", "second_text")  # the inputs of `serving_default`
+PLACES = "first text: ", "second text: "  # before an error or a warning about one of the two
 ONE = ("text",)  # the inputs of `serving_default` of a model that reads one text
 
 
@@ -177,3 +177,18 @@ class Kind(ABC):
         Raises:
             ValueError, KeyError, TypeError: the columns do not fit.
         """
+
+
+def pair(text):
+    """`(first, second)` of "first TAB second", which is a pair in Python and on the command line.
+
+    Raises:
+        ValueError: the text does not have exactly one TAB.
+    """
+    count = text.count("\t")
+    if count != 1:
+        raise ValueError(
+            f"A pair is two texts with one TAB between them; received {count} TABs in {text[:80]!r}. "
+            "Put one TAB between the first text and the second."
+        )
+    return tuple(text.split("\t"))

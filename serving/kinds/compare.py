@@ -1,7 +1,7 @@
 """One label for a pair of texts."""
 
+from serving.kinds.base import PAIR
 from serving.kinds.classify import Classify
-from serving.kinds.pairs import PAIR
 
 
 class Compare(Classify):

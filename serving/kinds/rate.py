@@ -2,8 +2,7 @@
 
 from dataclasses import dataclass
 
-from serving.kinds.base import ONE, Column, Kind, Output, Remarks
-from serving.kinds.pairs import PAIR
+from serving.kinds.base import ONE, PAIR, Column, Kind, Output, Remarks
 
 DIGITS = 7  # significant ones that are shown, as many as float32 has
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from functools import cached_property
 
-from serving.kinds.pairs import PLACES, pair
+from serving.kinds.base import PLACES, pair
 from serving.runtime.errors import DamagedError
 from serving.runtime.reading import Reading, is_answered, is_blank, listed
 from serving.runtime.sampling import Mode

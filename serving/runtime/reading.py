@@ -9,10 +9,10 @@ from itertools import accumulate
 
 from serving.lazy import later
 from serving.runtime import doubt
-from serving.runtime.words import SPACES, without_nul
 
 words_of = later("zoo.text.words")
 
+SPACES = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"  # the property White_Space
 DEFAULT = 1024  # tokens, where the model does not say how many it reads
 CHARACTERS = 16  # for each token: a text with more of them is not tokenised before it is refused or cut
 OVERLONG = ("refuse", "truncate")
@@ -234,3 +234,8 @@ def not_unicode(text):
         what = f"the byte 0x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"the lone surrogate U+{code:04X}"
         return f"not UTF-8: {what} at character {error.start + 1}"
     return None
+
+
+def without_nul(text):
+    """A text with NUL replaced by another control character, because NUL ends a text in TensorFlow's splitter."""
+    return text.replace("\0", "\1")

@@ -19,7 +19,7 @@ from serving.server.connections import Connection
 from serving.server.door import Door
 from serving.server.grpc_service import make_server
 from serving.server.http import application
-from serving.server.lanes import Lanes
+from serving.server.lane import Lanes
 from serving.server.limits import Batching, Limits
 from serving.server.logs import Log, capture
 from serving.server.metrics import Metrics

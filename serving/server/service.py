@@ -3,14 +3,18 @@
 import asyncio
 import contextlib
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from weakref import WeakValueDictionary
 
 from serving.server.asks import known
-from serving.server.desk import Desk
 from serving.server.door import Door
 from serving.server.faults import Fault, late
 from serving.server.tensors import quoted, too_many
 from serving.server.texts import NAME
+
+AT_ONCE = 16 << 10  # bytes of a body whose work takes a millisecond or two
+THREADS = 4  # callers who have a turn at the same time
 
 
 @dataclass(frozen=True)
@@ -175,3 +179,23 @@ class Service:
             self.metrics.open.dec()
             if not self.open:
                 self.idle.set()
+
+
+class Desk:
+    """Does the work of requests: what may take more than a moment away from the event loop, one thing a caller."""
+
+    def __init__(self):
+        self.threads = ThreadPoolExecutor(THREADS, thread_name_prefix="desk")
+        self._turns = WeakValueDictionary()  # caller -> the lock that its requests share
+
+    async def do(self, count, work, *arguments):
+        """What `work(*arguments)` returns, whatever else the event loop has to do meanwhile.
+
+        Args:
+            count: `serving.server.service.Count`: whose request it is, and its size in bytes.
+        """
+        if count.size <= AT_ONCE:
+            return work(*arguments)
+        turn = self._turns.setdefault(count.caller, asyncio.Lock())
+        async with turn:
+            return await asyncio.get_running_loop().run_in_executor(self.threads, work, *arguments)

@@ -7,7 +7,7 @@ label besides.
 import numpy as np
 
 from serving.kinds import KINDS
-from serving.kinds.pairs import pair
+from serving.kinds.base import pair
 from serving.kinds.rules import RULES
 from serving.runtime.loaded import MAX_SEQUENCES
 from serving.runtime.sampling import Sampling

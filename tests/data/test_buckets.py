@@ -3,7 +3,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from zoo.data.buckets import assign, bucket_shapes
+from zoo.data.epochs import assign, bucket_shapes
 
 
 @pytest.fixture(params=[1, 2])

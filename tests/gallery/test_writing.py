@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from serving.gallery import vendored, write, writing
-from serving.gallery.facts import collect_facts
+from serving.gallery.writing import collect_facts
 from serving.runtime.errors import DamagedError, UnsupportedError
 from serving.runtime.named import opened
 from tests.serving import fake_artefact

@@ -64,7 +64,7 @@ def recipe(task, directory, **changes):
 
 def write(one, directory):
     """The folder of a finished run of a recipe."""
-    from zoo.core.keras_file import save_model
+    from zoo.core.storage import save_model
     from zoo.runs import training
     from zoo.tasks.parts.building import built
     from zoo.tasks.parts.task import Run

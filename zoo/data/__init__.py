@@ -2,13 +2,12 @@
 
 from zoo.data.babi import babi
 from zoo.data.batching import Batches, pad
-from zoo.data.completions import Completions
 from zoo.data.corpora import running_text, sst, tagged, trec
 from zoo.data.dates import date_pairs, dates
 from zoo.data.labelled import LabelledBatches, PairBatches, PartnerBatches, TaggedBatches, first_pieces
 from zoo.data.parallel import find_parallel, read_lines
 from zoo.data.toy import duplication, reversal
-from zoo.data.windows import Windows
+from zoo.data.windows import Completions, Windows
 
 __all__ = [
     "Batches",

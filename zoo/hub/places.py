@@ -5,11 +5,12 @@ folder may have spaces in its name and a URL has colons. A server of this machin
 tried before it has a certificate.
 """
 
+import importlib.util
 import logging
 import os
 import re
 import time
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 
 from zoo.core.documents import Mismatch
@@ -18,8 +19,8 @@ from zoo.hub.download import patiently
 from zoo.hub.errors import HubError, Unreachable, Untrusted
 from zoo.hub.folder import Folder
 from zoo.hub.index import INDEX, MOST_BYTES, checked, parse
-from zoo.hub.packaged import packaged
 
+GROUP = "seqzoo_models"
 log = logging.getLogger("seqzoo.hub")
 SNAPSHOT = Path(__file__).parent / "snapshot.json"  # the index of the hub beside which a wheel was built
 LOCAL = re.compile(r"(localhost|127\.0\.0\.1|\[::1\])(:\d+)?(/.*)?")  # a server of this machine
@@ -170,3 +171,21 @@ def _packaged(hub):
     except Untrusted:
         return None, 0.0
     return index, SNAPSHOT.stat().st_mtime - FRESH
+
+
+def packaged():
+    """The folders of the hubs that pip has installed, by the names of their models (`seqzoo hub package`).
+
+    A package is found by its entry point without being imported: nothing of it is executed.
+    """
+    modules = {point.name: point.value for point in metadata.entry_points(group=GROUP)}
+    folders = [folder for _, module in sorted(modules.items()) for folder in _folders(module)]
+    return [folder for folder in dict.fromkeys(folders) if (folder / INDEX).is_file()]
+
+
+def _folders(module):
+    if not module.isidentifier():  # to look for a.b would import a
+        return []
+    spec = importlib.util.find_spec(module)
+    places = spec.submodule_search_locations if spec else None
+    return [Path(place) / "hub" for place in places or ()]

@@ -10,7 +10,7 @@ from zoo.recipes.files import dumps
 from zoo.recipes.folder import LABELS, SHORTLIST, tokenizer_names
 from zoo.recipes.recipe import make, plain
 
-keras_file = later("zoo.core.keras_file")
+keras_file = later("zoo.core.storage")
 
 RECORD, CARD = "import.json", "card.md"
 

@@ -12,8 +12,7 @@ from msgspec import structs
 
 from zoo.core import devices as many
 from zoo.core.escaping import shown
-from zoo.core.keras_file import save_model
-from zoo.core.storage import write_atomically, write_bytes, write_json, write_text
+from zoo.core.storage import save_model, write_atomically, write_bytes, write_json, write_text
 from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
 from zoo.recipes.card import describe, mended, untaught

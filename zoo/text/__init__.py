@@ -3,9 +3,8 @@
 from zoo.text.byte_pairs import BytePairs
 from zoo.text.kinds import load_tokenizer
 from zoo.text.noise import SubwordNoise
-from zoo.text.sentences import sentence_ends
 from zoo.text.special import BOS, EOS, PAD, UNK, Around
-from zoo.text.spelling import spelling_features
+from zoo.text.spelling import sentence_ends, spelling_features
 from zoo.text.tokenizer import Tokenizer
 from zoo.text.wordpiece import WordPiece
 

@@ -5,7 +5,7 @@ from serving.lazy import later
 from serving.runtime.errors import DamagedError
 
 keras = later("keras")
-keras_file = later("zoo.core.keras_file")
+keras_file = later("zoo.core.storage")
 safety = later("zoo.hub.keras_file")
 storage = later("serving.export.storage")
 

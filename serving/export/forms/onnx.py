@@ -13,7 +13,7 @@ from serving.runtime.sessions import OLDEST, graph_file, open_graph, version_num
 
 calibrating = later("serving.export.calibration")
 convert = later("serving.export.onnx.convert")
-naming = later("serving.export.onnx.names")
+naming = later("serving.export.onnx.graphs")
 narrowing = later("serving.export.onnx.narrow")
 needing = later("serving.export.onnx.requirements")
 onnx = later("onnx")

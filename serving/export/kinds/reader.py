@@ -6,7 +6,7 @@ import tensorflow as tf
 from serving.export.kinds.base import ExportedFunction, Kind, remarks, row
 from serving.export.kinds.grid import grid
 from serving.export.signatures import reading
-from serving.kinds.pairs import PLACES, pair
+from serving.kinds.base import PLACES, pair
 from serving.runtime.reading import is_answered
 
 NOTES = ("errors", "warnings")

@@ -10,10 +10,9 @@ import onnx
 from onnx import TensorProto, helper
 
 from serving.export.onnx.convert import DTYPES
-from serving.export.onnx.graphs import replace_nodes, required
-from serving.export.onnx.names import compact
+from serving.export.onnx.graphs import compact, replace_nodes, required
 from serving.runtime import doubt
-from serving.runtime.words import SPACES
+from serving.runtime.reading import SPACES
 from zoo.text.special import PAD, UNK
 
 DOMAIN = "ai.onnx.contrib"  # of the operators of onnxruntime-extensions

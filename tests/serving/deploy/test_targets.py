@@ -8,7 +8,7 @@ import yaml
 
 from serving.deploy import container
 from serving.deploy.options import Options
-from serving.deploy.prototext import prototext
+from serving.deploy.tf_serving import prototext
 from serving.server.limits import Batching
 from tests.serving.deploy import schemas
 from tests.serving.deploy.commands import deploy, served

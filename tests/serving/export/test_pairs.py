@@ -8,7 +8,7 @@ import pytest
 
 from serving.export import export
 from serving.kinds import KINDS
-from serving.kinds.pairs import pair
+from serving.kinds.base import pair
 from serving.runtime import Runtime
 from serving.runtime.artefact import read_manifest
 from serving.runtime.loaded import Loaded, Outputs

@@ -2,7 +2,7 @@
 
 import pytest
 
-from serving.hub.licences import asks_for_names, check
+from serving.hub.facts import asks_for_names, check_licence
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from serving.hub.licences import asks_for_names, check
     ],
 )
 def test_what_is_an_expression_passes(expression):
-    check("the data", expression)
+    check_licence("the data", expression)
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def test_what_is_an_expression_passes(expression):
 )
 def test_what_is_none_is_refused_with_the_reason(expression, why):
     with pytest.raises(ValueError, match=f"licence of the data must be an SPDX expression.*{why}"):
-        check("the data", expression)
+        check_licence("the data", expression)
 
 
 def test_which_ask_for_names():

@@ -11,7 +11,7 @@ import pytest
 
 from tests.house_rules import ROOT
 from tools import cli
-from zoo.hub.packaged import packaged
+from zoo.hub.places import packaged
 
 
 @pytest.fixture

@@ -3,11 +3,10 @@
 import pytest
 
 from serving.kinds import KINDS, told_by
-from serving.kinds.base import ONE
+from serving.kinds.base import ONE, PAIR
 from serving.kinds.classify import Label
 from serving.kinds.embed import Vector
 from serving.kinds.generate import Hypothesis, Result
-from serving.kinds.pairs import PAIR
 from serving.kinds.rate import Rating
 from serving.kinds.tag import RULES, Entity, Tags, Word
 from zoo.text import words

@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from serving.server.batcher import Batcher, FullError
+from serving.server.batcher import Batcher, FullError, Pace
 from serving.server.limits import Batching
-from serving.server.pace import Pace
 
 
 class Clock:
