@@ -38,8 +38,7 @@ def main(args):
         raise ValueError(f"--out is the name of a recipe, a file that ends in .toml; received {args.out!r}.")
     if out.exists() and not args.force:
         raise ValueError(f"{out} exists. Choose another --out, or write over it with --force.")
-    network = args.network and str(shared.bring_whole(args.network, "run or artefact"))
-    settings, notes = propose(args.task, args.files, _name(out), args.set, network)
+    settings, notes = propose(args.task, args.files, _name(out), args.set, args.network)
     text = commented(settings, notes)
     write_text(out, text)
     for note in notes:

@@ -1,14 +1,16 @@
 """`seqzoo new --from`: recipes that begin with a network of somebody else, tiny ones of random weights."""
 
 import json
-from pathlib import Path
+from hashlib import sha256
 
 import pytest
 
 from tests.shared import ROOT
 from tools.cli import main
+from zoo.hub.resolve import find
 from zoo.recipes import beginning
 from zoo.recipes.files import load
+from zoo.recipes.folder import adopted
 from zoo.recipes.proposal import propose
 
 NETWORKS = ROOT / "tests" / "pretrained" / "data"
@@ -103,8 +105,11 @@ def test_the_length_follows_from_the_number_of_examples(examples, steps):
 
 
 def test_a_model_of_the_hub_is_taken_by_its_name(tmp_path, capsys):
-    path, out = labelled(tmp_path, "classify"), tmp_path / "mine.toml"
+    """And is named with its version, not as the folder in which this machine keeps it."""
+    path, out, model = labelled(tmp_path, "classify"), tmp_path / "mine.toml", find("intents-en")
     assert main(["new", "classify", str(path), "--from", "intents-en", "--out", str(out)]) == 0
-    assert Path(load(out).training.init).parent.name == "intents-en"
+    recipe, initial = adopted(load(out))
+    assert recipe.training.init == f"intents-en@{model.entry['version']}"
+    assert sha256(initial.model.read_bytes()).hexdigest() == model.entry["files"]["model.keras"]
     assert main(["new", "classify", str(path), "--from", "intents-em", "--out", str(tmp_path / "other.toml")]) == 2
     assert "there is no model 'intents-em'" in capsys.readouterr().err and not (tmp_path / "other.toml").exists()

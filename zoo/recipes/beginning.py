@@ -1,8 +1,8 @@
 """A recipe that begins with a network trained elsewhere: its sizes and vocabulary, and a short gentle training."""
 
 import os
-from pathlib import Path
 
+from zoo.hub.resolve import is_path
 from zoo.recipes.files import idle
 from zoo.recipes.folder import OF_VOCABULARIES, find_initial
 from zoo.recipes.recipe import allowed, plain
@@ -23,7 +23,8 @@ def starter(task, network, own):
 
     Args:
         task: its name.
-        network: the folder of a run, as `seqzoo train` and `seqzoo import` write it, or of an artefact's version.
+        network: the folder of a run, as `seqzoo train` and `seqzoo import` write it, or of an artefact's version, or
+            the name of a model in a hub. The recipe keeps a name with its version, which is the same on every machine.
         own: the starter of the task for the same data, of which the loss and the score of the validation are taken.
 
     Returns:
@@ -32,7 +33,9 @@ def starter(task, network, own):
     Raises:
         ValueError: there is no such network, or the task cannot begin with it.
     """
-    initial = find_initial(Path(network), "--from")
+    initial = find_initial(network, "--from")
+    if not is_path(network):
+        network = f"{initial.directory.parent.name}@{initial.directory.name}"
     _check(task, initial)
     there = plain(initial.recipe)
     settings = {name: there[name] for name in ("text", "model", *SLOTS) if there.get(name)}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import structs
 
+from zoo.hub import resolve
 from zoo.recipes.carried import RECIPE, content, is_checkpoint
 from zoo.recipes.files import read_stored
 from zoo.recipes.recipe import make, plain
@@ -242,7 +243,7 @@ def adopted(recipe):
     """
     if not recipe.training.init:
         return recipe, None
-    initial = find_initial(Path(recipe.training.init))
+    initial = find_initial(recipe.training.init)
     here, there = recipe.job.sides, initial.recipe.job.sides
     if recipe.training.vocabulary == "map":
         if len(here) == len(there) == 2 and recipe.text.shared != initial.recipe.text.shared:
@@ -258,6 +259,17 @@ def adopted(recipe):
             'Take training.vocabulary = "map".'
         )
     return make(plain(structs.replace(recipe, text=_keep_vocabularies(recipe.text, initial)))), initial
+
+
+def _of_hub(place, asked):
+    """The folder of the model of this name, with all its files; None of a path."""
+    if resolve.is_path(place):
+        return None
+    try:
+        model = resolve.find(place)
+    except ValueError as error:
+        raise ValueError(f"{asked}: there is no folder {place}, and {error}") from error
+    return resolve.bring(model, list(model.entry["files"]))
 
 
 def _keep_vocabularies(text, initial):
@@ -277,12 +289,14 @@ def _keep_vocabularies(text, initial):
     return structs.replace(text, **kept)
 
 
-def find_initial(directory, asked="training.init"):
-    """The `Initial` of a folder, that of a finished run or of an artefact's version.
+def find_initial(place, asked="training.init"):
+    """The `Initial` of the folder of a finished run or of an artefact's version, or of the model of this name.
 
     Raises:
-        ValueError: it is neither; the message begins with what was `asked`.
+        ValueError: it is none of these; the message begins with what was `asked`.
+        zoo.hub.HubError: the model cannot be downloaded.
     """
+    directory = _of_hub(place, asked) or Path(place)
     if not directory.is_dir():
         raise ValueError(
             f"{asked}: there is no folder {directory}. Expected that of a finished run, such as runs/NAME, or of "

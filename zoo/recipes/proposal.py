@@ -37,7 +37,7 @@ def propose(task, files, name, given=(), network=None):
         name: of the recipe.
         given: settings that are decided already, as `zoo.recipes.load` takes overrides. What they say of columns,
             format and encoding decides how the files are read.
-        network: the folder of a run or an artefact's version with which the training begins, see
+        network: the folder of a run or an artefact's version, or the model, with which the training begins, see
             `zoo.recipes.beginning`.
 
     Raises:

@@ -77,7 +77,7 @@ class Takeover:
         for side, tokenizer in zip(recipe.job.sides, tokenizers, strict=True):
             count, both = tokenizer.vocab_size, rows.get(side, ((), ()))
             known[side] = {"pieces": count, "taken": count if both is ALL else len(both[0])}
-        origin = {"from": str(self.initial.directory), "sha256": self.initial.digest(), "differences": self.differences}
+        origin = {"from": recipe.training.init, "sha256": self.initial.digest(), "differences": self.differences}
         return origin | {"taken": taken, "new": new, "vocabularies": known}
 
     def _rows(self, recipe, tokenizers):

@@ -123,7 +123,9 @@ class Training(Table):
         ),
     ] = "nll"
     log_every: Annotated[Positive, Doc("steps from one report to the next")] = 50
-    init: Annotated[str, Doc("finished run, or an artefact's version, with whose weights the training begins")] = ""
+    init: Annotated[
+        str, Doc("finished run, artefact's version or published model, with whose weights the training begins")
+    ] = ""
     vocabulary: Annotated[
         Literal["keep", "map"], Doc("keep those vocabularies, or learn others and keep what is known of each piece")
     ] = "keep"
