@@ -123,8 +123,7 @@ def _is_approximate(node, default):
 # is asked of zoo.core.protocols.
 MAY_ASK = {
     "serving/export/driver.py": {"'name'"},
-    "serving/export/onnx/convert.py": {"'python_function'"},
-    "serving/export/onnx/places.py": {"'_functions'", "'graph'"},
+    "serving/export/onnx/convert.py": {"'_functions'", "'graph'", "'python_function'"},
     "serving/export/partial.py": {"'errno'"},
     "serving/runtime/artefact.py": {"'O_NONBLOCK'", "'strerror'"},
     "serving/runtime/sessions.py": {"'sched_getaffinity'"},

@@ -2,14 +2,18 @@
 
 import contextlib
 import importlib
+import json
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from serving.deploy import files, plan, warmup
+from serving.deploy import files, warmup
 from serving.deploy.labels import Labels
 from serving.deploy.options import Options
-from serving.deploy.served import find_served
+from serving.deploy.served import Model, find_served
 from serving.export.partial import explained, locked
+from serving.runtime.errors import DamagedError
 
+FILE = "deployment.json"
 ROOMS = {  # where each target is made; imported when it is asked for
     "tf-serving": "serving.deploy.tf_serving",
     "kserve": "serving.deploy.kserve",
@@ -35,12 +39,12 @@ def deploy(paths, out, change=None, log=lambda line: None, **options):
         ServingError: the disk is full.
     """
     out = Path(out)
-    before = plan.read(out)
+    before = read_plan(out)
     _check(before, change, options)
     wanted = list(map(find_served, paths))
-    with explained(out / plan.FILE, exported=False), _folder(out):
+    with explained(out / FILE, exported=False), _folder(out):
         with locked(out, wait=True):
-            before = plan.read(out)
+            before = read_plan(out)
             made = _planned(before, wanted, change, options)
             room = importlib.import_module(ROOMS[made.options.target])
             rendered = room.render(made)
@@ -50,7 +54,7 @@ def deploy(paths, out, change=None, log=lambda line: None, **options):
             for name, content in rendered.items():
                 files.write(out / name, content)
                 log(f"{out / name}")
-            files.write(out / plan.FILE, made.text())  # last: until then, the same command does the same again
+            files.write(out / FILE, made.text())  # last: until then, the same command does the same again
     return made
 
 
@@ -86,10 +90,10 @@ def _check(before, change, options):
 def _planned(before, wanted, change, options):
     """The `Plan` after a command; see `deploy`."""
     if before is None:
-        made = plan.Plan(Options(**options), {})
+        made = Plan(Options(**options), {})
     else:
         kept = {name: getattr(before.options, name) for name in Options.names()}
-        made = plan.Plan(Options(**kept | options), before.models)
+        made = Plan(Options(**kept | options), before.models)
     if change and len({model.name for model, _ in wanted} or made.models) != 1:
         names = sorted({model.name for model, _ in wanted} or made.models)
         raise ValueError(f"--{change[0]} changes the labels of one model: name it. Here are {', '.join(names)}.")
@@ -127,3 +131,56 @@ def _labels(model, labels, version, change):
     if labels is None:
         raise ValueError(f"--{verb}: {model.name} is not deployed in this folder yet. Deploy a version first.")
     return labels.promoted() if verb == "promote" else labels.rolled_back()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The state from which every file of a deployment follows.
+
+    Args:
+        options: `Options`.
+        models: `{name: (Model, Labels)}`.
+    """
+
+    options: Options
+    models: dict
+
+    def loaded(self):
+        """`(Model, version, manifest)` of every version that is served, each checked."""
+        for model, labels in self.models.values():
+            for version in labels.versions:
+                yield model, version, model.manifest(version)
+
+    def having(self, name, model, labels):
+        """The plan with a model, or with other labels for it."""
+        return replace(self, models=dict(sorted((self.models | {name: (model, labels)}).items())))
+
+    def text(self):
+        """The content of `deployment.json`."""
+        models = {name: {"home": str(model.home), **labels.named} for name, (model, labels) in self.models.items()}
+        return json.dumps({"format": 1, "options": asdict(self.options), "models": models}, indent=2) + "\n"
+
+
+def read_plan(folder):
+    """The `Plan` in a folder, or None if nothing is deployed there.
+
+    Raises:
+        DamagedError: `deployment.json` is no plan.
+    """
+    path = Path(folder) / FILE
+    if not path.exists():
+        return None
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        options = Options(**content["options"])
+        models = {
+            name: (Model(name, Path(entry.pop("home"))), Labels(**entry)) for name, entry in content["models"].items()
+        }
+        numbers = [number for _, labels in models.values() for number in labels.named.values()]
+        if content["format"] != 1 or not all(type(number) is int and number > 0 for number in numbers):
+            raise ValueError("it has another format, or a version that is no positive whole number")
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise DamagedError(
+            f"{path} is damaged: {type(error).__name__}: {error}. Remove it and deploy the models again."
+        ) from error
+    return Plan(options, models)

@@ -4,13 +4,24 @@ It runs in KServe's Knative mode, the only one in which `canaryTrafficPercent` d
 states its protocol and its storage in the environment variables PROTOCOL and STORAGE_URI, which KServe reads.
 """
 
+import math
 import re
+from importlib import metadata
+from pathlib import Path
 
 import yaml
 
-from serving.deploy import container
 from serving.deploy.files import heading
+from serving.export.wheel_file import packed
+from serving.runtime.errors import UnsupportedError
 
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("seqzoo", "serving", "zoo")
+HTTP, GRPC = 8080, 8081
+READY, LIVE = "/v2/health/ready", "/v2/health/live"
+MEGA = 2**20
+PER_BYTE = 4  # of a graph: its weights, packed forms of them, and what a run of a batch holds
+BASE = 512 * MEGA  # Python, ONNX Runtime and the server
 PLACE = "/mnt/models"  # where KServe puts what STORAGE_URI names
 SHARE = 0.25  # of the cores that a container may use, those that it asks for
 
@@ -21,7 +32,7 @@ def render(plan):
     Raises:
         ValueError: two models have the same name in a cluster, or a name has no letter that a cluster allows.
     """
-    files = container.image()
+    files = image()
     manifests = {(model.name, version): manifest for model, version, manifest in plan.loaded()}
     for name, (_, labels) in plan.models.items():
         file = f"{cluster_name(name)}.yaml"
@@ -65,7 +76,7 @@ def inference_service(name, labels, manifest, options):
     """The resource, a dict. The newest of the versions that are asked is that of the spec; KServe keeps the other."""
     version = labels.canary or labels.stable
     share = {"canaryTrafficPercent": options.canary_percent} if labels.canary else {}
-    memory = container.megabytes([manifest])
+    memory = megabytes([manifest])
     return {
         "apiVersion": "serving.kserve.io/v1beta1",
         "kind": "InferenceService",
@@ -93,20 +104,20 @@ def inference_service(name, labels, manifest, options):
 
 def _container(place, memory, options):
     def probe(path, **more):
-        return {"httpGet": {"path": path, "port": container.HTTP}, "timeoutSeconds": 5, **more}
+        return {"httpGet": {"path": path, "port": HTTP}, "timeoutSeconds": 5, **more}
 
     return {
         "name": "kserve-container",
         "image": options.image,
-        "args": container.command([PLACE], options),
+        "args": command([PLACE], options),
         "env": [{"name": "PROTOCOL", "value": "v2"}, {"name": "STORAGE_URI", "value": place}],
-        "ports": [{"containerPort": container.HTTP, "protocol": "TCP"}],
+        "ports": [{"containerPort": HTTP, "protocol": "TCP"}],
         "resources": {
             "requests": {"cpu": f"{round(1000 * SHARE * options.threads)}m", "memory": f"{memory}Mi"},
             "limits": {"cpu": str(options.threads), "memory": f"{memory}Mi"},
         },
-        "readinessProbe": probe(container.READY, periodSeconds=5, failureThreshold=3),
-        "livenessProbe": probe(container.LIVE, periodSeconds=10, failureThreshold=6, initialDelaySeconds=30),
+        "readinessProbe": probe(READY, periodSeconds=5, failureThreshold=3),
+        "livenessProbe": probe(LIVE, periodSeconds=10, failureThreshold=6, initialDelaySeconds=30),
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "capabilities": {"drop": ["ALL"]},
@@ -114,3 +125,63 @@ def _container(place, memory, options):
             "seccompProfile": {"type": "RuntimeDefault"},
         },
     }
+
+
+def command(places, options):
+    """The arguments of `seqzoo` in the container that serves these folders."""
+    ports = ["--host", "0.0.0.0", "--http-port", str(HTTP), "--grpc-port", str(GRPC)]
+    batches = ["--max-batch-texts", str(options.max_batch), "--max-delay", f"{options.batch_delay_ms:g}"]
+    return ["serve", *places, *ports, *batches]
+
+
+def megabytes(manifests):
+    """A bound on memory to start with, in MiB, a multiple of 256; measure your own traffic and correct it."""
+    sizes = [each for manifest in manifests for each in manifest["sizes"].items()]
+    graphs = sum(size for name, size in sizes if name.endswith((".onnx", ".onnx_data")))
+    return 256 * math.ceil((BASE + PER_BYTE * graphs) / MEGA / 256)
+
+
+def image():
+    """`{file: content}` of what an image is built from: its recipe, and the wheel of this seqzoo beside it."""
+    name, content = own_wheel()
+    return {"Dockerfile": heading("#") + dockerfile(name), name: content}
+
+
+def dockerfile(wheel):
+    """A recipe of the image; a build argument chooses another seqzoo, such as one of an index of packages."""
+    return f"""FROM python:3.11-slim
+COPY {wheel} /wheels/
+ARG SEQZOO="seqzoo[serve] @ file:///wheels/{wheel}"
+RUN pip install --no-cache-dir "$SEQZOO"
+ENV PYTHONDONTWRITEBYTECODE=1
+USER 65532:65532
+EXPOSE {HTTP} {GRPC}
+ENTRYPOINT ["seqzoo"]
+"""
+
+
+def own_wheel():
+    """(name, bytes) of this seqzoo as a wheel, so that an image has the version that wrote it.
+
+    The packages are taken from where they lie: no tool that builds is needed, and no index of packages.
+
+    Raises:
+        UnsupportedError: this seqzoo runs from a folder and is not installed, so nothing says what it needs.
+    """
+    try:
+        own = metadata.distribution("seqzoo")
+    except metadata.PackageNotFoundError as error:
+        raise UnsupportedError(
+            "An image is made of the installed seqzoo, and this one runs from a folder: pip install -e . in it first."
+        ) from error
+    info = f"seqzoo-{own.version}.dist-info"
+    members = {}
+    for package in PACKAGES:
+        folder = ROOT / package
+        folder = folder if folder.is_dir() else ROOT / "tools"  # as which a checkout has the package seqzoo
+        for path in sorted(folder.rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts and not path.name.startswith("."):
+                members[f"{package}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
+    members[f"{info}/METADATA"] = (own.read_text("METADATA") or own.read_text("PKG-INFO")).encode()
+    members[f"{info}/entry_points.txt"] = own.read_text("entry_points.txt").encode()
+    return f"seqzoo-{own.version}-py3-none-any.whl", packed(info, members)

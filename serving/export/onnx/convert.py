@@ -1,8 +1,12 @@
 """Converts a TensorFlow function to an ONNX model. The model is loaded in onnxruntime once before it is written."""
 
 import contextlib
+import linecache
 import logging
+import sysconfig
+from pathlib import Path
 
+import keras
 import tensorflow as tf
 from onnx import TensorProto, helper
 from tf2onnx import optimizer, tfonnx
@@ -16,13 +20,16 @@ from serving.export.onnx.functions import resolve_functions
 from serving.export.onnx.graphs import walk
 from serving.export.onnx.operators import native_operators
 from serving.export.onnx.patches import replaced
-from serving.export.onnx.places import places
 from serving.export.onnx.recurrent import native_recurrent
 from serving.export.onnx.weights import INSIDE
 from serving.runtime.errors import ConversionError
 from serving.runtime.sessions import open_graph, session_options
 from zoo.core.storage import write_bytes
 
+# Their lines are in every traceback and say nothing of the model.
+LIBRARIES = tuple(Path(module.__file__).resolve().parent for module in (keras, tf))
+SERVING = Path(__file__).resolve().parents[2]
+PYTHON = Path(sysconfig.get_path("stdlib")).resolve()  # installed packages may lie below it
 OPSET = 18  # the newest that tf2onnx writes
 MICROSOFT = helper.make_opsetid("com.microsoft", 1)
 # Those of tf2onnx's twelve optimisers that are needed; onnxruntime itself does what the others do.
@@ -228,3 +235,39 @@ def _drop_unused_domains(model):
     kept = [opset for opset in model.opset_import if opset.domain in used]
     del model.opset_import[:]
     model.opset_import.extend(kept)
+
+
+def places(graph, kinds):
+    """`{kind: "file:line, code"}` of the first operation of each kind that TensorFlow knows the place of.
+
+    The place is the innermost line that is neither of Python, Keras and TensorFlow nor of `serving`; None without one.
+    """
+    first_places = {}
+    for operation in operations(graph):
+        if operation.type in kinds and first_places.get(operation.type) is None:
+            first_places[operation.type] = place(operation)
+    return first_places
+
+
+def operations(graph, seen=()):
+    """Those of a graph and of the functions that it calls, as far as they were traced with it."""
+    yield from graph.get_operations()
+    for function in getattr(graph, "_functions", {}).values():
+        inner = getattr(function, "graph", None)
+        if inner is not None and inner not in seen:
+            yield from operations(inner, (*seen, graph))
+
+
+def place(operation):
+    """Of one operation."""
+    for frame in reversed(list(operation.traceback or ())):
+        if not passed_through(frame.filename):
+            return f"{frame.filename}:{frame.lineno}, {linecache.getline(frame.filename, frame.lineno).strip()!r}"
+    return None
+
+
+def passed_through(filename):
+    """Whether a line of this file says nothing of the model."""
+    path = Path(filename).resolve()
+    of_python = path.is_relative_to(PYTHON) and not {"site-packages", "dist-packages"} & set(path.parts)
+    return filename.startswith("<") or of_python or any(map(path.is_relative_to, (*LIBRARIES, SERVING)))

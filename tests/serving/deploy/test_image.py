@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from serving.deploy.container import own_wheel
+from serving.deploy.kserve import own_wheel
 from tests.house_rules import ROOT
 from tests.serving.deploy.commands import content, deploy
 from tests.serving.fake_artefact import write

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 import yaml
 
-from serving.deploy import container
+from serving.deploy import kserve
 from serving.deploy.options import Options
 from serving.deploy.tf_serving import prototext
 from serving.server.limits import Batching
@@ -86,7 +86,7 @@ def test_an_image_registry_may_hold_the_models(home, tmp_path):
 
 def test_the_text_server_starts_with_every_choice():
     for delay, batch in ((0, 1), (1000, 4096)):
-        args = cli.parse(container.command(["a"], Options("kserve", batch_delay_ms=delay, max_batch=batch)))
+        args = cli.parse(kserve.command(["a"], Options("kserve", batch_delay_ms=delay, max_batch=batch)))
         Batching(args.max_delay / 1e3, args.max_batch_tokens, args.max_batch_texts)
     with pytest.raises(ValueError, match="--batch-delay-ms: expected from 0 to 1,000, received 1001"):
         Options("kserve", batch_delay_ms=1001)

@@ -8,9 +8,8 @@ import tracemalloc
 import pytest
 
 from serving.server import asking, limits
-from serving.server.asking import Asking
+from serving.server.asking import Asking, Body
 from serving.server.faults import Fault
-from serving.server.incoming import Body
 from serving.server.limits import Limits
 from serving.server.metrics import Metrics
 from serving.server.service import Service
