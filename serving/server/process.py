@@ -19,13 +19,12 @@ from serving.server.connections import Connection
 from serving.server.door import Door
 from serving.server.grpc_service import make_server
 from serving.server.http import application
-from serving.server.lane import Lanes
+from serving.server.lane import Lanes, Slots
 from serving.server.limits import Batching, Limits
 from serving.server.logs import Log, capture
 from serving.server.metrics import Metrics
 from serving.server.models import Models, Opening
 from serving.server.service import Service
-from serving.server.slots import Slots
 from serving.server.visitors import Visitors
 
 # Connections that wait to be accepted, at some 70 microseconds each: in a longer queue a caller would wait longer than

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from serving.export.transitions import likeliest_tags
+from serving.export.kinds.tag import likeliest_in_graph
 from serving.gallery import vendored
 from tests.scores.test_transitions import IOB2, IOBES
 from tests.shared import NODE
@@ -51,7 +51,7 @@ def test_a_saved_model_answers_as_python_does(labels):
     batch = np.stack([np.pad(each, ((0, longest - len(each)), (0, 0))) for each in rows])
     there = np.arange(longest) < np.array([len(each) for each in rows])[:, None]
     shapes = [tf.TensorSpec((None, None, 6), "float32"), tf.TensorSpec((None, None), "bool")]
-    graph = tf.function(lambda *given: likeliest_tags(*given, transitions(labels)), input_signature=shapes)
+    graph = tf.function(lambda *given: likeliest_in_graph(*given, transitions(labels)), input_signature=shapes)
     found = graph(batch, there).numpy()
     assert [row[: len(each)].tolist() for row, each in zip(found, rows, strict=True)] == [
         expected(labels, each) for each in rows

@@ -2,10 +2,9 @@
 
 from zoo.data.babi import babi
 from zoo.data.batching import Batches, pad
-from zoo.data.corpora import running_text, sst, tagged, trec
+from zoo.data.corpora import find_parallel, read_lines, running_text, sst, tagged, trec
 from zoo.data.dates import date_pairs, dates
 from zoo.data.labelled import LabelledBatches, PairBatches, PartnerBatches, TaggedBatches, first_pieces
-from zoo.data.parallel import find_parallel, read_lines
 from zoo.data.toy import duplication, reversal
 from zoo.data.windows import Completions, Windows
 

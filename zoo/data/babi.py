@@ -4,9 +4,9 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from zoo.data.corpora import SPLITS, read_lines
 from zoo.data.formats.base import place
 from zoo.data.formats.opening import COMPRESSED
-from zoo.data.parallel import SPLITS, read_lines
 
 FOLDERS = ("en-valid-10k", "en-valid", "")  # 9,000 training questions; 900, and the test; the files themselves
 TASKS = 20

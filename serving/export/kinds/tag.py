@@ -3,11 +3,11 @@
 import numpy as np
 import tensorflow as tf
 
-from serving.export import gate, transitions as in_graph
+from serving.export import gate
 from serving.export.kinds.base import remarks, row
 from serving.export.kinds.labelling import Label, check_labels
 from serving.export.kinds.reader import Reader
-from zoo.scores.transitions import likeliest_tags, transitions
+from zoo.scores.transitions import NEVER, likeliest_tags, transitions
 
 
 class Tag(Reader):
@@ -32,7 +32,7 @@ class Tag(Reader):
         first = tf.gather(all_, words["first"], batch_dims=1)
         there = tf.sequence_mask(words["word_counts"], tf.shape(words["first"])[1])
         allowed = transitions(self.settings.labels)
-        best = tf.argmax(first, axis=-1) if allowed is None else in_graph.likeliest_tags(first, there, allowed)
+        best = tf.argmax(first, axis=-1) if allowed is None else likeliest_in_graph(first, there, allowed)
         return {
             "tags": tf.where(there, tf.gather(tf.constant(self.settings.labels), best), ""),
             "scores": tf.where(there, tf.gather(first, best, batch_dims=2), 0.0),
@@ -65,6 +65,43 @@ class Tag(Reader):
         around, rule = self.around(tokenizers[0]), self.settings.words
         (reading,) = self.bound.read_words([text], tokenizers[0].encode_words, around, rule=rule)
         return reading
+
+
+def likeliest_in_graph(probabilities, there, allowed):
+    """The ids of the likeliest allowed tags of each row: `zoo.scores.transitions.likeliest` in TensorFlow.
+
+    Args:
+        probabilities: `(batch, words, tags)`.
+        there: `(batch, words)`, whether there is such a word; rows are filled from the left.
+        allowed: the `zoo.scores.transitions.Transitions`.
+
+    Returns:
+        `(batch, words)` int64; of no meaning where there is no word.
+    """
+    words, last = tf.shape(there)[1], ((0, 0), (0, 2))  # two words that are not there, so that no list is empty
+    there = tf.pad(there, last)
+    scores = tf.pad(tf.maximum(tf.math.log(tf.cast(probabilities, "float64")), NEVER), (*last, (0, 0)))
+    steps, begins, ends = (
+        tf.where(each, tf.constant(0.0, "float64"), tf.constant(NEVER, "float64"))
+        for each in (allowed.follows, allowed.begins, allowed.ends)
+    )
+    count = tf.shape(scores)[2]
+    stays = tf.broadcast_to(tf.range(count, dtype="int64"), tf.shape(scores)[::2])
+    by_word = tf.transpose(scores, (1, 0, 2)), tf.transpose(there)
+
+    def forward(state, word):
+        total, _ = state
+        values, is_there = word
+        paths = total[:, :, None] + steps
+        best = tf.reduce_max(paths, axis=1) + values
+        before = tf.where(is_there[:, None], tf.argmax(paths, axis=1), stays)
+        return tf.where(is_there[:, None], best, total), before
+
+    first = begins + scores[:, 0]
+    totals, before = tf.scan(forward, tuple(each[1:] for each in by_word), (first, stays))
+    end = tf.argmax(totals[-1] + ends, axis=-1)
+    tags = tf.scan(lambda tag, places: tf.gather(places, tag, batch_dims=1), before, end, reverse=True)
+    return tf.transpose(tags)[:, :words]
 
 
 KIND = Tag

@@ -10,10 +10,9 @@ from serving.runtime.errors import StoppedError
 from serving.runtime.stops import current
 from serving.server.asks import Ask
 from serving.server.faults import Fault
-from serving.server.lane import Lane, Lanes
+from serving.server.lane import Lane, Lanes, Slots
 from serving.server.limits import Batching
 from serving.server.metrics import Metrics
-from serving.server.slots import Slots
 
 
 class Doubles:

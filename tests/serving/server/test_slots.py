@@ -2,7 +2,7 @@
 
 import asyncio
 
-from serving.server.slots import Slots
+from serving.server.lane import Slots
 
 
 def test_each_lane_has_a_turn_of_its_own():
