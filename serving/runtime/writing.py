@@ -156,6 +156,8 @@ class Continuer(Writer):
         beams = self.write(prompts, beam, n_best, sampling, given)
         tracks = {(number, rank): pair for number, pairs in beams.items() for rank, pair in enumerate(pairs)}
         for start in range(self.max_length, length or 0, self.max_length):
+            if all(len(ids) < start for ids, _ in tracks.values()):
+                break
             keys = [key for key, (ids, _) in tracks.items() if len(ids) == start]  # the others ended with EOS
             sequences = [(prompts[key[0]] + tracks[key][0])[-most:] for key in keys]
             if "min_length" in given:

@@ -270,6 +270,7 @@ def test_a_long_continuation_is_asked_for_again(runtimes):
     long, short = runtime.run(["abc", "ab"], length=100)
     assert long.text == 25 * " abc" and long.score == -2.5  # after 4, 12, 28, 60 and 124 ids
     assert short.text == " ab" and short.score == -0.5
+    assert runtime.run(["ab"], length=10**12) == [short]  # and nothing is asked for behind its end
     assert [runtime.run(["abc"], length=length)[0].text for length in (1, 3, 5)] == [" ", " ab", " abc "]
 
 
