@@ -145,7 +145,8 @@ def _fill(folder, models, log):
     }
     content = (json.dumps(index, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
     # The worker that keeps files for use without a network is another one for another gallery.
-    own["offline.js"] = own["offline.js"].replace(b"GALLERY", _digest({**own, INDEX: content}).encode(), 1)
+    digests = (f"{name} {_sha256(each)}\n" for name, each in sorted({**own, INDEX: content}.items()))
+    own["offline.js"] = own["offline.js"].replace(b"GALLERY", _sha256("".join(digests).encode()).encode(), 1)
     for name, file in {**own, INDEX: content}.items():
         _put(folder / name, file)
 
@@ -218,10 +219,6 @@ def _in_javascript(steps):
 def _first(model):
     """The files without which there is no answer: not the graph that draws at random."""
     return [name for name in model.files if name != model.graphs.get(WRITES_BY_DRAWING)]
-
-
-def _digest(files):
-    return _sha256("".join(f"{name} {_sha256(content)}\n" for name, content in sorted(files.items())).encode())
 
 
 def _sha256(content):

@@ -4,13 +4,13 @@ import json
 import math
 import re
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
 
 from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
 from serving.export.forms import forms_in
 from serving.lazy import later
+from zoo.core.later import installed
 
 structs = later("msgspec.structs")
 
@@ -127,10 +127,8 @@ def requires(manifest):
 
 def own_version():
     """ ">=" and the version of this seqzoo, such as ">=0.1"; "" where it runs from a source tree."""
-    try:
-        return ">=" + ".".join(re.findall(r"\d+", metadata.version("seqzoo"))[:2])
-    except metadata.PackageNotFoundError:
-        return ""
+    numbers = re.findall(r"\d+", installed("seqzoo") or "")[:2]
+    return f">={'.'.join(numbers)}" if numbers else ""
 
 
 def check_licence(what, expression):

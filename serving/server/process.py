@@ -196,9 +196,9 @@ class Server:
     async def _grpc(self, release):
         """The server of gRPC, listening."""
         host, port = self.settings.host, self.settings.grpc_port
-        made = make_server(self.service, release)
+        made, address = make_server(self.service, release), f"[{host}]" if ":" in host else host
         try:
-            self.grpc_port = made.add_insecure_port(f"{_bracketed(host)}:{port}")
+            self.grpc_port = made.add_insecure_port(f"{address}:{port}")
         except RuntimeError:
             raise _taken(host, port, "--grpc-port") from None
         await made.start()
@@ -252,10 +252,6 @@ def _bound(host, port):
         made.close()
         raise _taken(host, port, "--http-port") from None
     return made
-
-
-def _bracketed(host):
-    return f"[{host}]" if ":" in host else host
 
 
 def _taken(host, port, option):

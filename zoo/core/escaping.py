@@ -33,11 +33,12 @@ def shown(text, keep=""):
         text: any text; lone surrogates are written as escapes, too.
         keep: characters that stay as they are, such as the line breaks of several lines.
     """
-    return UNSAFE.sub(lambda found: found[0] if found[0] in keep else _escape(found[0]), text)
 
+    def escape(found):
+        sign = found[0]
+        return sign if sign in keep else NAMED.get(sign) or f"\\u{ord(sign):04x}"
 
-def _escape(character):
-    return NAMED.get(character) or f"\\u{ord(character):04x}"
+    return UNSAFE.sub(escape, text)
 
 
 def in_markdown(text):

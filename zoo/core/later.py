@@ -6,6 +6,7 @@ of PEP 810 will.
 
 import importlib
 import types
+from importlib import metadata
 
 
 class _Later(types.ModuleType):
@@ -23,3 +24,11 @@ def later(name):
     Fraction(1, 2)
     """
     return _Later(name)
+
+
+def installed(package):
+    """The version of an installed package; None where it is not, such as seqzoo that runs from a source tree."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

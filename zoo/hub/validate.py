@@ -2,8 +2,8 @@
 
 import os
 import re
-from importlib import metadata
 
+from zoo.core import later
 from zoo.hub import cache
 from zoo.hub.errors import HubError
 from zoo.hub.index import INDEX, title
@@ -96,7 +96,7 @@ def problems(entry, installed=None):
     """
     wrong, folder = [], cache.folder(entry)
     for package, wanted in sorted(entry["requires"].items()):
-        held = (installed or _installed)(package)
+        held = (installed or later.installed)(package)
         if held is None:
             if package in ("seqzoo", "onnxruntime"):
                 wrong.append(f"it needs {package}{wanted}, which is not installed")
@@ -108,13 +108,6 @@ def problems(entry, installed=None):
     if entry["withdrawn"] is not None:
         wrong.append(f"it was withdrawn: {entry['withdrawn']}")
     return wrong
-
-
-def _installed(package):
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _numbers(version):

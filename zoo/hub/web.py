@@ -6,8 +6,8 @@ import re
 import urllib.error
 import urllib.parse
 import urllib.request
-from importlib import metadata
 
+from zoo.core.later import installed
 from zoo.hub.errors import HubError, Interrupted
 from zoo.hub.folder import Answer
 
@@ -82,7 +82,7 @@ class Web:
             HubError: the server does not have the file.
         """
         url = f"{self.address}/{urllib.parse.quote(path)}"
-        headers = {"User-Agent": f"seqzoo/{_version()}", "Accept-Encoding": "identity"}
+        headers = {"User-Agent": f"seqzoo/{installed('seqzoo') or 0}", "Accept-Encoding": "identity"}
         if start:
             headers["Range"] = f"bytes={start}-"
             if validator:
@@ -142,10 +142,3 @@ class _Nothing:
 
     def close(self):
         pass
-
-
-def _version():
-    try:
-        return metadata.version("seqzoo")
-    except metadata.PackageNotFoundError:
-        return "0"

@@ -54,12 +54,13 @@ def untaught(task, recipe, splits):
     """
     if not task.labelled:
         return []
+    outside = recipe.scope.label if recipe.job.scope else None  # which need not be taught
     known = task.labels(recipe, splits["train"].answers)
     alike = alike_labels(known)
     pairs = [f"{' and '.join(map(shown, each))} ({cause.removeprefix('which differs by ')})" for each, cause in alike]
     lines = [f"labels that may be one: {', '.join(pairs[:FEW])}; write them alike if they are"] if alike else []
     for name, part in splits.items():
-        labels = [label for answer in part.answers for label in task.split(answer) if label != _out_of_scope(recipe)]
+        labels = [label for answer in part.answers for label in task.split(answer) if label != outside]
         unknown = unknown_labels(known, labels)
         if not unknown:
             continue
@@ -77,8 +78,3 @@ def several_answers(part):
         if part.kind == "running"
         else sum(len(each) > 1 for each in right_answers(part.inputs, part.answers).values())
     )
-
-
-def _out_of_scope(recipe):
-    """The label of texts that are out of scope, which need not be taught."""
-    return recipe.scope.label if recipe.job.scope else None

@@ -150,68 +150,49 @@ class Mix:
     instead: str
 
 
-def _is(slot, *kinds):
-    return lambda recipe: isinstance(getattr(recipe, slot), kinds)
-
-
-def _recomputes(recipe):
-    return _is("depth", layers.Reversible)(recipe) and recipe.depth.activations in RECOMPUTED
-
-
-def _batch_norm(recipe):
-    return _is("feedforward", layers.ProductKey)(recipe) and recipe.feedforward.query_norm == "batch"
-
-
-def _cannot_pass_by(recipe):
-    return _is("depth", layers.DepthAdaptive)(recipe) and not recipe.attention.may("skips")
-
-
-def _parts_partners(recipe):
-    return recipe.loss.tag == "ranking" and (recipe.training.parts > 1 or recipe.training.batch_size == 1)
-
-
-def _other_loss(recipe):
-    return _is("depth", layers.DepthAdaptive)(recipe) != (recipe.loss.tag == "depth_adaptive")
-
-
 def _halves_an_odd_width(recipe):
     taken = any("hidden_units" in layer.takes for _, layer in placed(recipe))
-    return _is("block", layers.Macaron)(recipe) and taken and recipe.model.hidden_units % 2 == 1
+    return isinstance(recipe.block, layers.Macaron) and taken and recipe.model.hidden_units % 2 == 1
+
+
+def _batch_norms_run_twice(recipe):
+    again = isinstance(recipe.depth, layers.Reversible) and recipe.depth.activations in RECOMPUTED
+    return again and isinstance(recipe.feedforward, layers.ProductKey) and recipe.feedforward.query_norm == "batch"
 
 
 def _reads_no_output(recipe):
     """Whether each depth of a decoder has a matrix of its own, so that nothing reads the output of the embedding."""
     own = recipe.embedding
     more = isinstance(own, entrance.WrittenTokens) and (own.output == "own" or own.output_bias)
-    return more and _is("depth", layers.DepthAdaptive)(recipe) and not recipe.depth.tied
+    return more and isinstance(recipe.depth, layers.DepthAdaptive) and not recipe.depth.tied
 
 
 PASSING = [f'"{each.__struct_config__.tag}"' for each in occupants.own("attention") if each.traits.get("skips")]
 MIXES = (
     Mix(
-        lambda recipe: _is("depth", layers.Reversible)(recipe) and _is("block", layers.PostNorm)(recipe),
+        lambda recipe: isinstance(recipe.depth, layers.Reversible) and isinstance(recipe.block, layers.PostNorm),
         'depth = "reversible" cannot undo the norm that a post_norm block lays on its stream',
         'block = "pre_norm" or "macaron", or depth = "stack"',
     ),
     Mix(
-        lambda recipe: _recomputes(recipe) and _batch_norm(recipe),
+        _batch_norms_run_twice,
         "a reversible stack runs its blocks twice in a training step, and a product_key memory with batch norms would "
         "count each batch twice in its statistics",
         'feedforward.query_norm = "layer", or depth.activations = "plain"',
     ),
     Mix(
-        _cannot_pass_by,
+        lambda recipe: isinstance(recipe.depth, layers.DepthAdaptive) and not recipe.attention.may("skips"),
         "a token that leaves a depth_adaptive decoder passes by the blocks above it, where its keys and values are "
         "needed without a look at others",
         f'attention = {", ".join(PASSING[:-1])} or {PASSING[-1]}, or depth = "stack"',
     ),
     Mix(
-        _other_loss,
+        lambda recipe: isinstance(recipe.depth, layers.DepthAdaptive) != (recipe.loss.tag == "depth_adaptive"),
         "the loss of a depth_adaptive decoder counts all its depths, and no other model has them",
         'loss.kind = "depth_adaptive" with depth = "depth_adaptive", or neither',
     ),
     Mix(
-        _parts_partners,
+        lambda recipe: recipe.loss.tag == "ranking" and (recipe.training.parts > 1 or recipe.training.batch_size == 1),
         "the loss of partners compares each text of a batch with all others, which parts would keep apart",
         "training.parts = 1, and a training.batch_size of at least 2",
     ),
@@ -249,27 +230,26 @@ def _reaches(name):
     return fits
 
 
-def _is_as_wide(recipe, own):
-    return own.width in (0, recipe.model.units) or recipe.positions.projected
-
-
-def _has_both_parts(recipe, own):
-    units = recipe.model.units
-    return units % 2 == 0 if own.row_units is None else own.row_units < units
-
-
-def _hashes_in_blocks(recipe, own):
-    return max(own.hashed.blocks, default=0) <= number_of_blocks(recipe)
-
-
 FITS = (  # (the layer, whether it is refused unless, what is expected); of None: each layer that has heads
     (None, _heads_divide, "units that num_heads divides evenly, or head_units"),
     (layers.MultiLinear, _reaches("max_time"), "max_time (or context) no shorter than the texts"),
     (entrance.Learned, _reaches("max_positions"), "max_positions (or context) no fewer than the texts are long"),
-    (entrance.Tokens, _is_as_wide, "positions.projected = true where its width is another than that of the model"),
+    (
+        entrance.Tokens,
+        lambda recipe, own: own.width in (0, recipe.model.units) or recipe.positions.projected,
+        "positions.projected = true where its width is another than that of the model",
+    ),
     (entrance.Axial, _reaches(None), "a context no shorter than the texts"),
-    (entrance.Axial, _has_both_parts, "even units, half for rows, half for columns, or row_units below them"),
-    (layers.Local, _hashes_in_blocks, "hashed.blocks that are numbers of its blocks"),
+    (
+        entrance.Axial,
+        lambda recipe, own: recipe.model.units > own.row_units if own.row_units else recipe.model.units % 2 == 0,
+        "even units, half for rows, half for columns, or row_units below them",
+    ),
+    (
+        layers.Local,
+        lambda recipe, own: max(own.hashed.blocks, default=0) <= number_of_blocks(recipe),
+        "hashed.blocks that are numbers of its blocks",
+    ),
 )
 NO_HEADS_TO_DIVIDE = (layers.ProductKey,)  # its heads are queries, and share no width
 

@@ -9,11 +9,10 @@ import hashlib
 import importlib
 import json
 import time
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from zoo.core import processor as processors
-from zoo.core.later import later
+from zoo.core.later import installed, later
 from zoo.core.storage import json_text, write_bytes, write_text
 from zoo.reproduce.systems import SYSTEMS
 
@@ -67,13 +66,8 @@ def processor():
 def versions():
     """Of the backend and of what computes with it."""
     backend = keras.backend.backend()
-    installed = {"backend": backend}
-    for name in PACKAGES.get(backend, ("keras", "numpy", backend)):
-        try:
-            installed[name] = version(name)
-        except PackageNotFoundError:
-            installed[name] = "unknown"
-    return installed
+    packages = PACKAGES.get(backend, ("keras", "numpy", backend))
+    return {"backend": backend} | {name: installed(name) or "unknown" for name in packages}
 
 
 def write(report, folder):

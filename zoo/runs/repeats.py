@@ -54,7 +54,8 @@ def seeds(recipe, count):
     def trial(seed):
         return Trial(f"seed-{seed}", structs.replace(recipe, training=structs.replace(recipe.training, seed=seed)))
 
-    return _bounded([trial(seed) for seed in range(first, first + count)])
+    _check_count(count)
+    return [trial(seed) for seed in range(first, first + count)]
 
 
 def sweep(name_or_path, asked, overrides=(), imports=()):
@@ -115,11 +116,6 @@ def _name(assignments):
     parts = (assignment.partition("=") for assignment in assignments)
     name = ",".join(f"{key.rpartition('.')[2] or key}={value}" for key, _, value in parts)
     return re.sub(r"[^\w.=,+-]+", "_", name)
-
-
-def _bounded(trials):
-    _check_count(len(trials))
-    return trials
 
 
 def _check_count(count):

@@ -105,18 +105,14 @@ def _decarry_loop(graph, node):
             dropped.append(state)
             inside[source] = start
             outside[node.output[state]] = start
-    _drop_states(node, body, dropped)
+    for state in reversed(dropped):
+        del node.input[2 + state], node.output[state]
+        del body.input[2 + state], body.output[1 + state]
     outside.pop("", None)
     rename_reads(body, inside)
     keep_outputs(body, inside)
     rename_reads(graph, outside)
     keep_outputs(graph, outside)
-
-
-def _drop_states(node, body, states):
-    for state in sorted(states, reverse=True):
-        del node.input[2 + state], node.output[state]
-        del body.input[2 + state], body.output[1 + state]
 
 
 def hoist(graph):

@@ -90,7 +90,7 @@ def _quantize_graph(graph, constants, ranges, numbers):
             if asked not in rounded:
                 rounded[asked] = _rounded(graph, nodes, next(numbers), *asked)
             node = _product(node, rounded[asked], bias, output, constants)
-        elif _is_lstm(node, constants):
+        elif node.op_type == "LSTM" and all(constants.shape(name) for name in node.input[1:3]):
             node = _lstm(node, nodes, constants)
         elif is_look_up(node, constants):
             *before, node = _look_up(node, constants)
@@ -175,10 +175,6 @@ def _look_up(node, constants):
         helper.make_node("Cast", [rows], [numbers], to=TensorProto.FLOAT),
         helper.make_node("Mul", [numbers, scale], [node.output[0]]),
     )
-
-
-def _is_lstm(node, constants):
-    return node.op_type == "LSTM" and all(constants.shape(name) for name in node.input[1:3])
 
 
 def _lstm(node, nodes, constants):

@@ -149,14 +149,6 @@ def _sst(classes):
     return read_split
 
 
-def _dates(recipe, split, directory):
-    return dates(split, _size(recipe.data, split), seed=recipe.training.seed)
-
-
-def _date_pairs(recipe, split, directory):
-    return date_pairs(split, _size(recipe.data, split), seed=recipe.training.seed)
-
-
 def _reversal(recipe, split, directory):
     own, seed = recipe.data, recipe.training.seed
     return _part(own, split, lambda count: reversal(count, own.shortest, own.longest, seed=seed))
@@ -191,8 +183,8 @@ _FINDERS = {  # each finds the files of a split, or says what it looked for
     "tagged": lambda table, split, directory: corpora.find(directory, _own(table, split), ".tsv"),
 }
 _READERS = {
-    "dates": _dates,
-    "date_pairs": _date_pairs,
+    "dates": lambda recipe, split, _: dates(split, _size(recipe.data, split), seed=recipe.training.seed),
+    "date_pairs": lambda recipe, split, _: date_pairs(split, _size(recipe.data, split), seed=recipe.training.seed),
     "reversal": _reversal,
     "duplication": _duplication,
     "text": lambda recipe, split, directory: ([running_text(directory, split)], [""]),
