@@ -9,6 +9,7 @@ import pytest
 import tensorflow as tf
 
 from serving.export.graph_tokenizers import GraphTokenizer
+from serving.runtime import sentences
 from tests.text.odd import CHOSEN
 from tools import cli
 from zoo import pretrained
@@ -16,6 +17,8 @@ from zoo.core.storage import write_json
 from zoo.pretrained import languages
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.source import opened
+from zoo.recipes.languages import THREE
+from zoo.scores import texts
 from zoo.text import UNK
 from zoo.text.special import BOS, EOS
 from zoo.training import named_weights
@@ -64,6 +67,36 @@ def test_a_pair_is_chosen_at_the_import(tmp_path, capsys):
     }
     assert "zho_Hans" in codes
     assert [ids[each.before[0]] for each in tokenizers] == [added["eng_Latn"], added["zho_Hans"]]
+
+
+def test_every_language_with_rules_of_its_own_is_known_by_three_letters():
+    ruled = {*sentences.KNOWN, *sentences.ORDINALS, *texts.UNSPACED, *texts.TOKENIZERS}
+    assert ruled <= {*THREE.values()} and {len(each) for each in THREE.values()} == {2}
+
+
+@pytest.mark.slow(but=3)
+@pytest.mark.parametrize(
+    ("stated", "languages"),
+    [
+        (("en", "zh"), ("en", "zh")),
+        (("eng", "deu"), ("en", "de")),
+        (("nld", "cmn_Hans"), ("nl", "zh")),
+        (("roa", "en"), ("roa", "en")),  # ISO 639-5's code of a group is a code
+        (("en_el_es_fi", "fi"), ("und", "fi")),
+        ((None, "ceb"), ("und", "ceb")),
+        (("en", "NORTH_EU"), ("", "")),
+        (("en", None), ("", "")),
+        ((7, ["de"]), ("", "")),
+    ],
+    ids=str,
+)
+def test_opus_mt_states_its_languages(stated, languages, tmp_path):
+    """BLEU cuts Chinese by its characters, and `seqzoo run` a text into sentences, where a recipe names the pair."""
+    folder = shutil.copytree(DATA / "marian", tmp_path / "marian")
+    whole = json.loads((folder / "tokenizer_config.json").read_text())
+    write_json(folder / "tokenizer_config.json", whole | dict(zip(("source_lang", "target_lang"), stated, strict=True)))
+    made = opened_with(folder)
+    assert made.recipe.languages == languages and made.network.languages == ()
 
 
 def test_mbart_reads_a_language_behind_and_starts_with_the_other(folder):

@@ -140,6 +140,7 @@ def test_the_language_is_chosen_where_there_are_many(name, vocabulary, tmp_path)
     (folder / vocabulary).write_text(json.dumps(renamed), encoding="utf-8")
     with opened(folder, ("", "fra")) as source:
         made = open_source(source)
+    assert made.recipe.languages == ("en" if name == "marian" else "und", "fr")
     plain = open_tokenizer(DATA / name)
     reader, ids = made.tokenizers[0], made.network.ids_of("source")
     assert [int(ids[each]) for each in reader.before] == [chosen] and reader.after == plain.after

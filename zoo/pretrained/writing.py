@@ -86,7 +86,8 @@ def card(name, recipe, record):
     """card.md: where the network comes from, what was done to it, and whether it says the same as there."""
     revision = f" at revision {record['revision']}" if record["revision"] else ""
     files = "\n".join(f"- `{file}` {digest}" for file, digest in record["files"].items())
-    pair = f"It reads {record['languages'][0]} and writes {record['languages'][1]}.\n" if record["languages"] else ""
+    said = [f"{verb} {each}" for verb, each in zip(("reads", "writes"), record["languages"], strict=False) if each]
+    pair = f"It {' and '.join(said)}.\n" if said else ""
     done = [f"- {each}" for each in record["folds"]]
     done += [f"- `{tensor}` left out: {why}" for tensor, why in record["unneeded"].items()]
     return f"""# {name}

@@ -1,5 +1,6 @@
 """Which languages pairs of texts are in, by the names of their columns and files, or else by their script."""
 
+import re
 import unicodedata
 from collections import Counter
 from pathlib import Path
@@ -18,6 +19,13 @@ CODES = dict(  # of the names that are no codes of two letters
         "swedish thai turkish ukrainian urdu vietnamese".split(),
         "zh de en fr de it ja ko pt ru es zh "
         "ar bn zh cs da nl en fi fr de el he hi hu id it ja ko zh no fa pl pt ro ru es sv th tr uk ur vi".split(),
+        strict=True,
+    )
+)
+THREE = CODES | dict(  # of languages whose words or sentences have rules of their own, and of Chinese ones
+    zip(
+        "ces cze dan dut est fin fre hrv hun ice isl lav nld nno nob nor pol slk slo slv srp swe tur yue".split(),
+        "cs cs da nl et fi fr hr hu is is lv nl nn nb no pl sk sk sl sr sv tr zh".split(),
         strict=True,
     )
 )
@@ -52,9 +60,11 @@ def notes(target):
 
 
 def of_codes(source, target):
-    """`{"source_language", "target_language"}` of codes such as deu_Latn; {} where BLEU cannot cut the target."""
-    codes = [of_name(first) or first for first in (code.partition("_")[0] for code in (source, target))]
-    if not all(codes) or not has_tokenizer(codes[1]):
+    """`{"source_language", "target_language"}` of codes such as de, deu or deu_Latn; {} where the target is none, or
+    BLEU cannot cut it. A source that is none, such as a group of languages, is not determined."""
+    found = [re.fullmatch("([a-z]{2,3})(?:[_-][A-Z][A-Za-z]+)?", str(code)) for code in (source, target)]
+    codes = [THREE.get(each[1], each[1]) if each else UNKNOWN for each in found]
+    if not found[1] or not has_tokenizer(codes[1]):
         return {}
     return {f"{side}_language": code for side, code in zip(SIDES, codes, strict=True)}
 

@@ -14,6 +14,7 @@ from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import bart_blocks, bart_model, bart_vectors
 from zoo.pretrained.rules import channels
 from zoo.pretrained.vocabulary import names_by_id, our_ids, rewritten
+from zoo.recipes.languages import of_codes
 from zoo.text import Tokenizer
 from zoo.text.special import BOS, PAD
 
@@ -44,6 +45,8 @@ def network(source):
     words = {side: source.json(FILES["source" if shared else side]) for side in FILES}
     ids = our_ids(written, pad, words["target"].get("<unk>", UNKNOWN), first, eos)
     source_ids = ids if shared else our_ids(size, pad, words["source"].get("<unk>", UNKNOWN), pad, eos)
+    told, many = source.json("tokenizer_config.json"), marian_targets(words["source"])
+    pair = told.get("source_lang", ""), source.languages[1] or told.get("target_lang", "")
     stream, given = (partial(channels, alternating(model["units"])),), generation.given_by(source)
     # Normalised again without its pad token, it may as well have none; else that keeps its share of the probabilities.
     alike = given.get("renormalize_logits") is True and [pad] in (given.get("bad_words_ids") or [])
@@ -55,6 +58,7 @@ def network(source):
             "model": model,
             "block": "post_norm",
             "embedding": {"layer": "tokens", "scaled": scaled, "output_bias": True},
+            "data": of_codes(*pair),
         },
         ids=ids,
         source_ids=source_ids,
@@ -63,7 +67,7 @@ def network(source):
         tokenizers=lambda: tokenizers(source, source_ids, ids, shared),
         generation={} if alike else generation.without_pad(source, ids),
         barred=barred,
-        languages=source.languages if marian_targets(words["source"]) else (),
+        languages=pair if many else (),
     )
 
 

@@ -15,6 +15,7 @@ from zoo.pretrained.reading import Reading
 from zoo.pretrained.rules import Rule, barring, flat, put, rows, scale, transpose, widen
 from zoo.pretrained.vocabulary import names_by_id, our_ids, pieces_of, rewritten
 from zoo.pretrained.yaml_files import parse_yaml, read_yaml
+from zoo.recipes.languages import of_codes
 from zoo.text import Tokenizer
 from zoo.text.special import BOS, PAD, UNK
 
@@ -107,6 +108,7 @@ def network(source):
             "positions": {"layer": "learned", "max_positions": LONGEST},
             "embedding": {"layer": "tokens", "output": output, "output_bias": True},
             "search": search,
+            "data": of_codes(*source.languages),
         },
         ids=ids,
         source_ids=source_ids,
