@@ -54,6 +54,15 @@ def test_texts_have_the_ids_that_they_have_there(name):
     assert [ids[each].tolist() for each in encoded] == said["ids"]
 
 
+def test_letters_that_only_the_target_knows_keep_their_vectors_side_by_side():
+    """Alone as there; of several `MarianTokenizer` makes one unknown piece, as docs/tokenizers.md says."""
+    with opened(DATA / "marian") as source:
+        made = open_source(source)
+    vocabulary = json.loads((DATA / "marian" / "vocab.json").read_text(encoding="utf-8"))
+    found = [made.network.ids[row].tolist() for row in made.tokenizers[0].encode(["ß", "ßö", "ßq"])]
+    assert found == [[vocabulary[piece] for piece in ("▁", *text)] for text in ("ß", "ßö", ("ß", "<unk>"))]
+
+
 @pytest.mark.parametrize("name", ["bart", "m2m100", "marian_apart", "mt5"])
 def test_a_pad_token_is_never_written_and_keeps_its_share_of_the_probabilities(name):
     """As there, where nothing is normalised behind the words that are barred; `measure` compares its logits."""
