@@ -137,8 +137,7 @@ class Generate(Kind):
         reading = self.read(source, text)
         if not is_answered(reading):
             return self._outputs("", np.float32(0), reading)
-        results = self.ask("tokens", **row(reading.ids))
-        written = results["output_ids"][0, 0, : results["output_lengths"][0, 0]].tolist()
+        results, written = self._best(reading.ids)
         most = longest(self.settings.rules, self.settings.max_length, len(reading.ids))
         reading = doubted(reading, written, most)
         return self._outputs(target.decode([written])[0], results["scores"][0, 0], reading)
@@ -146,6 +145,11 @@ class Generate(Kind):
     @staticmethod
     def _outputs(text, score, reading):
         return {"output_text": np.array(text), "scores": score, **remarks(reading)}
+
+    def _best(self, ids):
+        """The results of the function "tokens" for `ids`, and the ids of its best output."""
+        results = self.ask("tokens", **row(ids))
+        return results, results["output_ids"][0, 0, : results["output_lengths"][0, 0]].tolist()
 
     def cases(self, vocabularies):
         held = self.functions.keys() | ({"drive"} if "step" in self.functions else set())
