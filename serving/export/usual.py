@@ -1,5 +1,7 @@
 """Measures what is usual for a model, by the texts that validate it: the bounds of `serving.runtime.usual`."""
 
+import re
+
 from serving.runtime import Runtime
 from serving.runtime.loaded import Loaded
 from serving.runtime.reading import is_answered
@@ -7,6 +9,7 @@ from serving.runtime.usual import bounds, familiarity
 
 READ, ENOUGH = 2000, 100  # texts: the most that are read, and the fewest that tell a share of them
 ANSWERED, LARGE = 500, 100  # texts that are answered; of a large network
+PROMPTS = (8, 16, 32, 64)  # characters
 
 
 def measure(directory, texts, large=False):
@@ -21,18 +24,25 @@ def measure(directory, texts, large=False):
     kind, common = loaded.kind, loaded.source.log_probabilities
     sides = len(kind.sides(loaded.manifest))
     parts = [part for text in texts for part in text.split("\t", sides - 1)]
+    parts += beginnings(texts) if kind.prompts else []
     cut = {"words": "spaces"} if kind.by_words else {}  # data have their words cut
-    read = loaded.read_words(parts, *cut.values()) if kind.by_words else loaded.read(parts)
+    read = loaded.read_words(parts, *cut.values()) if kind.by_words else loaded.read(parts, not kind.prompts)
     readings = [each for each in read if is_answered(each)]
     familiarities = [familiarity(each, common) for each in readings]
     pieces = [len(each.ids) - each.around for each in readings]
-    if kind.prompts:  # they are cut where they happen to be, and what goes on is written by chance
-        return bounds(familiarities, pieces)
+    if kind.prompts:  # what goes on from them is written by chance
+        return bounds(familiarities, pieces) | {"texts": len(texts)}
     answers = Runtime(directory, precision="float32", verify=False).run(
         spread(texts, LARGE if large else ANSWERED), **cut
     )
     sure = [each.confidence for each in answers if each.confidence is not None and not each.error]
     return bounds(familiarities, pieces, sure)
+
+
+def beginnings(texts):
+    """What a prompt may be: the first pieces of a line, whose names and headings are rarer than what is within."""
+    lines = [text[place.end() :] for text in texts for place in re.finditer("\n+", text)]
+    return [line[:size] for line in lines for size in PROMPTS if len(line) >= size]
 
 
 def spread(texts, most):

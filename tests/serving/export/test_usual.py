@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from serving.export.settings import Settings
-from serving.export.usual import spread
+from serving.export.usual import measure, spread
 from serving.runtime import Runtime
 from serving.runtime.manifest_format import checked
 from tests.serving.conftest import settings_of, sides
@@ -51,6 +51,21 @@ def test_the_bounds_are_those_of_the_validation(kind, models, tokenizers, tmp_pa
     assert unsure <= 0.02 * len(texts)
     assert "has a warning; so has an answer of which" in (folder / "card.md").read_text()
     assert Settings.of(checked(manifest)).usual == usual
+
+
+def test_prompts_begin_as_lines_do(artefacts, tokenizers):
+    """A heading is rare within a text, and where a line begins it is usual: 8, 16, 32 or 64 characters of it."""
+    artefact, (tokenizer, _) = artefacts("continue"), tokenizers
+    most, lines = Runtime(artefact).max_input, texts_of(tokenizer, 400)
+    both = ["\n".join(lines[row : row + 2]) for row in range(0, 400, 2)]
+    texts = [text for text, ids in zip(both, tokenizer.encode(both), strict=True) if len(ids) <= most]
+    behind = [text[place + 1 :] for text in texts for place in range(len(text)) if text[place] == "\n"]
+    parts = texts + [each[:size] for each in behind for size in (8, 16, 32, 64) if len(each) >= size]
+    common, ids = tokenizer.log_probabilities, tokenizer.encode(parts)
+    rare = np.array([sum(common[token] for token in row) / len(part) for row, part in zip(ids, parts, strict=True)])
+    scaled = (rare - rare.mean()) * np.sqrt([len(row) for row in ids])
+    expected = {"familiarity": pytest.approx(rare.mean()), "spread": pytest.approx(-lowest(scaled))}
+    assert len(parts) > len(texts) > 20 and measure(artefact, texts) == expected | {"texts": len(texts)}
 
 
 def test_without_texts_that_validate_nothing_is_usual(models, tokenizers, tmp_path):
