@@ -21,6 +21,7 @@ from serving.runtime import doubt
 from serving.runtime.reading import is_blank
 
 SHARE = 0.015
+FEWEST = 8  # pieces that tell what a text is like: "zoo" and "quick" have rare letters, and are English
 
 
 def familiarity(reading, log_probabilities):
@@ -39,7 +40,8 @@ def noticed(reading, usual, log_probabilities):
     if reading.error or is_blank(reading.text):
         return reading
     pieces, most = len(reading.ids) - reading.around, usual.get("pieces")
-    rare = deviation(familiarity(reading, log_probabilities), pieces, usual["familiarity"]) < -usual.get("spread", 0)
+    found = deviation(familiarity(reading, log_probabilities), pieces, usual["familiarity"])
+    rare = pieces >= FEWEST and found < -usual.get("spread", 0)
     said = doubt.joined(rare and doubt.unlike(1 - SHARE), most and pieces > most and doubt.longer(pieces, most))
     return replace(reading, warning=doubt.joined(reading.warning, said)) if said else reading
 

@@ -10,6 +10,7 @@ export const unknown = (count, pieces) => `${count} of ${pieces} pieces of the t
 /** Several warnings as one; null if there is none. */
 export const joined = (...warnings) => warnings.filter(Boolean).join("; ") || null;
 
+const FEWEST = 8; // pieces that tell what a text is like
 const NEARLY_ALL = "98.5 % of the validation"; // beyond the bounds that a manifest has under `usual`
 
 /** The reading, with warnings if the text is unlike those that validated the model; `common` has log p of each piece. */
@@ -17,7 +18,7 @@ export function noticed(reading, usual, common) {
   if (!usual || reading.error || isBlank(reading.text)) return reading;
   const pieces = reading.ids.length - reading.around, most = usual.pieces;
   const familiarity = reading.ids.reduce((sum, id) => sum + common[id], 0) / count(reading.text);
-  const unlike = (familiarity - usual.familiarity) * Math.sqrt(pieces) < -(usual.spread ?? 0)
+  const unlike = pieces >= FEWEST && (familiarity - usual.familiarity) * Math.sqrt(pieces) < -(usual.spread ?? 0)
     && `the text is unlike those that the model was validated on: its pieces are rarer than in ${NEARLY_ALL}`;
   const longer = most && pieces > most
     && `the text has ${pieces} pieces, more than the ${most} of the longest that the model was validated on`;
