@@ -132,6 +132,7 @@ def header(**entry):
     return apply
 
 
+POINTER = b"version https://git-lfs.example/spec/v1\noid sha256:0\nsize 7\n"
 NAN = np.array([np.nan] * 16, "float32")
 NORM = "model.encoder.layers.0.final_layer_norm.weight"
 FC1 = "model.decoder.layers.1.fc1.weight"
@@ -179,6 +180,8 @@ CASES = {
     "a SentencePiece model cut off": (content("target.spm", lambda text: text[:-3]), "is no SentencePiece model"),
     "safetensors cut off": (content(WEIGHTS, lambda text: text[:-100]), "the file is cut off"),
     "a header without an end": (content(WEIGHTS, lambda text: b"\xff" * 8 + text), "it is cut off, or damaged"),
+    "a pointer in the place of weights": (content(WEIGHTS, lambda text: POINTER), "with `git lfs pull` in"),
+    "a pointer in the place of a tokenizer": (content("target.spm", lambda text: POINTER), "target.spm is a pointer"),
     "an empty file": (content(WEIGHTS, lambda text: b""), "it may be cut off"),
     "a tensor twice": (
         content(WEIGHTS, lambda text: struct.pack("<Q", 14) + b'{"a":1,"a":2} '),

@@ -26,6 +26,7 @@ from zoo.pretrained.reading import IDLE, Reading, read_json
 from zoo.pretrained.yaml_files import read_yaml
 
 MOST_FILES = 10_000
+POINTER = b"version https://git-lfs"
 HOST = re.compile(
     r"(?:https?://[^/]+/)?([^/@:]+/[^/@:]+)"
 )  # a repository as its page is addressed, or by its name alone
@@ -126,8 +127,18 @@ class Source:
         return next((each for each in names if any(name.startswith(each) for name in self.tensors)), "")
 
     def noted(self, path):
-        """The path, which counts as read."""
+        """The path, which counts as read.
+
+        Raises:
+            ValueError: a clone of a repository has a pointer in the place of the file.
+        """
         self.read[path] = None
+        with open(path, "rb") as file:
+            if file.read(len(POINTER)) == POINTER:
+                raise ValueError(
+                    f"{self.address}/{path.name} is a pointer of Git LFS in the place of the file. Fetch "
+                    "what it stands for with `git lfs pull` in that folder, or import the repository, hf://OWNER/NAME."
+                )
         return path
 
     def hashes(self):
