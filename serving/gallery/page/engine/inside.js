@@ -131,7 +131,7 @@ async function thoughts(artefact, { source }) {
   return { ponder: { steps, units } };
 }
 
-/** The ids of each sentence; a full stop, a question mark or an exclamation mark ends one (zoo/text/sentences.py). */
+/** The ids of each sentence; a full stop, a question mark or an exclamation mark ends one (zoo/text/spelling.py). */
 function sentences(ids, { pieces }) {
   const found = [[]];
   ids.forEach((id, place) => {
