@@ -266,10 +266,9 @@ def _of_hub(place, asked):
     if resolve.is_path(place):
         return None
     try:
-        model = resolve.find(place)
+        return resolve.fetch(place, "all")
     except ValueError as error:
         raise ValueError(f"{asked}: there is no folder {place}, and {error}") from error
-    return resolve.bring(model, list(model.entry["files"]))
 
 
 def _keep_vocabularies(text, initial):

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 def needs(tool):
-    return pytest.mark.skipif(shutil.which(tool) is None, reason=f"no {tool} here")
+    return pytest.mark.skipif(shutil.which(tool) is None, reason=f"no {tool}: apt-get install {tool}")
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +68,7 @@ def test_cpp(artefacts, tmp_path):
     if not headers:
         pytest.skip("the wheel of ONNX Runtime has no headers: set ONNXRUNTIME_INCLUDE to `include` of a release")
     if not glob.glob("/usr/include/sentencepiece_processor.h"):
-        pytest.skip("no libsentencepiece-dev here")
+        pytest.skip("no headers of SentencePiece: apt-get install libsentencepiece-dev")
     (library,) = (Path(onnxruntime.__file__).parent / "capi").glob("libonnxruntime.so.*")
     for name in ("libonnxruntime.so", "libonnxruntime.so.1"):
         (tmp_path / name).symlink_to(library)
