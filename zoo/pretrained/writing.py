@@ -4,13 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from zoo.core.later import later
-from zoo.core.storage import folder_beside, write_json, write_text
+from zoo.core.storage import folder_beside, save_model, write_json, write_text
 from zoo.recipes.files import dumps
 from zoo.recipes.folder import LABELS, SHORTLIST, tokenizer_names
 from zoo.recipes.recipe import make, plain
-
-keras_file = later("zoo.core.storage")
 
 RECORD, CARD = "import.json", "card.md"
 
@@ -44,7 +41,7 @@ def write_run(opened, source, parity, out, name, force=False):
         write_text(beside / CARD, card(name, recipe, record))
         if opened.network.shortlist:
             np.savez_compressed(beside / SHORTLIST, **opened.network.shortlist)
-        keras_file.save_model(opened.model, beside / "model.keras")
+        save_model(opened.model, beside / "model.keras")
     return record
 
 
