@@ -77,9 +77,8 @@ def settings_of(run, changes, trial=None):
     if run.threshold is not None:
         own["scope"] = {"label": recipe.scope.label, "threshold": run.threshold}
     if search is not None:
-        if (
-            writes_on and recipe.data.windows and not model.longest_text
-        ):  # what is read and what is written fit together into the context of the training
+        if writes_on and recipe.data.windows and not model.longest_text:
+            # What is read and what is written fit together into the context of the training.
             own["max_input"] = max(2, recipe.model.context // 2, recipe.model.context - search.max_output_length)
             room = max(1, recipe.model.context - own["max_input"])
         longest = min(search.max_output_length, room or search.max_output_length)

@@ -10,7 +10,7 @@ The manifest has these bounds under `usual`, which an export measures (`serving.
     confidence    of an answer
 
 Of the validation's texts, a share of `SHARE` has a familiarity below both, and a share of `SHARE` a lower confidence.
-Without a spread `familiarity` is the bound of texts of any length.
+Without a spread `familiarity` is the bound of texts of any length. Fewer than `FEWEST` pieces are not judged by it.
 """
 
 import math

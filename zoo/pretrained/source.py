@@ -27,9 +27,7 @@ from zoo.pretrained.yaml_files import read_yaml
 
 MOST_FILES = 10_000
 POINTER = b"version https://git-lfs"
-HOST = re.compile(
-    r"(?:https?://[^/]+/)?([^/@:]+/[^/@:]+)"
-)  # a repository as its page is addressed, or by its name alone
+HOST = re.compile(r"(?:https?://[^/]+/)?([^/@:]+/[^/@:]+)")  # a repository by its page's address, or by its name
 WANTED = ("*.json", "*.txt", "*.spm", "*.model", "*.yml", "README.md", "LICENSE")  # of a repository, beside its weights
 HEAD, WHOLE = re.compile(r"\A---\n(.*?)\n---", re.DOTALL), re.compile("(.*)", re.DOTALL)
 FILTER = {"filter": "data"} if sys.version_info >= (3, 11, 4) else {}  # of `tarfile`
