@@ -3,9 +3,9 @@
 from serving.export.forms.base import Form
 from serving.lazy import later
 from serving.runtime.errors import DamagedError
-from zoo.core.storage import save_model
 
 keras = later("keras")
+keras_file = later("zoo.core.storage")  # by `later`, since the process that checks the forms must not import the zoo
 safety = later("zoo.hub.keras_file")
 storage = later("serving.export.storage")
 
@@ -25,7 +25,7 @@ class KerasModel(Form):
     @classmethod
     def write(cls, kind, tokenizers, directory, log):
         log(f"writing {cls.file}")
-        save_model(kind.model, directory / cls.file)
+        keras_file.save_model(kind.model, directory / cls.file)
         if kind.settings.storage != "float32":
             storage.halve(directory / cls.file)
         elif kind.large:
