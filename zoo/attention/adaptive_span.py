@@ -103,7 +103,6 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
             )
         self.initial_span = initial_span
         self.head_dim = units // num_heads
-        self.supports_masking = True
         for name in ("query", "key", "value", "output"):
             dense = layers.Dense(units, use_bias=False, name=name, dtype=self.dtype_policy)
             setattr(self, f"{name}_projection", dense)
@@ -222,16 +221,6 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
     def _under(self, distance, spans):
         """`m_z(x)`, in [0, 1]."""
         return ops.clip((self.ramp + spans - ops.cast(distance, "float32")) / self.ramp, 0.0, 1.0)
-
-    def project(self, value):
-        """`{"keys", "values"}` `(batch, heads, time, head_dim)`."""
-        parts = {"keys": self.key_projection, "values": self.value_projection}
-        return {name: self.split_heads(projection(value)) for name, projection in parts.items()}
-
-    def empty_cache(self, batch, entries):
-        """A pool without content: what `project` would give for nothing."""
-        zeros = ops.zeros((batch, self.num_heads, entries, self.head_dim), dtype=self.compute_dtype)
-        return {"keys": zeros, "values": zeros}
 
     def append_to_cache(self, x, cache, seen=None, write_index=None):
         """The cache of `step`, where nobody asks what the new positions see."""

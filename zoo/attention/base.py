@@ -62,7 +62,6 @@ class AlignmentAttention(ImplicitMasks, keras.layers.Layer, ABC):
                 f"key meet). Received: units={units!r}."
             )
         self.units = units
-        self.supports_masking = True
 
     @abstractmethod
     def project(self, value):
@@ -100,6 +99,3 @@ class AlignmentAttention(ImplicitMasks, keras.layers.Layer, ABC):
 
     def compute_output_shape(self, query_shape, value_shape=None):
         return (*query_shape[:2], (value_shape or query_shape)[-1])
-
-    def compute_mask(self, query, query_mask=None, **kwargs):
-        return query_mask

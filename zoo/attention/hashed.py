@@ -51,7 +51,6 @@ class HashedAttention(Heads, ImplicitMasks, layers.Layer):
         self.seed, self.head_units = seed, head_units
         self.head_dim, self.factors = head_units or units // num_heads, factors
         self.padded_to = chunk_length
-        self.supports_masking = True
         for name in ("query", "value", "output"):
             width = units if name == "output" else num_heads * self.head_dim
             dense = layers.Dense(width, use_bias=use_bias, name=name, dtype=self.dtype_policy)
@@ -115,11 +114,6 @@ class HashedAttention(Heads, ImplicitMasks, layers.Layer):
         keys = unit(wide(self.split_heads(self.query_projection(value))))
         values = self.split_heads(self.value_projection(value))
         return {"keys": ops.cast(keys, values.dtype), "values": values}
-
-    def empty_cache(self, batch, entries):
-        """A pool without content: what `project` would give for nothing."""
-        zeros = ops.zeros((batch, self.num_heads, entries, self.head_dim), dtype=self.compute_dtype)
-        return {"keys": zeros, "values": zeros}
 
     def attend(self, query, cache, mask, own):
         """Exact: query `(batch, time, units)`; `own (time, entries)` bool says which entry is the query's own."""

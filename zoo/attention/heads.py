@@ -1,10 +1,13 @@
-"""What attention with several heads shares: splitting and joining heads, and zeros where a query is padding."""
+"""What attention with several heads shares: splitting and joining heads, their keys and values, zeros for padding."""
 
 from keras import ops
 
 
 class Heads:
-    """A mixin, before the Keras layer, of `units`, `num_heads` and `head_dim`, the width of each head."""
+    """A mixin, before the Keras layer, of `units`, `num_heads` and `head_dim`, the width of each head.
+
+    `project` is of a layer with a `key_projection` and a `value_projection`.
+    """
 
     def split_heads(self, x):
         """`(batch, time, units)` -> `(batch, heads, time, head_dim)`."""
@@ -19,8 +22,15 @@ class Heads:
     def silence(output, query_mask):
         return output if query_mask is None else ops.where(query_mask[:, :, None], output, 0.0)
 
+    def project(self, value):
+        """`{"keys", "values"}` `(batch, heads, value_time, head_dim)`: what does not depend on the query."""
+        parts = {"keys": self.key_projection, "values": self.value_projection}
+        return {name: self.split_heads(projection(value)) for name, projection in parts.items()}
+
+    def empty_cache(self, batch, entries):
+        """A pool without content: what `project` would give for nothing."""
+        zeros = ops.zeros((batch, self.num_heads, entries, self.head_dim), dtype=self.compute_dtype)
+        return {"keys": zeros, "values": zeros}
+
     def compute_output_shape(self, query_shape, value_shape=None):
         return (*query_shape[:2], self.units)
-
-    def compute_mask(self, query, query_mask=None, **kwargs):
-        return query_mask

@@ -83,7 +83,6 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         self.units, self.num_heads, self.head_units = units, num_heads, head_units
         self.dropout, self.use_bias, self.seed = dropout, use_bias, seed
         self.head_dim = head_units or units // num_heads
-        self.supports_masking = True
         for name in ("query", "key", "value", "output"):
             width = units if name == "output" else num_heads * self.head_dim
             dense = layers.Dense(width, use_bias=use_bias, name=name, dtype=self.dtype_policy)
@@ -116,18 +115,6 @@ class MultiHeadAttention(Heads, ImplicitMasks, layers.Layer):
         else:
             mixed = self.mix_all(*projected, value_mask, causal, bias)
         return self.silence(self.output_projection(mixed), query_mask)
-
-    def project(self, value):
-        """`{"keys", "values"}` `(batch, heads, value_time, head_dim)`: what does not depend on the query."""
-        return {
-            "keys": self.split_heads(self.key_projection(value)),
-            "values": self.split_heads(self.value_projection(value)),
-        }
-
-    def empty_cache(self, batch, entries):
-        """A pool without content: what `project` would give for nothing."""
-        zeros = ops.zeros((batch, self.num_heads, entries, self.head_dim), dtype=self.compute_dtype)
-        return {"keys": zeros, "values": zeros}
 
     def attend(self, query, cache, mask=None, bias=None):
         """Over projected keys and values: query `(batch, time, units)`, mask `(batch | 1, time | 1, entries)` bool."""

@@ -79,7 +79,6 @@ class SSRU(ImplicitMasks, layers.Layer):
         if not isinstance(units, int) or units < 1:
             raise ValueError(f"SSRU needs a positive number of units. Received: units={units!r}.")
         self.units = units
-        self.supports_masking = True
         self.input_projection = layers.Dense(units, use_bias=False, name="input", dtype=self.dtype_policy)
         self.gate = layers.Dense(units, name="gate", dtype=self.dtype_policy)
 
@@ -137,6 +136,3 @@ class SSRU(ImplicitMasks, layers.Layer):
 
     def compute_output_shape(self, query_shape, value_shape=None):
         return (*query_shape[:2], self.units)
-
-    def compute_mask(self, query, query_mask=None, **kwargs):
-        return query_mask

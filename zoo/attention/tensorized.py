@@ -86,7 +86,6 @@ class MultiLinearAttention(ImplicitMasks, layers.Layer):
         if mode not in MODES:
             raise ValueError(f"Unknown mode: expected one of {MODES}, received {mode!r}.")
         self.units, self.rank, self.max_time, self.num_cores, self.mode = units, rank, max_time, num_cores, mode
-        self.supports_masking = True
         for name in ("query", "key", "value"):
             dense = layers.Dense(rank, use_bias=False, name=name, dtype=self.dtype_policy)
             setattr(self, f"{name}_projection", dense)
@@ -203,6 +202,3 @@ class MultiLinearAttention(ImplicitMasks, layers.Layer):
 
     def compute_output_shape(self, query_shape, value_shape=None):
         return (*query_shape[:2], self.units)
-
-    def compute_mask(self, query, query_mask=None, **kwargs):
-        return query_mask

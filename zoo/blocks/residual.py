@@ -47,7 +47,6 @@ class Block(ImplicitMasks, layers.Layer, ABC):
     def __init__(self, sublayers, dropout=0.0, seed=None, norm="layer", epsilon=EPSILON, **kwargs):
         super().__init__(**kwargs)
         self.dropout, self.seed, self.norm, self.epsilon = dropout, seed, norm, epsilon
-        self.supports_masking = True
         for name in self.parts:
             setattr(self, name, sublayers[name])
         self.present = [name for name in self.parts if sublayers[name] is not None]
@@ -199,9 +198,6 @@ class Block(ImplicitMasks, layers.Layer, ABC):
 
     def compute_output_shape(self, x_shape, memory_shape=None):
         return tuple(x_shape)
-
-    def compute_mask(self, x, mask=None, **kwargs):
-        return mask
 
 
 @register

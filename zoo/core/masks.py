@@ -87,8 +87,13 @@ class ImplicitMasks:
     """A mixin, before the Keras layer, for every layer whose `call` takes the mask of its first argument.
 
     Keras' implicit masks reach `call` however many tensors it is given (`with_both_names`), those of further arguments
-    as `NAME_mask`, as Keras has it. `layer(x, None)` is `layer(x)`: Keras would fill in the mask a second time.
+    as `NAME_mask`, as Keras has it. `layer(x, None)` is `layer(x)`: Keras would fill in the mask a second time. Keras
+    hands the mask on to what comes out, unless `compute_mask` says otherwise.
     """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.supports_masking = True
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)

@@ -54,7 +54,6 @@ class Stack(ImplicitMasks, layers.Layer):
             )
         self.blocks = list(blocks)
         self.units = widths.pop()
-        self.supports_masking = True
         needed = Block.of(self.blocks[-1]).needs_final_norm
         self.final_norm = self._norm("final_norm") if needed else None
 
@@ -214,9 +213,6 @@ class Stack(ImplicitMasks, layers.Layer):
 
     def compute_output_shape(self, x_shape, memory_shape=None):
         return tuple(x_shape)
-
-    def compute_mask(self, x, mask=None, **kwargs):
-        return mask
 
 
 BLOCKS = {"post_norm": PostNorm, "pre_norm": PreNorm, "macaron": Macaron}

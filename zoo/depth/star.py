@@ -83,9 +83,6 @@ class StarStack(ImplicitMasks, layers.Layer):
         highest = ops.max(ops.where(mask[:, :, None], states, -math.inf), axis=1)  # which float16 has, too
         return ops.where(ops.any(mask, axis=1)[:, None], highest, 0.0)
 
-    def compute_mask(self, x, mask=None, **kwargs):
-        return mask
-
     def _set_mask_metadata(self, inputs, outputs, previous_mask):
         if len(outputs.shape) == 3:  # a summary has no time that a mask could be of
             super()._set_mask_metadata(inputs, outputs, previous_mask)

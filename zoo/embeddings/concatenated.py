@@ -40,7 +40,6 @@ class ConcatenatedPositions(ImplicitMasks, layers.Layer):
             raise ValueError(f"ConcatenatedPositions needs a positive number of units. Received: units={units!r}.")
         self.units = units
         self.positions = LearnedPositions(max_positions, name="positions", dtype=self.dtype_policy)
-        self.supports_masking = True
 
     @property
     def max_positions(self):

@@ -43,7 +43,6 @@ class ConvolutionalPositions(ImplicitMasks, layers.Layer):
         if not isinstance(width, int) or width < 1 or width % 2 == 0:
             raise ValueError(f"ConvolutionalPositions needs an odd number as width. Received: {width!r}.")
         self.width = width
-        self.supports_masking = True
 
     def build(self, x_shape):
         self.mix = layers.Dense(x_shape[-1], activation="relu", name="mix", dtype=self.dtype_policy)

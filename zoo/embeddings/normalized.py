@@ -43,7 +43,6 @@ class NormalizedPositions(ImplicitMasks, layers.Layer):
                 f"NormalizedPositions needs a positive number of units, or None. Received: units={units!r}."
             )
         self.positions, self.epsilon, self.units = positions, epsilon, units
-        self.supports_masking = True
         self.norm = make_norm("layer", epsilon, name="norm", dtype=self.dtype_policy) if epsilon else None
         self.projection = layers.Dense(units, name="projection", dtype=self.dtype_policy) if units else None
 

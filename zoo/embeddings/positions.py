@@ -22,7 +22,6 @@ class Positions(ImplicitMasks, layers.Layer):
 
     def __init__(self, **kwargs):
         super().__init__(**kwargs)
-        self.supports_masking = True
 
     def call(self, x, mask=None, places=None):
         places = ops.arange(ops.shape(x)[1], dtype="int32") if places is None else places

@@ -78,7 +78,6 @@ class SentenceEmbedding(ImplicitMasks, layers.Layer):
             raise ValueError(f"SentenceEmbedding needs a spread of at least 0. Received: {spread!r}.")
         self.vocab_size, self.units, self.longest, self.shortest = sizes.values()
         self.spread = spread
-        self.supports_masking = True
 
     def build(self, ids_shape=None):
         words = initializers.RandomNormal(stddev=(WORDS * (1 + self.spread**2) * self.units) ** -0.5)

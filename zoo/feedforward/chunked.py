@@ -45,7 +45,6 @@ class ChunkedFeedForward(ImplicitMasks, layers.Layer):
         if not isinstance(chunks, int) or chunks < 1:
             raise ValueError(f"ChunkedFeedForward needs a positive number of chunks. Received: {chunks!r}.")
         self.feedforward, self.chunks = feedforward, chunks
-        self.supports_masking = True
 
     def build(self, x_shape):
         if not self.feedforward.built:

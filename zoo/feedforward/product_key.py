@@ -118,7 +118,6 @@ class ProductKeyMemory(ImplicitMasks, layers.Layer):
         self.units, self.num_keys, self.num_heads, self.k = units, num_keys, num_heads, k
         self.query_dim, self.query_norm, self.seed = query_dim, query_norm, seed
         self.num_values = num_keys**2
-        self.supports_masking = True
         width = num_heads * query_dim
         self.query_projection = layers.Dense(width, name="query", dtype=self.dtype_policy)
         self.norm = None
@@ -186,6 +185,3 @@ class ProductKeyMemory(ImplicitMasks, layers.Layer):
 
     def compute_output_shape(self, x_shape):
         return (*x_shape[:-1], self.units)
-
-    def compute_mask(self, x, mask=None):
-        return mask

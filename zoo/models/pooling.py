@@ -50,7 +50,6 @@ class Pooling(ImplicitMasks, layers.Layer):
             )
         self.rule, self.dense = rule, dense
         self.projection = None
-        self.supports_masking = True
 
     def build(self, x_shape):
         if self.dense:

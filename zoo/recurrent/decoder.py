@@ -56,7 +56,6 @@ class RecurrentDecoder(ImplicitMasks, layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.supports_masking = True
         self.units, self.cell, self.attention, self.num_layers = units, check_cell(cell), attention, num_layers
         self.state_activation = state_activation
         inner = make_cell(cell, units, num_layers, dtype=self.dtype_policy)

@@ -64,7 +64,6 @@ class RecurrentEncoder(ImplicitMasks, layers.Layer):
             raise ValueError(f"num_layers must be at least 1. Received: {num_layers!r}.")
         self.units, self.cell, self.num_layers = units, check_cell(cell), num_layers
         self.bidirectional, self.dropout, self.seed = bidirectional, dropout, seed
-        self.supports_masking = True
         templates = [self._make_layer() for _ in range(num_layers)]
         self.layers = [self._directions(template) for template in templates]
         # `Bidirectional` makes its two layers from the configuration of the template, by way of its `id`. If a template
@@ -159,7 +158,6 @@ class SelfAttentiveEncoder(ImplicitMasks, layers.Layer):
     def __init__(self, encoder: Any, attention: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.encoder, self.attention = encoder, attention
-        self.supports_masking = True
         self.combine = layers.Dense(encoder.output_units, activation="tanh", dtype=self.dtype_policy)
 
     @property

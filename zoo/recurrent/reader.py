@@ -44,7 +44,6 @@ class RecurrentReader(ImplicitMasks, layers.Layer):
     def __init__(self, encoder: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.encoder = encoder
-        self.supports_masking = True
 
     @property
     def units(self):
@@ -60,6 +59,3 @@ class RecurrentReader(ImplicitMasks, layers.Layer):
 
     def compute_output_shape(self, inputs_shape):
         return (*inputs_shape[:2], self.units)
-
-    def compute_mask(self, inputs, mask=None):
-        return mask

@@ -24,7 +24,6 @@ class LinearAttention(Heads, ImplicitMasks, layers.Layer):
         super().__init__(**kwargs)
         self.units, self.num_heads, self.epsilon = units, num_heads, epsilon
         self.head_dim = units // num_heads
-        self.supports_masking = True
         for name in ("query", "key", "value", "output"):
             dense = layers.Dense(units, use_bias=False, name=name, dtype=self.dtype_policy)
             setattr(self, f"{name}_projection", dense)
@@ -63,10 +62,6 @@ class LinearAttention(Heads, ImplicitMasks, layers.Layer):
     def project(self, value):
         keys, values = self.key_projection(value), self.value_projection(value)
         return {"keys": self.features(keys), "values": self.split_heads(values)}
-
-    def empty_cache(self, batch, entries):
-        zeros = ops.zeros((batch, self.num_heads, entries, self.head_dim), dtype=self.compute_dtype)
-        return {"keys": zeros, "values": zeros}
 
     def append_to_cache(self, x, cache, seen=None, write_index=None):
         return append(cache, *self.project(x).values(), write_index)
