@@ -6,20 +6,13 @@ them divide by the count of the batch (`dividing`). Without either, `mean_over` 
 """
 
 import contextlib
-import threading
 
 from keras import ops
 
+from zoo.gradients.ambient import Ambient
 from zoo.gradients.recall import recall
 
-
-class _Active(threading.local):
-    """Of this thread: the `_Means` that are open, if any."""
-
-    means = None
-
-
-_active = _Active()
+_open = Ambient()  # the `_Means`, if any
 
 
 class _Means:
@@ -37,23 +30,15 @@ class _Means:
 
 
 @contextlib.contextmanager
-def _open(means):
-    before = _active.means
-    _active.means = means
-    try:
-        yield means.counts
-    finally:
-        _active.means = before
-
-
 def counting():
     """A context that yields a list, to which each mean adds the number of its positions."""
-    return _open(_Means())
+    with _open.holding(_Means()) as means:
+        yield means.counts
 
 
 def is_counting():
     """Whether nothing but counts is asked for, so that no pass need be one that can be computed again."""
-    return _active.means is not None and _active.means.totals is None
+    return _open.value is not None and _open.value.totals is None
 
 
 def dividing(totals, parts):
@@ -63,14 +48,14 @@ def dividing(totals, parts):
         totals: the counts of all parts together, in the order of the means; None leaves means what they are.
         parts: how many there are.
     """
-    return contextlib.nullcontext() if totals is None else _open(_Means(totals, parts))
+    return contextlib.nullcontext() if totals is None else _open.holding(_Means(totals, parts))
 
 
 def mean_over(values, mask=None):
     """The mean of `values (batch, time)`, float32, over the positions that the mask keeps; None keeps all."""
-    if _active.means is None and mask is None:
+    if _open.value is None and mask is None:
         return ops.mean(values)
     kept = ops.ones_like(values) if mask is None else ops.cast(mask, values.dtype)
     count = ops.sum(kept)
-    divisor = ops.maximum(count, 1.0) if _active.means is None else _active.means.divisor(count)
+    divisor = ops.maximum(count, 1.0) if _open.value is None else _open.value.divisor(count)
     return ops.sum(values * kept) / divisor

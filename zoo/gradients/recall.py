@@ -4,47 +4,29 @@ A layer wraps such a choice in `recall`. Where its pass is computed twice, the f
 reads it, so that rounding cannot send a vector to another bucket. Everywhere else `recall` only computes.
 """
 
-import contextlib
-import threading
+from zoo.gradients.ambient import Ambient
 
-
-class _Active(threading.local):
-    """Of this thread: what answers a recalled choice, if anything does."""
-
-    answer = None
-
-
-_active = _Active()
+_answer = Ambient()  # what answers a recalled choice, if anything does
 
 
 def recall(compute):
     """`compute()`, or what it gave in the pass that is being repeated."""
-    answer = _active.answer
+    answer = _answer.value
     return compute() if answer is None else answer(compute)
-
-
-@contextlib.contextmanager
-def _answering(answer):
-    before = _active.answer
-    _active.answer = answer
-    try:
-        yield
-    finally:
-        _active.answer = before
 
 
 def recording(record):
     """While open, every recalled choice is appended to the list `record`; inside a replay it comes from there."""
-    outer = _active.answer
+    outer = _answer.value
 
     def answer(compute):
         record.append(compute() if outer is None else outer(compute))
         return record[-1]
 
-    return _answering(answer)
+    return _answer.holding(answer)
 
 
 def replaying(record):
     """While open, recalled choices are those of `record`, in their order."""
     choices = iter(record)
-    return _answering(lambda compute: next(choices))
+    return _answer.holding(lambda compute: next(choices))

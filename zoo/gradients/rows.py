@@ -6,21 +6,12 @@ large as the table. There a training step opens `tapping`, which holds the table
 gradient of `V` in factors: `dV[i] = sum of w_tj g_t over i_tj = i`.
 """
 
-import contextlib
-import threading
-
 from keras import ops
 
 from zoo.core.masks import wide
+from zoo.gradients.ambient import Ambient
 
-
-class _Active(threading.local):
-    """Of this thread: the `Taps` that are open, if any."""
-
-    taps = None
-
-
-_active = _Active()
+_taps = Ambient()  # the `Taps` that are open, if any
 
 
 class Taps:
@@ -43,15 +34,9 @@ class Taps:
         return outputs if self.zeros is None else outputs + self.zeros[number]
 
 
-@contextlib.contextmanager
 def tapping(taps):
     """While open, `mixed_rows` holds its tables fixed and records in `taps` what it reads."""
-    before = _active.taps
-    _active.taps = taps
-    try:
-        yield taps
-    finally:
-        _active.taps = before
+    return _taps.holding(taps)
 
 
 def mixed_rows(table, indices, weights):
@@ -61,7 +46,7 @@ def mixed_rows(table, indices, weights):
     The table is never copied or cast as a whole, and neither is its gradient, if the optimizer agrees
     (`zoo.training.RowAdam`).
     """
-    taps = _active.taps
+    taps = _taps.value
     whole = table.value if taps is None else ops.stop_gradient(table.value)
     rows = ops.take(whole, indices, axis=0)
     outputs = ops.cast(ops.sum(wide(ops.cast(weights, rows.dtype)[..., None] * rows), axis=-2), rows.dtype)

@@ -1,6 +1,5 @@
 """Any recurrent cell that looks at a memory before each step (Bahdanau, Cho, Bengio 2015)."""
 
-import threading
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,13 +7,8 @@ import keras
 from keras import ops
 
 from zoo.core.registry import register
+from zoo.gradients.ambient import Ambient
 from zoo.recurrent.cells import top_hidden
-
-
-class _Bound(threading.local):
-    """Of this thread: the memory that the cell looks at, if any."""
-
-    memory = None
 
 
 @register
@@ -53,12 +47,12 @@ class AttentionCell(keras.layers.Layer):
         self.cell = cell
         self.attention = attention
         self.state_size = cell.state_size
-        self._bound = _Bound()  # two threads may run one model at a time
+        self._bound = Ambient()  # the memory that it looks at; two threads may run one model at a time
         self._shapes = None  # of `build`, for a file
 
     @property
     def memory(self):
-        memory = self._bound.memory
+        memory = self._bound.value
         if memory is None:
             raise ValueError(
                 f"{self.name} was called without a memory to attend to. Wrap the call: "
@@ -77,12 +71,8 @@ class AttentionCell(keras.layers.Layer):
             self.attention.build((None, None, top_size(self.cell.output_size)), tuple(values.shape))
             self.attention.built = True
         keys = self.attention.project(values) if keys is None else keys
-        outer = self._bound.memory
-        self._bound.memory = {"values": values, "keys": keys, "mask": value_mask}
-        try:
+        with self._bound.holding({"values": values, "keys": keys, "mask": value_mask}):
             yield self
-        finally:
-            self._bound.memory = outer
 
     def build(self, input_shape, value_shape=None):
         value_shape = tuple(self.memory["values"].shape) if value_shape is None else value_shape
