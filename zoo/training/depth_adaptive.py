@@ -125,7 +125,4 @@ class DepthAdaptiveLoss(keras.losses.Loss):
         return ops.sum(cross * weights)
 
     def get_config(self):
-        own = {
-            name: getattr(self, name) for name in ("oracle", "price", "width", "alpha", "smoothing", "depth_weights")
-        }
-        return {"name": self.name, **own}
+        return {"name": self.name}  # and what the constructor is given

@@ -64,17 +64,8 @@ def _progress(step, warmup, steps):
     return ops.clip((step - warmup) / (steps - warmup), 0.0, 1.0)
 
 
-def _check_decay(warmup, steps, floor):
-    if steps <= warmup or not 0.0 <= floor <= 1.0:
-        raise ValueError(
-            f"expected steps > warmup and 0 <= floor <= 1, received steps={steps!r}, "
-            f"warmup={warmup!r}, floor={floor!r}. Shorten the warm-up or train for longer."
-        )
-
-
-@register
-class LinearDecay(Warmup):
-    """lr(t) = peak * (1 - (1 - floor) * u), u = (t - warmup) / (steps - warmup), after the warm-up.
+class Decay:
+    """A mixin, before `Warmup`, of rates that fall from the end of the warm-up until `steps`.
 
     Args:
         peak, warmup: as of `Warmup`.
@@ -84,36 +75,37 @@ class LinearDecay(Warmup):
 
     def __init__(self, peak: float, warmup: int = 0, steps: int = 10_000, floor: float = 0.0) -> None:
         super().__init__(peak, warmup)
-        _check_decay(warmup, steps, floor)
+        if steps <= warmup or not 0.0 <= floor <= 1.0:
+            raise ValueError(
+                f"expected steps > warmup and 0 <= floor <= 1, received steps={steps!r}, "
+                f"warmup={warmup!r}, floor={floor!r}. Shorten the warm-up or train for longer."
+            )
         self.steps, self.floor = steps, floor
+
+
+@register
+class LinearDecay(Decay, Warmup):
+    """lr(t) = peak * (1 - (1 - floor) * u), u = (t - warmup) / (steps - warmup), after the warm-up.
+
+    Args: as of `Decay`.
+    """
 
     def fall(self, step):
         return 1.0 - (1.0 - self.floor) * _progress(step, self.warmup, self.steps)
 
-    def get_config(self):
-        return {**super().get_config(), "steps": self.steps, "floor": self.floor}
-
 
 @register
-class CosineDecay(Warmup):
+class CosineDecay(Decay, Warmup):
     """lr(t) = peak * (floor + (1 - floor) * (1 + cos(pi * u)) / 2), u as in `LinearDecay`.
 
-    Args: as of `LinearDecay`.
+    Args: as of `Decay`.
 
     Loshchilov and Hutter 2017, "SGDR", without restarts.
     """
 
-    def __init__(self, peak: float, warmup: int = 0, steps: int = 10_000, floor: float = 0.0) -> None:
-        super().__init__(peak, warmup)
-        _check_decay(warmup, steps, floor)
-        self.steps, self.floor = steps, floor
-
     def fall(self, step):
         wave = 0.5 * (1.0 + ops.cos(math.pi * _progress(step, self.warmup, self.steps)))
         return self.floor + (1.0 - self.floor) * wave
-
-    def get_config(self):
-        return {**super().get_config(), "steps": self.steps, "floor": self.floor}
 
 
 def schedule(name, peak, warmup, steps):

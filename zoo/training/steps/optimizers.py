@@ -210,9 +210,6 @@ class RowAdam(RateFactors, keras.optimizers.Adam):
         v = self.beta_2 * v + (1 - self.beta_2) * ops.square(gradients)
         return m, v, rows - rate * m / (ops.sqrt(v) + self.epsilon)
 
-    def get_config(self):
-        return {**super().get_config(), "row_learning_rate": self.row_learning_rate}
-
 
 def _whole(gradient):
     """A gradient as a dense tensor. Adam would square each occurrence of a row in `IndexedSlices`, not their sum."""
