@@ -31,7 +31,7 @@ def write_atomically(path, write):
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.partial")
-    with _locked(beside) as file:
+    with _locked(beside, fcntl.LOCK_EX) as file:  # another writer waits, and then opens one of its own
         try:
             file.truncate()
             write(file)
@@ -84,19 +84,6 @@ def folder_beside(path):
             raise
 
 
-def _locked(beside):
-    """The file `beside`, opened and locked until it is closed: another writer waits, and then opens one of its own."""
-    while True:
-        file = open(os.open(beside, os.O_RDWR | os.O_CREAT, 0o666), "wb")
-        fcntl.flock(file, fcntl.LOCK_EX)
-        try:
-            if os.path.samestat(os.fstat(file.fileno()), os.stat(beside)):
-                return file
-        except FileNotFoundError:
-            pass
-        file.close()  # the other writer has renamed or removed it meanwhile
-
-
 @contextlib.contextmanager
 def one_writer(folder, reading=False):
     """A context in which no other process writes in a folder; made where it is missing, and removed if it stays empty.
@@ -119,7 +106,7 @@ def one_writer(folder, reading=False):
     with contextlib.ExitStack() as held:
         held.callback(_remove_empty, missing)
         try:
-            file = _locked_at_once(folder / LOCK, fcntl.LOCK_SH if reading else fcntl.LOCK_EX)
+            file = _locked(folder / LOCK, fcntl.LOCK_NB | (fcntl.LOCK_SH if reading else fcntl.LOCK_EX))
         except BlockingIOError:
             raise BusyError(
                 f"another process is working in {folder}: it trains, evaluates or exports the run there. Wait for its "
@@ -147,21 +134,21 @@ def _remove_empty(folders):
             each.rmdir()
 
 
-def _locked_at_once(path, kind):
-    """The file, opened and locked until it is closed.
+def _locked(path, kind):
+    """The file, opened and locked until it is closed; `kind` is what `flock` is asked for.
 
     Raises:
-        BlockingIOError: another process holds it.
+        BlockingIOError: another process holds it, and `kind` is not to wait.
     """
     while True:
-        file = open(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "r+b")
+        file = open(os.open(path, os.O_RDWR | os.O_CREAT, 0o666), "wb")
         with contextlib.ExitStack() as failed:
             failed.callback(file.close)
-            fcntl.flock(file, kind | fcntl.LOCK_NB)
+            fcntl.flock(file, kind)
             with contextlib.suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(file.fileno()), os.stat(path)):
                     failed.pop_all()
-                    return file  # else the other process has ended and removed it meanwhile
+                    return file  # else the other process has renamed or removed it meanwhile
 
 
 def write_bytes(path, content):
