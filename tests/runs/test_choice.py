@@ -13,9 +13,9 @@ def test_an_average_that_is_worse_or_not_a_number_is_not_chosen(monkeypatch, of_
     state = TrainingState(step=2, best=[[3.0, 1], [3.5, 2]], weights={2: "of 2", 1: "of 1"})
     state.history = [{"step": step, "nll": nll, "accuracy": 0.5} for nll, step in state.best]
     steps, loaded = SimpleNamespace(model=None, reload=lambda: None, evaluate=None), []
-    monkeypatch.setattr(training, "average", lambda weights, model: loaded.append(weights))
+    monkeypatch.setattr("zoo.training.average", lambda weights, model: loaded.append(weights))
     measure = lambda: {"nll": of_average, "accuracy": 0.5}  # noqa: E731
-    monkeypatch.setattr(training, "set_weights", lambda model, weights: loaded.append(weights))
+    monkeypatch.setattr("zoo.training.set_weights", lambda model, weights: loaded.append(weights))
     scores = training._choose(steps, measure, state, MONITORS["nll"])
     assert scores == {"nll": of_average if averaged == 2 else 3.0, "accuracy": 0.5, "averaged": averaged}
     assert loaded == [["of 1", "of 2"]] + ([] if averaged == 2 else ["of 1"])

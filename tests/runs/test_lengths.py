@@ -40,7 +40,7 @@ def test_a_model_without_a_bound_reads_any_text():
 
 
 def test_it_is_told_before_the_first_step_and_nothing_is_left(tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "fit", lambda *_: pytest.fail("the training has begun"))
+    monkeypatch.setattr("zoo.training.fit", lambda *_: pytest.fail("the training has begun"))
     long = recipe("transformer", *BOUNDED["positions.max_positions"], *LONG)
     with pytest.raises(ValueError, match="Set positions.max_positions to 12 or more"):
         runs.train(long, tmp_path / "run", log=len)

@@ -10,27 +10,16 @@ import zipfile
 import keras
 from msgspec import structs
 
+from zoo import training
 from zoo.core import devices as many
 from zoo.core.escaping import shown
 from zoo.core.storage import save_model, write_atomically, write_bytes, write_json, write_text
 from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
+from zoo.recipes import folder
 from zoo.recipes.card import describe, mended, untaught
 from zoo.recipes.carried import RECIPE, content
 from zoo.recipes.files import dumps
-from zoo.recipes.folder import (
-    CARD,
-    LABELS,
-    METRICS,
-    RECORD,
-    SCOPE,
-    carried_files,
-    check_same_data,
-    has_threshold,
-    read_labels,
-    read_threshold,
-    tokenizer_names,
-)
 from zoo.runs.takeover import choose_trained, describe_takeover, prepared, rate_factors
 from zoo.settings.layers import AdaptiveSpan, ProductKey
 from zoo.settings.training import CosineLoss, DepthLoss, NumberLoss, RankingLoss, TokenLoss
@@ -38,26 +27,6 @@ from zoo.tasks.parts import answering, corpora
 from zoo.tasks.parts.building import built
 from zoo.tasks.parts.task import Run
 from zoo.text import load_tokenizer
-from zoo.training import (
-    MONITORS,
-    ChunkedCrossEntropy,
-    DepthAdaptiveLoss,
-    FactorAdam,
-    RowAdam,
-    SmoothedCrossEntropy,
-    SpanSteps,
-    TrainingPlan,
-    average,
-    checkpoint_path,
-    fit,
-    make_steps,
-    named_weights,
-    schedule,
-    set_weights,
-    squared_error,
-    thaw,
-    validate,
-)
 from zoo.training.lora import merge
 
 
@@ -120,7 +89,7 @@ def make_optimizer(recipe):
     the rates of single weights are set where the weights are known (`make_training_steps`).
     """
     own = recipe.training
-    rate = schedule(own.schedule, own.learning_rate, own.warmup, own.steps)
+    rate = training.schedule(own.schedule, own.learning_rate, own.warmup, own.steps)
     settings = {
         "beta_2": own.adam_beta_2,
         "weight_decay": own.weight_decay or None,
@@ -129,10 +98,10 @@ def make_optimizer(recipe):
     if own.ema:
         settings |= {"use_ema": True, "ema_momentum": own.ema}
     if isinstance(recipe.feedforward, ProductKey):
-        optimizer = RowAdam(rate, row_learning_rate=own.row_learning_rate, **settings)
+        optimizer = training.RowAdam(rate, row_learning_rate=own.row_learning_rate, **settings)
     else:
         factored = own.rates or own.layer_decay < 1
-        optimizer = (FactorAdam if factored else keras.optimizers.Adam)(rate, **settings)
+        optimizer = (training.FactorAdam if factored else keras.optimizers.Adam)(rate, **settings)
     if own.weight_decay:
         optimizer.exclude_from_weight_decay(var_names=["bias", "beta", "gamma"])
     return keras.optimizers.LossScaleOptimizer(optimizer) if own.precision == "mixed_float16" else optimizer
@@ -143,21 +112,23 @@ def make_loss(recipe):
     own = recipe.loss
     if isinstance(own, DepthLoss):
         exits = {name: getattr(own, name) for name in ("oracle", "price", "width", "alpha")}
-        return DepthAdaptiveLoss(**exits, smoothing=own.label_smoothing)
+        return training.DepthAdaptiveLoss(**exits, smoothing=own.label_smoothing)
     if isinstance(own, CosineLoss | NumberLoss):
-        return squared_error
+        return training.squared_error
     if isinstance(own, RankingLoss):
-        return SmoothedCrossEntropy()
+        return training.SmoothedCrossEntropy()
     if isinstance(own, TokenLoss) and own.chunks > 1:
-        return ChunkedCrossEntropy(own.chunks, own.label_smoothing)
-    return SmoothedCrossEntropy(own.label_smoothing)
+        return training.ChunkedCrossEntropy(own.chunks, own.label_smoothing)
+    return training.SmoothedCrossEntropy(own.label_smoothing)
 
 
 def make_training_steps(recipe, model):
     """What `zoo.training.make_steps` gives; with adaptive spans, steps that compute no more than those reach."""
     adaptive = isinstance(recipe.attention, AdaptiveSpan)
     optimizer = make_optimizer(recipe)
-    steps = (SpanSteps if adaptive else make_steps)(model, optimizer, make_loss(recipe), recipe.training.parts)
+    steps = (training.SpanSteps if adaptive else training.make_steps)(
+        model, optimizer, make_loss(recipe), recipe.training.parts
+    )
     if by_weight := rate_factors(recipe, model):
         inner = optimizer.inner_optimizer if recipe.training.precision == "mixed_float16" else optimizer
         inner.set_factors(by_weight)
@@ -166,8 +137,10 @@ def make_training_steps(recipe, model):
 
 def make_plan(recipe):
     """How long to train and how often to look."""
-    known = structs.asdict(recipe.training) | {"keep": recipe.training.average, "carried": carried_files(recipe)}
-    return TrainingPlan(**{field.name: known[field.name] for field in dataclasses.fields(TrainingPlan)})
+    known = structs.asdict(recipe.training) | {"keep": recipe.training.average, "carried": folder.carried_files(recipe)}
+    return training.TrainingPlan(
+        **{field.name: known[field.name] for field in dataclasses.fields(training.TrainingPlan)}
+    )
 
 
 def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, initial=None, devices=None):
@@ -185,7 +158,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     log("reading the data" if kept else "reading the data and learning the vocabularies")
     parts = make_parts(recipe, data, kept)
     if earlier:
-        check_same_data(earlier, parts.card)
+        folder.check_same_data(earlier, parts.card)
     for note in (*parts.notes, *_cuts(recipe, parts)):
         log(note)
     log("building the model")
@@ -211,22 +184,22 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
 
     plan = make_plan(recipe)
     score = _alone(recipe.job.monitored(recipe, model, parts.tokenizers, parts.labels, parts.examples))
-    state = fit(steps, parts.train, parts.valid, plan, directory, bool(resume), callbacks, score)
+    state = training.fit(steps, parts.train, parts.valid, plan, directory, bool(resume), callbacks, score)
     log("choosing between the best weights and their average")
 
     def measure():
-        return validate(steps.evaluate, parts.valid) | (score() if score else {})
+        return training.validate(steps.evaluate, parts.valid) | (score() if score else {})
 
     # A count of wrong outputs is too coarse to tell an average from one of its parts: the loss tells them apart.
-    finer = MONITORS["nll" if plan.monitor == "wer" else plan.monitor]
+    finer = training.MONITORS["nll" if plan.monitor == "wer" else plan.monitor]
     scores = _choose(steps, measure, state, finer)
-    thaw(model, frozen)
+    training.thaw(model, frozen)
     if spread or adapted or recipe.training.precision != "float32":
-        weights = merge({path: many.whole(weight.value) for path, weight in named_weights(model).items()})
+        weights = merge({path: many.whole(weight.value) for path, weight in training.named_weights(model).items()})
         with many.apart():
             model = built_in(recipe, parts.sizes, "float32")
             recipe.job.prepare(recipe, model, parts.tokenizers)
-            for path, weight in named_weights(model).items():
+            for path, weight in training.named_weights(model).items():
                 weight.assign(weights.pop(path))
     many.together("the weights are chosen")
     summary = _summary(recipe, model, parts) | {
@@ -257,7 +230,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
     save_model(model, directory / "model.keras")
     if threshold is not None:
         scope = {"label": recipe.scope.label, "threshold": threshold}
-        write_json(directory / SCOPE, scope)
+        write_json(directory / folder.SCOPE, scope)
     summary |= {"seconds": round(time.monotonic() - start, 1)} | ({} if threshold is None else {"threshold": threshold})
     write_json(directory / "training.json", summary)
     return summary
@@ -310,30 +283,30 @@ def _cut(batches):
 
 def _tokenizers(recipe, earlier):
     """Those of a run that goes on; None if it has not got them yet."""
-    files = [content(earlier, name) for name in tokenizer_names(recipe)]
+    files = [content(earlier, name) for name in folder.tokenizer_names(recipe)]
     return None if None in files else tuple(map(load_tokenizer, files))
 
 
 def _bring(checkpoint, directory):
     """Make a checkpoint that was carried here that of a run folder, with the metrics that were written before it."""
     with open(checkpoint, "rb") as file:
-        write_atomically(checkpoint_path(directory), lambda copy: shutil.copyfileobj(file, copy))
-    metrics = content(checkpoint, METRICS)
+        write_atomically(training.checkpoint_path(directory), lambda copy: shutil.copyfileobj(file, copy))
+    metrics = content(checkpoint, folder.METRICS)
     if metrics is not None:
-        write_bytes(directory / METRICS, metrics)
+        write_bytes(directory / folder.METRICS, metrics)
 
 
 def _keep(recipe, directory, parts, record):
     """Write what the run was made of: recipe, vocabularies, data card, labels, and what was taken over from where."""
     directory.mkdir(parents=True, exist_ok=True)
     write_text(directory / RECIPE, dumps(recipe))
-    for name, tokenizer in zip(tokenizer_names(recipe), parts.tokenizers, strict=True):
+    for name, tokenizer in zip(folder.tokenizer_names(recipe), parts.tokenizers, strict=True):
         tokenizer.save(directory / name)
-    write_json(directory / CARD, parts.card)
+    write_json(directory / folder.CARD, parts.card)
     if parts.labels:
-        write_json(directory / LABELS, parts.labels)
+        write_json(directory / folder.LABELS, parts.labels)
     if record:
-        write_json(directory / RECORD, record)
+        write_json(directory / folder.RECORD, record)
 
 
 def _summary(recipe, model, parts):
@@ -365,12 +338,12 @@ def _choose(steps, measure, state, loss):
     if not state.best:
         return measure() | {"averaged": 0}
     weights = [state.weights[step] for _, step in state.best]
-    average(weights, steps.model)
+    training.average(weights, steps.model)
     steps.reload()
     scores = measure() | {"averaged": len(weights)}
     best = next(row for row in state.history if row["step"] == state.best[0][1])
     if loss(best) < loss(scores):
-        set_weights(steps.model, weights[0])
+        training.set_weights(steps.model, weights[0])
         return {key: value for key, value in best.items() if key != "step"} | {"averaged": 1}
     return scores
 
@@ -390,7 +363,7 @@ def open_run(recipe, directory):
             f"{path} is damaged: expected a file that Keras has saved. Copy the run again, or train it again."
         )
     model = keras.models.load_model(path, compile=False)
-    tokenizers = tuple(load_tokenizer(directory / name) for name in tokenizer_names(recipe))
-    labels = read_labels(directory) if recipe.job.labelled else ()
-    threshold = read_threshold(directory) if has_threshold(recipe) else None
+    tokenizers = tuple(load_tokenizer(directory / name) for name in folder.tokenizer_names(recipe))
+    labels = folder.read_labels(directory) if recipe.job.labelled else ()
+    threshold = folder.read_threshold(directory) if folder.has_threshold(recipe) else None
     return Run(recipe, model, tokenizers, labels, threshold=threshold)

@@ -8,19 +8,10 @@ from zoo.core.protocols import Weight
 from zoo.gradients.means import dividing
 from zoo.gradients.rows import Taps, tapping
 from zoo.training.metrics import token_sums
+from zoo.training.steps import shared
 from zoo.training.steps.memory import measure_variables, most_held, of_jaxpr
 from zoo.training.steps.optimizers import RowAdam, row_gradients
 from zoo.training.steps.products import Compiled
-from zoo.training.steps.shared import (
-    call_settings,
-    model_inputs,
-    of_part,
-    place_of_scale,
-    positions_of,
-    rows_by_part,
-    shape_of,
-    share_of,
-)
 
 
 class JaxSteps:
@@ -42,15 +33,16 @@ class JaxSteps:
 
         tables = [variable for variable in model.trainable_variables if Weight.of(variable).row_updates]
         by_rows = bool(tables) and isinstance(optimizer, RowAdam) and parts == 1
-        scale_of = place_of_scale(optimizer)
+        scale_of = shared.place_of_scale(optimizer)
 
         def compute_loss(trainable, zeros, fixed, batch, scale, share, counts=None):
             taps = Taps(zeros)
             with tapping(taps if by_rows else None), dividing(counts, parts):
                 outputs, fixed, extra = model.stateless_call(
-                    trainable, fixed, model_inputs(batch), return_losses=True, **call_settings(loss)
+                    trainable, fixed, shared.model_inputs(batch), return_losses=True, **shared.call_settings(loss)
                 )
-            value = of_part(loss(batch["labels"], outputs, sample_weight=batch["weights"]), sum(extra), share, parts)
+            value = loss(batch["labels"], outputs, sample_weight=batch["weights"])
+            value = shared.of_part(value, sum(extra), share, parts)
             tables[:] = taps.tables
             scaled = value if scale is None else scale * value
             return scaled, (value, fixed, taps.indices, taps.weights, taps.outputs)
@@ -69,13 +61,13 @@ class JaxSteps:
             return value, fixed, gradients
 
         def in_parts(trainable, fixed, batch, scale):
-            split = {name: rows_by_part(array, parts) for name, array in batch.items()}
-            counts = jax.lax.map(lambda part: positions_of(model, part, (trainable, fixed), loss), split)
+            split = {name: shared.rows_by_part(array, parts) for name, array in batch.items()}
+            counts = jax.lax.map(lambda part: shared.positions_of(model, part, (trainable, fixed), loss), split)
             counts = [jnp.sum(each) for each in counts]
 
             def add(sums, part):
                 fixed, *sums = sums
-                share = share_of(part["weights"], batch["weights"])
+                share = shared.share_of(part["weights"], batch["weights"])
                 (_, (value, fixed, *_)), (gradients, _) = gradient(trainable, None, fixed, part, scale, share, counts)
                 return (fixed, *jax.tree.map(jnp.add, sums, [value, gradients])), None
 
@@ -91,7 +83,7 @@ class JaxSteps:
             return (trainable, fixed, slots), value
 
         def evaluate(trainable, fixed, batch):
-            logits, _ = model.stateless_call(trainable, fixed, model_inputs(batch), training=False)
+            logits, _ = model.stateless_call(trainable, fixed, shared.model_inputs(batch), training=False)
             return token_sums(batch["labels"], logits, batch["weights"])
 
         wide = jax.default_backend() == "cpu" and model.compute_dtype == "bfloat16"
@@ -131,7 +123,7 @@ class JaxSteps:
         }
 
     def program_key(self, batch):
-        return shape_of(batch)
+        return shared.shape_of(batch)
 
     def learning_rate(self):
         if self._synced:

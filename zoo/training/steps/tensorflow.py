@@ -5,18 +5,9 @@ import tensorflow as tf
 from zoo.core.protocols import Weight
 from zoo.gradients.means import dividing
 from zoo.training.metrics import token_sums
+from zoo.training.steps import shared
 from zoo.training.steps.memory import measure_variables, most_held, of_graph
 from zoo.training.steps.optimizers import RowAdam
-from zoo.training.steps.shared import (
-    call_settings,
-    model_inputs,
-    of_part,
-    place_of_scale,
-    positions_of,
-    rows_by_part,
-    shape_of,
-    share_of,
-)
 
 
 def whole(gradient, variable, optimizer):
@@ -38,13 +29,13 @@ class TensorFlowSteps:
 
     def __init__(self, model, optimizer, loss, parts=1):
         self.model, self.optimizer = model, optimizer
-        variables, scaling = model.trainable_variables, place_of_scale(optimizer) is not None
+        variables, scaling = model.trainable_variables, shared.place_of_scale(optimizer) is not None
 
         def differentiate(batch, share=None, counts=None):
             with tf.GradientTape() as tape, dividing(counts, parts):
-                outputs = model(model_inputs(batch), **call_settings(loss))
+                outputs = model(shared.model_inputs(batch), **shared.call_settings(loss))
                 value = loss(batch["labels"], outputs, sample_weight=batch["weights"])
-                value = of_part(value, sum(model.losses), share, parts)
+                value = shared.of_part(value, sum(model.losses), share, parts)
                 scaled = optimizer.scale_loss(value) if scaling else value
             gradients = tape.gradient(scaled, variables)
             pairs = zip(gradients, zeros(), variables, strict=True)  # what the loss does not depend on has none
@@ -56,7 +47,7 @@ class TensorFlowSteps:
         def count(split):
             """The positions of each mean, of all parts together."""
             weights = [[each.value for each in group] for group in (variables, model.non_trainable_variables)]
-            one = tf.function(lambda part: positions_of(model, part, weights, loss), autograph=False)
+            one = tf.function(lambda part: shared.positions_of(model, part, weights, loss), autograph=False)
             one = one.get_concrete_function(
                 {name: tf.TensorSpec(array.shape[1:], array.dtype) for name, array in split.items()}
             )
@@ -64,12 +55,12 @@ class TensorFlowSteps:
             return [tf.reduce_sum(each) for each in tf.map_fn(one, split, fn_output_signature=dtypes)] if dtypes else []
 
         def in_parts(batch):
-            split = {name: rows_by_part(array, parts) for name, array in batch.items()}
+            split = {name: shared.rows_by_part(array, parts) for name, array in batch.items()}
             counts = count(split)
 
             def add(number, *sums):
                 part = {name: array[number] for name, array in split.items()}
-                share = share_of(part["weights"], batch["weights"])
+                share = shared.share_of(part["weights"], batch["weights"])
                 value, gradients = differentiate(part, share, counts)
                 sums_here = [value, *map(tf.convert_to_tensor, gradients)]
                 return number + 1, *(one + other for one, other in zip(sums, sums_here, strict=True))
@@ -90,7 +81,7 @@ class TensorFlowSteps:
             return value
 
         def evaluate(batch):
-            logits = model(model_inputs(batch), training=False)
+            logits = model(shared.model_inputs(batch), training=False)
             return token_sums(batch["labels"], logits, batch["weights"])
 
         self.train = tf.function(train, jit_compile=True, autograph=False)
@@ -107,7 +98,7 @@ class TensorFlowSteps:
         return measure_variables(self.model, self.optimizer) | {"activations and gradients": activations}
 
     def program_key(self, batch):
-        return shape_of(batch)
+        return shared.shape_of(batch)
 
     def sync(self):
         """Nothing to do: the programs update the variables in place."""
