@@ -153,7 +153,8 @@ def _to_onnx(concrete, signature, weights):
                 continue_on_error=True,
             )
         _refuse(errors, signature, concrete.graph)
-        parsed = optimizer.optimize_graph(parsed, catch_errors=False, optimizers=OPTIMIZERS)
+        with replaced(Graph, update_proto=lambda graph: None):  # which `make_model` does at the end, once for all
+            parsed = optimizer.optimize_graph(parsed, catch_errors=False, optimizers=OPTIMIZERS)
         model = parsed.make_model(signature.name)
     restore(model, values, weights)
     return model
