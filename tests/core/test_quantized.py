@@ -63,17 +63,9 @@ def copied(layer):
     return keras.saving.deserialize_keras_object(json.loads(json.dumps(keras.saving.serialize_keras_object(layer))))
 
 
-QUICK = [("attention", "int8")]
-
-
+@pytest.mark.slow
 @pytest.mark.release(but="int8")
-@pytest.mark.parametrize(
-    ("name", "mode"),
-    [
-        pytest.param(*each, marks=() if each in QUICK else pytest.mark.slow)
-        for each in itertools.product(MAKERS, ("int8", "int4", "float8"))
-    ],
-)
+@pytest.mark.parametrize(("name", "mode"), [*itertools.product(MAKERS, ("int8", "int4", "float8"))])
 def test_a_copy_and_a_file_are_quantized_alike(name, mode, tmp_path):
     x = keras.Input((None, 6))
     layer = MAKERS[name]()

@@ -7,6 +7,7 @@ namespace. Each comment that names a shape is compared with the value of its sta
 
 import ast
 import contextlib
+import functools
 import io
 import re
 import tokenize
@@ -43,13 +44,16 @@ class Block:
 
 def blocks(page, kind=None):
     """The fenced and the indented blocks of a page, in their order, but for what it quotes, as the text of an issue."""
-    tokens = MarkdownIt().parse(page.read_text(encoding="utf-8"))
-    found = [
+    return [block for block in _all_blocks(page) if kind in (None, block.kind)]
+
+
+@functools.cache
+def _all_blocks(page):
+    return [
         Block(page, token.map[0] + 1, KINDS.get(token.info, token.info) or _kind(token.content), token.content)
-        for token in _flat(tokens)
+        for token in _flat(MarkdownIt().parse(page.read_text(encoding="utf-8")))
         if token.type in ("fence", "code_block")
     ]
-    return [block for block in found if kind in (None, block.kind)]
 
 
 def _flat(tokens):

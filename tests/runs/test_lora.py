@@ -110,12 +110,16 @@ def test_the_body_of_a_network_stays_and_its_head_is_trained(base, tmp_path):
     assert set(before) - same(before, after) == {"readout/kernel", "readout/bias"}
 
 
-def test_what_does_not_fit_is_refused_before_the_training(base):
-    run, data = base
+def test_what_has_nothing_to_keep_is_refused():
     with pytest.raises(ValueError, match="lora keeps the weights with which the training begins, and there are none"):
         recipe("classifier", training={**STEPS, "lora": 4})
     with pytest.raises(ValueError, match=r'freeze = \["body"\] keeps the weights'):
         recipe("classifier", training={**STEPS, "freeze": ["body"]})
+
+
+@pytest.mark.slow
+def test_what_does_not_fit_is_refused_before_the_training(base):
+    run, data = base
     with pytest.raises(ValueError, match="lora goes with a vocabulary that is kept"):
         tuned(run, lora=4, vocabulary="map")
     with pytest.raises(ValueError, match="training.lora_layers has the pattern 'embedding'"):

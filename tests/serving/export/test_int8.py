@@ -46,6 +46,7 @@ def test_an_answer_does_not_hang_on_its_batch_mates(artefacts, kind):
             assert [result.answer for result in runtime.run(texts[::-1], **mode.options)][::-1] == alone
 
 
+@pytest.mark.slow
 def test_a_new_process_measures_the_same(artefacts):
     """As of a large network; times alone are others."""
     texts, found = TEXTS[:3], []

@@ -15,16 +15,16 @@ SHAPES = ((1, 1), (1, 7), (3, 5), (8, 13))
 @pytest.mark.parametrize("beams", [1, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     "name",
-    ["transformer-with-an-output", "transformer-ssru", pytest.param("transformer-t5", marks=pytest.mark.slow)],
+    ["with-an-output", *(pytest.param(each, marks=pytest.mark.slow) for each in ("ssru", "t5"))],
 )
 def test_tokens_and_scores_are_those_of_keras(name, beams):
-    (case,) = [case for case in CASES if case.name == name]
+    (case,) = [case for case in CASES if case.name == f"transformer-{name}"]
     model = randomised(case.make(), 3)
     function = generation(model, beams, STEPS, 0.6)
     signature = find(model.signatures(), "tokens").fix(beams=beams, output_time=STEPS)
     graph = convert(function, signature)
     session = load(graph)
-    for rows, time in SHAPES[:3] if name == "transformer-with-an-output" else SHAPES:  # it has 11 positions
+    for rows, time in SHAPES[:3] if name == "with-an-output" else SHAPES:  # it has 11 positions
         random = np.random.default_rng(rows * time)
         lengths = random.integers(1, time + 1, rows).astype("int32")
         lengths[3:4] = 0
