@@ -23,14 +23,15 @@ class Written:
     def repeating(self, n, most):
         """`(batch, beams, time)`: whether a token, written again now, would end an n-gram a second time.
 
-        That is: whether the n - 1 tokens before it are the last n - 1 of all.
+        That is: whether the n - 1 tokens before it are the last n - 1 of all. They are counted, because a sum takes a
+        graph fewer nodes than a conjunction; what does not depend on the tokens leaves the loop.
         """
         back = ops.arange(1, most, dtype="int32")[:, None]
-        earlier = self.places[None, :] - back
-        same = self._at(earlier) == self._at(self.at - back)
-        same = ops.logical_and(same, earlier >= 0)
-        same = ops.logical_or(same, back >= n[:, :, None])  # that far back it does not matter
-        return ops.logical_and(ops.logical_and(ops.all(same, axis=2), n > 0), self.there)
+        earlier = self.places - back
+        matters = ops.logical_and(earlier >= 0, back < n[:, :, None])
+        same = ops.cast(self._at(earlier) == self._at(self.at - back), "float32")
+        equal = ops.sum(same * ops.cast(matters, "float32"), axis=2)
+        return ops.logical_and(equal >= ops.cast(ops.where(n > 0, n - 1, most), "float32"), self.there)
 
     def ends_with(self, pieces):
         """Whether the last tokens are `pieces (batch or 1, 1, words, n)`, of which -1 is anything: `(..., words)`."""

@@ -27,6 +27,11 @@ from serving.export.onnx.graphs import (
 from serving.export.onnx.idioms import shorten
 from serving.export.onnx.weights import INSIDE, is_beside
 
+# What cannot fail and costs next to nothing.
+HARMLESS = set(
+    "Add And Cast Equal Greater GreaterOrEqual Less LessOrEqual Max Min Mul Not Or Range Sub Unsqueeze Where".split()
+)
+
 
 def optimize(model, weights=INSIDE):
     """Run all passes on an ONNX `ModelProto`, whose arrays are in `weights`, in place, and return it."""
@@ -116,7 +121,10 @@ def _decarry_loop(graph, node):
 
 
 def hoist(graph):
-    """Move nodes of a loop body that do not depend on the loop to the graph around it."""
+    """Move nodes of a loop body that do not depend on the loop to the graph around it.
+
+    So do those of a branch in the body that are `HARMLESS`, since they are then computed whether it is taken or not.
+    """
     hoisted = []
     for node in graph.node:
         for body in bodies(node):
@@ -127,12 +135,15 @@ def hoist(graph):
     sort_nodes(graph)
 
 
-def _take_invariant(body):
+def _take_invariant(body, around=frozenset(), only=None):
+    """Take the nodes out of a body, or a branch of one, that depend neither on it nor on the names `around` it."""
     outputs = {value.name for value in body.output}
-    variant = {value.name for value in body.input} | {tensor.name for tensor in body.initializer}
+    variant = {value.name for value in body.input} | {tensor.name for tensor in body.initializer} | around
     moved, kept = [], []
     for node in body.node:
-        pinned = node.op_type in RANDOM or outputs.intersection(node.output)
+        if node.op_type == "If":
+            moved += [each for branch in bodies(node) for each in _take_invariant(branch, variant, HARMLESS)]
+        pinned = node.op_type in RANDOM or outputs.intersection(node.output) or (only and node.op_type not in only)
         if pinned or variant & reads(node):
             kept.append(node)
             variant.update(node.output)

@@ -167,6 +167,27 @@ def test_random_nodes_stay_in_their_loop():
     assert "RandomNormal" in {node.op_type for node in body.node}
 
 
+def test_of_a_branch_what_is_harmless_goes_out_of_the_loop():
+    """The comparison and the sum depend on x alone; a division could fail, and stays with what depends on the loop."""
+    make = helper.make_node
+    then = [make("Add", ["x", "x1"], ["more"]), make("Div", ["x", "x1"], ["part"]), make("Mul", ["more", "a"], ["own"])]
+    then = helper.make_graph([*then, make("Add", ["own", "part"], ["yes"])], "then", [], [value("yes")])
+    orelse = helper.make_graph([make("Identity", ["a"], ["no"])], "else", [], [value("no")])
+    nodes = [
+        make("Greater", ["a", "b"], ["asked"]),
+        make("If", ["asked"], ["either"], then_branch=then, else_branch=orelse),
+    ]
+    case = nodes, ["either", "a", "either"], ["end_a", "scan"]
+    expected = load(handmade(*case)).run(None, {"x": np.array(2, "float32")})
+    model = loops.optimize(handmade(*case))
+    for one, other in zip(load(model).run(None, {"x": np.array(2, "float32")}), expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    _, body = loop_of(model.graph)
+    (either,) = (node for node in body.node if node.op_type == "If")
+    left = [sorted(node.op_type for node in branch.node) for branch in bodies(either)]
+    assert ["Add", "Div", "Mul"] in left and sum(node.op_type == "Add" for node in model.graph.node) == 2
+
+
 @pytest.mark.parametrize("outer_reads", [False, True])
 def test_a_transposed_matrix_stands_around_the_inner_loop(outer_reads):
     """Where onnxruntime prepacks it; one that the outer loop reads itself stays outside."""
