@@ -44,6 +44,28 @@ def test_queries_of_gpt2_may_shrink_with_depth(tmp_path):
     assert measure(wide.model, wide.network, answers)[1] > 1000 * NEAR
 
 
+@pytest.mark.parametrize(
+    ("name", "file", "changes"),
+    [
+        ("t5", "config.json", {"dense_act_fn": "gelu"}),
+        ("mt5", "config.json", {"dense_act_fn": "relu"}),
+        ("t5", "config.json", {"num_hidden_layers": 1}),
+        ("t5", "config.json", {"head_dim": 3}),
+        ("t5", "config.json", {"is_encoder_decoder": False}),
+        ("bart", "config.json", {"decoder_attention_heads": None}),
+        ("m2m100", "config.json", {"pad_token_id": 0}),
+        ("bart", "generation_config.json", {"decoder_start_token_id": None, "bos_token_id": 0}),
+    ],
+)
+def test_what_transformers_would_compute_otherwise_is_refused(name, file, changes, tmp_path):
+    """Each changed its answers. None is a key that is missing, where transformers takes another value."""
+    folder = shutil.copytree(DATA / name, tmp_path / name)
+    settings = json.loads((folder / file).read_text()) | changes
+    (folder / file).write_text(json.dumps({key: each for key, each in settings.items() if each is not None}))
+    with opened(folder) as source, pytest.raises(ValueError, match=f"{next(iter(changes))}.* is"):
+        open_source(source, tokenizers=False)
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if (DATA / name / "said.json").is_file()])
 def test_texts_have_the_ids_that_they_have_there(name):
     said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))

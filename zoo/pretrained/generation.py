@@ -120,9 +120,9 @@ class _Asked(Reading):
             if self.get(name, usual) != usual:
                 self.refuse(f"{name} is {json.dumps(self.settings[name])}: {why}")
         self.end("eos_token_id")
-        start = self.get("decoder_start_token_id")
+        start = self.get("decoder_start_token_id", self.get("bos_token_id"))  # as in transformers
         if not prompts and start is not None and start != self.ids[BOS]:
-            self.refuse(f"decoder_start_token_id is {start}; the network here starts with {self.ids[BOS]}")
+            self.refuse(f"decoder_start_token_id (or bos_token_id) is {start}; here it can only be {self.ids[BOS]}")
 
     def _wrong(self, name, expected):
         self.refuse(f"{name} is {json.dumps(self.settings[name])}; expected {expected}")

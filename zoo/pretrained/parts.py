@@ -135,8 +135,10 @@ def model_table(config, sizes, **more):
 
 def bart_model(config, usual="gelu"):
     """The table `model` of a recipe, of the keys that BART and its kin have; `usual` is their activation."""
-    heads, hidden = config.get("encoder_attention_heads"), config.get("encoder_ffn_dim")
-    config.must(decoder_attention_heads=heads, decoder_ffn_dim=hidden, num_hidden_layers=config.get("encoder_layers"))
+    for name in ("attention_heads", "ffn_dim"):
+        config.whole(f"decoder_{name}")  # where it is missing, it is none of the encoder's
+        config.must(**{f"decoder_{name}": config.get(f"encoder_{name}")})
+    config.must(num_hidden_layers=config.get("encoder_layers"))
     config.idle("attention_dropout", "activation_dropout", "classifier_dropout", "classif_dropout", "init_std")
     config.idle("encoder_layerdrop", "decoder_layerdrop")  # layers that training leaves out
     activation, dropout = config.one_of("activation_function", ACTIVATIONS, usual), config.number("dropout", 0.1)

@@ -25,6 +25,7 @@ def network(source):
         normalize_before=not plain, normalize_embedding=not computed, add_final_layer_norm=not plain,
         add_bias_logits=False, static_position_embeddings=computed,
         share_encoder_decoder_embeddings=True, tie_word_embeddings=True,
+        pad_token_id=OFFSET - 1 if computed else config.get("pad_token_id"),  # from behind it, positions are counted
     )  # fmt: skip
     config.idle("max_length")
     model, size = bart_model(config, "relu" if computed else "gelu"), config.whole("vocab_size")

@@ -7,7 +7,7 @@ which the last norm does here. The decoder begins with the row of the pad token,
 
 from zoo.pretrained import generation
 from zoo.pretrained.network import Family, Network, of_type, register
-from zoo.pretrained.parts import PROJECTIONS, dense, has_own_output, model_table
+from zoo.pretrained.parts import ACTIVATIONS as FUNCTIONS, PROJECTIONS, dense, has_own_output, model_table
 from zoo.pretrained.rules import Rule, barring, copies, rows, scale
 from zoo.pretrained.sentencepiece_files import tokenizer_of
 from zoo.pretrained.vocabulary import our_ids
@@ -28,9 +28,10 @@ def network(source):
     model["decoder_layers"] = config.whole("num_decoder_layers", None) or model["num_layers"]
     layers = {"encoder": model["num_layers"], "decoder": model["decoder_layers"]}
     gated = str(config.get("feed_forward_proj", "relu")).startswith("gated")
-    config.must(is_gated_act=gated)
-    config.idle("dense_act_fn", "initializer_factor", "n_positions", "classifier_dropout", "num_hidden_layers")
-    config.idle("d_model", "head_dim")
+    functions = tuple(name for name, ours in FUNCTIONS.items() if ours == activation)
+    config.must(is_gated_act=gated, dense_act_fn=functions, num_hidden_layers=model["num_layers"], head_dim=head)
+    config.must(is_encoder_decoder=True)
+    config.idle("initializer_factor", "n_positions", "classifier_dropout")
     asked, tied = config.flag("tie_word_embeddings", True), not has_own_output(source, "shared.weight")
     # A key of transformers 5; before it, T5 scaled what its configuration ties. mT5 scales nothing.
     scaled = config.flag("scale_decoder_outputs", asked and config.get("model_type") == "t5")
