@@ -88,6 +88,7 @@ def test_what_an_override_says(assignment, expected):
             "attention must be one of additive, dot, none; received 'aditive'. Did you mean 'additive'",
         ),
         ("name=a b", "letters, digits and . _ . - alone; received 'a b'"),
+        ("name=..", "the name of a file and a folder: .*; received '..'"),
     ],
 )
 def test_wrong_overrides_are_refused(assignment, message):

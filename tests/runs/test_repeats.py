@@ -122,6 +122,15 @@ def mine(tmp_path):
 RATES = "training.learning_rate=0.001,0.003,0.01"
 
 
+@pytest.mark.parametrize("name", ["data.json", "checkpoint/mine.h5", "summary.json"])
+def test_a_sweep_leaves_the_files_of_others_alone(trainings, mine, tmp_path, name):
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).touch()
+    with pytest.raises(ValueError, match=f"is no run, and holds {name.partition('/')[0]}, which a training would wri"):
+        repeats.search(repeats.sweep(mine, [RATES]), tmp_path)
+    assert (tmp_path / name).is_file() and not trainings.asked
+
+
 def test_a_sweep_keeps_the_best(trainings, mine, tmp_path):
     trainings.scores = by_rate(0.004)
     out = tmp_path / "out"

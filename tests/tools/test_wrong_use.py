@@ -71,6 +71,8 @@ CASES = [
     ("evaluate", "run", "it lacks model.keras, "),
     ("evaluate", "run", "Finish it with `seqzoo train run/recipe.toml --out run --resume` (and --data, if it was"),
     ("train", "run/recipe.toml --out run", "run holds a run already. Continue it with --resume"),
+    ("train", "own.toml --out mine", "mine is no run, and holds data.json, which a training would write over. Choose"),
+    ("train", "own.toml --out mine --resume", "mine is no run, and holds data.json, which a training would write over"),
     ("evaluate", "own --data nowhere", "there is no file or folder nowhere, which was given as the data"),
     ("evaluate", "run --beam 0", "argument --beam: expected a whole number of at least 1, received '0'"),
     ("evaluate", "classes --beam 3", "the task 'classify' is scored without a search, which --beam would change."),
@@ -153,6 +155,8 @@ def outcomes(tmp_path_factory):
         for task in ("transduce", "classify")
     )
     (home / "own.toml").write_text(recipes.dumps(own))
+    (home / "mine").mkdir()
+    (home / "mine" / "data.json").write_text("[]")
     ready = ["model.keras", "source.spm", "target.spm", "labels.json"]
     runs = {
         "exported": (recipe(), ["manifest.json"]),

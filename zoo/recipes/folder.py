@@ -19,7 +19,7 @@ LABELS = "labels.json"
 SCOPE = "scope.json"
 SHORTLIST = "shortlist.npz"  # of an imported translator, or of an artefact
 MODEL, MANIFEST, RECORD = "model.keras", "manifest.json", "init.json"
-CARD, METRICS = "data.json", "metrics.csv"
+CARD, METRICS, SUMMARY = "data.json", "metrics.csv", "training.json"
 # What decides a vocabulary, of the settings in [text]; the others say how texts are read.
 OF_VOCABULARIES = (
     "vocab_size",
@@ -123,6 +123,8 @@ def claim(recipe, directory, resume):
         raise ValueError(
             f"{directory} holds a run already. Continue it with --resume, choose another --out, or remove it."
         )
+    if not there:
+        refuse_others(directory, (*carried_files(recipe), MODEL, SUMMARY))
     earlier = directory / RECIPE if there else resume
     if isinstance(earlier, bool):
         return
@@ -175,6 +177,16 @@ def _check_place(directory):
         raise ValueError(f"a run is a folder, and {there} is a file. Choose another --out.")
     if not os.access(there, os.W_OK):
         raise ValueError(f"the run {directory} cannot be written, for nothing may be written in {there}.")
+
+
+def refuse_others(directory, names):
+    """Refuse a folder without a run where files of somebody's, such as data.json, would be written over."""
+    others = [name for name in names if (directory / name).exists()]
+    if others:
+        raise ValueError(
+            f"{directory} is no run, and holds {', '.join(others)}, which a training would write over. Choose another "
+            "--out, such as runs/NAME."
+        )
 
 
 def _flat(settings, before=""):

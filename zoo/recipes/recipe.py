@@ -19,7 +19,7 @@ TEXTS = {  # what stands above the tables
     "description": "what the model is, in a sentence",
 }
 TABLES = ("data", "text", "model", *SLOTS, "loss", "training", "search", "scope")
-NAME = re.compile(r"[\w.+-]+")
+NAME = re.compile(r"(?!\.+$)[\w.+-]+")
 
 
 class Recipe(msgspec.Struct, frozen=True, kw_only=True):

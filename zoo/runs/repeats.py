@@ -20,7 +20,7 @@ from msgspec import structs
 from zoo.core.later import later
 from zoo.core.storage import LOCK, one_writer, write_bytes, write_json
 from zoo.recipes.files import load, parse, read_stored
-from zoo.recipes.folder import adopted, claim
+from zoo.recipes.folder import adopted, claim, refuse_others
 from zoo.runs import start
 
 keras = later("keras")
@@ -221,11 +221,14 @@ def search(trials, out, data=None, resume=False, log=None):
         `{"recipe", "runs", "best", "monitor"}`: the rows of `train_all`, and the name of the best one.
 
     Raises:
-        ValueError: see `check`; or there is a run in `out` already.
+        ValueError: see `check`; or there is a run in `out` already, or other files with the names of a run's.
     """
     out, own = Path(out), trials[0].recipe
-    if (out / "recipe.toml").is_file() and not (resume and (out / TRIED).is_dir()):
-        raise ValueError(f"{out} holds a run already. Continue a sweep with --resume, or choose another --out.")
+    if not (resume and (out / TRIED).is_dir()):
+        if (out / "recipe.toml").is_file():
+            raise ValueError(f"{out} holds a run already. Continue a sweep with --resume, or choose another --out.")
+        claim(own, out, False)
+        refuse_others(out, ("checkpoint", "tensorboard", SUMMARY))
     check(trials, out / TRIED, data, resume)
     if own.training.monitor == "nll" and any(trial.recipe.text != own.text for trial in trials):
         (log or _print)("the vocabularies differ, and nll counts their tokens: it does not compare them")

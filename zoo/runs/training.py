@@ -232,7 +232,7 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
         scope = {"label": recipe.scope.label, "threshold": threshold}
         write_json(directory / folder.SCOPE, scope)
     summary |= {"seconds": round(time.monotonic() - start, 1)} | ({} if threshold is None else {"threshold": threshold})
-    write_json(directory / "training.json", summary)
+    write_json(directory / folder.SUMMARY, summary)
     return summary
 
 
