@@ -71,7 +71,7 @@ def add_arguments(parser):
         help="give no answer of which the model is less sure than this, from 0 to 1: of a label its probability, of "
         "tags the least of theirs, of a text the geometric mean over its pieces",
     )
-    parser.add_argument("--threads", type=int, metavar="N", help="threads (default: every core)")
+    parser.add_argument("--threads", type=int, metavar="N", help="threads (default: 1; every core for a large model)")
     shared.add_no_verify(parser)
     parser.add_argument(
         "--words",

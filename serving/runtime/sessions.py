@@ -13,6 +13,7 @@ from serving.runtime.manifest_format import graph_bytes, int8_name
 
 PRECISIONS = ("float32", "int8")
 SMALL = 8_000_000  # bytes of a graph: one of fewer is faster with one thread (benchmarks/threads.py)
+MOST_THREADS = 1_024
 OLDEST = "1.24"  # the ONNX Runtime that this package requires, for graphs whose manifest does not name a version
 
 
@@ -91,7 +92,7 @@ class Graphs:
         threads: the number of threads of one operator; None is `chosen` by the sizes of the graphs.
 
     Raises:
-        ValueError: the precision is unknown, or there is less than one thread.
+        ValueError: the precision is unknown, or there is less than one thread, or more than any machine could begin.
         TypeError: threads is not an integer.
     """
 
@@ -100,8 +101,8 @@ class Graphs:
             raise ValueError(f"Unknown precision: expected one of {PRECISIONS}, received {precision!r}.")
         if threads is not None and type(threads) is not int:
             raise TypeError(f"threads must be a positive integer or None; received {threads!r}.")
-        if threads is not None and threads < 1:
-            raise ValueError(f"threads must be a positive integer or None; received {threads}.")
+        if threads is not None and not 1 <= threads <= MOST_THREADS:
+            raise ValueError(f"threads must be a positive integer up to {MOST_THREADS:,} or None; received {threads}.")
         self.artefact, self.precision = artefact, precision
         self.threads = threads or choose_threads(artefact.manifest)
         self._sessions, self._opening = {}, threading.Lock()

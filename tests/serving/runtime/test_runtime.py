@@ -117,7 +117,7 @@ def test_wrong_beam_names_the_right_ones(artefact):
         Runtime(artefact).run(["a"], n_best=0)
 
 
-@pytest.mark.parametrize(("threads", "error"), [(0, ValueError), ("2", TypeError)])
+@pytest.mark.parametrize(("threads", "error"), [(0, ValueError), (100_000, ValueError), ("2", TypeError)])
 def test_wrong_threads(artefact, threads, error):
     with pytest.raises(error, match="threads must be a positive integer"):
         Runtime(artefact, threads=threads)
