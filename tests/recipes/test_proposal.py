@@ -131,6 +131,7 @@ BROKEN = [
     ("classify none.csv --out new.toml", "There is no file none.csv"),
     ("classify {bad} --out new.toml", "broken.csv:2: 3 columns"),
     ("classify test.csv --out new.toml", "None of the files is for training: test.csv"),
+    ("classify {ok} ./{ok} --out new.toml", "ok.csv is given twice, by its name or by a link to it. Name each file"),
 ]
 
 

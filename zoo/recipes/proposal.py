@@ -1,6 +1,7 @@
 """A recipe for files of one's own: what `seqzoo new` writes after looking at them."""
 
 import contextlib
+import os
 import re
 from collections import Counter
 from pathlib import Path
@@ -46,6 +47,10 @@ def propose(task, files, name, given=(), network=None):
     """
     if task not in TASKS:
         raise ValueError(f"There is no task {task!r}.{table.hint(task, TASKS)} The tasks are {', '.join(TASKS)}.")
+    places = [os.path.realpath(each) for each in files]
+    for file, real in zip(files, places, strict=True):
+        if places.count(real) > 1:
+            raise ValueError(f"{file} is given twice, by its name or by a link to it. Name each file once.")
     job, given = TASKS[task], overridden(given)
     splits, said = by_split([str(each) for each in files]), given.get("data", {})
     if "train" not in splits:

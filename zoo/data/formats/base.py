@@ -177,6 +177,11 @@ def shown(value, longest: int = 60) -> str:
     return text if len(text) <= longest else f"{text[:longest]}..."
 
 
+def some(parts: list[str], most: int = 20) -> str:
+    """The parts with commas between them; of many the first ones, and how many there are."""
+    return ", ".join(parts[:most]) + (f", ... ({len(parts):,} in all)" if len(parts) > most else "")
+
+
 def say_columns(columns: dict) -> str:
     """How one says which column is which, in Python and in a recipe; `...` stands for what only they know."""
     shown = {role: "..." if column is ... else repr(column) for role, column in columns.items()}

@@ -4,7 +4,7 @@ import difflib
 import re
 from dataclasses import dataclass
 
-from zoo.data.formats.base import KINDS, ROLES, Request, counted, say_columns, shown
+from zoo.data.formats.base import KINDS, ROLES, Request, counted, say_columns, shown, some
 from zoo.data.formats.names import aliases, by_names, is_language, is_name, normal
 
 _NUMBERED = re.compile(r"([^\W\d]*[-_:.]?)\d+")
@@ -112,8 +112,8 @@ def one_word_a_row(path: str, first: list[str], header: bool) -> ValueError:
 
 def listed(names: list[str], header: bool = True) -> str:
     """The columns as messages list them: by number and name, or by number and the first row's content."""
-    shortly = [shown(name, 30) for name in names]
-    return ", ".join(f"{number} {name}" if header else f"{number} ({name})" for number, name in enumerate(shortly, 1))
+    shortly = enumerate((shown(name, 30) for name in names), 1)
+    return some([f"{number} {name}" if header else f"{number} ({name})" for number, name in shortly])
 
 
 def missing_column(path: str, role: str, column, names: list[str], header: bool = True) -> ValueError:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from itertools import islice
 
-from zoo.data.formats.base import Format, Layout, Problems, say_columns, shown
+from zoo.data.formats.base import Format, Layout, Problems, say_columns, shown, some
 from zoo.data.formats.columns import find_columns, missing_column
 from zoo.data.formats.names import by_names
 from zoo.data.formats.opening import first_lines, lines_of
@@ -124,17 +124,13 @@ def keyed_layout(path: str, line: int, record: dict, request) -> Layout:
     if missing:
         raise ValueError(
             f"{path}:{line}: which entry is {' and which is '.join(missing)}? The first record has "
-            f"{', '.join(f'{name} ({shown(value, 30)})' for name, value in inner.items())}. Say it by name: "
+            f"{some([f'{name} ({shown(value, 30)})' for name, value in inner.items()])}. Say it by name: "
             f"{say_columns(dict.fromkeys(missing, ...))}."
         )
     columns = {
         role: names[found[role]] for role in (*request.roles, *(role for role in found if role not in request.roles))
     }
-    why = (
-        f"the columns were given: {columns}"
-        if request.columns
-        else f"the names of the first record: {', '.join(names)}"
-    )
+    why = f"the columns were given: {columns}" if request.columns else f"the names of the first record: {some(names)}"
     return Layout(columns, why, {"keys": list(columns.values())})
 
 

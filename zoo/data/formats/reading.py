@@ -167,17 +167,17 @@ def _request(files, kind, columns, encoding, encodings, rules_off):
 
 
 def _check_labels(kind, files, answers, fewest):
-    if ROLES[kind][-1] not in ("label", "tags"):
+    word = ROLES[kind][-1].removesuffix("s")
+    if word not in ("label", "tag", "score"):
         return
-    if kind != "tagged" and len(set(answers)) > max(_MANY_LABELS, len(answers) / 2):
+    if word == "label" and len(set(answers)) > max(_MANY_LABELS, len(answers) / 2):
         raise ValueError(
             f"{', '.join(files)}: {len(set(answers))} different labels in {len(answers)} examples, such as "
             f"{', '.join(sorted(set(answers))[:3])}; expected labels that come again. Check which column is the label; "
             "texts as answers are pairs."
         )
-    found = {tag for tags in answers for tag in tags.split(" ")} if kind == "tagged" else set(answers)
+    found = {tag for tags in answers for tag in tags.split(" ")} if word == "tag" else set(answers)
     if len(found) < fewest:
-        word = "tag" if kind == "tagged" else "label"
         raise ValueError(
             f"{', '.join(files)}: {counted(len(found), word)} in {counted(len(answers), 'example')} "
             f"({', '.join(sorted(found))}); expected at least {fewest}, or there is nothing to tell apart. Check which "

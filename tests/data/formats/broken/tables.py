@@ -65,6 +65,8 @@ TABLES = [
         "Check which column is the label",
     ),
     one("rated", "a.csv", 'text;score\na;"1,250"\nb;2\n', 2, "a decimal comma or one of thousands", "expected a point"),
+    one("rated", "a.csv", "text,score\na,1\nb,1\n", None, "1 score in 2 examples (1)", "column is the score"),
+    one("labelled", "w.csv", "a b" + ",a b" * 23 + "\n1" + ",2" * 23, 1, "20 ('a b'), ... (24 in all)", "data.columns"),
     one("rated", "a.csv", "text,score\na,1\nb,NaN\n", 3, "the score is 'NaN'", "Fill it in"),
     one("labelled", "a.csv", "idx,label\n0,a\n1,b\n2,a\n", 1, "column 1 counts the rows", "if those are the texts"),
     one("pairs", "a.tsv", "7\tein\n8\tzwei\n9\tdrei\n", 1, "no other is left for source", "data.columns.source=1"),
