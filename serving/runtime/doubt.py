@@ -44,7 +44,7 @@ def unsure(confidence, share):
 
 def below(confidence, least):
     """The error about an answer that is not certain enough for who asks."""
-    return f"the model is not sure enough: its confidence is {confidence:.2f}, and at least {least:g} is asked for"
+    return f"the model is not sure enough: its confidence is {confidence:g}, and at least {least:g} is asked for"
 
 
 def _of_validation(share):
