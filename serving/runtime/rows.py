@@ -8,8 +8,14 @@ STEPS = ("encode", "step")  # the two halves of a search for a driver of its own
 
 
 def offered(manifest):
-    """The tables of the manifest, by name, of the signatures whose inputs and outputs are rows of ids and numbers."""
-    tables = {table["name"]: table for table in manifest["signatures"]}
+    """The tables of the manifest, by name, of the signatures whose inputs and outputs are rows of ids and numbers.
+
+    As in a SavedModel, the rules that a graph takes besides, each with a default, are inputs of `tokens_rules` alone.
+    """
+    tables = {
+        table["name"]: table | {"inputs": [spec for spec in table["inputs"] if "default" not in spec]}
+        for table in manifest["signatures"]
+    }
     return {name: table for name, table in tables.items() if name in manifest["graphs"] and name not in STEPS}
 
 

@@ -285,6 +285,15 @@ def test_samples_draw_numbers_of_their_own(runtimes):
     np.testing.assert_allclose(scores, expected, rtol=1e-6)
 
 
+def test_ids_are_answered_without_rules_as_a_saved_model_answers_them():
+    (dates,) = (ROOT / "hub" / "dates").glob("[0-9]*")
+    runtime = Runtime(dates, threads=1)
+    assert [spec["name"] for spec in runtime.signatures["tokens"]["inputs"]] == ["token_ids", "lengths"]
+    text, eos = "3. März 2021", 3
+    (row,) = runtime.run_rows("tokens", [{"token_ids": [*runtime.encode([text])[0], eos]}])
+    assert row["scores"][0] == pytest.approx(runtime.run([text])[0].score)
+
+
 def test_batches_are_bounded_and_complete():
     lengths = [3, 50, 7, 7, 1, 2, 30, 2]
     groups = batches(lengths, max_sequences=3, max_ids=40)
