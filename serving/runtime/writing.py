@@ -1,6 +1,7 @@
 """Predictors that write text: an output for a source, or the continuation of a prompt."""
 
 import math
+from numbers import Integral
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from serving.kinds.generate import EMPTY, Hypothesis, Result
 from serving.lazy import later
 from serving.runtime.doubt import doubted
 from serving.runtime.reading import Bound, is_answered, listed
-from serving.runtime.sampling import Mode, Sampling
+from serving.runtime.sampling import Mode, Sampling, Samplings
 
 searching = later("zoo.core.searching")
 
@@ -110,6 +111,11 @@ class Writer:
 
     def check(self, beam, n_best, sampling):
         name = self.loaded.name
+        for option, value in {"beam": beam, "n_best": n_best}.items():
+            if value is not None and (isinstance(value, bool) or not isinstance(value, Integral)):
+                raise TypeError(f"{option} must be a whole number; received {value!r}.")
+        if not isinstance(sampling, Sampling | Samplings | None):
+            raise TypeError(f"sampling must be a serving.runtime.Sampling, such as Sampling(); received {sampling!r}.")
         if sampling is not None and beam is not None:
             raise ValueError(f"{name} either samples or searches: received sampling and beam={beam}. Leave one out.")
         if sampling is not None and self.loaded.narrowed:

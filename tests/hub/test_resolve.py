@@ -60,6 +60,7 @@ def test_an_unknown_name_says_what_is_near_and_where_was_looked(tmp_path, hubs):
         hub.find("xyzzy")
     with pytest.raises(ValueError, match="dates@1 has no file 'manifest.jsn' in .*; did you mean 'manifest.json'"):
         hub.fetch("dates@1", ["manifest.jsn"])
+    assert hub.fetch("dates@1", "manifest.json") == hub.fetch("dates@1", ["manifest.json"])
 
 
 WRONG = ("ftp://a/b", "https://", "hf://owner", "hf://a/b@", "hf://a@v1/b", "file:///x", "http://127.0.0.1.a/b")

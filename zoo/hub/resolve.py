@@ -126,7 +126,7 @@ def _unknown(name, version, known, looked, failed):
 
 def fetch(
     name: str,
-    files: Iterable[str] | Literal["all"] | None = None,
+    files: Iterable[str] | str | None = None,
     *,
     offline: bool | None = None,
     progress: Callable[[int, int], object] | Literal[False] | None = None,
@@ -138,8 +138,8 @@ def fetch(
 
     Args:
         name: "name" or "name@version".
-        files: names of files, or "all"; None are those that `serving.Runtime` needs to answer: manifest, tokenizers and
-            one graph, the int8 one if the index says that it loses nothing.
+        files: names of files, one name, or "all"; None are those that `serving.Runtime` needs to answer: manifest,
+            tokenizers and one graph, the int8 one if the index says that it loses nothing.
         offline: whether the network may not be used; None asks SEQZOO_OFFLINE.
         progress: called as `progress(bytes that are there, total)`; None draws a bar on a terminal, False none.
 
@@ -151,7 +151,7 @@ def fetch(
     if files == "all":
         return bring(found, list(found.entry["files"]), progress)
     if files is not None:
-        return bring(found, files, progress)
+        return bring(found, [files] if isinstance(files, str) else files, progress)
     bring(found, [MANIFEST], progress=False)
     return bring(found, default_files(found), progress)
 

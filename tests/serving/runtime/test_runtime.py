@@ -108,6 +108,13 @@ def test_texts_are_a_list_of_strings(artefact, texts, error, message):
         Runtime(artefact).run(texts)
 
 
+@pytest.mark.parametrize("wrong", [{"beam": "4"}, {"n_best": 2.0}, {"n_best": True}, {"sampling": True}], ids=str)
+def test_options_have_types(artefact, wrong):
+    ((name, value),) = wrong.items()
+    with pytest.raises(TypeError, match=f"{name} must be a .*; received {value!r}"):
+        Runtime(artefact).run(["a"], **wrong)
+
+
 def test_wrong_beam_names_the_right_ones(artefact):
     with pytest.raises(ValueError, match=r"no graph for beam 3; it has \[1, 4\].*--beam 3"):
         Runtime(artefact).run(["a"], beam=3)
