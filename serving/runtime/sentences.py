@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from serving.kinds.generate import Hypothesis, Result
 
-LINES = re.compile(r"(\s*(?:\r\n|[\n\r\v\f\x85\u2028\u2029])\s*)")
+# White space is looked at once, from its beginning.
+LINES = re.compile(r"((?<!\s)\s*(?:\r\n|[\n\r\v\f\x85\u2028\u2029])\s*)")
 MARKUP = re.compile(r"(<[/!?]?[A-Za-z][^<>\n]{0,999}>|&#?\w{1,31};|https?://[^\s<>]{1,2000}|[*_`~]{2,}|`)")
 LIST_MARK = re.compile(r"\s*(?:#{1,6}|>+|[-*+•–]|\d{1,3}(?P<dot>[.)])|[A-Za-z][)])\s+")
 STOPS = ".!?…‼⁇⁈⁉؟۔܀։჻।॥၊။።፧፨‽"
@@ -153,9 +154,10 @@ def _sentences(text, code):
     """A line without mark-up, cut behind the white space that follows each sentence."""
     start = 0
     for border in _BORDER.finditer(text):
-        if _ends(text[max(start, border.start() - 40) : border.start()], border[0], text[border.end() :][:4], code):
-            yield text[start : border.end()]
-            start = border.end()
+        begin, end = border.span()
+        if _ends(text[max(start, begin - 40) : begin], border[0], text[end : end + 4], code):
+            yield text[start:end]
+            start = end
     yield text[start:]
 
 
