@@ -78,6 +78,9 @@ class Lane:
         self.wake, self.closing = asyncio.Event(), False
         self.here, self.running = set(), {}  # requests; tasks and what each computes
         self.rate = 0.0  # rows a second, lately
+        self._start()
+
+    def _start(self):
         self.loop = asyncio.create_task(self._take_batches())
 
     async def answer(self, ask, within, caller=None):
@@ -100,6 +103,8 @@ class Lane:
             self.batcher.add(waiting, ask.key, ask.rows, ask.costs, caller)
         except FullError:
             raise Fault("busy", *self._full()) from None
+        if self.loop.done():  # it was closed, for another version came, after this request had found it
+            self._start()
         self.wake.set()
         self.here.add(waiting)
         self.meter.queue(len(ask.rows))
@@ -128,10 +133,10 @@ class Lane:
             waiting.fail(fault)
 
     async def close(self):
-        """Finish what waits and what is computed; nothing new may be asked."""
+        """Finish what waits and what is computed. Who has found it before, and asks it after that, is answered, too."""
         self.closing = True
         self.wake.set()
-        await self.loop
+        await asyncio.wait([self.loop])  # and not the task itself, which would be cancelled with whoever waits for it
         while self.running:
             await asyncio.wait(self.running)
 
@@ -226,7 +231,7 @@ class Lanes:
             lane.end(Fault("not_ready", "the server is stopping, and does not wait for what takes long. Ask another."))
 
     async def close(self):
-        """Finish what waits and what is computed; nothing new may be asked."""
+        """As of `Lane`."""
         await asyncio.gather(self.soon.close(), self.late.close())
 
 

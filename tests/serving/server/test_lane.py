@@ -186,6 +186,33 @@ def test_a_lane_that_closes_finishes_what_waits():
     lived(story)
 
 
+def test_who_has_found_a_lane_before_it_was_closed_is_answered():
+    """A large body may be read by a thread while another version takes the place of the one that was found."""
+
+    async def story(house):
+        for number in range(2):
+            await house.lane.close()
+            assert await house.answer(number, within=2) == [2 * number]
+
+    lived(story)
+
+
+def test_a_lane_whose_closing_was_given_up_is_closed_again():
+    async def story(house):
+        first = await house.busy()
+        left = house.answer(5, within=0.05)  # the lane waits for a turn for it
+        with pytest.raises(Fault, match="not ready"):
+            await left
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await house.lane.close()
+        house.doubles.held.set()
+        await house.lane.close()
+        assert await first == [0]
+
+    lived(story)
+
+
 class Endless:
     """Signatures whose runs end when they are ended, and not before."""
 
