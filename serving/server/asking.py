@@ -107,8 +107,8 @@ def caller(door, scope, headers):
         Fault: a key is wanted.
     """
     host = scope["client"][0] if scope.get("client") else ""
-    told = (text_of(headers.get(name, b"")) for name in (b"authorization", b"x-forwarded-for"))
-    return door.caller(host, *told)
+    forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
+    return door.caller(host, text_of(headers.get(b"authorization", b"")), text_of(forwarded))
 
 
 def refusal(fault):

@@ -6,7 +6,7 @@ import ipaddress
 from pathlib import Path
 
 from serving.server.faults import Fault
-from serving.server.visitors import neighbourhood
+from serving.server.visitors import address_of, neighbourhood
 
 LEAST = 16  # characters of a key
 
@@ -67,7 +67,7 @@ class Door:
     def is_proxy(self, host):
         """Whether other callers come from an address."""
         try:
-            address = ipaddress.ip_address(host)
+            address = address_of(host)
         except ValueError:
             return False
         return any(address in network for network in self._proxies)
@@ -84,7 +84,7 @@ class Door:
 
     def _address(self, host, forwarded):
         """The last address that no proxy of ours has; the caller itself may have written those before it."""
-        for told in reversed([host, *(forwarded or "").split(",")][1:]):
+        for told in reversed((forwarded or "").split(",")):
             if not self.is_proxy(host):
                 break
             host = told.strip() or host

@@ -102,8 +102,9 @@ class Calls:
         Raises:
             Fault: a key is wanted.
         """
-        told = dict(context.invocation_metadata() or ())
-        return self.service.door.caller(address(context), *map(told.get, ("authorization", "x-forwarded-for")))
+        told = context.invocation_metadata() or ()
+        forwarded = ",".join(value for name, value in told if name == "x-forwarded-for")
+        return self.service.door.caller(address(context), dict(told).get("authorization"), forwarded)
 
     @contextlib.contextmanager
     def _room(self, caller):

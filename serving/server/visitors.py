@@ -34,14 +34,22 @@ def neighbourhood(host):
     ('192.0.2.7', '2001:db8::/64', '192.0.2.7')
     """
     try:
-        address = ipaddress.ip_address(host)
+        address = address_of(host)
     except ValueError:
         return host
     if address.version == 4:
         return str(address)
-    if address.ipv4_mapped:
-        return str(address.ipv4_mapped)
     return str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))
+
+
+def address_of(host):
+    """The address that a string is; where a port of IPv6 takes callers of IPv4, too, "::ffff:192.0.2.7" is of IPv4.
+
+    Raises:
+        ValueError: it is none.
+    """
+    address = ipaddress.ip_address(host)
+    return (address.ipv4_mapped or address) if address.version == 6 else address
 
 
 class Visitors:
