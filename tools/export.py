@@ -10,7 +10,7 @@ from serving import export as exporting
 from serving.export.again import RECIPE, check_artefact, export_again
 from serving.export.forms import ALWAYS, OPTIONAL, check_names, titles
 from serving.export.servers import check_version
-from serving.export.settings import GRAPHS, STORAGES
+from serving.export.settings import GRAPHS, STORAGES, check_name
 from serving.export.strings import check_installed
 from serving.runtime.artefact import MANIFEST, read_manifest, resolve
 from serving.runtime.reading import OVERLONG
@@ -220,8 +220,7 @@ def check(args, name):
         check_installed()
     if args.max_input == 1:
         raise ValueError("--max-input counts the end of sentence, so it is at least 2; received 1.")
-    if name in ("", ".", "..") or Path(name).name != name:
-        raise ValueError(f"--name is the name of a folder in --out; received {name!r}, which is a path.")
+    check_name(name)
     final = Path(args.out) / name / str(args.version)
     if args.version and final.exists():
         raise ValueError(f"{final} exists. Choose another --version, or leave it out for the next one.")

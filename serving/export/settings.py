@@ -16,6 +16,15 @@ STORAGES = ("float32", "float16", "int8")
 GRAPHS = ("search", "greedy", "sample", "score", "steps", "all")
 
 
+def check_name(name: str) -> None:
+    """Refuse what is no name of a folder: a path, control characters, or more than 200 characters."""
+    if not re.fullmatch(r"(?!\.{1,2}$)[^/\\\x00-\x1f\x7f]{1,200}", name):
+        raise ValueError(
+            "the name of an artefact is that of a folder, 1 to 200 printable characters without slashes; received "
+            f"{name!r}. Give another one (--name)."
+        )
+
+
 @dataclass(frozen=True)
 class Trial:
     """Texts with known answers, on which the scores before and after quantisation are measured.
@@ -121,6 +130,7 @@ class Settings:
     forms: tuple[str, ...] = ()
 
     def __post_init__(self):
+        check_name(self.name)
         if not self.beams or min(self.beams) < 1:
             raise ValueError(f"Beam widths must be at least 1, and there must be one. Received: {list(self.beams)}.")
         texts = [name for name in checked(self.rules) if RULES[name].kind not in (int, float)]

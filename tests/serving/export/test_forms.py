@@ -87,6 +87,8 @@ def test_forms_are_found_by_their_files_and_written_as_settings_say(monkeypatch)
         Settings("a", "b", forms=("adder",))
     with pytest.raises(ValueError, match="expected some of .*, received other.*Every artefact has Keras, SavedModel"):
         Settings("a", "b", forms=("other",))
+    with pytest.raises(ValueError, match="is that of a folder, .*; received '[.][.]'"):
+        Settings("..", "b")
 
 
 def test_a_form_that_cannot_search_refuses_a_model_that_searches(models, tokenizers, tmp_path, monkeypatch):
