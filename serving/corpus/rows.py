@@ -1,6 +1,7 @@
 """The rows of a Parquet file, from any place of it, as texts with the other columns beside them."""
 
 import hashlib
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +19,8 @@ SUFFIX = ".parquet"
 
 class Rows:
     """The rows of one shard of a Parquet file. Positions are numbers of rows.
+
+    A byte that is no UTF-8 becomes a lone surrogate, for which only its own row is refused.
 
     Args:
         path: the file.
@@ -45,19 +48,22 @@ class Rows:
 
     @cached_property
     def _file(self):
-        try:
+        with _sound(self.path):
             return parquet.ParquetFile(self.path)
-        except (pyarrow.ArrowException, OSError) as error:
-            raise ValueError(f"cannot read {self.path} as a Parquet file: {error}.") from error
 
     def blocks(self, position=None, done=0):
-        """Every `Block` from a row on, which is the end of an earlier block."""
+        """Every `Block` from a row on, which is the end of an earlier block.
+
+        Raises:
+            ValueError: a part of the file cannot be read.
+        """
         position, first = self.begin if position is None else position, 0
-        for group in range(self._file.metadata.num_row_groups):
-            after = first + self._file.metadata.row_group(group).num_rows
-            if after > position and first < self.end:
-                yield from self._group(group, first, position)
-            first = after
+        with _sound(self.path):
+            for group in range(self._file.metadata.num_row_groups):
+                after = first + self._file.metadata.row_group(group).num_rows
+                if after > position and first < self.end:
+                    yield from self._group(group, first, position)
+                first = after
 
     def _group(self, group, first, position):
         for batch in self._file.iter_batches(BLOCK_ROWS, [group]):
@@ -68,17 +74,26 @@ class Rows:
             first = after
 
     def _block(self, batch, number):
-        sides = [batch.column(self.schema.get_field_index(name)).to_pylist() for name in self.columns]
+        sides = [batch.column(self.schema.get_field_index(name)).cast("binary").to_pylist() for name in self.columns]
         texts, wrong = [], {}
         for place, values in enumerate(zip(*sides, strict=True)):
             if None in values:
                 wrong[place] = "no text: the row holds null"
-            texts.append("\t".join(value or "" for value in values))
+            texts.append(b"\t".join(value or b"" for value in values).decode("utf-8", "surrogateescape"))
         return Block(number, texts, number + batch.num_rows, wrong, pyarrow.Table.from_batches([batch]))
 
     def done(self, position):
         """How much of the shard lies before a row, 0 to 1."""
         return (position - self.begin) / max(1, self.end - self.begin)
+
+
+@contextmanager
+def _sound(path):
+    """A context whose errors in reading a Parquet file are a `ValueError` that names it."""
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"cannot read {path} as a Parquet file: {error}.") from error
 
 
 def choose_columns(path, schema, columns):

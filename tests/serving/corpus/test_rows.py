@@ -121,3 +121,24 @@ def test_what_is_no_parquet_file(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(ValueError, match="cannot read .* as a Parquet file"):
         Rows(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("kind", ["string", "large_string"])
+def test_a_byte_that_is_no_utf_8_costs_its_own_row(tmp_path, kind):
+    """Parquet says that strings are UTF-8, and neither its writers nor its readers look."""
+    held = pyarrow.array([b"abc", b"a\xff?", "\u00e9".encode()], kind.replace("string", "binary"))
+    texts = pyarrow.Array.from_buffers(pyarrow.type_for_alias(kind), 3, held.buffers())
+    parquet.write_table(pyarrow.table({"text": texts}), tmp_path / "in.parquet")
+    (block,) = Rows(tmp_path / "in.parquet").blocks()
+    assert block.texts == ["abc", "a\udcff?", "\u00e9"] and not block.wrong
+    run(tmp_path / "in.parquet", tmp_path / "out.parquet")
+    assert parquet.read_table(tmp_path / "out.parquet")["answer"][0].as_py() == "cba"
+
+
+def test_a_part_that_is_damaged_is_said(table, tmp_path):
+    path = tmp_path / "in.parquet"
+    content = bytearray(path.read_bytes())
+    content[4:400] = b"\xff" * 396
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match="cannot read .*in.parquet as a Parquet file"):
+        list(Rows(path, columns=["review"]).blocks())
