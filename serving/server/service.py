@@ -105,7 +105,9 @@ class Service:
         rows = max((tensor.shape[0] for tensor in tensors if tensor.shape), default=0)
         if rows > self.limits.texts:
             raise too_many(self.limits.texts, rows)
-        ask = chosen.ask(tensors, parameters)
+        ask, most = chosen.ask(tensors, parameters), max(self.limits.texts, self.limits.queue)
+        if len(ask.rows) > most:  # sentences of few texts, which would leave no room for anybody else
+            raise too_many(most, len(ask.rows), "sentences")
         if ask.long and ask.written > self.limits.written:
             raise Fault(
                 "too_large",

@@ -172,9 +172,9 @@ def _array(name, datatype, flat):
         raise invalid(f"the data of {quoted(name)} has a number that {datatype} cannot hold.") from None
 
 
-def too_many(most, count):
-    """The fault of a request with so many texts."""
-    return Fault("too_large", f"a request may have {most} texts; received {count}. Send them in parts.")
+def too_many(most, count, unit="texts"):
+    """The fault of a request with so many texts, or sentences."""
+    return Fault("too_large", f"a request may have {most} {unit}; received {count}. Send them in parts.")
 
 
 def _split(name, shape, raw):

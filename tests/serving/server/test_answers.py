@@ -57,6 +57,9 @@ def test_sentences_of_a_text_are_run_by_themselves(server, runtimes):
     assert "has one answer" in server.ask("POST", "/v2/models/generate/infer", body | wrong)[2]["error"]
     only = server.ask("POST", "/v2/models/continue/infer", body | {"parameters": {"sentences": True}})[2]["error"]
     assert "does not know the parameter 'sentences'" in only
+    many = {"inputs": [{"name": "text", "datatype": "BYTES", "shape": [1], "data": ["Ab. " * 4097]}]}
+    status, _, value = server.ask("POST", "/v2/models/generate/infer", many | {"parameters": {"sentences": True}})
+    assert (status, value["error"]) == (413, "a request may have 4096 sentences; received 4097. Send them in parts.")
 
 
 @pytest.mark.parametrize("kind", ["generate", "continue", "classify", "tag", "embed"])
