@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import zip_longest
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, Self
 
 from serving.client import answers
@@ -300,15 +300,22 @@ def _columns(sides, texts):
 
 def _parameters(options, first):
     """The parameters of a request whose first text has this number."""
-    parameters = {name: value for name, value in options.items() if name != "sampling" and name not in RULES}
-    parameters = {name: value for name, value in parameters.items() if value is not None}
+    others = {name: value for name, value in options.items() if name != "sampling" and name not in RULES}
+    parameters = {name: _plain(value) for name, value in others.items() if value is not None}
     for name, value in checked({name: value for name, value in options.items() if name in RULES}).items():
         parameters[name] = "\n".join(value) if RULES[name].kind is list else value
     sampling = options.get("sampling")
     if sampling is None:
         return parameters
-    drawn = dataclasses.asdict(sampling)
+    drawn = {name: _plain(value) for name, value in dataclasses.asdict(sampling).items()}
     drawn["first"] += first
     if not drawn["first"]:  # which a server that knows no such parameter draws, too
         del drawn["first"]
     return parameters | {"sample": True} | drawn
+
+
+def _plain(value):
+    """A number as JSON has them: a `Runtime` takes one of NumPy, too, such as a seed that was drawn."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)

@@ -68,8 +68,10 @@ def waits(tries, rng=random):
 
     The part is random so that clients whom a server has sent away together do not come back together.
     """
-    for number in range(tries - 1):
-        yield rng.uniform(0.5, 1.0) * min(MOST, FIRST * 2**number)
+    most = FIRST
+    for _ in range(tries - 1):
+        yield rng.uniform(0.5, 1.0) * most
+        most = min(MOST, 2 * most)
 
 
 def persistently(request, deadline, tries, cancellation, rng=random):

@@ -4,6 +4,7 @@ import gc
 import time
 import warnings
 
+import numpy as np
 import pytest
 
 from serving import client as room
@@ -105,6 +106,7 @@ def test_options(fake, servers, scheme):
         {"beam": 1},
         {"n_best": 3},
         {"sampling": Sampling(temperature=0.5, top_k=3, seed=7)},
+        {"sampling": Sampling(np.float32(0.5), np.int32(3), seed=np.int64(7)), "n_best": np.int64(2)},
         {"sampling": Sampling(top_p=0.25, first=5), "n_best": 2},
     ):
         same(client.run(TEXTS, **options), runtime.run(TEXTS, **options))
@@ -236,6 +238,7 @@ def test_waits_grow_and_differ():
     assert len(one) == 8 and one != other
     bounds = [min(patience.MOST, patience.FIRST * 2**number) for number in range(8)]
     assert all(bound / 2 <= wait <= bound for wait, bound in zip(one, bounds, strict=True))
+    assert len(list(patience.waits(5000))) == 4999  # hours, for whoever wants to wait so long
 
 
 def test_headers_are_sent(fake, servers, scheme):
