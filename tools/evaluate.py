@@ -122,16 +122,27 @@ def _evaluated(args, recipe, split, other):
         return 0
     directory = Path(args.run)
     name = kept.name_split(split, other.get("data"))
-    kept.write(directory, recipe, name, evaluation)
-    if evaluation.outputs:
-        text = "".join(f"{shown(output, TAB)}\n" for output in evaluation.outputs)
-        write_text(directory / f"{name}.hypotheses.txt", text)
-    if other.keys() != {"data", "limit"}:
-        kept.write_scores(directory, evaluation.scores if "data" in other else scores, other.get("data"))
+    if args.limit and _keeps_whole(directory, name, other.get("data")):
+        _log(f"{directory} keeps what it has of all examples of {name}: this evaluation of a part is shown alone")
+    else:
+        kept.write(directory, recipe, name, evaluation)
+        if evaluation.outputs:
+            text = "".join(f"{shown(output, TAB)}\n" for output in evaluation.outputs)
+            write_text(directory / f"{name}.hypotheses.txt", text)
+        if other.keys() != {"data", "limit"}:
+            kept.write_scores(directory, evaluation.scores if "data" in other else scores, other.get("data"))
     if args.record:
         _record(recipe, scores, directory)
     print(json_text(scores) if args.json else _table(recipe.name, scores))
     return 0
+
+
+def _keeps_whole(directory, name, data):
+    """Whether a run keeps an evaluation of all examples: scores of a part say so, or there are none of other `data`."""
+    scores = kept.read_scores(directory)
+    if data:
+        return data in scores.get("elsewhere", {})
+    return kept.path(directory, name).is_file() and not (scores.get("split") == name and "limit" in scores)
 
 
 def _reading(recipe, args):

@@ -52,8 +52,13 @@ def test_scores_of_other_examples_say_so_and_are_not_the_artefacts(part, run, mo
     found = strict((run / "scores.json").read_text())
     assert exported_runs._scores(run) == found and found.get("elsewhere") == (others if "--data" in part else None)
     assert found["count"] == 2 and "limit" not in found
-    assert cli.main(["evaluate", str(run), "--as", "news | 2027", "--limit", "1"]) == 0  # of a part nothing is kept
-    assert strict((run / "scores.json").read_text()) == found
+    answers = (run / "test.outputs.json").read_bytes()
+    monkeypatch.setattr(runs, "evaluation", lambda *_, **__: Evaluation(SCORES | {"count": 1}, ["z"], ["a"], ["c"]))
+    for name in (["--as", "news | 2027"], []):  # of a part nothing is kept where there is the whole
+        assert cli.main(["evaluate", str(run), "--split", "test", *name, "--limit", "1"]) == 0
+        assert strict((run / "scores.json").read_text()) == found
+        assert (run / "test.outputs.json").read_bytes() == answers
+    assert "keeps what it has of all examples of test" in capsys.readouterr().err
 
 
 def test_how_other_examples_are_read(run, monkeypatch, capsys):
