@@ -293,3 +293,10 @@ def test_without_a_home_folder_it_is_told_where_models_can_be_kept(tmp_path, hub
         assert cli.main(["list", "--json"]) == 0
     hubs("~/hub")
     assert cli.main(["hub", "fetch", "a"]) == 1
+
+
+def test_the_names_of_files_may_come_one_by_one(tmp_path, hubs):
+    hubs(write(tmp_path / "one", "a", [1]))
+    assert (hub.fetch("a", (name for name in ["manifest.json"])) / "manifest.json").read_text() == "one 1"
+    with pytest.raises(ValueError, match="has no file 'b'"):
+        hub.fetch("a", iter(["manifest.json", "b"]))

@@ -176,7 +176,7 @@ def bring(
     found: Found, files: Iterable[str], progress: Callable[[int, int], object] | Literal[False] | None = None
 ) -> Path:
     """As `fetch`, for a model that `find` has found."""
-    entry, home = found.entry, found.folder
+    entry, home, files = found.entry, found.folder, list(files)
     unknown = [name for name in files if name not in entry["files"]]
     if unknown:
         near = nearest(unknown[0], entry["files"])
