@@ -62,3 +62,13 @@ def test_the_encoding_that_was_named_for_a_file_is_wrong(tmp_path):
     with pytest.raises(ValueError, match="is not ascii here .*Name the encoding that the file has") as refused:
         read(path, "labelled", encodings={"a.csv": "ascii"})
     assert "UTF-8: read it so" not in str(refused.value)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32"])
+def test_a_wide_file_that_ends_inside_a_character_is_told(tmp_path, encoding):
+    whole = "text,label\nfine,a\nbad,b\n😀😀,b".encode(encoding)
+    path = write(tmp_path / "a.csv", whole)
+    assert read(path, "labelled", encoding=encoding).inputs[-1:] == ["😀😀"]
+    for lost in (1, 3, 7):
+        with pytest.raises(ValueError, match="a.csv:4: no utf-.* from here on"):
+            list(opening.open_lines(str(write(path, whole[:-lost])), encoding))

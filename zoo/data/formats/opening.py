@@ -54,8 +54,8 @@ def inner_suffix(path: str) -> str:
 def open_lines(path: str, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     r"""(number, line) of every line, counted from 1.
 
-    Only "\n" ends a line (U+2028 and its like are text), or "\r" in a file without any "\n"; a "\r" before it is
-    dropped, and byte order marks at the beginning of a line, which stand where files of UTF-8 were joined.
+    Only "\n" ends a line (U+2028 and its like are text), or "\r" in a file without any "\n" but at its end; a "\r"
+    before it is dropped, and byte order marks at the beginning of a line, which stand where files of UTF-8 were joined.
 
     Raises:
         ValueError: there is no such file, it is a folder, a broken gzip or xz file, or no text in this encoding; the
@@ -193,17 +193,16 @@ def _narrow(path, stream, codec):
 
 def _wide(path, stream, codec):
     """Lines of UTF-16 and UTF-32, in which a newline has several bytes."""
-    number = 0
-    reader = codecs.getreader(codec)(stream)
+    number, pending, decoder = 0, "", codecs.getincrementaldecoder(codec)()
     try:
-        pending = ""
-        while chunk := reader.read(1 << 16):
-            *whole, pending = (pending + chunk).split("\n")
+        while chunk := stream.read(_LOOKED_AT):
+            *whole, pending = (pending + decoder.decode(chunk)).split("\n")
             for line in whole:
                 number += 1
                 yield number, (line.removeprefix("\ufeff") if number == 1 else line).removesuffix("\r")
+        pending += decoder.decode(b"", True)  # refuses a character that is cut
         if pending:
-            yield number + 1, pending.removeprefix("\ufeff") if not number else pending
+            yield number + 1, (pending if number else pending.removeprefix("\ufeff")).removesuffix("\r")
     except UnicodeError as error:
         raise Undecodable(f"{path}:{number + 1}: no {codec} from here on ({error}).") from error
 
