@@ -72,3 +72,11 @@ def test_a_wide_file_that_ends_inside_a_character_is_told(tmp_path, encoding):
     for lost in (1, 3, 7):
         with pytest.raises(ValueError, match="a.csv:4: no utf-.* from here on"):
             list(opening.open_lines(str(write(path, whole[:-lost])), encoding))
+
+
+def test_advice_does_not_depend_on_how_the_path_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "a.csv", "text,label\nCafé,a\nthé,b\n".encode("cp1252"))
+    for name in ("a.csv", "./a.csv"):
+        with pytest.raises(ValueError, match="this reads 'Café,a': then say encodings="):
+            read(name, "labelled")

@@ -100,8 +100,9 @@ def _shortly(path, looked):
 
 def _text_files(files, request):
     """The files that are read: those of folders, too, without hidden ones and those that are left out."""
-    for path in map(Path, files):
-        inner = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    for name in files:
+        path = Path(name)
+        inner = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [name]
         for each in inner:
             if not (path.is_dir() and any(part[0] == "." for part in each.relative_to(path).parts)):
                 if not request.own_encoding(each):
