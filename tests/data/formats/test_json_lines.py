@@ -108,3 +108,9 @@ def test_tasks_of_label_studio(tmp_path):
     assert found.answers == ["a", "b", "a", "b"] and "examples without 'label', left out: 1" in found.notes[0]
     stars = [task(str(at), ([{"rating": at}], False)) for at in (3, 5)]
     assert read(write(tmp_path / "d.json", json.dumps(stars)), "rated").answers == ["3", "5"]
+
+
+def test_a_file_without_arrays_is_told(tmp_path):
+    path = write(tmp_path / "a.jsonl", json_lines([{"text": "a", "label": "b"}]))
+    with pytest.raises(ValueError, match="a.jsonl: none of the first lines is an array of texts and numbers"):
+        read(path, "labelled", format="jsonrows")

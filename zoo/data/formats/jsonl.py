@@ -37,6 +37,11 @@ class JsonRows(Format):
     def layout(self, files, request):
         numbered = decoded(files[0], iter(first_lines(files[0], request, _LOOKED_AT)), Problems())
         rows = [list(map(_said, value)) for _, value in numbered if _is_row(value)]
+        if not rows:
+            raise ValueError(
+                f"{files[0]}: none of the first lines is an array of texts and numbers; expected one a line, such as "
+                '["a good film", "pos"]. Name the format that the file has.'
+            )
         found = find_columns(files[0], [row for row in rows if len(row) == len(rows[0])], request)
         columns = {role: place + 1 for role, place in found.at.items()}
         why = f"an array of {len(rows[0])} values on each line; {found.why}"
