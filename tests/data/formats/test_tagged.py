@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.data.formats import json_lines, write
+from tests.data.formats import delimited, json_lines, write
 from zoo.data.formats import detect, read
 from zoo.data.formats.base import Wrong
 from zoo.data.formats.spans import tag_words
@@ -281,3 +281,18 @@ def test_words_that_are_numbers_stay_words(tmp_path):
     assert read(path, "tagged").inputs == ["1 2 3", "7 5"]
     with pytest.raises(ValueError, match="two columns, and the first one counts: '1 In'. Expected a word and its tag"):
         read(write(tmp_path / "b.conll", "1\tIn\n2\tLyon\n\n1\tNew\n"), "tagged")
+
+
+@pytest.mark.parametrize(
+    ("words", "tags", "read_as"),
+    [
+        ("['EU', 'says']", "[3, 0]", "3 0"),
+        ("['EU' 'says']", "['B-ORG' 'O']", "B-ORG O"),
+        ("['EU'\n 'says']", "[3 0]", "3 0"),
+        ("EU says", "[3, 0]", "3 0"),
+    ],
+)
+def test_lists_in_a_table_as_python_and_numpy_show_them(tmp_path, words, tags, read_as):
+    rows = [("tokens", "ner_tags"), (words, tags), ("""["it's" 'it']""", "['O' 'O']")]
+    found = read(write(tmp_path / "a.csv", delimited(rows)), "tagged")
+    assert found.inputs == ["EU says", "it's it"] and found.answers == [read_as, "O O"]

@@ -13,6 +13,7 @@ _SHIFT = 40  # a place is (index of the file << 40) | line
 _NO_BREAK = "\u00a0"
 _COMMA, _THOUSANDS = re.compile(r"[-+]?\d*,\d+"), re.compile(r"[-+]?[1-9]\d{0,2}(,\d{3})+")
 _SPACES = re.compile(r"[ \t\r\n]+")
+_ITEM = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|-?\d+""")  # of a list as Python or NumPy shows it
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,10 @@ def _running(text, problems):
 
 
 def _tagged(words, tags, problems):
-    listed = _python_list(tags)  # brackets alone are words, too: only where the tags are a list the words may be one
-    words, tags = (listed and _python_list(words)) or _items("words", words), listed or _items("tags", tags)
+    listed = _shown_list(tags)  # brackets alone are words, too: only where the tags are a list the words may be one
+    words_listed = None if listed is None else _shown_list(words)
+    words = _items("words", words) if words_listed is None else words_listed
+    tags = _items("tags", tags) if listed is None else listed
     for role, items in (("words", words), ("tags", tags)):
         if not items:
             raise Lacking(role, f"a sentence without {role}. Fill them in, or delete it.")
@@ -211,16 +214,17 @@ def label_of(value, stripped: bool = True) -> str:
     return str(value).strip() if stripped else str(value)
 
 
-def _python_list(value):
-    """The list that a table holds as Python shows it, "['EU', 'rejects']", as pandas writes columns of lists."""
+def _shown_list(value):
+    """The list of texts or whole numbers that a table holds as Python shows it, "['EU', 'rejects']", or as NumPy does,
+    without the commas: so pandas writes columns of lists; None of another value."""
     if not (isinstance(value, str) and value.startswith("[") and value.endswith("]")):
         return None
-    try:
-        found = ast.literal_eval(value)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    if _ITEM.sub("", value[1:-1]).strip(", \t\r\n"):
         return None
-    whole = isinstance(found, list) and found and all(isinstance(each, str) for each in found)
-    return found if whole else None
+    try:
+        return [str(ast.literal_eval(each)) for each in _ITEM.findall(value)]
+    except (ValueError, SyntaxError):  # an escape that is none, or a number such as 007
+        return None
 
 
 def _items(role, value):
