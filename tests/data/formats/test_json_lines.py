@@ -110,6 +110,14 @@ def test_tasks_of_label_studio(tmp_path):
     assert read(write(tmp_path / "d.json", json.dumps(stars)), "rated").answers == ["3", "5"]
 
 
+def test_running_text_that_is_null_or_no_unicode(tmp_path):
+    path = write(tmp_path / "a.jsonl", json_lines([{"text": None}, {"text": "a b"}]))
+    found = read(path, "running")
+    assert found.inputs == ["a b\n"] and len(found.notes) == 1
+    with pytest.raises(ValueError, match=":1: the text has half of a surrogate pair"):
+        read(write(tmp_path / "b.jsonl", '{"text": "\\ud83d"}\n'), "running")
+
+
 def test_a_file_without_arrays_is_told(tmp_path):
     path = write(tmp_path / "a.jsonl", json_lines([{"text": "a", "label": "b"}]))
     with pytest.raises(ValueError, match="a.jsonl: none of the first lines is an array of texts and numbers"):

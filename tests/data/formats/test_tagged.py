@@ -296,3 +296,13 @@ def test_lists_in_a_table_as_python_and_numpy_show_them(tmp_path, words, tags, r
     rows = [("tokens", "ner_tags"), (words, tags), ("""["it's" 'it']""", "['O' 'O']")]
     found = read(write(tmp_path / "a.csv", delimited(rows)), "tagged")
     assert found.inputs == ["EU says", "it's it"] and found.answers == [read_as, "O O"]
+
+
+def test_words_or_tags_that_are_null_are_left_out_as_empty_ones_are(tmp_path):
+    sides = [(None, ["A"]), (["a"], None), (["a", "b"], ["A", "B"])]
+    rows = [{"tokens": words, "tags": tags} for words, tags in sides]
+    path = write(tmp_path / "a.jsonl", json_lines(rows))
+    found = read(path, "tagged")
+    assert found.inputs == ["a b"] and len(found.notes) == 2
+    with pytest.raises(ValueError, match="a sentence without words"):
+        read(path, "tagged", rules_off=["empty"])

@@ -123,9 +123,8 @@ def _number(score, problems):
 
 
 def _running(text, problems):
-    if not isinstance(text, str):
-        raise Wrong(_no_text("text", text))
-    return text, ""
+    is_blank = isinstance(text, str) and not text.strip()  # which a line may be
+    return text if is_blank else text_of("text", text), ""
 
 
 def _tagged(words, tags, problems):
@@ -162,9 +161,10 @@ def join_tagged(words: list[str], tags: list[str], problems: Problems) -> tuple[
     if spaced:
         _check_mended(problems, "inner_spaces", words, "a space inside a word or a tag")
         problems.note("spaces inside a word or a tag, which became U+00A0 in the word and _ in the tag", spaced)
-    joined = " ".join(_NO_BREAK.join(word) for word, _ in kept)
-    _check_unicode("words", joined)
-    return joined, " ".join("_".join(tag) for _, tag in kept)
+    joined = " ".join(_NO_BREAK.join(word) for word, _ in kept), " ".join("_".join(tag) for _, tag in kept)
+    for role, text in zip(("words", "tags"), joined, strict=True):
+        _check_unicode(role, text)
+    return joined
 
 
 def _check_mended(problems, rule, words, found):
@@ -228,7 +228,9 @@ def _shown_list(value):
 
 
 def _items(role, value):
-    """Words or tags: a list, or a string with spaces between them."""
+    """Words or tags: a list, or a string with spaces between them; none where they are missing."""
+    if _is_missing(value):
+        return []
     if isinstance(value, str):
         return _parts(value)
     if isinstance(value, list | tuple) and all(isinstance(each, str | int) for each in value):
