@@ -40,6 +40,7 @@ HELD = {
     "both": Splits(test=SECRET, train=GOOD),
     "odd": Splits(a=GOOD, b=GOOD),
     "tagged": TAGGED,
+    "secret tags": Rows([{"tokens": ["a", "b"], "ner_tags": [1, -1]}]),
     "pairs": Rows([{"translation": {"de": "eins", "en": "one"}}]),
     "empty": Rows(),
 }
@@ -139,3 +140,8 @@ def test_the_library_itself_if_it_is_installed(tmp_path):
     rows = {"translation": [{"de": "eins", "en": "one"}]}
     datasets.Dataset.from_dict(rows, features=features).save_to_disk(tmp_path / "pairs")
     assert read(tmp_path / "pairs", "pairs").answers == ["one"]
+
+
+def test_tags_that_stand_for_none_are_no_names(tmp_path, library):
+    with pytest.raises(ValueError, match=r"'ner_tags' is \[1, -1\], which stands for no label"):
+        read(saved(tmp_path / "secret", "secret tags"), "tagged")

@@ -45,12 +45,12 @@ class HuggingFace(Format):
                 problems.leave_out(note(row, verdict), files[0], number)
                 continue
             values = [value_of(row, key) for key in keys]
-            unlabelled = [key for key, value in zip(keys, values, strict=True) if names[key] and value in (-1, None)]
+            unlabelled = [key for key, value in zip(keys, values, strict=True) if names[key] and _lacks_one(value)]
             if unlabelled:
                 problems.lack(
                     "a label",
-                    f"{unlabelled[0]!r} is {value_of(row, unlabelled[0])}, which stands for no label, as in test parts "
-                    "whose labels are kept secret; expected one. Name another split.",
+                    f"{unlabelled[0]!r} is {shown(value_of(row, unlabelled[0]))}, which stands for no label, as in "
+                    "test parts whose labels are kept secret; expected one. Name another split.",
                     files[0],
                     number,
                 )
@@ -118,6 +118,11 @@ def _class_names(features, key):
         feature = features[key.partition(".")[0]].get(key.partition(".")[2])
     inner = getattr(feature, "feature", feature[0] if isinstance(feature, list) and feature else None)
     return getattr(feature, "names", None) or getattr(inner, "names", None)
+
+
+def _lacks_one(value):
+    """Whether a value of a ClassLabel, or one of a list of them, stands for no label."""
+    return not {-1, None}.isdisjoint(value if isinstance(value, list) else [value])
 
 
 def _named(value, names):
