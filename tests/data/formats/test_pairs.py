@@ -133,3 +133,17 @@ def test_entities_are_refused(tmp_path, before, text, expected):
     path = write(tmp_path / "a.tmx", tmx([[("en", "one"), ("de", text)]], before=before))
     with pytest.raises(ValueError, match=expected):
         read(path, "pairs", columns={"source": "en", "target": "de"})
+
+
+def test_one_language_may_be_asked_for_twice(tmp_path):
+    path = write(tmp_path / "a.tmx", tmx([[("en", "one"), ("de", "eins")]]))
+    assert read(path, "pairs", columns={"source": "de", "target": "de"}).answers == ["eins"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("seg", "a<seg>b</seg>"), ("tu", "a</seg></tuv><tu></tu><tuv xml:lang='en'><seg>b")]
+)
+def test_units_inside_each_other_are_told(tmp_path, name, text):
+    path = write(tmp_path / "a.tmx", tmx([[("en", text), ("de", "eins")]]))
+    with pytest.raises(ValueError, match=f"a.tmx:4: a <{name}> inside another"):
+        read(path, "pairs")

@@ -43,20 +43,20 @@ class Tmx(Format):
     def rows(self, files, request, layout, problems):
         source, target = layout.columns["source"], layout.columns["target"]
         for line, _, unit in units(files[0]):
-            found = {
-                wanted: next((text for each, text in unit if _matches(each, str(wanted))), _ABSENT)
+            found = [
+                (wanted, next((text for each, text in unit if _matches(each, str(wanted))), _ABSENT))
                 for wanted in (source, target)
-            }
+            ]
             lacking = next(
-                (wanted for wanted, text in found.items() if text is _ABSENT or not (text or "").strip()), None
+                ((wanted, text) for wanted, text in found if text is _ABSENT or not (text or "").strip()), None
             )
             if lacking is None:
-                yield line, tuple(text.strip() for text in found.values())
-            elif found[lacking] is _ABSENT:
+                yield line, tuple(text.strip() for _, text in found)
+            elif lacking[1] is _ABSENT:
                 problems.leave_out(f"units without {source} or {target}, left out", files[0], line)
             else:
-                what = "no <seg>" if found[lacking] is None else "an empty <seg>"
-                said = f"the unit at line {line} has {what} in {lacking}; expected text. Add it, or delete the unit."
+                what = "no <seg>" if lacking[1] is None else "an empty <seg>"
+                said = f"the unit at line {line} has {what} in {lacking[0]}; expected text. Add it, or delete the unit."
                 problems.lack("a segment", said, files[0], line)
 
 
@@ -125,6 +125,8 @@ class _Reader:
             self._root = name
             if name != "tmx":
                 raise _Refused(f"the document is <{name}>; expected <tmx>.")
+        if name == "tu" and self._unit is not None or name == "seg" and self._text is not None:
+            raise _Refused(f"a <{name}> inside another; expected each to end before the next one begins.")
         if name == "header":
             self._source = attributes.get("srclang")
         elif name == "tu":
