@@ -147,3 +147,10 @@ def test_units_inside_each_other_are_told(tmp_path, name, text):
     path = write(tmp_path / "a.tmx", tmx([[("en", text), ("de", "eins")]]))
     with pytest.raises(ValueError, match=f"a.tmx:4: a <{name}> inside another"):
         read(path, "pairs")
+
+
+def test_the_header_of_aligned_lines_is_no_example(tmp_path):
+    files = [write(tmp_path / "a.de", "deutsch\neins\n"), write(tmp_path / "a.en", "englisch\none\n")]
+    found = read(files, "pairs", columns={"header": True})
+    assert (found.inputs, found.answers, found.where(0)) == (["eins"], ["one"], f"{files[0]}:2")
+    assert len(read(files, "pairs", columns={"header": False})) == 2

@@ -306,3 +306,11 @@ def test_words_or_tags_that_are_null_are_left_out_as_empty_ones_are(tmp_path):
     assert found.inputs == ["a b"] and len(found.notes) == 2
     with pytest.raises(ValueError, match="a sentence without words"):
         read(path, "tagged", rules_off=["empty"])
+
+
+def test_a_header_of_conll_is_one_where_columns_say_so(tmp_path):
+    path = write(tmp_path / "a.conll", "wort art\nHunde N\nbellen V\n")
+    assert read(path, "tagged", columns={"header": True}).inputs == ["Hunde bellen"]
+    named = write(tmp_path / "b.conll", "word tag\nDogs N\nbark V\n")
+    assert read(named, "tagged").inputs == ["Dogs bark"]
+    assert read(named, "tagged", columns={"header": False}).inputs == ["word Dogs bark"]

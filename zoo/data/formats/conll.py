@@ -66,7 +66,8 @@ class Conll(Format):
         regular = [cells for cells in (_cells(text, tabs) for text in rows) if len(cells) == width]
         first = regular[0]
         universal = _universal(lines, first) if tabs else None
-        header = not universal and len(by_names(first, "tagged", request.roles, (is_name,))) == len(request.roles)
+        named = len(by_names(first, "tagged", request.roles, (is_name,))) == len(request.roles)
+        header = not universal and request.columns.get("header", named)
         names = universal or ([name.lower() for name in first] if header else None)
         wanted = {role: column for role, column in request.columns.items() if role in request.roles}
         at, told = _defaults(path, names, regular, wanted)

@@ -36,7 +36,9 @@ class Lines(Format):
     def rows(self, files, request, layout, problems):
         files = [files[layout.columns[role] - 1] for role in request.roles]
         streams = [lines_of(path, request) for path in files]
-        line = 0
+        line = int(request.columns.get("header", False))
+        for stream in streams if line else ():
+            next(stream, None)
         while True:
             found = [next(stream, _END) for stream in streams]
             if _END in found:
