@@ -92,3 +92,9 @@ def test_refuses_misuse():
     with pytest.raises(ValueError, match="Sentence 0 has 1 words, 0 of them without tokens, and 2 labels"):
         TaggedBatches([[[5]]], [[0, 1]], batch_size=2)
     assert LabelledBatches(SENTENCES, LABELS, batch_size=2, max_length=4).dropped > 0
+
+
+@pytest.mark.parametrize("numbers", [[1, 2.5], np.array([1.0, 2.5], "float32"), [1.0, 2.5]])
+def test_a_number_keeps_its_fraction(numbers):
+    batch = LabelledBatches([[[5]], [[6]]], numbers, batch_size=2, shuffle=False).batch(0)
+    assert batch["labels"].dtype == "float32" and batch["labels"].tolist() == [1, 2.5]

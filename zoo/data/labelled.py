@@ -58,11 +58,13 @@ class LabelledBatches(_Sentences):
         ValueError: if labels and sentences differ in number, none is left, or a count is not positive.
     """
 
+    def __init__(self, sentences: list[Sentence], labels: list, **kwargs):
+        super().__init__(sentences, _numbers(labels), **kwargs)
+
     def assemble(self, examples, shape, step):
         _, token_ids, lengths = self._read(examples, shape, step)
-        kind = "float32" if isinstance(self._labels[0], float) else "int32"
-        labels, weights = np.zeros(self.batch_size, kind), np.zeros(self.batch_size, "float32")
-        labels[: len(examples)] = [self._labels[example] for example in examples]
+        labels, weights = np.zeros(self.batch_size, self._labels.dtype), np.zeros(self.batch_size, "float32")
+        labels[: len(examples)] = self._labels[list(examples)]
         weights[: len(examples)] = 1.0
         return {"token_ids": token_ids, "lengths": lengths, "labels": labels, "weights": weights}
 
@@ -114,7 +116,7 @@ class PairBatches(Bucketed):
         if len(pairs) != len(labels):
             raise ValueError(f"Expected a label for every pair; received {len(pairs)} pairs and {len(labels)} labels.")
         self._sides = [[around.put(sum(sentence, [])) for sentence in side] for side in zip(*pairs, strict=True)]
-        self._labels = np.array(labels, "float32" if any(isinstance(each, float) for each in labels) else "int32")
+        self._labels = _numbers(labels)
         lengths = [[len(text) for text in side] for side in self._sides] or [[], []]
         super().__init__(np.array(lengths, int).T, **plan)
 
@@ -148,6 +150,12 @@ class PartnerBatches(PairBatches):
     def assemble(self, examples, shape, step):
         places, scale = np.arange(self.batch_size, dtype="int32"), np.full(self.batch_size, self._scale, "float32")
         return super().assemble(examples, shape, step) | {"labels": places, "scale": scale}
+
+
+def _numbers(labels):
+    """Ids of labels as int32, and numbers, of which one has a fraction, as float32."""
+    labels = np.asarray(labels)
+    return labels.astype("float32" if labels.dtype.kind == "f" else "int32")
 
 
 def first_pieces(sentence: Sentence) -> np.ndarray:
