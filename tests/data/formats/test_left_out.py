@@ -240,3 +240,10 @@ def test_texts_of_other_encodings_are_read_in_theirs(tmp_path, encoding, text):
         assert read(path, "labelled", encodings={"a.csv": encoding}).inputs == [text, "plain"]
     else:
         assert read(path, "labelled", encoding=encoding).inputs == [text, "plain"]
+
+
+def test_what_is_left_out_of_one_file_does_not_explain_another(tmp_path):
+    one = write(tmp_path / "a.csv", "text,label\na,pos\nb,neg\n,neg\n")
+    empty = write(tmp_path / "b.csv", "text,label\n")
+    with pytest.raises(ValueError, match="b.csv: no examples: the file is empty, or holds a header alone"):
+        read([one, empty], "labelled")

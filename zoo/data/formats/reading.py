@@ -75,7 +75,7 @@ def read(
     try:
         form = choose(files, request, format)
         for group in form.groups(files):
-            before, counted = len(inputs), problems.count
+            before, counted, problems.left_out = len(inputs), problems.count, ""
             for example, at in _made(form, group, request, form.layout(group, request), problems):
                 inputs.append(example[0])
                 answers.append(example[1])
