@@ -127,3 +127,11 @@ def test_a_split_without_an_example_is_told(tmp_path):
     write(tmp_path / "trees" / "train.txt", "(2 so)")
     with pytest.raises(ValueError, match="train.txt has no example for the split train"):
         sst(tmp_path, "train")
+
+
+@pytest.mark.parametrize("line", ["(3 (2 a) (4 hit)", "(7 (2 b) (2 c))", "a text"])
+def test_sst_refuses_what_is_no_tree(tmp_path, line):
+    (tmp_path / "trees").mkdir()
+    (tmp_path / "trees" / "train.txt").write_text(f"(1 (2 c))\n{line}\n(3 (2 d))\n")
+    with pytest.raises(ValueError, match="train.txt:2: expected a tree"):
+        sst(tmp_path, "train")

@@ -90,7 +90,7 @@ def sst(
     found = []
     for number, line in enumerate(read_lines(path), 1):
         trees = list(_subtrees(line))
-        if not trees:
+        if len(trees) != max(line.count("("), 1) or any(label not in _SENTIMENTS[5] for label, _ in trees):
             raise ValueError(f"{place(path, number)}: expected a tree such as (3 (2 a) (4 hit)), received {line!r}.")
         found += trees if phrases else trees[-1:]
     examples = {} if phrases else []
