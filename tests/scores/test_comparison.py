@@ -91,3 +91,8 @@ def test_examples_that_count_the_same_come_in_their_order():
     changed = [number for number in range(99) if a[number] != b[number]]
     found = compare("classification", a, b, ["x"] * 99)["differ"]
     assert [row["example"] for row in found] == changed[:20]
+
+
+def test_systems_that_share_no_score_are_told():
+    with pytest.raises(ValueError, match="no score that both systems have.*spearman: all numbers are equal"):
+        compare("similarity", [1, 1, 1], [1, 2, 3], [1, 2, 3])

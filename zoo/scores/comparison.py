@@ -50,7 +50,7 @@ def compare(task, outputs_a, outputs_b, references, groups=None, *, resamples=RE
         - `by_group`, with groups: a list of {"group", "count", ...} and the keys of the leading score.
 
     Raises:
-        ValueError: an unknown task, or outputs that are not one for each reference.
+        ValueError: an unknown task, outputs that are not one for each reference, or no score that both have.
 
     Example:
         >>> from zoo.scores import compare
@@ -83,8 +83,12 @@ def compare(task, outputs_a, outputs_b, references, groups=None, *, resamples=RE
 
 def _shared(first, second):
     """Of both lists the scores that the other one has, too: one system's tags may spell no entity."""
-    names = [{score.name for score in side if np.isfinite(score.total)} for side in (first, second)]
-    return [[score for score in side if score.name in names[0] & names[1]] for side in (first, second)]
+    lacking = {score.name: score.undefined for score in (*first, *second) if not np.isfinite(score.total)}
+    shared = {score.name for score in first} & {score.name for score in second} - lacking.keys()
+    if not shared:
+        why = "; ".join(f"{name}: {undefined}" for name, undefined in lacking.items())
+        raise ValueError(f"There is no score that both systems have ({why}). Expected outputs that one can be made of.")
+    return [[score for score in side if score.name in shared] for side in (first, second)]
 
 
 def _differ(pair, outputs_a, outputs_b, references):
