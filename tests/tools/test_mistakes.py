@@ -12,6 +12,7 @@ from tests.tasks import runs
 from tools import cli, mistakes
 from zoo.recipes import kept
 from zoo.runs import open_run
+from zoo.scores.mistakes import rank_mistakes
 from zoo.tasks.parts.task import Evaluation
 from zoo.text import EOS
 
@@ -33,6 +34,11 @@ def test_labels_are_in_the_order_of_their_confidence():
     }  # fmt: skip
     pairs = [(pair["reference"], pair["answer"], pair["count"], pair["of"]) for pair in found["confused"]]
     assert pairs == [("b", "a", 2, 4), ("a", "b", 1, 1), ("b", "c", 1, 4)]
+
+
+def test_partners_are_in_the_order_of_their_rank():
+    measure, values, order = rank_mistakes("partners", ["1", "3", "2"], ["1"] * 3)
+    assert (measure, values.tolist(), order) == ("rank", [1, 3, 2], [1, 2])
 
 
 @pytest.mark.parametrize("suffix", mistakes.SUFFIXES)

@@ -12,7 +12,8 @@ def rank_mistakes(name, outputs, references, confidences=None, **options):
 
     Labels are ordered by confidence, the surest of the wrong answers first; tags by how many are wrong; texts by the
     chrF of the sentence, or by edits where the answer is of no language; pieces of a running text by the nats of a
-    character; similarities by how far the rank of a pair is from its right one. Equal ones follow by confidence.
+    character; similarities by how far the rank of a pair is from its right one, and partners by their rank. Equal ones
+    follow by confidence.
 
     Args:
         name: of the scores, one of `zoo.scores.TASKS`.
@@ -80,6 +81,11 @@ def _similarities(outputs, references, options):
     return "ranks_apart", apart, apart, apart > 0
 
 
+def _partners(outputs, references, options):
+    ranks = np.array([int(each) for each in outputs])
+    return "rank", ranks, ranks, ranks > 1
+
+
 def _ratings(outputs, references, options):
     errors = TASKS["rating"](outputs, references)[0].statistics[:, 0]
     return "error", errors, errors, errors > 0
@@ -93,5 +99,6 @@ _MEASURES = {
     "transduction": _symbols,
     "language_model": _language_model,
     "similarity": _similarities,
+    "partners": _partners,
     "rating": _ratings,
 }
