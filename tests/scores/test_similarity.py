@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zoo.scores import RESAMPLES, cosines, influences, similarity, similarity_scores
+from zoo.scores import RESAMPLES, cosines, influences, partner_ranks, similarity, similarity_scores
 
 
 def ranks(values):
@@ -67,3 +67,11 @@ def test_cosines_of_empty_vectors_are_zero():
     assert cosines([(), (0.0, 0.0), (3.0, 4.0)], [(1.0,), (1.0, 0.0), (4.0, 3.0)]).tolist() == pytest.approx(
         [0, 0, 0.96]
     )
+
+
+def test_what_is_no_number_has_no_rank():
+    found = similarity([0.1, np.nan, 0.3, 0.5], [1, 5, 2, 2])
+    assert "spearman" not in found and "one is nan" in found["missing"]["spearman"]
+    first, second = [[1.0, 0.0], [np.nan, 1.0], [0.0, 1.0]], [[3.0, 0.1], [2.0, 0.0], [0.0, 1.0]]
+    assert partner_ranks(first, second) == [2, 2, 1]
+    assert partner_ranks(second[:1] + first[1:2] + second[2:], first) == [1, 2, 1]

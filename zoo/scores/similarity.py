@@ -13,7 +13,7 @@ from zoo.scores.bootstrap import RESAMPLES, Score, check_pairs, frequencies, rat
 
 AT_ONCE = 1024  # texts whose cosines with all others are held
 SMALLEST = 1e-12  # of a variance, as a share of the mean square: below it all numbers are equal
-UNDEFINED = "all numbers are equal, or there is one pair alone"
+UNDEFINED = "all numbers are equal, one is nan, or there is one pair alone"
 
 
 def cosines(first, second):
@@ -49,12 +49,13 @@ class RankCorrelation(Score):
 
 
 def _ranks(column, times):
-    """The rank of each number among those that are there so often: (resamples, numbers); equal ones share the mean."""
+    """The rank of each number among those that are there so often: (resamples, numbers); equal ones share the mean, and
+    nan has none."""
     _, group = np.unique(column, return_inverse=True)
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], np.arange(group.max() + 1))
     there = np.add.reduceat(times[:, order], starts, axis=1)
-    return (np.cumsum(there, axis=1) - (there - 1) / 2)[:, group]
+    return np.where(np.isnan(column), np.nan, (np.cumsum(there, axis=1) - (there - 1) / 2)[:, group])
 
 
 def _products(x, y):
@@ -89,7 +90,7 @@ def similarity_scores(outputs, references):
 def partner_ranks(first, second):
     """The rank of `second[i]` among all of `second` by its cosine with `first[i]`, 1 for the nearest: a list of ints.
 
-    Of equal cosines half count as nearer, so that vectors that are all the same find nobody.
+    Of equal cosines half count as nearer, so that vectors that are all the same find nobody; nan is below all others.
 
     Example:
         >>> from zoo.scores import partner_ranks
@@ -103,7 +104,7 @@ def partner_ranks(first, second):
     one, other = (each / np.maximum(np.linalg.norm(each, axis=-1, keepdims=True), SMALLEST) for each in rows)
     ranks = []
     for start in range(0, len(one), AT_ONCE):
-        cosines = np.round(one[start : start + AT_ONCE] @ other.T, 6)
+        cosines = np.nan_to_num(np.round(one[start : start + AT_ONCE] @ other.T, 6), nan=-2.0)
         own = cosines[np.arange(len(cosines)), start + np.arange(len(cosines))][:, None]
         ranks += ((cosines > own).sum(axis=1) + ((cosines == own).sum(axis=1) - 1) // 2 + 1).tolist()
     return ranks
