@@ -1,9 +1,11 @@
 """Rank correlation of similarities against its definition, example by example."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
-from zoo.scores import RESAMPLES, cosines, influences, partner_ranks, similarity, similarity_scores
+from zoo.scores import RESAMPLES, cosines, influences, partner_ranks, report, similarity, similarity_scores
 
 
 def ranks(values):
@@ -75,3 +77,15 @@ def test_what_is_no_number_has_no_rank():
     first, second = [[1.0, 0.0], [np.nan, 1.0], [0.0, 1.0]], [[3.0, 0.1], [2.0, 0.0], [0.0, 1.0]]
     assert partner_ranks(first, second) == [2, 2, 1]
     assert partner_ranks(second[:1] + first[1:2] + second[2:], first) == [1, 2, 1]
+
+
+def test_a_group_costs_what_it_holds_and_not_what_the_whole_does():
+    outputs, references = drawn(3, 3000)
+    groups = [score.take(range(5, 17)) for score in similarity_scores(outputs, references)]
+    tracemalloc.start()
+    report(groups)
+    assert tracemalloc.get_traced_memory()[1] < 20e6
+    tracemalloc.stop()
+    again = groups[0].take([3, 3, 0])
+    assert [len(each.statistics) for each in (*groups, again)] == [12, 12, 2] and again.count == 3
+    assert again.total == pytest.approx(pearson(ranks(outputs[[8, 8, 5]]), ranks(references[[8, 8, 5]])), abs=1e-9)

@@ -79,8 +79,9 @@ class Score:
         return np.arange(self.count) if self.kind_of is None else self.kind_of
 
     def take(self, examples):
-        """The same score of some of the examples, given by their numbers."""
-        return replace(self, kind_of=self.rows[np.asarray(examples, int)])
+        """The same score of some of the examples, given by their numbers; of `statistics` it keeps their rows alone."""
+        kinds, kind_of = np.unique(self.rows[np.asarray(examples, int)], return_inverse=True)
+        return replace(self, statistics=self.statistics[kinds], kind_of=kind_of)
 
 
 def ratio(factor=1.0):

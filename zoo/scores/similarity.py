@@ -5,7 +5,7 @@ reported of semantic textual similarity (Reimers, Beyer and Gurevych 2016, "Task
 Semantic Textual Similarity", https://aclanthology.org/C16-1009), beside Pearson's of the cosines themselves.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,6 +46,10 @@ class RankCorrelation(Score):
     @property
     def total(self):
         return self.of(frequencies(self.rows[None], len(self.statistics)))[0]
+
+    def take(self, examples):
+        kinds = np.unique(self.rows[np.asarray(examples, int)])
+        return replace(super().take(examples), columns=tuple(column[kinds] for column in self.columns))
 
 
 def _ranks(column, times):
