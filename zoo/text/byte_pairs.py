@@ -21,7 +21,8 @@ class BytePairs(WrittenTokenizer):
     """Splits a text into words, writes each as bytes, and merges pairs of pieces in the order of a list.
 
     Of all pairs of neighbours in a word the one that comes first in the list is merged, the leftmost of equal ones,
-    until no pair is in the list. Every text has pieces, and `decode(encode(text)) == text`.
+    until no pair is in the list. Every text has pieces, and `decode(encode(text)) == text`, behind the space of
+    `prefix_space` if it has none.
 
     Args:
         model_bytes: what `BytePairs.make` has written: the pieces, the merges, and which characters are letters.
