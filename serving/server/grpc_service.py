@@ -91,10 +91,12 @@ class Calls:
 
     async def read_and_infer(self, stream, context):
         """Answer the one message of a call, which is read if there is room for it."""
-        with self._room(self.caller(context)):
-            async for content in stream:
-                return await self.infer(content, context)
-        raise invalid("the call has no message.")
+        with self.service.counted("v2-grpc") as count:
+            count.caller = self.caller(context)
+            with self._room(count.caller):
+                async for content in stream:
+                    return await self._infer(count, content, context)
+            raise invalid("the call has no message.")
 
     def caller(self, context):
         """Who asks.
@@ -119,10 +121,9 @@ class Calls:
             if not self.open[caller]:
                 del self.open[caller]
 
-    async def infer(self, content, context):
+    async def _infer(self, count, content, context):
         do = self.service.desk.do
-        with self.service.counted("v2-grpc") as count, self.service.holding() as hold:
-            count.caller = self.caller(context)
+        with self.service.holding() as hold:
             hold(len(content))
             count.size = len(content)
             request = await do(count, messages.message, pb.ModelInferRequest, content)

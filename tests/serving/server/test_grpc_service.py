@@ -10,6 +10,7 @@ import grpc
 import pytest
 
 from serving.server import grpc_service, limits
+from serving.server.door import Door
 from serving.server.faults import Fault
 from serving.server.grpc_service import Calls
 from serving.server.limits import Limits
@@ -41,19 +42,32 @@ class Context:
 
 
 @pytest.mark.parametrize(
-    ("content", "bodies", "outcome"),
-    [(b"\x12\x00" * 20, 1, "not_found"), (b"\x12\x00" * 20, 0.3, "busy"), (b"\xff", 1, "invalid")],
-    ids=["fits", "too much", "malformed"],
+    ("content", "bodies", "others", "keys", "outcome"),
+    [
+        (b"\x12\x00" * 20, 1, {}, (), "not_found"),
+        (b"\x12\x00" * 20, 0.3, {}, (), "busy"),
+        (b"\xff", 1, {}, (), "invalid"),
+        (None, 1, {}, (), "invalid"),
+        (b"", 1, {"another": 1}, (), "busy"),
+        (b"", 1, {}, [("alice", "a" * 16)], "unknown"),
+    ],
+    ids=["fits", "too much", "malformed", "none", "no room", "no key"],
 )
-def test_messages_are_held_and_counted(monkeypatch, content, bodies, outcome):
+def test_messages_are_held_and_counted(monkeypatch, content, bodies, others, keys, outcome):
     monkeypatch.setattr(limits, "BODIES", bodies)
     metrics, models = Metrics(), Models()
 
+    async def stream():
+        if content is not None:
+            yield content
+
     async def live():
-        service = models.service = Service(models, Limits(bytes=100), metrics, print)
+        service = models.service = Service(models, Limits(bytes=100, connections=1), metrics, print, door=Door(keys))
         service.state = "ready"
+        calls = Calls(service, "0")
+        calls.open.update(others)
         with pytest.raises(Fault) as caught:
-            await Calls(service, "0").infer(content, Context())
+            await calls.read_and_infer(stream(), Context())
         return caught.value.kind, service.held
 
     assert asyncio.run(live()) == (outcome, 0)
