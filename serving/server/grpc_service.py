@@ -4,7 +4,6 @@ Messages are parsed here and not by grpc, which would answer a malformed one wit
 ModelInfer is also read here, when there is room for its call: grpc's own bounds end calls beyond them with CANCELLED.
 """
 
-import asyncio
 import contextlib
 import functools
 from collections import Counter
@@ -157,6 +156,4 @@ async def _answered(call, kind, content, context):
         if fault.kind in AGAIN:
             context.set_trailing_metadata((("retry-after", str(fault.wait)),))
         status, sentence = grpc.StatusCode[fault.grpc], fault.sentence
-    except asyncio.CancelledError:  # the caller left, or its deadline is over
-        raise
     await context.abort(status, sentence)
