@@ -63,7 +63,7 @@ class Reader:
             listed(texts)
         texts = list(texts)
         listed(["" if isinstance(text, tuple) else text for text in texts])
-        asked = [tuple(listed(text)) if isinstance(text, tuple) else _parted(text) for text in texts]
+        asked = list(map(_parted, texts))
         pairs = [each for each in asked if isinstance(each, tuple)]
         sides = [iter(self.loaded.read([both[side] for both in pairs])) for side in (0, 1)]
         return [tuple(map(next, sides)) if isinstance(each, tuple) else (each,) for each in asked]
@@ -92,7 +92,12 @@ class Reader:
 
 
 def _parted(text):
-    """`(first, second)` of "first TAB second", or the `Reading` of what is no pair."""
+    """`(first, second)` of a pair or of "first TAB second", or the `Reading` of what is no pair."""
+    if isinstance(text, tuple):
+        text = tuple(listed(text))
+        if len(text) == 2:
+            return text
+        text = "\t".join(text)
     try:
         return pair(text)
     except ValueError as error:

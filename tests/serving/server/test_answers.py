@@ -123,6 +123,11 @@ def test_pairs_as_lines_over_tensorflow_servings_rest(server, runtimes, by):
     assert found["errors"] == [each.error or "" for each in expected] and found["errors"][1] and found["errors"][2]
 
 
+def test_a_tuple_of_other_than_two_texts_is_no_pair(runtimes):
+    texts = [("a", "b", "c"), ("abc", "ab"), ("a",), ()]
+    assert runtimes["compare"].run(texts) == runtimes["compare"].run(["\t".join(text) for text in texts])
+
+
 def test_the_cost_of_a_text_of_tabs_is_known_at_once(runtimes):
     """It is asked in the event loop, where 8 MiB of TABs once took 90 seconds."""
     started = time.thread_time()
