@@ -54,6 +54,8 @@ def test_queries_of_gpt2_may_shrink_with_depth(tmp_path):
         ("t5", "config.json", {"is_encoder_decoder": False}),
         ("bart", "config.json", {"decoder_attention_heads": None}),
         ("m2m100", "config.json", {"pad_token_id": 0}),
+        ("roberta", "config.json", {"pad_token_id": 0}),
+        ("reformer", "config.json", {"local_num_chunks_before": 2}),
         ("bart", "generation_config.json", {"decoder_start_token_id": None, "bos_token_id": 0}),
     ],
 )

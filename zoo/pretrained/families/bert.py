@@ -10,6 +10,7 @@ from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import ACTIVATIONS, block, dense, entrance, model_table, reads_for, special_ids, summary
 from zoo.pretrained.sentencepiece_files import FAIRSEQ, read_camembert, read_fairseq
 from zoo.text.published import read_byte_pairs, read_wordpiece
+from zoo.text.special import PAD
 
 KEYS = {  # ours -> theirs, of DistilBERT and of all others
     "units": ("dim", "hidden_size"),
@@ -51,7 +52,8 @@ def network(source):
     fallback = pad, None, *around
     size = config.whole("vocab_size")
     tokenizers, ids = special_ids(read, size, *fallback)
-    skipped = 0 if pieces else pad + 1  # RoBERTa counts its positions from behind the pad's id
+    skipped = 0 if pieces else pad + 1  # RoBERTa counts its positions from behind the pad's id, and no pad
+    config.must(pad_token_id=pad if pieces else int(ids[PAD]))
     longest = config.whole("max_position_embeddings") - skipped
     task, labels = reads_for(config)
     recipe = {

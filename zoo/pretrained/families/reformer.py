@@ -46,6 +46,7 @@ def network(source):
     )
     units, writes = model["units"], config.flag("is_decoder", False)
     config.must(tie_word_embeddings=False, num_hidden_layers=len(kinds), sinusoidal_pos_embds=False)
+    config.must(**{"local_num_chunks_before": (1, 0)} if writes else {})  # it meets one of few chunks twice there
     config.idle("axial_norm_std", "initializer_range", "chunk_size_lm_head", "classifier_dropout", *FORMER)
     config.idle("local_attention_probs_dropout_prob", "lsh_attention_probs_dropout_prob")
     (task, labels), names = reads_for(config), config.words("architectures")
