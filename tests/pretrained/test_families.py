@@ -12,6 +12,7 @@ from zoo.pretrained.gate import kept, measure
 from zoo.pretrained.opening import open_source
 from zoo.pretrained.source import opened
 from zoo.tasks.parts.answering import Searcher
+from zoo.text.published import read_byte_pairs
 from zoo.text.special import BOS, EOS, PAD
 
 DATA = Path(__file__).with_name("data")
@@ -57,15 +58,54 @@ def test_queries_of_gpt2_may_shrink_with_depth(tmp_path):
         ("roberta", "config.json", {"pad_token_id": 0}),
         ("reformer", "config.json", {"local_num_chunks_before": 2}),
         ("bart", "generation_config.json", {"decoder_start_token_id": None, "bos_token_id": 0}),
+        ("albert", "tokenizer_config.json", {"add_prefix_space": False}),
+        ("albert", "tokenizer_config.json", {"add_bos_token": True}),
+        ("xlm_roberta", "tokenizer_config.json", {"add_prefix_space": False}),
+        ("roberta", "tokenizer_config.json", {"cls_token": "a"}),
+        ("bart", "tokenizer_config.json", {"sep_token": "a"}),
+        ("bert", "config.json", {"tokenizer_class": "BertJapaneseTokenizer"}),
+        ("distilbert", "tokenizer_config.json", {"tokenizer_class": "DistilBertJapaneseTokenizer"}),
     ],
 )
 def test_what_transformers_would_compute_otherwise_is_refused(name, file, changes, tmp_path):
     """Each changed its answers. None is a key that is missing, where transformers takes another value."""
+    folder = with_changes(tmp_path, name, file, changes)
+    for each in {"tokenizer.json", "tokenizer_config.json"} - {file} if "tokenizer_class" in changes else ():
+        (folder / each).unlink()  # where they are there, they count
+    with opened(folder) as source, pytest.raises(ValueError, match=next(iter(changes))):
+        open_source(source)
+
+
+def with_changes(tmp_path, name, file, changes):
+    """A copy of a folder whose file of settings is changed; None takes a key away."""
     folder = shutil.copytree(DATA / name, tmp_path / name)
-    settings = json.loads((folder / file).read_text()) | changes
+    settings = (json.loads((folder / file).read_text()) if (folder / file).is_file() else {}) | changes
     (folder / file).write_text(json.dumps({key: each for key, each in settings.items() if each is not None}))
-    with opened(folder) as source, pytest.raises(ValueError, match=f"{next(iter(changes))}.* is"):
-        open_source(source, tokenizers=False)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [("m2m100", {"legacy_behaviour": True}), ("roberta", {"bos_token": None}), ("bart", {"bos_token": None})],
+)
+def test_what_changes_no_id_there_changes_none_here(name, changes, tmp_path):
+    """A setting of NLLB's alone, and a token that RoBERTa has by itself."""
+    said = json.loads((DATA / name / "said.json").read_text(encoding="utf-8"))
+    with opened(with_changes(tmp_path, name, "tokenizer_config.json", changes)) as source:
+        made = open_source(source)
+    tokenizer, ids = made.tokenizers[0], made.network.ids
+    assert [ids[tokenizer.around.put(each)].tolist() for each in tokenizer.encode(said["texts"])] == said["ids"]
+
+
+def test_a_vocabulary_of_roberta_has_the_piece_of_gpt2_among_its_own(tmp_path):
+    """As that of roberta-base, whose tokenizer_config.json names no special piece."""
+    folder = shutil.copytree(DATA / "roberta", tmp_path / "roberta")
+    (folder / "tokenizer.json").unlink()
+    pieces = json.loads((folder / "vocab.json").read_text())
+    (folder / "vocab.json").write_text(json.dumps(pieces | {"<|endoftext|>": len(pieces)}))
+    (folder / "tokenizer_config.json").write_text('{"model_max_length": 512}')
+    tokenizer, ids = read_byte_pairs(folder)
+    assert [ids[each] for each in tokenizer.around.put([])] == [pieces["<s>"], pieces["</s>"]]
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if (DATA / name / "said.json").is_file()])

@@ -150,9 +150,8 @@ def manner_of(source):
     if name.removesuffix("Fast") not in MANNERS:
         raise ValueError(f"{source.address}: the tokenizer is a {name}; known here are {', '.join(MANNERS)}.")
     found = MANNERS[name.removesuffix("Fast")]
-    if config.get("legacy_behaviour"):
-        return dataclasses.replace(found, before=False)
-    return found
+    legacy = name.startswith("Nllb") and config.get("legacy_behaviour")
+    return dataclasses.replace(found, before=False) if legacy else found
 
 
 def names_of(source, size, manner):

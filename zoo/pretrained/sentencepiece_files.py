@@ -140,6 +140,7 @@ def read_camembert(source):
 
 def _read_shifted(source, first, skipped):
     model, names, path = read_sentencepiece(source, FAIRSEQ)
+    demand(source.json("tokenizer_config.json"), source.address, add_prefix_space=(True, None))
     names = names or [*first, *(piece for piece, _, _ in pieces_of(model, path)[skipped:]), "<mask>"]
     missing = [piece for piece in ("<pad>", "<unk>", "<s>", "</s>") if piece not in names]
     if missing:

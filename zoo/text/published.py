@@ -16,18 +16,22 @@ BERT = {"pad_token": "[PAD]", "unk_token": "[UNK]", "cls_token": "[CLS]", "sep_t
 GPT2 = dict.fromkeys(("unk_token", "bos_token", "eos_token"), "<|endoftext|>")
 BART = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<s>", "eos_token": "</s>", "mask_token": "<mask>"}
 BART["cls_token"] = "<s>"
+BERTS = {
+    "tokenizer_class": (None, *(f"{name}Tokenizer{fast}" for name in ("Bert", "DistilBert") for fast in ("", "Fast")))
+}
 LETTERS = {"lowercase": "do_lower_case", "handle_chinese_chars": "tokenize_chinese_chars"}
 LETTERS["strip_accents"] = "strip_accents"
 GENERIC = {"PreTrainedTokenizerFast", "TokenizersBackend"}  # classes that read tokenizer.json alone
 ROBERTA = {"RobertaTokenizer", "BartTokenizer", "LongformerTokenizer", "LEDTokenizer"}  # <s> before and </s> behind
 
 
-def read_wordpiece(folder, opened=Path) -> tuple[WordPiece, list[int]]:
+def read_wordpiece(folder, opened=Path, named=None) -> tuple[WordPiece, list[int]]:
     """The `WordPiece` of a folder, and the id there of each id here; -1 is one that it does not have.
 
     Args:
         folder: with its files.
         opened: gives back the path of each file before it is read.
+        named: the class that the network names, where the tokenizer's files name none.
 
     Raises:
         ValueError: a file is missing or damaged, or asks for what `WordPiece` does not do.
@@ -41,7 +45,7 @@ def read_wordpiece(folder, opened=Path) -> tuple[WordPiece, list[int]]:
         vocabulary, longest = _listed(model["vocab"]), model.get("max_input_chars_per_word", 100)
         said = _beside({LETTERS[name]: own[name] for name in LETTERS}, config)
     else:
-        demand(config, do_basic_tokenize=(True, None), never_split=([], None))
+        demand({"tokenizer_class": named} | config, do_basic_tokenize=(True, None), never_split=([], None), **BERTS)
         vocabulary, longest = (
             opened(Path(folder) / "vocab.txt").read_text(encoding="utf-8").rstrip("\n").split("\n"),
             100,
@@ -76,19 +80,20 @@ def read_byte_pairs(folder, ids=None, opened=Path) -> tuple[BytePairs, list[int]
         demand(whole, normalizer=None)
         vocabulary, merges = _listed(model["vocab"]), model["merges"]
         prefix = _beside({"add_prefix_space": cut["add_prefix_space"]}, config)["add_prefix_space"]
-        behind = whole.get("post_processor") or {}
-        surrounded = behind.get("type") == "RobertaProcessing" or len(behind.get("single", ())) == 3
     else:
         vocabulary = _listed(_read(opened(Path(folder) / "vocab.json")))
         lines = opened(Path(folder) / "merges.txt").read_text(encoding="utf-8").split("\n")
         merges = [line for line in lines if line and not line.startswith("#version")]
         prefix = config.get("add_prefix_space", False)
-    if "eos_token" not in config:  # as in the oldest folders, which name no special piece
-        config = (GPT2 if GPT2["eos_token"] in vocabulary else BART) | config
-    if not whole:
-        kind = config.get("tokenizer_class")  # where none is named, GPT-2's have no cls_token
-        surrounded = kind in ROBERTA if kind else "cls_token" in config
+    kind = config.get("tokenizer_class")
+    if kind in ROBERTA or "eos_token" not in config:  # the oldest folders name no special piece; all have GPT-2's
+        config = (BART if {*BART.values()} <= {*vocabulary} else GPT2) | config
+    behind = (whole or {}).get("post_processor") or {}
+    surrounded = kind in ROBERTA or behind.get("type") == "RobertaProcessing" or len(behind.get("single", ())) == 3
+    surrounded = surrounded or not whole and not kind and "cls_token" in config  # which GPT-2's have not
     tokens = [config.get(f"{name}_token") for name in NAMES]
+    if surrounded:
+        demand(config, cls_token=(None, tokens[2]), sep_token=(None, tokens[3]))
     tokens[1] = None if tokens[1] in tokens[2:] else tokens[1]  # of GPT-2, whose only special piece is all of them
     added = _added(folder, opened, whole, config)
     pieces, ids, special = _ours(vocabulary, added, tokens, ids, [*tokens, config.get("mask_token")])
