@@ -108,4 +108,7 @@ def choose_columns(path, schema, columns):
     wrong = [name for name in columns if name not in strings]
     if wrong:
         raise ValueError(f"{path} has no column of strings {wrong[0]!r}; its columns of strings are {strings}.")
+    several = next((name for name in columns if schema.names.count(name) > 1), None)
+    if several is not None:
+        raise ValueError(f"{path} has {schema.names.count(several)} columns {several!r}. Rename all but one of them.")
     return tuple(columns)

@@ -117,6 +117,15 @@ def test_the_column_of_the_text(tmp_path):
         ParquetForm(both.schema, {"a": (str, None)})
 
 
+def test_columns_of_one_name_are_refused(tmp_path):
+    table = pyarrow.table([pyarrow.array(["a"])] * 3, names=["text", "text", "note"])
+    parquet.write_table(table, tmp_path / "in.parquet")
+    for columns in ((), ["text"]):
+        with pytest.raises(ValueError, match="has 2 columns 'text'"):
+            Rows(tmp_path / "in.parquet", columns=columns)
+    assert Rows(tmp_path / "in.parquet", columns=["note"]).columns == ("note",)
+
+
 def test_what_is_no_parquet_file(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"PAR1 and no more")
     with pytest.raises(ValueError, match="cannot read .* as a Parquet file"):
