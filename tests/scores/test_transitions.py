@@ -48,3 +48,15 @@ def test_what_is_impossible_by_the_scores_is_left_out_where_something_else_is_al
     scores = np.array([[-np.inf, -np.inf, 0.0, -np.inf, -2.0], [-1.0, -np.inf, 0.0, -np.inf, -3.0]])
     assert [IOB2[tag] for tag in likeliest(scores, transitions(IOB2))] == ["O", "B-LOC"]
     assert likeliest(np.empty((0, 5)), transitions(IOB2)).tolist() == []
+
+
+SURE = [(IOBES, ["B-A"]), (IOBES, ["O", "I-A", "O"]), (["I-PER", "O", "B-PER"], ["O", "I-PER"])]
+
+
+@pytest.mark.parametrize(("labels", "tags"), SURE)
+def test_what_is_impossible_by_the_scores_goes_before_what_is_not_allowed(labels, tags):
+    """A network may be so sure that the float32 of every allowed sequence is 0."""
+    with np.errstate(divide="ignore"):
+        scores = np.log(np.eye(len(labels))[[labels.index(tag) for tag in tags]])
+    found = [labels[tag] for tag in likeliest(scores, transitions(labels))]
+    assert spells(found, "bioes" if labels is IOBES else "iob2")

@@ -14,7 +14,7 @@ import numpy as np
 
 SCHEME = re.compile(r"([BIESLUM])-(.+)")
 SAME = {"L": "E", "U": "S", "M": "I"}  # of BILOU and BMES
-NEVER = -1e30
+NEVER = -1e30  # log p of what a network thinks impossible: it is still before what is not allowed, which is -inf
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,14 +74,14 @@ def likeliest(log_probabilities, allowed):
     best = scores.argmax(axis=-1)
     if not len(best) or _is_allowed(best, allowed):
         return best
-    steps = np.where(allowed.follows, 0.0, NEVER)
-    total = scores[0] + np.where(allowed.begins, 0.0, NEVER)
+    steps, begins, ends = (np.where(each, 0.0, -np.inf) for each in (allowed.follows, allowed.begins, allowed.ends))
+    total = scores[0] + begins
     before = np.empty((len(scores), scores.shape[1]), "int64")
     for word in range(1, len(scores)):
         paths = total[:, None] + steps
         before[word] = paths.argmax(axis=0)
         total = paths.max(axis=0) + scores[word]
-    backwards = [int((total + np.where(allowed.ends, 0.0, NEVER)).argmax())]
+    backwards = [int((total + ends).argmax())]
     for word in range(len(scores) - 1, 0, -1):
         backwards.append(int(before[word, backwards[-1]]))
     return np.array(backwards[::-1])

@@ -82,7 +82,7 @@ def likeliest_in_graph(probabilities, there, allowed):
     there = tf.pad(there, last)
     scores = tf.pad(tf.maximum(tf.math.log(tf.cast(probabilities, "float64")), NEVER), (*last, (0, 0)))
     steps, begins, ends = (
-        tf.where(each, tf.constant(0.0, "float64"), tf.constant(NEVER, "float64"))
+        tf.where(each, tf.constant(0.0, "float64"), tf.constant(float("-inf"), "float64"))
         for each in (allowed.follows, allowed.begins, allowed.ends)
     )
     count = tf.shape(scores)[2]

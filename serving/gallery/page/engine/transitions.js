@@ -25,7 +25,7 @@ export function likeliest(rows, allowed) {
   const largest = (values) => values.reduce((best, value, place) => (value > values[best] ? place : best), 0);
   const found = rows.map((row) => largest(Array.from(row)));
   if (!allowed || !rows.length) return found;
-  const may = (isAllowed) => (isAllowed ? 0 : NEVER), scores = rows.map((row) => Array.from(row, (value) => Math.max(Math.log(value), NEVER)));
+  const may = (isAllowed) => (isAllowed ? 0 : -Infinity), scores = rows.map((row) => Array.from(row, (value) => Math.max(Math.log(value), NEVER)));
   const { follows, begins, ends } = allowed, fits = (tag, word) => (word ? follows[found[word - 1]][tag] : begins[tag]);
   if (found.every(fits) && ends[found.at(-1)]) return found;
   let total = scores[0].map((score, tag) => score + may(begins[tag]));
