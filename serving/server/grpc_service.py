@@ -20,6 +20,7 @@ from serving.server.messages import pb
 SERVICE = "inference.GRPCInferenceService"
 MOST = 0.75  # the part of all calls that one caller may have
 PENDING = 1 << 16  # calls that have come, and are told a moment later whether there is room for them
+WAITING = 24 * 60 * 60  # seconds until such a call is cancelled; its own deadline comes first
 FRAME = 1 << 16  # bytes beside the texts of a request
 
 
@@ -30,6 +31,7 @@ def make_server(service, version):
         options=[
             ("grpc.server.max_pending_requests", PENDING),  # grpc cancels calls beyond it, without a word
             ("grpc.server.max_pending_requests_hard_limit", PENDING),
+            ("grpc.server_max_unrequested_time_in_server", WAITING),  # nor are calls that have waited for 30 s
             ("grpc.max_receive_message_length", limits.bytes + FRAME),
             ("grpc.max_send_message_length", -1),
             ("grpc.so_reuseport", 0),  # a port that is taken is an error

@@ -3,6 +3,7 @@
 import asyncio
 import collections
 import contextlib
+import signal
 import tempfile
 from pathlib import Path
 
@@ -108,6 +109,19 @@ def test_calls_at_once_are_answered_or_told_to_come_again():
                     assert dict(error.trailing_metadata())["retry-after"] == "1"
                     codes[error.code().name] += 1
     assert codes.keys() <= {"OK", "UNAVAILABLE"} and codes["OK"] > 100
+
+
+@pytest.mark.release
+def test_calls_wait_for_a_server_that_gets_no_processor():
+    """grpc itself ends calls that have waited for 30 s with CANCELLED, without a word."""
+    before = "import signal, time; signal.signal(signal.SIGUSR1, lambda *_: time.sleep(33));"
+    with tempfile.TemporaryDirectory() as home, echo.serving(echo.write(Path(home) / "1"), before=before) as running:
+        with grpc.insecure_channel(f"127.0.0.1:{running.grpc}") as channel:
+            ask = channel.unary_unary("/inference.GRPCInferenceService/ServerLive")
+            ask(b"", timeout=300)
+            running.process.send_signal(signal.SIGUSR1)
+            for future in [ask.future(b"", timeout=300) for _ in range(100)]:
+                assert pb.ServerLiveResponse.FromString(future.result()).live
 
 
 def test_one_caller_has_a_part_of_the_calls():
