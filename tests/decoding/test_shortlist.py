@@ -9,6 +9,7 @@ from keras import ops
 from tests.decoding.table import EOS, assert_same, penalty, rows_of
 from tests.weights import randomised
 from zoo.decoding import beam_search, greedy
+from zoo.decoding.rules import Rules
 from zoo.decoding.shortlist import SPECIAL, Shortlisted, allowed, search
 from zoo.depth import GeometricExit, make_depth_adaptive_stack, make_stack
 from zoo.embeddings import TokenEmbedding
@@ -126,6 +127,17 @@ def test_neither_padding_nor_other_rows_change_an_answer(model):
     for row in range(2):
         alone = IDS[row : row + 1, : LENGTHS[row]], LENGTHS[row : row + 1]
         assert_same(rows_of(search(narrow, *alone, 5, beams=3))[0], together[row])
+
+
+def test_a_word_with_a_piece_that_nobody_may_write_bars_nothing():
+    """No source of the batch allows the piece that these words begin with, so the words cannot be written."""
+    narrow, written = Shortlisted(MODELS["transformer"](), TABLE), {*may_be_written(0), *may_be_written(1)}
+    first = min(set(range(TARGET)) - written)
+    words = [[first, first, last] for last in written] + [[-1, first, last] for last in written]
+    for beams in (1, 3):
+        found = search(narrow, IDS, LENGTHS, 5, beams, rules=Rules(bad_words=[words]))
+        for one, other in zip(rows_of(found), rows_of(search(narrow, IDS, LENGTHS, 5, beams)), strict=True):
+            assert_same(one, other)
 
 
 @pytest.mark.parametrize(

@@ -34,11 +34,14 @@ class Written:
         return ops.logical_and(equal >= ops.cast(ops.where(n > 0, n - 1, most), "float32"), self.there)
 
     def ends_with(self, pieces):
-        """Whether the last tokens are `pieces (batch or 1, 1, words, n)`, of which -1 is anything: `(..., words)`."""
+        """Whether the last tokens are `pieces (batch or 1, 1, words, n)`, of which -1 is anything: `(..., words)`.
+
+        A piece that cannot be written, -2 (`places_of`), is equal to none.
+        """
         n = ops.shape(pieces)[3]
         last = self.at - n + ops.arange(n, dtype="int32")
-        tail = ops.where(last >= 0, ops.take(self.tokens, ops.maximum(last, 0), axis=2), -2)[:, :, None, :]
-        return ops.all(ops.logical_or(pieces < 0, pieces == tail), axis=3)
+        tail = ops.where(last >= 0, ops.take(self.tokens, ops.maximum(last, 0), axis=2), -1)[:, :, None, :]
+        return ops.all(ops.logical_or(pieces == -1, pieces == tail), axis=3)
 
     def _at(self, places):
         return ops.take(self.tokens, ops.maximum(places, 0), axis=2)
