@@ -147,6 +147,18 @@ def test_blocks_that_all_have_left_are_not_run(depth):
     assert all(cache["keys"].shape[2] == 1 for cache in state["caches"]), "all blocks know the copy"
 
 
+@pytest.mark.parametrize("rule", [ConfidenceExit, GeometricExit])
+def test_a_stack_of_one_block_asks_no_rule(rule):
+    """There are thresholds for the depths before the last alone."""
+    stack = make_depth_adaptive_stack(1, 6, 2, 8, rule(1), dropout=0.0)
+    outputs, thought = think(stack)
+    assert thought["ran"] == 1 and (thought["exits"] == 1).all()
+    plain = Stack(stack.blocks)
+    plain.build((None, None, 6), (None, None, 6))
+    arguments = {"memory": MEMORY, "memory_mask": MASK, "causal": True}
+    assert_close([outputs], [ops.convert_to_numpy(plain(X, **arguments))], 0, 0)
+
+
 @pytest.mark.slow
 def test_a_block_runs_for_the_one_who_has_not_left():
     stack, found = made(GeometricExit(LAYERS, 0.6)), []

@@ -215,6 +215,8 @@ class DepthAdaptiveStack(Stack):
         return nothing if plan is None else plan
 
     def _remaining(self, index, thought, state, logits):
+        if index == len(self.blocks) - 1:
+            return thought["running"]
         leaves = self.exit.leaves(index, state, logits, thought["plan"])
         return ops.logical_and(thought["running"], ops.logical_not(leaves))
 
@@ -234,8 +236,7 @@ class DepthAdaptiveStack(Stack):
         if self.rule.reads_logits:
             logits = classify(index, state)
             following["logits"] = ops.where(here, logits, thought["logits"])
-        last = index == len(self.blocks) - 1
-        following["running"] = running if last else self._remaining(index, thought, state, logits)
+        following["running"] = self._remaining(index, thought, state, logits)
         return following, cache
 
     @staticmethod
