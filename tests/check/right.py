@@ -121,6 +121,15 @@ class Attending(MultiHeadAttention):
     """As it is."""
 
 
+@right("attention")
+class Watching(MultiHeadAttention):
+    """The bias of its keys has a gradient, unlike that of the layer from which it is derived."""
+
+    def __init__(self, units, num_heads, **kwargs):
+        super().__init__(units, num_heads, **kwargs)
+        self.key_projection.activation = keras.activations.tanh
+
+
 @right("block")
 class Blocked(PreNorm):
     """As it is."""

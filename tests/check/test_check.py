@@ -10,9 +10,10 @@ import keras
 import numpy as np
 import pytest
 
+from tests.check.right import Attending, Watching
 from tests.house_rules import ROOT
 from tests.registered import registered
-from zoo.attention import LSHAttention, MultiHeadAttention
+from zoo.attention import LocalAttention, LSHAttention, MultiHeadAttention
 from zoo.blocks import PreNorm
 from zoo.check import report, uses
 from zoo.check.__main__ import main
@@ -176,6 +177,17 @@ def test_a_sound_layer_of_somebody_else():
     found = json.loads(done.stdout)
     assert found["holds"] and {each["result"] for each in found["laws"]} == {HOLDS}, done.stdout
     assert all(each["allowed"] for each in found["uses"]) and len(found["uses"]) == 11
+
+
+def test_a_list_that_is_kept_as_a_tuple_is_kept():
+    """TOML has lists, and so has what `--set` gives."""
+    uses.check_arguments(attention(LocalAttention, looks=[2, 1]))
+
+
+@pytest.mark.parametrize("cls", [Attending, Watching])
+def test_a_layer_may_be_derived_from_one_with_a_weight_that_nothing_depends_on(cls):
+    """As the bias of the keys, unless the derived layer makes something of it."""
+    assert asked("gradients", attention(cls)).result == HOLDS
 
 
 @pytest.mark.slow

@@ -15,13 +15,17 @@ UNSEEN = dict.fromkeys(
 )
 
 
-def unseen_weights(layer):
-    """`{id of a weight without gradient: the weight that gives the scale}`."""
+def unseen_weights(layer, derived=False):
+    """`{id of a weight without gradient: the weight that gives the scale}`.
+
+    With `derived` those of derived classes, too, whose formula may be another one.
+    """
     scales = {}
     for one in [layer, *layer._flatten_layers()]:
-        for weight, measure in UNSEEN.get(type(one), lambda _: [])(one):
-            if weight is not None:
-                scales[id(weight)] = measure
+        for cls in type(one).__mro__ if derived else [type(one)]:
+            for weight, measure in UNSEEN.get(cls, lambda _: [])(one):
+                if weight is not None:
+                    scales[id(weight)] = measure
     return scales
 
 

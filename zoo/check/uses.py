@@ -4,6 +4,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+from keras import tree
 
 from zoo.attention import MultiHeadAttention
 from zoo.blocks import PreNorm
@@ -40,7 +41,8 @@ def check_arguments(subject):
         assert name in config, f"get_config lacks {name!r}"
     for name, given in subject.settings.items():
         kept = vars(layer)[name] if name in vars(layer) else given
-        assert kept == given, f"given was {name}={given!r}, and the attribute is {kept!r}"
+        alike = tree.lists_to_tuples(kept) == tree.lists_to_tuples(given)  # `--set` has lists alone
+        assert alike, f"given was {name}={given!r}, and the attribute is {kept!r}"
 
 
 OTHERS = {"units": 12, "num_heads": 3, "dropout": 0.25, "seed": 5, "hidden_units": 12, "activation": "gelu"}
