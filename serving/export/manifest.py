@@ -1,7 +1,6 @@
 """The description of an artefact: `manifest.json` for programs, `card.md` for people."""
 
 import json
-import math
 import platform
 from importlib import metadata
 
@@ -11,6 +10,7 @@ from serving.runtime.bounds import bounds
 from serving.runtime.manifest_format import DIGEST, checked, digest_of
 from serving.runtime.percent import percent
 from zoo.core.escaping import in_markdown
+from zoo.core.storage import finite
 from zoo.scores.plots import format_score, score_name
 
 PACKAGES = ("sentencepiece", "numpy")  # of every artefact, whatever its forms
@@ -53,7 +53,7 @@ def write_manifest(kind, directory, version, parity=None, int8=None, strings=Non
     if strings is not None:
         manifest["strings"] = strings
         manifest["versions"]["onnxruntime-extensions"] = metadata.version("onnxruntime-extensions")
-    manifest = json.loads(json.dumps(_finite(manifest)))  # the values that a reader gets: lists for tuples
+    manifest = json.loads(json.dumps(finite(manifest)))  # the values that a reader gets: lists for tuples
     manifest[DIGEST] = digest_of(manifest)
     checked(manifest)
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
@@ -67,15 +67,6 @@ def _table(kind, table):
         limits = bounds(kind.plain, table.name, spec["name"], vocabulary)
         spec |= dict(zip(("minimum", "maximum"), limits, strict=True)) if limits else {}
     return signature
-
-
-def _finite(value):
-    """The value with None for numbers that JSON cannot express, such as an infinite score."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_finite(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def write_card(kind, directory, version, parity, int8=None, strings=None, usual=None):

@@ -85,7 +85,8 @@ class Kind(ABC):
                 f"max_input={asked} is more than this {type(self.model).__name__} reads: it has positions for "
                 f"{longest} tokens of a text. Ask for fewer, leave it out, or train a model with more positions."
             )
-        self.bound = Bound(asked or longest or DEFAULT, self.settings.overlong or self.overlong, self.plain.part)
+        most = longest or DEFAULT if asked is None else asked
+        self.bound = Bound(most, self.settings.overlong or self.overlong, self.plain.part)
         gone = {name for choice in self.without for name in self.choices[choice]}
         self.functions = {each.name: each for each in self.make_functions() if each.name not in gone}
 

@@ -47,5 +47,10 @@ def test_all_forms_read_alike(kind, tmp_path):
 def test_no_room_for_a_text_is_refused(tmp_path):
     tokenizer = read_wordpiece(PUBLISHED / "wordpiece")[0].with_around((2, 9), (3,))
     assert tokenizer.around == Around((2, 9), (3,))
-    with pytest.raises(ValueError, match="max_input=3 leaves no room for a text"):
-        export(make_model("classify", [tokenizer] * 2), [tokenizer], tmp_path, settings_of("classify", max_input=3))
+    model = make_model("classify", [tokenizer] * 2)
+    for most, told in (
+        (3, "max_input=3 leaves no room for a text"),
+        (0, "max_input must be .* at least 2 .* received 0"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            export(model, [tokenizer], tmp_path, settings_of("classify", max_input=most))
