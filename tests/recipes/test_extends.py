@@ -118,4 +118,5 @@ def test_a_training_on_the_files_that_its_recipe_names_keeps_its_name(tmp_path, 
     assert recipes.load_for_training("mine.toml", ["training.steps=60"]).name == "mine"
     assert recipes.load_for_training("mine.toml", ["data.train=vie.tsv"]).name == "mine"
     assert recipes.load_for_training("mine.toml", ["data.train=hun.tsv"]).name == "mine-hun"
+    assert recipes.load_for_training("mine.toml", iter(["data.train=hun.tsv", "name=own"])).name == "own"
     assert recipes.load_for_training("reversal-gru-none", data=tmp_path).name == "reversal-gru-none"

@@ -102,6 +102,7 @@ def load_for_training(recipe, overrides=(), imports=(), data=None):
         recipe, overrides, imports: as of `load`.
         data: where the data lie, as of `zoo.train`.
     """
+    overrides = list(overrides)  # which an iterator gives once
     chosen, base = load(recipe, overrides, imports), _read_layers(recipe)
     if "name" in overridden(overrides) or isinstance(data, dict) or carried.is_checkpoint(recipe):
         return chosen
