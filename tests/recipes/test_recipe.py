@@ -210,6 +210,12 @@ def test_wirings_differ_in_nothing_else(family):
         assert other.block.layer.replace("_", "-") in other.name
 
 
+def test_a_recipe_may_begin_with_a_mark_of_its_encoding(tmp_path):
+    """Editors on Windows write one before UTF-8."""
+    (tmp_path / "mine.toml").write_text('extends = "dates-gru-additive"\nname = "é"\n', encoding="utf-8-sig")
+    assert recipes.load(tmp_path / "mine.toml").name == "é"
+
+
 def test_wrong_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match="unknown recipe 'dates-gru'. Did you mean 'dates-gru-add"):
         recipes.load("dates-gru")

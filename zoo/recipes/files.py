@@ -161,7 +161,7 @@ def read(path):
         ValueError: the file is not TOML, or cannot be read; or the checkpoint is none.
     """
     try:
-        text = carried.recipe_of(path).decode() if carried.is_checkpoint(path) else path.read_text(encoding="utf-8")
+        text = carried.recipe_of(path).decode() if carried.is_checkpoint(path) else path.read_text(encoding="utf-8-sig")
         settings = tomllib.loads(text)
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}. Expected a recipe that may be read.") from error
