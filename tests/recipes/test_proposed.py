@@ -3,7 +3,7 @@
 import pytest
 
 from zoo import recipes
-from zoo.recipes.proposal import propose
+from zoo.recipes.proposal import commented, propose
 from zoo.settings import table
 from zoo.tasks import TASKS
 
@@ -103,6 +103,13 @@ def test_numbered_columns_say_whether_there_is_a_header(tmp_path, first, header)
     settings, _ = propose("classify", files, "mine", ["data.columns.label=1", "data.columns.text=2"])
     assert settings["data"]["columns"] == {"label": 1, "text": 2, "header": header}
     assert recipes.read(recipes.make(settings), "test")[0][:2] == ["Not sure", "a text of some words 0"]
+
+
+def test_a_proposal_keeps_the_modules_that_it_is_given(tmp_path):
+    (tmp_path / "mine.csv").write_text("text,label\n" + "".join(f"a {n},{n % 2}\n" for n in range(9)))
+    settings, notes = propose("classify", [tmp_path / "mine.csv"], "mine", ["imports=['json']"])
+    (tmp_path / "mine.toml").write_text(commented(settings, notes))
+    assert recipes.load(tmp_path / "mine.toml").imports == ("json",)
 
 
 def test_a_context_is_not_longer_than_a_part_of_the_text(tmp_path):

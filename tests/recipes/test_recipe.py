@@ -53,6 +53,7 @@ def test_overrides_parse_by_type():
         ('data.columns={text = "a", label = 2}', {"data": {"columns": {"text": "a", "label": 2}}}),
         ("data.train=1999-03-03", {"data": {"train": "1999-03-03"}}),
         ("task=tag", {"task": "tag"}),
+        ("imports=['json']", {"imports": ["json"]}),
         ("name=7", {"name": "7"}),
     ],
 )

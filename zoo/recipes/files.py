@@ -41,7 +41,7 @@ def parse(assignment):
     elif first in TAGS:
         where = (first, TAGS[first])
     elif key in (*TEXTS, "extends", "imports"):
-        return {key: text}
+        return {key: _value(text) if key == "imports" else text}
     else:
         raise ValueError(
             f"unknown setting {key!r}.{homes(key)} Expected table.key, where the table is one of {', '.join(TABLES)}."

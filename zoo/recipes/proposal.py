@@ -246,7 +246,7 @@ def commented(settings, notes=()):
     """
     make(settings)
     places, lines = allowed(settings), list(map(comment, notes))
-    lines += [line(key, value, TEXTS[key]) for key, value in settings.items() if key not in places]
+    lines += [line(key, value, TEXTS.get(key, "")) for key, value in settings.items() if key not in places]
     for name, classes in places.items():
         if name in settings:
             lines += _table(name, classes, settings[name])
