@@ -32,6 +32,14 @@ def test_a_translator_is_told_its_languages(files, languages, tmp_path):
     assert not recipes.make(propose("transduce", [tmp_path / name for name in files], "mine")[0]).data.target_language
 
 
+def test_columns_behind_the_second_of_two_files_say_no_language(tmp_path):
+    files = [tmp_path / "one.tsv", tmp_path / "two.tsv"]
+    for file in files:
+        file.write_text("".join(f"{n}\t{file.stem} {n}\t{n} {file.stem}\n" for n in range(40)))
+    settings, _ = propose("translate", files, "mine", ["data.columns.source=2", "data.columns.target=3"])
+    assert recipes.make(settings).languages == ("", "und")
+
+
 def test_sizes_follow_from_the_data(tmp_path):
     """2,000 examples of 26 letters and phones set apart: 30 times each in batches of 32."""
     words = [chr(97 + a) + chr(97 + b) + chr(97 + c) for a in range(20) for b in range(10) for c in range(10)]

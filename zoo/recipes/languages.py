@@ -43,7 +43,7 @@ def guess(files, columns, inputs, answers):
     codes = {}
     for side, texts in zip(SIDES, (inputs, answers), strict=True):
         column = columns.get(side, "")
-        numbered = isinstance(column, int) and len(files) == len(SIDES)
+        numbered = isinstance(column, int) and len(files) == len(SIDES) and 1 <= column <= len(files)
         code = of_file(files[column - 1]) if numbered else of_name(str(column))
         codes[f"{side}_language"] = code or of_script(texts[:LOOKED_AT])
     codes["target_language"] = codes["target_language"] or UNKNOWN
