@@ -70,6 +70,7 @@ def test_what_an_override_says(assignment, expected):
         ("training.steps=1.5", "training.steps must be a whole number of at least 1; received 1.5"),
         ("training.learning_rate=nan", "learning_rate must be a number above 0; received nan"),
         ("training.weight_decay=inf", "weight_decay must be a number of at least 0; received inf"),
+        ("training.rates={x=inf}", "rates must be a table whose values are each a number above 0; received {.x.: inf}"),
         ("text.byte_fallback=yes", "text.byte_fallback must be true or false; received 'yes'"),
         (
             "unit=3",

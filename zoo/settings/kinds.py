@@ -40,7 +40,8 @@ def checked(value, kind):
         result = msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         raise ValueError(f"must be {words(kind)}; received {value!r}") from error
-    if isinstance(result, float) and not math.isfinite(result):
+    numbers = result.values() if isinstance(result, dict) else [result]
+    if not all(math.isfinite(each) for each in numbers if isinstance(each, float)):
         raise ValueError(f"must be {words(kind)}; received {value!r}")
     return result
 
