@@ -281,7 +281,7 @@ def merged(base, own):
             value = {TAGS[key]: value} if value else {}
         before = result.get(key)
         if key == "imports" and isinstance(value, list) and isinstance(before, list):
-            value = [*before, *value]
+            value = [*before, *(each for each in value if each not in before)]
         if not isinstance(value, dict) or before is None:
             result[key] = value
             continue
