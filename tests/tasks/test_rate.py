@@ -1,5 +1,6 @@
 """Ratings: numbers are learnt in deviations, answered in the unit of the data, and alike in every form."""
 
+import dataclasses
 import json
 
 import numpy as np
@@ -46,6 +47,9 @@ def test_a_new_recipe_knows_the_mean_and_the_deviation(tmp_path):
     numbers = np.array(examples.answers, float)
     own = recipe.job.starter(examples)["loss"]
     assert own == {"mean": pytest.approx(numbers.mean(), rel=1e-3), "deviation": pytest.approx(numbers.std(), rel=1e-3)}
+    far = dataclasses.replace(examples, answers=[f"{1_000_000 + number}" for number in numbers])
+    off = recipe.job.starter(far)["loss"]["mean"] - 1_000_000 - numbers.mean()
+    assert abs(off) <= 1e-3 * own["deviation"], "however far from 0 they lie"
 
 
 @pytest.mark.slow

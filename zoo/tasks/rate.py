@@ -36,7 +36,8 @@ class Rate(Task):
     def starter(self, examples, kind=None):
         """A small Transformer that reads, and the mean and the deviation of the numbers."""
         numbers = np.array([float(answer) for answer in examples.answers])
-        loss = {"mean": round_number(numbers.mean()), "deviation": round_number(numbers.std()) or 1.0}
+        deviation = round_number(numbers.std()) or 1.0
+        loss = {"mean": round_number(numbers.mean(), deviation), "deviation": deviation}
         return small_reader() | {"loss": loss}
 
     def batches(self, recipe, tokenizers, labels, examples, training=False):
@@ -125,9 +126,11 @@ def write_number(number):
     return f"{number:.{DIGITS}g}"
 
 
-def round_number(number):
-    """A number in few digits, 0 where it is none."""
-    return float(f"{number:.4g}") if math.isfinite(number) else 0.0
+def round_number(number, scale=None):
+    """A number to the place of the fourth digit of a scale, by default of itself; 0 where it is none."""
+    if not number or not math.isfinite(number):
+        return 0.0
+    return round(float(number), 3 - math.floor(math.log10(abs(scale or number))))
 
 
 TASK = Rate()
