@@ -77,6 +77,7 @@ def test_a_layout_of_weights_that_are_whole_has_no_effect():
 def test_a_run_may_be_resumed_with_another_split(tmp_path):
     (tmp_path / "recipe.toml").write_text(recipes.dumps(recipe("transformer", "training.model_parallel=2")))
     claim(recipe("transformer"), tmp_path, resume=True)
+    claim(recipe("transformer", training={"model_parallel": 2, "layout": {"*embedding/matrix": 0}}), tmp_path, True)
     with pytest.raises(ValueError, match="batch_size"):
         claim(recipe("transformer", "training.batch_size=16"), tmp_path, resume=True)
 

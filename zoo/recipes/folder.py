@@ -132,7 +132,7 @@ def claim(recipe, directory, resume):
     changed = [
         f"{key} ({stored.get(key)!r} there, {settings.get(key)!r} here)"
         for key in settings | stored
-        if stored.get(key) != settings.get(key) and key not in MAY_CHANGE
+        if stored.get(key) != settings.get(key) and not any(f"{key}.".startswith(f"{each}.") for each in MAY_CHANGE)
     ]
     if changed:
         raise ValueError(
