@@ -145,10 +145,14 @@ def test_a_sweep_keeps_the_best(trainings, mine, tmp_path):
     with pytest.raises(ValueError, match="holds a run already. Continue a sweep with --resume"):
         repeats.search(repeats.sweep(mine, [RATES]), out)
     trainings.asked.clear()
+    (out / "scores.json").write_text("{}")
+    repeats.search(repeats.sweep(mine, [RATES]), out, resume=True)
+    assert (out / "scores.json").exists() and not trainings.asked
     trainings.scores = lambda one: {"nll": 0.0, "accuracy": 1.0}
     more = repeats.search(repeats.sweep(mine, [RATES + ",0.05"]), out, resume=True)
     assert trainings.asked == [("learning_rate=0.05", True)] and more["best"] == "learning_rate=0.05"
     assert [path.name for path in (out / "best").iterdir()] == ["learning_rate=0.05.npz"], "nothing of the former best"
+    assert not (out / "scores.json").exists()
 
 
 def test_a_copy_that_is_cut_is_no_finished_run(trainings, mine, tmp_path, monkeypatch):

@@ -72,7 +72,12 @@ def test_a_run_is_not_overwritten_nor_continued_with_other_settings(run, tmp_pat
         runs.train(recipe(), directory)
     with pytest.raises(ValueError, match=r"other settings: model.units \(5 there, 7 here\)"):
         runs.train(recipe(model={"units": 7}), directory, resume=True)
+    answers = [directory / name for name in ("scores.json", "test.outputs.json", "test.mine.outputs.json")]
+    for path in answers:
+        path.write_text("{}")
+    assert runs.train(recipe(), directory, resume=True)["steps"] == 4 and all(path.exists() for path in answers)
     longer = runs.train(recipe(training={"steps": 6}), directory, resume=True)
+    assert not any(path.exists() for path in answers), "they are of another model"
     assert longer["steps"] == 6 and longer["data_sha256"] == summary["data_sha256"]
 
 

@@ -124,6 +124,12 @@ def write_scores(directory, scores, name=None):
     write_json(Path(directory, SCORES), scores | ({"elsewhere": others} if others else {}))
 
 
+def forget(directory):
+    """Remove scores and answers from a run folder whose model becomes another one."""
+    for each in (Path(directory, SCORES), *(path(directory, split) for split in splits(directory))):
+        each.unlink(missing_ok=True)
+
+
 def path(directory, split):
     """Where the answers to a split are kept."""
     return Path(directory) / f"{split}{SUFFIX}"

@@ -19,6 +19,7 @@ from msgspec import structs
 
 from zoo.core.later import later
 from zoo.core.storage import LOCK, one_writer, write_bytes, write_json
+from zoo.recipes import kept
 from zoo.recipes.files import load, parse, read_stored
 from zoo.recipes.folder import adopted, claim, refuse_others
 from zoo.runs import start
@@ -251,12 +252,14 @@ def _searched(trials, out, data, resume, log):
 def _copy(run, out):
     """Make `out` the run, whatever run was there before. While it is copied there is no model, so no finished run."""
     out.mkdir(parents=True, exist_ok=True)
+    content = (run / MODEL).read_bytes()
+    if (out / MODEL).is_file() and (out / MODEL).read_bytes() != content:
+        kept.forget(out)  # what the former best has answered
     (out / MODEL).unlink(missing_ok=True)
     for each in run.iterdir():
         if each.is_dir():
             shutil.rmtree(out / each.name, ignore_errors=True)
     shutil.copytree(run, out, dirs_exist_ok=True, ignore=lambda folder, names: {MODEL, LOCK} & set(names))
-    content = (run / MODEL).read_bytes()
     write_bytes(out / MODEL, content)
 
 

@@ -1,6 +1,7 @@
 """How a recipe is trained in its run folder, and how a run is opened; `zoo.runs.start` has checked both."""
 
 import dataclasses
+import json
 import math
 import shutil
 import sys
@@ -16,7 +17,7 @@ from zoo.core.escaping import shown
 from zoo.core.storage import save_model, write_atomically, write_bytes, write_json, write_text
 from zoo.data.epochs import Bucketed
 from zoo.models import Ensemble
-from zoo.recipes import folder
+from zoo.recipes import folder, kept
 from zoo.recipes.card import describe, mended, untaught
 from zoo.recipes.carried import RECIPE, content
 from zoo.recipes.files import dumps
@@ -154,9 +155,9 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
         log("mixed_bfloat16 is no faster than float32 on TensorFlow and a processor; on JAX it is (KERAS_BACKEND=jax)")
     takeover = prepared(recipe, initial)
     earlier = directory if resume is True else resume
-    kept = (takeover and takeover.keep_tokenizers(recipe)) or (earlier and _tokenizers(recipe, earlier))
-    log("reading the data" if kept else "reading the data and learning the vocabularies")
-    parts = make_parts(recipe, data, kept)
+    tokenizers = (takeover and takeover.keep_tokenizers(recipe)) or (earlier and _tokenizers(recipe, earlier))
+    log("reading the data" if tokenizers else "reading the data and learning the vocabularies")
+    parts = make_parts(recipe, data, tokenizers)
     if earlier:
         folder.check_same_data(earlier, parts.card)
     for note in (*parts.notes, *_cuts(recipe, parts)):
@@ -227,6 +228,9 @@ def train(recipe, directory, data=None, resume=False, callbacks=(), log=None, in
                 "{entity_f1_before:.2f} to {entity_f1:.2f}".format(**calibration["balance"])
             )
         summary |= {"calibration": calibration}
+    before = content(directory, folder.SUMMARY)
+    if before and json.loads(before)["steps"] != state.step:
+        kept.forget(directory)  # what the model before has answered
     save_model(model, directory / "model.keras")
     if threshold is not None:
         scope = {"label": recipe.scope.label, "threshold": threshold}
