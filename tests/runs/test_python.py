@@ -95,6 +95,9 @@ def test_from_a_recipe_to_the_runtime(tmp_path, monkeypatch):
     assert scores == zoo.evaluate("runs/reversal-gru-none") and zoo.open(run) is run
     assert (scores["task"], scores["split"], scores["count"]) == (run.recipe.task, "test", 9)
     assert zoo.evaluate(run, split="valid", beams=2, limit=3)["count"] == 3
+    for limit in (0, -1):
+        with pytest.raises(ValueError, match=f"limit must be a number of examples, at least 1.*; received {limit}"):
+            zoo.evaluate(run, limit=limit)
     assert not (run.directory / "scores.json").exists()
     with pytest.raises(ValueError, match="received 'dev'"):
         zoo.evaluate(run, split="dev")

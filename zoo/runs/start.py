@@ -104,7 +104,12 @@ def evaluation(run, split, directory=None, *, beams=None, limit=None, progress=N
 
     Returns:
         A `zoo.tasks.parts.task.Evaluation`: scores, and what they are of.
+
+    Raises:
+        ValueError: the limit is below 1, or the data are not as they should be.
     """
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit must be a number of examples, at least 1, or None for all; received {limit!r}.")
     job = run.recipe.job
     mended = job.mended(run.recipe, job.examples(run.recipe, split, directory), run.labels)
     for note in [*say_rules_off(run.recipe.data), *(f"{split}: {note}" for note in mended.notes)] if log else ():
