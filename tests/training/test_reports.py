@@ -72,6 +72,24 @@ def test_lines_for_a_pipe():
     assert fourth.startswith("step 1,000/2,000  loss 0.5000  tokens/s 5,000  lr 1.00e-03  eta 0:00")
 
 
+def test_a_validation_before_the_first_step_tells_no_time():
+    """A run that goes on where a validation is due; its seconds are not those of a step."""
+    log = lines(2_000, 1_000)
+    log._start -= 30
+    log.on_epoch_end(0, {"val_nll": 2.5})
+    log.on_train_end()
+    assert log._stream.getvalue().splitlines()[-1].endswith("valid nll 2.5000  eta unknown")
+
+
+def test_a_run_beyond_its_last_step_has_no_time_left():
+    """It goes on with fewer steps than it has done."""
+    log = lines(500, 999)
+    log._start -= 30
+    log.on_train_batch_end(0, REPORT)
+    log.on_train_end()
+    assert log._stream.getvalue().splitlines()[-1].endswith("eta 0:00:00")
+
+
 def test_lines_are_never_silent_for_long():
     log = lines(20, 0, quiet=0.05)
     log.on_train_batch_begin(0, {"message": "compiling shape 1 of 4: token_ids 2 x 3"})

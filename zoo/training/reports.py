@@ -175,8 +175,8 @@ class Lines(Report):
         threading.Thread(target=self._reassure, daemon=True).start()
 
     def write(self, step, values):
-        share = (time.monotonic() - self._start) / max(step - self._first, 1)
-        eta = timedelta(seconds=round(share * (self._total - step)))
+        done, left = step - self._first, max(0, self._total - step)
+        eta = timedelta(seconds=round((time.monotonic() - self._start) / done * left)) if done else "unknown"
         self._print(step, f"{describe(values)}  eta {eta}")
 
     def note(self, text):
