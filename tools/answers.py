@@ -10,12 +10,12 @@ def line(kind, number, text, result, n_best):
     """The answer to text `number` as a line, or with `n_best` as several lines."""
     if n_best is None:
         return kind.line(result, shown)
-    return "\n".join(kind.lines(number, result, one_line))
+    return "\n".join(kind.lines(number, result, harmless))
 
 
-def one_line(text):
-    """A text without line breaks and control characters; a tab stays, which divides two columns."""
-    return shown(text, "\t")
+def harmless(text, keep="\t"):
+    """A text without line breaks and control characters, but for those to keep; a tab divides two columns."""
+    return shown(text, keep)
 
 
 def record(kind, number, text, result, n_best):

@@ -183,13 +183,13 @@ def _answer_all(runtime, args, options):
         raise OSError("standard output is closed. Leave it open, or write the answers to a file with --file and --out.")
     unit, blocks = _blocks(args)
     show = answers.record if args.json else answers.line
-    keep = args.json or len(args.texts) == 1  # whether line breaks in an answer are kept
+    several = args.n_best or len(args.texts) == 1  # whether an answer may have several lines
     kind, done, refused, overlong = KINDS[runtime.kind], 0, 0, 0
     ask = run_corpus.asking(runtime, options, lambda number, result: run_corpus.tell(unit, number, result))
     for block in blocks:
         for number, (text, result) in enumerate(zip(block.texts, ask(block), strict=True), block.number + 1):
             line = show(kind, number, text, result, args.n_best)
-            print(line if keep or args.n_best else answers.one_line(line))
+            print(line if args.json else answers.harmless(line, "\t\r\n" if several else "\t"))
             refused += result.error is not None
             overlong += ", at most " in (result.error or "")
         sys.stdout.flush()

@@ -130,7 +130,7 @@ def _form(args, runtime, source):
 
     def shown(number, text, result):
         said = show(kind, number, text, result, args.n_best)
-        return said if args.json or args.n_best else answers.one_line(said)
+        return said if args.json or args.n_best else answers.harmless(said)
 
     return TextForm(args.out, shown, "json" if args.json else "plain")
 

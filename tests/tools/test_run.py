@@ -213,19 +213,19 @@ def test_a_text_of_the_command_line_that_is_no_utf_8(artefact, capsys):
     assert "text 2 is not answered: not UTF-8: the byte 0xff at character 2" in captured.err
 
 
-def test_an_answer_with_line_breaks_stays_one_line(capsys):
+def test_an_answer_with_line_breaks_stays_one_line_and_none_steers_a_terminal(capsys):
     class Writer:
         kind, overlong = "continue", "truncate"
 
         def run(self, texts):
-            return [Result(f"{text}\r\n!", 0.0, ()) for text in texts]
+            return [Result(f"{text}\x1b[2J\r\n!", 0.0, ()) for text in texts]
 
     args = types.SimpleNamespace(texts=["a", "b"], file=None, json=False, n_best=None)
     assert run._answer_all(Writer(), args, {}) == (2, 0)
-    assert capsys.readouterr().out == "a\\r\\n!\nb\\r\\n!\n"
+    assert capsys.readouterr().out == "a\\u001b[2J\\r\\n!\nb\\u001b[2J\\r\\n!\n"
     args.texts = ["a"]
     run._answer_all(Writer(), args, {})
-    assert capsys.readouterr().out == "a\r\n!\n"
+    assert capsys.readouterr().out == "a\\u001b[2J\r\n!\n"
 
 
 def test_output_is_utf_8_whatever_the_locale(artefact):
