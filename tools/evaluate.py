@@ -123,7 +123,7 @@ def _evaluated(args, recipe, split, other):
     directory = Path(args.run)
     name = kept.name_split(split, other.get("data"))
     if args.limit and _keeps_whole(directory, name, other.get("data")):
-        _log(f"{directory} keeps what it has of all examples of {name}: this evaluation of a part is shown alone")
+        _log(f"the scores of the first {args.limit} examples of {name} are not kept: {directory} has those of all")
     else:
         kept.write(directory, recipe, name, evaluation)
         if evaluation.outputs:

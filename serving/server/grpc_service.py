@@ -29,9 +29,10 @@ def make_server(service, version):
     limits = service.limits
     made = aio.server(
         options=[
-            ("grpc.server.max_pending_requests", PENDING),  # grpc cancels calls beyond it, without a word
+            # Beyond these bounds, grpc cancels calls without a word; without the last one, after 30 s of waiting.
+            ("grpc.server.max_pending_requests", PENDING),
             ("grpc.server.max_pending_requests_hard_limit", PENDING),
-            ("grpc.server_max_unrequested_time_in_server", WAITING),  # nor are calls that have waited for 30 s
+            ("grpc.server_max_unrequested_time_in_server", WAITING),
             ("grpc.max_receive_message_length", limits.bytes + FRAME),
             ("grpc.max_send_message_length", -1),
             ("grpc.so_reuseport", 0),  # a port that is taken is an error

@@ -27,7 +27,7 @@ from serving.export.onnx.graphs import (
 from serving.export.onnx.idioms import shorten
 from serving.export.onnx.weights import INSIDE, is_beside
 
-# What cannot fail and costs next to nothing.
+# What costs next to nothing and does not fail on the values of the branches that our own code writes.
 HARMLESS = set(
     "Add And Cast Equal Greater GreaterOrEqual Less LessOrEqual Max Min Mul Not Or Range Sub Unsqueeze Where".split()
 )
@@ -123,7 +123,8 @@ def _decarry_loop(graph, node):
 def hoist(graph):
     """Move nodes of a loop body that do not depend on the loop to the graph around it.
 
-    So do those of a branch in the body that are `HARMLESS`, since they are then computed whether it is taken or not.
+    Nodes of a branch in the body move, too, where they are `HARMLESS`: they are then computed whether or not the branch
+    is taken.
     """
     hoisted = []
     for node in graph.node:
