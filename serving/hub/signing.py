@@ -180,10 +180,12 @@ def _signature(folder, key, password):
 
 
 def _check_key(path):
-    if b"-----BEGIN " not in Path(path).read_bytes()[:10_000]:
+    is_file = Path(path).is_file()
+    if not is_file or b"-----BEGIN " not in Path(path).read_bytes()[:10_000]:
         raise ValueError(
-            f"{path} is no key in PEM form: expected -----BEGIN ...-----. `openssl ecparam -name prime256v1 -genkey "
-            "-noout -out key.pem` makes one, and `openssl ec -in key.pem -pubout -out key.pub` its public part."
+            f"{path} is no {'key' if is_file else 'file'}: expected a key in PEM form, -----BEGIN ...-----. `openssl "
+            "ecparam -name prime256v1 -genkey -noout -out key.pem` makes one, and `openssl ec -in key.pem -pubout -out "
+            "key.pub` its public part."
         )
 
 

@@ -96,15 +96,15 @@ def test_what_is_not_signed_is_refused_where_a_key_is_given(hub, tmp_path, monke
     [
         ("echo", "key.pem", "such as echo@1"),
         ("echo@2", "key.pem", "has no echo@2"),
-        ("echo@1", "nowhere.pem", "No such file"),
-        ("echo@1", "text", "no key in PEM form"),
+        ("echo@1", "nowhere.pem", "is no file: expected a key in PEM form"),
+        ("echo@1", "text", "is no key: expected a key in PEM form"),
     ],
 )
 def test_what_cannot_be_signed(hub, tmp_path, name, key, message, capsys):
     write_keys(tmp_path, "key")
     (tmp_path / "text").write_text("secret")
     before = (hub / "index.json").read_bytes(), sorted(os.listdir(hub / "echo" / "1"))
-    assert cli.main(["hub", "sign", name, "--key", str(tmp_path / key), "--hub", str(hub)]) in (1, 2)
+    assert cli.main(["hub", "sign", name, "--key", str(tmp_path / key), "--hub", str(hub)]) == 2
     assert message in capsys.readouterr().err
     assert before == ((hub / "index.json").read_bytes(), sorted(os.listdir(hub / "echo" / "1")))
 
