@@ -95,10 +95,8 @@ def read_manifest(directory, verify=True):
     """
     directory = Path(directory)
     if not directory.is_dir():
-        raise ValueError(
-            f"No artefact at {directory}: there is no such directory. "
-            "Expected what `seqzoo export RUN --out DIR` wrote."
-        )
+        what = "it is no directory" if directory.exists() else "there is no such directory"
+        raise ValueError(f"No artefact at {directory}: {what}. Expected what `seqzoo export RUN --out DIR` wrote.")
     path = directory / MANIFEST
     if not os.path.lexists(path):
         raise ValueError(f"{directory} is not an artefact: it holds no {MANIFEST}." + _suggestion(directory))

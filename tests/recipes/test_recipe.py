@@ -221,7 +221,7 @@ def test_a_recipe_may_begin_with_a_mark_of_its_encoding(tmp_path):
 def test_wrong_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match="unknown recipe 'dates-gru'. Did you mean 'dates-gru-add"):
         recipes.load("dates-gru")
-    with pytest.raises(ValueError, match="there is no recipe"):
+    with pytest.raises(ValueError, match="there is no recipe .*none.toml. Write one with `seqzoo new TASK DATA"):
         recipes.load(tmp_path / "none.toml")
     (tmp_path / "bad.toml").write_text("name = ")
     with pytest.raises(ValueError, match="bad.toml is not TOML"):

@@ -150,7 +150,10 @@ def _read_layers(recipe):
             )
         path = CATALOGUE / f"{recipe}.toml"
     if not path.is_file() and not carried.is_checkpoint(path):
-        raise ValueError(f"there is no recipe {path}.")
+        raise ValueError(
+            f"there is no recipe {path}. Write one with `seqzoo new TASK DATA --out {path}`, "
+            "or name one of the zoo's (`seqzoo list`)."
+        )
     return _layers(read(path), path)
 
 

@@ -133,6 +133,8 @@ def test_wrong_threads(artefact, threads, error):
 def test_wrong_directory(tmp_path, copy):
     with pytest.raises(ValueError, match="there is no such directory"):
         Runtime(tmp_path / "nowhere")
+    with pytest.raises(ValueError, match="No artefact at .*model.onnx: it is no directory. Expected"):
+        Runtime(copy / "model.onnx")
     with pytest.raises(ValueError, match="Did you mean .*echo.1"):
         Runtime(tmp_path)
     (tmp_path / "run").mkdir()
