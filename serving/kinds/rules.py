@@ -66,7 +66,7 @@ class Rule:
 RULES = {
     "no_repeat_ngram_size": Rule("no N pieces in a row are written a second time; 0 allows it", int, 0, most=16),
     "repetition_penalty": Rule(
-        "a piece that is there already costs P times as much, by its log-probability; 1 is none", float, 1.0, 0.01, 100
+        "a piece that is there already costs X times as much, by its log-probability; 1 is none", float, 1.0, 0.01, 100
     ),
     "min_length": Rule("the least number of pieces of an answer", int, 0),
     "max_length": Rule("the largest number of pieces of an answer; 0 leaves it to the model", int, 0, prompts=False),
