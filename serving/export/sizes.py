@@ -2,7 +2,7 @@
 
 The graphs of a large network share one file of weights for each precision, `WEIGHTS`; those of any other hold their
 weights themselves, so that each graph is one file. What is written of a large network, and how much it is asked before
-it is, is bounded as well (docs/artefacts.md, "Large networks").
+it is, is bounded as well (docs/artefacts.md, "Networks of 100 MB and more").
 """
 
 import math
