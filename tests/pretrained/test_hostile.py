@@ -21,7 +21,7 @@ from zoo.text.protobuf import field
 
 MARIAN = Path(__file__).with_name("data") / "marian"
 WEIGHTS = "model.safetensors"
-KINDS = {"float32": "F32", "float16": "F16", "uint16": "BF16"}
+KINDS = {"float32": "F32", "float16": "F16", "uint16": "BF16", "int8": "I8", "float64": "F64"}
 
 
 def tensors(folder):
@@ -147,6 +147,8 @@ CASES = {
         "which this model does not have",
     ),
     "NaN among weights": (weights(lambda all: all | {NORM: NAN}), f"{NORM} holds NaN"),
+    "whole numbers": (weights(lambda all: all | {NORM: np.ones(16, "int8")}), f"{NORM} holds int8; expected numbers"),
+    "too large for float32": (weights(lambda all: all | {NORM: np.full(16, 1e300)}), f"{NORM} holds NaN or infinity"),
     "tied twice, differently": (
         weights(lambda all: all | {"lm_head.weight": all["model.shared.weight"] + 1}),
         "lm_head.weight differs from model.shared.weight",

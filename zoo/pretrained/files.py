@@ -1,12 +1,13 @@
 """Arrays in files of other frameworks: `{name: Tensor}`, read when they are asked for; nothing is executed.
 
 Read are safetensors, NumPy's npz, torch's `pytorch_model.bin` (`zoo.pretrained.torch_files`), Keras' `tf_model.h5`, and
-Marian's own `.bin` (`zoo.pretrained.marian_binary`).
-What a file says of itself is compared with its size before anything is read: a file that was cut off, or that claims
-to hold more than it can, is refused.
+Marian's own `.bin` (`zoo.pretrained.marian_binary`). Of each array a reader gives its name, its shape, the kind of its
+numbers, how many bytes there are of them, and a function that reads them. These are compared before anything is read: a
+file that was cut off, or that claims to hold more than it can, is refused.
 """
 
 import dataclasses
+import lzma
 import math
 import re
 import struct
@@ -20,10 +21,11 @@ from typing import Annotated, Literal, TypedDict
 import numpy as np
 from msgspec import Meta
 
-from zoo.core.documents import check, parse, whole
+from zoo.core.documents import NESTING, check, parse, whole
 from zoo.core.later import later
 from zoo.pretrained.marian_binary import is_marian, marian_arrays
-from zoo.pretrained.torch_files import torch_arrays
+from zoo.pretrained.reading import ODD, read_json, some
+from zoo.pretrained.torch_files import LONGEST_PICKLE, MOST, MOST_AXES, torch_arrays
 
 h5py = later("h5py")
 
@@ -32,10 +34,25 @@ KINDS = {  # of safetensors
     "BOOL": "?",
 }  # fmt: skip
 ANSWERS = "answers.npz"  # what a network says, and none of its weights
-LONGEST_HEADER = 100_000_000
+LONGEST_NAME, LONGEST_HEADER = 500, LONGEST_PICKLE
 RATIO = 200  # times that an array may be larger than its compressed bytes
 # What a folder may hold, the best first: one file, or an index of several.
 NAMES = ("model.safetensors", "pytorch_model.bin", "model.npz", "tf_model.h5")
+NPY = re.compile(  # the header of an array that NumPy has written, in one of its forms
+    rb"\{'descr': '([^']*)', 'fortran_order': (True|False) ?, 'shape': \(((?:\d+L?,? ?)*)\),? ?\}\s*"
+)
+# What reading a damaged file ends in, beside a ValueError; a SystemError is h5py's, of names that are not UTF-8.
+DAMAGED = (
+    *ODD,
+    SystemError,
+    OSError,
+    EOFError,
+    MemoryError,
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+)
 
 
 class Entry(TypedDict):
@@ -46,20 +63,28 @@ class Entry(TypedDict):
     data_offsets: Annotated[list[whole()], Meta(min_length=2, max_length=2, description="two whole numbers")]
 
 
+class Index(TypedDict):
+    """What an index of several files says."""
+
+    weight_map: dict[str, str]
+
+
 @dataclasses.dataclass(frozen=True)
 class Tensor:
     """An array of a file: its shape is known, its numbers are read when `read()` is called."""
 
+    place: str
     shape: tuple[int, ...]
     get: Callable[[], np.ndarray]
 
     def read(self):
         """The numbers: floating ones as float32, whatever they were stored as."""
         try:
-            found = np.asarray(self.get())
-        except (zlib.error, zipfile.BadZipFile, EOFError) as error:
-            raise ValueError(f"its numbers cannot be read: {error}") from error
-        return found.astype("float32", copy=False) if found.dtype.kind == "f" else found
+            with np.errstate(over="ignore"):  # infinity is refused where it would become a weight
+                found = np.asarray(self.get())
+                return found.astype("float32", copy=False) if found.dtype.kind == "f" else found
+        except (ValueError, *DAMAGED) as error:
+            raise ValueError(f"{self.place} cannot be read, it may be damaged: {_told(error)}") from error
 
 
 def weights_files(folder, opened=Path):
@@ -81,24 +106,24 @@ def weights_files(folder, opened=Path):
         return others
     raise ValueError(
         f"{folder} has no weights that can be read: expected one of {', '.join(NAMES)}, or a single .npz, or Marian's "
-        f".bin; found {', '.join(sorted(each.name for each in folder.iterdir())) or 'nothing'}."
+        f".bin; found {some(sorted(each.name for each in folder.iterdir())) or 'nothing'}."
     )
 
 
 def _listed(index):
     """The files that an index names, each once."""
-    try:
-        names = sorted(set(parse(index.read_bytes())["weight_map"].values()))
-        strange = [name for name in names if Path(name).name != name or Path(name).suffix not in READERS]
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{index} is no index of weights: {error}") from error
+    told = read_json(index)
+    check(told, Index, str(index))
+    names = sorted({*told["weight_map"].values()})
+    strange = [name for name in names if Path(name).name != name or Path(name).suffix not in READERS]
+    strange = strange or [name for name in names if len(name) > LONGEST_NAME // 2]
     if strange:
         raise ValueError(
-            f"{index} names {strange[0]!r}, which is no file of weights in its folder. Nothing else is read."
+            f"{index} names {some(strange[:1])}, which is no file of weights in its folder. Nothing else is read."
         )
     missing = [name for name in names if not (index.parent / name).is_file()]
     if missing:
-        raise ValueError(f"{index} names {', '.join(missing)}, which is missing. Fetch it as well.")
+        raise ValueError(f"{index} names {some(missing)}, which is missing. Fetch it as well.")
     return [index.parent / name for name in names]
 
 
@@ -110,17 +135,44 @@ def read_tensors(paths):
     """
     found = {}
     for path in paths:
+        own = {}
         try:
-            own = READERS[path.suffix](path)
-        except (OSError, struct.error, zipfile.BadZipFile, KeyError, EOFError, NotImplementedError) as error:
-            raise ValueError(f"{path} cannot be read, it may be cut off: {error}") from error
+            for name, shape, kind, held, get in READERS[path.suffix](path):
+                _refuse_odd(name, shape, np.dtype(kind), held)
+                if name in own:
+                    raise ValueError(f"two of its arrays are called {name!r}")
+                own[name] = Tensor(f"{path}: {name!r}", tuple(shape), get)
+        except DAMAGED as error:
+            raise ValueError(
+                f"{path} cannot be read, it may be cut off or damaged: {_told(error)}. Fetch it again."
+            ) from error
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
-        twice = sorted(found.keys() & own.keys())
-        if twice:
+        if twice := sorted(found.keys() & own.keys()):
             raise ValueError(f"{path} has {twice[0]!r}, which another file of the same network has, too.")
-        found |= {name: Tensor(tuple(shape), get) for name, (shape, get) in own.items()}
+        found |= own
     return found
+
+
+def _told(error):
+    """What a library says of a damaged file, which may hold parts of it."""
+    return (str(error) or repr(error))[:300]
+
+
+def _refuse_odd(name, shape, kind, held):
+    """Refuse an array that no network has: its numbers are `held` bytes of a kind, a dtype of NumPy."""
+    if len(name) > LONGEST_NAME:
+        raise ValueError(f"a name has {len(name):,} characters, {some([name])}; expected at most {LONGEST_NAME}")
+    if kind.hasobject:
+        raise ValueError(f"{name!r} holds Python's objects, which would have to be executed")
+    if kind.kind not in "fiub":
+        raise ValueError(f"{name!r} holds {kind}, and no numbers")
+    if len(shape) > MOST_AXES:
+        raise ValueError(f"{name!r} has {len(shape):,} axes; expected at most {MOST_AXES}")
+    if math.prod(max(1, size) for size in shape) > MOST:
+        raise ValueError(f"{name!r} has the shape {shape}, which no tensor has")
+    if math.prod(shape) * kind.itemsize != held:
+        raise ValueError(f"{name!r} has the shape {shape} and {held:,} bytes, which do not fit")
 
 
 def _safetensors(path):
@@ -128,7 +180,10 @@ def _safetensors(path):
     with open(path, "rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
         if length > min(LONGEST_HEADER, size - 8):
-            raise ValueError(f"its header has {length:,} bytes and the file {size:,}: it is cut off, or damaged")
+            raise ValueError(
+                f"its header has {length:,} bytes and the file {size:,}: it is cut off, or damaged; expected at most "
+                f"{LONGEST_HEADER:,} of a header"
+            )
         header = file.read(length)
     try:
         header = parse(header)
@@ -137,76 +192,83 @@ def _safetensors(path):
     if isinstance(header, dict):
         header.pop("__metadata__", None)
     check(header, dict[str, Entry], "its header")
-    begin, room, ends, found = 8 + length, size - 8 - length, [], {}
-    for name, each in header.items():
-        dtype, shape, (first, last) = each["dtype"], tuple(each["shape"]), each["data_offsets"]
-        if last - first != math.prod(shape) * np.dtype(KINDS[dtype]).itemsize:
-            raise ValueError(f"{name!r} has the shape {shape} and {last - first} bytes, which do not fit")
-        if last > room:
-            raise ValueError(f"{name!r} ends at byte {last:,} of {room:,}: the file is cut off")
-        ends.append((first, last, name))
-        found[name] = shape, partial(_stored, path, begin + first, dtype, shape)
-    for (_, last, one), (first, _, other) in zip(sorted(ends), sorted(ends)[1:], strict=False):
-        if first < last:
-            raise ValueError(f"{one!r} and {other!r} lie in the same bytes")
-    return found
+    end = 0
+    for name, each in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        (first, last), kind, shape = each["data_offsets"], each["dtype"], tuple(each["shape"])
+        if first != end:
+            raise ValueError(f"{some([name])} begins at byte {first:,}, and what is before it ends at {end:,}")
+        yield name, shape, KINDS[kind], last - first, partial(_stored, path, 8 + length + first, kind, shape)
+        end = last
+    if end != size - 8 - length:
+        raise ValueError(
+            f"it has {size - 8 - length:,} bytes of numbers, and its header tells of {end:,}: the file is cut off, or "
+            "something was written behind it"
+        )
 
 
-def _stored(path, begin, dtype, shape):
+def _stored(path, begin, kind, shape):
     """The numbers at a place of a file, which is not mapped into memory; bfloat16 is the upper half of float32."""
-    array = np.fromfile(path, KINDS[dtype], math.prod(shape), offset=begin).reshape(shape)
-    return (array.astype("u4") << 16).view("f4") if dtype == "BF16" else array
+    array = np.fromfile(path, KINDS[kind], math.prod(shape), offset=begin).reshape(shape)
+    return (array.astype("u4") << 16).view("f4") if kind == "BF16" else array
 
 
 def _npz(path):
-    found = {}
     with zipfile.ZipFile(path) as archive:
         for each in archive.infolist():
             if each.file_size > RATIO * each.compress_size + 2**16:
                 raise ValueError(f"{each.filename}: {each.compress_size:,} bytes would become {each.file_size:,}")
             with archive.open(each) as member:
-                shape, _, dtype = _npy_header(member)
+                shape, kind, _ = _npy_header(member)
                 held = each.file_size - member.tell()
-            if dtype.hasobject:
-                raise ValueError(f"{each.filename} holds Python's objects, which would have to be executed")
-            if math.prod(shape) * dtype.itemsize != held:
-                raise ValueError(f"{each.filename} has the shape {shape} and {held:,} bytes, which do not fit")
-            name = each.filename.removesuffix(".npy")
-            found[name] = shape, lambda member=each.filename: _npy(path, member)
-    return found
+            yield each.filename.removesuffix(".npy"), shape, kind, held, partial(_npy, path, each)
 
 
-def _npy_header(file):
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    return readers[np.lib.format.read_magic(file)](file)
+def _npy_header(member):
+    """(shape, dtype, order of the axes) of an array, whose numbers follow; NumPy would look for a program in it."""
+    begin, found = member.read(8), None
+    if begin.startswith(b"\x93NUMPY"):
+        width = "<H" if begin[6] == 1 else "<I"
+        (length,) = struct.unpack(width, member.read(struct.calcsize(width)))
+        found = NPY.fullmatch(member.read(min(length, 10_000)))
+    if not found:
+        raise ValueError(f"{member.name} is no array of numbers as NumPy writes it")
+    shape = tuple(int(size) if len(size) < 20 else MOST + 1 for size in re.findall(rb"\d+", found[3]))
+    return shape, np.dtype(found[1].decode()), "F" if found[2] == b"True" else "C"
 
 
-def _npy(path, member):
-    with zipfile.ZipFile(path) as archive, archive.open(member) as file:
-        return np.lib.format.read_array(file, allow_pickle=False)
+def _npy(path, each):
+    with zipfile.ZipFile(path) as archive, archive.open(each) as member:
+        shape, kind, order = _npy_header(member)
+        return np.ndarray(shape, kind, member.read(), order=order)
 
 
 def _hdf5(path):
     """Arrays of Keras' `tf_model.h5` under the names that PyTorch gives them, in PyTorch's order of axes."""
-    found = {}
+    size, links = path.stat().st_size, {}
 
-    def add(name, item):
-        if not isinstance(item, h5py.Dataset):
-            return
-        if item.external or item.is_virtual:
-            raise ValueError(f"{name!r} lies in another file. Nothing outside is read")
-        if item.dtype.kind not in "fiub":
-            raise ValueError(f"{name!r} holds {item.dtype}, and no numbers")
-        if item.size * item.dtype.itemsize > RATIO * path.stat().st_size + 2**16:
-            raise ValueError(f"{name!r} claims {item.size:,} numbers, more than the file can hold")
-        mine, turned = _torch_name(name)
-        if mine in found:
-            raise ValueError(f"two of its arrays would be called {mine!r}")
-        found[mine] = item.shape[::-1] if turned else item.shape, lambda: _dataset(path, name, turned)
+    def note(name, link):  # a function that raises would stop HDF5 in the middle of its work
+        links[name] = link
+        return True if name.count("/") > NESTING else None  # which is the end
 
     with h5py.File(path, "r") as file:
-        file.visititems(add)
-    return found
+        file.visititems_links(note)
+        for name, link in links.items():
+            if name.count("/") > NESTING:
+                raise ValueError(f"more than {NESTING} of its groups lie in each other")
+            if not isinstance(link, h5py.HardLink):
+                raise ValueError(f"{name!r} is a link. What it leads to is not read")
+            item = file[name]
+            if not isinstance(item, h5py.Dataset):
+                continue
+            if item.external or item.is_virtual:
+                raise ValueError(f"{name!r} lies in another file. Nothing outside is read")
+            if item.shape is None:
+                raise ValueError(f"{name!r} holds nothing")
+            if item.nbytes > RATIO * size + 2**16:
+                raise ValueError(f"{name!r} claims {item.size:,} numbers, more than the file can hold")
+            mine, turned = _torch_name(name)
+            shape = item.shape[::-1] if turned else item.shape
+            yield mine, shape, item.dtype, item.nbytes, partial(_dataset, path, name, turned)
 
 
 def _dataset(path, name, turned):
@@ -216,8 +278,8 @@ def _dataset(path, name, turned):
 
 def _torch_name(name):
     """(PyTorch's name, whether the axes are the other way round) of an array that TensorFlow's `transformers` saved."""
-    name = re.sub(r"/[^/]*___([^/]*)/", r"/\1/", name.replace(":0", "")).replace("_._", "/")
-    parts = [each for each in name.split("/") if each]
+    plain = re.sub(r"/[^/]*___([^/]*)/", r"/\1/", name.replace(":0", "")).replace("_._", "/")
+    parts = [each for each in plain.split("/") if each] or [name]
     parts = parts[2:] if len(parts) > 2 else parts[1:] or parts  # the layer's group, and the model's name
     last = {"kernel": "weight", "embeddings": "weight", "gamma": "weight", "beta": "bias"}
     return ".".join([*parts[:-1], last.get(parts[-1], parts[-1])]), parts[-1] == "kernel"

@@ -27,12 +27,12 @@ def is_marian(path):
 
 
 def marian_arrays(path):
-    """`{name: (shape, function that reads it)}`.
+    """(name, shape, kind, bytes, a function that reads the numbers) of each array.
 
     Raises:
         ValueError: it is cut off, or an array has a type that only one kind of processor can read.
     """
-    size, found = path.stat().st_size, {}
+    size = path.stat().st_size
     with open(path, "rb") as file:
 
         def read(kind, count):
@@ -52,16 +52,13 @@ def marian_arrays(path):
                 f"{name!r} has the type {kind:#x}. Expected float16, float32, float64, int8, or intgemm's int8 or "
                 "int16. What is packed for one kind of processor is not read: import the model.npz that it came from"
             )
-        needed = math.prod(shape) * np.dtype(KINDS[kind]).itemsize + 4 * (kind in QUANTISED)
-        if min(shape, default=0) < 0 or needed > held:
+        numbers = math.prod(shape) * np.dtype(KINDS[kind]).itemsize
+        if min(shape, default=0) < 0 or numbers + 4 * (kind in QUANTISED) > held:
             raise ValueError(f"{name!r} has the shape {shape} and {held:,} bytes, which do not fit")
         if begin + held > size:
             raise ValueError(f"{name!r} ends at byte {begin + held:,} of {size:,}: the file is cut off")
-        if name in found:
-            raise ValueError(f"two of its arrays are called {name!r}")
-        found[name] = shape, partial(_stored, path, begin, kind, shape, turned="Wemb" not in name)
+        yield name, shape, KINDS[kind], numbers, partial(_stored, path, begin, kind, shape, turned="Wemb" not in name)
         begin += held
-    return found
 
 
 def _stored(path, begin, kind, shape, turned):

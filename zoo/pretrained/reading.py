@@ -9,6 +9,7 @@ from pathlib import Path
 from zoo.core.documents import parse
 
 MOST_BYTES = 1 << 26
+FEW, LONGEST = 6, 100  # names that a message gives, and characters of one
 MOST = 2_000_000  # of a size: no network has more rows, units or positions
 # Keys of any configuration of `transformers` that change no number of a trained network.
 IDLE = {
@@ -34,6 +35,12 @@ USUAL = {
 LOST = object()
 # What reading a file of another form ends in; the last is of libraries, such as SentencePiece.
 ODD = AttributeError, TypeError, LookupError, ArithmeticError, RuntimeError
+
+
+def some(names):
+    """The first of many names, for a message; long ones are cut."""
+    shown = [name if len(name) <= LONGEST else f"{name[:LONGEST]}…" for name in names[:FEW]]
+    return ", ".join(shown) + (f" and {len(names) - FEW:,} more" if len(names) > FEW else "")
 
 
 def read_json(path):

@@ -14,8 +14,9 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
+from zoo.pretrained.reading import some
+
 NEVER = -1e4  # the logit of what may not be written: its probability is 0, and float16 has the number
-FEW = 6  # names that a message gives
 
 
 @dataclasses.dataclass(frozen=True)
@@ -242,9 +243,9 @@ def fill(weights, tensors, rules, unneeded, constants=()):
     reasons = {name: [why for pattern, why in unneeded.items() if fnmatchcase(name, pattern)] for name in left}
     strange = [name for name, why in reasons.items() if not why]
     if strange:
-        problems.append(f"nothing here takes {_some(strange)}")
+        problems.append(f"nothing here takes {some(strange)}")
     if unset:
-        problems.append(f"no tensor gives {_some(list(unset))}")
+        problems.append(f"no tensor gives {some(list(unset))}")
     if problems:
         count = "one thing" if len(problems) == 1 else f"{len(problems)} things"
         raise ValueError(f"{count} of these weights cannot be taken:" + "".join(f"\n  {one}" for one in problems))
@@ -255,7 +256,11 @@ def _set(rule, names, others, weights, tensors, unset):
     """Give weights what a rule makes of tensors, all `names` the same; yields or raises what is wrong."""
     arrays = [tensors[name].read() for name in (names[0], *others)]
     for name, found in zip((names[0], *others), arrays, strict=True):
-        if found.dtype.kind == "f" and not np.isfinite(found).all():
+        if found.dtype.kind != "f":
+            raise ValueError(
+                f"{name} holds {found.dtype}; expected numbers with a point, as networks have that nobody quantised"
+            )
+        if not np.isfinite(found).all():
             raise ValueError(f"{name} holds NaN or infinity")
     for name in names[1:]:
         if not np.array_equal(arrays[0], tensors[name].read()):
@@ -275,7 +280,3 @@ def _set(rule, names, others, weights, tensors, unset):
             yield f"{names[0]} has the shape {shape}, where {path} would need {tuple(weight.shape)}"
         else:
             weight.assign(np.ascontiguousarray(values, weight.dtype))
-
-
-def _some(names):
-    return ", ".join(names[:FEW]) + (f" and {len(names) - FEW:,} more" if len(names) > FEW else "")

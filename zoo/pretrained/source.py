@@ -128,9 +128,10 @@ class Source:
         """The path, which counts as read.
 
         Raises:
-            ValueError: a clone of a repository has a pointer in the place of the file.
+            ValueError: a clone of a repository has a pointer in the place of the file, or a link to another place.
         """
         self.read[path] = None
+        _refuse_link(path, self.folder)
         with open(path, "rb") as file:
             if file.read(len(POINTER)) == POINTER:
                 raise ValueError(
@@ -159,6 +160,20 @@ class Source:
             lines = self.path("LICENSE").read_text(encoding="utf-8", errors="replace")[:1000].split("\n")
             return next((line.strip() for line in lines if line.strip()), "")
         return ""
+
+
+def _refuse_link(path, folder):
+    """Refuse a file that lies elsewhere; in the cache of Hugging Face files are links to the folder `blobs`.
+
+    Raises:
+        ValueError: it does.
+    """
+    folder, place = folder.resolve(), path.resolve()
+    within = folder.parent.parent if folder.parent.name == "snapshots" else folder
+    if not place.is_relative_to(within):
+        raise ValueError(
+            f"{path} is a link to {place}, outside of its folder. Nothing outside is read: put the file itself there."
+        )
 
 
 @contextlib.contextmanager
@@ -199,6 +214,7 @@ def _decompressed(folder, work):
         return folder
     work.mkdir()
     for each in sorted(folder.iterdir()):
+        _refuse_link(each, folder)
         if each.is_file() and each not in packed:
             shutil.copyfile(each, work / each.name)
     for each in packed:

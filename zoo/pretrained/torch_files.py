@@ -10,6 +10,7 @@ import math
 import pickletools
 import struct
 import zipfile
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ KINDS = {
     "LongStorage": "<i8", "IntStorage": "<i4", "ShortStorage": "<i2", "CharStorage": "<i1", "ByteStorage": "<u1",
     "BoolStorage": "?",
 }  # fmt: skip
+HIGHEST = "its numbers begin with the highest byte. Save it again on another computer, or take a file of safetensors"
 MAGIC = 0x1950A86A20F9469CFC6C  # of the older form
 IGNORED = {"PROTO", "FRAME"}
 MEMO = {"PUT", "BINPUT", "LONG_BINPUT", "MEMOIZE"}
@@ -29,7 +31,8 @@ VALUES = {
     "UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "SHORT_BINSTRING", "BINSTRING", "STRING",
 }  # fmt: skip
 CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
-MARK = object()
+LONGEST_PICKLE = 2**23  # bytes; of ten thousand tensors it has less
+MOST_AXES, MOST = 64, 2**48  # of an array, and of its sizes
 
 
 class Storage(NamedTuple):
@@ -50,13 +53,34 @@ class View(NamedTuple):
 
 
 def _view(storage, offset, shape, strides, *_):
-    numbers = (offset, *shape, *strides)
-    if not isinstance(storage, Storage) or not all(isinstance(each, int) and each >= 0 for each in numbers):
-        raise ValueError("it has a tensor whose sizes are no whole numbers")
+    right = isinstance(storage, Storage) and isinstance(shape, tuple) and isinstance(strides, tuple)
+    right = right and len(shape) == len(strides) <= MOST_AXES and all(map(_is_size, (offset, *shape, *strides)))
+    if not right:
+        raise ValueError(
+            f"it has a tensor whose sizes are none of a tensor: up to {MOST_AXES} numbers from 0 to {MOST:,}"
+        )
     last = offset + sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
     if math.prod(shape) and (last >= storage.count or math.prod(shape) > storage.count):
-        raise ValueError(f"it has a tensor of the shape {tuple(shape)} over {storage.count:,} numbers")
-    return View(storage, offset, tuple(shape), tuple(strides))
+        raise ValueError(f"it has a tensor of the shape {shape} over {storage.count:,} numbers")
+    return View(storage, offset, shape, strides)
+
+
+def _is_size(value):
+    return isinstance(value, int) and 0 <= value <= MOST
+
+
+def _ordered(pairs=()):
+    """The dict of a list of pairs, which are taken out of it, so that copies of one list cannot fill the memory."""
+    made = _named(pairs)
+    if pairs:
+        pairs.clear()
+    return made
+
+
+def _size(sizes):
+    if not isinstance(sizes, tuple):
+        raise TypeError("a size is made of no tuple")
+    return sizes
 
 
 def _named(pairs):
@@ -68,16 +92,16 @@ def _named(pairs):
 
 
 CALLS = {
-    "collections OrderedDict": lambda pairs=(): _named(pairs),
+    "collections OrderedDict": _ordered,
     "torch._utils _rebuild_tensor": _view,
     "torch._utils _rebuild_tensor_v2": _view,
     "torch._utils _rebuild_parameter": lambda tensor, *_: tensor,
-    "torch Size": tuple,
+    "torch Size": _size,
 }
 
 
 def torch_arrays(path):
-    """`{name: (shape, a function that reads the numbers)}`.
+    """(name, shape, kind, bytes, a function that reads the numbers) of each tensor.
 
     Raises:
         ValueError: the file asks for more than weights, or is damaged.
@@ -88,12 +112,15 @@ def torch_arrays(path):
         raise ValueError(
             "it holds something else than named tensors; expected what `torch.save(model.state_dict())` wrote"
         )
-    return {name: (each.shape, lambda each=each: _numbers(path, places, each)) for name, each in held.items()}
+    for name, each in held.items():
+        kind = np.dtype(KINDS[each.storage.kind])
+        yield name, each.shape, kind, math.prod(each.shape) * kind.itemsize, partial(_numbers, path, places, each)
 
 
 def _numbers(path, places, view):
     dtype = np.dtype(KINDS[view.storage.kind])
-    whole = np.memmap(path, mode="r", dtype=dtype, offset=places[view.storage.key], shape=(max(view.storage.count, 1),))
+    place = {"offset": places[view.storage.key], "shape": (view.storage.count,)}
+    whole = np.memmap(path, dtype, "r", **place) if math.prod(view.shape) else np.zeros(1, dtype)
     strides = [dtype.itemsize * step for step in view.strides]
     found = np.lib.stride_tricks.as_strided(whole[view.offset :], view.shape, strides, writeable=False)
     return (found.astype("u4") << 16).view("f4") if view.storage.kind == "BFloat16Storage" else found
@@ -104,15 +131,19 @@ def _zipped(path):
     size = path.stat().st_size
     with zipfile.ZipFile(path) as archive:
         members = {each.filename: each for each in archive.infolist()}
+        if len(members) < len(archive.infolist()):
+            raise ValueError("it is a zip that holds a name twice, so `torch.save` did not write it")
         found = [name for name in members if name.endswith("/data.pkl")]
         if len(found) != 1:
-            raise ValueError("it is a zip without one data.pkl, so `torch.save` did not write it")
+            raise ValueError(f"it is a zip with {len(found)} files data.pkl; `torch.save` writes one")
         root = found[0].removesuffix("data.pkl")
         if any(each.compress_type != zipfile.ZIP_STORED for each in members.values()):
             raise ValueError("its members are compressed, which torch never does")
         order = f"{root}byteorder"
         if order in members and archive.read(order) != b"little":
-            raise ValueError("its numbers begin with the highest byte")
+            raise ValueError(HIGHEST)
+        if members[found[0]].file_size > LONGEST_PICKLE:
+            raise ValueError(f"its pickle has {members[found[0]].file_size:,} bytes; expected up to {LONGEST_PICKLE:,}")
         storages = {}
         held = Interpreter(storages).run(io.BytesIO(archive.read(found[0])))
     places = {}
@@ -133,12 +164,18 @@ def _in_a_row(path):
     """The same of the older form: five pickles, and behind them every storage with its length before it."""
     storages, size = {}, path.stat().st_size
     with open(path, "rb") as file:
-        first = Interpreter({}).run(file)
-        if first != MAGIC:
+        try:
+            begun = _run(file)
+        except ValueError:
+            begun = None
+        if begun != MAGIC:
             raise ValueError("it is no file of `torch.save`")
-        Interpreter({}).run(file)
-        Interpreter({}).run(file)
-        held, keys, places = Interpreter(storages).run(file), Interpreter({}).run(file), {}
+        _, about = _run(file), _run(file)
+        if isinstance(about, dict) and about.get("little_endian") is False:
+            raise ValueError(HIGHEST)
+        held, keys, places = _run(file, storages), _run(file), {}
+        if not isinstance(keys, list) or not all(isinstance(key, str) for key in keys):
+            raise ValueError("it does not say where its numbers lie")
         for key in keys:
             if key not in storages:
                 raise ValueError(f"it has the numbers {key!r}, of which it does not say what they are")
@@ -153,11 +190,19 @@ def _in_a_row(path):
     return held, places
 
 
+def _run(file, storages=()):
+    """The value of the pickle at the file's place, behind which the file is left."""
+    begin, held = file.tell(), io.BytesIO(file.read(LONGEST_PICKLE))
+    value = Interpreter(dict(storages) if storages == () else storages).run(held)
+    file.seek(begin + held.tell())
+    return value
+
+
 class Interpreter:
     """Runs a pickle over values alone; the storages that it names are put into `storages`."""
 
     def __init__(self, storages):
-        self.storages, self.stack, self.memo = storages, [], {}
+        self.storages, self.stack, self.below, self.memo = storages, [], [], {}  # below: stacks under a mark
 
     def run(self, file):
         """The value that the pickle at the file's place makes.
@@ -183,7 +228,8 @@ class Interpreter:
         elif name in EMPTY:
             stack.append(EMPTY[name]())
         elif name == "MARK":
-            stack.append(MARK)
+            self.below.append(stack)
+            self.stack = []
         elif name in MEMO:
             self.memo[len(self.memo) if argument is None else argument] = stack[-1]
         elif name in ("GET", "BINGET", "LONG_BINGET"):
@@ -195,13 +241,13 @@ class Interpreter:
             stack[len(stack) - count :] = [tuple(stack[len(stack) - count :])]
         elif name == "TUPLE":
             items = self._marked()
-            stack.append(tuple(items))
+            self.stack.append(tuple(items))
         elif name in ("APPEND", "APPENDS"):
             items = [stack.pop()] if name == "APPEND" else self._marked()
-            stack[-1].extend(items)
+            self.stack[-1].extend(items)
         elif name in ("SETITEM", "SETITEMS"):
             items = [stack.pop() for _ in range(2)][::-1] if name == "SETITEM" else self._marked()
-            stack[-1].update(_named(zip(items[::2], items[1::2], strict=True)))
+            self.stack[-1].update(_named(zip(items[::2], items[1::2], strict=True)))
         elif name in ("GLOBAL", "STACK_GLOBAL"):
             stack.append(_known(argument if name == "GLOBAL" else " ".join([stack.pop() for _ in range(2)][::-1])))
         elif name == "BINPERSID":
@@ -218,9 +264,7 @@ class Interpreter:
 
     def _marked(self):
         """What lies above the last mark, which is taken away."""
-        place = len(self.stack) - 1 - self.stack[::-1].index(MARK)
-        items = self.stack[place + 1 :]
-        del self.stack[place:]
+        items, self.stack = self.stack, self.below.pop()
         return items
 
     def _storage(self, told):
@@ -229,9 +273,12 @@ class Interpreter:
         _, kind, key, _, count = told[:5]
         if not isinstance(kind, str) or kind not in KINDS:
             raise ValueError("it has numbers of a kind that no weights have")
-        if not isinstance(key, str) or not isinstance(count, int) or count < 0:
+        if not isinstance(key, str) or not _is_size(count):
             raise ValueError("it has numbers without a name or a count")
-        return self.storages.setdefault(key, Storage(kind, key, count))
+        made = Storage(kind, key, count)
+        if self.storages.setdefault(key, made) != made:
+            raise ValueError(f"it reads the numbers {key!r} in two ways")
+        return made
 
 
 def _instructions(file):
