@@ -98,6 +98,14 @@ def test_parameters_are_the_papers(units, rank, cores, time, expected):
     assert heads.count_params() - units**2 == 3 * units**2
 
 
+def test_a_memory_may_be_projected_before_the_first_pass():
+    layer = MultiLinearAttention(6, rank=3, max_time=7)
+    cache = layer.project(X)
+    received, _ = layer(X, cache=cache, causal=True)
+    np.testing.assert_array_equal(received, layer(X, causal=True))
+    assert len(layer.weights) == 5
+
+
 def test_long_sequences_and_a_value_are_refused():
     with pytest.raises(ValueError, match="output weights for 5 positions, received 7"):
         made(max_time=5)(X)

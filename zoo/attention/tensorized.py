@@ -96,7 +96,8 @@ class MultiLinearAttention(ImplicitMasks, layers.Layer):
 
     def build(self, query_shape, value_shape=None):
         for projection in (self.query_projection, self.key_projection, self.value_projection):
-            projection.build(tuple(query_shape))
+            if not projection.built:  # `project` builds two of them where it is called first
+                projection.build(tuple(query_shape))
         self.cores = self.add_weight(
             name="cores", shape=(self.num_cores, self.rank), initializer=initializers.RandomUniform(0.0, 1.0)
         )
