@@ -122,6 +122,12 @@ def test_dropout_is_in_training_only():
     assert np.abs(ops.convert_to_numpy(stack(X, mask=MASK, training=True)) - still).max() > 1e-2
 
 
+def test_the_weights_of_an_attention_are_dropped_as_it_says():
+    block = StarBlock(MultiHeadAttention(6, 2, dropout=0.9, seed=1))
+    still, dropped = (ops.convert_to_numpy(block(X, X, X[:, :1], training=each)[0]) for each in (False, True))
+    assert np.abs(dropped - still).max() > 1e-2
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

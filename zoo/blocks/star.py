@@ -1,5 +1,6 @@
 """One step of a Star-Transformer: every position looks at its two neighbours and at a relay, the relay at all."""
 
+from functools import partial
 from typing import Any
 
 from keras import layers, ops
@@ -37,10 +38,10 @@ def ends_of_ring(x, mask):
     return first, ops.maximum(first + ops.sum(ops.cast(mask, "int32"), axis=1) - 1, 0)
 
 
-def attend_few(query, keys, values, heads):
+def attend_few(query, keys, values, heads, drop):
     """Multi-head attention of each position over its own few: `query (batch, time, units)`, lists of keys and values.
 
-    What all positions see is `(batch, 1, units)` in the lists.
+    What all positions see is `(batch, 1, units)` in the lists; `drop` is the dropout of the weights.
 
     Products and sums of whole sequences: the cost is that of `len(keys)` additions, and no list is ever stacked.
     """
@@ -51,7 +52,7 @@ def attend_few(query, keys, values, heads):
 
     query = split(query) * head_dim**-0.5
     scores = [ops.sum(wide(query * split(key)), axis=-1) for key in keys]
-    weights = ops.cast(masked_softmax(ops.stack(scores, axis=-1)), query.dtype)
+    weights = drop(ops.cast(masked_softmax(ops.stack(scores, axis=-1)), query.dtype))
     return ops.reshape(sum(weights[..., place, None] * split(value) for place, value in enumerate(values)), shape)
 
 
@@ -142,7 +143,7 @@ class StarBlock(ImplicitMasks, layers.Layer):
                 attention.build(shape)
 
     def call(self, states, embeddings, relay, mask=None, training=None):
-        mixed = self._look_around(states, embeddings, relay, mask)
+        mixed = self._look_around(states, embeddings, relay, mask, training)
         states = self._finish(0, mixed, training)
         if self.relay_attention is None:
             return states, relay
@@ -156,7 +157,7 @@ class StarBlock(ImplicitMasks, layers.Layer):
         """`LN(ReLU(.))`."""
         return self.norms[index](ops.relu(self.dropout_layers[index](mixed, training=training)))
 
-    def _look_around(self, states, embeddings, relay, mask):
+    def _look_around(self, states, embeddings, relay, mask, training):
         """`MultiAtt(h_i, C_i)`; a projection is computed once per vector, however many see it."""
         attention, ends = self.attention, ends_of_ring(states, mask)
         seen = []
@@ -167,8 +168,8 @@ class StarBlock(ImplicitMasks, layers.Layer):
             if self.connections != "ring":
                 few.append(project(relay))
             seen.append(few)
-        query = attention.query_projection(states)
-        return attention.output_projection(attend_few(query, *seen, attention.num_heads))
+        query, drop = attention.query_projection(states), partial(attention.dropout_layer, training=training)
+        return attention.output_projection(attend_few(query, *seen, attention.num_heads, drop))
 
     def compute_output_shape(self, states_shape, embeddings_shape=None, relay_shape=None):
         return tuple(states_shape), (states_shape[0], 1, self.units)
