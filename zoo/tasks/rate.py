@@ -36,7 +36,7 @@ class Rate(Task):
     def starter(self, examples, kind=None):
         """A small Transformer that reads, and the mean and the deviation of the numbers."""
         numbers = np.array([float(answer) for answer in examples.answers])
-        deviation = round_number(numbers.std()) or 1.0
+        deviation = round_number(np.ptp(numbers) and numbers.std()) or 1.0  # of equal numbers it may be 1e-17
         loss = {"mean": round_number(numbers.mean(), deviation), "deviation": deviation}
         return small_reader() | {"loss": loss}
 
