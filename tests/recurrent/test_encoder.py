@@ -9,7 +9,7 @@ from tests import oracles
 from tests.recurrent.cases import ATTENTIONS, CELLS
 from tests.weights import randomised
 from zoo.check.laws import length_mask, lengths, sequences
-from zoo.recurrent import RecurrentEncoder, SelfAttentiveEncoder
+from zoo.recurrent import RecurrentDecoder, RecurrentEncoder, SelfAttentiveEncoder
 
 ROWS = ((1, 7), (2, 3), (3, 1), (4, 0))
 INPUTS, MASK = sequences(ROWS, 7, 3, noise=6), length_mask(ROWS, 7)
@@ -92,8 +92,9 @@ def test_dropout_is_between_layers_in_training_only():
 
 
 def test_settings_are_checked():
-    with pytest.raises(ValueError, match="num_layers must be at least 1.*0"):
-        RecurrentEncoder(5, num_layers=0)
+    for make in (RecurrentEncoder, RecurrentDecoder):
+        with pytest.raises(ValueError, match="num_layers must be at least 1.*0"):
+            make(5, num_layers=0)
     with pytest.raises(ValueError, match="expected one of .*'lstm'.*received 'LSTM'"):
         RecurrentEncoder(5, cell="LSTM")
 

@@ -35,10 +35,21 @@ def check_cell(name):
     return name
 
 
+def check_layers(num_layers):
+    """`num_layers` if it is a positive integer.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not isinstance(num_layers, int) or num_layers < 1:
+        raise ValueError(f"num_layers must be at least 1. Received: {num_layers!r}.")
+    return num_layers
+
+
 def make_cell(name: str, units: int, num_layers: int = 1, **kwargs: Any) -> Any:
     """One step of the named recurrence: a Keras cell, or a `StackedRNNCells` when `num_layers > 1`."""
     cell, _, settings = CELLS[check_cell(name)]
-    if num_layers == 1:
+    if check_layers(num_layers) == 1:
         return cell(units, **settings, **kwargs)
     return layers.StackedRNNCells([cell(units, **settings, **kwargs) for _ in range(num_layers)], **kwargs)
 

@@ -42,6 +42,9 @@ class RecurrentDecoder(ImplicitMasks, layers.Layer):
         state_activation: of the first state, "tanh" or "linear": `s_0 = W h_final`. With `W` the identity the decoder
             goes on where the encoder ended (Sutskever et al. 2014).
 
+    Raises:
+        ValueError: an unknown cell, or `num_layers` is not a positive integer.
+
     Reference: https://arxiv.org/abs/1409.0473, appendix A.2.2; https://arxiv.org/abs/1406.1078, section 2.2;
     https://arxiv.org/abs/1409.3215, section 2.
     """

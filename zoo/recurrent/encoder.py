@@ -8,7 +8,7 @@ from zoo.core.dropout import Dropout, shifted
 from zoo.core.masks import ImplicitMasks
 from zoo.core.registry import register
 from zoo.recurrent import loop
-from zoo.recurrent.cells import check_cell, make_layer
+from zoo.recurrent.cells import check_cell, check_layers, make_layer
 from zoo.recurrent.weights import read_before
 
 
@@ -39,6 +39,9 @@ class RecurrentEncoder(ImplicitMasks, layers.Layer):
         dropout: share of the inputs of every layer after the first that is dropped in training.
         seed: of the dropout.
 
+    Raises:
+        ValueError: an unknown cell, or `num_layers` is not a positive integer.
+
     Example:
         >>> import numpy as np
         >>> from zoo.recurrent import RecurrentEncoder
@@ -60,9 +63,7 @@ class RecurrentEncoder(ImplicitMasks, layers.Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if num_layers < 1:
-            raise ValueError(f"num_layers must be at least 1. Received: {num_layers!r}.")
-        self.units, self.cell, self.num_layers = units, check_cell(cell), num_layers
+        self.units, self.cell, self.num_layers = units, check_cell(cell), check_layers(num_layers)
         self.bidirectional, self.dropout, self.seed = bidirectional, dropout, seed
         templates = [self._make_layer() for _ in range(num_layers)]
         self.layers = [self._directions(template) for template in templates]
