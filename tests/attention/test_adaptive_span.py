@@ -215,6 +215,7 @@ def test_a_value_and_both_directions_are_refused():
         ({"max_span": 0}, "max_span=0"),
         ({"ramp": 1}, "ramp of at least 2.*ramp=1"),
         ({"window": 9, "max_span": 8}, "window of 1 to max_span.*window=9"),
+        ({"window": 2.5, "max_span": 8}, "window of 1 to max_span.*window=2.5"),
         ({"penalty": -1.0}, "penalty=-1.0"),
         ({"initial_span": 9, "max_span": 8}, "initial_span=9, max_span=8"),
         ({"initial_span": 1, "dynamic": True}, "dynamic=True"),

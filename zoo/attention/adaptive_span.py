@@ -85,7 +85,7 @@ class AdaptiveSpanAttention(Heads, ImplicitMasks, layers.Layer):
     ) -> None:
         super().__init__(**kwargs)
         sizes = {"units": units, "num_heads": num_heads, "max_span": max_span, "ramp": ramp}
-        whole = all(isinstance(size, int) and size > 0 for size in sizes.values())
+        whole = all(isinstance(size, int) and size > 0 for size in (*sizes.values(), window or 1))
         if not whole or units % num_heads or ramp < 2 or (window is not None and not 1 <= window <= max_span):
             raise ValueError(
                 "AdaptiveSpanAttention needs positive integers, units that its heads divide evenly, a ramp of at least "
