@@ -31,7 +31,7 @@ from harness.browser import Browser, Page, served
 
 from serving.gallery import write
 from serving.runtime import Runtime
-from serving.runtime.named import located
+from serving.runtime.named import locate
 from serving.runtime.reading import is_answered
 
 ROOT = Path(__file__).parents[1]
@@ -62,7 +62,7 @@ class Expected:
     """
 
     def __init__(self, name):
-        self.runtime = Runtime(located(name), threads=1)
+        self.runtime = Runtime(locate(name), threads=1)
         self.loaded, self.predictor = self.runtime._loaded, self.runtime._predictor
         self.labels = self.runtime.manifest.get("labels", [])
 

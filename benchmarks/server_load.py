@@ -36,7 +36,7 @@ from harness.report import table
 from server_peers import PEERS
 
 from serving.runtime import Runtime
-from serving.runtime.named import located
+from serving.runtime.named import locate
 
 CLIENTS, WARM = (1, 8, 64), 2.0
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -218,7 +218,7 @@ def row_of(model, name, clients, load, seconds):
 
 def measured(model, args):
     """The rows of one model: all servers, all numbers of clients, in turns."""
-    folder = located(model)
+    folder = locate(model)
     runtime = Runtime(folder, threads=1)
     texts = texts_of(runtime, runtime._loaded.directory)
     expected = [runtime.run([text])[0].answer for text in texts]

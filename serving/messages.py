@@ -81,8 +81,8 @@ def classes(protocol):
         _describe(file.message_type.add(name=name), fields)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    made_classes = message_factory.GetMessageClassesForFiles([file.name], pool)
-    return {name.removeprefix(f"{PACKAGE}."): made for name, made in made_classes.items()}
+    message_classes = message_factory.GetMessageClassesForFiles([file.name], pool)
+    return {name.removeprefix(f"{PACKAGE}."): message_class for name, message_class in message_classes.items()}
 
 
 def _describe(message, fields):
@@ -95,18 +95,18 @@ def _describe(message, fields):
             entry = f"{name.title().replace('_', '')}Entry"
             pair = message.nested_type.add(name=entry)
             pair.options.map_entry = True
-            for number, side, of in ((1, "key", "string"), (2, "value", kind[4:])):
-                _typed(pair.field.add(name=side, number=number, label=1), of)
+            for number, side, entry_kind in ((1, "key", "string"), (2, "value", kind[4:])):
+                _set_type(pair.field.add(name=side, number=number, label=1), entry_kind)
             field.type, field.type_name = field.TYPE_MESSAGE, f".{PACKAGE}.{message.name}.{entry}"
         else:
-            _typed(field, kind.lstrip("*"))
+            _set_type(field, kind.lstrip("*"))
         if choice:
             if not message.oneof_decl:
                 message.oneof_decl.add(name=choice)
             field.oneof_index = 0
 
 
-def _typed(field, kind):
+def _set_type(field, kind):
     if kind[0].isupper():
         field.type, field.type_name = field.TYPE_MESSAGE, f".{PACKAGE}.{kind}"
     else:

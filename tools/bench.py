@@ -6,7 +6,7 @@ from pathlib import Path
 
 from serving.export.int8 import ROUNDS, medians
 from serving.runtime import Runtime
-from serving.runtime.named import located
+from serving.runtime.named import locate
 from serving.runtime.sessions import PRECISIONS, graph_file
 
 from . import shared
@@ -24,7 +24,7 @@ def add_arguments(parser):
 
 
 def main(args):
-    given, model = _read(args.file) if args.file else None, located(args.model)
+    given, model = _read(args.file) if args.file else None, locate(args.model)
     runtimes = {name: Runtime(model, precision=name, threads=args.threads) for name in PRECISIONS}
     manifest = runtimes["float32"].manifest
     texts = _texts(given if args.file else manifest["texts"], args.file or model)

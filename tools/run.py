@@ -9,7 +9,7 @@ from serving.corpus.rows import Rows
 from serving.kinds import KINDS
 from serving.kinds.tag import RULES
 from serving.runtime import Runtime, Sampling
-from serving.runtime.named import located
+from serving.runtime.named import locate
 
 from . import answers, attention_map, figures, run_corpus, run_server, shared
 
@@ -141,7 +141,7 @@ def main(args):
 
 def _open(args):
     return Runtime(
-        located(args.directory),
+        locate(args.directory),
         threads=args.threads,
         precision=args.precision,
         verify=not args.no_verify,

@@ -4,7 +4,7 @@ import argparse
 import importlib.util
 import math
 
-from serving.runtime.named import located, opened
+from serving.runtime.named import locate, open_artefact
 from serving.server.limits import Batching, Limits
 
 from . import shared
@@ -113,7 +113,7 @@ def main(args):
         connections_of_one=args.max_connections_of_one,
     )
     for model in args.models:
-        opened(located(model), verify=not args.no_verify)
+        open_artefact(locate(model), verify=not args.no_verify)
     from serving.server import door, models, process  # what is wrong was told before this, which takes seconds
 
     opening = models.Opening(args.threads, args.precision, not args.no_verify, args.overlong, args.shortlist)

@@ -142,7 +142,7 @@ def add_rules(parser, names=None):
     for name in names or rules.RULES:
         rule = rules.RULES[name]
         more = {"action": "append"} if rule.kind is list else {"type": rule.kind}
-        about = f"{rule.says}{'; repeatable' if rule.kind is list else ''}"
+        about = f"{rule.meaning}{'; repeatable' if rule.kind is list else ''}"
         group.add_argument(flag(name), metavar=METAVARS[rule.kind], help=about, **more)
 
 

@@ -24,7 +24,7 @@ from serving.corpus.process import process
 from serving.kinds import KINDS
 from serving.runtime import Runtime
 from serving.runtime.doubt import BOUNDED, IN_CIRCLES
-from serving.runtime.named import located
+from serving.runtime.named import locate
 from zoo.core.storage import json_text, write_json, write_text
 from zoo.recipes import check_data, check_run, make
 from zoo.recipes.carried import RECIPE
@@ -99,7 +99,7 @@ def _opened(teacher, recipe, folder):
     if (Path(teacher) / RECIPE).is_file() and not (Path(teacher) / MANIFEST).is_file():
         _check_title(teacher, check_run(teacher).title, recipe)
         teacher = _exported(teacher, folder / EXPORTED)
-    runtime = Runtime(located(teacher))
+    runtime = Runtime(locate(teacher))
     title = runtime.manifest.get("task", "") if KINDS[runtime.kind].has_source else runtime.kind
     _check_title(teacher, title, recipe)
     return runtime

@@ -64,7 +64,7 @@ class Ties:
     def __init__(self, runtime, model):
         self.manifest, self.model = runtime._loaded.manifest, model
         artefact = runtime._loaded.artefact
-        name = artefact.preferred(self.manifest["generation"][str(self.manifest["default_beam"])])
+        name = artefact.preferred_file(self.manifest["generation"][str(self.manifest["default_beam"])])
         content = artefact.read(name)
         self.session = _opened(with_history(content))
         self.jittered = [_opened(jittered(content, seed)) for seed in range(JITTERS)]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from serving.client.errors import AnswerError
-from serving.kinds import KINDS, told_by
+from serving.kinds import KINDS, find_kind
 
 
 def kind_of(described, where):
@@ -13,7 +13,7 @@ def kind_of(described, where):
     Raises:
         AnswerError: it is none that answers texts.
     """
-    kind = told_by(described.inputs, described.outputs)
+    kind = find_kind(described.inputs, described.outputs)
     if kind is None:
         marks = dict.fromkeys(each.mark for each in KINDS.values() if each.mark)
         raise AnswerError(

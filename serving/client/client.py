@@ -17,7 +17,7 @@ from serving.client.tensors import Model, fitting
 from serving.client.tf_serving import TfsGrpc, TfsHttp
 from serving.kinds.base import PLACES, pair
 from serving.kinds.rules import RULES, checked
-from serving.runtime.reading import is_blank, joined, listed, not_unicode
+from serving.runtime.reading import as_list, is_blank, join_words, unicode_error
 
 MOST_CHARACTERS = 1 << 20  # of the texts of a request: 6 MiB at most, where `seqzoo serve` takes 8
 MOST_SECONDS = 1_000_000  # what every operating system can wait for
@@ -114,7 +114,7 @@ class Client:
     @property
     def options(self) -> Sequence[str]:
         """The names of the options that `run` takes."""
-        return self._told[0].asked_afar if self._protocol.takes_parameters else ()
+        return self._told[0].remote_options if self._protocol.takes_parameters else ()
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -159,9 +159,9 @@ class Client:
 
     def work(self, texts, options, cancellation):
         """The requests for a list of texts. What the server says of the model is asked if it is not known yet."""
-        texts = listed(texts) if isinstance(texts, str) else list(texts)
+        texts = as_list(texts) if isinstance(texts, str) else list(texts)
         self._describe(cancellation)
-        texts, cut = joined(texts) if self._told[0].by_words else (listed(texts), [None] * len(texts))
+        texts, cut = join_words(texts) if self._told[0].by_words else (as_list(texts), [None] * len(texts))
         self._check(options)
         return Work(self, texts, cut, options)
 
@@ -283,12 +283,14 @@ def _wrong(sides, text):
     if len(text) > MOST_CHARACTERS:  # a server refuses the whole request
         return f"{len(text)} characters, at most {MOST_CHARACTERS}"
     if len(sides) == 1 or is_blank(text):
-        return not_unicode(text)
+        return unicode_error(text)
     try:
         both = pair(text)
     except ValueError as error:
         return str(error)
-    return next((place + wrong for place, side in zip(PLACES, both, strict=True) if (wrong := not_unicode(side))), None)
+    return next(
+        (place + wrong for place, side in zip(PLACES, both, strict=True) if (wrong := unicode_error(side))), None
+    )
 
 
 def _columns(sides, texts):

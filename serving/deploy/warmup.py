@@ -13,7 +13,7 @@ import numpy as np
 from serving.deploy import files
 from serving.deploy.tf_serving import OF_MODEL, batching
 from serving.lazy import later
-from serving.runtime.artefact import SAVED_MODEL, damaged, has_saved_model
+from serving.runtime.artefact import SAVED_MODEL, damaged_error, has_saved_model
 
 message = later("google.protobuf.message")
 tensorflow = later("tensorflow")
@@ -68,7 +68,7 @@ def records(folder, manifest, sizes):
     try:
         held = saved_model_pb2.SavedModel.FromString(path.read_bytes()).meta_graphs[0].signature_def
     except (message.DecodeError, IndexError) as error:
-        raise damaged(path, error) from error
+        raise damaged_error(path, error) from error
     with tempfile.TemporaryDirectory() as work:
         path = Path(work) / "records"
         with tensorflow.io.TFRecordWriter(str(path)) as writer:

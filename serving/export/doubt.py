@@ -6,7 +6,7 @@ from serving.runtime import doubt
 from zoo.text.special import UNK
 
 
-def joined(*warnings):
+def join(*warnings):
     """Several warnings about each text as one; each is `(batch,)`, and "" is none."""
     remarks, *more = warnings
     for each in more:
@@ -15,26 +15,26 @@ def joined(*warnings):
     return remarks
 
 
-def unknown(token_ids, lengths, around):
+def unknown_warning(token_ids, lengths, around):
     """The warning about pieces that the tokenizer does not know; `around` of the ids of a text are no pieces of it."""
     inside = tf.sequence_mask(lengths, tf.shape(token_ids)[1])
     count = tf.reduce_sum(tf.cast(tf.equal(token_ids, UNK) & inside, tf.int32), axis=1)
-    return tf.where(count > 0, filled(doubt.unknown, count, lengths - around), "")
+    return tf.where(count > 0, filled(doubt.unknown_warning, count, lengths - around), "")
 
 
-def circles(ids, lengths):
+def circle_warning(ids, lengths):
     """The warning about answers that go in circles."""
     size = _circle(ids, lengths)
-    return tf.where(size > 0, filled(doubt.circles, size), "")
+    return tf.where(size > 0, filled(doubt.circle_warning, size), "")
 
 
-def bounded(lengths, longest):
+def bound_warning(lengths, longest):
     """The warning about answers that are as long as they may be."""
-    return tf.where(lengths >= longest, filled(doubt.bounded, longest), "")
+    return tf.where(lengths >= longest, filled(doubt.bound_warning, longest), "")
 
 
 def longest(rules, most, lengths):
-    """`serving.kinds.rules.longest` of each text, by the number of its ids."""
+    """`serving.kinds.rules.length_bound` of each text, by the number of its ids."""
     bound = tf.fill(tf.shape(lengths), rules.get("max_length") or most)
     if rules.get("length_ratio"):
         follows = rules["length_ratio"] * tf.cast(lengths, tf.float32) + rules.get("length_extra", 0)
@@ -43,7 +43,7 @@ def longest(rules, most, lengths):
 
 
 def _circle(ids, lengths):
-    """`serving.runtime.doubt.circle` of each row, and 0 for None: `(batch,)`."""
+    """`serving.runtime.doubt.circle_size` of each row, and 0 for None: `(batch,)`."""
     time = tf.shape(ids)[1]
     sizes, places = tf.range(1, time // doubt.TIMES + 1)[:, None], tf.range(time)[None, :]
     needed = tf.maximum(doubt.TIMES * sizes, doubt.LEAST) - sizes

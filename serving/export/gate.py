@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 import tensorflow as tf
 
-from serving.export.doubt import filled, joined, unknown
+from serving.export.doubt import filled, join, unknown_warning
 from serving.export.graph_tokenizers import padded, put
 from serving.runtime.reading import SPACES
 
@@ -35,7 +35,7 @@ def clip(bound, text):
         long &= ~is_blank(text)
     errors = tf.where(valid, "", "not UTF-8")
     refused = long & (bound.overlong == "refuse")
-    errors = tf.where(refused, filled(lambda count: bound.too_many(count, "characters"), counts), errors)
+    errors = tf.where(refused, filled(lambda count: bound.overlong_error(count, "characters"), counts), errors)
     first = counts - most if bound.side == "last" else tf.zeros_like(counts)
     part = tf.strings.substr(text, tf.maximum(first, 0), tf.fill(tf.shape(counts), most), unit="UTF8_CHAR")
     text = tf.where(counts > most, part, text)
@@ -55,7 +55,7 @@ def limit(bound, gated, pieces, around):
     read, limited = _limit(bound, gated, counts + around.size, around)
     kept = read - around.size
     ids, read = _cut(pieces, counts - kept if bound.side == "last" else tf.zeros_like(counts), kept, around)
-    return ids, read, replace(limited, warnings=joined(limited.warnings, unknown(ids, read, around.size)))
+    return ids, read, replace(limited, warnings=join(limited.warnings, unknown_warning(ids, read, around.size)))
 
 
 def _limit(bound, gated, lengths, around):
@@ -63,11 +63,11 @@ def _limit(bound, gated, lengths, around):
     most, over = bound.max_input, lengths > bound.max_input
     counts = tf.where(gated.cut, gated.counts, lengths)
     refused = over & (bound.overlong == "refuse")
-    errors = tf.where(refused, filled(lambda count: bound.too_many(count, "tokens"), lengths), gated.errors)
+    errors = tf.where(refused, filled(lambda count: bound.overlong_error(count, "tokens"), lengths), gated.errors)
     read = tf.where(tf.equal(errors, ""), tf.minimum(lengths, max(most, around.size)), around.size)
     warned = tf.equal(errors, "") & (over | gated.cut)
     unit = tf.where(gated.cut, "characters", "tokens")
-    warnings = tf.where(warned, filled(bound.only, read, counts, unit), "")
+    warnings = tf.where(warned, filled(bound.cut_warning, read, counts, unit), "")
     return read, replace(gated, errors=errors, warnings=warnings)
 
 
@@ -101,8 +101,8 @@ def limit_words(bound, gated, pieces, words_read, around):
     ids, read = _cut(pieces, tf.zeros_like(read), tf.maximum(read, 0), around)
     warned = tf.not_equal(limited.warnings, "")
     unit, whole = tf.where(gated.cut, "characters", "tokens"), tf.where(gated.cut, gated.counts, own + around.size)
-    warnings = tf.where(warned, filled(bound.only, read, whole, unit), "")
-    warnings = joined(warnings, unknown(ids, read, around.size))
+    warnings = tf.where(warned, filled(bound.cut_warning, read, whole, unit), "")
+    warnings = join(warnings, unknown_warning(ids, read, around.size))
     width = tf.reduce_max(tf.concat([counts, [0]], 0))
     kept, before = tf.sequence_mask(counts, width), len(around.before)
     words = {

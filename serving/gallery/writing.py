@@ -15,7 +15,7 @@ from serving.runtime.artefact import MANIFEST
 from serving.runtime.errors import UnsupportedError
 from serving.runtime.external import weights_files
 from serving.runtime.manifest_format import weights_of
-from serving.runtime.named import FetchedArtefact, located, opened
+from serving.runtime.named import FetchedArtefact, locate, open_artefact
 from zoo.core.storage import folder_beside
 from zoo.text import words
 
@@ -105,7 +105,7 @@ def write(names, out, log=lambda line: None):
 
 
 def _chosen(name):
-    artefact = opened(located(name))
+    artefact = open_artefact(locate(name))
     manifest = artefact.manifest
     kind = manifest["kind"]
     if kind not in SHOWN:
@@ -117,7 +117,7 @@ def _chosen(name):
             "letters, digits, dots, hyphens and underscores. Export it with --name."
         )
     graphs = KINDS[kind].graphs(manifest)
-    return Model(artefact, {signature: artefact.preferred(file) for signature, file in graphs.items()})
+    return Model(artefact, {signature: artefact.preferred_file(file) for signature, file in graphs.items()})
 
 
 def _fill(folder, models, log):

@@ -23,7 +23,7 @@ def kept_files(manifest, precision, light=True):
     names = set(manifest["files"]) - {CARD}
     if not light:
         return sorted(names)
-    graphs = KINDS[manifest["kind"]].kept_graphs(manifest).values()
+    graphs = KINDS[manifest["kind"]].light_graphs(manifest).values()
     graphs = [int8_name(graph) if precision == "int8" else graph for graph in graphs]
     published = {file for form in FORMS for file in form.published(manifest, graphs)}
     return sorted({RECIPE, *manifest["tokenizer"].values(), *published} & names)

@@ -21,7 +21,7 @@ def _find_kinds() -> dict[str, Kind]:
 KINDS = _find_kinds()
 
 
-def told_by(inputs, outputs):
+def find_kind(inputs, outputs):
     """The kind of a model on a server, by the names of its inputs and outputs, and its sides; None where there is none.
 
     >>> from serving.kinds import told_by

@@ -46,8 +46,8 @@ class Kind(ABC):
     """One kind of answer: everything plain about it. An instance has no state.
 
     A new kind is a module of `serving.kinds` that ends with `KIND = Mine()`, and a module of `serving.export.kinds`.
-    One that does not write also has `made(outputs, known, reading)`: the result of a text, without its remarks, from
-    the outputs of the graph for this text (arrays by name), what `known` gives, and the
+    One that does not write also has `make_result(outputs, prepared, reading)`: the result of a text, without its
+    remarks, from the outputs of the graph for this text (arrays by name), what `prepare` gives, and the
     `serving.runtime.reading.Reading` of the text (of a pair, of its first).
 
     Attributes:
@@ -56,7 +56,7 @@ class Kind(ABC):
         mark: the output by which a client knows it; "" where it cannot be told from another kind.
         outputs: those of `serving_default` on a server, without the errors and warnings.
         needs: the keys of the manifest that only this kind needs.
-        options, asked_afar: the names of what `Runtime.run` takes, and of what a client may ask of a server.
+        options, remote_options: the names of what `Runtime.run` takes, and of what a client may ask of a server.
         by_words: whether words are read separately, and each has an answer.
         writes: whether answers are written token by token, so that a search finds them.
         prompts: whether a text is what the answer goes on from: its end is read, and it has no end of sentence.
@@ -70,7 +70,7 @@ class Kind(ABC):
     outputs: ClassVar[tuple[Output, ...]] = ()
     needs: ClassVar[tuple[str, ...]] = ()
     options: ClassVar[tuple[str, ...]] = ()
-    asked_afar: ClassVar[tuple[str, ...]] = ()
+    remote_options: ClassVar[tuple[str, ...]] = ()
     by_words: ClassVar[bool] = False
     writes: ClassVar[bool] = False
     prompts: ClassVar[bool] = False
@@ -99,7 +99,7 @@ class Kind(ABC):
 
     @property
     def has_source(self):
-        """Whether an answer is written for a whole text: what from can be shown, and its sentences run alone."""
+        """Whether an answer is written for a whole text, so that attention can be shown and sentences be run alone."""
         return self.writes and not self.prompts
 
     @property
@@ -123,12 +123,12 @@ class Kind(ABC):
         """`{signature: file}` of the graphs that answer by default, in their float32 form."""
         return {self.name: manifest["graphs"][self.name]}
 
-    def kept_graphs(self, manifest):
+    def light_graphs(self, manifest):
         """`{signature: file}` of the graphs that a light artefact keeps."""
         return self.graphs(manifest)
 
-    def known(self, manifest):
-        """What `made` needs of a manifest, computed once for an opened artefact."""
+    def prepare(self, manifest):
+        """What `make_result` needs of a manifest, computed once for an opened artefact."""
         return manifest
 
     def shapes(self, manifest):

@@ -43,8 +43,8 @@ class Classify(Kind):
     def shapes(self, manifest):
         return {"probabilities": (len(manifest["labels"]),)}
 
-    def made(self, outputs, known, reading):
-        labels, scope, probabilities = known["labels"], known.get("scope"), outputs["probabilities"]
+    def make_result(self, outputs, prepared, reading):
+        labels, scope, probabilities = prepared["labels"], prepared.get("scope"), outputs["probabilities"]
         order = (-probabilities).argsort(kind="stable")
         ranked = {labels[index]: float(probabilities[index]) for index in order}
         label, probability = next(iter(ranked.items()))

@@ -30,7 +30,7 @@ class Embed(Kind):
     def shapes(self, manifest):
         return {"vector": (None,)}
 
-    def made(self, outputs, known, reading):
+    def make_result(self, outputs, prepared, reading):
         return Vector(tuple(outputs["vector"].tolist()))
 
     def blank(self):

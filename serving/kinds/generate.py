@@ -20,8 +20,8 @@ class Hypothesis:
 class Result(Remarks):
     """The output for one text, and all hypotheses (or samples), of which it is the first.
 
-    Its confidence is the geometric mean of the probabilities of its pieces, its end among them. A server does not tell
-    it, nor has a continuation any.
+    Its confidence is the geometric mean of the probabilities of its pieces, its end among them. A server does not give
+    it, and a continuation has none.
     """
 
     text: str
@@ -42,17 +42,17 @@ class Generate(Kind):
     outputs = (Output("output_text", "string"), Output("scores", "float32"))
     needs = ("generation", "default_beam", "max_length", "alpha", "rules")
     options = ("beam", "n_best", "sampling", *rules.names(prompts=False))
-    # What goes on from a prompt is taken for this kind, too: a server does not tell the two apart.
-    asked_afar = ("beam", "n_best", "sampling", "length", "sentences", *rules.RULES)
+    # A client takes a model that continues prompts for this kind, too: a server does not tell the two apart.
+    remote_options = ("beam", "n_best", "sampling", "length", "sentences", *rules.RULES)
     writes = True
     has_confidence = True
 
     def check(self, manifest):
-        held = set(manifest["graphs"].values())
+        graph_files = set(manifest["graphs"].values())
         searches = {"generation": manifest["generation"]}
         searches["shortlist.generation"] = manifest.get("shortlist", {}).get("generation", {})
         for key, beam, file in ((key, *each) for key, files in searches.items() for each in files.items()):
-            if file not in held:
+            if file not in graph_files:
                 return f"{key}.{beam}", "a file that `graphs` names", file
         if str(manifest["default_beam"]) not in manifest["generation"]:
             widths = sorted(manifest["generation"], key=int)
@@ -65,8 +65,8 @@ class Generate(Kind):
         draws = self.prompts and "sample" in manifest["graphs"]
         return files | ({"sample": manifest["graphs"]["sample"]} if draws else {})
 
-    def kept_graphs(self, manifest):
-        """Those of the default search; of a language model those that sample and score, too, for it is used so."""
+    def light_graphs(self, manifest):
+        """Those of the default search, and of a language model those that sample and score."""
         default = self.graphs(manifest)["search"]
         more = ("greedy", "tokens", "sample", "score") if self.prompts else ()
         return {name: file for name, file in manifest["graphs"].items() if file == default or name in more}
@@ -81,8 +81,8 @@ class Generate(Kind):
         return [f"{number}\t{each.score:.4f}\t{escape(each.text)}" for each in result.hypotheses]
 
     def record(self, fields, n_best):
-        shown = {"output": fields["text"], "score": fields["score"]}
-        return shown | ({"n_best": fields["hypotheses"]} if n_best else {})
+        record = {"output": fields["text"], "score": fields["score"]}
+        return record | ({"n_best": fields["hypotheses"]} if n_best else {})
 
     def columns(self, n_best):
         readers = {"answer": (str, lambda result: result.text), "score": (float, lambda result: result.score)}

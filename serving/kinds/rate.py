@@ -29,7 +29,7 @@ class Rate(Kind):
     def shapes(self, manifest):
         return {"rating": ()}
 
-    def made(self, outputs, known, reading):
+    def make_result(self, outputs, prepared, reading):
         return Rating(float(outputs["rating"]))
 
     def blank(self):
@@ -51,8 +51,8 @@ class Rate(Kind):
             return 1.0
         mean = sum(one for one, _ in pairs) / len(pairs)
         deviation = (sum((one - mean) ** 2 for one, _ in pairs) / len(pairs)) ** 0.5
-        apart = sum(abs(one - other) for one, other in pairs) / len(pairs)
-        return max(0.0, 1 - apart / (deviation or 1.0))
+        difference = sum(abs(one - other) for one, other in pairs) / len(pairs)
+        return max(0.0, 1 - difference / (deviation or 1.0))
 
     def write(self, results, manifest, width):
         shape, ratings = (len(results),), [result.rating for result in results]

@@ -20,7 +20,7 @@ class Rule:
     """One rule.
 
     Args:
-        says: what it does.
+        meaning: what it does.
         kind: of its value: int, float, str, or list for several strings.
         off: the value of a search without it.
         least, most: the range of a number.
@@ -30,7 +30,7 @@ class Rule:
             it. Graphs compute it where their export has a value for it, and take others then.
     """
 
-    says: str
+    meaning: str
     kind: type
     off: object
     least: float = 0
@@ -53,11 +53,11 @@ class Rule:
             if sum(map(len, texts)) > MOST_CHARACTERS:
                 raise ValueError(f"{name} may have {MOST_CHARACTERS:,} characters; received {sum(map(len, texts)):,}.")
             return value if self.kind is str else tuple(texts)
-        whole = self.kind is int
-        right = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
-        if not right or not self.least <= value <= self.most:
+        is_whole = self.kind is int
+        is_number = isinstance(value, Integral if is_whole else Real) and not isinstance(value, bool)
+        if not is_number or not self.least <= value <= self.most:
             raise ValueError(
-                f"{name} must be {'a whole number' if whole else 'a number'} from {self.least:,} to {self.most:,}; "
+                f"{name} must be {'a whole number' if is_whole else 'a number'} from {self.least:,} to {self.most:,}; "
                 f"received {value!r}."
             )
         return self.kind(value)
@@ -109,22 +109,22 @@ def graph_inputs():
 
 
 def names(prompts):
-    """The names of the rules, of those only that a model takes that continues prompts, if it does."""
+    """The names of the rules; with `prompts`, only of those that a model takes that continues prompts."""
     return [name for name, rule in RULES.items() if rule.prompts or not prompts]
 
 
-def longest(rules, most, source):
+def length_bound(rules, most, source_length):
     """The largest number of pieces of an answer, in float32 as a graph computes it.
 
     Args:
         rules: values by name.
         most: what a run of the graph writes at most.
-        source: the number of ids of the text, its end included.
+        source_length: the number of ids of the text, its end included.
     """
     bound = rules.get("max_length") or most
     if rules.get("length_ratio"):
         ratio, extra = np.float32(rules["length_ratio"]), np.float32(rules.get("length_extra", 0))
-        bound = min(bound, int(np.floor(ratio * np.float32(source) + extra)))
+        bound = min(bound, int(np.floor(ratio * np.float32(source_length) + extra)))
     return min(most, max(bound, rules.get("min_length", 0), 1))
 
 

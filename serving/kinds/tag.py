@@ -68,12 +68,12 @@ class Tag(Kind):
         Output("entity_ends", "int32", 2),
         Output("entity_counts", "int32"),
     )
-    options = asked_afar = ("words",)
+    options = remote_options = ("words",)
     needs = ("labels",)
     by_words = True
     has_confidence = True
 
-    def known(self, manifest):
+    def prepare(self, manifest):
         """The labels, which tag may follow which, and whether tags spell entities."""
         labels = manifest["labels"]
         rules, _ = entities_of.choose_rules([labels], [labels])
@@ -82,14 +82,14 @@ class Tag(Kind):
     def shapes(self, manifest):
         return {"probabilities": (None, len(manifest["labels"]))}
 
-    def made(self, outputs, known, reading):
-        labels, allowed, spell = known
+    def make_result(self, outputs, prepared, reading):
+        labels, allowed, has_entities = prepared
         likeliest = tags_of.likeliest_tags(outputs["probabilities"][list(reading.first)], allowed)
         words = tuple(
             Word(reading.text[start:end], labels[best], start, end, float(probability))
             for (start, end), best, probability in zip(reading.places, *likeliest, strict=True)
         )
-        spelled = entities_of.find_entities([word.tag for word in words]) if spell else ()
+        spelled = entities_of.find_entities([word.tag for word in words]) if has_entities else ()
         places = [(kind, words[first].start, words[last].end) for kind, first, last in spelled]
         return Tags(words, tuple(Entity(*place, reading.text[slice(*place[1:])]) for place in places))
 
@@ -130,7 +130,7 @@ class Tag(Kind):
 
     def read(self, texts, columns, labels):
         words = _rows(columns, "word_counts", "tags", "scores", "starts", "ends")
-        entities = [()] * len(texts)  # of a server that tells none
+        entities = [()] * len(texts)  # of a server that gives none
         if "entity_counts" in columns:
             entities = _rows(columns, "entity_counts", "entity_types", "entity_starts", "entity_ends")
         for text, tagged, spelled in zip(texts, words, entities, strict=True):

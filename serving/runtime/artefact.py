@@ -30,7 +30,7 @@ class Artefact:
         verify: compare each file that is read, and the manifest itself, with the SHA-256 recorded for it.
 
     Attributes:
-        origin: what messages tell `seqzoo export` to take, for further graphs: the directory.
+        origin: the argument of `seqzoo export` in messages about further graphs: the directory.
 
     Raises:
         ValueError: there is no artefact in the directory.
@@ -50,7 +50,7 @@ class Artefact:
             DamagedError: the file is missing, not listed in the manifest, outside of the artefact, or was changed.
         """
         if name not in self.manifest["files"]:
-            raise self._unlisted(name)
+            raise self._unlisted_error(name)
         size = self.manifest["sizes"][name] if self.verify else None
         content = read_inside(self.directory, name, size)
         if self.verify and hashlib.sha256(content).hexdigest() != self.manifest["files"][name]:
@@ -61,27 +61,27 @@ class Artefact:
             )
         return content
 
-    def exporting(self, *options):
+    def export_command(self, *options):
         """The command that makes from this artefact one with further graphs."""
         return shlex.join(["seqzoo", "export", self.origin, *map(str, options)])
 
-    def preferred(self, name):
+    def preferred_file(self, name):
         """The file of graph `name` that runs if no precision is asked for: its int8 form where the manifest says so."""
         light = manifest_format.int8_name(name)
         return light if self.manifest.get("precision") == "int8" and light in self.manifest["files"] else name
 
-    def _unlisted(self, name):
+    def _unlisted_error(self, name):
         path = self.directory / name
         if path.is_file():
             return DamagedError(
                 f"{path} is not used: {MANIFEST} does not list it, so it may not belong to the artefact. {MEND}"
             )
-        held = sorted(file for file in self.manifest["files"] if Path(file).suffix == path.suffix and "/" not in file)
+        names = sorted(file for file in self.manifest["files"] if Path(file).suffix == path.suffix and "/" not in file)
         mend = "Export again with int8 graphs, or use float32." if ".int8." in name else "Export again."
         if name in self.manifest.get("left_out", ()):
-            mend = f"It was published without this file, which `{self.exporting()}` makes again."
-            mend = "Use int8 (--precision int8). " + mend if manifest_format.int8_name(name) in held else mend
-        return ValueError(f"{self.directory} holds no {name}; its files of this type are {held}. {mend}")
+            mend = f"It was published without this file, which `{self.export_command()}` makes again."
+            mend = "Use int8 (--precision int8). " + mend if manifest_format.int8_name(name) in names else mend
+        return ValueError(f"{self.directory} holds no {name}; its files of this type are {names}. {mend}")
 
 
 def read_manifest(directory, verify=True):
@@ -135,7 +135,7 @@ def read_inside(directory, name, size=None, most=None):
         return os.open(name, flags | getattr(os, "O_NONBLOCK", 0))  # opening a pipe must not wait for its writer
 
     try:
-        if not inside(directory, path):
+        if not is_inside(directory, path):
             raise DamagedError(f"{path} lies outside of the artefact: it leads to {path.resolve()}. {MEND}")
         with open(path, "rb", opener=opener) as file:
             status = os.fstat(file.fileno())
@@ -151,7 +151,7 @@ def read_inside(directory, name, size=None, most=None):
         raise DamagedError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}. {MEND}") from error
 
 
-def inside(directory, path):
+def is_inside(directory, path):
     """Whether `path`, after following all links, lies below `directory`."""
     return path.resolve().is_relative_to(Path(directory).resolve())
 
@@ -215,7 +215,7 @@ def _fault(directory, name, manifest):
     path = directory / name
     if not path.is_file():
         return "missing"
-    if not inside(directory, path):
+    if not is_inside(directory, path):
         return "outside of the artefact"
     if path.stat().st_size != manifest["sizes"][name]:
         return "another size"
@@ -224,14 +224,14 @@ def _fault(directory, name, manifest):
 
 def extra_files(directory, manifest):
     """Files and links in the artefact that the manifest does not list. They are never read."""
-    names_there = []
+    names = []
     for folder, folders, files in os.walk(directory):  # does not follow links
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
-        names_there += [(Path(folder) / name).relative_to(directory).as_posix() for name in (*files, *links)]
-    return sorted(set(names_there) - manifest["files"].keys() - {MANIFEST})
+        names += [(Path(folder) / name).relative_to(directory).as_posix() for name in (*files, *links)]
+    return sorted(set(names) - manifest["files"].keys() - {MANIFEST})
 
 
-def damaged(path, error):
+def damaged_error(path, error):
     """The error for a file that the library for its format cannot read."""
     return DamagedError(
         f"{path} is damaged or of a newer format: {str(error).rstrip('.')}. `seqzoo verify {Path(path).parent}` "

@@ -53,18 +53,18 @@ def attention(predictor, text, beam=None):
     )
 
 
-def _weights(loaded, source, written):
-    """Attention weights (written + 1, source time) of the steps that read the first id and the ids `written`."""
+def _weights(loaded, source, output_ids):
+    """Attention weights (written + 1, source time) of the steps that read the first id and the ids `output_ids`."""
     token_ids, lengths = padded([source])
-    known = loaded.run(loaded.graph("encode"), {"token_ids": token_ids, "lengths": lengths}, "float32")
+    inputs = loaded.run(loaded.graph("encode"), {"token_ids": token_ids, "lengths": lengths}, "float32")
     rows = []
-    for token in (known.pop("first_ids"), *np.array(written, "int32").reshape(-1, 1, 1)):
-        outputs = loaded.run(loaded.graph("step"), known | {"token_ids": token}, "float32")
+    for token in (inputs.pop("first_ids"), *np.array(output_ids, "int32").reshape(-1, 1, 1)):
+        outputs = loaded.run(loaded.graph("step"), inputs | {"token_ids": token}, "float32")
         if "next_state.attention" not in outputs:
             raise ValueError(
                 f"{loaded.name} keeps no attention weights. Choose a recurrent system with attention, which has one "
                 "map: a Transformer has one for each head and layer, and a system without attention has none."
             )
-        known |= {name.removeprefix("next_"): value for name, value in outputs.items()}
-        rows.append(known["state.attention"][0, 0])
+        inputs |= {name.removeprefix("next_"): value for name, value in outputs.items()}
+        rows.append(inputs["state.attention"][0, 0])
     return np.stack(rows).astype("float32")

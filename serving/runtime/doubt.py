@@ -1,4 +1,4 @@
-"""What makes an answer doubtful, said as a warning: pieces that no tokenizer knows, circles, and an end at the bound.
+"""Warnings about doubtful answers: pieces that no tokenizer knows, circles, and an end at the bound.
 
 It needs only the standard library. A TensorFlow graph has the same rules in `serving.export.doubt`, and a browser in
 `serving/gallery/page/engine/doubt.js`.
@@ -11,39 +11,39 @@ IN_CIRCLES, BOUNDED = "the answer goes in circles", "the answer ends at the boun
 SEPARATOR = "; "  # between the warnings about one text
 
 
-def unknown(count, pieces):
+def unknown_warning(count, pieces):
     """The warning about a text of which the tokenizer does not know `count` of the pieces."""
     return f"{count} of {pieces} pieces of the text are unknown to the model"
 
 
-def circles(size):
+def circle_warning(size):
     """The warning about an answer in which the same pieces, so many of them, follow each other again and again."""
     return f"{IN_CIRCLES}: its pieces repeat with a period of {size}"
 
 
-def bounded(most):
+def bound_warning(most):
     """The warning about an answer that is as long as it may be."""
     return f"{BOUNDED} of {most} pieces"
 
 
-def unlike(share):
+def unlike_warning(share):
     """The warning about a text whose pieces are rarer than those of such a share of the validation's texts."""
     rarer = f"its pieces are rarer than in {_of_validation(share)}"
     return f"the text is unlike those that the model was validated on: {rarer}"
 
 
-def longer(pieces, most):
+def longer_warning(pieces, most):
     """The warning about a text of more pieces than any of the validation had."""
     return f"the text has {pieces} pieces, more than the {most} of the longest that the model was validated on"
 
 
-def unsure(confidence, share):
+def unsure_warning(confidence, share):
     """The warning about an answer of less confidence than such a share of the answers to the validation had."""
     return f"the model is unsure: its confidence is {confidence:.2f}, lower than in {_of_validation(share)}"
 
 
-def below(confidence, least):
-    """The error about an answer that is not certain enough for who asks."""
+def confidence_error(confidence, least):
+    """The error about an answer of less confidence than the caller asks for."""
     return f"the model is not sure enough: its confidence is {confidence:g}, and at least {least:g} is asked for"
 
 
@@ -51,23 +51,23 @@ def _of_validation(share):
     return f"{100 * share:.1f} % of the validation"
 
 
-def joined(*warnings):
+def join(*warnings):
     """Several warnings as one; None if there is none."""
     return SEPARATOR.join(filter(None, warnings)) or None
 
 
-def doubted(reading, written, most=None):
+def add_doubts(reading, written, most=None):
     """The reading of a text with the warnings about its answer: the ids `written`, `most` of them at most.
 
     A model that continues a prompt has no `most`: that it goes on to the end is what it is asked for.
     """
-    size = circle(written)
-    cut = most is not None and len(written) >= most
-    said = joined(reading.warning, size and circles(size), bounded(most) if cut else None)
-    return replace(reading, warning=said)
+    size = circle_size(written)
+    is_cut = most is not None and len(written) >= most
+    warning = join(reading.warning, size and circle_warning(size), bound_warning(most) if is_cut else None)
+    return replace(reading, warning=warning)
 
 
-def circle(ids):
+def circle_size(ids):
     """The smallest number of pieces that follow each other again and again somewhere in `ids`, or None.
 
     Pieces go in circles of n where a sequence of n stands at least three times in a row, and these are five pieces or

@@ -30,14 +30,14 @@ def weights_files(content, manifest, name):
     Raises:
         ValueError: the bytes are not a model, or it names other files than the manifest does.
     """
-    held = weights_of(manifest, name)
-    others = named_files(content) ^ set(held)
+    names = weights_of(manifest, name)
+    others = external_files(content) ^ set(names)
     if others:
         raise ValueError(f"it keeps tensors in other files than the manifest says: {', '.join(sorted(others))}")
-    return held
+    return names
 
 
-def named_files(content):
+def external_files(content):
     """The set of the files that tensors of the model in `content`, bytes, are stored in; "" for one without a name.
 
     Raises:
@@ -49,7 +49,7 @@ def named_files(content):
         if depth > NESTING:
             raise ValueError(f"messages are nested more than {NESTING} levels deep")
         if message == "tensor":
-            files |= _named(view)
+            files |= _external_files(view)
             continue
         for number, _, value in protobuf.fields(view):
             if number in INSIDE[message]:
@@ -57,13 +57,13 @@ def named_files(content):
     return files
 
 
-def _named(tensor):
+def _external_files(tensor):
     """The set of the files that a tensor names: none if it holds its numbers."""
-    outside, names = False, set()
+    is_external, names = False, set()
     for number, _, value in protobuf.fields(tensor):
         if number == 14 and protobuf.read_whole(value) == EXTERNAL:  # data_location
-            outside = True
+            is_external = True
         elif number == 13:  # external_data: keys and values, 1 and 2
-            outside, entry = True, {number: bytes(part) for number, _, part in protobuf.fields(value)}
+            is_external, entry = True, {number: bytes(part) for number, _, part in protobuf.fields(value)}
             names |= {entry.get(2, b"").decode(errors="replace")} if entry.get(1) == b"location" else set()
-    return names or {""} if outside else set()
+    return names or {""} if is_external else set()

@@ -7,10 +7,10 @@ import numpy as np
 from serving.kinds import KINDS, rules
 from serving.lazy import later
 from serving.runtime import bounds, usual
-from serving.runtime.artefact import damaged
+from serving.runtime.artefact import damaged_error
 from serving.runtime.errors import DamagedError, ServingError, StoppedError, UnsupportedError
-from serving.runtime.named import opened
-from serving.runtime.reading import Bound, joined, listed
+from serving.runtime.named import open_artefact
+from serving.runtime.reading import Bound, as_list, join_words
 from serving.runtime.sessions import Graphs
 from serving.runtime.stops import current
 
@@ -71,7 +71,7 @@ class Loaded:
     """
 
     def __init__(self, directory, threads, precision, verify, overlong=None, shortlist=False):
-        self.artefact = opened(directory, verify)
+        self.artefact = open_artefact(directory, verify)
         self.directory, self.manifest = self.artefact.directory, self.artefact.manifest
         self.kind, self.name = _kind_of(self.manifest, self.directory), self.manifest["name"]
         self.graphs = Graphs(self.artefact, precision, threads)
@@ -79,10 +79,10 @@ class Loaded:
         self.source = tokenizers["source"]
         self.target = tokenizers.get("target", self.source)
         self.bound = bound(self.manifest, overlong)
-        self.narrowed = shortlist
-        self.generation = self._narrowed() if shortlist else self.manifest.get("generation", {})
+        self.uses_shortlist = shortlist
+        self.generation = self._shortlist_graphs() if shortlist else self.manifest.get("generation", {})
 
-    def _narrowed(self):
+    def _shortlist_graphs(self):
         """The graphs by beam width that search over a shortlist.
 
         Raises:
@@ -92,7 +92,7 @@ class Loaded:
             raise ValueError(
                 f"{self.artefact.origin} has no graph with a shortlist: expected `shortlist` in its manifest. Leave "
                 "shortlist (--shortlist) out, or write an artefact that has one, if it reads one text and writes "
-                f"another, with `{self.artefact.exporting('--shortlist', 100, '--data', 'CORPUS')}`."
+                f"another, with `{self.artefact.export_command('--shortlist', 100, '--data', 'CORPUS')}`."
             )
         return self.manifest["shortlist"]["generation"]
 
@@ -100,11 +100,11 @@ class Loaded:
         try:
             tokenizer = text_of_zoo.load_tokenizer(self.artefact.read(name))
         except ValueError as error:
-            raise damaged(self.directory / name, error) from error
-        known = self.manifest["vocabulary"][side]
-        if tokenizer.vocab_size != known:
+            raise damaged_error(self.directory / name, error) from error
+        size = self.manifest["vocabulary"][side]
+        if tokenizer.vocab_size != size:
             raise DamagedError(
-                f"{self.directory / name} does not fit the graphs: expected a tokenizer of {known} pieces; received "
+                f"{self.directory / name} does not fit the graphs: expected a tokenizer of {size} pieces; received "
                 f"one of {tokenizer.vocab_size} pieces. Export the artefact again."
             )
         return tokenizer
@@ -122,14 +122,14 @@ class Loaded:
             raise UnsupportedError(
                 f"{self.artefact.origin} holds no graph for {signature!r}; it holds those for "
                 f"{sorted(self.manifest['graphs'])}, and {why}. Write an artefact that has it with "
-                f"`{self.artefact.exporting(*how)}`."
+                f"`{self.artefact.export_command(*how)}`."
             )
         return self.manifest["graphs"][signature]
 
     def read(self, texts, end=True):
         """A `Reading` of each text; without `end`, nothing stands behind its ids."""
         around = self.source.around if end else (self.source.before, ())
-        return self._noticed(self.bound.read(listed(texts), self.ids, around))
+        return self._warn_unusual(self.bound.read(as_list(texts), self.ids, around))
 
     def read_words(self, texts, rule=None):
         """A `Reading` of each text, in which each word is encoded separately.
@@ -144,16 +144,16 @@ class Loaded:
         rule = self.manifest.get("words", "spaces") if rule is None else rule
         if rule not in words_of.RULES:
             raise ValueError(f"words must be one of {', '.join(words_of.RULES)}; received {rule!r}.")
-        (texts, cut), around = joined(texts), self.source.around
+        (texts, cut), around = join_words(texts), self.source.around
         readings = self.bound.read_words(texts, self.source.encode_words, around, rule=rule, cut=cut)
-        return self._noticed(readings)
+        return self._warn_unusual(readings)
 
-    def _noticed(self, readings):
+    def _warn_unusual(self, readings):
         """The readings of texts, with a warning where a text is unlike those that validated the model."""
-        known = self.manifest.get("usual")
-        if known is None:
+        limits = self.manifest.get("usual")
+        if limits is None:
             return readings
-        return [usual.noticed(reading, known, self.source.log_probabilities) for reading in readings]
+        return [usual.warn_unusual(reading, limits, self.source.log_probabilities) for reading in readings]
 
     def ids(self, texts):
         """The token ids of each whole text."""
@@ -165,7 +165,9 @@ class Loaded:
             return self.target.decode(sequences)
         except ValueError as error:
             name = self.manifest["tokenizer"].get("target", self.manifest["tokenizer"]["source"])
-            raise damaged(self.directory / name, f"it lacks a piece that a graph has written ({error})") from error
+            raise damaged_error(
+                self.directory / name, f"it lacks a piece that a graph has written ({error})"
+            ) from error
 
     def run(self, graph, inputs, precision=None):
         """The outputs of a graph by name. `inputs` that the graph does not have are ignored.
@@ -177,16 +179,16 @@ class Loaded:
             ServingError: ONNX Runtime reports an error.
         """
         session = self.graphs.open(graph, precision)
-        wanted = [node.name for node in session.get_inputs()]
-        more = sorted(inputs.keys() & rules.graph_inputs())
-        held = [node.name for node in session.get_overridable_initializers()]
-        if not set(more) <= {*held, *wanted}:
+        names = [node.name for node in session.get_inputs()]
+        search_rules = sorted(inputs.keys() & rules.graph_inputs())
+        optional = [node.name for node in session.get_overridable_initializers()]
+        if not set(search_rules) <= {*optional, *names}:
             raise UnsupportedError(
-                f"{self.artefact.origin} has a search that does not take all of the rules {', '.join(more)}. Write an "
-                f"artefact that takes them with `{self.artefact.exporting()}`."
+                f"{self.artefact.origin} has a search that does not take all of the rules {', '.join(search_rules)}. "
+                f"Write an artefact that takes them with `{self.artefact.export_command()}`."
             )
-        wanted += [name for name in (*more, *inputs.keys() & {"n_best"}) if name in held]
-        missing = sorted(set(wanted) - inputs.keys())
+        names += [name for name in (*search_rules, *inputs.keys() & {"n_best"}) if name in optional]
+        missing = sorted(set(names) - inputs.keys())
         if missing:
             raise DamagedError(
                 f"{self.directory / graph} does not fit its manifest: it needs the inputs {missing}, and its kind "
@@ -195,18 +197,18 @@ class Loaded:
         inputs = {name: np.asarray(value) for name, value in inputs.items()}
         signature = "step" if graph == self.manifest["graphs"].get("step") else "other"
         bounds.check(self.kind, signature, inputs, self.manifest["vocabulary"])
-        names = [node.name for node in session.get_outputs()]
+        output_names = [node.name for node in session.get_outputs()]
         stop = current()
-        if stop and stop.asked:
+        if stop and stop.is_ended:
             raise StoppedError("the run was ended before it began.")
         try:
             with contextlib.nullcontext() if stop else self.graphs.turns:
-                outputs = session.run(names, {name: inputs[name] for name in wanted}, stop and stop.options)
+                outputs = session.run(output_names, {name: inputs[name] for name in names}, stop and stop.options)
         except Exception as error:  # the only common base class of ONNX Runtime's errors
-            if stop and stop.asked:
+            if stop and stop.is_ended:
                 raise StoppedError("the run was ended.") from None
             raise ServingError(f"{self.directory / graph} could not answer: ONNX Runtime says: {error}") from error
-        return Outputs(zip(names, outputs, strict=True), self.directory / graph)
+        return Outputs(zip(output_names, outputs, strict=True), self.directory / graph)
 
     def run_all(self, graph, sequences, beams=1, **more):
         """The outputs by name for each sequence of ids, in order. `more`: further inputs, a row for each sequence."""

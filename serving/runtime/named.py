@@ -12,7 +12,7 @@ from serving.runtime.artefact import MANIFEST, Artefact, resolve
 hub = later("zoo.hub")
 
 
-def opened(name, verify=True):
+def open_artefact(name, verify=True):
     """The `Artefact` of a folder, or of a model of this name in a hub. A folder that exists wins.
 
     Raises:
@@ -22,7 +22,7 @@ def opened(name, verify=True):
     return Artefact(name, verify) if _is_folder(name) else FetchedArtefact(name, verify)
 
 
-def located(name):
+def locate(name):
     """What `opened` takes for an argument of a command: a folder below which one artefact lies is that artefact.
 
     Raises: as of `serving.runtime.artefact.resolve`, for a folder.
@@ -59,7 +59,7 @@ class FetchedArtefact(Artefact):
             self._bring(self.found, [name])
         return super().read(name)
 
-    def preferred(self, name):
+    def preferred_file(self, name):
         """The int8 form of a graph if the hub says that it loses nothing, or has that form alone; else the graph."""
         entry, light = self.found.entry, f"{name.removesuffix('.onnx')}.int8.onnx"
         return light if light in entry["files"] and (entry["int8"] or name not in entry["files"]) else name

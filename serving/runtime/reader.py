@@ -5,7 +5,7 @@ from functools import cached_property
 
 from serving.kinds.base import PLACES, pair
 from serving.runtime.errors import DamagedError
-from serving.runtime.reading import Reading, is_answered, is_blank, listed
+from serving.runtime.reading import Reading, as_list, is_answered, is_blank
 from serving.runtime.sampling import Mode
 
 
@@ -24,8 +24,8 @@ class Reader:
         self.reads_pairs = len(kind.sides(loaded.manifest)) > 1
 
     @cached_property
-    def known(self):
-        return self.kind.known(self.loaded.manifest)
+    def prepared(self):
+        return self.kind.prepare(self.loaded.manifest)
 
     @property
     def graph(self):
@@ -36,20 +36,20 @@ class Reader:
         return [Mode(self.kind.name, self.graph, {"words": "spaces"} if self.kind.by_words else {})]  # data are cut
 
     def run(self, texts, words=None):
-        asked = self._read_pairs(texts) if self.reads_pairs else self._read(texts, words)
-        answered = [readings for readings in asked if self._is_answered(readings)]
-        ids = [[reading.ids for reading in readings] for readings in answered]
+        groups = self._read_pairs(texts) if self.reads_pairs else self._read(texts, words)
+        answerable = [readings for readings in groups if self._is_answered(readings)]
+        ids = [[reading.ids for reading in readings] for readings in answerable]
         if self.reads_pairs:
             rows = iter(self.loaded.run_pairs(self.graph, ids))
         else:
             rows = iter(self.loaded.run_all(self.graph, [own for (own,) in ids]))
         return [
             replace(
-                self._made(next(rows), readings[0]) if self._is_answered(readings) else self.kind.blank(),
+                self._make_result(next(rows), readings[0]) if self._is_answered(readings) else self.kind.blank(),
                 error=_remark([reading.error for reading in readings]),
                 warning=_remark([reading.warning for reading in readings]),
             )
-            for readings in asked
+            for readings in groups
         ]
 
     def _read(self, texts, words):
@@ -60,20 +60,20 @@ class Reader:
     def _read_pairs(self, texts):
         """The two `Reading`s of each pair; of what is no pair, one that is blank or refused."""
         if isinstance(texts, str):
-            listed(texts)
+            as_list(texts)
         texts = list(texts)
-        listed(["" if isinstance(text, tuple) else text for text in texts])
-        asked = list(map(_parted, texts))
-        pairs = [each for each in asked if isinstance(each, tuple)]
+        as_list(["" if isinstance(text, tuple) else text for text in texts])
+        parts = list(map(_split_pair, texts))
+        pairs = [each for each in parts if isinstance(each, tuple)]
         sides = [iter(self.loaded.read([both[side] for both in pairs])) for side in (0, 1)]
-        return [tuple(map(next, sides)) if isinstance(each, tuple) else (each,) for each in asked]
+        return [tuple(map(next, sides)) if isinstance(each, tuple) else (each,) for each in parts]
 
     def _is_answered(self, readings):
         if self.kind.by_words:
             return bool(readings[0].places)
         return not any(reading.error for reading in readings) and any(map(is_answered, readings))
 
-    def _made(self, outputs, reading):
+    def _make_result(self, outputs, reading):
         """The result of a row of the graph's outputs.
 
         Raises:
@@ -88,13 +88,13 @@ class Reader:
                     f"{self.loaded.directory} is damaged: by `kind` and `labels` in its manifest, {name} have the "
                     f"shape {expected}; its graph gives {shape}. Copy the artefact again, or export it again."
                 )
-        return self.kind.made(outputs, self.known, reading)
+        return self.kind.make_result(outputs, self.prepared, reading)
 
 
-def _parted(text):
+def _split_pair(text):
     """`(first, second)` of a pair or of "first TAB second", or the `Reading` of what is no pair."""
     if isinstance(text, tuple):
-        text = tuple(listed(text))
+        text = tuple(as_list(text))
         if len(text) == 2:
             return text
         text = "\t".join(text)
@@ -107,4 +107,4 @@ def _parted(text):
 def _remark(messages):
     """The error or warning of a text; of a pair that of the first, or else of the second, with its place before it."""
     places = PLACES if len(messages) > 1 else ("",)
-    return next((place + said for place, said in zip(places, messages, strict=True) if said), None)
+    return next((place + message for place, message in zip(places, messages, strict=True) if message), None)

@@ -77,14 +77,14 @@ class Bound:
     def max_characters(self):
         return CHARACTERS * self.max_input
 
-    def too_many(self, count, unit):
+    def overlong_error(self, count, unit):
         """The error of a text that is refused."""
         most = self.max_input if unit == "tokens" else self.max_characters
         return f"{count} {unit}, at most {most}"
 
-    def only(self, kept, count, unit):
+    def cut_warning(self, count_read, count, unit):
         """The warning of a text of which only a part is read."""
-        return f"only the {self.side} {kept} tokens are read, of {count} {unit}"
+        return f"only the {self.side} {count_read} tokens are read, of {count} {unit}"
 
     def read(self, texts, encode, around=NOTHING):
         """A `Reading` of each text.
@@ -96,7 +96,7 @@ class Bound:
         """
         clipped = [self.clip(text) for text in texts]
         return [
-            self._doubted(self.limit(part, ids, around))
+            self._warn_unknown(self.limit(part, ids, around))
             for part, ids in zip(clipped, encode([part.text for part in clipped]), strict=True)
         ]
 
@@ -120,17 +120,17 @@ class Bound:
         ]
         pieces = iter(encode(word_texts))
         return [
-            self._doubted(self._limit_words(part, spans, [next(pieces) for _ in spans], around))
+            self._warn_unknown(self._limit_words(part, spans, [next(pieces) for _ in spans], around))
             for part, spans in zip(clipped, places, strict=True)
         ]
 
-    def _doubted(self, reading):
+    def _warn_unknown(self, reading):
         """The reading, with a warning if the tokenizer does not know some of its pieces."""
         count = reading.ids.count(self.unknown)
         if not count:
             return reading
-        said = doubt.unknown(count, len(reading.ids) - reading.around)
-        return replace(reading, warning=doubt.joined(reading.warning, said))
+        warning = doubt.unknown_warning(count, len(reading.ids) - reading.around)
+        return replace(reading, warning=doubt.join(reading.warning, warning))
 
     def _limit_words(self, part, places, pieces, around):
         if part.error or not places:
@@ -140,28 +140,28 @@ class Bound:
         if limited.error:
             return limited
         before, after = around
-        kept = sum(reached + limited.around <= self.max_input for reached in first[1:])
-        ids = (*before, *whole[: first[kept]], *after)
+        num_words = sum(reached + limited.around <= self.max_input for reached in first[1:])
+        ids = (*before, *whole[: first[num_words]], *after)
         count, unit = (len(whole) + limited.around, "tokens") if part.count is None else (part.count, "characters")
         return replace(
             limited,
             ids=ids,
-            places=tuple(places[:kept]),
-            first=tuple(len(before) + place for place in first[:kept]),
-            warning=limited.warning and self.only(len(ids), count, unit),
+            places=tuple(places[:num_words]),
+            first=tuple(len(before) + place for place in first[:num_words]),
+            warning=limited.warning and self.cut_warning(len(ids), count, unit),
         )
 
     def clip(self, text):
         """The part of a text that is tokenised. Characters far beyond the bound are cut off first, to save work."""
-        wrong = not_unicode(text)
-        if wrong:
-            return Reading(error=wrong)
+        error = unicode_error(text)
+        if error:
+            return Reading(error=error)
         if len(text) <= self.max_characters:
             return Reading(text)
         if self.side == "first" and is_blank(text):
             return Reading(text[: self.max_characters])
         if self.overlong == "refuse":
-            return Reading(error=self.too_many(len(text), "characters"))
+            return Reading(error=self.overlong_error(len(text), "characters"))
         part = text[: self.max_characters] if self.side == "first" else text[-self.max_characters :]
         return Reading(part, count=len(text))
 
@@ -175,15 +175,15 @@ class Bound:
         counted, unit = (count, "tokens") if part.count is None else (part.count, "characters")
         if count > self.max_input:
             if self.overlong == "refuse":
-                return Reading(error=self.too_many(counted, unit))
+                return Reading(error=self.overlong_error(counted, unit))
             ids = ids[:room] if self.side == "first" else ids[len(ids) - room :]
         ids = (*before, *ids, *after)
         if len(ids) == count and part.count is None:
             return Reading(part.text, ids, around=size)
-        return Reading(part.text, ids, part.count, warning=self.only(len(ids), counted, unit), around=size)
+        return Reading(part.text, ids, part.count, warning=self.cut_warning(len(ids), counted, unit), around=size)
 
 
-def listed(texts):
+def as_list(texts):
     """The texts as a list.
 
     Raises:
@@ -200,16 +200,16 @@ def listed(texts):
     return texts
 
 
-def joined(texts):
+def join_words(texts):
     """(the texts as strings, of each the places of its words where it is the list of them, else None).
 
     Raises:
         TypeError: as `listed`; or a list holds what is no string.
     """
-    texts = listed(texts) if isinstance(texts, str) else list(texts)
-    given = [listed(text) if isinstance(text, list | tuple) else None for text in texts]
-    texts = listed([text if own is None else " ".join(own) for text, own in zip(texts, given, strict=True)])
-    return texts, [None if own is None else words_of.joined_places(own) for own in given]
+    texts = as_list(texts) if isinstance(texts, str) else list(texts)
+    words = [as_list(text) if isinstance(text, list | tuple) else None for text in texts]
+    texts = as_list([text if own is None else " ".join(own) for text, own in zip(texts, words, strict=True)])
+    return texts, [None if own is None else words_of.joined_places(own) for own in words]
 
 
 def is_answered(reading):
@@ -222,7 +222,7 @@ def is_blank(text):
     return BLANK.fullmatch(text) is not None
 
 
-def not_unicode(text):
+def unicode_error(text):
     """Why a string cannot be encoded as UTF-8, or None if it can.
 
     `bytes.decode(errors="surrogateescape")` turns an invalid byte into a lone surrogate; the message names the byte.

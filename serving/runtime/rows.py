@@ -7,7 +7,7 @@ from serving.runtime.loaded import MAX_BEAMS, MAX_SEQUENCES, batches, padded
 STEPS = ("encode", "step")  # the two halves of a search for a driver of its own; their states are no rows
 
 
-def offered(manifest):
+def row_signatures(manifest):
     """The tables of the manifest, by name, of the signatures whose inputs and outputs are rows of ids and numbers.
 
     As in a SavedModel, the rules that a graph takes besides, each with a default, are inputs of `tokens_rules` alone.

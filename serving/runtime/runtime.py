@@ -12,12 +12,13 @@ import onnxruntime
 from serving.kinds import KINDS
 from serving.runtime import doubt
 from serving.runtime.attention import Attention, attention
-from serving.runtime.loaded import Loaded, listed
+from serving.runtime.loaded import Loaded
 from serving.runtime.reader import Reader
-from serving.runtime.rows import offered, run_rows
+from serving.runtime.reading import as_list
+from serving.runtime.rows import row_signatures, run_rows
 from serving.runtime.sampling import Mode, Samplings
 from serving.runtime.sentences import Sentences
-from serving.runtime.usual import unsure
+from serving.runtime.usual import warn_unsure
 from serving.runtime.writing import Continuer, Writer
 
 
@@ -139,8 +140,8 @@ class Runtime:
             if len(each) != len(texts):
                 raise ValueError(f"expected one Sampling for each of {len(texts)} texts; received {len(each)}.")
             options["sampling"] = Samplings(tuple(each))
-        results, known = self._predictor.run(texts, **options), self.manifest.get("usual")
-        return [unsure(result, known) for result in results] if known and each is None else results
+        results, usual = self._predictor.run(texts, **options), self.manifest.get("usual")
+        return [warn_unsure(result, usual) for result in results] if usual and each is None else results
 
     def _run_above(self, least, texts, options):
         """The results, but an error in the place of answers of a lower confidence than `least`."""
@@ -153,7 +154,7 @@ class Runtime:
                 "Leave min_confidence (--min-confidence) out."
             )
         return [
-            replace(kind.blank(), error=doubt.below(result.confidence, least), warning=result.warning)
+            replace(kind.blank(), error=doubt.confidence_error(result.confidence, least), warning=result.warning)
             if result.confidence is not None and result.confidence < least
             else result
             for result in self.run(texts, **options)
@@ -166,16 +167,16 @@ class Runtime:
                 "whole texts. Leave out sentences, or those."
             )
         cut = self.sentences(texts)
-        return cut.joined(self.run(cut.asked, **options))
+        return cut.join(self.run(cut.sentences, **options))
 
     def sentences(self, texts: Sequence[str]) -> Sentences:
         """The texts, cut into the sentences of the language that the model reads."""
-        return Sentences(listed(texts), self.manifest.get("task", "").partition(" ")[2].partition("-")[0])
+        return Sentences(as_list(texts), self.manifest.get("task", "").partition(" ")[2].partition("-")[0])
 
     @property
     def signatures(self) -> dict[str, Any]:
         """The signatures of token ids that `run_rows` answers: the manifest's tables by name."""
-        return offered(self.manifest)
+        return row_signatures(self.manifest)
 
     def run_rows(self, signature: str, rows: Iterable[Any]) -> Any:
         """The outputs of a signature of token ids for each of `rows`; see `serving.runtime.rows.run_rows`."""
@@ -205,7 +206,7 @@ class Runtime:
         Raises:
             TypeError: as of `run`.
         """
-        return self._loaded.ids(listed(texts))
+        return self._loaded.ids(as_list(texts))
 
     def score(self, texts: Sequence[str]) -> list[tuple[float, int]]:
         """`(log p, number of tokens)` of each text under a language model ("continue").

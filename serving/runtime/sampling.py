@@ -67,13 +67,13 @@ class Sampling:
 
         The random numbers are those of `zoo.decoding.uniforms`.
         """
-        drawn = [
+        uniforms = [
             np.random.default_rng((self.seed, self.first + text, sample)).random(start + steps, dtype="float32")[start:]
             for text, sample in keys
         ]
         rows = len(keys)
         return {
-            "uniforms": np.reshape(np.array(drawn, "float32"), (rows, 1, steps)),
+            "uniforms": np.reshape(np.array(uniforms, "float32"), (rows, 1, steps)),
             "temperature": np.full(rows, self.temperature, "float32"),
             "top_k": np.full(rows, self.top_k, "int32"),
             "top_p": np.full(rows, self.top_p, "float32"),

@@ -77,7 +77,7 @@ def parts_of(text, language=""):
     Returns:
         A list of `Part`; sentences have at least one letter, and no white space at their ends.
     """
-    pieces = [piece for line in LINES.split(text) for piece in _line(line, _code(language))]
+    pieces = [piece for line in LINES.split(text) for piece in _split_line(line, _language_code(language))]
     parts = []
     for is_sentence, group in itertools.groupby(pieces, lambda piece: piece[1]):
         texts = [piece[0] for piece in group]
@@ -93,49 +93,49 @@ class Sentences:
         language: of the texts, as of `parts_of`.
 
     Attributes:
-        asked: the texts that are run, those of each text behind each other.
+        sentences: the texts that are run, those of each text behind each other.
     """
 
     def __init__(self, texts, language=""):
         self._texts, self._parts = texts, [parts_of(text, language) for text in texts]
         own = [[part.text for part in parts if part.is_sentence] for parts in self._parts]
         whole = [len(parts) == 1 or not sentences for parts, sentences in zip(self._parts, own, strict=True)]
-        self._asked = [[text] if alone else cut for text, alone, cut in zip(texts, whole, own, strict=True)]
-        self.asked = [sentence for sentences in self._asked for sentence in sentences]
+        self._runs = [[text] if alone else cut for text, alone, cut in zip(texts, whole, own, strict=True)]
+        self.sentences = [sentence for sentences in self._runs for sentence in sentences]
 
-    def joined(self, results):
-        """A `Result` for each text, from one for each of `asked`, in its order: sentences stand where they stood.
+    def join(self, results):
+        """A `Result` for each text, from one for each of `sentences`, in its order: sentences stand where they stood.
 
         The score of a text is the sum of its sentences', its confidence the least of theirs, its warning names those
         that have one, and a text of which a sentence has an error has none but that.
         """
-        left = iter(results)
-        answers = [[next(left) for _ in sentences] for sentences in self._asked]
+        remaining = iter(results)
+        answers = [[next(remaining) for _ in sentences] for sentences in self._runs]
         return [
-            own[0] if asked == [text] else _joined(parts, own)
-            for text, parts, asked, own in zip(self._texts, self._parts, self._asked, answers, strict=True)
+            own[0] if run == [text] else _join(parts, own)
+            for text, parts, run, own in zip(self._texts, self._parts, self._runs, answers, strict=True)
         ]
 
 
-def _joined(parts, answers):
+def _join(parts, answers):
     """The `Result` of a text from those of its sentences."""
-    said = {
+    remarks = {
         name: "; ".join(
             f"sentence {number}: {remark}" for number, each in enumerate(answers, 1) if (remark := getattr(each, name))
         )
         or None
         for name in ("error", "warning")
     }
-    if said["error"]:
-        return Result("", 0.0, (Hypothesis("", 0.0),), **said)
-    given = iter(answers)
-    text = "".join(next(given).text if part.is_sentence else part.text for part in parts)
+    if remarks["error"]:
+        return Result("", 0.0, (Hypothesis("", 0.0),), **remarks)
+    remaining = iter(answers)
+    text = "".join(next(remaining).text if part.is_sentence else part.text for part in parts)
     score = sum(each.score for each in answers)
-    sure = min((each.confidence for each in answers if each.confidence is not None), default=None)
-    return Result(text, score, (Hypothesis(text, score),), sure, warning=said["warning"])
+    confidence = min((each.confidence for each in answers if each.confidence is not None), default=None)
+    return Result(text, score, (Hypothesis(text, score),), confidence, warning=remarks["warning"])
 
 
-def _line(line, code):
+def _split_line(line, code):
     """(text, whether it is a sentence) of the pieces of a line, or of what breaks it."""
     mark = LIST_MARK.match(line)
     if mark and mark["dot"] == "." and code in ORDINALS:
@@ -143,25 +143,25 @@ def _line(line, code):
     if mark:
         yield mark[0], False
     for place, piece in enumerate(MARKUP.split(line[mark.end() if mark else 0 :])):
-        for sentence in [piece] if place % 2 else _sentences(piece, code):
+        for sentence in [piece] if place % 2 else _split_sentences(piece, code):
             inner = "" if place % 2 else sentence.strip()
             start = sentence.index(inner)
             ends = (sentence[:start], False), (sentence[start + len(inner) :], False)
             yield from (ends[0], (inner, any(map(str.isalpha, inner))), ends[1])
 
 
-def _sentences(text, code):
+def _split_sentences(text, code):
     """A line without mark-up, cut behind the white space that follows each sentence."""
     start = 0
     for border in _BORDER.finditer(text):
         begin, end = border.span()
-        if _ends(text[max(start, begin - 40) : begin], border[0], text[end : end + 4], code):
+        if _ends_sentence(text[max(start, begin - 40) : begin], border[0], text[end : end + 4], code):
             yield text[start:end]
             start = end
     yield text[start:]
 
 
-def _ends(before, stop, after, code):
+def _ends_sentence(before, stop, after, code):
     """Whether a sentence ends with this stop and white space."""
     first = after.lstrip(OPENING)[:1]
     if stop[0] in WIDE_STOPS:
@@ -183,7 +183,7 @@ def _ends(before, stop, after, code):
     return word.casefold() not in KNOWN.get(code, ANY)
 
 
-def _code(language):
+def _language_code(language):
     """Two letters of a language's code where it is among those that have abbreviations here, else the code."""
     first = re.split(r"[-_]", language)[0].lower()
     return THREE_LETTERS.get(first, first)

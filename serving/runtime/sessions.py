@@ -6,7 +6,7 @@ import threading
 
 import onnxruntime
 
-from serving.runtime.artefact import damaged
+from serving.runtime.artefact import damaged_error
 from serving.runtime.errors import UnsupportedError
 from serving.runtime.external import weights_files
 from serving.runtime.manifest_format import graph_bytes, int8_name
@@ -89,7 +89,7 @@ class Graphs:
     Args:
         artefact: `serving.runtime.artefact.Artefact`.
         precision: "float32" or "int8", the default of `open`; None leaves it to the artefact.
-        threads: the number of threads of one operator; None is `chosen` by the sizes of the graphs.
+        threads: the number of threads of one operator; None leaves it to `choose_threads`.
 
     Raises:
         ValueError: the precision is unknown, or there is less than one thread, or more than any machine could begin.
@@ -117,7 +117,7 @@ class Graphs:
             UnsupportedError: the installed ONNX Runtime is older than the graph needs.
         """
         precision = precision or self.precision
-        name = graph_file(name, precision) if precision else self.artefact.preferred(name)
+        name = graph_file(name, precision) if precision else self.artefact.preferred_file(name)
         with self._opening:
             if name not in self._sessions:
                 self._sessions[name] = self._load(name)
@@ -132,7 +132,7 @@ class Graphs:
             options.add_external_initializers_from_files_in_memory(list(weights), list(weights.values()), sizes)
             session = open_graph(content, options)
         except Exception as error:  # the only common base class of ONNX Runtime's errors
-            raise damaged(path, error) from error
+            raise damaged_error(path, error) from error
         session._model_bytes = None  # a second copy of the graph, kept only for a restart with other providers
         return session
 

@@ -6,13 +6,13 @@ from contextvars import ContextVar
 import onnxruntime
 
 SHRINK = "memory.enable_memory_arena_shrinkage", "cpu:0"  # after a run, what it needed is given back
-FATAL = 4  # of ONNX Runtime's log: a run that is ended is not told on standard error
+FATAL = 4  # of ONNX Runtime's log, so that it says nothing on standard error of a run that is ended
 
 
 class Stop:
     """Ends the runs of graphs that a thread begins while it is within `over`, at once, between two of their operators.
 
-    Whoever runs graphs so bounds himself how many do so at once.
+    Whoever runs graphs so must itself bound how many run at once.
 
     Args:
         shrink: whether memory is given back after each run, which takes time: for runs that may need much of it, and
@@ -26,12 +26,12 @@ class Stop:
             self.options.add_run_config_entry(*SHRINK)
 
     @property
-    def asked(self):
-        """Whether it was asked for."""
+    def is_ended(self):
+        """Whether `end` was called."""
         return self.options.terminate
 
-    def ask(self):
-        """End what runs; whatever would begin later ends as well. Any thread may call it."""
+    def end(self):
+        """End what runs; whatever would begin later ends as well. Any thread may call this."""
         self.options.terminate = True
 
     @contextlib.contextmanager

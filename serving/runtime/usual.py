@@ -1,4 +1,4 @@
-"""What is usual for a model: what its texts and answers were like when it was validated. What is not is told.
+"""What is usual for a model: what its texts and answers were like when it was validated. Others have a warning.
 
 The manifest has these bounds under `usual`, which an export measures (`serving.export.usual`):
 
@@ -10,7 +10,8 @@ The manifest has these bounds under `usual`, which an export measures (`serving.
     confidence    of an answer
 
 Of the validation's texts, a share of `SHARE` has a familiarity below both, and a share of `SHARE` a lower confidence.
-Without a spread `familiarity` is the bound of texts of any length. Fewer than `FEWEST` pieces are not judged by it.
+Without a spread `familiarity` is the bound of texts of any length. Texts of fewer than `FEWEST`
+pieces are not judged.
 """
 
 import math
@@ -29,7 +30,7 @@ def familiarity(reading, log_probabilities):
     return sum(log_probabilities[each] for each in reading.ids) / len(reading.text) if reading.text else None
 
 
-def noticed(reading, usual, log_probabilities):
+def warn_unusual(reading, usual, log_probabilities):
     """The reading of a text, with warnings if the text is unlike those that validated the model.
 
     Args:
@@ -40,18 +41,20 @@ def noticed(reading, usual, log_probabilities):
     if reading.error or is_blank(reading.text):
         return reading
     pieces, most = len(reading.ids) - reading.around, usual.get("pieces")
-    found = deviation(familiarity(reading, log_probabilities), pieces, usual["familiarity"])
-    rare = pieces >= FEWEST and found < -usual.get("spread", 0)
-    said = doubt.joined(rare and doubt.unlike(1 - SHARE), most and pieces > most and doubt.longer(pieces, most))
-    return replace(reading, warning=doubt.joined(reading.warning, said)) if said else reading
+    distance = deviation(familiarity(reading, log_probabilities), pieces, usual["familiarity"])
+    rare = pieces >= FEWEST and distance < -usual.get("spread", 0)
+    warning = doubt.join(
+        rare and doubt.unlike_warning(1 - SHARE), most and pieces > most and doubt.longer_warning(pieces, most)
+    )
+    return replace(reading, warning=doubt.join(reading.warning, warning)) if warning else reading
 
 
-def unsure(result, usual):
+def warn_unsure(result, usual):
     """The result, with a warning if the model is less sure of it than of nearly all answers to the validation."""
     least, confidence = usual.get("confidence"), result.confidence
     if result.error or least is None or confidence is None or confidence >= least:
         return result
-    return replace(result, warning=doubt.joined(result.warning, doubt.unsure(confidence, 1 - SHARE)))
+    return replace(result, warning=doubt.join(result.warning, doubt.unsure_warning(confidence, 1 - SHARE)))
 
 
 def deviation(familiarity, pieces, mean):
@@ -62,11 +65,11 @@ def deviation(familiarity, pieces, mean):
 def bounds(familiarities, pieces, confidences=None):
     """The bounds of the manifest, from what was measured of each text; without `confidences` none of length either."""
     mean = statistics.fmean(familiarities)
-    found = [deviation(*each, mean) for each in zip(familiarities, pieces, strict=True)]
-    measured = {"texts": len(found), "familiarity": mean, "spread": max(0.0, -lowest(found))}
+    distances = [deviation(*each, mean) for each in zip(familiarities, pieces, strict=True)]
+    limits = {"texts": len(distances), "familiarity": mean, "spread": max(0.0, -lowest(distances))}
     if confidences is None:
-        return measured
-    return measured | {"pieces": max(pieces)} | ({"confidence": lowest(confidences)} if confidences else {})
+        return limits
+    return limits | {"pieces": max(pieces)} | ({"confidence": lowest(confidences)} if confidences else {})
 
 
 def lowest(values):

@@ -8,8 +8,8 @@ import numpy as np
 from serving.kinds import rules
 from serving.kinds.generate import EMPTY, Hypothesis, Result
 from serving.lazy import later
-from serving.runtime.doubt import doubted
-from serving.runtime.reading import Bound, is_answered, listed
+from serving.runtime.doubt import add_doubts
+from serving.runtime.reading import Bound, as_list, is_answered
 from serving.runtime.sampling import Mode, Sampling, Samplings
 
 searching = later("zoo.core.searching")
@@ -29,22 +29,25 @@ class Writer:
     def modes(self):
         return [Mode(f"beam {beam}", self.graphs[beam], {"beam": beam}) for beam in self.beams]
 
-    def run(self, texts, beam=None, n_best=1, sampling=None, **given):
+    def run(self, texts, beam=None, n_best=1, sampling=None, **values):
         self.check(beam, n_best, sampling)
-        given = self._ranked(rules.checked(given), beam, sampling)
-        readings, held = self.loaded.read(texts), self.loaded.manifest.get("rules", {}) | given
+        values = self._drop_ranking(rules.checked(values), beam, sampling)
+        readings, all_values = self.loaded.read(texts), self.loaded.manifest.get("rules", {}) | values
         sequences = {number: reading.ids for number, reading in enumerate(readings) if is_answered(reading)}
-        hypotheses, sure = {number: [("", 0.0)] for number in range(len(readings))}, {}
-        for number, pairs in self.write(sequences, beam, n_best, sampling, given).items():
+        hypotheses, confidences = {number: [("", 0.0)] for number in range(len(readings))}, {}
+        for number, pairs in self.write(sequences, beam, n_best, sampling, values).items():
             outputs = self.loaded.decode([ids for ids, _ in pairs])
-            most = rules.longest(held, self.max_length, len(sequences[number]))
-            readings[number] = doubted(readings[number], pairs[0][0], most)
+            most = rules.length_bound(all_values, self.max_length, len(sequences[number]))
+            readings[number] = add_doubts(readings[number], pairs[0][0], most)
             hypotheses[number] = [(text, score) for text, (_, score) in zip(outputs, pairs, strict=True)]
-            sure[number] = self._confidence(*pairs[0], sampling is None and (beam or self.default_beam) > 1)
-        return [self.result(hypotheses[number], reading, sure.get(number)) for number, reading in enumerate(readings)]
+            confidences[number] = self._confidence(*pairs[0], sampling is None and (beam or self.default_beam) > 1)
+        return [
+            self.make_result(hypotheses[number], reading, confidences.get(number))
+            for number, reading in enumerate(readings)
+        ]
 
     @staticmethod
-    def result(pairs, reading, confidence=None):
+    def make_result(pairs, reading, confidence=None):
         hypotheses = tuple(Hypothesis(*pair) for pair in pairs)
         return Result(*pairs[0], hypotheses, confidence, error=reading.error, warning=reading.warning)
 
@@ -54,55 +57,55 @@ class Writer:
         alpha, kind = manifest["alpha"] if ranked else 0.0, manifest.get("search", {}).get("penalty", "gnmt")
         return min(1.0, math.exp(searching.mean_log_probability(score, len(ids) + 1, alpha, kind)))
 
-    def write(self, sequences, beam, n_best, sampling, given):
+    def write(self, sequences, beam, n_best, sampling, values):
         """Up to `n_best` pairs `(ids, score)` for each of `sequences`; both are dicts by the number of the text."""
         if sampling is None:
-            return dict(zip(sequences, self.search(list(sequences.values()), beam, n_best, given), strict=True))
+            return dict(zip(sequences, self.search(list(sequences.values()), beam, n_best, values), strict=True))
         keys = [(number, sample) for number in sequences for sample in range(n_best)]
-        drawn = self.draw([sequences[number] for number, _ in keys], keys, sampling, given)
-        groups = (drawn[first : first + n_best] for first in range(0, len(drawn), n_best))
+        samples = self.draw([sequences[number] for number, _ in keys], keys, sampling, values)
+        groups = (samples[first : first + n_best] for first in range(0, len(samples), n_best))
         return dict(zip(sequences, groups, strict=True))
 
-    def search(self, sequences, beam, n_best, given=()):
+    def search(self, sequences, beam, n_best, values=()):
         beam = self.default_beam if beam is None else beam
-        inputs = self._inputs(given, len(sequences)) | {"n_best": np.full(len(sequences), n_best, "int32")}
+        inputs = self._inputs(values, len(sequences)) | {"n_best": np.full(len(sequences), n_best, "int32")}
         rows = self.loaded.run_all(self.graphs[beam], sequences, beam, **inputs)
         return [_hypotheses(row)[:n_best] for row in rows]
 
-    def _inputs(self, given, rows):
+    def _inputs(self, values, rows):
         """The inputs of a graph for checked rules, the same for each of so many rows."""
-        one = rules.inputs(dict(given), lambda text: self.loaded.target.encode([text])[0])
-        return {name: np.repeat(values, rows, axis=0) for name, values in one.items()}
+        one = rules.inputs(dict(values), lambda text: self.loaded.target.encode([text])[0])
+        return {name: np.repeat(value, rows, axis=0) for name, value in one.items()}
 
-    def _ranked(self, given, beam, sampling):
+    def _drop_ranking(self, values, beam, sampling):
         """The rules without those that rank hypotheses where a graph has no input for them; they are off there.
 
         Raises:
             ValueError: such a rule is not off.
         """
         searches = sampling is None and (beam or self.default_beam) > 1
-        known = self.loaded.manifest.get("rules", {}) if searches else {}
-        lacking = [name for name in given if rules.RULES[name].ranks and name not in known]
+        exported = self.loaded.manifest.get("rules", {}) if searches else {}
+        lacking = [name for name in values if rules.RULES[name].ranks and name not in exported]
         for name in lacking:
-            if given[name] != rules.RULES[name].off and not searches:
+            if values[name] != rules.RULES[name].off and not searches:
                 raise ValueError(
                     f"{name} ranks the hypotheses of a beam search; received it with "
                     f"{'beam=1' if sampling is None else 'sampling'}, which has none to rank. Leave one out."
                 )
-            if given[name] != rules.RULES[name].off:
+            if values[name] != rules.RULES[name].off:
                 flag = f"--{name.replace('_', '-')}"
                 raise ValueError(
                     f"{self.loaded.name} was exported without {name}, which its graphs would have to compute in each "
                     f"step. Leave it out, or write an artefact that takes it, if its model attends to its source, with "
-                    f"`{self.loaded.artefact.exporting(flag, given[name])}`."
+                    f"`{self.loaded.artefact.export_command(flag, values[name])}`."
                 )
-        return {name: value for name, value in given.items() if name not in lacking}
+        return {name: value for name, value in values.items() if name not in lacking}
 
-    def draw(self, sequences, keys, sampling, given=(), start=0):
+    def draw(self, sequences, keys, sampling, values=(), start=0):
         """One sample for each sequence; its first token has the number `start`, see `Sampling.inputs`."""
         if not sequences:
             return []
-        inputs = sampling.inputs(keys, start, self.max_length) | self._inputs(given, len(sequences))
+        inputs = sampling.inputs(keys, start, self.max_length) | self._inputs(values, len(sequences))
         return [_hypotheses(row)[0] for row in self.loaded.run_all(self.sampler, sequences, **inputs)]
 
     @property
@@ -118,14 +121,14 @@ class Writer:
             raise TypeError(f"sampling must be a serving.runtime.Sampling, such as Sampling(); received {sampling!r}.")
         if sampling is not None and beam is not None:
             raise ValueError(f"{name} either samples or searches: received sampling and beam={beam}. Leave one out.")
-        if sampling is not None and self.loaded.narrowed:
+        if sampling is not None and self.loaded.uses_shortlist:
             raise ValueError(
                 f"{name} was opened with its shortlist, over which it searches; received sampling. Leave one out."
             )
         if beam is not None and beam < 1:
             raise ValueError(f"beam must be at least 1; received {beam}. Beam widths of {name}: {list(self.beams)}.")
         if beam is not None and beam not in self.beams:
-            command = self.loaded.artefact.exporting("--beam", self.default_beam, "--beam", beam)
+            command = self.loaded.artefact.export_command("--beam", self.default_beam, "--beam", beam)
             raise ValueError(
                 f"{name} has no graph for beam {beam}; it has {list(self.beams)}. Write an artefact that has one with "
                 f"`{command}`."
@@ -152,41 +155,41 @@ class Continuer(Writer):
     def modes(self):
         return [*super().modes, Mode("sample", self.sampler, {"sampling": Sampling()})]
 
-    def run(self, texts, beam=None, n_best=1, sampling=None, length=None, **given):
+    def run(self, texts, beam=None, n_best=1, sampling=None, length=None, **values):
         self.check(beam, n_best, sampling)
-        given = rules.checked(given)
+        values = rules.checked(values)
         if length is not None and length < 1:
             raise ValueError(f"length must be at least 1 token; received {length}.")
         readings, most = self.loaded.read(texts, end=False), self.loaded.bound.max_input
         prompts = {number: list(reading.ids) for number, reading in enumerate(readings) if not reading.error}
-        beams = self.write(prompts, beam, n_best, sampling, given)
+        beams = self.write(prompts, beam, n_best, sampling, values)
         tracks = {(number, rank): pair for number, pairs in beams.items() for rank, pair in enumerate(pairs)}
         for start in range(self.max_length, length or 0, self.max_length):
             if all(len(ids) < start for ids, _ in tracks.values()):
                 break
             keys = [key for key, (ids, _) in tracks.items() if len(ids) == start]  # the others ended with EOS
             sequences = [(prompts[key[0]] + tracks[key][0])[-most:] for key in keys]
-            if "min_length" in given:
-                given = given | {"min_length": max(0, given["min_length"] - self.max_length)}
+            if "min_length" in values:
+                values = values | {"min_length": max(0, values["min_length"] - self.max_length)}
             if sampling is None:
-                more = [pairs[0] for pairs in self.search(sequences, beam, 1, given)]
+                more = [pairs[0] for pairs in self.search(sequences, beam, 1, values)]
             else:
-                more = self.draw(sequences, keys, sampling, given, start)
+                more = self.draw(sequences, keys, sampling, values, start)
             for key, (ids, score) in zip(keys, more, strict=True):
                 tracks[key] = tracks[key][0] + ids, tracks[key][1] + score
         if sampling is None:  # later runs may have changed which one is the best; what was cut comes behind
             most = -(-(length or 1) // self.max_length) * self.max_length
             for number, pairs in beams.items():
-                own = [tracks[number, rank] for rank in range(len(pairs))]
-                own.sort(key=lambda track: (len(track[0]) >= most, -track[1]))
-                tracks |= {(number, rank): track for rank, track in enumerate(own)}
+                ranked = [tracks[number, rank] for rank in range(len(pairs))]
+                ranked.sort(key=lambda track: (len(track[0]) >= most, -track[1]))
+                tracks |= {(number, rank): track for rank, track in enumerate(ranked)}
         written = {
-            number: [self._read(prompts[number], *tracks[number, rank], length) for rank in range(len(pairs))]
+            number: [self._decode_written(prompts[number], *tracks[number, rank], length) for rank in range(len(pairs))]
             for number, pairs in beams.items()
         }
         for number in written:
-            readings[number] = doubted(readings[number], tracks[number, 0][0][:length])
-        return [self.result(written.get(number, [("", 0.0)]), reading) for number, reading in enumerate(readings)]
+            readings[number] = add_doubts(readings[number], tracks[number, 0][0][:length])
+        return [self.make_result(written.get(number, [("", 0.0)]), reading) for number, reading in enumerate(readings)]
 
     def score(self, texts):
         """`(log p, number of tokens)` of each text, without EOS at its end; of a long text only the part that is read.
@@ -194,7 +197,9 @@ class Continuer(Writer):
         A string that UTF-8 cannot encode has no probability: `(nan, 0)`.
         """
         most = self.loaded.manifest.get("longest_text") or self.loaded.bound.max_input
-        readings = Bound(max(2, most), "truncate").read(listed(texts), self.loaded.ids, (self.loaded.source.before, ()))
+        readings = Bound(max(2, most), "truncate").read(
+            as_list(texts), self.loaded.ids, (self.loaded.source.before, ())
+        )
         sequences = {number: reading.ids[:most] for number, reading in enumerate(readings) if not reading.error}
         rows = self.loaded.run_all(self.loaded.graph("score"), list(sequences.values()))
         scores = {
@@ -203,7 +208,7 @@ class Continuer(Writer):
         }
         return [scores.get(number, (math.nan, 0)) for number in range(len(readings))]
 
-    def _read(self, prompt, ids, score, length):
+    def _decode_written(self, prompt, ids, score, length):
         before, whole = self.loaded.decode([prompt, prompt + ids[:length]])
         return whole[len(before) :], score
 

@@ -52,7 +52,7 @@ class Run:
     def end_if_left(self):
         """End it if nobody waits for one of its rows."""
         if not any(owner.live for owner in self.owners):
-            self.stop.ask()
+            self.stop.end()
 
     def compute(self, signature, key, payloads):
         """The results of the rows; in a thread."""

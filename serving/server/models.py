@@ -10,7 +10,7 @@ from serving.lazy import later
 from serving.runtime import Runtime
 from serving.runtime.artefact import MANIFEST
 from serving.runtime.errors import DamagedError
-from serving.runtime.named import located
+from serving.runtime.named import locate
 from serving.server.faults import Fault
 from serving.server.tensors import quoted
 
@@ -51,9 +51,9 @@ class Place:
 def place_of(given):
     """The `Place` of a name or a path.
 
-    Raises: as of `serving.runtime.named.located`.
+    Raises: as of `serving.runtime.named.locate`.
     """
-    first = located(given)
+    first = locate(given)
     is_home = isinstance(first, Path) and not (Path(given) / MANIFEST).is_file() and first.name.isdecimal()
     return Place(given, first.parent if is_home else None)
 
@@ -122,7 +122,7 @@ class Models:
         """
         for each in given:
             place = place_of(each)
-            number, folder = place.newest()[0] if place.home else (None, located(each))
+            number, folder = place.newest()[0] if place.home else (None, locate(each))
             runtime = await self._open(folder)
             name = runtime.manifest["name"]
             if name in self.current:

@@ -59,7 +59,7 @@ class Texts:
                 )
             texts = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
         cut = self.runtime.sentences(texts) if options.pop("sentences", False) else None
-        texts = cut.asked if cut else texts
+        texts = cut.sentences if cut else texts
         costs = [cost for part in parted(texts) for cost in self.runtime.lengths(part)]
         rows, outputs = [(text, None) for text in texts], options.get("n_best", 1)
         key = NAME, tuple(sorted(options.items())), sampling is not None
@@ -122,7 +122,7 @@ class Texts:
     def tensors(self, ask, results):
         """The outputs of a request."""
         width, cut = ask.width
-        results = cut.joined(results) if cut else results
+        results = cut.join(results) if cut else results
         columns = self.kind.write(results, self.runtime.manifest, width)
         outputs = [_tensor(each, *columns[each.name]) for each in self.kind.outputs]
         for name in ("error", "warning"):

@@ -96,12 +96,12 @@ def test_notices_say_what_those_of_python_say(page, kind):
     asked = {"model": base64.b64encode(tokenizer.model_bytes).decode(), "texts": texts, "usual": bounds}
     found = answered(page, asked | {"confidences": [0.2, 0.37, 1.0, None]})
     np.testing.assert_allclose(found["common"], tokenizer.log_probabilities, rtol=1e-12)
-    expected = [usual.noticed(each, bounds, tokenizer.log_probabilities).warning for each in readings]
+    expected = [usual.warn_unusual(each, bounds, tokenizer.log_probabilities).warning for each in readings]
     assert found["noticed"] == expected
     assert {"unlike" in (each or "") for each in expected} == {True, False} and any(
         " 12 of" in (each or "") for each in expected
     )
-    assert found["unsure"] == [doubt.unsure(0.2, 1 - usual.SHARE), None, None, None]
+    assert found["unsure"] == [doubt.unsure_warning(0.2, 1 - usual.SHARE), None, None, None]
 
 
 @pytest.mark.parametrize("kind", KINDS)

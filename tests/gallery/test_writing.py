@@ -10,7 +10,7 @@ import pytest
 from serving.gallery import vendored, write, writing
 from serving.gallery.writing import collect_facts
 from serving.runtime.errors import DamagedError, UnsupportedError
-from serving.runtime.named import opened
+from serving.runtime.named import open_artefact
 from tests.serving import fake_artefact
 from tools import cli
 
@@ -76,12 +76,12 @@ def test_graphs_of_each_kind(kind, graphs, tmp_path):
 
 
 def test_examples_come_from_the_test_set():
-    facts = collect_facts(opened("dates"))
+    facts = collect_facts(open_artefact("dates"))
     assert facts["licence"] == "Apache-2.0" and "ko" in facts["languages"] and facts["cell"] == "gru"
     assert len(facts["examples"]) == 5 and "7 Kasım 1973 Çarşamba" in facts["examples"]
     assert all(
         text.count("\n") == 0 and 0 < len(text) <= 60
-        for text in collect_facts(opened("shakespeare-reformer"))["examples"]
+        for text in collect_facts(open_artefact("shakespeare-reformer"))["examples"]
     )
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from serving.corpus import disk, lines
 from serving.runtime import Runtime
-from serving.runtime.doubt import bounded, circles
+from serving.runtime.doubt import bound_warning, circle_warning
 from tests.serving import fake_artefact
 from tools import teacher
 from tools.cli import main
@@ -154,8 +154,8 @@ def test_what_is_left_out_is_counted_by_its_reason():
     bad = [
         row("x", "", error="not UTF-8"),
         row("x", " "),
-        row("a" * 40, "b" * 60, warning=f"another; {circles(3)}"),
-        row("a" * 40, "b" * 60, warning=bounded(200)),
+        row("a" * 40, "b" * 60, warning=f"another; {circle_warning(3)}"),
+        row("a" * 40, "b" * 60, warning=bound_warning(200)),
         row("a" * 40, "b" * 131),  # one and a half times as long is usual: 60 + 10 slack, twice of which is 140
         row("a" * 40, "b" * 24),
         row("a" * 40, "b" * 60, 0.01),

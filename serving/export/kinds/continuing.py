@@ -6,7 +6,7 @@ import tensorflow as tf
 from serving.export.kinds.base import row
 from serving.export.kinds.writing import Generate, with_bos
 from serving.export.signatures import text_scoring
-from serving.runtime.doubt import doubted
+from serving.runtime.doubt import add_doubts
 from serving.runtime.reading import DEFAULT
 
 
@@ -66,7 +66,7 @@ class Continue(Generate):
         if reading.error:
             return self._outputs("", np.float32(0), reading)
         results, written = self._best(reading.ids)
-        reading = doubted(reading, written)
+        reading = add_doubts(reading, written)
         prompt, whole = tokenizer.decode([reading.ids, [*reading.ids, *written]])
         return self._outputs(whole[len(prompt) :], results["scores"][0, 0], reading)
 

@@ -12,8 +12,8 @@ from serving.export.kinds.grid import FIRST_WORD, grid
 from serving.export.kinds.narrowed import facts, narrowed, signature_of
 from serving.export.rules import rule_inputs
 from serving.export.signatures import generation, ruled, sampling, scoring
-from serving.kinds.rules import longest
-from serving.runtime.doubt import doubted
+from serving.kinds.rules import length_bound
+from serving.runtime.doubt import add_doubts
 from serving.runtime.reading import is_answered
 from zoo.core.protocols import Depth
 from zoo.decoding.coverage import uncovered
@@ -115,7 +115,7 @@ class Generate(Kind):
         token_ids, lengths, gated, answered = self.gated(source, text)
         results = self.functions["tokens"].traced(token_ids, lengths)
         output = target.decode(results["output_ids"][:, 0], results["output_lengths"][:, 0])
-        cut = doubt.bounded(results["output_lengths"][:, 0], self._longest(lengths))
+        cut = doubt.bound_warning(results["output_lengths"][:, 0], self._longest(lengths))
         return self._compose_answers(output, results, answered, gated, cut)
 
     def _longest(self, lengths):
@@ -123,13 +123,13 @@ class Generate(Kind):
 
     def _compose_answers(self, output, results, answered, gated, *remarks):
         """The answers in TensorFlow; a text that is not `answered`, because it is blank or refused, has a blank one."""
-        circles = doubt.circles(results["output_ids"][:, 0], results["output_lengths"][:, 0])
-        doubts = tf.where(answered, doubt.joined(circles, *remarks), "")
+        circles = doubt.circle_warning(results["output_ids"][:, 0], results["output_lengths"][:, 0])
+        doubts = tf.where(answered, doubt.join(circles, *remarks), "")
         return {
             "output_text": tf.where(answered, output, ""),
             "scores": tf.where(answered, results["scores"][:, 0], 0.0),
             "errors": gated.errors,
-            "warnings": doubt.joined(gated.warnings, doubts),
+            "warnings": doubt.join(gated.warnings, doubts),
         }
 
     def answer(self, tokenizers, text):
@@ -138,8 +138,8 @@ class Generate(Kind):
         if not is_answered(reading):
             return self._outputs("", np.float32(0), reading)
         results, written = self._best(reading.ids)
-        most = longest(self.settings.rules, self.settings.max_length, len(reading.ids))
-        reading = doubted(reading, written, most)
+        most = length_bound(self.settings.rules, self.settings.max_length, len(reading.ids))
+        reading = add_doubts(reading, written, most)
         return self._outputs(target.decode([written])[0], results["scores"][0, 0], reading)
 
     @staticmethod

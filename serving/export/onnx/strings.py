@@ -121,7 +121,7 @@ def _read(add, bound, tokenizer, text):
     taken = add("Where", add("Less", behind, 0), inside, outside)
     taken = add("Where", add("Less", place, 0), add("Add", end, add("Add", place, len(first))), taken)
     ids = add("Gather", everything, taken)
-    too_many = lambda unit: lambda count: bound.too_many(count, unit)  # noqa: E731
+    too_many = lambda unit: lambda count: bound.overlong_error(count, unit)  # noqa: E731
     errors = add("Where", over, add.say(too_many("tokens"), lengths), [""])
     errors = add("Where", long, add.say(too_many("characters"), characters), errors)
     unknown = add("ReduceSum", add("Cast", add("Equal", ids, UNK), to=TensorProto.INT64), [1], keepdims=0)
@@ -129,7 +129,7 @@ def _read(add, bound, tokenizer, text):
         "token_ids": ids,
         "lengths": read,
         "errors": add("Where", readable, errors, [UNREADABLE]),
-        "unknown": (add("Greater", unknown, 0), add.say(doubt.unknown, unknown, counts)),
+        "unknown": (add("Greater", unknown, 0), add.say(doubt.unknown_warning, unknown, counts)),
         "answered": add("And", add("Greater", counts, 0), add("Not", blank)),
     }
 
@@ -143,8 +143,8 @@ def _write_answers(add, settings, tokenizer, names, read):
     warned, warnings = read["unknown"]
     warnings = add("Where", warned, warnings, [""])
     for doubtful, sentence, number in (
-        (add("Greater", size, 0), doubt.circles, size),
-        (add("GreaterOrEqual", lengths, most), doubt.bounded, most),
+        (add("Greater", size, 0), doubt.circle_warning, size),
+        (add("GreaterOrEqual", lengths, most), doubt.bound_warning, most),
     ):
         doubtful = add("And", read["answered"], doubtful)
         separator = add("Where", add("And", warned, doubtful), [doubt.SEPARATOR], [""])
@@ -176,7 +176,7 @@ def _decoding(add, tokenizer, ids, lengths):
 
 
 def _longest(add, settings, lengths):
-    """`serving.kinds.rules.longest` of each row."""
+    """`serving.kinds.rules.length_bound` of each row."""
     rules, most = settings.rules, settings.max_length
     bound = add("Add", add("Mul", lengths, 0), int(rules.get("max_length") or most))
     if rules.get("length_ratio"):
@@ -187,7 +187,7 @@ def _longest(add, settings, lengths):
 
 
 def _circle(add, ids, lengths):
-    """`serving.runtime.doubt.circle` of each row, and 0 for None, as `serving.export.doubt` finds it."""
+    """`serving.runtime.doubt.circle_size` of each row, and 0 for None, as `serving.export.doubt` finds it."""
     time = add("Squeeze", add("Shape", ids, start=1))
     sizes = add("Unsqueeze", add("Range", 1, add("Add", add("Div", time, doubt.TIMES), 2), 1), [1])
     places = add("Unsqueeze", add("Range", 0, time, 1), [0])

@@ -66,7 +66,7 @@ def wrapped(directory, path):
         table=lambda name: table,
     )
     tokenizers = [Tokenizer.load(directory / file) for _, file in sorted(manifest["tokenizer"].items())]
-    stored = Artefact(directory).preferred(runtime.modes[0].graph)
+    stored = Artefact(directory).preferred_file(runtime.modes[0].graph)
     graph = with_strings(onnx.load(directory / stored), made, tokenizers)
     onnx.save(graph, path)
     return runtime

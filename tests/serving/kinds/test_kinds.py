@@ -2,7 +2,7 @@
 
 import pytest
 
-from serving.kinds import KINDS, told_by
+from serving.kinds import KINDS, find_kind
 from serving.kinds.base import ONE, PAIR
 from serving.kinds.classify import Label
 from serving.kinds.embed import Vector
@@ -93,8 +93,8 @@ def test_a_server_tells_its_kind_by_inputs_and_outputs():
     for kind in KINDS.values():
         if kind.mark:
             for sides in kind.forms:
-                assert told_by(sides, [output.name for output in kind.outputs]) == (kind, sides)
-    assert told_by(ONE, ["output_0"]) is None and told_by(PAIR, ["tags"]) is None
+                assert find_kind(sides, [output.name for output in kind.outputs]) == (kind, sides)
+    assert find_kind(ONE, ["output_0"]) is None and find_kind(PAIR, ["tags"]) is None
 
 
 def test_a_manifest_knows_every_rule_of_words():

@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from serving.runtime import Runtime
 from serving.runtime.artefact import Artefact, check_files, extra_files, read_manifest
 from serving.runtime.errors import DamagedError, ServingError, UnsupportedError
-from serving.runtime.external import named_files
+from serving.runtime.external import external_files
 from serving.runtime.loaded import Loaded
 from serving.runtime.sessions import check_version
 from tests.serving import fake_artefact
@@ -184,7 +184,7 @@ def with_external_tensor(where, location):
 @pytest.mark.parametrize("location", ["weights.bin", "/etc/hostname", "../outside"])
 def test_a_graph_that_reads_other_files_is_refused(artefact, where, location):
     content = with_external_tensor(where, location)
-    assert named_files(content) == {location}
+    assert external_files(content) == {location}
     (artefact / "model.onnx").write_bytes(content)
     fake_artefact.change(artefact)
     with pytest.raises(DamagedError, match=r"model.onnx is damaged.*keeps tensors in other files"):
@@ -193,11 +193,11 @@ def test_a_graph_that_reads_other_files_is_refused(artefact, where, location):
 
 def test_our_graphs_name_no_files(artefact):
     for path in artefact.glob("*.onnx"):
-        assert not named_files(path.read_bytes())
+        assert not external_files(path.read_bytes())
     whole = onnx.load(artefact / "step.onnx").SerializeToString()
     for end in (1, len(whole) // 2, len(whole) - 1):
         try:
-            named_files(whole[:end])
+            external_files(whole[:end])
         except ValueError as error:
             assert "no protocol buffer" in str(error)
 

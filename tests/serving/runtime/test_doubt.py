@@ -5,7 +5,7 @@ import pytest
 import tensorflow as tf
 
 from serving.export import doubt as graph
-from serving.kinds.rules import longest
+from serving.kinds.rules import length_bound
 from serving.runtime import doubt
 from serving.runtime.reading import Bound
 
@@ -29,7 +29,7 @@ def rows():
 
 
 def test_a_circle_is_found_where_there_is_one(rows):
-    found = [doubt.circle(ids) for ids in rows]
+    found = [doubt.circle_size(ids) for ids in rows]
     assert found == [blocks(ids) for ids in rows]
     assert 30 < sum(size is not None for size in found) < 330
 
@@ -37,14 +37,14 @@ def test_a_circle_is_found_where_there_is_one(rows):
 def test_a_graph_finds_the_same(rows):
     width = max(map(len, rows)) + 2
     ids = np.array([row + [5] * (width - len(row)) for row in rows], "int32")  # padding is not looked at
-    said = graph.circles(tf.constant(ids), tf.constant([len(row) for row in rows]))
-    expected = [doubt.circle(row) and doubt.circles(doubt.circle(row)) or "" for row in rows]
+    said = graph.circle_warning(tf.constant(ids), tf.constant([len(row) for row in rows]))
+    expected = [doubt.circle_size(row) and doubt.circle_warning(doubt.circle_size(row)) or "" for row in rows]
     assert [each.decode() for each in said.numpy()] == expected
 
 
 @pytest.mark.parametrize("ids", [[7] * 5, [7, 8] * 3, [5, 6, 7] * 3, [1, 2, 3, 4] * 3])
 def test_five_pieces_and_three_times_are_enough(ids):
-    assert doubt.circle(ids) and doubt.circle([9, *ids, 9]) and doubt.circle(ids[:-1]) is None
+    assert doubt.circle_size(ids) and doubt.circle_size([9, *ids, 9]) and doubt.circle_size(ids[:-1]) is None
 
 
 def test_bounds_of_length_agree():
@@ -56,7 +56,7 @@ def test_bounds_of_length_agree():
         {"length_ratio": 0.1, "min_length": 4},
     ):
         found = graph.longest(rules, 50, tf.constant(lengths)).numpy()
-        assert found.tolist() == [longest(rules, 50, length) for length in lengths]
+        assert found.tolist() == [length_bound(rules, 50, length) for length in lengths]
 
 
 def test_unknown_pieces_are_counted():
@@ -69,5 +69,5 @@ def test_unknown_pieces_are_counted():
         "only the first 8 tokens are read, of 10 tokens; 7 of 7 pieces of the text are unknown to the model"
     )
     ids = tf.constant([[5, 6, 3, 0], [5, 1, 1, 3], [1, 3, 1, 1]])
-    said = graph.unknown(ids, tf.constant([3, 4, 2]), 1).numpy()
+    said = graph.unknown_warning(ids, tf.constant([3, 4, 2]), 1).numpy()
     assert [each.decode() for each in said] == ["", half.warning, "1 of 1 pieces of the text are unknown to the model"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from serving.runtime.loaded import bound
-from serving.runtime.reading import Bound, is_blank, not_unicode
+from serving.runtime.reading import Bound, is_blank, unicode_error
 from zoo.text import Around
 from zoo.text.words import find_words as words
 
@@ -103,7 +103,7 @@ def test_a_string_without_utf_8_is_refused(text, message):
     good, bad = Bound().read(["a", text], letters, END)
     assert good.error is None and bad.error == f"not UTF-8: {message}"
     assert Bound().read_words([text], letters, END)[0].error == bad.error
-    assert not_unicode("👍🏽\0\ufffe\U0010ffff") is None
+    assert unicode_error("👍🏽\0\ufffe\U0010ffff") is None
 
 
 def test_blank_is_white_space_alone():

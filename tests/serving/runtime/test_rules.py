@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from serving.kinds.rules import RULES, checked, graph_inputs, inputs, longest, names
+from serving.kinds.rules import RULES, checked, graph_inputs, inputs, length_bound, names
 from serving.runtime import Runtime, Sampling
 from tests.serving.conftest import MAX_LENGTH, TEXTS
 from zoo.decoding import beam_search
@@ -50,8 +50,8 @@ def test_the_answers_are_those_of_the_model(runtime, models, tokenizers, given):
         expected = [target.decode([row[:count].tolist()])[0] for row, count in zip(rows, counts, strict=True)]
         there = [text for text, score in zip(expected, scores, strict=True) if score > -1e9]
         assert [each.text for each in result.hypotheses] == there
-        cut = counts[0] >= longest(given, MAX_LENGTH, len(ids))
-        assert (f"bound of {longest(given, MAX_LENGTH, len(ids))} pieces" in (result.warning or "")) == cut
+        cut = counts[0] >= length_bound(given, MAX_LENGTH, len(ids))
+        assert (f"bound of {length_bound(given, MAX_LENGTH, len(ids))} pieces" in (result.warning or "")) == cut
 
 
 def test_no_rules_are_rules_that_are_off(runtime):

@@ -93,7 +93,7 @@ def test_answers_of_sentences_are_joined_as_the_text_was():
         "Fine. So bad. Yes.",
     ]
     cut = Sentences(texts)
-    found = cut.joined(louder(cut.asked))
+    found = cut.join(louder(cut.sentences))
     assert [each.text for each in found[:5]] == [
         "- ONE. TWO!\n\n3.\n<i>FOUR</i>", "ALONE.", "", "12", "ALL WELL. SO ODD. NOT SO ODD.",
     ]  # fmt: skip
@@ -104,4 +104,4 @@ def test_answers_of_sentences_are_joined_as_the_text_was():
 
 
 def test_all_sentences_are_asked_together():
-    assert Sentences(["One. Two.", "Three."]).asked == ["One.", "Two.", "Three."]
+    assert Sentences(["One. Two.", "Three."]).sentences == ["One.", "Two.", "Three."]

@@ -76,7 +76,7 @@ def test_a_run_is_ended_inside_a_loop(runtime, shrink, capfd):
     thread.start()
     thread.join(0.3)
     assert thread.is_alive()
-    stop.ask()
+    stop.end()
     thread.join(60)
     assert not thread.is_alive() and type(found[0]) is StoppedError
     assert capfd.readouterr() == ("", "")  # the server's log is JSON
@@ -85,7 +85,7 @@ def test_a_run_is_ended_inside_a_loop(runtime, shrink, capfd):
 
 def test_what_is_ended_before_it_begins_does_not_begin(runtime):
     stop = Stop()
-    stop.ask()
+    stop.end()
     began = time.monotonic()
     with stop.over(), pytest.raises(StoppedError):
         runtime.run(["abc defg abc abc"])
