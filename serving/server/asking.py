@@ -33,23 +33,23 @@ class Asking:
         parts = PATH.fullmatch(scope["path"])
         if parts is None:
             return False
-        second, at, first, before = parts.groups()
-        protocol, ask = ("v2-http", self._infer) if second is not None else ("v1-http", self._predict)
-        headers, name = dict(scope["headers"]), second or first
+        v2_name, v2_version, v1_name, v1_version = parts.groups()
+        protocol, ask = ("v2-http", self._infer) if v2_name is not None else ("v1-http", self._predict)
+        headers, name = dict(scope["headers"]), v2_name or v1_name
         body = Body(self.service.limits, headers, receive)
         try:
-            with self.service.counted(protocol, name) as count, self.service.holding() as hold:
-                count.caller = caller(self.service.door, scope, headers)
+            with self.service.counting(protocol, name) as count, self.service.holding() as hold:
+                count.caller = identify_caller(self.service.door, scope, headers)
                 content = await body.read(hold)
-                if body.packed:
+                if body.is_packed:
                     count.size = self.service.limits.bytes
-                    content = await self.do(count, body.unpacked, content)
+                    content = await self.do(count, body.unpack, content)
                     hold(len(content))
                 count.size = len(content)
-                status, more, content = await ask(count, headers, receive, content, name, at or before)
+                status, extra, content = await ask(count, headers, receive, content, name, v2_version or v1_version)
         except Fault as fault:
-            status, more, content = refusal(fault)
-        fields = {"content-type": JSON, "content-length": str(len(content))} | more
+            status, extra, content = refusal(fault)
+        fields = {"content-type": JSON, "content-length": str(len(content))} | extra
         pairs = [(name.encode(), value.encode()) for name, value in fields.items()]
         await send({"type": "http.response.start", "status": status, "headers": pairs})
         await send({"type": "http.response.body", "body": content, "more_body": not body.ended})
@@ -60,25 +60,25 @@ class Asking:
 
     async def _infer(self, count, headers, receive, body, name, version):
         size = headers.get(v2.HEADER.encode())
-        asked = await self.do(count, v2.Request, body, size and text_of(size), self.service.limits.texts)
+        request = await self.do(count, v2.Request, body, size and text_of(size), self.service.limits.texts)
 
-        def wanted(model):
-            return asked.signature, asked.tensors, asked.parameters, asked.outputs
+        def read_request(model):
+            return request.signature, request.tensors, request.parameters, request.outputs
 
-        answer = await self._unless_gone(receive, count, name, version, wanted, _seconds(headers))
-        content, size = await self.do(count, v2.response, asked, answer)
+        answer = await self._answer_unless_gone(receive, count, name, version, read_request, _read_timeout(headers))
+        content, size = await self.do(count, v2.response, request, answer)
         return 200, {} if size is None else {"content-type": BINARY, v2.HEADER: str(size)}, content
 
     async def _predict(self, count, headers, receive, body, name, version):
-        asked = await self.do(count, tf_rest.Request, body)
+        request = await self.do(count, tf_rest.Request, body)
 
-        def wanted(model):
-            return asked.signature, asked.tensors(model), asked.parameters, ()
+        def read_request(model):
+            return request.signature, request.tensors(model), request.parameters, ()
 
-        answer = await self._unless_gone(receive, count, name, version, wanted, _seconds(headers))
-        return 200, {}, await self.do(count, tf_rest.response, asked, answer)
+        answer = await self._answer_unless_gone(receive, count, name, version, read_request, _read_timeout(headers))
+        return 200, {}, await self.do(count, tf_rest.response, request, answer)
 
-    async def _unless_gone(self, receive, *request):
+    async def _answer_unless_gone(self, receive, *request):
         """The answer of the service, unless the caller leaves before it is there: then it is given up."""
         me, gone = asyncio.current_task(), []
 
@@ -100,15 +100,15 @@ class Asking:
             watching.cancel()
 
 
-def caller(door, scope, headers):
-    """Who asks.
+def identify_caller(door, scope, headers):
+    """The name of the caller of a request.
 
     Raises:
-        Fault: a key is wanted.
+        Fault: a key is required, and the request has none that the server knows.
     """
     host = scope["client"][0] if scope.get("client") else ""
     forwarded = b",".join(value for name, value in scope["headers"] if name == b"x-forwarded-for")
-    return door.caller(host, text_of(headers.get(b"authorization", b"")), text_of(forwarded))
+    return door.identify(host, text_of(headers.get(b"authorization", b"")), text_of(forwarded))
 
 
 def refusal(fault):
@@ -121,8 +121,8 @@ def refusal(fault):
     return fault.http, headers, orjson.dumps({"error": fault.sentence})
 
 
-def _seconds(headers):
-    """What the header Request-Timeout says: seconds that the caller is going to wait."""
+def _read_timeout(headers):
+    """The seconds that the caller is going to wait, by the header Request-Timeout; None without it."""
     value = headers.get(b"request-timeout")
     if value is None:
         return None
@@ -155,11 +155,11 @@ class Body:
         return self.headers.get(b"content-encoding", b"").strip().lower()
 
     @property
-    def packed(self):
-        """Whether it is packed with gzip."""
+    def is_packed(self):
+        """Whether the body is packed with gzip."""
         return self.encoding in (b"gzip", b"x-gzip")
 
-    def unpacked(self, content):
+    def unpack(self, content):
         """The bytes that were packed. Never more than one beyond the bound is made of them.
 
         Raises:
@@ -171,7 +171,7 @@ class Body:
         except zlib.error as error:
             raise invalid(f"the body is not packed with gzip, as its content-encoding says: {error}.") from None
         if len(body) > most:
-            raise _too_large(most)
+            raise _size_fault(most)
         if not unpacker.eof or unpacker.unused_data:
             raise invalid("the body must be one whole member of gzip; it ends early, or something follows it.")
         return body
@@ -183,9 +183,9 @@ class Body:
             hold: a function that counts bytes among those of all requests, `serving.server.service.Service.holding`.
 
         Raises:
-            Fault: it is packed otherwise, too large or too slow, there is no memory for it, or the caller has left.
+            Fault: it is otherwise packed, too large or too slow, there is no memory for it, or the caller has left.
         """
-        if not self.packed and self.encoding not in (b"", b"identity"):
+        if not self.is_packed and self.encoding not in (b"", b"identity"):
             raise Fault(
                 "encoded",
                 "the body may come as it is, or packed with gzip; received the content-encoding "
@@ -193,33 +193,33 @@ class Body:
             )
         most, length = self.limits.bytes, self.headers.get(b"content-length", b"")
         if length.isdigit() and int(length[:20]) > most:
-            raise _too_large(most)
+            raise _size_fault(most)
         parts, size = [], 0
         try:
             async with asyncio.timeout_at(self.until):
                 while not self.ended:
-                    parts.append(await self._part())
+                    parts.append(await self._receive_part())
                     size += len(parts[-1])
                     if size > most:
-                        raise _too_large(most)
+                        raise _size_fault(most)
                     hold(len(parts[-1]))
         except TimeoutError:
             raise Fault("slow", f"the body did not come within {self.limits.reading:g} seconds.") from None
         return b"".join(parts)
 
     async def drop(self):
-        """Read what is still to come and keep nothing of it, within the same time and as many bytes as memory may hold.
+        """Read and drop the rest of the body, within the same time and as many bytes as memory may hold.
 
         Many callers read an answer only when they have sent everything. If the connection is closed while bytes are
         there that nobody has read, it is reset, and such a caller never sees why it was refused.
         """
-        left = self.limits.together
+        left = self.limits.total_bytes
         with contextlib.suppress(TimeoutError, Fault):
             async with asyncio.timeout_at(self.until):
                 while not self.ended and left > 0:
-                    left -= len(await self._part())
+                    left -= len(await self._receive_part())
 
-    async def _part(self):
+    async def _receive_part(self):
         message = await self.receive()
         if message["type"] != "http.request":
             self.ended = True
@@ -228,5 +228,5 @@ class Body:
         return message.get("body", b"")
 
 
-def _too_large(most):
+def _size_fault(most):
     return Fault("too_large", f"the body has more than {most} bytes. Send fewer texts at once.")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from serving.server.faults import invalid
-from serving.server.tensors import describe, quoted
+from serving.server.tensors import describe, quote
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,45 +34,47 @@ def spec(name, datatype, *shape):
     return {"name": name, "datatype": datatype, "shape": list(shape)}
 
 
-def named(tensors, specs):
+def order_tensors(tensors, specs):
     """The tensors in the order of `specs`.
 
     Raises:
         Fault: one is missing, unknown or given twice.
     """
-    wanted, given = [each["name"] for each in specs], [tensor.name for tensor in tensors]
+    expected, received = [each["name"] for each in specs], [tensor.name for tensor in tensors]
     for problem, names in (
-        ("misses", [name for name in wanted if name not in given]),
-        ("does not know", [name for name in given if name not in wanted]),
-        ("has more than once", [name for name in wanted if given.count(name) > 1]),
+        ("misses", [name for name in expected if name not in received]),
+        ("does not know", [name for name in received if name not in expected]),
+        ("has more than once", [name for name in expected if received.count(name) > 1]),
     ):
         if names:
             raise invalid(
-                f"the request {problem} the input {', '.join(map(quoted, dict.fromkeys(names)))}; this signature takes "
-                f"{', '.join(wanted)}."
+                f"the request {problem} the input {', '.join(map(quote, dict.fromkeys(names)))}; this signature takes "
+                f"{', '.join(expected)}."
             )
-    held = {tensor.name: tensor for tensor in tensors}
-    return [held[name] for name in wanted]
+    by_name = {tensor.name: tensor for tensor in tensors}
+    return [by_name[name] for name in expected]
 
 
-def known(names, specs):
-    """Raises:
-    Fault: there is no output of a name.
+def check_outputs(names, specs):
+    """Check that a signature has outputs of these names.
+
+    Raises:
+        Fault: it lacks one.
     """
-    held = [each["name"] for each in specs]
-    missing = [name for name in names if name not in held]
+    known = [each["name"] for each in specs]
+    missing = [name for name in names if name not in known]
     if missing:
-        raise invalid(f"there is no output {', '.join(map(quoted, missing))}; this signature has {', '.join(held)}.")
+        raise invalid(f"there is no output {', '.join(map(quote, missing))}; this signature has {', '.join(known)}.")
 
 
 class Parameters:
-    """The parameters of a request, taken one by one; what is left has no meaning.
+    """The parameters of a request, taken one by one; those that nobody takes are unknown.
 
     A number may come as a string, because parameters of gRPC have no type for fractions.
     """
 
-    def __init__(self, given):
-        self.given = dict(given or {})
+    def __init__(self, values):
+        self.values = dict(values or {})
 
     def take(self, name, kind):
         """The value of a parameter as a bool, int, float or str, or of a list its lines; None if it is not given.
@@ -80,7 +82,7 @@ class Parameters:
         Raises:
             Fault: it has another type.
         """
-        value = self.given.pop(name, None)
+        value = self.values.pop(name, None)
         if kind is list and isinstance(value, str):
             return tuple(value.split("\n"))
         if value is None or type(value) is kind:
@@ -93,12 +95,14 @@ class Parameters:
         words = {bool: "true or false", int: "a whole number", float: "a number"}.get(kind, "a string")
         raise invalid(f"the parameter {name} must be {words}; received {describe(value)}.")
 
-    def nothing_left(self, known):
-        """Raises:
-        Fault: a parameter was given that nobody has taken.
+    def check_empty(self, known):
+        """Check that every parameter was taken; `known` are the names that the model takes.
+
+        Raises:
+            Fault: one was not.
         """
-        if self.given:
+        if self.values:
             raise invalid(
-                f"this model does not know the parameter {', '.join(map(quoted, self.given))}; it takes "
+                f"this model does not know the parameter {', '.join(map(quote, self.values))}; it takes "
                 f"{', '.join(known) or 'none'}."
             )

@@ -65,8 +65,8 @@ class Batcher:
             FullError: there is no room for all of them; none was appended.
         """
         room, count = self.capacity - len(self), len(payloads)
-        mine = self._shares.waiting(caller) + count
-        if len(self) and (count > room or mine > MOST * self.capacity and count > max(1, room // SMALL)):
+        own = self._shares.waiting(caller) + count
+        if len(self) and (count > room or own > MOST * self.capacity and count > max(1, room // SMALL)):
             raise FullError
         now = self.clock()
         rows = [
@@ -84,7 +84,7 @@ class Batcher:
         """Remove the rows of a request that still wait; returns how many there were."""
         return self._shares.drop(owner)
 
-    def due(self):
+    def seconds_left(self):
         """Seconds until a batch should be taken: 0 if it is time, None if nothing waits."""
         if not len(self):
             return None
@@ -106,16 +106,16 @@ class Batcher:
         pace = self._paces.setdefault(first.key[0], Pace())
         few = max(1, self.rules.texts // FEW)
         most = few if self._shares.size(first) <= few else None
-        window = [first, *islice(self._shares.ranked(first.key, most), WINDOW * self.rules.texts)]
+        window = [first, *islice(self._shares.in_turn(first.key, most), WINDOW * self.rules.texts)]
         nearest = sorted(dict.fromkeys(window), key=lambda row: (row is not first, abs(row.cost - first.cost)))
-        taken = set(self._beside(first, nearest, pace))
-        chosen = [row for row in dict.fromkeys(window) if row in taken]
+        batch = set(self._choose_batch(first, nearest, pace))
+        chosen = [row for row in dict.fromkeys(window) if row in batch]
         self._shares.take(first, chosen)
         self._computed += len(chosen)
         self._expected, self._most = self._most, self._present
         return chosen
 
-    def _beside(self, first, nearest, pace):
+    def _choose_batch(self, first, nearest, pace):
         """The batch with the first row, of rows that are sorted by their distance to it.
 
         The rows are computed in the least time together if those of similar lengths go together: sorted by length,
@@ -148,7 +148,7 @@ class Batcher:
         return chosen
 
     def done(self, batch, seconds=None):
-        """A batch that was taken is computed, in so many seconds; None if it failed."""
+        """Note that a batch that was taken is computed, in so many seconds; None if it failed."""
         self._computed -= len(batch)
         if seconds is not None:
             self._paces[batch[0].key[0]].learn(len(batch), max(row.cost for row in batch), seconds)
@@ -164,24 +164,24 @@ class Pace:
     FADE, RIDGE = 0.97, 1e-4
 
     def __init__(self):
-        self.known = np.zeros(3)  # a, b, c
+        self.coefficients = np.zeros(3)  # a, b, c
         self._products, self._sums = np.zeros((3, 3)), np.zeros(3)
 
     def learn(self, count, longest, seconds):
-        """A batch took so long."""
+        """Learn from a batch of `count` rows that took so many seconds."""
         x = np.array([1.0, longest, (count - 1) * longest])
         self._products = self.FADE * self._products + np.outer(x, x)
         self._sums = self.FADE * self._sums + seconds * x
         size = np.sqrt(np.diag(self._products)) + 1e-9
         scaled = self._products / np.outer(size, size) + self.RIDGE * np.eye(3)
-        self.known = np.maximum(0.0, np.linalg.solve(scaled, self._sums / size) / size)
+        self.coefficients = np.maximum(0.0, np.linalg.solve(scaled, self._sums / size) / size)
 
     @property
     def mixes(self):
-        """Whether it is known what more rows cost."""
-        return self.known[2] > 0
+        """Whether the cost of further rows is known."""
+        return self.coefficients[2] > 0
 
     def of(self, longest, most):
         """Seconds of batches of 1 to `most` rows, a list; the start counts twice."""
-        start, each, more = self.known
+        start, each, more = self.coefficients
         return (2 * start + longest * (each + more * np.arange(most))).tolist()

@@ -23,13 +23,13 @@ def parse(body):
         Fault: it is no JSON, no object, or has so many values that making them takes longer than others may wait.
     """
     if len(body) > MOST_LISTS:
-        _count(bytes(body))
+        _check_counts(bytes(body))
     try:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         try:
             text = bytes(body).decode("utf-8", "surrogateescape")
-            content = json.loads(text, parse_constant=_refuse, parse_float=_finite)
+            content = json.loads(text, parse_constant=_refuse, parse_float=_parse_float)
         except (ValueError, RecursionError):
             raise invalid(f"the body must be a JSON object; reading it failed: {error}.") from None
     if not isinstance(content, dict):
@@ -37,9 +37,11 @@ def parse(body):
     return content
 
 
-def _count(body):
-    """Raises:
-    Fault: there are too many lists and objects, or values of lists.
+def _check_counts(body):
+    """Check that a body has no more lists, objects and values than others may wait for.
+
+    Raises:
+        Fault: it has.
     """
     if not (body.count(b"[") + body.count(b"{") > MOST_LISTS or body.count(b",") > MOST_VALUES):
         return
@@ -56,7 +58,7 @@ def _count(body):
         place = text.end()
 
 
-def _finite(digits):
+def _parse_float(digits):
     value = float(digits)
     return value if math.isfinite(value) else _refuse(digits)
 
@@ -65,13 +67,13 @@ def _refuse(name):
     raise ValueError(f"{name} is not a number that JSON and a float have")
 
 
-def member(held, name, kind, default=None, where="the body"):
+def member(parent, name, kind, default=None, where="the body"):
     """A member of an object, of a type; `default` if it is not there or null.
 
     Raises:
         Fault: it is of another type.
     """
-    value = held.get(name)
+    value = parent.get(name)
     if value is None:
         return default
     if not isinstance(value, kind) or isinstance(value, bool):

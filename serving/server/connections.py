@@ -1,7 +1,7 @@
 """A connection of HTTP that is closed if its caller does not send a whole request head, or take an answer, in time."""
 
 from serving.server.heads import Bounded
-from serving.server.visitors import OPEN, RAW, Visitors, full
+from serving.server.visitors import OPEN, RAW, Visitors, refuse_full
 
 HEAD_SECONDS = 15  # until the end of the head of a request, from its first byte or from the beginning of the connection
 TAKING_SECONDS = 60  # in which a caller takes TAKEN bytes of an answer that waits for it, or all that is left
@@ -33,7 +33,7 @@ class Connection(Bounded):
 
     def connection_made(self, transport):
         super().connection_made(transport)
-        self._start()
+        self._start_head_timer()
         self.excess = self.visitors.enter(self, self.client[0] if self.client else "")
         if self.excess is None:
             self.linger(RAW)
@@ -42,19 +42,19 @@ class Connection(Bounded):
         super().parse()
         answered = self.cycle is None or self.cycle.response_complete
         if answered and self.timeout_keep_alive_task is None and not self.transport.is_closing():
-            self._start()
+            self._start_head_timer()
         if self.half_closed and not self.answering:
             self.transport.close()
 
     def on_message_begin(self):
         super().on_message_begin()
-        self._start()
+        self._start_head_timer()
 
     def on_headers_complete(self):
-        self._stop()
-        self.excess = self.excess and self.visitors.beyond(self)
-        known = self.url.partition(b"?")[0].decode("ascii", "replace") in OPEN
-        self.app = full if self.excess and not known else self.config.loaded_app
+        self._stop_head_timer()
+        self.excess = self.excess and self.visitors.is_beyond(self)
+        is_open = self.url.partition(b"?")[0].decode("ascii", "replace") in OPEN
+        self.app = refuse_full if self.excess and not is_open else self.config.loaded_app
         super().on_headers_complete()
         if self.excess:
             self.cycle.keep_alive = False
@@ -69,7 +69,7 @@ class Connection(Bounded):
         super().on_response_complete()
         if self.half_closed and not self.unread:
             self.transport.close()
-        self._closing()
+        self._watch_closing()
 
     def eof_received(self):
         """Keep the connection open as long as a request is to be answered."""
@@ -88,62 +88,62 @@ class Connection(Bounded):
 
     def send_400_response(self, msg):
         super().send_400_response(msg)
-        self._closing()
+        self._watch_closing()
 
     def timeout_keep_alive_handler(self):
         super().timeout_keep_alive_handler()
-        self._closing()
+        self._watch_closing()
 
     def pause_writing(self):
         super().pause_writing()
-        self._wait_for_taking()
+        self._start_taking_timer()
 
     def resume_writing(self):
         super().resume_writing()
         if not self.transport.is_closing():
-            self._stop_waiting()
+            self._stop_taking_timer()
 
     def connection_lost(self, exc):
         self.visitors.leave(self)
         if self.probe_timer is not None:
             self.probe_timer.cancel()
-        self._stop()
-        self._stop_waiting()
+        self._stop_head_timer()
+        self._stop_taking_timer()
         super().connection_lost(exc)
 
-    def _start(self):
+    def _start_head_timer(self):
         if self.head_timer is None:
-            self.head_timer = self.loop.call_later(HEAD_SECONDS, self._late)
+            self.head_timer = self.loop.call_later(HEAD_SECONDS, self._close_late)
 
-    def _stop(self):
+    def _stop_head_timer(self):
         if self.head_timer is not None:
             self.head_timer.cancel()
             self.head_timer = None
 
-    def _late(self):
+    def _close_late(self):
         self.head_timer = None
         if not self.transport.is_closing():
             self.transport.close()
-        self._closing()
+        self._watch_closing()
 
-    def _closing(self):
+    def _watch_closing(self):
         if self.transport.is_closing():
-            self._wait_for_taking()
+            self._start_taking_timer()
 
-    def _wait_for_taking(self):
+    def _start_taking_timer(self):
         if self.taking_timer is None:
             left = self.transport.get_write_buffer_size()
-            self.taking_timer = self.loop.call_later(TAKING_SECONDS, self._taken, left)
+            self.taking_timer = self.loop.call_later(TAKING_SECONDS, self._check_taken, left)
 
-    def _stop_waiting(self):
+    def _stop_taking_timer(self):
         if self.taking_timer is not None:
             self.taking_timer.cancel()
             self.taking_timer = None
 
-    def _taken(self, before):
+    def _check_taken(self, before):
         """Go on waiting if enough was taken since `before` bytes were left."""
         self.taking_timer = None
         if before - self.transport.get_write_buffer_size() >= TAKEN:
-            self._wait_for_taking()
+            self._start_taking_timer()
         else:
             self.transport.abort()

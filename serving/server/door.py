@@ -1,4 +1,4 @@
-"""Who asks: the keys that callers must have, if the operator has given any, and the address that a proxy tells."""
+"""Who asks: the keys that callers must have, if the operator has given any, and the address that a proxy passes on."""
 
 import hashlib
 import hmac
@@ -6,7 +6,7 @@ import ipaddress
 from pathlib import Path
 
 from serving.server.faults import Fault
-from serving.server.visitors import address_of, neighbourhood
+from serving.server.visitors import network_of, parse_address
 
 LEAST = 16  # characters of a key
 
@@ -36,7 +36,7 @@ def read_keys(path):
 
 
 class Door:
-    """Tells callers apart, and lets in who has a key.
+    """Distinguishes callers, and admits those who have a key.
 
     Args:
         keys: `[(name, key)]`; empty lets everybody in.
@@ -48,9 +48,9 @@ class Door:
 
     def __init__(self, keys=(), proxies=()):
         self._keys = [(name, _digest(key)) for name, key in keys]
-        self._proxies = [_network(each) for each in proxies]
+        self._proxies = [_parse_network(each) for each in proxies]
 
-    def caller(self, host, authorization=None, forwarded=None):
+    def identify(self, host, authorization=None, forwarded=None):
         """The name of the key that a caller has, or its address.
 
         Args:
@@ -61,37 +61,37 @@ class Door:
             Fault: a key is wanted, and this is none.
         """
         if self._keys:
-            return self._name(authorization)
-        return neighbourhood(self._address(host, forwarded))
+            return self._find_owner(authorization)
+        return network_of(self._find_address(host, forwarded))
 
     def is_proxy(self, host):
         """Whether other callers come from an address."""
         try:
-            address = address_of(host)
+            address = parse_address(host)
         except ValueError:
             return False
         return any(address in network for network in self._proxies)
 
-    def _name(self, authorization):
+    def _find_owner(self, authorization):
         scheme, _, key = (authorization or "").strip().partition(" ")
-        given, owner = _digest(key.strip()), None
-        for name, held in self._keys:  # all of them, so that the time tells nothing
-            if hmac.compare_digest(held, given):
+        digest, owner = _digest(key.strip()), None
+        for name, expected in self._keys:  # all of them, so that the time reveals nothing
+            if hmac.compare_digest(expected, digest):
                 owner = name
         if owner is None or scheme.lower() != "bearer":
             raise Fault("unknown", "this server wants a key it knows: send the header Authorization: Bearer KEY.")
         return "key", owner
 
-    def _address(self, host, forwarded):
+    def _find_address(self, host, forwarded):
         """The last address that no proxy of ours has; the caller itself may have written those before it."""
-        for told in reversed((forwarded or "").split(",")):
+        for address in reversed((forwarded or "").split(",")):
             if not self.is_proxy(host):
                 break
-            host = told.strip() or host
+            host = address.strip() or host
         return host
 
 
-def _network(proxy):
+def _parse_network(proxy):
     try:
         return ipaddress.ip_network(proxy, strict=False)
     except ValueError:

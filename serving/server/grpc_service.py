@@ -19,7 +19,7 @@ from serving.server.messages import pb
 
 SERVICE = "inference.GRPCInferenceService"
 MOST = 0.75  # the part of all calls that one caller may have
-PENDING = 1 << 16  # calls that have come, and are told a moment later whether there is room for them
+PENDING = 1 << 16  # calls that have come, and learn a moment later whether there is room for them
 WAITING = 24 * 60 * 60  # seconds until such a call is cancelled; its own deadline comes first
 FRAME = 1 << 16  # bytes beside the texts of a request
 
@@ -27,7 +27,7 @@ FRAME = 1 << 16  # bytes beside the texts of a request
 def make_server(service, version):
     """An `aio.Server` that has no port yet."""
     limits = service.limits
-    made = aio.server(
+    server = aio.server(
         options=[
             # Beyond these bounds, grpc cancels calls without a word; without the last one, after 30 s of waiting.
             ("grpc.server.max_pending_requests", PENDING),
@@ -40,7 +40,7 @@ def make_server(service, version):
     )
     calls, health = Calls(service, version), Health(service, ("", SERVICE))
     methods = {
-        name: _handler(call, kind)
+        name: _make_handler(call, kind)
         for name, call, kind in (
             ("ServerLive", calls.live, pb.ServerLiveRequest),
             ("ServerReady", calls.ready, pb.ServerReadyRequest),
@@ -49,14 +49,16 @@ def make_server(service, version):
             ("ModelMetadata", calls.model, pb.ModelMetadataRequest),
         )
     }
-    infer = functools.partial(_answered, calls.read_and_infer, None)
+    infer = functools.partial(_answer, calls.read_and_infer, None)
     methods["ModelInfer"] = grpc.stream_unary_rpc_method_handler(infer)
-    made.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods), health.handlers(_handler)))
-    return made
+    server.add_generic_rpc_handlers(
+        (grpc.method_handlers_generic_handler(SERVICE, methods), health.handlers(_make_handler))
+    )
+    return server
 
 
-def _handler(call, kind):
-    return grpc.unary_unary_rpc_method_handler(functools.partial(_answered, call, kind))
+def _make_handler(call, kind):
+    return grpc.unary_unary_rpc_method_handler(functools.partial(_answer, call, kind))
 
 
 class Calls:
@@ -78,37 +80,37 @@ class Calls:
         return pb.ServerReadyResponse(ready=self.service.ready)
 
     async def model_ready(self, request, context):
-        self.caller(context)
+        self.identify(context)
         self.service.models.find(request.name, request.version)
         return pb.ModelReadyResponse(ready=self.service.ready)
 
     async def server(self, request, context):
-        self.caller(context)
+        self.identify(context)
         return pb.ServerMetadataResponse(name="seqzoo", version=self.version, extensions=[])
 
     async def model(self, request, context):
-        self.caller(context)
+        self.identify(context)
         served = self.service.models.find(request.name, request.version)
         return messages.metadata(v2.metadata(request.name, served))
 
     async def read_and_infer(self, stream, context):
         """Answer the one message of a call, which is read if there is room for it."""
-        with self.service.counted("v2-grpc") as count:
-            count.caller = self.caller(context)
+        with self.service.counting("v2-grpc") as count:
+            count.caller = self.identify(context)
             with self._room(count.caller):
                 async for content in stream:
                     return await self._infer(count, content, context)
             raise invalid("the call has no message.")
 
-    def caller(self, context):
-        """Who asks.
+    def identify(self, context):
+        """The name of the caller.
 
         Raises:
-            Fault: a key is wanted.
+            Fault: a key is required, and the call has none that the server knows.
         """
-        told = context.invocation_metadata() or ()
-        forwarded = ",".join(value for name, value in told if name == "x-forwarded-for")
-        return self.service.door.caller(address(context), dict(told).get("authorization"), forwarded)
+        metadata = context.invocation_metadata() or ()
+        forwarded = ",".join(value for name, value in metadata if name == "x-forwarded-for")
+        return self.service.door.identify(address(context), dict(metadata).get("authorization"), forwarded)
 
     @contextlib.contextmanager
     def _room(self, caller):
@@ -128,10 +130,10 @@ class Calls:
         with self.service.holding() as hold:
             hold(len(content))
             count.size = len(content)
-            request = await do(count, messages.message, pb.ModelInferRequest, content)
-            v2.checked_id(request.id)
+            request = await do(count, messages.parse_message, pb.ModelInferRequest, content)
+            v2.check_id(request.id)
 
-            def asked(served):
+            def read_request(served):
                 parameters = messages.parameters(request)
                 signature = parameters.pop("signature", None)
                 if signature is not None and not isinstance(signature, str):
@@ -140,7 +142,7 @@ class Calls:
                 return signature, tensors, parameters, [each.name for each in request.outputs]
 
             within = context.time_remaining()
-            answer = await self.service.infer(count, request.model_name, request.model_version, asked, within)
+            answer = await self.service.infer(count, request.model_name, request.model_version, read_request, within)
             return await do(count, messages.response, request, answer)
 
 
@@ -150,10 +152,10 @@ def address(context):
     return rest.rpartition(":")[0].strip("[]") if kind in ("ipv4", "ipv6") else rest
 
 
-async def _answered(call, kind, content, context):
+async def _answer(call, kind, content, context):
     """The bytes of an answer to the bytes of a message; a fault becomes a status with its sentence."""
     try:
-        request = content if kind is None else messages.message(kind, content)
+        request = content if kind is None else messages.parse_message(kind, content)
         return (await call(request, context)).SerializeToString()
     except Fault as fault:
         if fault.kind in AGAIN:

@@ -24,7 +24,7 @@ class TooLargeError(Exception):
 class Flow(FlowControl):
     """uvicorn's, which reads on only if what was read before is parsed, too."""
 
-    held = full = False
+    is_held = full = False
 
     def pause_reading(self):
         self.full = True
@@ -32,13 +32,13 @@ class Flow(FlowControl):
 
     def resume_reading(self):
         self.full = False
-        if not self.held:
+        if not self.is_held:
             super().resume_reading()
 
-    def hold(self, held):
+    def hold(self, is_held):
         """Read nothing more, or let uvicorn decide again."""
-        self.held = held
-        if held:
+        self.is_held = is_held
+        if is_held:
             super().pause_reading()
         elif not self.full:
             super().resume_reading()
@@ -47,7 +47,7 @@ class Flow(FlowControl):
 class Bounded(HttpToolsProtocol):
     """uvicorn's connection, in bounds. It answers 431 to a head that is larger, and drops the connection."""
 
-    refused = False  # whether it was told so; whatever comes after that is dropped
+    refused = False  # whether a refusal was sent; whatever comes after that is dropped
 
     def connection_made(self, transport):
         super().connection_made(transport)

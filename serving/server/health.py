@@ -46,18 +46,20 @@ class Health:
             await context.abort(grpc.StatusCode.UNAVAILABLE, f"{WATCHERS} watches are under way. Use Check.")
         self.watchers += 1
         try:
-            told = None
+            last = None
             while True:
-                if (status := self.status(request.service)) != told:
-                    told = status
+                if (status := self.status(request.service)) != last:
+                    last = status
                     yield Response(status=status)
                 await asyncio.sleep(LOOK_SECONDS)
         finally:
             self.watchers -= 1
 
-    def handlers(self, answered):
-        """The handlers of both methods; `answered` is a function that makes a handler of unary calls."""
+    def handlers(self, make_handler):
+        """The handlers of both methods; `make_handler` is a function that makes a handler of unary calls."""
         watch = grpc.unary_stream_rpc_method_handler(
             self.watch, request_deserializer=Request.FromString, response_serializer=Response.SerializeToString
         )
-        return grpc.method_handlers_generic_handler(SERVICE, {"Check": answered(self.check, Request), "Watch": watch})
+        return grpc.method_handlers_generic_handler(
+            SERVICE, {"Check": make_handler(self.check, Request), "Watch": watch}
+        )

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from serving.server import tf_rest, v2
-from serving.server.asking import JSON, Asking, caller, refusal
+from serving.server.asking import JSON, Asking, identify_caller, refusal
 from serving.server.faults import Fault
 from serving.server.tensors import describe
 
@@ -22,7 +22,7 @@ HEALTH = ("/v2/health/live", "/v2/health/ready")  # which nobody needs a key for
 def application(service, version):
     """The ASGI application of a `serving.server.service.Service`; `version` is that of seqzoo."""
     pages, asking = Pages(service, version), Asking(service)
-    rest = Starlette(routes=pages.routes(), exception_handlers={Fault: _fault, HTTPException: _not_here})
+    rest = Starlette(routes=pages.routes(), exception_handlers={Fault: _answer_fault, HTTPException: _answer_missing})
 
     async def app(scope, receive, send):
         if scope["method"] == "POST" and await asking(scope, receive, send):
@@ -30,9 +30,9 @@ def application(service, version):
         page = rest
         if scope["path"] not in HEALTH:
             try:
-                caller(service.door, scope, dict(scope["headers"]))
+                identify_caller(service.door, scope, dict(scope["headers"]))
             except Fault as fault:
-                page = await _fault(None, fault)
+                page = await _answer_fault(None, fault)
         await page(scope, receive, send)
 
     return app
@@ -70,48 +70,48 @@ class Pages:
         return [Route(path, page, methods=["GET"]) for path, page in pages.items()]
 
     async def server(self, request):
-        return _json({"name": "seqzoo", "version": self.version, "extensions": v2.EXTENSIONS})
+        return _respond({"name": "seqzoo", "version": self.version, "extensions": v2.EXTENSIONS})
 
     async def live(self, request):
-        return _json({"live": True})
+        return _respond({"live": True})
 
     async def ready(self, request):
-        return _json({"ready": self.service.ready}, 200 if self.service.ready else 503)
+        return _respond({"ready": self.service.ready}, 200 if self.service.ready else 503)
 
     async def models(self, request):
-        return _json({"models": sorted(self.service.models.current)})
+        return _respond({"models": sorted(self.service.models.current)})
 
     async def metrics(self, request):
-        return Response(self.service.metrics.exposed(), media_type=CONTENT_TYPE_LATEST)
+        return Response(self.service.metrics.expose(), media_type=CONTENT_TYPE_LATEST)
 
     async def model(self, request):
-        return _json(v2.metadata(request.path_params["name"], self._find(request)))
+        return _respond(v2.metadata(request.path_params["name"], self._find_version(request)))
 
     async def model_ready(self, request):
-        self._find(request)
+        self._find_version(request)
         ready = self.service.ready
-        return _json({"name": request.path_params["name"], "ready": ready}, 200 if ready else 503)
+        return _respond({"name": request.path_params["name"], "ready": ready}, 200 if ready else 503)
 
     async def status(self, request):
-        return _json(tf_rest.status(self._find(request)))
+        return _respond(tf_rest.status(self._find_version(request)))
 
     async def signatures(self, request):
-        return _json(tf_rest.metadata(request.path_params["name"], self._find(request)))
+        return _respond(tf_rest.metadata(request.path_params["name"], self._find_version(request)))
 
-    def _find(self, request):
+    def _find_version(self, request):
         return self.service.models.find(request.path_params["name"], request.path_params.get("version"))
 
 
-def _json(value, status=200):
+def _respond(value, status=200):
     return Response(orjson.dumps(value), status, media_type=JSON)
 
 
-async def _fault(request, fault):
+async def _answer_fault(request, fault):
     status, headers, content = refusal(fault)
     return Response(content, status, headers, JSON)
 
 
-async def _not_here(request, error):
+async def _answer_missing(request, error):
     path, method = describe(request.url.path), request.method
     sentence = f"there is nothing at {path}." if error.status_code == 404 else f"{path} does not answer {method[:20]}."
     return Response(orjson.dumps({"error": sentence}), error.status_code, dict(error.headers or {}), JSON)

@@ -27,18 +27,18 @@ class Waiting:
         self.answer = asyncio.get_running_loop().create_future()
 
     @property
-    def live(self):
+    def is_live(self):
         """Whether somebody waits for it."""
         return not self.answer.done()
 
     def settle(self, place, result):
         self.results[place] = result
         self.left -= 1
-        if not self.left and self.live:
+        if not self.left and self.is_live:
             self.answer.set_result(self.results)
 
     def fail(self, error):
-        if self.live:
+        if self.is_live:
             self.answer.set_exception(error)
 
 
@@ -51,7 +51,7 @@ class Run:
 
     def end_if_left(self):
         """End it if nobody waits for one of its rows."""
-        if not any(owner.live for owner in self.owners):
+        if not any(owner.is_live for owner in self.owners):
             self.stop.end()
 
     def compute(self, signature, key, payloads):
@@ -102,12 +102,12 @@ class Lane:
         try:
             self.batcher.add(waiting, ask.key, ask.rows, ask.costs, caller)
         except FullError:
-            raise Fault("busy", *self._full()) from None
-        if self.loop.done():  # it was closed, for another version came, after this request had found it
+            raise Fault("busy", *self._describe_full()) from None
+        if self.loop.done():  # it was closed for another version after this request had found it
             self._start()
         self.wake.set()
         self.here.add(waiting)
-        self.meter.queue(len(ask.rows))
+        self.meter.count_queued(len(ask.rows))
         try:
             async with asyncio.timeout(within):
                 return await waiting.answer
@@ -117,13 +117,13 @@ class Lane:
             self.here.discard(waiting)
             dropped = self.batcher.drop(waiting)
             if dropped:
-                self.meter.dropped(dropped)
-                self.meter.queue(-dropped)
+                self.meter.count_dropped(dropped)
+                self.meter.count_queued(-dropped)
             for run in self.running.values():
                 if waiting in run.owners:
                     run.end_if_left()
 
-    def _full(self):
+    def _describe_full(self):
         seconds = min(60, max(1, round(len(self.batcher) / self.rate))) if self.rate else 1
         return f"{len(self.batcher)} texts wait already. Try again in {seconds} second{'s' * (seconds > 1)}.", seconds
 
@@ -133,7 +133,7 @@ class Lane:
             waiting.fail(fault)
 
     async def close(self):
-        """Finish what waits and what is computed. Who has found it before, and asks it after that, is answered, too."""
+        """Finish what waits and what is computed. A caller who has found the lane before is still answered then."""
         self.closing = True
         self.wake.set()
         await asyncio.wait([self.loop])  # and not the task itself, which would be cancelled with whoever waits for it
@@ -142,13 +142,13 @@ class Lane:
 
     async def _take_batches(self):
         while True:
-            due = self.batcher.due()
-            if due is None and self.closing:
+            seconds = self.batcher.seconds_left()
+            if seconds is None and self.closing:
                 return
-            if due != 0:
+            if seconds != 0:
                 self.wake.clear()
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(due):
+                    async with asyncio.timeout(seconds):
                         await self.wake.wait()
                 continue
             await self.slots.acquire(self)
@@ -156,12 +156,12 @@ class Lane:
             if not batch:
                 self.slots.release(self)
                 continue
-            self.meter.queue(-len(batch))
+            self.meter.count_queued(-len(batch))
             task = asyncio.create_task(self._compute(batch))
             self.running[task] = Run(batch)
-            task.add_done_callback(partial(self._done, batch))
+            task.add_done_callback(partial(self._finish, batch))
 
-    def _done(self, batch, task):
+    def _finish(self, batch, task):
         self.running.pop(task)
         self.batcher.done(batch, None if task.cancelled() or task.exception() else task.result())
         if not task.cancelled() and task.exception():
@@ -172,9 +172,9 @@ class Lane:
         loop, run = asyncio.get_running_loop(), self.running[asyncio.current_task()]
         signature, started = batch[0].owner.ask.signature, time.perf_counter()
         try:
-            asked = signature, batch[0].key, [row.payload for row in batch]
+            arguments = signature, batch[0].key, [row.payload for row in batch]
             try:
-                results = await loop.run_in_executor(self.slots.threads, run.compute, *asked)
+                results = await loop.run_in_executor(self.slots.threads, run.compute, *arguments)
             finally:
                 self.slots.release(self)
             if len(results) != len(batch):
@@ -187,20 +187,20 @@ class Lane:
         for row, result in zip(batch, results, strict=True):
             row.owner.settle(row.place, result)
         seconds = max(time.perf_counter() - started, 1e-6)
-        self.meter.batch([row.cost for row in batch], seconds)
+        self.meter.count_batch([row.cost for row in batch], seconds)
         now = len(batch) / seconds
         self.rate = 0.9 * self.rate + 0.1 * now if self.rate else now
         return seconds
 
     async def _compute_apart(self, batch, error):
-        """A batch failed: each of its requests is tried alone, so that what one has asked costs no other its answer."""
+        """A batch failed: each of its requests is tried alone, so that none costs another its answer."""
         owners = {id(row.owner): row.owner for row in batch}
         if len(owners) == 1:
             self.log("failed", level="error", model=self.meter.model, error=error)
             sentence = f"the model could not answer: {type(error).__name__}. The server's log has more."
             batch[0].owner.fail(Fault("broken", sentence))
             return
-        for owner in filter(lambda owner: owner.live, owners.values()):
+        for owner in filter(lambda owner: owner.is_live, owners.values()):
             await self.slots.acquire(self)
             alone = [row for row in batch if row.owner is owner]
             self.running[asyncio.current_task()] = Run(alone)
@@ -249,14 +249,14 @@ class Slots:
         self._busy = Counter()  # lane -> its runs
         self._waiting = []  # (lane, future) in the order of arrival
 
-    def _may(self, lane):
+    def _may_run(self, lane):
         if not self.own:
             return self._busy.total() < self.count
         return not self._busy[lane] or sum(count - 1 for count in self._busy.values() if count) < self.count - 1
 
     async def acquire(self, lane):
         """Wait for a turn of a lane: first come, first served, as far as lanes share them."""
-        if self._may(lane):
+        if self._may_run(lane):
             self._busy[lane] += 1
             return
         turn = lane, asyncio.get_running_loop().create_future()
@@ -276,7 +276,7 @@ class Slots:
         if not self._busy[lane]:
             del self._busy[lane]
         for turn in [*self._waiting]:
-            if self._may(turn[0]) and not turn[1].done():
+            if self._may_run(turn[0]) and not turn[1].done():
                 self._waiting.remove(turn)
                 self._busy[turn[0]] += 1
                 turn[1].set_result(None)

@@ -56,7 +56,7 @@ class Limits:
     written: int = 1 << 15
 
     @property
-    def together(self):
+    def total_bytes(self):
         """The most bytes of all requests that are here, of such that wait and of such that still come."""
         return BODIES * self.bytes
 

@@ -62,8 +62,8 @@ class Handler(logging.Handler):
         error = record.exc_info[1] if record.exc_info else None
         # `record.msg` is the library's own sentence, without the arguments, which may be a caller's. asyncio puts in it
         # what was called and how a task has ended: what stands in brackets, and in further lines, may quote a text.
-        said = re.split(r"[\n(<]", str(record.msg), maxsplit=1)[0].strip()[:200]
-        self.log("library", level=record.levelname.lower(), logger=record.name, said=said, error=error)
+        sentence = re.split(r"[\n(<]", str(record.msg), maxsplit=1)[0].strip()[:200]
+        self.log("library", level=record.levelname.lower(), logger=record.name, said=sentence, error=error)
 
 
 def capture(log):

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from serving.lazy import later
 from serving.messages import CONTENTS, classes
 from serving.server.faults import Fault, invalid
-from serving.server.tensors import described, from_raw, from_values, quoted, raw_bytes, text_of
+from serving.server.tensors import check_spec, from_raw, from_values, quote, raw_bytes, text_of
 from serving.server.v2 import choose_tensors
 
 protobuf = later("zoo.text.protobuf")
@@ -19,7 +19,7 @@ NESTED = (
 )
 
 
-def message(kind, content):
+def parse_message(kind, content):
     """A message from its bytes.
 
     Raises:
@@ -27,7 +27,7 @@ def message(kind, content):
     """
     try:
         if len(content) > MOST_FIELDS:
-            _count(memoryview(content), NESTED, MOST_FIELDS)
+            _count_left(memoryview(content), NESTED, MOST_FIELDS)
         return kind.FromString(content)
     except Fault:
         raise
@@ -35,14 +35,14 @@ def message(kind, content):
         raise invalid(f"the message is not a {kind.DESCRIPTOR.name} of the Open Inference Protocol.") from None
 
 
-def _count(content, nested, left):
+def _count_left(content, nested, left):
     """How many of `left` fields are left after those of a message, and of the messages in its field `nested[0]`."""
     for number, _, value in protobuf.fields(content):
         left -= 1
         if left < 0:
             raise Fault("too_large", f"the message has more than {MOST_FIELDS} values. Send numbers raw, or packed.")
         if number in nested[:1]:
-            left = _count(value, nested[1:], left)
+            left = _count_left(value, nested[1:], left)
     return left
 
 
@@ -64,18 +64,18 @@ def tensors(request, most):
     inputs = []
     for number, each in enumerate(request.inputs):
         if raws and each.HasField("contents"):
-            raise invalid(f"the input {quoted(each.name)} has contents beside raw_input_contents: give one of them.")
+            raise invalid(f"the input {quote(each.name)} has contents beside raw_input_contents: give one of them.")
         shape = list(each.shape)
         if raws:
             inputs.append(from_raw(each.name, each.datatype, shape, raws[number], most))
             continue
-        datatype, _ = described(each.name, each.datatype, shape)
+        datatype, _ = check_spec(each.name, each.datatype, shape)
         if datatype not in CONTENTS:
-            raise invalid(f"the input {quoted(each.name)} of type {datatype} must come as raw_input_contents.")
+            raise invalid(f"the input {quote(each.name)} of type {datatype} must come as raw_input_contents.")
         field = CONTENTS[datatype]
         others = [other.name for other, _ in each.contents.ListFields() if other.name != field]
         if others:
-            raise invalid(f"the input {quoted(each.name)} of type {datatype} must be in {field}, not in {others[0]}.")
+            raise invalid(f"the input {quote(each.name)} of type {datatype} must be in {field}, not in {others[0]}.")
         values = list(getattr(each.contents, field))
         inputs.append(
             from_values(each.name, datatype, shape, [text_of(v) for v in values] if datatype == "BYTES" else values)
@@ -89,32 +89,32 @@ def parameters(request):
     for name, value in request.parameters.items():
         kind = value.WhichOneof("choice")
         if kind is None:
-            raise invalid(f"the parameter {quoted(name)} has no value.")
+            raise invalid(f"the parameter {quote(name)} has no value.")
         values[name] = {"bool_param": value.bool_param, "int64_param": value.int64_param}.get(kind, value.string_param)
     return values
 
 
 def response(request, answer):
     """A `ModelInferResponse`, raw if the request was."""
-    wanted = choose_tensors(answer.tensors, [each.name for each in request.outputs])
-    raw, made_outputs = bool(request.raw_input_contents), []
-    for tensor in wanted:
-        made = pb.InferTensor(name=tensor.name, datatype=tensor.datatype, shape=tensor.shape)
+    chosen = choose_tensors(answer.tensors, [each.name for each in request.outputs])
+    raw, outputs = bool(request.raw_input_contents), []
+    for tensor in chosen:
+        output = pb.InferTensor(name=tensor.name, datatype=tensor.datatype, shape=tensor.shape)
         if not raw:
-            getattr(made.contents, CONTENTS[tensor.datatype]).extend(_values(tensor))
-        made_outputs.append(made)
+            getattr(output.contents, CONTENTS[tensor.datatype]).extend(_values(tensor))
+        outputs.append(output)
     return pb.ModelInferResponse(
         model_name=answer.model,
         model_version=answer.version,
         id=request.id,
-        outputs=made_outputs,
-        raw_output_contents=[raw_bytes(tensor) for tensor in wanted] if raw else [],
+        outputs=outputs,
+        raw_output_contents=[raw_bytes(tensor) for tensor in chosen] if raw else [],
     )
 
 
-def metadata(described_):
+def metadata(description):
     """A `ModelMetadataResponse` from what `v2.metadata` says."""
-    return pb.ModelMetadataResponse(**{name: value for name, value in described_.items() if name != "parameters"})
+    return pb.ModelMetadataResponse(**{name: value for name, value in description.items() if name != "parameters"})
 
 
 def _values(tensor):

@@ -43,16 +43,16 @@ class Metrics:
         self.open = make(Gauge, "open_requests", "Requests that were taken on and are not answered.", ())
         self.failures = make(Counter, "load_failures", "Versions that could not be loaded.", ("model",))
 
-    def meter(self, model, version):
+    def make_meter(self, model, version):
         return Meter(self, model, str(version))
 
-    def request(self, model, version, protocol, outcome, seconds):
+    def count_request(self, model, version, protocol, outcome, seconds):
         """Count a request. `outcome` is "answered" or the kind of its fault."""
         self.requests.labels(model, str(version), protocol, outcome).inc()
         if outcome == "answered":
             self.seconds.labels(model, str(version), protocol).observe(seconds)
 
-    def exposed(self):
+    def expose(self):
         """The text that Prometheus reads."""
         return generate_latest(self.registry)
 
@@ -78,19 +78,19 @@ class Meter:
         self._batches, self._computing = metrics.batches.labels(*labels), metrics.computing.labels(*labels)
         self._loaded.set(1)
 
-    def queue(self, more):
-        """So many texts more wait, or fewer."""
+    def count_queued(self, more):
+        """Count texts that begin to wait, or, below 0, that wait no longer."""
         self._queue.inc(more)
 
-    def dropped(self, count):
+    def count_dropped(self, count):
         self._dropped.inc(count)
 
-    def answered(self, refused, doubted):
-        """Of the texts that were answered, so many have an error, and so many a warning."""
+    def count_answered(self, refused, doubted):
+        """Count answered texts that have an error, and those that have a warning."""
         self._refused.inc(refused)
         self._doubted.inc(doubted)
 
-    def batch(self, costs, seconds):
+    def count_batch(self, costs, seconds):
         self._texts.inc(len(costs))
         self._tokens.inc(sum(costs))
         self._padded.inc(len(costs) * max(costs))
@@ -98,6 +98,6 @@ class Meter:
         self._computing.observe(seconds)
 
     def close(self):
-        """This version answers no longer."""
+        """Remove the gauges of a version that answers no longer."""
         for gauge in (self.metrics.queue, self.metrics.loaded):
             gauge.remove(self.model, self.version)

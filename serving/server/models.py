@@ -12,7 +12,7 @@ from serving.runtime.artefact import MANIFEST
 from serving.runtime.errors import DamagedError
 from serving.runtime.named import locate
 from serving.server.faults import Fault
-from serving.server.tensors import quoted
+from serving.server.tensors import quote
 
 rows = later("serving.server.rows")
 texts_of = later("serving.server.texts")
@@ -34,28 +34,28 @@ class Place:
     """Where the versions of a model are.
 
     Args:
-        given: what the command was given, a name or a path.
+        argument: what the command was given, a name or a path.
         home: the folder whose numbered folders are the versions, or None if there is one version and no other.
     """
 
-    given: str
+    argument: str
     home: Path | None
 
-    def newest(self):
+    def versions(self):
         """`[(number, folder)]` of all versions that lie in the folder, the newest first."""
         folders = [path.parent for path in self.home.glob(f"*/{MANIFEST}")]
         numbered = [(int(path.name), path) for path in folders if path.name.isdecimal() and path.name.isascii()]
         return sorted(numbered, reverse=True)
 
 
-def place_of(given):
+def find_place(argument):
     """The `Place` of a name or a path.
 
     Raises: as of `serving.runtime.named.locate`.
     """
-    first = locate(given)
-    is_home = isinstance(first, Path) and not (Path(given) / MANIFEST).is_file() and first.name.isdecimal()
-    return Place(given, first.parent if is_home else None)
+    first = locate(argument)
+    is_home = isinstance(first, Path) and not (Path(argument) / MANIFEST).is_file() and first.name.isdecimal()
+    return Place(argument, first.parent if is_home else None)
 
 
 def open_runtime(directory, opening):
@@ -96,7 +96,7 @@ class Models:
     def __init__(self, opening, make_lane, metrics, log):
         self.opening, self.make_lane, self.metrics, self.log = opening, make_lane, metrics, log
         self.current, self.places = {}, {}
-        self._told, self._closing = {}, {}  # tasks, and the lanes that they close
+        self._logged, self._closing = {}, {}  # tasks, and the lanes that they close
         self.abandoned = False  # whether a thread may still open an artefact for which nobody waits
 
     def find(self, name, version=None):
@@ -107,29 +107,31 @@ class Models:
         """
         served = self.current.get(name)
         if served is None:
-            held = ", ".join(sorted(self.current)) or "none yet"
-            raise Fault("not_found", f"there is no model {quoted(name)} here; this server has {held}.")
+            names = ", ".join(sorted(self.current)) or "none yet"
+            raise Fault("not_found", f"there is no model {quote(name)} here; this server has {names}.")
         if version not in (None, "", str(served.number)):
             raise Fault(
-                "not_found", f"{name} answers as version {served.number} now, and no other; received {quoted(version)}."
+                "not_found", f"{name} answers as version {served.number} now, and no other; received {quote(version)}."
             )
         return served
 
-    async def load(self, given):
-        """Load the newest version of each of `given`.
+    async def load(self, arguments):
+        """Load the newest version of each of `arguments`.
 
         Raises: whatever opening an artefact raises; ValueError if two have one name.
         """
-        for each in given:
-            place = place_of(each)
-            number, folder = place.newest()[0] if place.home else (None, locate(each))
+        for argument in arguments:
+            place = find_place(argument)
+            number, folder = place.versions()[0] if place.home else (None, locate(argument))
             runtime = await self._open(folder)
             name = runtime.manifest["name"]
             if name in self.current:
-                raise ValueError(f"two models have the name {name!r}: {self.places[name].given} and {each}. Serve one.")
+                raise ValueError(
+                    f"two models have the name {name!r}: {self.places[name].argument} and {argument}. Serve one."
+                )
             self.places[name] = place
             number = runtime.manifest["version"] if number is None else number
-            self._answer_with(name, number, runtime, signatures_of(runtime))
+            self._serve_version(name, number, runtime, signatures_of(runtime))
 
     async def watch(self, seconds):
         """Look for new versions for ever, this many seconds apart, whatever goes wrong in a look."""
@@ -140,22 +142,22 @@ class Models:
                     try:
                         await self.look(name, place)
                     except Exception as error:  # such as a file system that is away for a while
-                        self._tell(name, "failed", "error", (type(error), str(error)), "look", error=error)
+                        self._log_once(name, "failed", "error", (type(error), str(error)), "look", error=error)
                     else:
-                        self._told.pop((name, "look"), None)
+                        self._logged.pop((name, "look"), None)
 
     async def look(self, name, place):
         """Serve the newest version that is sound, if it is another one than now."""
-        now, versions = self.current[name].number, place.newest()
+        now, versions = self.current[name].number, place.versions()
         if not versions:
-            self._tell(name, "vanished", "warning", True, "vanished", version=now, folder=str(place.home))
+            self._log_once(name, "vanished", "warning", True, "vanished", version=now, folder=str(place.home))
             return
-        self._told.pop((name, "vanished"), None)
+        self._logged.pop((name, "vanished"), None)
         for number, folder in versions:
             if number == now:
                 return
-            state = state_of(folder)
-            if self._told.get((name, number)) == state:
+            state = folder_state(folder)
+            if self._logged.get((name, number)) == state:
                 continue  # it was tried as it is, and failed
             try:
                 runtime = await self._open(folder)
@@ -164,9 +166,11 @@ class Models:
                 signatures = signatures_of(runtime)
             except Exception as error:  # whatever is wrong with it, the version that answers goes on
                 self.metrics.failures.labels(name).inc()
-                self._tell(name, "version_refused", "error", state, number, version=number, serving=now, error=error)
+                self._log_once(
+                    name, "version_refused", "error", state, number, version=number, serving=now, error=error
+                )
                 continue
-            self._answer_with(name, number, runtime, signatures)
+            self._serve_version(name, number, runtime, signatures)
             return
 
     async def _open(self, folder):
@@ -177,20 +181,20 @@ class Models:
             self.abandoned = True
             raise
 
-    def _tell(self, name, event, level, state, about, **fields):
-        """Log an event once for each state of what it is about: the number of a version, or a word."""
-        if self._told.get((name, about)) != state:
-            self._told[name, about] = state
+    def _log_once(self, name, event, level, state, about, **fields):
+        """Log an event once for each `state` of its subject `about`: the number of a version, or a word."""
+        if self._logged.get((name, about)) != state:
+            self._logged[name, about] = state
             self.log(event, level=level, model=name, **fields)
 
-    def _answer_with(self, name, number, runtime, signatures):
-        before = self.current.get(name)
+    def _serve_version(self, name, number, runtime, signatures):
+        previous = self.current.get(name)
         lane = self.make_lane(name, number, signatures)
         self.current[name] = Version(number, runtime, lane)
-        self.log("serving", model=name, version=number, kind=runtime.kind, before=before and before.number)
-        if before:  # what it has taken on it finishes
-            task = asyncio.create_task(self._retire(before.lane))
-            self._closing[task] = before.lane
+        self.log("serving", model=name, version=number, kind=runtime.kind, before=previous and previous.number)
+        if previous:  # what it has taken on it finishes
+            task = asyncio.create_task(self._retire(previous.lane))
+            self._closing[task] = previous.lane
             task.add_done_callback(self._closing.pop)
 
     @staticmethod
@@ -208,14 +212,14 @@ class Models:
         await asyncio.gather(*(version.lane.close() for version in self.current.values()), *self._closing)
 
 
-def state_of(folder):
-    """What tells whether files of a folder have changed: their names, sizes and times."""
+def folder_state(folder):
+    """The names, sizes and times of the files of a folder, which differ when one has changed."""
     states = []
     for home, _, names in os.walk(folder):
         for name in names:
             try:
-                held = os.stat(os.path.join(home, name))
+                status = os.stat(os.path.join(home, name))
             except OSError:
                 continue
-            states.append((os.path.join(home, name), held.st_size, held.st_mtime_ns))
+            states.append((os.path.join(home, name), status.st_size, status.st_mtime_ns))
     return tuple(sorted(states))

@@ -28,9 +28,9 @@ from serving.server.service import Service
 from serving.server.visitors import Visitors
 
 # Connections that wait to be accepted, at some 70 microseconds each: in a longer queue a caller would wait longer than
-# for an answer. Who finds it full is told nothing, and its system tries again after a second.
+# for an answer. A caller who finds it full gets no answer, and its system tries again after a second.
 BACKLOG = 512
-ENDING = 2.0  # seconds for runs that are ended: they are asked between two operators
+ENDING = 2.0  # seconds for runs that are ended: ONNX Runtime checks between two operators
 SWITCH = 1e-3  # seconds after which a thread that computes in Python lets the event loop go on
 
 
@@ -66,11 +66,11 @@ class Quiet(uvicorn.Server):
         yield
 
 
-def run(given, settings):
+def run(models, settings):
     """Serve models until the process is told to stop; returns its exit status.
 
     Args:
-        given: names and paths of models.
+        models: names and paths of models.
         settings: `Settings`.
 
     Raises:
@@ -84,7 +84,7 @@ def run(given, settings):
     server = Server(settings)
     loop = uvicorn.Config("", loop="auto").get_loop_factory()  # uvloop, if it is there
     with asyncio.Runner(loop_factory=loop) as runner:
-        status = runner.run(server.run(given))
+        status = runner.run(server.run(models))
         if server.abandoned:  # a thread still computes or loads, and the end of the block would wait for it
             sys.stderr.flush()
             os._exit(status)
@@ -102,20 +102,20 @@ class Server:
         self.settings, self.log, self.metrics = settings, Log(), Metrics()
         self.abandoned = False
 
-    async def run(self, given):
+    async def run(self, arguments):
         """Serve until a signal comes; returns the exit status."""
         settings, loop = self.settings, asyncio.get_running_loop()
         capture(self.log)
         self.stop = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._signalled)
+            loop.add_signal_handler(number, self._handle_signal)
         count = turns(settings.opening.threads)
         self.slots = Slots(count), Slots(max(1, count - 1), own=False)  # long runs leave a core
-        models = Models(settings.opening, self._lane, self.metrics, self.log)
+        models = Models(settings.opening, self._make_lane, self.metrics, self.log)
         self.service = Service(models, settings.limits, self.metrics, self.log, settings.log_requests, settings.door)
         http, rpc = await self._open_ports()
         try:
-            if not await self._until_stopped(models.load(given)):
+            if not await self._until_stopped(models.load(arguments)):
                 return 1
             self.service.state = "ready"
             self.log("ready", host=settings.host, http_port=self.http_port, grpc_port=self.grpc_port)
@@ -129,8 +129,8 @@ class Server:
         finally:
             await self._close_ports(http, rpc)
 
-    def _lane(self, name, number, signatures):
-        meter = self.metrics.meter(name, number)
+    def _make_lane(self, name, number, signatures):
+        meter = self.metrics.make_meter(name, number)
         rules = self.settings.batching, self.settings.limits.queue
         return Lanes(*self.slots, signatures, *rules, meter, self.log)
 
@@ -146,7 +146,7 @@ class Server:
         self.abandoned = True
         return False
 
-    def _signalled(self):
+    def _handle_signal(self):
         if self.stop.is_set():  # told twice: at once
             self.log("stopped", level="warning", open=self.service.open)
             os._exit(1)
@@ -157,15 +157,15 @@ class Server:
     async def _drain(self, models):
         """Finish what was taken on, except for what takes long, which is ended; returns the exit status."""
         models.end(long=True)
-        if await self._finished(models, self.settings.limits.drain):
+        if await self._finish(models, self.settings.limits.drain):
             self.log("stopped", open=0)
             return 0
         self.log("stopped", level="error", open=self.service.open)
         models.end(long=False)
-        self.abandoned = self.abandoned or not await self._finished(models, ENDING)
+        self.abandoned = self.abandoned or not await self._finish(models, ENDING)
         return 1
 
-    async def _finished(self, models, seconds):
+    async def _finish(self, models, seconds):
         """Whether all that is here was finished within so many seconds."""
         try:
             async with asyncio.timeout(seconds):
@@ -181,34 +181,34 @@ class Server:
         Raises:
             ServingError: a port cannot be had.
         """
-        settings, release = self.settings, _version()
+        settings, release = self.settings, _own_version()
         self.http_port = self.grpc_port = None
-        bound = None if settings.http_port is None else _bound(settings.host, settings.http_port)
+        sock = None if settings.http_port is None else _bind(settings.host, settings.http_port)
         try:
-            rpc = None if settings.grpc_port is None else await self._grpc(release)
+            rpc = None if settings.grpc_port is None else await self._start_grpc(release)
         except ServingError:
-            if bound:
-                bound.close()
+            if sock:
+                sock.close()
             raise
-        http = bound and self._http(bound, release)
+        http = sock and self._start_http(sock, release)
         return http, rpc
 
-    async def _grpc(self, release):
+    async def _start_grpc(self, release):
         """The server of gRPC, listening."""
         host, port = self.settings.host, self.settings.grpc_port
-        made, address = make_server(self.service, release), f"[{host}]" if ":" in host else host
+        server, address = make_server(self.service, release), f"[{host}]" if ":" in host else host
         try:
-            self.grpc_port = made.add_insecure_port(f"{address}:{port}")
+            self.grpc_port = server.add_insecure_port(f"{address}:{port}")
         except RuntimeError:
-            raise _taken(host, port, "--grpc-port") from None
-        await made.start()
-        return made
+            raise _port_error(host, port, "--grpc-port") from None
+        await server.start()
+        return server
 
-    def _http(self, bound, release):
+    def _start_http(self, sock, release):
         """The server of HTTP on a socket, listening."""
-        self.http_port, limits = bound.getsockname()[1], self.settings.limits
+        self.http_port, limits = sock.getsockname()[1], self.settings.limits
         visitors = Visitors(limits.connections, limits.connections_of_one, self.settings.door.is_proxy)
-        made = Quiet(
+        server = Quiet(
             uvicorn.Config(
                 application(self.service, release),
                 http=partial(Connection, visitors=visitors),
@@ -222,8 +222,8 @@ class Server:
                 server_header=False,
             )
         )
-        self._http_task = asyncio.create_task(made.serve([bound]))
-        return made
+        self._http_task = asyncio.create_task(server.serve([sock]))
+        return server
 
     async def _close_ports(self, http, rpc):
         if http:
@@ -233,7 +233,7 @@ class Server:
             await rpc.stop(1)
 
 
-def _bound(host, port):
+def _bind(host, port):
     """A socket that listens at an address, so that no other process can have it.
 
     Raises:
@@ -242,26 +242,26 @@ def _bound(host, port):
     try:
         family, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except OSError:
-        raise _taken(host, port, "--http-port") from None
-    made = socket.socket(family, socket.SOCK_STREAM)
+        raise _port_error(host, port, "--http-port") from None
+    sock = socket.socket(family, socket.SOCK_STREAM)
     try:
-        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        made.bind(address)
-        made.listen(BACKLOG)  # two that have bound a port and do not listen yet may both believe that it is theirs
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(address)
+        sock.listen(BACKLOG)  # two that have bound a port and do not listen yet may both believe that it is theirs
     except OSError:
-        made.close()
-        raise _taken(host, port, "--http-port") from None
-    return made
+        sock.close()
+        raise _port_error(host, port, "--http-port") from None
+    return sock
 
 
-def _taken(host, port, option):
+def _port_error(host, port, option):
     return ServingError(
         f"cannot listen on {host}:{port}: another process has this port, or the address is not one of this machine. "
         f"Choose another with {option} or --host."
     )
 
 
-def _version():
+def _own_version():
     try:
         return version("seqzoo")
     except PackageNotFoundError:

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from serving.server.asks import known
+from serving.server.asks import check_outputs
 from serving.server.door import Door
 from serving.server.faults import Fault, late
-from serving.server.tensors import quoted, too_many
+from serving.server.tensors import quote, too_many_fault
 from serving.server.texts import NAME
 
 AT_ONCE = 16 << 10  # bytes of a body whose work takes a millisecond or two
@@ -55,7 +55,7 @@ class Service:
         self.models, self.limits, self.metrics, self.log = models, limits, metrics, log
         self.log_requests, self.desk, self.door = log_requests, Desk(), door or Door()
         self.state, self.open = "starting", 0
-        self.held = 0  # bytes of all requests that are here
+        self.held_bytes = 0  # bytes of all requests that are here
         self.idle = asyncio.Event()
         self.idle.set()
 
@@ -63,14 +63,14 @@ class Service:
     def ready(self):
         return self.state == "ready"
 
-    async def infer(self, count, name, version, asked, within=None):
+    async def infer(self, count, name, version, read_request, within=None):
         """The `Answer` of a request.
 
         Args:
-            count: what `counted` has given; its time begins now.
+            count: the `Count` of `counting`; its time begins now.
             name, version: the model; the version may be None.
-            asked: a function from the `Version` to `(signature, tensors, parameters, outputs)`; the signature may be
-                None, and no name of an output stands for all of them.
+            read_request: a function from the `Version` to `(signature, tensors, parameters, outputs)`; the signature
+                may be None, and no name of an output stands for all of them.
             within: seconds, or None; the server's own deadline holds as well.
 
         Raises:
@@ -85,39 +85,39 @@ class Service:
             limit = self.limits.deadline if within is None else min(within, self.limits.deadline)
             try:
                 async with asyncio.timeout(limit):
-                    chosen, ask = await self.desk.do(count, self._read, model, name, asked)
+                    signature, ask = await self.desk.do(count, self._read, model, name, read_request)
             except TimeoutError:
                 raise late(limit) from None
             count.texts = len(ask.rows)
             left = limit + count.started - time.perf_counter()
             results = await model.lane.answer(ask, max(left, 1e-3), count.caller)
-            model.lane.meter.answered(*chosen.remarked(results))
-            return Answer(name, str(model.number), await self.desk.do(count, chosen.tensors, ask, results))
+            model.lane.meter.count_answered(*signature.count_remarks(results))
+            return Answer(name, str(model.number), await self.desk.do(count, signature.tensors, ask, results))
 
-    def _read(self, model, name, asked):
+    def _read(self, model, name, read_request):
         """`(signature, Ask)` of what is asked of a version; it may run in a thread."""
-        signature, tensors, parameters, outputs = asked(model)
-        chosen = model.signatures.get(signature or NAME)
-        if chosen is None:
-            held = ", ".join(model.signatures)
-            raise Fault("invalid", f"{name} has no signature {quoted(signature)}; it has {held}.")
-        known(outputs, chosen.outputs)
+        signature_name, tensors, parameters, outputs = read_request(model)
+        signature = model.signatures.get(signature_name or NAME)
+        if signature is None:
+            names = ", ".join(model.signatures)
+            raise Fault("invalid", f"{name} has no signature {quote(signature_name)}; it has {names}.")
+        check_outputs(outputs, signature.outputs)
         rows = max((tensor.shape[0] for tensor in tensors if tensor.shape), default=0)
         if rows > self.limits.texts:
-            raise too_many(self.limits.texts, rows)
-        ask, most = chosen.ask(tensors, parameters), max(self.limits.texts, self.limits.queue)
+            raise too_many_fault(self.limits.texts, rows)
+        ask, most = signature.ask(tensors, parameters), max(self.limits.texts, self.limits.queue)
         if len(ask.rows) > most:  # sentences of few texts, which would leave no room for anybody else
-            raise too_many(most, len(ask.rows), "sentences")
+            raise too_many_fault(most, len(ask.rows), "sentences")
         if ask.long and ask.written > self.limits.written:
             raise Fault(
                 "too_large",
                 f"requests may have {self.limits.written:,} tokens written by several runs of the model; this one asks "
                 f"for {ask.written:,}. Send fewer texts at once, or ask for shorter outputs or fewer of them.",
             )
-        return chosen, ask
+        return signature, ask
 
     @contextlib.contextmanager
-    def counted(self, protocol, name=None):
+    def counting(self, protocol, name=None):
         """Count a request, from its first byte to its answer, and what becomes of it.
 
         It gives a `Count`. Whatever is no `Fault` becomes one.
@@ -143,10 +143,10 @@ class Service:
             raise Fault("broken", f"the server failed: {type(error).__name__}. Its log has more.") from error
         finally:
             seconds = time.perf_counter() - count.started
-            self.metrics.request(count.model, count.version, protocol, outcome, seconds)
+            self.metrics.count_request(count.model, count.version, protocol, outcome, seconds)
             if self.log_requests:
-                said = {"model": count.model, "version": count.version, "texts": count.texts}
-                self.log("request", protocol=protocol, outcome=outcome, ms=round(1e3 * seconds, 2), **said)
+                fields = {"model": count.model, "version": count.version, "texts": count.texts}
+                self.log("request", protocol=protocol, outcome=outcome, ms=round(1e3 * seconds, 2), **fields)
 
     @contextlib.contextmanager
     def holding(self):
@@ -159,18 +159,18 @@ class Service:
         def hold(size):
             nonlocal mine
             mine += size
-            self.held += size
-            if self.held > self.limits.together:
+            self.held_bytes += size
+            if self.held_bytes > self.limits.total_bytes:
                 raise Fault("busy", "the requests that are here already fill the server's memory. Try again.")
 
         try:
             yield hold
         finally:
-            self.held -= mine
+            self.held_bytes -= mine
 
     @contextlib.contextmanager
     def _count_open(self):
-        """A request that is taken on: the server does not end before it is answered."""
+        """Count a request as open: the server does not end before it is answered."""
         self.open += 1
         self.metrics.open.inc()
         self.idle.clear()

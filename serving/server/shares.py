@@ -82,7 +82,7 @@ class Shares:
         return self._callers[caller].waiting if caller in self._callers else 0
 
     def add(self, caller, owner, key, rows):
-        """The rows of a request, in order."""
+        """Append the rows of a request, in order."""
         if not rows:
             return
         if caller not in self._callers:
@@ -114,7 +114,7 @@ class Shares:
         """How many rows of a row's request wait."""
         return len(self._requests[row.owner].rows)
 
-    def ranked(self, key, most=None):
+    def in_turn(self, key, most=None):
         """The rows of a key, in the order in which their callers, side by side, would have their turns.
 
         Args:

@@ -49,7 +49,7 @@ class Tensor:
     data: object
 
 
-def described(name, datatype, shape):
+def check_spec(name, datatype, shape):
     """`(datatype, shape)` after a check.
 
     Raises:
@@ -57,12 +57,12 @@ def described(name, datatype, shape):
     """
     if datatype not in DATATYPES:
         raise invalid(
-            f"the datatype of {quoted(name)} must be one of {', '.join(DATATYPES)}; received {describe(datatype)}."
+            f"the datatype of {quote(name)} must be one of {', '.join(DATATYPES)}; received {describe(datatype)}."
         )
     shape = tuple(shape) if isinstance(shape, list | tuple) else None
     if shape is None or len(shape) > MOST_AXES or any(type(size) is not int or not 0 <= size < 2**31 for size in shape):
         raise invalid(
-            f"the shape of {quoted(name)} must be a list of at most {MOST_AXES} sizes, each a whole number of at least "
+            f"the shape of {quote(name)} must be a list of at most {MOST_AXES} sizes, each a whole number of at least "
             f"0; received {describe(shape)}."
         )
     return datatype, shape
@@ -74,18 +74,18 @@ def from_values(name, datatype, shape, values):
     Raises:
         Fault: the values have another type, or there are more or fewer than the shape has places for.
     """
-    datatype, shape = described(name, datatype, shape)
-    flat = flattened(name, values)
+    datatype, shape = check_spec(name, datatype, shape)
+    flat = flatten(name, values)
     _check_count(name, shape, len(flat))
     if datatype == "BYTES":
         if not set(map(type, flat)) <= {str}:
-            raise _wrong_type(name, "strings", next(value for value in flat if type(value) is not str))
+            raise _type_fault(name, "strings", next(value for value in flat if type(value) is not str))
         return Tensor(name, datatype, shape, flat)
     kinds = {"b": {bool}, "f": {int, float}}.get(np.dtype(NUMBERS[datatype]).kind, {int})
     if not set(map(type, flat)) <= kinds:
         words = {"b": "true and false", "f": "numbers"}.get(np.dtype(NUMBERS[datatype]).kind, "whole numbers")
-        raise _wrong_type(name, words, next(value for value in flat if type(value) not in kinds))
-    return Tensor(name, datatype, shape, _array(name, datatype, flat).reshape(shape))
+        raise _type_fault(name, words, next(value for value in flat if type(value) not in kinds))
+    return Tensor(name, datatype, shape, _make_array(name, datatype, flat).reshape(shape))
 
 
 def from_raw(name, datatype, shape, raw, most=MOST_TEXTS):
@@ -97,17 +97,17 @@ def from_raw(name, datatype, shape, raw, most=MOST_TEXTS):
     Raises:
         Fault: there are more or fewer bytes than the shape has places for, or too many texts.
     """
-    datatype, shape = described(name, datatype, shape)
+    datatype, shape = check_spec(name, datatype, shape)
     if datatype == "BYTES":
         if math.prod(shape) > most:
-            raise too_many(most, math.prod(shape))
-        texts = _split(name, shape, raw)
+            raise too_many_fault(most, math.prod(shape))
+        texts = _split_texts(name, shape, raw)
         _check_count(name, shape, len(texts))
         return Tensor(name, datatype, shape, texts)
     dtype = np.dtype(NUMBERS[datatype]).newbyteorder("<")
     if len(raw) != math.prod(shape) * dtype.itemsize:
         raise invalid(
-            f"{quoted(name)} of shape {list(shape)} and type {datatype} has {math.prod(shape) * dtype.itemsize} bytes; "
+            f"{quote(name)} of shape {list(shape)} and type {datatype} has {math.prod(shape) * dtype.itemsize} bytes; "
             f"received {len(raw)}."
         )
     return Tensor(name, datatype, shape, np.frombuffer(raw, dtype).reshape(shape))
@@ -121,24 +121,22 @@ def raw_bytes(tensor):
     return b"".join(part for text in encoded for part in (struct.pack("<I", len(text)), text))
 
 
-def flattened(name, values):
+def flatten(name, values):
     """The values of nested lists in row-major order.
 
     Raises:
         Fault: there is no list, or values stand beside lists.
     """
     if not isinstance(values, list):
-        raise invalid(f"the data of {quoted(name)} must be a list; received {describe(values)}.")
+        raise invalid(f"the data of {quote(name)} must be a list; received {describe(values)}.")
     for _ in range(MOST_AXES):
         lists = sum(isinstance(value, list) for value in values)
         if not lists:
             return values
         if lists < len(values):
-            raise invalid(
-                f"the data of {quoted(name)} mixes lists and values. Give a flat list, or one like its shape."
-            )
+            raise invalid(f"the data of {quote(name)} mixes lists and values. Give a flat list, or one like its shape.")
         values = [value for part in values for value in part]
-    raise invalid(f"the data of {quoted(name)} is nested more than {MOST_AXES} times. Give a flat list.")
+    raise invalid(f"the data of {quote(name)} is nested more than {MOST_AXES} times. Give a flat list.")
 
 
 def text_of(content):
@@ -146,7 +144,7 @@ def text_of(content):
     return content.decode("utf-8", "surrogateescape")
 
 
-def quoted(name):
+def quote(name):
     """A name of a request for a message, cut if it is long."""
     return repr(name if len(name) <= 80 else name[:77] + "...") if isinstance(name, str) else describe(name)
 
@@ -160,7 +158,7 @@ def describe(value):
     return {list: "a list", dict: "an object"}.get(type(value), type(value).__name__)
 
 
-def _array(name, datatype, flat):
+def _make_array(name, datatype, flat):
     dtype = np.dtype(NUMBERS[datatype])
     try:
         if dtype.kind in "iu":
@@ -169,15 +167,15 @@ def _array(name, datatype, flat):
                 raise OverflowError
         return np.array(flat, dtype)
     except (OverflowError, ValueError):
-        raise invalid(f"the data of {quoted(name)} has a number that {datatype} cannot hold.") from None
+        raise invalid(f"the data of {quote(name)} has a number that {datatype} cannot hold.") from None
 
 
-def too_many(most, count, unit="texts"):
+def too_many_fault(most, count, unit="texts"):
     """The fault of a request with so many texts, or sentences."""
     return Fault("too_large", f"a request may have {most} {unit}; received {count}. Send them in parts.")
 
 
-def _split(name, shape, raw):
+def _split_texts(name, shape, raw):
     texts, place, most = [], 0, math.prod(shape)
     while place < len(raw):
         if len(texts) == most:
@@ -185,7 +183,7 @@ def _split(name, shape, raw):
         end = place + 4 + int.from_bytes(raw[place : place + 4], "little")
         if place + 4 > len(raw) or end > len(raw):
             raise invalid(
-                f"the bytes of {quoted(name)} end inside a text: each text stands behind its length in four bytes, "
+                f"the bytes of {quote(name)} end inside a text: each text stands behind its length in four bytes, "
                 "little-endian."
             )
         texts.append(text_of(bytes(raw[place + 4 : end])))
@@ -195,8 +193,8 @@ def _split(name, shape, raw):
 
 def _check_count(name, shape, count):
     if math.prod(shape) != count:
-        raise invalid(f"{quoted(name)} of shape {list(shape)} has {math.prod(shape)} values; received {count}.")
+        raise invalid(f"{quote(name)} of shape {list(shape)} has {math.prod(shape)} values; received {count}.")
 
 
-def _wrong_type(name, expected, value):
-    return invalid(f"the data of {quoted(name)} must be {expected}; received {describe(value)}.")
+def _type_fault(name, expected, value):
+    return invalid(f"the data of {quote(name)} must be {expected}; received {describe(value)}.")

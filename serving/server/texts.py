@@ -11,7 +11,7 @@ from serving.kinds.base import pair
 from serving.kinds.rules import RULES
 from serving.runtime.loaded import MAX_SEQUENCES
 from serving.runtime.sampling import Sampling
-from serving.server.asks import Ask, Parameters, named, spec
+from serving.server.asks import Ask, Parameters, order_tensors, spec
 from serving.server.faults import invalid
 from serving.server.tensors import NUMBERS, OF_DTYPE, Tensor
 
@@ -37,7 +37,7 @@ class Texts:
         self.labels = runtime.manifest.get("labels", [])
         sides = self.kind.sides(runtime.manifest)
         self.inputs = tuple(spec(side, "BYTES", -1) for side in sides)
-        self.also = (spec("text", "BYTES", -1),) if len(sides) > 1 else ()  # in the place of both sides
+        self.alternatives = (spec("text", "BYTES", -1),) if len(sides) > 1 else ()  # in the place of both sides
         own = (spec(each.name, OF_DTYPE[each.dtype], *[-1] * each.axes) for each in self.kind.outputs)
         self.outputs = (*own, *REMARKS)
         self.samples = "sample" in runtime.manifest["graphs"]
@@ -49,10 +49,10 @@ class Texts:
             Fault: an input is missing, unknown or of another type, or a parameter has no meaning for this model.
         """
         options, sampling = self._options(Parameters(parameters))
-        if self.also and [tensor.name for tensor in tensors] == ["text"]:  # as on the command line
-            texts = [_pair(text) for text in _column(tensors[0])]
+        if self.alternatives and [tensor.name for tensor in tensors] == ["text"]:  # as on the command line
+            texts = [_split_pair(text) for text in _read_column(tensors[0])]
         else:
-            columns = [_column(tensor) for tensor in named(tensors, self.inputs)]
+            columns = [_read_column(tensor) for tensor in order_tensors(tensors, self.inputs)]
             if len({len(column) for column in columns}) > 1:
                 raise invalid(
                     f"the two texts of each pair: received {len(columns[0])} first and {len(columns[1])} second."
@@ -60,40 +60,40 @@ class Texts:
             texts = columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
         cut = self.runtime.sentences(texts) if options.pop("sentences", False) else None
         texts = cut.sentences if cut else texts
-        costs = [cost for part in parted(texts) for cost in self.runtime.lengths(part)]
+        costs = [cost for part in split_texts(texts) for cost in self.runtime.lengths(part)]
         rows, outputs = [(text, None) for text in texts], options.get("n_best", 1)
         key = NAME, tuple(sorted(options.items())), sampling is not None
         if sampling is not None:
             first = sampling.pop("first", 0)  # of a list that comes in several requests
             rows = [(text, Sampling(**sampling, first=first + number)) for number, text in enumerate(texts)]
-        several, long, written = self._written_by(options, outputs if sampling is not None else 1)
+        several, long, written = self._plan_writing(options, outputs if sampling is not None else 1)
         if several:  # each output is written by itself
             costs = [(cost + written) * outputs for cost in costs]
         return Ask(self, key, rows, costs, (outputs, cut), long, len(rows) * outputs * written)
 
-    def _written_by(self, options, samples):
+    def _plan_writing(self, options, samples):
         """`(whether outputs are computed one by one, whether that is long, tokens of each)` for one text."""
         once = self.runtime.manifest.get("max_length", 0)  # tokens that a run of the graph writes at most
         length = options.get("length", 0)
         return samples > 1 or length > once, length > once or samples > MAX_SEQUENCES, max(length, once)
 
-    def _options(self, given):
+    def _options(self, parameters):
         """`(options of Runtime.run, settings of Sampling or None)`."""
-        known = [name for name in CHOSEN if name in (*self.runtime.options, *["sentences"] * self.kind.has_source)]
+        names = [name for name in CHOSEN if name in (*self.runtime.options, *["sentences"] * self.kind.has_source)]
         if "sampling" in self.runtime.options:
-            known += ["sample", *DRAWN]
-        known += [name for name in RULES if name in self.runtime.options]
+            names += ["sample", *DRAWN]
+        names += [name for name in RULES if name in self.runtime.options]
         kinds = CHOSEN | {name: rule.kind for name, rule in RULES.items()}
         options = {
-            name: value for name in known if name in kinds and (value := given.take(name, kinds[name])) is not None
+            name: value for name in names if name in kinds and (value := parameters.take(name, kinds[name])) is not None
         }
-        sample = given.take("sample", bool) if "sample" in known else None
-        drawn = {name: given.take(name, kind) for name, kind in DRAWN.items()} if "sample" in known else {}
-        drawn = {name: value for name, value in drawn.items() if value is not None}
-        given.nothing_left(known)
-        if drawn and not sample:
+        sample = parameters.take("sample", bool) if "sample" in names else None
+        sampling = {name: parameters.take(name, kind) for name, kind in DRAWN.items()} if "sample" in names else {}
+        sampling = {name: value for name, value in sampling.items() if value is not None}
+        parameters.check_empty(names)
+        if sampling and not sample:
             raise invalid(
-                f"{', '.join(drawn)} is about sampling: set the parameter sample to true, too, or leave it out."
+                f"{', '.join(sampling)} is about sampling: set the parameter sample to true, too, or leave it out."
             )
         if sample and not self.samples:
             raise invalid("this model has no graph that samples; leave out the parameter sample.")
@@ -102,20 +102,20 @@ class Texts:
                 raise invalid(f"{name} must be at most {most}; received {options[name]}.")
         if options or sample:
             try:
-                checked = {"sampling": Sampling(**drawn)} if sample else {}
-                self.runtime.run([], **options, **checked)
+                settings = {"sampling": Sampling(**sampling)} if sample else {}
+                self.runtime.run([], **options, **settings)
             except ValueError as error:
                 raise invalid(str(error)) from None
-        return options, drawn if sample else None
+        return options, sampling if sample else None
 
     def run(self, key, payloads):
         """The results of rows of one key; it runs in a thread."""
-        options, drawn = dict(key[1]), key[2]
-        sampling = {"sampling": [sampling for _, sampling in payloads]} if drawn else {}
+        options, is_sampled = dict(key[1]), key[2]
+        sampling = {"sampling": [sampling for _, sampling in payloads]} if is_sampled else {}
         return self.runtime.run([text for text, _ in payloads], **options, **sampling)
 
     @staticmethod
-    def remarked(results):
+    def count_remarks(results):
         """How many texts have an error instead of an answer, and how many have a warning."""
         return tuple(sum(getattr(each, name) is not None for each in results) for name in ("error", "warning"))
 
@@ -124,14 +124,14 @@ class Texts:
         width, cut = ask.width
         results = cut.join(results) if cut else results
         columns = self.kind.write(results, self.runtime.manifest, width)
-        outputs = [_tensor(each, *columns[each.name]) for each in self.kind.outputs]
+        outputs = [_make_tensor(each, *columns[each.name]) for each in self.kind.outputs]
         for name in ("error", "warning"):
-            said = [getattr(result, name) or "" for result in results]
-            outputs.append(Tensor(f"{name}s", "BYTES", (len(results),), said))
+            remarks = [getattr(result, name) or "" for result in results]
+            outputs.append(Tensor(f"{name}s", "BYTES", (len(results),), remarks))
         return outputs
 
 
-def _tensor(output, shape, values):
+def _make_tensor(output, shape, values):
     """The `Tensor` of a column: of texts a flat list, of numbers an array."""
     datatype = OF_DTYPE[output.dtype]
     if datatype in NUMBERS:
@@ -141,7 +141,7 @@ def _tensor(output, shape, values):
     return Tensor(output.name, datatype, shape, values)
 
 
-def parted(texts):
+def split_texts(texts):
     """The texts in parts of a few milliseconds: SentencePiece lets no other thread run while it reads a list."""
     part, size = [], 0
     for text in texts:
@@ -154,7 +154,7 @@ def parted(texts):
         yield part
 
 
-def _column(tensor):
+def _read_column(tensor):
     """The texts of a tensor of shape (batch,) or (batch, 1)."""
     if tensor.datatype != "BYTES":
         raise invalid(f"{tensor.name} must be of type BYTES; received {tensor.datatype}.")
@@ -163,7 +163,7 @@ def _column(tensor):
     return tensor.data
 
 
-def _pair(text):
+def _split_pair(text):
     """A pair, or the text as it is: the runtime refuses what is no pair, and that text alone."""
     try:
         return pair(text)

@@ -12,7 +12,7 @@ import orjson
 
 from serving.server.bodies import member, parse
 from serving.server.faults import invalid
-from serving.server.tensors import describe, flattened, from_values, quoted, text_of
+from serving.server.tensors import describe, flatten, from_values, quote, text_of
 from serving.server.texts import NAME
 
 KINDS = {"BYTES": "DT_STRING", "INT32": "DT_INT32", "INT64": "DT_INT64", "FP32": "DT_FLOAT", "BOOL": "DT_BOOL"}
@@ -32,13 +32,13 @@ class Request:
         request = parse(body)
         self.signature = member(request, "signature_name", str) or NAME
         self.parameters = member(request, "parameters", dict, {})
-        given = [name for name in ("instances", "inputs") if name in request]
-        if len(given) != 1:
+        forms = [name for name in ("instances", "inputs") if name in request]
+        if len(forms) != 1:
             raise invalid(
-                f'the body must have either "instances" (rows) or "inputs" (columns); received {given or "none"}.'
+                f'the body must have either "instances" (rows) or "inputs" (columns); received {forms or "none"}.'
             )
-        self.by_rows = given == ["instances"]
-        self.values = request[given[0]]
+        self.by_rows = forms == ["instances"]
+        self.values = request[forms[0]]
         if self.by_rows and (not isinstance(self.values, list) or not self.values):
             received = "an empty list" if self.values == [] else describe(self.values)
             raise invalid(f'"instances" must be a list of at least one row; received {received}.')
@@ -48,29 +48,29 @@ class Request:
         signature = version.signatures.get(self.signature)
         if signature is None:
             raise invalid(
-                f"there is no signature {quoted(self.signature)}; this model has {', '.join(version.signatures)}."
+                f"there is no signature {quote(self.signature)}; this model has {', '.join(version.signatures)}."
             )
         specs = {each["name"]: each for each in signature.inputs}
         if self.by_rows:
-            columns = self._columns(specs)
+            columns = self._gather_columns(specs)
         else:
             columns = self.values if isinstance(self.values, dict) and "b64" not in self.values else None
             if columns is None:
-                columns = {_only(specs): self.values}
-        known = specs | {each["name"]: each for each in signature.also}
-        return [_tensor(name, known.get(name), values) for name, values in columns.items()]
+                columns = {_only_name(specs): self.values}
+        known_specs = specs | {each["name"]: each for each in signature.alternatives}
+        return [_make_tensor(name, known_specs.get(name), values) for name, values in columns.items()]
 
-    def _columns(self, specs):
+    def _gather_columns(self, specs):
         """The rows as columns: a row is an object with all inputs, or the value of the only input."""
         rows = self.values
         objects = [isinstance(row, dict) and not _is_base64(row) for row in rows]
         if not any(objects):
-            return {_only(specs): rows}
+            return {_only_name(specs): rows}
         names = rows[objects.index(True)].keys()
         for number, row in enumerate(rows):
             if not objects[number] or row.keys() != names:
                 raise invalid(
-                    f"all instances must be objects with the same inputs ({', '.join(map(quoted, names))}); instance "
+                    f"all instances must be objects with the same inputs ({', '.join(map(quote, names))}); instance "
                     f"{number} is not."
                 )
         return {name: [row[name] for row in rows] for name in names}
@@ -78,7 +78,7 @@ class Request:
 
 def response(request, answer):
     """The bytes of an answer: rows if rows were asked, else columns; one output alone stands without its name."""
-    columns = {tensor.name: _nested(tensor) for tensor in answer.tensors}
+    columns = {tensor.name: _nest(tensor) for tensor in answer.tensors}
     if request.by_rows:
         rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
         return orjson.dumps(
@@ -123,17 +123,17 @@ def metadata(name, version):
     }
 
 
-def _only(specs):
+def _only_name(specs):
     if len(specs) != 1:
         raise invalid(f"this signature has several inputs, {', '.join(specs)}: give each by its name.")
     return next(iter(specs))
 
 
-def _tensor(name, spec, values):
+def _make_tensor(name, spec, values):
     """A tensor of a column; its shape is that of the values."""
     if not isinstance(values, list):
         raise invalid(
-            f"the input {quoted(name)} must be a list with one value for each row; received {describe(values)}."
+            f"the input {quote(name)} must be a list with one value for each row; received {describe(values)}."
         )
     if spec is None:  # which the signature refuses, with the names that it has
         return from_values(name, "BYTES", [0], [])
@@ -142,12 +142,12 @@ def _tensor(name, spec, values):
         shape.append(len(level[0]))
         if any(not isinstance(each, list) or len(each) != shape[-1] for each in level):
             raise invalid(
-                f"the rows of {quoted(name)} have different lengths: pad them, and give the lengths beside them."
+                f"the rows of {quote(name)} have different lengths: pad them, and give the lengths beside them."
             )
         level = [value for each in level for value in each]
-    flat = flattened(name, values)
+    flat = flatten(name, values)
     if spec["datatype"] == "BYTES":
-        flat = [_decoded(name, value) for value in flat]
+        flat = [_decode(name, value) for value in flat]
     return from_values(name, spec["datatype"], shape, flat)
 
 
@@ -155,21 +155,21 @@ def _is_base64(value):
     return value.keys() == {"b64"}
 
 
-def _decoded(name, value):
+def _decode(name, value):
     """A text, also from {"b64": "..."}."""
     if not isinstance(value, dict):
         return value
     if not _is_base64(value) or not isinstance(value["b64"], str):
         raise invalid(
-            f'a value of {quoted(name)} must be a string, or an object {{"b64": ...}}; received {describe(value)}.'
+            f'a value of {quote(name)} must be a string, or an object {{"b64": ...}}; received {describe(value)}.'
         )
     try:
         return text_of(base64.b64decode(value["b64"], validate=True))
     except (binascii.Error, ValueError):
-        raise invalid(f"a value of {quoted(name)} is not base64.") from None
+        raise invalid(f"a value of {quote(name)} is not base64.") from None
 
 
-def _nested(tensor):
+def _nest(tensor):
     """The values of a tensor as nested lists."""
     if tensor.datatype != "BYTES":
         return tensor.data.tolist()

@@ -8,7 +8,7 @@ import orjson
 
 from serving.server.bodies import member, parse
 from serving.server.faults import invalid
-from serving.server.tensors import MOST_TEXTS, describe, from_raw, from_values, quoted, raw_bytes
+from serving.server.tensors import MOST_TEXTS, describe, from_raw, from_values, quote, raw_bytes
 from serving.server.texts import NAME
 
 EXTENSIONS = ["binary_tensor_data"]
@@ -29,9 +29,9 @@ class Request:
     """
 
     def __init__(self, body, header=None, most=MOST_TEXTS):
-        self.most, size = most, _size(header, len(body))
+        self.most, size = most, _read_size(header, len(body))
         request, rest = parse(body[:size]), memoryview(body)[size:]
-        self.id = checked_id(member(request, "id", str))
+        self.id = check_id(member(request, "id", str))
         self.parameters = dict(member(request, "parameters", dict, {}))
         self.binary = self.parameters.pop("binary_data_output", False) is True
         self.signature = self.parameters.pop("signature", None)
@@ -42,12 +42,12 @@ class Request:
             raise invalid('the body must have "inputs", a list of at least one tensor.')
         self.tensors = []
         for each in inputs:
-            rest = self._read(each, rest)
+            rest = self._read_tensor(each, rest)
         if len(rest):
             raise invalid(f"{len(rest)} bytes follow the tensors; each binary tensor says its binary_data_size.")
-        self.outputs = self._outputs(member(request, "outputs", list, []))
+        self.outputs = self._read_outputs(member(request, "outputs", list, []))
 
-    def _read(self, each, rest):
+    def _read_tensor(self, each, rest):
         """Append a tensor; returns the binary data that is left."""
         if not isinstance(each, dict):
             raise invalid(f'each of "inputs" must be an object; received {describe(each)}.')
@@ -59,54 +59,54 @@ class Request:
         size = member(parameters, "binary_data_size", int, where="the parameters of an input")
         if size is None:
             if "data" not in each:
-                raise invalid(f"the input {quoted(name)} has neither data nor a binary_data_size.")
+                raise invalid(f"the input {quote(name)} has neither data nor a binary_data_size.")
             self.tensors.append(from_values(name, datatype, shape, each["data"]))
             return rest
         if "data" in each or not 0 <= size <= len(rest):
             raise invalid(
-                f"the input {quoted(name)} says that {size} bytes of the body are its data: {len(rest)} are left"
+                f"the input {quote(name)} says that {size} bytes of the body are its data: {len(rest)} are left"
                 f"{', and it has data in JSON as well' if 'data' in each else ''}."
             )
         self.tensors.append(from_raw(name, datatype, shape, rest[:size], self.most))
         return rest[size:]
 
     @staticmethod
-    def _outputs(asked):
+    def _read_outputs(outputs):
         """Name -> whether it is wanted as binary data, or None if that is not said."""
-        wanted = {}
-        for each in asked:
+        is_binary = {}
+        for each in outputs:
             name = member(each, "name", str, where="an output") if isinstance(each, dict) else None
             if name is None:
                 raise invalid('each of "outputs" must be an object with a "name".')
             binary = member(each, "parameters", dict, {}, where="an output").get("binary_data")
-            wanted[name] = binary if isinstance(binary, bool) else None
-        return wanted
+            is_binary[name] = binary if isinstance(binary, bool) else None
+        return is_binary
 
 
-def checked_id(given):
+def check_id(identity):
     """The id of a request, which comes back with its answer.
 
     Raises:
         Fault: an answer cannot hold it.
     """
-    if given is not None and (len(given) > MOST_ID or any("\ud800" <= each <= "\udfff" for each in given)):
-        raise invalid(f"the 'id' must be Unicode of at most {MOST_ID} characters; received {quoted(given)}.")
-    return given
+    if identity is not None and (len(identity) > MOST_ID or any("\ud800" <= each <= "\udfff" for each in identity)):
+        raise invalid(f"the 'id' must be Unicode of at most {MOST_ID} characters; received {quote(identity)}.")
+    return identity
 
 
 def choose_tensors(tensors, names):
     """The tensors that are asked for, in that order and each once; all of them if none is named."""
-    held = {tensor.name: tensor for tensor in tensors}
-    return [held[name] for name in dict.fromkeys(names)] or tensors
+    by_name = {tensor.name: tensor for tensor in tensors}
+    return [by_name[name] for name in dict.fromkeys(names)] or tensors
 
 
 def response(request, answer):
     """`(bytes, number of them that are JSON or None)` of an answer."""
     outputs, binaries = [], []
     for tensor in choose_tensors(answer.tensors, request.outputs):
-        said_so = request.outputs.get(tensor.name)
+        is_binary = request.outputs.get(tensor.name)
         entry = {"name": tensor.name, "shape": list(tensor.shape), "datatype": tensor.datatype}
-        if request.binary if said_so is None else said_so:
+        if request.binary if is_binary is None else is_binary:
             binaries.append(raw_bytes(tensor))
             entry["parameters"] = {"binary_data_size": len(binaries[-1])}
         else:
@@ -120,8 +120,8 @@ def response(request, answer):
 def metadata(name, version):
     """What the protocol says of a model: its versions, inputs and outputs; as JSON also the names of its labels."""
     default = version.signatures[NAME]
-    named = {"parameters": {"labels": list(default.labels)}} if default.labels else {}
-    return named | {
+    parameters = {"parameters": {"labels": list(default.labels)}} if default.labels else {}
+    return parameters | {
         "name": name,
         "versions": [str(version.number)],
         "platform": "onnxruntime_onnx",
@@ -130,7 +130,7 @@ def metadata(name, version):
     }
 
 
-def _size(header, most):
+def _read_size(header, most):
     if header is None:
         return most
     if not (header.isdecimal() and header.isascii() and len(header) < 16 and int(header) <= most):

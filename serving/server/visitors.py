@@ -19,14 +19,14 @@ RAW = b"HTTP/1.1 503 Service Unavailable\r\n%s\r\n%s" % (
 )
 
 
-async def full(scope, receive, send):
-    """The application that answers who is beyond the bounds."""
+async def refuse_full(scope, receive, send):
+    """The ASGI application that answers callers who are beyond the bounds."""
     pairs = [(name.encode(), str(value).encode()) for name, value in FIELDS.items()]
     await send({"type": "http.response.start", "status": 503, "headers": pairs})
     await send({"type": "http.response.body", "body": FULL})
 
 
-def neighbourhood(host):
+def network_of(host):
     """What counts as one address: that of IPv4, and the first half of that of IPv6, which one caller has as a whole.
 
     >>> from serving.server.visitors import neighbourhood
@@ -34,7 +34,7 @@ def neighbourhood(host):
     ('192.0.2.7', '2001:db8::/64', '192.0.2.7')
     """
     try:
-        address = address_of(host)
+        address = parse_address(host)
     except ValueError:
         return host
     if address.version == 4:
@@ -42,11 +42,11 @@ def neighbourhood(host):
     return str(ipaddress.ip_network((int(address) >> 64 << 64, 64)))
 
 
-def address_of(host):
-    """The address that a string is; where a port of IPv6 takes callers of IPv4, too, "::ffff:192.0.2.7" is of IPv4.
+def parse_address(host):
+    """The address in a string; "::ffff:192.0.2.7", an IPv4 caller at a port of IPv6, becomes one of IPv4.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the string is no address.
     """
     address = ipaddress.ip_address(host)
     return (address.ipv4_mapped or address) if address.version == 6 else address
@@ -68,15 +68,15 @@ class Visitors:
         self._idle = {}  # address -> {connection: None} of those without a whole request, the longest idle first
 
     def enter(self, connection, host):
-        """A connection is there. Returns whether it is beyond the bounds, or None if it is beyond the reserve, too."""
-        home = self._homes[connection] = "proxies" if self.is_proxy(host) else neighbourhood(host)
+        """Count a new connection. Returns whether it is beyond the bounds, or None if it is beyond the reserve, too."""
+        home = self._homes[connection] = "proxies" if self.is_proxy(host) else network_of(host)
         self._counts[home] += 1
         if self._is_full(home):
             self._make_room(home)
         self.wait(connection)
-        return self.beyond(connection)
+        return self.is_beyond(connection)
 
-    def beyond(self, connection):
+    def is_beyond(self, connection):
         """Whether the bounds are exceeded where a connection comes from; None if the reserve is, too."""
         home = self._homes.get(connection)
         return None if self._is_full(home, RESERVE) else self._is_full(home)
@@ -107,17 +107,16 @@ class Visitors:
             self._idle.pop(home, None)
 
     def _is_full(self, home, reserve=0):
-        mine = 0 if home == "proxies" else self._counts[home]
-        return mine > self.of_one + reserve or self._counts.total() > self.most + reserve
+        count = 0 if home == "proxies" else self._counts[home]
+        return count > self.of_one + reserve or self._counts.total() > self.most + reserve
 
     def _make_room(self, home):
         """Close the connection that was idle for the longest, of this address, or of the one that has most."""
         if self._counts.total() > self.most:
             home = max(self._idle, key=lambda each: self._counts[each], default=home)
         idle = self._idle.get(home, {})
-        oldest = next(
-            (each for each in idle if each.cycle is None), next(iter(idle), None)
-        )  # who has never asked first
+        # Connections that never asked anything go first.
+        oldest = next((each for each in idle if each.cycle is None), next(iter(idle), None))
         if oldest is not None:
             self.leave(oldest)
             oldest.transport.abort()

@@ -175,7 +175,7 @@ def test_no_more_is_made_of_a_packed_body_than_the_bound():
     tracemalloc.start()
     try:
         with pytest.raises(Fault, match="more than 100000 bytes"):
-            body.unpacked(content)
+            body.unpack(content)
         assert tracemalloc.get_traced_memory()[1] < 1 << 20
     finally:
         tracemalloc.stop()

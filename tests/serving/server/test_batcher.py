@@ -30,7 +30,7 @@ def payloads(batch):
 
 def test_an_empty_queue_is_never_due():
     batcher, _ = made()
-    assert batcher.due() is None and batcher.take() == [] and batcher.drop("nobody") == 0
+    assert batcher.seconds_left() is None and batcher.take() == [] and batcher.drop("nobody") == 0
 
 
 def test_a_row_waits_no_longer_than_the_delay():
@@ -38,21 +38,21 @@ def test_a_row_waits_no_longer_than_the_delay():
     add(batcher, "a", 3)
     clock.now = 0.25
     add(batcher, "b", 3)
-    assert batcher.due() == 0.25  # of the oldest
+    assert batcher.seconds_left() == 0.25  # of the oldest
     clock.now = 9
-    assert batcher.due() == 0 and payloads(batcher.take()) == ["a0", "b0"] and batcher.due() is None
+    assert batcher.seconds_left() == 0 and payloads(batcher.take()) == ["a0", "b0"] and batcher.seconds_left() is None
 
 
 def test_a_caller_who_is_alone_waits_for_nobody():
     batcher, clock = made(delay=0.5)
     add(batcher, "a", 3)
-    assert batcher.due() == 0.5  # who knows
+    assert batcher.seconds_left() == 0.5  # who knows
     clock.now = 0.5
     for number in range(3):
         assert payloads(batcher.take()) == [f"{'abc'[number]}0"]
         batcher.done([None])
         add(batcher, "abc"[number + 1 : number + 2] or "d", 3)
-        assert batcher.due() == 0
+        assert batcher.seconds_left() == 0
 
 
 def test_a_batch_waits_for_as_many_as_there_were():
@@ -64,25 +64,25 @@ def test_a_batch_waits_for_as_many_as_there_were():
     add(batcher, "b", 3)
     add(batcher, "c", 3)
     batcher.done([None])
-    assert batcher.due() == 0  # one was here at once when the last batch was taken
+    assert batcher.seconds_left() == 0  # one was here at once when the last batch was taken
     assert payloads(batcher.take()) == ["b0", "c0"]
     add(batcher, "d", 3)  # the first one again
     batcher.done([None] * 2)
-    assert batcher.due() == 0.5  # three were here at once
+    assert batcher.seconds_left() == 0.5  # three were here at once
     add(batcher, "e", 3)
-    assert batcher.due() == 0.5
+    assert batcher.seconds_left() == 0.5
     add(batcher, "f", 3)
-    assert batcher.due() == 0 and payloads(batcher.take()) == ["d0", "e0", "f0"]
+    assert batcher.seconds_left() == 0 and payloads(batcher.take()) == ["d0", "e0", "f0"]
     batcher.done([None] * 3)
     add(batcher, "g", 3)
     clock.now = 0.9
-    assert batcher.due() == pytest.approx(0.1)  # and no longer than the delay, if the others have left
+    assert batcher.seconds_left() == pytest.approx(0.1)  # and no longer than the delay, if the others have left
     clock.now = 1.0
     for owner in "hi":
         assert len(batcher.take()) == 1
         batcher.done([None])
         add(batcher, owner, 3)
-        assert batcher.due() == (0.5 if owner == "h" else 0)  # three were here with g's batch, one with h's
+        assert batcher.seconds_left() == (0.5 if owner == "h" else 0)  # three were here with g's batch, one with h's
         clock.now += 0.5
 
 
@@ -94,18 +94,18 @@ def test_what_is_computed_is_here():
     assert len(batcher.take()) == len(batcher.take()) == 2
     batcher.done([None] * 2)
     add(batcher, "c", 3)
-    assert batcher.due() == 0.5  # four were here: one more can come
+    assert batcher.seconds_left() == 0.5  # four were here: one more can come
     add(batcher, "d", 3)
-    assert batcher.due() == 0
+    assert batcher.seconds_left() == 0
 
 
 @pytest.mark.parametrize("rules", [{"texts": 3}, {"tokens": 12}])
 def test_a_full_batch_does_not_wait(rules):
     batcher, _ = made(delay=0.5, **rules)
     add(batcher, "a", 4, 4)
-    assert batcher.due() == 0.5
+    assert batcher.seconds_left() == 0.5
     add(batcher, "b", 4, 4)
-    assert batcher.due() == 0 and payloads(batcher.take()) == ["a0", "b0", "a1"]
+    assert batcher.seconds_left() == 0 and payloads(batcher.take()) == ["a0", "b0", "a1"]
     assert len(batcher) == 1
 
 
@@ -221,7 +221,7 @@ def test_a_dropped_request_is_not_computed():
     assert payloads(batcher.take()) == ["a0", "b0"]  # these are under way
     add(batcher, "c", 1)
     assert batcher.drop("a") == 2 and payloads(batcher.take()) == ["c0"]
-    assert len(batcher) == 0 and batcher.due() is None and batcher.drop("a") == 0
+    assert len(batcher) == 0 and batcher.seconds_left() is None and batcher.drop("a") == 0
 
 
 def test_the_queue_is_bounded_for_whole_requests():
@@ -264,4 +264,4 @@ def test_every_row_comes_once_or_is_dropped(seed):
                 if not waiting[row.owner]:
                     del waiting[row.owner]
         assert len(batcher) == sum(map(len, waiting.values()))
-        assert (batcher.due() is None) == (not waiting)
+        assert (batcher.seconds_left() is None) == (not waiting)

@@ -124,17 +124,19 @@ def test_a_file_of_keys_that_is_wrong_is_said(tmp_path, content, message):
 
 def test_who_a_caller_is():
     door = Door(proxies=["127.0.0.1", "10.0.0.0/8", "::1"])
-    assert door.caller("192.0.2.1", forwarded="203.0.113.7") == "192.0.2.1"  # no proxy of ours: anybody may write this
-    assert door.caller("127.0.0.1", forwarded="203.0.113.7") == "203.0.113.7"
-    assert door.caller("127.0.0.1", forwarded="1.2.3.4, 203.0.113.7, 10.1.1.1") == "203.0.113.7"
-    assert door.caller("127.0.0.1") == door.caller("127.0.0.1", forwarded="") == "127.0.0.1"
-    assert door.caller("::1", forwarded="2001:db8::1") == "2001:db8::/64"
-    assert door.caller("127.0.0.1", forwarded="no address") == "no address"
-    assert door.caller("::ffff:10.0.0.7", forwarded="203.0.113.7") == "203.0.113.7"  # as a port of IPv6 has it
+    assert (
+        door.identify("192.0.2.1", forwarded="203.0.113.7") == "192.0.2.1"
+    )  # no proxy of ours: anybody may write this
+    assert door.identify("127.0.0.1", forwarded="203.0.113.7") == "203.0.113.7"
+    assert door.identify("127.0.0.1", forwarded="1.2.3.4, 203.0.113.7, 10.1.1.1") == "203.0.113.7"
+    assert door.identify("127.0.0.1") == door.identify("127.0.0.1", forwarded="") == "127.0.0.1"
+    assert door.identify("::1", forwarded="2001:db8::1") == "2001:db8::/64"
+    assert door.identify("127.0.0.1", forwarded="no address") == "no address"
+    assert door.identify("::ffff:10.0.0.7", forwarded="203.0.113.7") == "203.0.113.7"  # as a port of IPv6 has it
     keyed = Door([("alice", "k" * 20), ("alice", "n" * 20)])
-    assert keyed.caller("x", f"Bearer {'k' * 20}") == keyed.caller("y", f"bearer  {'n' * 20}") == ("key", "alice")
+    assert keyed.identify("x", f"Bearer {'k' * 20}") == keyed.identify("y", f"bearer  {'n' * 20}") == ("key", "alice")
     with pytest.raises(Fault):
-        keyed.caller("127.0.0.1", "alice")
+        keyed.identify("127.0.0.1", "alice")
     with pytest.raises(ValueError, match="nonsense"):
         Door(proxies=["nonsense"])
 
@@ -143,10 +145,10 @@ def test_each_proxy_may_add_a_header_of_its_own():
     """HAProxy does not write into the line that another proxy has begun."""
     door, lines = Door(proxies=["127.0.0.1", "10.0.0.0/8"]), ["203.0.113.7", "10.1.1.1"]
     headers = [(b"x-forwarded-for", line.encode()) for line in lines]
-    assert asking.caller(door, {"client": ("127.0.0.1", 5), "headers": headers}, dict(headers)) == lines[0]
+    assert asking.identify_caller(door, {"client": ("127.0.0.1", 5), "headers": headers}, dict(headers)) == lines[0]
     told = [("x-forwarded-for", line) for line in lines]
     context = SimpleNamespace(invocation_metadata=lambda: told, peer=lambda: "ipv4:127.0.0.1:5")
-    assert Calls(SimpleNamespace(door=door), "1").caller(context) == lines[0]
+    assert Calls(SimpleNamespace(door=door), "1").identify(context) == lines[0]
 
 
 def test_the_command_line_takes_its_key_from_the_environment(running, monkeypatch, capsys):

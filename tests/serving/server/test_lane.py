@@ -43,7 +43,7 @@ class House:
     async def __aenter__(self):
         log = lambda event, **fields: self.logged.append((event, fields))  # noqa: E731
         self.metrics = Metrics()
-        meter = self.metrics.meter("m", 1)
+        meter = self.metrics.make_meter("m", 1)
         self.lane = Lane({}, Batching(**self.rules), self.queue, Slots(1), meter, log)
         return self
 
@@ -221,7 +221,7 @@ class Endless:
 
     def run(self, key, payloads):
         self.begun.set()
-        while not current().asked:
+        while not current().is_ended:
             time.sleep(0.001)
         self.ended.set()
         raise StoppedError("ended")
@@ -232,7 +232,7 @@ class Endless:
 
 def lanes(log=print, count=1):
     rules = Batching(0.05, texts=4), 100
-    return Lanes(Slots(count), Slots(1, own=False), {}, *rules, Metrics().meter("m", 1), log)
+    return Lanes(Slots(count), Slots(1, own=False), {}, *rules, Metrics().make_meter("m", 1), log)
 
 
 def asking(made, signature, *numbers, within=30, **kwargs):

@@ -29,7 +29,7 @@ def failed(*arguments, **kwargs):
 
 
 def test_a_caller_waits_behind_few_others_until_it_is_accepted():
-    listening = process._bound("127.0.0.1", 0)
+    listening = process._bind("127.0.0.1", 0)
     poll, callers = select.poll(), [socket.socket() for _ in range(700)]
     try:
         for caller in callers:
@@ -167,7 +167,7 @@ def test_a_port_is_had_by_one_alone():
     with socket.socket() as other:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         other.bind(("127.0.0.1", 0))
-        with process._bound("127.0.0.1", other.getsockname()[1]), pytest.raises(OSError, match="in use"):
+        with process._bind("127.0.0.1", other.getsockname()[1]), pytest.raises(OSError, match="in use"):
             other.listen()
 
 

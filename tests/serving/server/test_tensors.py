@@ -158,11 +158,11 @@ def test_messages_with_too_many_values_are_not_read(packed):
     if packed:
         contents.int_contents.extend([7] * (1 << 20))
         contents.bytes_contents.extend([b"a"] * 1024)
-        assert messages.message(messages.pb.ModelInferRequest, request.SerializeToString()) == request
+        assert messages.parse_message(messages.pb.ModelInferRequest, request.SerializeToString()) == request
         return
     contents.bytes_contents.extend([b""] * (1 << 20))
     with pytest.raises(Fault, match="more than 16384 values"):
-        messages.message(messages.pb.ModelInferRequest, request.SerializeToString())
+        messages.parse_message(messages.pb.ModelInferRequest, request.SerializeToString())
     cut = request.SerializeToString()[:20_000]
     with pytest.raises(Fault):
-        messages.message(messages.pb.ModelInferRequest, cut)
+        messages.parse_message(messages.pb.ModelInferRequest, cut)

@@ -23,7 +23,7 @@ class Disk:
     def __init__(self, folder, looks):
         self.home, self.looks = folder, list(looks)
 
-    def newest(self):
+    def versions(self):
         found = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
         if isinstance(found, Exception):
             raise found
@@ -43,7 +43,7 @@ def watched(monkeypatch, folder, *looks, refused=()):
 
     disk, events = Disk(folder, [[1], *looks]), []
     monkeypatch.setattr(models, "open_runtime", opened)
-    monkeypatch.setattr(models, "place_of", lambda given: disk)
+    monkeypatch.setattr(models, "find_place", lambda given: disk)
     monkeypatch.setattr(models, "signatures_of", signatures)
 
     async def live():
