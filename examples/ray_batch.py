@@ -27,7 +27,7 @@ from ray.data import ActorPoolStrategy, DataContext
 from ray.data.checkpoint import CheckpointConfig
 
 from serving import Runtime
-from serving.corpus.forms import answered, columns_of
+from serving.corpus.forms import add_answers, columns_of
 from serving.corpus.journal import differences
 from serving.kinds import KINDS
 
@@ -49,7 +49,7 @@ class Answers:
         results = self.runtime.run([text or "" for text in texts])
         for place in [place for place, text in enumerate(texts) if text is None]:
             results[place] = replace(results[place], error="no text: the row holds null")
-        return answered(table, results, self.columns)
+        return add_answers(table, results, self.columns)
 
 
 # %% [markdown]

@@ -64,7 +64,7 @@ def check(args):
 
 
 def shard_of(args):
-    return shards.parsed(args.shard) if args.shard else shards.WHOLE
+    return shards.parse_shard(args.shard) if args.shard else shards.WHOLE
 
 
 def target(args):
@@ -147,12 +147,12 @@ def asking(runtime, options, tell):
     """A function from a `Block` to its results; `tell(number, result)` is called for those with an error or warning."""
 
     def ask(block):
-        texts = [REFUSED if place in block.wrong else text for place, text in enumerate(block.texts)]
+        texts = [REFUSED if place in block.errors else text for place, text in enumerate(block.texts)]
         more = dict(options)
         if "sampling" in more:
             more["sampling"] = dataclasses.replace(more["sampling"], first=block.number)
         results = runtime.run(texts, **more)
-        for place, wrong in block.wrong.items():
+        for place, wrong in block.errors.items():
             results[place] = dataclasses.replace(results[place], error=wrong)
         for place, result in enumerate(results, 1):
             if result.error or result.warning:

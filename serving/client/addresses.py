@@ -41,15 +41,15 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def parsed(url):
-    """The `Address` that a URL says.
+def parse_address(url):
+    """The `Address` in a URL.
 
-    >>> from serving.client.addresses import parsed
-    >>> parsed("tfs+grpc://models.example").authority
+    >>> from serving.client.addresses import parse_address
+    >>> parse_address("tfs+grpc://models.example").authority
     'models.example:8500'
 
     Raises:
-        ValueError: it says none.
+        ValueError: it holds none.
     """
     expected = f"Expected SCHEME://HOST:PORT with one of the schemes {', '.join(SCHEMES)}"
     try:

@@ -6,19 +6,19 @@ from serving.client.errors import AnswerError
 from serving.kinds import KINDS, find_kind
 
 
-def kind_of(described, where):
-    """The kind of a model, by its outputs and inputs, and its sides. One that continues texts passes for one that
+def kind_of(description, where):
+    """The kind of a model, by its outputs and inputs, and its sides. A model that continues texts looks like one that
     writes an output for a text.
 
     Raises:
-        AnswerError: it is none that answers texts.
+        AnswerError: the model is of no kind that answers texts.
     """
-    kind = find_kind(described.inputs, described.outputs)
+    kind = find_kind(description.inputs, description.outputs)
     if kind is None:
         marks = dict.fromkeys(each.mark for each in KINDS.values() if each.mark)
         raise AnswerError(
             f"{where} has no model of texts there: expected one of the outputs {', '.join(marks)}, it has "
-            f"{', '.join(described.outputs) or 'none'}."
+            f"{', '.join(description.outputs) or 'none'}."
         )
     return kind
 
@@ -36,11 +36,11 @@ def results(kind, texts, columns, labels):
         ValueError, KeyError, TypeError: the columns do not fit the kind or the texts.
     """
     count = len(texts)
-    wrong = {name: len(values) for name, values in columns.items() if len(values) != count}
-    if wrong:
-        raise ValueError(f"{count} texts were asked, and {wrong} rows came back")
+    counts = {name: len(values) for name, values in columns.items() if len(values) != count}
+    if counts:
+        raise ValueError(f"{count} texts were asked, and {counts} rows came back")
     remarks = zip(*(columns.get(name, [""] * count) for name in ("errors", "warnings")), strict=True)
     return [
-        replace(made, error=error or None, warning=warning or None)
-        for made, (error, warning) in zip(kind.read(texts, columns, labels), remarks, strict=True)
+        replace(result, error=error or None, warning=warning or None)
+        for result, (error, warning) in zip(kind.read(texts, columns, labels), remarks, strict=True)
     ]

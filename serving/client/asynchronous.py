@@ -12,7 +12,7 @@ from serving.client.patience import Cancellation
 class AsyncClient:
     """A model on a server, for asyncio. Requests are sent by threads of its own, as many as it has connections.
 
-    If the task that waits for `run` is cancelled, its requests are broken off, and the server is told.
+    If the task that waits for `run` is cancelled, its requests are broken off, and the server learns of it.
 
     Args: as of `serving.client.Client`. `connections` bounds the requests of all callers together.
 
@@ -27,12 +27,12 @@ class AsyncClient:
         """The results, as of `serving.client.Client.run`."""
         loop, cancellation, waiting = asyncio.get_running_loop(), Cancellation(), []
         try:
-            work = await loop.run_in_executor(self._pool, self.client.work, texts, options, cancellation)
+            work = await loop.run_in_executor(self._pool, self.client.plan, texts, options, cancellation)
             waiting = [
                 loop.run_in_executor(self._pool, self.client.answer, work, place, cancellation)
                 for place in range(len(work.requests))
             ]
-            return work.together(await asyncio.gather(*waiting))
+            return work.join(await asyncio.gather(*waiting))
         except BaseException:
             cancellation.cancel()
             for future in waiting:

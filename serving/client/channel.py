@@ -1,6 +1,6 @@
 """Requests over gRPC."""
 
-from serving.client.errors import ClientError, of_code, seconds
+from serving.client.errors import ClientError, code_error, retry_seconds
 
 MOST_BYTES = 1 << 28  # of an answer
 OPTIONS = [
@@ -51,14 +51,14 @@ class Channel:
         )
         try:
             future = ask.future(request, timeout=deadline.left, metadata=self._metadata)
-            with cancellation.broken_off_by(future.cancel):
+            with cancellation.on_cancel(future.cancel):
                 return future.result()
         except (self._grpc.FutureCancelledError, self._grpc.RpcError) as error:
-            if cancellation.asked.is_set() or not isinstance(error, self._grpc.Call):
+            if cancellation.cancelled.is_set() or not isinstance(error, self._grpc.Call):
                 raise ClientError("the request was cancelled.") from error
-            told = of_code(error.code().name, self.where, error.details())
-            told.after = seconds(dict(error.trailing_metadata() or ()).get("retry-after"))
-            raise told from error
+            reason = code_error(error.code().name, self.where, error.details())
+            reason.after = retry_seconds(dict(error.trailing_metadata() or ()).get("retry-after"))
+            raise reason from error
 
     def close(self):
         """Close the connection."""

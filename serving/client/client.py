@@ -9,10 +9,10 @@ from numbers import Integral, Real
 from typing import Any, Self
 
 from serving.client import answers
-from serving.client.addresses import parsed
+from serving.client.addresses import parse_address
 from serving.client.errors import ClientError
 from serving.client.open_inference import V2Grpc, V2Http
-from serving.client.patience import Cancellation, Deadline, persistently
+from serving.client.patience import Cancellation, Deadline, retry
 from serving.client.tensors import Model, fitting
 from serving.client.tf_serving import TfsGrpc, TfsHttp
 from serving.kinds.base import PLACES, pair
@@ -72,7 +72,7 @@ class Client:
         headers: Mapping[str, str] | None = None,
         labels: Sequence[str] = (),
     ) -> None:
-        address = parsed(url)
+        address = parse_address(url)
         for what, value in (("tries", tries), ("batch", batch), ("connections", connections)):
             if type(value) is not int or value < 1:
                 raise ValueError(f"{what} must be a whole number, at least 1; received {value!r}.")
@@ -102,19 +102,19 @@ class Client:
         return self._described
 
     @cached_property
-    def _told(self) -> Any:
+    def _kind_and_sides(self) -> Any:
         """The `Kind` of the model, and the inputs that are asked."""
         return answers.kind_of(self.described, self.url)
 
     @property
     def kind(self) -> str:
-        """The kind of the model, as of `Runtime`; "generate" may be "continue", which a server does not tell."""
-        return self._told[0].name
+        """The kind of the model, as of `Runtime`; "generate" may be "continue", which a server does not distinguish."""
+        return self._kind_and_sides[0].name
 
     @property
     def options(self) -> Sequence[str]:
         """The names of the options that `run` takes."""
-        return self._told[0].remote_options if self._protocol.takes_parameters else ()
+        return self._kind_and_sides[0].remote_options if self._protocol.takes_parameters else ()
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -123,11 +123,11 @@ class Client:
         return {"server": self.url, "name": self.model.name, "version": self.model.version or versions}
 
     def pin(self) -> None:
-        """From now on ask the version that answers now, so that a newer one, or a label that moves, mixes nothing."""
-        versions, asked = self.described.versions, self.model.version
-        may_change = asked is None or self._protocol.has_labels and not asked.isdecimal()
+        """Ask only the version that answers now from here on, even when a newer one appears or a label moves."""
+        versions, version = self.described.versions, self.model.version
+        may_change = version is None or self._protocol.has_labels and not version.isdecimal()
         if may_change and versions:
-            newest = max(versions, key=lambda version: (int(version) if version.isdecimal() else -1, version))
+            newest = max(versions, key=lambda each: (int(each) if each.isdecimal() else -1, each))
             self.model = Model(self.model.name, newest)
 
     def run(self, texts: Sequence[str | Sequence[str]], **options: Any) -> list[Any]:
@@ -146,40 +146,38 @@ class Client:
             ClientError: a request has no answer; see `serving.client.errors`. No result is returned then.
         """
         cancellation = Cancellation()
-        work = self.work(texts, options, cancellation)
+        work = self.plan(texts, options, cancellation)
         if len(work.requests) == 1:
-            return work.together([self.answer(work, 0, cancellation)])
+            return work.join([self.answer(work, 0, cancellation)])
         with ThreadPoolExecutor(min(self.connections, max(1, len(work.requests)))) as pool:
             futures = [pool.submit(self.answer, work, place, cancellation) for place in range(len(work.requests))]
             try:
-                return work.together([future.result() for future in futures])
+                return work.join([future.result() for future in futures])
             except BaseException:
                 cancellation.cancel()
                 raise
 
-    def work(self, texts, options, cancellation):
-        """The requests for a list of texts. What the server says of the model is asked if it is not known yet."""
+    def plan(self, texts, options, cancellation):
+        """The `Work` for a list of texts. It asks the server about the model if that is not known yet."""
         texts = as_list(texts) if isinstance(texts, str) else list(texts)
         self._describe(cancellation)
-        texts, cut = join_words(texts) if self._told[0].by_words else (as_list(texts), [None] * len(texts))
+        texts, cut = join_words(texts) if self._kind_and_sides[0].by_words else (as_list(texts), [None] * len(texts))
         self._check(options)
         return Work(self, texts, cut, options)
 
     def answer(self, work, place, cancellation):
         """The results of request `place`."""
-        chosen, cut, columns, parameters = work.requests[place]
+        texts, cut, columns, parameters = work.requests[place]
         reply = self._ask(self._protocol.infer, cancellation, columns, parameters)
         with fitting(self.url):
-            results = answers.results(self._told[0], chosen, reply, self._labels or self.described.labels)
-        return [_as_cut(self._told[0], *each) for each in zip(results, chosen, cut, strict=True)]
+            results = answers.results(self._kind_and_sides[0], texts, reply, self._labels or self.described.labels)
+        return [_check_words(self._kind_and_sides[0], *each) for each in zip(results, texts, cut, strict=True)]
 
     def _ask(self, what, cancellation, *arguments):
         deadline = Deadline(self.timeout)
-        if cancellation.asked.is_set():
+        if cancellation.cancelled.is_set():
             raise ClientError("the request was cancelled.")
-        return persistently(
-            lambda: what(self.model, *arguments, deadline, cancellation), deadline, self.tries, cancellation
-        )
+        return retry(lambda: what(self.model, *arguments, deadline, cancellation), deadline, self.tries, cancellation)
 
     def _check(self, options):
         wrong = sorted(options.keys() - set(self.options))
@@ -214,17 +212,17 @@ class Work:
     """
 
     def __init__(self, client, texts, cut, options):
-        self._kind, sides = client._told
+        self._kind, sides = client._kind_and_sides
         self._cut, self._takes_rule = cut, "words" in client.options
         self.count = len(texts)
-        self.refused = {place: wrong for place, text in enumerate(texts) if (wrong := _wrong(sides, text))}
+        self.refused = {place: error for place, text in enumerate(texts) if (error := _find_error(sides, text))}
         self.places = [place for place in range(self.count) if place not in self.refused]
         self.requests = []
-        for group, parameters in self._groups(texts, client.batch, options):
-            chosen, places = ([each[place] for place in group] for each in (texts, cut))
-            self.requests.append((chosen, places, _columns(sides, chosen), parameters))
+        for group, parameters in self._group(texts, client.batch, options):
+            chosen_texts, places = ([each[place] for place in group] for each in (texts, cut))
+            self.requests.append((chosen_texts, places, _columns(sides, chosen_texts), parameters))
 
-    def _groups(self, texts, most, options):
+    def _group(self, texts, most, options):
         """`(places, parameters)` of each request."""
         groups, size = [], 0
         for place in self.places:
@@ -233,14 +231,14 @@ class Work:
                 not groups
                 or len(groups[-1]) == most
                 or size > MOST_CHARACTERS
-                or self._parts(groups[-1][-1], place, options)
+                or self._begins_request(groups[-1][-1], place, options)
             ):
                 groups.append([])
                 size = len(texts[place])
             groups[-1].append(place)
         return [(group, _parameters(options | self._rule(group[0]), group[0])) for group in groups]
 
-    def _parts(self, before, place, options):
+    def _begins_request(self, before, place, options):
         """Whether the text behind another one begins a new request.
 
         Samples are numbered by the texts of a request, which therefore has no gap, and its parameters hold for all.
@@ -248,28 +246,28 @@ class Work:
         return "sampling" in options and before != place - 1 or self._rule(before) != self._rule(place)
 
     def _rule(self, place):
-        """The parameter that has the words of a list, which are joined by spaces, cut as they were."""
+        """The parameter by which the server cuts the words of a list, joined by spaces, as they were."""
         return {"words": "spaces"} if self._takes_rule and self._cut[place] is not None else {}
 
-    def together(self, results_of_groups):
+    def join(self, results_of_groups):
         """The results in the order of the texts."""
         results = [None] * self.count
         for place, error in self.refused.items():
             results[place] = dataclasses.replace(self._kind.blank(), error=error)
-        answered = [result for group in results_of_groups for result in group]
-        for place, result in zip(self.places, answered, strict=True):
+        answers = [result for group in results_of_groups for result in group]
+        for place, result in zip(self.places, answers, strict=True):
             results[place] = result
         return results
 
 
-def _as_cut(kind, result, text, places):
+def _check_words(kind, result, text, places):
     """The result, or a blank one with an error where a server has other words than the list that was given."""
     if places is None or result.error:
         return result
-    found = [(word.start, word.end) for word in result.words]
-    if found == (places[: len(found)] if result.warning else places):  # a long text is cut, with a warning
+    words = [(word.start, word.end) for word in result.words]
+    if words == (places[: len(words)] if result.warning else places):  # a long text is cut, with a warning
         return result
-    both = zip_longest(found, places, fillvalue=(0, 0))
+    both = zip_longest(words, places, fillvalue=(0, 0))
     one, other = next((text[slice(*one)], text[slice(*other)]) for one, other in both if one != other)
     error = (
         f"the server has the word {one!r} where the list has {other!r}: it cuts a text into words itself, where white "
@@ -278,7 +276,7 @@ def _as_cut(kind, result, text, places):
     return dataclasses.replace(kind.blank(), error=error)
 
 
-def _wrong(sides, text):
+def _find_error(sides, text):
     """Why a text cannot be sent, or None."""
     if len(text) > MOST_CHARACTERS:  # a server refuses the whole request
         return f"{len(text)} characters, at most {MOST_CHARACTERS}"
@@ -289,7 +287,7 @@ def _wrong(sides, text):
     except ValueError as error:
         return str(error)
     return next(
-        (place + wrong for place, side in zip(PLACES, both, strict=True) if (wrong := unicode_error(side))), None
+        (place + error for place, side in zip(PLACES, both, strict=True) if (error := unicode_error(side))), None
     )
 
 
@@ -303,20 +301,20 @@ def _columns(sides, texts):
 def _parameters(options, first):
     """The parameters of a request whose first text has this number."""
     others = {name: value for name, value in options.items() if name != "sampling" and name not in RULES}
-    parameters = {name: _plain(value) for name, value in others.items() if value is not None}
+    parameters = {name: _as_json(value) for name, value in others.items() if value is not None}
     for name, value in checked({name: value for name, value in options.items() if name in RULES}).items():
         parameters[name] = "\n".join(value) if RULES[name].kind is list else value
     sampling = options.get("sampling")
     if sampling is None:
         return parameters
-    drawn = {name: _plain(value) for name, value in dataclasses.asdict(sampling).items()}
-    drawn["first"] += first
-    if not drawn["first"]:  # which a server that knows no such parameter draws, too
-        del drawn["first"]
-    return parameters | {"sample": True} | drawn
+    sampling_fields = {name: _as_json(value) for name, value in dataclasses.asdict(sampling).items()}
+    sampling_fields["first"] += first
+    if not sampling_fields["first"]:  # which a server that knows no such parameter draws, too
+        del sampling_fields["first"]
+    return parameters | {"sample": True} | sampling_fields
 
 
-def _plain(value):
+def _as_json(value):
     """A number as JSON has them: a `Runtime` takes one of NumPy, too, such as a seed that was drawn."""
     if isinstance(value, bool) or not isinstance(value, Real):
         return value

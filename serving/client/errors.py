@@ -57,19 +57,19 @@ MOST_SECONDS = 3600.0
 MOST_QUOTED = 500  # characters of what a server says
 
 
-def of_status(status, where, said):
+def status_error(status, where, reason):
     """The error of a status of HTTP that is none of success."""
     kind = HTTP.get(status) or (FailedError if status >= 500 else RefusedError)
-    return kind(f"{where} answered {status}: {quoted(said)}")
+    return kind(f"{where} answered {status}: {shorten(reason)}")
 
 
-def of_code(code, where, said):
+def code_error(code, where, reason):
     """The error of a status code of gRPC, such as "NOT_FOUND"."""
-    kind = UnavailableError if FULL in str(said) and code == "RESOURCE_EXHAUSTED" else GRPC.get(code, RefusedError)
-    return kind(f"{where} answered {code}: {quoted(said)}")
+    kind = UnavailableError if FULL in str(reason) and code == "RESOURCE_EXHAUSTED" else GRPC.get(code, RefusedError)
+    return kind(f"{where} answered {code}: {shorten(reason)}")
 
 
-def seconds(value):
+def retry_seconds(value):
     """How long a server asks to wait, by its header `Retry-After`, at most an hour; 0 if it says a date or nothing."""
     try:
         return min(max(0.0, float(value or 0)), MOST_SECONDS)
@@ -77,7 +77,7 @@ def seconds(value):
         return 0.0
 
 
-def quoted(said):
+def shorten(reason):
     """What a server says, short and in one line."""
-    said = " ".join(str(said).split()) or "no reason"
-    return said if len(said) <= MOST_QUOTED else f"{said[:MOST_QUOTED]}..."
+    reason = " ".join(str(reason).split()) or "no reason"
+    return reason if len(reason) <= MOST_QUOTED else f"{reason[:MOST_QUOTED]}..."

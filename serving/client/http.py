@@ -8,7 +8,15 @@ import threading
 import weakref
 from dataclasses import dataclass
 
-from serving.client.errors import AnswerError, ClientError, DeadlineError, UnavailableError, of_status, quoted, seconds
+from serving.client.errors import (
+    AnswerError,
+    ClientError,
+    DeadlineError,
+    UnavailableError,
+    retry_seconds,
+    shorten,
+    status_error,
+)
 
 MOST_BYTES = 1 << 28  # of an answer
 CHUNK = 1 << 16
@@ -47,38 +55,38 @@ class Http:
             ClientError: see `serving.client.errors`.
         """
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode("utf-8")
-        reply = self._asked(path, content, deadline, cancellation)
+        reply = self._request(path, content, deadline, cancellation)
         try:
             answer = json.loads(reply.body)
         except (ValueError, RecursionError):
             answer = None
         if reply.status != 200:
-            said = answer.get("error", answer.get("detail")) if isinstance(answer, dict) else None
-            error = of_status(reply.status, self.where + path, said or reply.body.decode("utf-8", "replace"))
-            error.after = seconds(reply.headers.get("Retry-After"))
+            reason = answer.get("error", answer.get("detail")) if isinstance(answer, dict) else None
+            error = status_error(reply.status, self.where + path, reason or reply.body.decode("utf-8", "replace"))
+            error.after = retry_seconds(reply.headers.get("Retry-After"))
             raise error
         if not isinstance(answer, dict):
-            raise AnswerError(f"{self.where}{path} answered what is no JSON object: {quoted(reply.body[:200])}")
+            raise AnswerError(f"{self.where}{path} answered what is no JSON object: {shorten(reply.body[:200])}")
         return answer
 
-    def _asked(self, path, content, deadline, cancellation):
+    def _request(self, path, content, deadline, cancellation):
         deadline.check(self.where)
-        connection, fresh = self._connection()
+        connection, fresh = self._take_connection()
         try:
             return self._exchange(connection, path, content, deadline, cancellation)
         except BROKEN as error:
-            if fresh or deadline.left == 0 or cancellation.asked.is_set():
-                raise self._told(error, deadline, cancellation) from error
+            if fresh or deadline.left == 0 or cancellation.cancelled.is_set():
+                raise self._explain(error, deadline, cancellation) from error
         except OSError as error:
-            raise self._told(error, deadline, cancellation) from error
+            raise self._explain(error, deadline, cancellation) from error
         # The server has closed a connection that was idle, which says nothing about the server.
         try:
-            return self._exchange(self._new(), path, content, deadline, cancellation)
+            return self._exchange(self._open_connection(), path, content, deadline, cancellation)
         except OSError as error:
-            raise self._told(error, deadline, cancellation) from error
+            raise self._explain(error, deadline, cancellation) from error
 
     def _exchange(self, connection, path, content, deadline, cancellation):
-        def broken_off():
+        def interrupt():
             sock = connection.sock
             if sock is not None:
                 try:
@@ -86,36 +94,36 @@ class Http:
                 except OSError:
                     pass
 
-        ended, kept = None, False
+        timer, is_kept = None, False
         try:
-            with cancellation.broken_off_by(broken_off):
+            with cancellation.on_cancel(interrupt):
                 connection.timeout = deadline.left
                 if connection.sock is None:
                     connection.connect()
-                    if cancellation.asked.is_set():  # before there was anything to break off
+                    if cancellation.cancelled.is_set():  # `cancel` came before there was a socket to shut down
                         raise ConnectionError("the request was cancelled")
                 left = deadline.left
                 if left is not None:
                     connection.sock.settimeout(max(left, 0.001))
-                    ended = threading.Timer(left, broken_off)
-                    ended.daemon = True
-                    ended.start()
-                reply = self._sent(connection, path, content, deadline)
-                kept = connection.sock is not None and not cancellation.asked.is_set()
+                    timer = threading.Timer(left, interrupt)
+                    timer.daemon = True
+                    timer.start()
+                reply = self._send(connection, path, content, deadline)
+                is_kept = connection.sock is not None and not cancellation.cancelled.is_set()
                 return reply
         except http.client.HTTPException as error:
             if isinstance(error, BROKEN):
                 raise ConnectionError(f"the answer broke off ({type(error).__name__})") from error
-            raise AnswerError(f"{self.where} does not speak HTTP: {quoted(error)}") from error
+            raise AnswerError(f"{self.where} does not speak HTTP: {shorten(error)}") from error
         finally:
-            if ended:
-                ended.cancel()
-            if kept:
+            if timer:
+                timer.cancel()
+            if is_kept:
                 self._keep(connection)
             else:
                 connection.close()
 
-    def _sent(self, connection, path, content, deadline):
+    def _send(self, connection, path, content, deadline):
         headers = {"Accept": "application/json"} | self.headers
         if content is not None:
             headers["Content-Type"] = "application/json"
@@ -133,22 +141,22 @@ class Http:
             raise ConnectionError(f"the answer broke off, {response.length} bytes before its end")
         return Reply(response.status, response.headers, b"".join(parts))
 
-    def _told(self, error, deadline, cancellation):
-        if cancellation.asked.is_set():
+    def _explain(self, error, deadline, cancellation):
+        if cancellation.cancelled.is_set():
             return ClientError("the request was cancelled.")
         if deadline.left == 0 or deadline.left is not None and isinstance(error, TimeoutError):
             return DeadlineError(f"{self.where} did not answer within {deadline.seconds:g} seconds.")
         if isinstance(error, ssl.SSLError):
-            return ClientError(f"no secure connection to {self.where}: {quoted(error.reason or error)}")
-        return UnavailableError(f"no connection to {self.where}: {quoted(error.strerror or error)}")
+            return ClientError(f"no secure connection to {self.where}: {shorten(error.reason or error)}")
+        return UnavailableError(f"no connection to {self.where}: {shorten(error.strerror or error)}")
 
-    def _connection(self):
+    def _take_connection(self):
         with self._lock:
             if self._idle:
                 return self._idle.pop(), False
-        return self._new(), True
+        return self._open_connection(), True
 
-    def _new(self):
+    def _open_connection(self):
         host, port = self.address.host, self.address.port
         if self._tls:
             return http.client.HTTPSConnection(host, port, context=self._tls)

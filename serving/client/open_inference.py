@@ -8,7 +8,7 @@ import struct
 
 from serving.client.channel import Channel
 from serving.client.http import Http
-from serving.client.tensors import Described, fitting, nested, numbers
+from serving.client.tensors import Description, fitting, nest, read_numbers
 from serving.messages import CONTENTS, classes
 
 BYTES = "BYTES"
@@ -28,7 +28,7 @@ class V2Http:
         with fitting(self.transport.where):
             labels = metadata.get("parameters", {}).get("labels", ())
             names = ([each["name"] for each in metadata[side]] for side in ("inputs", "outputs"))
-            return Described(*map(tuple, names), tuple(map(str, metadata.get("versions", ()))), tuple(labels))
+            return Description(*map(tuple, names), tuple(map(str, metadata.get("versions", ()))), tuple(labels))
 
     def infer(self, model, columns, parameters, deadline, cancellation):
         inputs = [
@@ -38,7 +38,7 @@ class V2Http:
         answer = self.transport.json(f"/v2/models/{model.path}/infer", body, deadline, cancellation)
         with fitting(self.transport.where):
             rows = inputs[0]["shape"][0]
-            return {each["name"]: nested(_flat(each["data"]), each["shape"], rows) for each in answer["outputs"]}
+            return {each["name"]: nest(_flatten(each["data"]), each["shape"], rows) for each in answer["outputs"]}
 
 
 class V2Grpc:
@@ -58,17 +58,17 @@ class V2Grpc:
         request = self._messages["ModelMetadataRequest"](name=model.name, version=model.version or "")
         metadata = self._call("ModelMetadata", request, deadline, cancellation)
         names = (tuple(each.name for each in side) for side in (metadata.inputs, metadata.outputs))
-        return Described(*names, tuple(metadata.versions))
+        return Description(*names, tuple(metadata.versions))
 
     def request(self, model, columns, parameters):
         """The `ModelInferRequest`."""
-        made = self._messages["ModelInferRequest"](model_name=model.name, model_version=model.version or "")
+        request = self._messages["ModelInferRequest"](model_name=model.name, model_version=model.version or "")
         for name, value in parameters.items():
-            made.parameters[name].CopyFrom(self._parameter(value))
+            request.parameters[name].CopyFrom(self._parameter(value))
         for name, texts in columns.items():
-            column = made.inputs.add(name=name, datatype=BYTES, shape=[len(texts)])
+            column = request.inputs.add(name=name, datatype=BYTES, shape=[len(texts)])
             column.contents.bytes_contents.extend(text.encode("utf-8") for text in texts)
-        return made
+        return request
 
     def _parameter(self, value):
         kind = {bool: "bool_param", int: "int64_param"}.get(type(value), "string_param")
@@ -82,8 +82,8 @@ class V2Grpc:
             if raw and len(raw) != len(answer.outputs):
                 raise ValueError(f"{len(raw)} raw contents of {len(answer.outputs)} outputs")
             return {
-                each.name: nested(
-                    from_raw(each.datatype, raw[number]) if raw else _contents(each.datatype, each.contents),
+                each.name: nest(
+                    from_raw(each.datatype, raw[number]) if raw else _read_contents(each.datatype, each.contents),
                     each.shape,
                     request.inputs[0].shape[0],
                 )
@@ -91,7 +91,7 @@ class V2Grpc:
             }
 
 
-def _contents(datatype, contents):
+def _read_contents(datatype, contents):
     values = getattr(contents, CONTENTS[datatype])
     return [value.decode("utf-8") for value in values] if datatype == BYTES else list(values)
 
@@ -99,7 +99,7 @@ def _contents(datatype, contents):
 def from_raw(datatype, content):
     """The values of a raw tensor: little-endian numbers, or texts with their lengths in four bytes before them."""
     if datatype != BYTES:
-        return numbers(content, NUMBERS[datatype])
+        return read_numbers(content, NUMBERS[datatype])
     texts, at = [], 0
     while at < len(content):
         (length,) = struct.unpack_from("<I", content, at)
@@ -110,7 +110,7 @@ def from_raw(datatype, content):
     return texts
 
 
-def _flat(values):
+def _flatten(values):
     """JSON may hold a tensor flat or nested."""
     while values and isinstance(values[0], list):
         values = [value for row in values for value in row]

@@ -26,36 +26,37 @@ class Deadline:
         return None if self.seconds is None else max(0.0, self._begun + self.seconds - time.monotonic())
 
     def check(self, where):
-        """
+        """Check that time is left.
+
         Raises:
-            DeadlineError: it is past.
+            DeadlineError: none is.
         """
         if self.left == 0:
             raise DeadlineError(f"{where} did not answer within {self.seconds:g} seconds.")
 
 
 class Cancellation:
-    """Ends requests early: whoever works on one registers how it is broken off."""
+    """Ends requests early: whoever works on one registers a function that breaks it off."""
 
     def __init__(self):
-        self.asked = threading.Event()
+        self.cancelled = threading.Event()
         self._lock, self._ends = threading.Lock(), set()
 
     def cancel(self):
         """Break off what is under way, and everything after it."""
         with self._lock:
-            self.asked.set()
+            self.cancelled.set()
             ends = list(self._ends)
         for end in ends:
             end()
 
     @contextmanager
-    def broken_off_by(self, end):
+    def on_cancel(self, end):
         """A context in which `cancel` calls `end`."""
         with self._lock:
             self._ends.add(end)
         try:
-            if self.asked.is_set():
+            if self.cancelled.is_set():
                 end()
             yield
         finally:
@@ -63,7 +64,7 @@ class Cancellation:
                 self._ends.discard(end)
 
 
-def waits(tries, rng=random):
+def draw_pauses(tries, rng=random):
     """The seconds to wait before each further try: up to 0.1, 0.2, 0.4, ..., 5, a random part of it.
 
     The part is random so that clients whom a server has sent away together do not come back together.
@@ -74,7 +75,7 @@ def waits(tries, rng=random):
         most = min(MOST, 2 * most)
 
 
-def persistently(request, deadline, tries, cancellation, rng=random):
+def retry(request, deadline, tries, cancellation, rng=random):
     """The answer of `request()`, which is called again if the server is unavailable, and for no other reason.
 
     Args:
@@ -87,7 +88,7 @@ def persistently(request, deadline, tries, cancellation, rng=random):
     Raises:
         UnavailableError: the last try failed so, or the next one would begin after the deadline.
     """
-    pauses, count = waits(tries, rng), 1
+    pauses, count = draw_pauses(tries, rng), 1
     while True:
         try:
             return request()
@@ -96,7 +97,7 @@ def persistently(request, deadline, tries, cancellation, rng=random):
             if pause is not None:
                 pause = max(pause, error.after)
             late = pause is not None and deadline.left is not None and pause >= deadline.left
-            if pause is None or late or cancellation.asked.wait(pause) or deadline.left == 0:
+            if pause is None or late or cancellation.cancelled.wait(pause) or deadline.left == 0:
                 times = f"{count} times" if count > 1 else "once"
                 raise UnavailableError(f"{error} (tried {times})") from error
             count += 1

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from serving.client.errors import AnswerError, ClientError
 
 MOST_AXES = 8
-MOST_FILLED = 1 << 24  # values of a tensor for which one stands
+MOST_FILLED = 1 << 24  # values of a tensor whose message holds one for all
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Model:
 
 
 @dataclass(frozen=True)
-class Described:
+class Description:
     """The names of the inputs and outputs of a model, its versions, and its labels where the server says them."""
 
     inputs: tuple
@@ -40,7 +40,7 @@ class Described:
     labels: tuple = ()
 
 
-def nested(values, shape, rows):
+def nest(values, shape, rows):
     """Flat values as lists of lists of a shape, whose first axis is that of `rows` texts.
 
     >>> from serving.client.tensors import nested
@@ -63,18 +63,18 @@ def _is_shape(shape, rows):
     return 0 < len(shape) <= MOST_AXES and shape[0] == rows and all(type(axis) is int and axis >= 0 for axis in shape)
 
 
-def filled(value, shape, rows):
-    """The one value that stands for all of a tensor, as often as that is.
+def fill(value, shape, rows):
+    """The flat values of a tensor whose message holds one value for all of them.
 
     Raises:
-        ValueError: it is no such shape, or too large.
+        ValueError: the shape is not one of so many rows, or too large.
     """
     if not _is_shape(shape, rows) or math.prod(shape) > MOST_FILLED:
         raise ValueError(f"1 values in a tensor of shape {list(shape)[: MOST_AXES + 1]} for {rows} texts")
     return [value] * math.prod(shape)
 
 
-def numbers(content, code):
+def read_numbers(content, code):
     """The little-endian numbers of a code of `struct`."""
     return [value for (value,) in struct.iter_unpack(f"<{code}", content)]
 
@@ -92,5 +92,5 @@ class fitting:
         if isinstance(error, ClientError):
             return
         if isinstance(error, KeyError | TypeError | ValueError | AttributeError | IndexError | struct.error):
-            said = f"{type(error).__name__}: {error}"
-            raise AnswerError(f"{self._where} answered what does not follow its protocol ({said}).") from error
+            reason = f"{type(error).__name__}: {error}"
+            raise AnswerError(f"{self._where} answered what does not follow its protocol ({reason}).") from error

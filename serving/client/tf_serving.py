@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from serving.client.channel import Channel
 from serving.client.http import Http
-from serving.client.tensors import Described, filled, fitting, nested, numbers
+from serving.client.tensors import Description, fill, fitting, nest, read_numbers
 from serving.messages import classes
 
 SIGNATURE = "serving_default"
@@ -34,7 +34,7 @@ class TfsHttp:
         with fitting(self.transport.where):
             signature = metadata["metadata"]["signature_def"]["signature_def"][SIGNATURE]
             version = str(metadata.get("model_spec", {}).get("version", ""))
-            return Described(tuple(signature["inputs"]), tuple(signature["outputs"]), (version,) if version else ())
+            return Description(tuple(signature["inputs"]), tuple(signature["outputs"]), (version,) if version else ())
 
     def infer(self, model, columns, parameters, deadline, cancellation):
         body = {"signature_name": SIGNATURE, "inputs": columns}
@@ -56,12 +56,12 @@ class TfsGrpc:
         return self.transport.call(self.service + method, request, self._messages[answer], deadline, cancellation)
 
     def _spec(self, model, **more):
-        chosen = {}
+        version = {}
         if model.version and model.version.isdecimal():
-            chosen["version"] = self._messages["Int64Value"](value=int(model.version))
+            version["version"] = self._messages["Int64Value"](value=int(model.version))
         elif model.version:
-            chosen["version_label"] = model.version
-        return self._messages["ModelSpec"](name=model.name, **chosen, **more)
+            version["version_label"] = model.version
+        return self._messages["ModelSpec"](name=model.name, **version, **more)
 
     def describe(self, model, deadline, cancellation):
         request = self._messages["GetModelMetadataRequest"](
@@ -75,36 +75,36 @@ class TfsGrpc:
                 raise ValueError(f"there is no signature {SIGNATURE}")
             signature = table.signature_def[SIGNATURE]
             versions = (str(metadata.model_spec.version.value),) if metadata.model_spec.HasField("version") else ()
-            return Described(tuple(sorted(signature.inputs)), tuple(sorted(signature.outputs)), versions)
+            return Description(tuple(sorted(signature.inputs)), tuple(sorted(signature.outputs)), versions)
 
     def request(self, model, columns):
         """The `PredictRequest`."""
-        made = self._messages["PredictRequest"](model_spec=self._spec(model, signature_name=SIGNATURE))
+        request = self._messages["PredictRequest"](model_spec=self._spec(model, signature_name=SIGNATURE))
         for name, texts in columns.items():
-            tensor = made.inputs[name]
+            tensor = request.inputs[name]
             tensor.dtype = STRING
             tensor.tensor_shape.dim.add(size=len(texts))
             tensor.string_val.extend(text.encode("utf-8") for text in texts)
-        return made
+        return request
 
     def infer(self, model, columns, parameters, deadline, cancellation):
         request = self.request(model, columns)
         answer = self._call("Predict", request, "PredictResponse", deadline, cancellation)
         with fitting(self.transport.where):
             rows = len(next(iter(columns.values())))
-            return {name: _tensor(tensor, rows) for name, tensor in answer.outputs.items()}
+            return {name: _read_tensor(tensor, rows) for name, tensor in answer.outputs.items()}
 
 
-def _tensor(tensor, rows):
+def _read_tensor(tensor, rows):
     """A TensorProto as nested lists: its values stand in `tensor_content`, or in a field of their type."""
     shape = [dim.size for dim in tensor.tensor_shape.dim]
     field, code = VALUES[tensor.dtype]
     if code is None:
         values = [value.decode("utf-8") for value in tensor.string_val]
     elif tensor.tensor_content:
-        values = numbers(tensor.tensor_content, code)
+        values = read_numbers(tensor.tensor_content, code)
     else:
         values = list(getattr(tensor, field))
     if len(values) == 1 and not tensor.tensor_content:  # it stands for all of them
-        values = filled(values[0], shape, rows)
-    return nested(values, shape, rows)
+        values = fill(values[0], shape, rows)
+    return nest(values, shape, rows)

@@ -1,6 +1,6 @@
 """Appending, synchronising, renaming and removing: all of it in this folder goes through here, so that tests can stop
-it at every step. What else is done makes nothing count: a folder is made, what does not count is cut off, a Parquet
-file is written before it has its name."""
+it at every step. Other changes of the disk never make a block count: a folder is made, bytes behind the last block that
+counts are cut off, and a Parquet file is written before it has its name."""
 
 import os
 import shutil

@@ -44,7 +44,7 @@ class TextForm:
         return self._compress("".join(lines).encode("utf-8", "backslashreplace"))
 
     def finish(self, answers, finished):
-        """The file that is to be named: the bytes of all blocks, or of a shard without a line an empty text."""
+        """The complete file: the bytes of all blocks, or, for a shard without a line, an empty text at `finished`."""
         if answers.stat().st_size:
             return answers
         with open(finished, "wb") as file:
@@ -71,10 +71,10 @@ class ParquetForm:
     def __init__(self, schema, columns):
         self._schema = pyarrow.schema([("text", "string")]) if schema is None else schema
         self._columns, self.identity = columns, {"parquet": sorted(columns)}
-        taken = sorted(columns.keys() & set(self._schema.names))
-        if taken:
+        clashes = sorted(columns.keys() & set(self._schema.names))
+        if clashes:
             raise ValueError(
-                f"the input has a column {taken[0]!r}, which is the name of a column of the answers. Rename it."
+                f"the input has a column {clashes[0]!r}, which is the name of a column of the answers. Rename it."
             )
 
     def encode(self, block, results):
@@ -83,23 +83,23 @@ class ParquetForm:
         if table is None:
             texts = [text.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for text in block.texts]
             table = pyarrow.table({"text": pyarrow.array(texts, "string")})
-        table = self._answered(table, block, results)
+        table = self._add_answers(table, block, results)
         sink = pyarrow.BufferOutputStream()
         with pyarrow.ipc.new_stream(sink, table.schema) as stream:
             stream.write_table(table)
         return sink.getvalue().to_pybytes()
 
-    def _answered(self, table, block, results):
+    def _add_answers(self, table, block, results):
         if "id" not in table.column_names:
             numbers = range(block.number + 1, block.number + 1 + len(results))
             table = table.add_column(0, "id", pyarrow.array(numbers, "int64"))
-        return answered(table, results, self._columns)
+        return add_answers(table, results, self._columns)
 
     def finish(self, answers, finished):
         """The Parquet file, written from all blocks; it holds as much in memory as a row group."""
-        empty = self._answered(self._schema.empty_table(), Block(0, [], 0), [])
+        empty = self._add_answers(self._schema.empty_table(), Block(0, [], 0), [])
         with parquet.ParquetWriter(finished, empty.schema) as writer, open(answers, "rb") as file:
-            for table in _grouped(file):
+            for table in _read_groups(file):
                 writer.write_table(table)
         with open(finished, "rb+") as file:
             disk.sync(file)
@@ -144,30 +144,30 @@ class NumpyForm:
         return finished
 
 
-def answered(table, results, columns):
+def add_answers(table, results, columns):
     """A pyarrow.Table with the columns of the answers behind its own; see `columns_of`."""
     for name, (kind, value) in columns.items():
-        table = table.append_column(name, pyarrow.array([value(result) for result in results], _arrow(kind)))
+        table = table.append_column(name, pyarrow.array([value(result) for result in results], _arrow_type(kind)))
     return table
 
 
-def _grouped(file):
+def _read_groups(file):
     """The tables of all blocks of an open file, put together to row groups."""
-    waiting, count = [], 0
+    tables, count = [], 0
     while file.peek(1):
         table = pyarrow.ipc.open_stream(file).read_all()
-        waiting.append(table)
+        tables.append(table)
         count += table.num_rows
         if count >= GROUP_ROWS:
-            yield pyarrow.concat_tables(waiting).combine_chunks()
-            waiting, count = [], 0
-    if waiting:
-        yield pyarrow.concat_tables(waiting).combine_chunks()
+            yield pyarrow.concat_tables(tables).combine_chunks()
+            tables, count = [], 0
+    if tables:
+        yield pyarrow.concat_tables(tables).combine_chunks()
 
 
-def _arrow(kind):
+def _arrow_type(kind):
     if isinstance(kind, list):
-        return pyarrow.list_(_arrow(kind[0]))
+        return pyarrow.list_(_arrow_type(kind[0]))
     return pyarrow.type_for_alias(ARROW[kind])
 
 

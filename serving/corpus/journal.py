@@ -57,20 +57,20 @@ class Journal:
 
     def _open(self, identity):
         path, answers = self.folder / "journal.jsonl", self.folder / "answers"
-        begun, done, length = read(path)
-        if begun is not None and begun != identity:
+        earlier, done, length = read_journal(path)
+        if earlier is not None and earlier != identity:
             raise ValueError(
-                f"{self.folder} was begun otherwise: {differences(begun, identity)}. Give the same settings again, "
+                f"{self.folder} was begun otherwise: {differences(earlier, identity)}. Give the same settings again, "
                 "or remove this folder to begin again."
             )
-        if begun is None and answers.exists() and answers.stat().st_size:
+        if earlier is None and answers.exists() and answers.stat().st_size:
             raise ServingError(f"{path} is damaged: it does not say what {answers} holds. Remove this folder.")
         self._journal = open(path, "ab")
         self._journal.truncate(length)
         self._answers = open(answers, "ab")
         self._digest = _digest(answers, done)
         self._answers.truncate(done.size)
-        if begun is None:
+        if earlier is None:
             self._write(identity)
         return done
 
@@ -101,11 +101,11 @@ class Journal:
 
 
 @contextmanager
-def alone(folder):
-    """A context in which no other process is in it for the same folder.
+def exclusive(folder):
+    """A context that one process at a time may enter for a folder.
 
     Raises:
-        ServingError: another process is.
+        ServingError: another process is in it.
     """
     lock = FileLock(Path(folder) / "lock", timeout=0)
     try:
@@ -118,11 +118,11 @@ def alone(folder):
         lock.release()
 
 
-def read(path):
+def read_journal(path):
     """`(identity, Done, length)` of a journal: the last block that counts, and where its line ends.
 
-    A line that was not written to its end, because the process was killed, is none. The identity is None if there is
-    no whole line.
+    A line that was not written to its end, because the process was killed, does not count. The identity is None if
+    there is no whole line.
     """
     identity, done, length = None, Done(), 0
     if not path.exists():
@@ -163,7 +163,7 @@ def differences(old, new):
     >>> differences({"options": {"beam": 4}}, {"options": {"beam": 1, "n_best": 2}})
     'options.beam was 4 and is 1; options.n_best was not given and is 2'
     """
-    old, new = _flat(old), _flat(new)
+    old, new = _flatten(old), _flatten(new)
     names = [*old, *(name for name in new if name not in old)]
     return "; ".join(
         f"{name} was {_describe(old, name)} and is {_describe(new, name)}"
@@ -172,11 +172,11 @@ def differences(old, new):
     )
 
 
-def _flat(identity, before=""):
-    flat = {}
+def _flatten(identity, before=""):
+    values = {}
     for name, value in identity.items():
-        flat |= _flat(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
-    return flat
+        values |= _flatten(value, f"{before}{name}.") if isinstance(value, dict) else {before + name: value}
+    return values
 
 
 def _describe(identity, name):

@@ -34,14 +34,14 @@ class Block:
         number: how many texts of the whole input come before the first one.
         texts: the texts.
         end: the position behind them, at which the next block begins.
-        wrong: why a text cannot be asked, by its place in `texts`.
+        errors: why a text cannot be asked, by its place in `texts`.
         columns: the columns that came with the texts, a pyarrow.Table; None for lines.
     """
 
     number: int
     texts: list[str]
     end: int
-    wrong: dict[int, str] = field(default_factory=dict)
+    errors: dict[int, str] = field(default_factory=dict)
     columns: Any = None
 
 
@@ -106,30 +106,30 @@ class Lines:
         with readable(self.path), self._opener(self.path, "rb") as file:
             file.seek(position)
             while position < self.end:
-                block = self._block(file, position, self.number + done)
+                block = self._read_block(file, position, self.number + done)
                 yield block
                 position, done = block.end, done + len(block.texts)
 
-    def _block(self, file, position, number):
-        texts, wrong, begin = [], {}, position
+    def _read_block(self, file, position, number):
+        texts, errors, begin = [], {}, position
         while position < self.end and len(texts) < BLOCK_LINES and position - begin <= BLOCK_BYTES:
-            line, length, whole = _line(file)
+            line, length, whole = _read_line(file)
             if not length:
                 raise ValueError(f"{self.path} has become shorter while it was read: do not change it meanwhile.")
             if not whole:
-                wrong[len(texts)], line = f"a line of {length:,} bytes, at most {MOST_LINE:,}", b""
+                errors[len(texts)], line = f"a line of {length:,} bytes, at most {MOST_LINE:,}", b""
             encoding = "utf-8" if position else "utf-8-sig"  # a byte order mark at the beginning is dropped
             texts.append(line.decode(encoding, "surrogateescape").rstrip("\r\n"))
             position += length
-        return Block(number, texts, position, wrong)
+        return Block(number, texts, position, errors)
 
     def done(self, position):
         """How much of the shard lies before a position, 0 to 1."""
         return (position - self.begin) / max(1, self.end - self.begin)
 
 
-def _line(file):
-    """The next line, how many bytes it has, and whether these are all of them: of too long a line only the first."""
+def _read_line(file):
+    """`(line, length, whole)` of the next line: of one that is too long only the first bytes, and `whole` is False."""
     line = piece = file.readline(MOST_LINE)
     length = len(line)
     while not piece.endswith(b"\n") and (piece := file.readline(CHUNK)):
@@ -140,13 +140,13 @@ def _line(file):
 def _check_kind(path):
     with open(path, "rb") as file:
         beginning = file.read(8)
-    for magic, said in MAGIC.items():
+    for magic, kind in MAGIC.items():
         if beginning.startswith(magic):
-            raise ValueError(f"{path} is {said}. Expected lines of text, plain or compressed with gzip or xz.")
+            raise ValueError(f"{path} is {kind}. Expected lines of text, plain or compressed with gzip or xz.")
 
 
 def stamp(path):
-    """What changes when a file is written to."""
+    """The size and the time of a file, which change when it is written to."""
     status = Path(path).stat()
     return status.st_size, status.st_mtime_ns
 

@@ -1,11 +1,11 @@
-"""From a file of texts to a file of answers, block by block; killed at any moment, it goes on where it was."""
+"""From a file of texts to a file of answers, block by block; a run that was killed goes on where it was."""
 
 import hashlib
 import json
 from pathlib import Path
 
 from serving.corpus import disk
-from serving.corpus.journal import Done, Journal, alone, differences
+from serving.corpus.journal import Done, Journal, differences, exclusive
 from serving.corpus.lines import stamp
 from serving.runtime.errors import DamagedError
 
@@ -37,16 +37,16 @@ def process(source, out, form, ask, *, identity, resume=False, report=None):
     identity = {"input": source.identity, "shard": str(source.shard), "form": form.identity, **identity}
     check(out, resume)
     folder.mkdir(exist_ok=True)
-    with alone(folder):
+    with exclusive(folder):
         if out.exists():  # since another process has finished it, or this one was killed behind the last rename
-            done = finished(out, identity)
+            done = read_finished(out, identity)
         else:
-            done = _go_on(source, out, form, ask, (folder, identity, report))
+            done = _resume(source, out, form, ask, (folder, identity, report))
     disk.remove(folder)
     return done
 
 
-def _go_on(source, out, form, ask, state):
+def _resume(source, out, form, ask, state):
     folder, identity, report = state
     journal = Journal(folder, identity)
     try:
@@ -66,7 +66,7 @@ def partial_of(out):
 
 
 def check(out, resume):
-    """Refuse to write over what is there. It costs nothing, so that it can be asked before anything is opened."""
+    """Refuse to write over what is there. It costs nothing, so that it can run before anything is opened."""
     if not out.absolute().parent.is_dir():
         raise ValueError(f"cannot write {out}: there is no folder {out.parent}.")
     if out.is_dir():
@@ -87,7 +87,7 @@ def record_of(out):
     return out.with_name(out.name + ".run.json")
 
 
-def finished(out, identity):
+def read_finished(out, identity):
     """`Done` of a file of answers that is complete.
 
     Raises:
@@ -97,16 +97,16 @@ def finished(out, identity):
     path = record_of(out)
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        begun, said = record["identity"], record["answers"]
-        done = Done(**said)
+        earlier, counts = record["identity"], record["answers"]
+        done = Done(**counts)
     except (OSError, ValueError, KeyError, TypeError):
         raise ValueError(
             f"{out} exists, and no {path.name} beside it says what it holds, so it is not overwritten. Give another "
             "name, or remove it."
         ) from None
     identity = json.loads(json.dumps(identity))
-    if begun != identity:
-        raise ValueError(f"{out} is complete, but was asked otherwise: {differences(begun, identity)}.")
+    if earlier != identity:
+        raise ValueError(f"{out} is complete, but was asked otherwise: {differences(earlier, identity)}.")
     with open(out, "rb") as file:
         if hashlib.file_digest(file, "sha256").hexdigest() != done.sha256:
             raise DamagedError(f"{out} is not what was written: it was changed since. Remove it to begin again.")
@@ -130,16 +130,16 @@ def _answer(source, journal, form, ask, report):
 
 
 def _finish(out, folder, form, done, identity):
-    """Give the answers their name; whatever was done of it before is done again."""
+    """Give the answers their final name; steps that a killed process has done are done again."""
     path = form.finish(folder / "answers", folder / "finished")
     with open(path, "rb") as file:
         whole = hashlib.file_digest(file, "sha256").hexdigest()
-    told = Done(done.texts, done.refused, done.position, path.stat().st_size, whole)
+    done = Done(done.texts, done.refused, done.position, path.stat().st_size, whole)
     record = folder / "record"
-    content = json.dumps({"identity": identity, "answers": vars(told)}, indent=1, ensure_ascii=False) + "\n"
+    content = json.dumps({"identity": identity, "answers": vars(done)}, indent=1, ensure_ascii=False) + "\n"
     with open(record, "wb") as file:
         disk.append(file, content.encode())
         disk.sync(file)
     disk.rename(record, record_of(out))
     disk.rename(path, out)
-    return told
+    return done

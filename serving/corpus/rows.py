@@ -48,7 +48,7 @@ class Rows:
 
     @cached_property
     def _file(self):
-        with _sound(self.path):
+        with _explain_errors(self.path):
             return parquet.ParquetFile(self.path)
 
     def blocks(self, position=None, done=0):
@@ -58,29 +58,31 @@ class Rows:
             ValueError: a part of the file cannot be read.
         """
         position, first = self.begin if position is None else position, 0
-        with _sound(self.path):
+        with _explain_errors(self.path):
             for group in range(self._file.metadata.num_row_groups):
                 after = first + self._file.metadata.row_group(group).num_rows
                 if after > position and first < self.end:
-                    yield from self._group(group, first, position)
+                    yield from self._read_group(group, first, position)
                 first = after
 
-    def _group(self, group, first, position):
+    def _read_group(self, group, first, position):
         for batch in self._file.iter_batches(BLOCK_ROWS, [group]):
             after = first + batch.num_rows
             if after > position and first < self.end:
                 skipped = max(0, position - first)
-                yield self._block(batch.slice(skipped, min(after, self.end) - first - skipped), max(first, position))
+                yield self._make_block(
+                    batch.slice(skipped, min(after, self.end) - first - skipped), max(first, position)
+                )
             first = after
 
-    def _block(self, batch, number):
+    def _make_block(self, batch, number):
         sides = [batch.column(self.schema.get_field_index(name)).cast("binary").to_pylist() for name in self.columns]
-        texts, wrong = [], {}
+        texts, errors = [], {}
         for place, values in enumerate(zip(*sides, strict=True)):
             if None in values:
-                wrong[place] = "no text: the row holds null"
+                errors[place] = "no text: the row holds null"
             texts.append(b"\t".join(value or b"" for value in values).decode("utf-8", "surrogateescape"))
-        return Block(number, texts, number + batch.num_rows, wrong, pyarrow.Table.from_batches([batch]))
+        return Block(number, texts, number + batch.num_rows, errors, pyarrow.Table.from_batches([batch]))
 
     def done(self, position):
         """How much of the shard lies before a row, 0 to 1."""
@@ -88,7 +90,7 @@ class Rows:
 
 
 @contextmanager
-def _sound(path):
+def _explain_errors(path):
     """A context whose errors in reading a Parquet file are a `ValueError` that names it."""
     try:
         yield

@@ -64,11 +64,11 @@ class Shard:
 WHOLE = Shard()
 
 
-def parsed(text):
-    """The `Shard` that "i/n" says.
+def parse_shard(text):
+    """The `Shard` of a text "i/n".
 
     Raises:
-        ValueError: it says none.
+        ValueError: the text is not of this form.
     """
     parts = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", text)
     if not parts:

@@ -41,21 +41,21 @@ def deploy(paths, out, change=None, log=lambda line: None, **options):
     out = Path(out)
     before = read_plan(out)
     _check(before, change, options)
-    wanted = list(map(find_served, paths))
+    models = list(map(find_served, paths))
     with explained(out / FILE, exported=False), _folder(out):
         with locked(out, wait=True):
             before = read_plan(out)
-            made = _planned(before, wanted, change, options)
-            room = importlib.import_module(ROOMS[made.options.target])
-            rendered = room.render(made)
-            if made.options.target == "tf-serving":
-                warmup.beside(made, log)
+            plan = _next_plan(before, models, change, options)
+            room = importlib.import_module(ROOMS[plan.options.target])
+            contents = room.render(plan)
+            if plan.options.target == "tf-serving":
+                warmup.write_warmup(plan, log)
             files.remove_leftovers(out)
-            for name, content in rendered.items():
+            for name, content in contents.items():
                 files.write(out / name, content)
                 log(f"{out / name}")
-            files.write(out / FILE, made.text())  # last: until then, the same command does the same again
-    return made
+            files.write(out / FILE, plan.text())  # last: until then, the same command does the same again
+    return plan
 
 
 @contextlib.contextmanager
@@ -71,7 +71,7 @@ def _folder(out):
 
 
 def _check(before, change, options):
-    """Refuse what cannot be meant.
+    """Refuse arguments that contradict what the folder has.
 
     Raises:
         ValueError: there is no target, another one than before, or a change of what is not deployed.
@@ -87,29 +87,29 @@ def _check(before, change, options):
         )
 
 
-def _planned(before, wanted, change, options):
+def _next_plan(before, models, change, options):
     """The `Plan` after a command; see `deploy`."""
     if before is None:
-        made = Plan(Options(**options), {})
+        plan = Plan(Options(**options), {})
     else:
-        kept = {name: getattr(before.options, name) for name in Options.names()}
-        made = Plan(Options(**kept | options), before.models)
-    if change and len({model.name for model, _ in wanted} or made.models) != 1:
-        names = sorted({model.name for model, _ in wanted} or made.models)
+        settings = {name: getattr(before.options, name) for name in Options.names()}
+        plan = Plan(Options(**settings | options), before.models)
+    if change and len({model.name for model, _ in models} or plan.models) != 1:
+        names = sorted({model.name for model, _ in models} or plan.models)
         raise ValueError(f"--{change[0]} changes the labels of one model: name it. Here are {', '.join(names)}.")
-    if not wanted and not made.models:
+    if not models and not plan.models:
         raise ValueError("Nothing to deploy: name an artefact, such as artefacts/NAME.")
-    if change and not wanted:
-        wanted = [(model, None) for model, _ in made.models.values()]
-    for model, version in wanted:
-        known, labels = made.models.get(model.name, (model, None))
-        if known.home != model.home:
+    if change and not models:
+        models = [(model, None) for model, _ in plan.models.values()]
+    for model, version in models:
+        other, labels = plan.models.get(model.name, (model, None))
+        if other.home != model.home:
             raise ValueError(
-                f"{model.name} is deployed from {known.home}; received {model.home}. Deploy it to another --out, or "
-                f"copy the version to {known.home}."
+                f"{model.name} is deployed from {other.home}; received {model.home}. Deploy it to another --out, or "
+                f"copy the version to {other.home}."
             )
-        made = made.having(model.name, model, _labels(model, labels, version, change))
-    return made
+        plan = plan.with_model(model.name, model, _labels(model, labels, version, change))
+    return plan
 
 
 def _labels(model, labels, version, change):
@@ -127,10 +127,10 @@ def _labels(model, labels, version, change):
         if arguments[0] not in model.versions:
             model.manifest(arguments[0])  # raises, and says which there are
         others = [each for each in model.versions if each != arguments[0]]
-        return (labels or Labels(max(others, default=arguments[0]))).tried(*arguments)
+        return (labels or Labels(max(others, default=arguments[0]))).try_version(*arguments)
     if labels is None:
         raise ValueError(f"--{verb}: {model.name} is not deployed in this folder yet. Deploy a version first.")
-    return labels.promoted() if verb == "promote" else labels.rolled_back()
+    return labels.promote() if verb == "promote" else labels.roll_back()
 
 
 @dataclass(frozen=True)
@@ -145,19 +145,19 @@ class Plan:
     options: Options
     models: dict
 
-    def loaded(self):
+    def check_versions(self):
         """`(Model, version, manifest)` of every version that is served, each checked."""
         for model, labels in self.models.values():
             for version in labels.versions:
                 yield model, version, model.manifest(version)
 
-    def having(self, name, model, labels):
+    def with_model(self, name, model, labels):
         """The plan with a model, or with other labels for it."""
         return replace(self, models=dict(sorted((self.models | {name: (model, labels)}).items())))
 
     def text(self):
         """The content of `deployment.json`."""
-        models = {name: {"home": str(model.home), **labels.named} for name, (model, labels) in self.models.items()}
+        models = {name: {"home": str(model.home), **labels.by_name} for name, (model, labels) in self.models.items()}
         return json.dumps({"format": 1, "options": asdict(self.options), "models": models}, indent=2) + "\n"
 
 
@@ -176,7 +176,7 @@ def read_plan(folder):
         models = {
             name: (Model(name, Path(entry.pop("home"))), Labels(**entry)) for name, entry in content["models"].items()
         }
-        numbers = [number for _, labels in models.values() for number in labels.named.values()]
+        numbers = [number for _, labels in models.values() for number in labels.by_name.values()]
         if content["format"] != 1 or not all(type(number) is int and number > 0 for number in numbers):
             raise ValueError("it has another format, or a version that is no positive whole number")
     except (ValueError, TypeError, KeyError, AttributeError) as error:

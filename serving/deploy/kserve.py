@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from serving.deploy.files import heading
-from serving.export.wheel_file import packed
+from serving.export.wheel_file import pack
 from serving.runtime.errors import UnsupportedError
 
 ROOT = Path(__file__).parents[2]
@@ -33,13 +33,13 @@ def render(plan):
         ValueError: two models have the same name in a cluster, or a name has no letter that a cluster allows.
     """
     files = image()
-    manifests = {(model.name, version): manifest for model, version, manifest in plan.loaded()}
+    manifests = {(model.name, version): manifest for model, version, manifest in plan.check_versions()}
     for name, (_, labels) in plan.models.items():
         file = f"{cluster_name(name)}.yaml"
         if file in files:
             raise ValueError(f"{name}: another model is called {cluster_name(name)!r} in a cluster, too. Rename one.")
-        asked = labels.canary or labels.stable
-        service = inference_service(name, labels, manifests[name, asked], plan.options)
+        version = labels.canary or labels.stable
+        service = inference_service(name, labels, manifests[name, version], plan.options)
         files[file] = heading("#", f" {labels}.") + yaml.safe_dump(service, sort_keys=False, width=120)
     return files
 
@@ -48,15 +48,15 @@ def cluster_name(name):
     """A name that Kubernetes allows: small letters, digits and hyphens, at most 40 of them.
 
     Raises:
-        ValueError: nothing is left of it.
+        ValueError: it does not begin with a letter then.
     """
-    made = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].strip("-")
-    if not made or not made[0].isalpha():
+    cleaned = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:40].strip("-")
+    if not cleaned or not cleaned[0].isalpha():
         raise ValueError(
             f"{name!r} cannot be the name of a service: expected it to begin with a letter from a to z. Export the "
             "artefact under another --name."
         )
-    return made
+    return cleaned
 
 
 def storage(options, name, version):
@@ -143,7 +143,7 @@ def megabytes(manifests):
 
 def image():
     """`{file: content}` of what an image is built from: its recipe, and the wheel of this seqzoo beside it."""
-    name, content = own_wheel()
+    name, content = build_wheel()
     return {"Dockerfile": heading("#") + dockerfile(name), name: content}
 
 
@@ -160,7 +160,7 @@ ENTRYPOINT ["seqzoo"]
 """
 
 
-def own_wheel():
+def build_wheel():
     """(name, bytes) of this seqzoo as a wheel, so that an image has the version that wrote it.
 
     The packages are taken from where they lie: no tool that builds is needed, and no index of packages.
@@ -184,4 +184,4 @@ def own_wheel():
                 members[f"{package}/{path.relative_to(folder).as_posix()}"] = path.read_bytes()
     members[f"{info}/METADATA"] = (own.read_text("METADATA") or own.read_text("PKG-INFO")).encode()
     members[f"{info}/entry_points.txt"] = own.read_text("entry_points.txt").encode()
-    return f"seqzoo-{own.version}-py3-none-any.whl", packed(info, members)
+    return f"seqzoo-{own.version}-py3-none-any.whl", pack(info, members)

@@ -1,4 +1,4 @@
-"""Which version of a model is asked by which name: `stable`, `canary` and `previous`. Labels move, files do not.
+"""The labels of a model's versions: `stable`, `canary` and `previous`. Labels move, files do not.
 
     deploy            canary 2                promote                 rollback
     stable 1   ->   stable 1, canary 2   ->   stable 2, previous 1   ->   stable 1
@@ -25,7 +25,7 @@ class Labels:
     previous: int | None = None
 
     @property
-    def named(self):
+    def by_name(self):
         """`{label: version}` of the labels that are given."""
         labels = {"stable": self.stable, "canary": self.canary, "previous": self.previous}
         return {label: version for label, version in labels.items() if version is not None}
@@ -33,9 +33,9 @@ class Labels:
     @property
     def versions(self):
         """The versions that are served, in order."""
-        return sorted(set(self.named.values()))
+        return sorted(set(self.by_name.values()))
 
-    def tried(self, version):
+    def try_version(self, version):
         """The labels after `--canary VERSION`.
 
         Raises:
@@ -50,7 +50,7 @@ class Labels:
             )
         return Labels(self.stable, canary=version)
 
-    def promoted(self):
+    def promote(self):
         """The labels after `--promote`: the canary is stable.
 
         Raises:
@@ -60,7 +60,7 @@ class Labels:
             raise ValueError(f"--promote: there is no canary; {self}. Try a version first, with --canary VERSION.")
         return Labels(self.canary, previous=self.stable)
 
-    def rolled_back(self):
+    def roll_back(self):
         """The labels after `--rollback`: without the canary or, if there is none, with the version of before.
 
         Raises:
@@ -71,4 +71,4 @@ class Labels:
         return Labels(self.stable if self.canary is not None else self.previous)
 
     def __str__(self):
-        return ", ".join(f"{label} is version {version}" for label, version in self.named.items())
+        return ", ".join(f"{label} is version {version}" for label, version in self.by_name.items())

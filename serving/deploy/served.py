@@ -36,8 +36,8 @@ class Model:
             DamagedError: a file has other bytes than the manifest records.
         """
         if version not in self.versions:
-            there = ", ".join(map(str, self.versions)) or "none"
-            raise ValueError(f"{self.name} has no version {version} in {self.home}: there are {there}.")
+            versions = ", ".join(map(str, self.versions)) or "none"
+            raise ValueError(f"{self.name} has no version {version} in {self.home}: there are {versions}.")
         manifest = Artefact(self.folder(version)).manifest
         check_files(self.folder(version), manifest)
         return manifest
@@ -56,8 +56,8 @@ def find_served(path):
             f"{folder} cannot be deployed: its manifest says that it is version {manifest['version']}, so its folder "
             f"must have this name, and not {folder.name!r}. Rename it, or copy it to a folder of this name."
         )
-    asked = manifest["version"] if Path(path).resolve() == folder else None
-    return Model(manifest["name"], folder.parent), asked
+    version = manifest["version"] if Path(path).resolve() == folder else None
+    return Model(manifest["name"], folder.parent), version
 
 
 def check_saved_model(folder, manifest):

@@ -19,7 +19,7 @@ def render(plan):
     Raises:
         ValueError: a version has no SavedModel.
     """
-    for model, version, manifest in plan.loaded():
+    for model, version, manifest in plan.check_versions():
         check_saved_model(model.folder(version), manifest)
     return {
         MODELS: heading("#") + models_config(plan, plan.options.models),
@@ -42,7 +42,7 @@ def models_config(plan, place=""):
             "base_path": f"{place.rstrip('/')}/{name}" if place else str(model.home),
             "model_platform": "tensorflow",
             "model_version_policy": {"specific": {"versions": labels.versions}},
-            "version_labels": [{"key": label, "value": version} for label, version in labels.named.items()],
+            "version_labels": [{"key": label, "value": version} for label, version in labels.by_name.items()],
         }
         for name, (model, labels) in plan.models.items()
     ]

@@ -25,7 +25,7 @@ TIME = 8  # tokens of an example of ids
 WORD = 4  # the first id that is no special one
 
 
-def beside(plan, log=lambda line: None):
+def write_warmup(plan, log=lambda line: None):
     """Write the warm-up requests and the batching parameters into the folders of the versions that are served.
 
     Requests of the same sizes of batches stay, so that moving a label takes no time. The batching parameters beside
@@ -36,7 +36,7 @@ def beside(plan, log=lambda line: None):
         log: a function that is called with a line about each file.
     """
     parameters = files.heading("#") + batching(plan.options, threads=False)
-    for model, version, manifest in plan.loaded():
+    for model, version, manifest in plan.check_versions():
         if not has_saved_model(manifest):
             continue
         path, batches = model.folder(version) / FILE, model.folder(version) / OF_MODEL
@@ -66,14 +66,14 @@ def records(folder, manifest, sizes):
     """
     path = Path(folder) / SAVED_MODEL
     try:
-        held = saved_model_pb2.SavedModel.FromString(path.read_bytes()).meta_graphs[0].signature_def
+        signatures = saved_model_pb2.SavedModel.FromString(path.read_bytes()).meta_graphs[0].signature_def
     except (message.DecodeError, IndexError) as error:
         raise damaged_error(path, error) from error
     with tempfile.TemporaryDirectory() as work:
         path = Path(work) / "records"
         with tensorflow.io.TFRecordWriter(str(path)) as writer:
             for table in manifest["signatures"]:
-                for size in sizes if table["name"] in held else ():
+                for size in sizes if table["name"] in signatures else ():
                     request = _request(manifest, table, size)
                     writer.write(request.SerializeToString(deterministic=True))
         return path.read_bytes()

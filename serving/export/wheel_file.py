@@ -9,7 +9,7 @@ TIME = (1980, 1, 1, 0, 0, 0)  # of every member
 WHEEL = b"Wheel-Version: 1.0\nGenerator: seqzoo\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
 
 
-def packed(info, members):
+def pack(info, members):
     """The bytes of a wheel of Python code and data.
 
     Args:

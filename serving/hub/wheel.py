@@ -8,7 +8,7 @@ import json
 import re
 from pathlib import Path
 
-from serving.export.wheel_file import packed
+from serving.export.wheel_file import pack
 from serving.hub.facts import own_version
 from serving.hub.opened import read_listed
 from zoo.core.escaping import in_markdown, shown
@@ -43,7 +43,7 @@ def package(folder, entry, out):
     members[f"{info}/METADATA"] = _metadata(entry, project).encode()
     members[f"{info}/entry_points.txt"] = f"[{GROUP}]\n{entry['name']} = {module}\n".encode()
     path = Path(out) / f"{project}-{version}-py3-none-any.whl"
-    content = packed(info, members)
+    content = pack(info, members)
     write_bytes(path, content)
     return path
 

@@ -42,7 +42,7 @@ def test_a_cancelled_task_breaks_its_requests_off(fake, servers, scheme):
 
 def test_a_request_that_is_cancelled_while_it_connects_is_not_sent(fake, servers, monkeypatch):
     client, cancellation = Client(servers.url("http"), "generate", timeout=None), patience.Cancellation()
-    work = client.work(["b"], {}, cancellation)
+    work = client.plan(["b"], {}, cancellation)
     client._protocol.transport.close()
     connect = http.client.HTTPConnection.connect
 

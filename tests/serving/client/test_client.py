@@ -9,10 +9,10 @@ import pytest
 
 from serving import client as room
 from serving.client import Client, NotFoundError, patience
-from serving.client.addresses import parsed
+from serving.client.addresses import parse_address
 from serving.client.client import MOST_CHARACTERS
-from serving.client.errors import seconds
-from serving.client.tensors import nested
+from serving.client.errors import retry_seconds
+from serving.client.tensors import nest
 from serving.kinds.rules import RULES
 from serving.runtime import Runtime, Sampling
 from tests.serving import fake_artefact
@@ -186,8 +186,11 @@ def test_an_address_that_is_none(url):
 
 
 def test_addresses():
-    assert parsed("tfs+http://[::1]:85/a/b/").authority == "[::1]:85" and parsed("tfs+http://a/b/").path == "/b"
-    assert parsed("grpc://a").port == 8081 and parsed("https://a").secure
+    assert (
+        parse_address("tfs+http://[::1]:85/a/b/").authority == "[::1]:85"
+        and parse_address("tfs+http://a/b/").path == "/b"
+    )
+    assert parse_address("grpc://a").port == 8081 and parse_address("https://a").secure
     numbers = ({"tries": 0}, {"batch": 1.5}, {"connections": True})
     times = ({"timeout": value} for value in (0, float("nan"), float("inf"), 1e11, 10**400, "5"))
     for wrong in (*numbers, *times):
@@ -200,7 +203,9 @@ def test_the_longest_timeout(servers, scheme):
 
 
 def test_no_server_makes_a_client_wait_for_ever():
-    assert [seconds(said) for said in ("1e12", "inf", "nan", "-1", "", None, "Sat, 01 Jan 2028 00:00:00 GMT")] == [
+    assert [
+        retry_seconds(said) for said in ("1e12", "inf", "nan", "-1", "", None, "Sat, 01 Jan 2028 00:00:00 GMT")
+    ] == [
         *(3600, 3600),
         *(0, 0, 0, 0, 0),
     ]
@@ -217,14 +222,14 @@ def test_no_server_makes_a_client_wait_for_ever():
 def test_shapes_that_do_not_fit_cost_nothing(values, shape):
     begun = time.monotonic()
     with pytest.raises(ValueError, match="values in a tensor of shape"):
-        nested(values, shape, 2)
+        nest(values, shape, 2)
     assert time.monotonic() - begun < 1
 
 
 def test_shapes_that_fit():
-    assert nested([1, 2], [2], 2) == [1, 2] and nested([], [2, 0], 2) == [[], []]
-    assert nested(range(8), [2, 2, 2], 2) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
-    assert nested([], [2, 0, 5], 2) == [[], []]
+    assert nest([1, 2], [2], 2) == [1, 2] and nest([], [2, 0], 2) == [[], []]
+    assert nest(range(8), [2, 2, 2], 2) == [[[0, 1], [2, 3]], [[4, 5], [6, 7]]]
+    assert nest([], [2, 0, 5], 2) == [[], []]
 
 
 @pytest.mark.parametrize("texts", ["abc", ["abc", 3]])
@@ -234,11 +239,11 @@ def test_texts_that_are_none(servers, texts):
 
 
 def test_waits_grow_and_differ():
-    one, other = list(patience.waits(9)), list(patience.waits(9))
+    one, other = list(patience.draw_pauses(9)), list(patience.draw_pauses(9))
     assert len(one) == 8 and one != other
     bounds = [min(patience.MOST, patience.FIRST * 2**number) for number in range(8)]
     assert all(bound / 2 <= wait <= bound for wait, bound in zip(one, bounds, strict=True))
-    assert len(list(patience.waits(5000))) == 4999  # hours, for whoever wants to wait so long
+    assert len(list(patience.draw_pauses(5000))) == 4999  # hours, for whoever wants to wait so long
 
 
 def test_headers_are_sent(fake, servers, scheme):

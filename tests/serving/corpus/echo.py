@@ -13,7 +13,7 @@ class Backwards:
 
 def ask(block):
     return [
-        Backwards("", block.wrong.get(place, "a question")) if place in block.wrong or "?" in text else
+        Backwards("", block.errors.get(place, "a question")) if place in block.errors or "?" in text else
         Backwards(text[::-1])
         for place, text in enumerate(block.texts)
     ]  # fmt: skip

@@ -94,12 +94,12 @@ def test_an_endless_line_costs_no_memory_and_no_other_line(tmp_path, monkeypatch
         content = b"\n".join(b"x" * size for size in sizes) + (b"\n" if ended else b"")
         (block,) = Lines(write(tmp_path / "a.txt", content)).blocks()
         assert [len(text) for text in block.texts] == [5, 99, 100, 0, 0, 3]
-        assert {place: wrong.split(",")[0] for place, wrong in block.wrong.items()} == {
+        assert {place: wrong.split(",")[0] for place, wrong in block.errors.items()} == {
             3: "a line of 102 bytes",
             4: "a line of 501 bytes",
         }
     (block,) = Lines(write(tmp_path / "a.txt", b"a\n" + b"x" * 101)).blocks()
-    assert list(block.wrong) == [1] and block.end == 103
+    assert list(block.errors) == [1] and block.end == 103
 
 
 def test_marks_and_bytes_that_are_no_text(tmp_path):
@@ -134,11 +134,11 @@ def test_a_file_that_is_not_there(tmp_path):
 @pytest.mark.parametrize("text", ["0/3", "4/3", "1/0", "1", "a/b", "1/2/3", "-1/3", "1/100000", "１/２", "1/3 "])
 def test_a_wrong_shard(text):
     with pytest.raises(ValueError, match="i/n"):
-        shards.parsed(text)
+        shards.parse_shard(text)
 
 
 def test_the_names_of_parts_sort_in_the_order_of_the_input():
     count = 1200
     names = [str(Shard(index, count).name("dir/out.v1.txt")) for index in range(1, count + 1)]
     assert names == sorted(names) and names[1] == "dir/out.v1-00002-of-01200.txt"
-    assert str(shards.parsed("3/12").name("a")) == "a-00003-of-00012"
+    assert str(shards.parse_shard("3/12").name("a")) == "a-00003-of-00012"

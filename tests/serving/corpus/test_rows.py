@@ -107,7 +107,7 @@ def test_the_column_of_the_text(tmp_path):
     parquet.write_table(both, tmp_path / "in.parquet")
     path = tmp_path / "in.parquet"
     (block,) = Rows(path, columns=["b"]).blocks()
-    assert block.texts == ["1", ""] and list(block.wrong) == [1]
+    assert block.texts == ["1", ""] and list(block.errors) == [1]
     (block,) = Rows(path, columns=["a", "b"]).blocks()
     assert block.texts[0] == "x\t1"
     for columns, message in (((), "say which holds the text"), (["n"], "no column of strings 'n'"), (["z"], "'z'")):
@@ -139,7 +139,7 @@ def test_a_byte_that_is_no_utf_8_costs_its_own_row(tmp_path, kind):
     texts = pyarrow.Array.from_buffers(pyarrow.type_for_alias(kind), 3, held.buffers())
     parquet.write_table(pyarrow.table({"text": texts}), tmp_path / "in.parquet")
     (block,) = Rows(tmp_path / "in.parquet").blocks()
-    assert block.texts == ["abc", "a\udcff?", "\u00e9"] and not block.wrong
+    assert block.texts == ["abc", "a\udcff?", "\u00e9"] and not block.errors
     run(tmp_path / "in.parquet", tmp_path / "out.parquet")
     assert parquet.read_table(tmp_path / "out.parquet")["answer"][0].as_py() == "cba"
 

@@ -7,14 +7,14 @@ import sys
 
 import pytest
 
-from serving.deploy.kserve import own_wheel
+from serving.deploy.kserve import build_wheel
 from tests.house_rules import ROOT
 from tests.serving.deploy.commands import content, deploy
 from tests.serving.fake_artefact import write
 
 
 def test_the_wheel_is_that_of_the_packages_and_always_the_same_bytes(home, tmp_path):
-    name, made = own_wheel()
+    name, made = build_wheel()
     assert deploy(home / "1", "--target", "kserve", "--out", tmp_path / "out") == 0
     held = content(tmp_path / "out")
     assert held[name] == made and f"COPY {name} /wheels/\n" in held["Dockerfile"].decode()
