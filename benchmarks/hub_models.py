@@ -159,7 +159,7 @@ def remove(name, version):
     """Take the versions of a model before this one out of the hub."""
     from serving.hub import shelf
 
-    with shelf.locked(HUB):
+    with shelf.lock(HUB):
         entries = shelf.read_index(HUB)["models"]
         shelf.write_index(HUB, [each for each in entries if each["name"] != name or each["version"] >= version])
     for folder in (HUB / name).glob("[0-9]*"):

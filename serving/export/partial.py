@@ -30,7 +30,7 @@ def reserved(home, version=None):
     """
     home.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as held:
-        with locked(home, wait=True):  # for a moment: other exports must not see the new folder before it is locked
+        with lock(home, wait=True):  # for a moment: other exports must not see the new folder before it is locked
             remove_leftovers(home)
             writing = being_written(home)
             version = version or max(newest(home), *writing, 0) + 1
@@ -40,7 +40,7 @@ def reserved(home, version=None):
                 raise ValueError(f"{final} {state}. Choose another --version, or leave it out for the next one.")
             folder = home / f".{version}.{os.getpid()}{SUFFIXES[0]}"
             folder.mkdir()
-            held.enter_context(locked(folder))
+            held.enter_context(lock(folder))
         yield version, folder
 
 
@@ -60,12 +60,12 @@ def remove_leftovers(home):
     """Remove the partial folders of killed exports from `home`. Those of running exports are locked and stay."""
     for path in Path(home).glob(".*"):
         if path.suffix in SUFFIXES and path.is_dir():
-            with contextlib.suppress(OSError), locked(path):  # BlockingIOError: its export is running
+            with contextlib.suppress(OSError), lock(path):  # BlockingIOError: its export is running
                 shutil.rmtree(path, ignore_errors=True)
 
 
 @contextlib.contextmanager
-def locked(path, wait=False):
+def lock(path, wait=False):
     """Hold a lock on a folder. Renaming the folder keeps the lock, and the end of the process always releases it.
 
     Args:

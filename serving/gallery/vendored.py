@@ -97,7 +97,7 @@ def licences():
     return resources.files("serving.gallery").joinpath("vendor", LICENCES).read_bytes()
 
 
-def taken(file, modules):
+def extract(file, modules):
     """The bytes that a file is to have, from the folder `node_modules` that npm has written."""
     content = (Path(modules) / file.package / file.path).read_bytes()
     if not file.only:
@@ -110,7 +110,7 @@ def taken(file, modules):
 def main(modules):
     """Pack the files anew, and print the SHA-256 of each."""
     for file in FILES:
-        content = taken(file, modules)
+        content = extract(file, modules)
         home = Path(__file__).parent / "vendor" / f"{file.name}.gz"
         home.write_bytes(gzip.compress(content, 9, mtime=0))
         print(f"{file.name}  {hashlib.sha256(content).hexdigest()}  {home.stat().st_size:,} bytes")

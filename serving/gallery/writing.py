@@ -92,7 +92,7 @@ def write(names, out, log=lambda line: None):
         raise ValueError(f"{out} is no folder. Choose another --out.")
     if not names:
         raise ValueError("A gallery needs at least one model; received none. `seqzoo list` shows those that there are.")
-    models = [_chosen(name) for name in names]
+    models = [_choose(name) for name in names]
     seen = set()
     for model in models:
         name = model.manifest["name"]
@@ -104,13 +104,13 @@ def write(names, out, log=lambda line: None):
     return out
 
 
-def _chosen(name):
+def _choose(name):
     artefact = open_artefact(locate(name))
     manifest = artefact.manifest
     kind = manifest["kind"]
     if kind not in SHOWN:
-        known = ", ".join(SHOWN)
-        raise UnsupportedError(f"{artefact.origin} is of the kind {kind!r}, which no gallery shows; it shows {known}.")
+        names = ", ".join(SHOWN)
+        raise UnsupportedError(f"{artefact.origin} is of the kind {kind!r}, which no gallery shows; it shows {names}.")
     if not SAFE.fullmatch(manifest["name"]):
         raise ValueError(
             f"{artefact.origin} is called {manifest['name']!r}, which is no name of a folder in a gallery: expected "
@@ -122,32 +122,32 @@ def _chosen(name):
 
 def _fill(folder, models, log):
     """All files of a gallery."""
-    own = {name: content for name, content in _page()}
+    files = {name: content for name, content in _read_page()}
     for file in vendored.FILES:
         if file.name != vendored.WASM:
-            own[f"vendor/{file.name}"] = vendored.unpacked(file)
+            files[f"vendor/{file.name}"] = vendored.unpacked(file)
     wasm = vendored.packed(next(file for file in vendored.FILES if file.name == vendored.WASM))
     # Not called .gz: a server that knows this ending would have the browser unpack it before it compares the hash.
     engine = f"vendor/{vendored.WASM}.packed"
-    own |= {engine: wasm, f"vendor/{vendored.LICENCES}": vendored.licences()}
+    files |= {engine: wasm, f"vendor/{vendored.LICENCES}": vendored.licences()}
     entries = []
     for model in models:
-        contents = dict(_contents(model))
-        entries.append(_entry(model, contents))
+        contents = dict(_read_contents(model))
+        entries.append(_make_entry(model, contents))
         for name, content in contents.items():
             _put(folder / model.folder / name, content)
         log(f"{model.manifest['name']}: {sum(map(len, contents.values())):,} bytes")
     index = {
         "format": FORMAT,
         "engine": {"path": engine, "sha256": _sha256(wasm), "packages": _packages()},
-        "files": sorted(own),
+        "files": sorted(files),
         "models": entries,
     }
     content = (json.dumps(index, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
     # The worker that keeps files for use without a network is another one for another gallery.
-    digests = (f"{name} {_sha256(each)}\n" for name, each in sorted({**own, INDEX: content}.items()))
-    own["offline.js"] = own["offline.js"].replace(b"GALLERY", _sha256("".join(digests).encode()).encode(), 1)
-    for name, file in {**own, INDEX: content}.items():
+    digests = (f"{name} {_sha256(each)}\n" for name, each in sorted({**files, INDEX: content}.items()))
+    files["offline.js"] = files["offline.js"].replace(b"GALLERY", _sha256("".join(digests).encode()).encode(), 1)
+    for name, file in {**files, INDEX: content}.items():
         _put(folder / name, file)
 
 
@@ -155,7 +155,7 @@ def _packages():
     return {file.package: file.version for file in vendored.FILES}
 
 
-def _page():
+def _read_page():
     """`(path, bytes)` of each file of the page."""
     waiting = [("", resources.files("serving.gallery").joinpath("page"))]
     while waiting:
@@ -166,7 +166,7 @@ def _page():
             yield path, place.read_bytes()
 
 
-def _contents(model):
+def _read_contents(model):
     """`(name, bytes)` of each file of a model, the manifest first."""
     yield MANIFEST, (model.artefact.directory / MANIFEST).read_bytes()
     for name in model.files:
@@ -179,7 +179,7 @@ def _contents(model):
 def _check_graph(model, name, content):
     here = dict(_packages())[vendored.RUNTIME[0]]
     oldest = model.manifest["onnx"].get(name, {}).get("onnxruntime", "0")
-    if _numbers(oldest) > _numbers(here):
+    if _parse_version(oldest) > _parse_version(here):
         raise UnsupportedError(f"{model.folder}/{name} needs ONNX Runtime {oldest}; that of the gallery is {here}.")
     try:
         weights_files(content, model.manifest, name)
@@ -187,11 +187,11 @@ def _check_graph(model, name, content):
         raise UnsupportedError(f"{model.folder}/{name} is not shown: {error}.") from error
 
 
-def _numbers(version):
+def _parse_version(version):
     return [*map(int, re.findall(r"\d+", version)), 0, 0][:3]
 
 
-def _entry(model, contents):
+def _make_entry(model, contents):
     """What gallery.json says of a model, whose files have these contents."""
     manifest = model.manifest
     return {
@@ -202,13 +202,13 @@ def _entry(model, contents):
         "manifest": _sha256(contents[MANIFEST]),
         "graphs": model.graphs,
         "rules": manifest.get("rules"),
-        "words": _in_javascript(words.steps(manifest.get("words", "spaces"))),
-        "needed": [[name, manifest["files"][name]] for name in _first(model)],
+        "words": _convert_to_javascript(words.steps(manifest.get("words", "spaces"))),
+        "needed": [[name, manifest["files"][name]] for name in _needed_files(model)],
         "bytes": {name: len(content) for name, content in contents.items()},
     }
 
 
-def _in_javascript(steps):
+def _convert_to_javascript(steps):
     """The replacements that cut a text into words, for JavaScript's RegExp."""
     return [
         [re.sub(r"\\([ #&~])", r"\1", pattern), re.sub(r"\\(\d)", r"$\1", becomes).replace("$0", "$&")]
@@ -216,7 +216,7 @@ def _in_javascript(steps):
     ]
 
 
-def _first(model):
+def _needed_files(model):
     """The files without which there is no answer: not the graph that draws at random."""
     return [name for name in model.files if name != model.graphs.get(WRITES_BY_DRAWING)]
 
@@ -233,9 +233,9 @@ def _put(path, content):
 def collect_facts(artefact):
     """The facts and the examples of an artefact, of a hub or of a folder."""
     manifest = artefact.manifest
-    known = {"task": manifest["task"], "kind": manifest["kind"], **manifest.get("published", {})}
-    entry = artefact.found.entry if isinstance(artefact, FetchedArtefact) else {}
-    facts = {name: entry.get(name, known.get(name, default)) for name, default in FACTS.items()}
+    stated = {"task": manifest["task"], "kind": manifest["kind"], **manifest.get("published", {})}
+    entry = artefact.published.entry if isinstance(artefact, FetchedArtefact) else {}
+    facts = {name: entry.get(name, stated.get(name, default)) for name, default in FACTS.items()}
     kind = KINDS[manifest["kind"]]
     can = {"prompts": kind.prompts, "has_source": kind.has_source}
     return facts | can | {"examples": examples(artefact)}

@@ -72,9 +72,9 @@ def _architecture(entry, manifest):
 
 def _licences(entry):
     data = entry["data_licence"] if isinstance(entry["data_licence"], str) else "; ".join(entry["data_licence"])
-    said = f"\n\nAttribution: {in_markdown(entry['attribution'])}" if entry["attribution"] else ""
+    attribution = f"\n\nAttribution: {in_markdown(entry['attribution'])}" if entry["attribution"] else ""
     weights, data = in_markdown(entry["licence"]), in_markdown(f"{entry['data']}, {data}")
-    return f"## Licences\n\nWeights: {weights}. Data: {data}.{said}"
+    return f"## Licences\n\nWeights: {weights}. Data: {data}.{attribution}"
 
 
 def _scores(entry, manifest, model):
@@ -92,15 +92,15 @@ def _scores(entry, manifest, model):
         lines.append("The weights were chosen on this split: on other data the scores may be lower.")
     lines += ["", "| score | value | 95 % interval | measured again by |", "|---|---|---|---|"]
     command = f"`seqzoo hub card {model} --check --only scores`"
-    for name in measured(scores):
+    for name in names_with_interval(scores):
         low, high = (format_score(name, bound) for bound in scores[f"{name}_interval"])
         lines.append(f"| {score_name(name)} | {format_score(name, scores[name])} | {low} to {high} | {command} |")
     signatures = [in_markdown_code(own) for name, own in manifest["scores"].items() if name.endswith("_signature")]
     lines += ["", f"Signatures: {', '.join(signatures)}."] if signatures else []
     both = [(name, *pair) for name, pair in test["float32_int8"].items()]
     if both:
-        kept = "int8 is the default, because it loses nothing" if entry["int8"] else "float32 is the default"
-        lines += ["", f"{kept}: the paired bootstrap of the two on the same questions, at p < 0.05.", ""]
+        default = "int8 is the default, because it loses nothing" if entry["int8"] else "float32 is the default"
+        lines += ["", f"{default}: the paired bootstrap of the two on the same questions, at p < 0.05.", ""]
         lines += [
             f"- {score_name(name)}: {format_score(name, a)} float32, {format_score(name, b)} int8"
             for name, a, b in both
@@ -109,7 +109,7 @@ def _scores(entry, manifest, model):
     return "\n".join(lines)
 
 
-def measured(scores):
+def names_with_interval(scores):
     """The names of those that have an interval."""
     return [name for name in scores if f"{name}_interval" in scores]
 
@@ -128,9 +128,9 @@ def _parity(entry, model):
 def _sensitivity(parity):
     if "sensitivity" not in parity:
         return ""
-    moved = f"{parity['sensitivity']:.2g}"
+    difference = f"{parity['sensitivity']:.2g}"
     return (
-        f" This model amplifies rounding: its own numbers move by up to {moved} when each weight is replaced by a "
+        f" This model amplifies rounding: its own numbers move by up to {difference} when each weight is replaced by a "
         "neighbouring float32, which is why more than 0.0001 is allowed."
     )
 
@@ -149,21 +149,23 @@ def _speed(entry, manifest):
 
 
 def _training(manifest):
-    said = manifest["published"]["training"]
-    if not said:
+    training = manifest["published"]["training"]
+    if not training:
         return ""
     lines = ["## Training", ""]
-    if "core_hours" in said:
-        lines.append(f"{said['core_hours']:.3g} core-hours.")
-    elif "training_seconds" in said:
-        lines.append(f"{said['training_seconds'] / 3600:.3g} hours of {in_markdown(said.get('backend', 'training'))}.")
-    if "steps" in said:
-        lines.append(f"{said['steps']:,} steps.")
-    if "lora" in said:
-        own = said["lora"]
+    if "core_hours" in training:
+        lines.append(f"{training['core_hours']:.3g} core-hours.")
+    elif "training_seconds" in training:
+        lines.append(
+            f"{training['training_seconds'] / 3600:.3g} hours of {in_markdown(training.get('backend', 'training'))}."
+        )
+    if "steps" in training:
+        lines.append(f"{training['steps']:,} steps.")
+    if "lora" in training:
+        own = training["lora"]
         lines.append(f"Adapters of rank {own['rank']} (LoRA) for {len(own['layers'])} layers, merged into the weights.")
-    if "data_sha256" in said:
-        lines.append(f"SHA-256 of the training data: {in_markdown_code(said['data_sha256'])}.")
+    if "data_sha256" in training:
+        lines.append(f"SHA-256 of the training data: {in_markdown_code(training['data_sha256'])}.")
     return "\n".join(lines)
 
 
@@ -187,11 +189,11 @@ def _failures(answers, recipe):
     for row, value, name in rows:
         one, reference, output = (column[row] for column in answers)
         lines.append(f"- {score_name(name)} {format_score(name, value)}, example {row + 1:,}")
-        lines.append(f"    - input: {_shown(one_line(one))}")
+        lines.append(f"    - input: {_quote(one_line(one))}")
         if reference:
-            lines.append(f"    - expected: {_shown(' or '.join(_answers(reference)))}")
+            lines.append(f"    - expected: {_quote(' or '.join(_list_answers(reference)))}")
         if isinstance(output, str):
-            lines.append(f"    - answer: {_shown(output)}")
+            lines.append(f"    - answer: {_quote(output)}")
     return "\n".join(lines)
 
 
@@ -199,11 +201,13 @@ def worst(answers, recipe, most=WORST):
     """[(the number of the example, its score, the name of the score)] of the worst answers that are not right."""
     inputs, references, outputs = answers
     evaluation = recipe.job.assess(recipe, inputs, outputs, references)
-    right = [one in _answers(other) for one, other in zip(evaluation.outputs, evaluation.references, strict=False)]
+    is_right = [
+        one in _list_answers(other) for one, other in zip(evaluation.outputs, evaluation.references, strict=False)
+    ]
     score = _score(recipe, evaluation)
     values = score.value(score.statistics[score.rows])
     sign = -1 if score.higher_is_better else 1
-    bad = [row for row, value in enumerate(values) if math.isfinite(value) and not (right and right[row])]
+    bad = [row for row, value in enumerate(values) if math.isfinite(value) and not (is_right and is_right[row])]
     ranked = sorted(bad, key=lambda row: (-sign * values[row], row))
     return [(row, float(values[row]), score.name) for row in ranked[:most]]
 
@@ -219,12 +223,12 @@ def _score(recipe, evaluation):
     return next((each for each in scores if each.name in TELLING), scores[0])
 
 
-def _answers(reference):
+def _list_answers(reference):
     """The right answers: the only one, or several."""
     return reference if isinstance(reference, list) else [reference]
 
 
-def _shown(text):
+def _quote(text):
     text = " ".join(text.replace("\t", "  |  ").split("\n"))
     return in_markdown_code(text if len(text) <= WIDTH else text[: WIDTH - 3] + "...")
 
@@ -232,8 +236,8 @@ def _shown(text):
 def _use(entry, manifest):
     name = entry["name"]
     sampled = " --sample" if KINDS[entry["kind"]].prompts else ""
-    held = forms_in(manifest["files"])
-    served = " ".join(filter(None, (form.describe_use(name, form in held) for form in FORMS)))
+    forms = forms_in(manifest["files"])
+    uses = " ".join(filter(None, (form.describe_use(name, form in forms) for form in FORMS)))
     return f"""## Use
 
 ```sh
@@ -253,4 +257,4 @@ import zoo
 model = zoo.load("{name}")  # the Keras model
 ```
 
-{served}"""
+{uses}"""

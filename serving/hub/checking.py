@@ -9,7 +9,7 @@ from pathlib import Path
 
 from serving.export.forms import SOURCE
 from serving.hub import PARTS
-from serving.hub.card import card, measured
+from serving.hub.card import card, names_with_interval
 from serving.hub.light import CARD
 from serving.hub.opened import artefact_of, open_model
 from serving.hub.outputs import FILE, unpack
@@ -52,18 +52,22 @@ def check(folder, entry, parts=PARTS, data=None, log=lambda line: None):
     Returns:
         A list of `Row`.
     """
-    wrong = [each for each in parts if each not in PARTS]
-    if wrong:
-        raise ValueError(f"Expected parts among {', '.join(PARTS)}; received {wrong[0]!r}.")
+    unknown = [each for each in parts if each not in PARTS]
+    if unknown:
+        raise ValueError(f"Expected parts among {', '.join(PARTS)}; received {unknown[0]!r}.")
     published = Published(folder, entry, log)
-    rows = published.files()
+    rows = published.check_files()
     if not all(row.equal for row in rows):
         return rows  # what was changed is not run
     rows = rows if "files" in parts else []
-    ways = {"scores": published.scores, "answers": published.asked_again, "parameters": published.parameters}
-    ways |= {"parity": published.parity, "card": published.card}
-    ways |= {"data": lambda: published.questions(data)} if data else {}
-    for part, measure in ways.items():
+    measures = {
+        "scores": published.check_scores,
+        "answers": published.ask_again,
+        "parameters": published.check_parameters,
+    }
+    measures |= {"parity": published.check_parity, "card": published.check_card}
+    measures |= {"data": lambda: published.check_questions(data)} if data else {}
+    for part, measure in measures.items():
         if part in parts:
             log(f"checking {part}")
             rows += measure()
@@ -87,7 +91,7 @@ def write_table(rows):
     """The rows as lines of a table, and a verdict."""
     words = {True: "equal", False: "NOT EQUAL", None: "not measured"}
     cells = [("part", "what", "stated", "measured", "")]
-    cells += [(row.part, row.what, _short(row.stated), _short(row.measured), words[row.equal]) for row in rows]
+    cells += [(row.part, row.what, _shorten(row.stated), _shorten(row.measured), words[row.equal]) for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in cells]
     different = sum(row.equal is False for row in rows)
@@ -100,7 +104,7 @@ def as_dicts(rows):
     return [asdict(row) for row in rows]
 
 
-def _short(value):
+def _shorten(value):
     text = f"{value:.6g}" if isinstance(value, float) else "" if value is None else str(value)
     return text if len(text) <= 48 else f"{text[:20]}...{text[-20:]}"
 
@@ -124,7 +128,7 @@ class Published:
         self.artefact = artefact_of(self.folder, self.entry)
         self.manifest = self.artefact.manifest
 
-    def files(self):
+    def check_files(self):
         """Every file that the index lists, by its SHA-256, and that the manifest lists the same."""
         rows = []
         for name, digest in sorted(self.entry["files"].items()):
@@ -152,32 +156,32 @@ class Published:
     def answers(self):
         return unpack(self.artefact.read(FILE), self.folder / FILE)
 
-    def scores(self):
+    def check_scores(self):
         """The scores of the stored answers."""
         inputs, references, outputs = self.answers
         again = kept.plain(self.recipe.job.assess(self.recipe, inputs, outputs, references).scores)
         stated = self.entry["scores"]
         return [
-            Row("scores", name, stated.get(name), again.get(name), _close(stated.get(name), again.get(name), SAME))
+            Row("scores", name, stated.get(name), again.get(name), _is_close(stated.get(name), again.get(name), SAME))
             for name in {**stated, **again}
         ]
 
-    def asked_again(self):
+    def ask_again(self):
         """The outputs of the artefact, asked again, and the scores of these."""
         recipe, (inputs, references, outputs) = self.recipe, self.answers
         runtime = Runtime(self.folder, precision=self.manifest["test"]["precision"], threads=1)
         answers = recipe.job.respond(recipe, runtime, inputs, references)
-        same = sum(_alike(*pair) for pair in zip(outputs, answers, strict=True))
-        enough = same >= _enough(len(outputs))
+        same = sum(_is_alike(*pair) for pair in zip(outputs, answers, strict=True))
+        enough = same >= _least_same(len(outputs))
         rows = [Row("answers", "answers that are the same", len(outputs), same, enough)]
         again, stated = recipe.job.assess(recipe, inputs, answers, references).scores, self.entry["scores"]
-        for name in measured(stated):
+        for name in names_with_interval(stated):
             low, high = stated[f"{name}_interval"]
             value, edge = again[name], SAME * max(1.0, abs(stated[name]))
             rows.append(Row("answers", f"{name} of them", stated[name], value, low - edge <= value <= high + edge))
         return rows
 
-    def parameters(self):
+    def check_parameters(self):
         """The weights of the Keras model."""
         if importlib.util.find_spec("keras") is None:
             return [Row("parameters", "parameters", self.entry["parameters"], "Keras is not installed", None)]
@@ -185,7 +189,7 @@ class Published:
         count = int(SOURCE.load(self.folder).count_params())
         return [Row("parameters", "parameters", self.entry["parameters"], count, count == self.entry["parameters"])]
 
-    def parity(self):
+    def check_parity(self):
         """The forms of the model, made again where they are not published."""
         stated = self.entry["parity"]
         if importlib.util.find_spec("tensorflow") is None:
@@ -198,18 +202,18 @@ class Published:
         difference = report["max_abs_diff"]
         rows = [Row("parity", "largest difference", stated["max_abs_diff"], difference, report["passed"])]
         for name, (same, count) in report.get("made_again", {}).items():
-            rows.append(Row("parity", f"{name}, made again: same answers", count, same, same >= _enough(count)))
+            rows.append(Row("parity", f"{name}, made again: same answers", count, same, same >= _least_same(count)))
         return rows
 
-    def card(self):
+    def check_card(self):
         """The card, made again from entry, manifest and answers."""
-        held = self.artefact.read(CARD).decode()
-        made = card(self.entry, self.manifest, self.answers, self.recipe)
-        differ = sum(one != other for one, other in zip(held.split("\n"), made.split("\n"), strict=False))
-        differ += abs(held.count("\n") - made.count("\n"))
+        stated = self.artefact.read(CARD).decode()
+        expected = card(self.entry, self.manifest, self.answers, self.recipe)
+        differ = sum(one != other for one, other in zip(stated.split("\n"), expected.split("\n"), strict=False))
+        differ += abs(stated.count("\n") - expected.count("\n"))
         return [Row("card", "lines of card.md that differ", 0, differ, differ == 0)]
 
-    def questions(self, data):
+    def check_questions(self, data):
         """Whether the stored questions and references are those of the split in a corpus."""
         recipe, (inputs, references, _) = self.recipe, self.answers
         stored = (["".join(inputs)], [""]) if recipe.data.windows else (inputs, references)
@@ -223,20 +227,20 @@ class Published:
         SOURCE.check_safe(self.folder)
 
 
-def _enough(count):
+def _least_same(count):
     """How many of so many answers must be the same; of fewer than 100 one may be another."""
     return count - math.ceil(OTHERS * count)
 
 
-def _close(one, other, share):
+def _is_close(one, other, share):
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(_close(*pair, share) for pair in zip(one, other, strict=True))
+        return len(one) == len(other) and all(_is_close(*pair, share) for pair in zip(one, other, strict=True))
     if one is None or other is None or isinstance(one, list) or isinstance(other, list):
         return False
     return abs(one - other) <= share * max(1.0, abs(one))
 
 
-def _alike(one, other):
+def _is_alike(one, other):
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_close(one[key], other[key], NEAR) for key in one)
+        return one.keys() == other.keys() and all(_is_close(one[key], other[key], NEAR) for key in one)
     return one == other

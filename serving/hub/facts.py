@@ -103,20 +103,20 @@ def without_places(recipe):
 def training(run, facts):
     """What training.json of a run says of its training, and the core-hours that are stated, a dict."""
     path = run / "training.json"
-    said = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    said |= {} if facts.core_hours is None else {"core_hours": facts.core_hours}
-    kept = ("steps", "training_seconds", "core_hours", "backend", "keras", "data_sha256", "lora")
-    return {key: said[key] for key in kept if said.get(key) is not None}
+    values = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    values |= {} if facts.core_hours is None else {"core_hours": facts.core_hours}
+    names = ("steps", "training_seconds", "core_hours", "backend", "keras", "data_sha256", "lora")
+    return {key: values[key] for key in names if values.get(key) is not None}
 
 
 def licence_of(run):
     """The licence of the data that the data card of a run states, as a list; empty where it states none."""
     path = Path(run) / "data.json"
-    said = json.loads(path.read_text(encoding="utf-8")).get("licence", "") if path.is_file() else ""
-    return [said] if said else []
+    licence = json.loads(path.read_text(encoding="utf-8")).get("licence", "") if path.is_file() else ""
+    return [licence] if licence else []
 
 
-def requires(manifest):
+def find_requirements(manifest):
     """The oldest versions that are known to run a published artefact, by package."""
     oldest = {"seqzoo": own_version().removeprefix(">=")}
     for form in forms_in(manifest["files"]):

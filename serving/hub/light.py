@@ -18,7 +18,7 @@ RECIPE = "recipe.toml"
 CARD = "card.md"
 
 
-def kept_files(manifest, precision, light=True):
+def choose_files(manifest, precision, light=True):
     """The names of the files that are published, sorted, but for those that publishing writes anew."""
     names = set(manifest["files"]) - {CARD}
     if not light:
@@ -29,7 +29,7 @@ def kept_files(manifest, precision, light=True):
     return sorted({RECIPE, *manifest["tokenizer"].values(), *published} & names)
 
 
-def rewritten(manifest, files, **changes):
+def rewrite_manifest(manifest, files, **changes):
     """The manifest of the files that are published.
 
     Args:
@@ -43,34 +43,34 @@ def rewritten(manifest, files, **changes):
     Raises:
         ValueError: the result is no sound manifest.
     """
-    held = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())}
-    made = manifest | changes | {"files": held, "sizes": {name: len(files[name]) for name in held}}
-    made["left_out"] = {name: digest for name, digest in manifest["files"].items() if name not in held}
-    made["onnx"] = {name: graph for name, graph in manifest["onnx"].items() if name in held}
-    there = {file for file in manifest["graphs"].values() if {file, int8_name(file)} & held.keys()}
-    made["graphs"] = {name: file for name, file in manifest["graphs"].items() if file in there}
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())}
+    result = manifest | changes | {"files": digests, "sizes": {name: len(files[name]) for name in digests}}
+    result["left_out"] = {name: digest for name, digest in manifest["files"].items() if name not in digests}
+    result["onnx"] = {name: graph for name, graph in manifest["onnx"].items() if name in digests}
+    graphs = {file for file in manifest["graphs"].values() if {file, int8_name(file)} & digests.keys()}
+    result["graphs"] = {name: file for name, file in manifest["graphs"].items() if file in graphs}
     if "generation" in manifest:
-        made["generation"] = {beam: file for beam, file in manifest["generation"].items() if file in there}
-    if not set(manifest.get("shortlist", {}).get("generation", {}).values()) <= there:
-        del made["shortlist"]
-    if not set(made.get("strings", {}).get("graphs", ())) <= held.keys():
-        del made["strings"]
-    if "step" not in made["graphs"]:
-        made.pop("step", None)
-    forms = forms_in(held)
-    made["signatures"] = [
-        table for table in manifest["signatures"] if any(form.holds(table["name"], made) for form in forms)
+        result["generation"] = {beam: file for beam, file in manifest["generation"].items() if file in graphs}
+    if not set(manifest.get("shortlist", {}).get("generation", {}).values()) <= graphs:
+        del result["shortlist"]
+    if not set(result.get("strings", {}).get("graphs", ())) <= digests.keys():
+        del result["strings"]
+    if "step" not in result["graphs"]:
+        result.pop("step", None)
+    forms = forms_in(digests)
+    result["signatures"] = [
+        table for table in manifest["signatures"] if any(form.holds(table["name"], result) for form in forms)
     ]
     optional = manifest.get("forms", {})
-    made["forms"] = {name: files for name, files in optional.items() if {*files.values()} <= held.keys()}
+    result["forms"] = {name: files for name, files in optional.items() if {*files.values()} <= digests.keys()}
     for key in ("left_out", "forms"):
-        if not made[key]:
-            del made[key]
-    made.pop(DIGEST, None)
-    made = json.loads(json.dumps(made))  # the values that a reader gets: lists for tuples
-    made[DIGEST] = digest_of(made)
-    checked(made)
-    return (json.dumps(made, indent=2, ensure_ascii=False) + "\n").encode()
+        if not result[key]:
+            del result[key]
+    result.pop(DIGEST, None)
+    result = json.loads(json.dumps(result))  # the values that a reader gets: lists for tuples
+    result[DIGEST] = digest_of(result)
+    checked(result)
+    return (json.dumps(result, indent=2, ensure_ascii=False) + "\n").encode()
 
 
 def list_sizes(sizes):
@@ -82,6 +82,6 @@ def list_sizes(sizes):
 
 def entry_files(files, manifest):
     """(`files`, `bytes`) of an entry: of all files and of the manifest itself."""
-    held = files | {MANIFEST: manifest}
-    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(held.items())}
-    return hashes, {name: len(held[name]) for name in hashes}
+    contents = files | {MANIFEST: manifest}
+    hashes = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(contents.items())}
+    return hashes, {name: len(contents[name]) for name in hashes}

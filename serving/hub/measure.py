@@ -50,7 +50,7 @@ class TestSet:
 
 
 @dataclass(frozen=True)
-class Measured:
+class Measurement:
     """What was measured of an artefact.
 
     Attributes:
@@ -84,20 +84,20 @@ def measure(directory, recipe, examples, log=lambda line: None):
         log(f"asking the artefact {len(inputs):,} questions of the test set, in {precision}")
         outputs[precision] = task.respond(recipe, each, inputs, references)
         evaluations[precision] = task.assess(recipe, inputs, outputs[precision], references)
-    lost = _loses(recipe, log, *evaluations.values()) if len(evaluations) > 1 else None
-    best = "float32" if lost is None or lost else "int8"
+    is_worse = _scores_less(recipe, log, *evaluations.values()) if len(evaluations) > 1 else None
+    best = "float32" if is_worse is None or is_worse else "int8"
     compared = {}
-    if lost is not None:
+    if is_worse is not None:
         compared = {
             name: [each.scores[name] for each in evaluations.values()]
             for name in evaluations[best].scores
             if f"{name}_interval" in evaluations[best].scores
         }
-    return Measured(
+    return Measurement(
         questions=(inputs, references),
         outputs=outputs[best],
         evaluation=evaluations[best],
-        int8=None if lost is None else not lost,
+        int8=None if is_worse is None else not is_worse,
         compared=compared,
         precision=best,
         speed=speed(runtimes[best], best, task.lines(inputs[:TIMED])),
@@ -110,7 +110,7 @@ def _has_int8(manifest):
     return all(int8_name(graph) in manifest["files"] for graph in graphs.values())
 
 
-def _loses(recipe, log, float32, int8):
+def _scores_less(recipe, log, float32, int8):
     """Whether int8 scores less than float32: beyond the interval, or by a difference that is not chance."""
     sides = [kept.record(recipe, "test", each) for each in (float32, int8)]
     paired = compare_kept("float32", "int8", *sides)
@@ -121,16 +121,16 @@ def _loses(recipe, log, float32, int8):
         f"at 95 % (paired bootstrap, p = {leading['p_value']:.2g})"
     )
     low, high = float32.scores[f"{paired['leading']}_interval"]
-    worse = leading["better"] == "a"
-    return worse and (leading["p_value"] < CLEAR or not low <= leading["b"] <= high)
+    is_worse = leading["better"] == "a"
+    return is_worse and (leading["p_value"] < CLEAR or not low <= leading["b"] <= high)
 
 
 def speed(runtime, precision, texts):
     """The median time of one text, after a first round that is not counted."""
-    taken = []
+    seconds = []
     for text in [*texts[:3], *texts]:
         start = time.process_time()  # of one thread; what else the machine is doing does not count
         runtime.run([text])
-        taken.append(time.process_time() - start)
-    milliseconds = round(1e3 * statistics.median(taken[len(texts[:3]) :]), 2)
+        seconds.append(time.process_time() - start)
+    milliseconds = round(1e3 * statistics.median(seconds[len(texts[:3]) :]), 2)
     return {"milliseconds": milliseconds, "batch": 1, "precision": precision, "processor": processor.name()}

@@ -35,7 +35,7 @@ def open_model(name, hub=None):
     return entry, Path(hub) / entry["name"] / str(entry["version"])
 
 
-def read_listed(folder, name, entry, meanwhile=""):
+def read_published(folder, name, entry, meanwhile=""):
     """The bytes of a published file, which are those that the index lists; `meanwhile` is what was not done, if not.
 
     Raises:
@@ -55,7 +55,7 @@ def artefact_of(folder, entry):
         DamagedError: the manifest is another one, or does not fit the index.
     """
     folder, name = Path(folder), hub_index.MANIFEST
-    read_listed(folder, name, entry)
+    read_published(folder, name, entry)
     artefact = Artefact(folder)
     own = (name, hub_index.SIGNATURE)
     if artefact.manifest["files"] != {each: digest for each, digest in entry["files"].items() if each not in own}:

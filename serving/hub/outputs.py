@@ -28,10 +28,10 @@ def pack(inputs, references, outputs):
     rows = zip(inputs, references, outputs, strict=True)
     lines = [json.dumps(dict(zip(KEYS, row, strict=True)), ensure_ascii=False).encode() + b"\n" for row in rows]
     _check_bounds(len(lines), max(map(len, lines), default=0), sum(map(len, lines)))
-    held = io.BytesIO()
-    with gzip.GzipFile(filename="", mode="wb", fileobj=held, compresslevel=9, mtime=0) as file:
+    buffer = io.BytesIO()
+    with gzip.GzipFile(filename="", mode="wb", fileobj=buffer, compresslevel=9, mtime=0) as file:
         file.writelines(lines)
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def _check_bounds(rows, longest, size):
@@ -49,11 +49,11 @@ def unpack(content, where=FILE):
         DamagedError: they are no such file, or there are more of them than `MOST_ROWS`, `MOST_BYTES` and so on.
     """
     try:
-        opened = zlib.decompressobj(wbits=31)
-        text = opened.decompress(content, MOST_BYTES)
-        if opened.unconsumed_tail or not opened.eof:
+        decompressor = zlib.decompressobj(wbits=31)
+        text = decompressor.decompress(content, MOST_BYTES)
+        if decompressor.unconsumed_tail or not decompressor.eof:
             raise ValueError(f"expected one gzip stream of at most {MOST_BYTES:,} bytes")
-        rows = _rows(text)
+        rows = _parse_rows(text)
     except (ValueError, KeyError, TypeError, RecursionError, zlib.error) as error:
         raise DamagedError(f"{where} is damaged: {error}. Fetch it again.") from error
     if not rows:
@@ -62,17 +62,17 @@ def unpack(content, where=FILE):
     return [tuple(each) if isinstance(each, list) else each for each in inputs], references, outputs
 
 
-def _rows(text):
+def _parse_rows(text):
     if text.count(b"\n") > MOST_ROWS:  # before they become as many strings
         raise ValueError(f"expected at most {MOST_ROWS:,} rows")
     lines = text.split(b"\n")  # not `splitlines`: a text may hold other characters that break lines
     if lines.pop():
         raise ValueError("its last line has no end")
     _check_bounds(len(lines), max(map(len, lines), default=0), len(text))
-    return [_row(json.loads(line)) for line in lines]
+    return [_parse_row(json.loads(line)) for line in lines]
 
 
-def _row(line):
+def _parse_row(line):
     one, reference, output = (line[key] for key in KEYS)
     if not _is_text(one) or not _is_text(reference) or not _is_answer(output):
         raise ValueError(f"a line is not of the form {', '.join(KEYS)}: {line!r:.80}")

@@ -55,24 +55,24 @@ def publish(artefact, run, hub, facts, *, light=True, test=None, version=None, l
         form.check_safe(source.directory)
     shelf.check_free(hub, name, version, manifest["files"][SOURCE.file])
     split, examples = (test or TestSet()).read(recipe)
-    measured = measure(source.directory, recipe, examples, log)
+    measurement = measure(source.directory, recipe, examples, log)
 
-    files = {each: source.read(each) for each in lightly.kept_files(manifest, measured.precision, light)}
+    files = {each: source.read(each) for each in lightly.choose_files(manifest, measurement.precision, light)}
     files["recipe.toml"] = dumps(facts_of.without_places(recipe)).encode()
-    inputs, references = measured.questions
-    files[FILE] = pack(inputs, references, measured.outputs)
-    entry = _entry(source, recipe, facts, measured) | {"version": version}
-    changes = _changes(manifest, entry, measured, split, facts_of.training(run, facts))
+    inputs, references = measurement.questions
+    files[FILE] = pack(inputs, references, measurement.outputs)
+    entry = _make_entry(source, recipe, facts, measurement) | {"version": version}
+    changes = _manifest_changes(manifest, entry, measurement, split, facts_of.training(run, facts))
     log("writing the card")
-    described = json.loads(lightly.rewritten(manifest, files, **changes))  # all but the card itself
-    files[lightly.CARD] = card(entry, described, (inputs, references, measured.outputs), recipe).encode()
-    content = lightly.rewritten(manifest, files, **changes)
+    draft = json.loads(lightly.rewrite_manifest(manifest, files, **changes))  # all but the card itself
+    files[lightly.CARD] = card(entry, draft, (inputs, references, measurement.outputs), recipe).encode()
+    content = lightly.rewrite_manifest(manifest, files, **changes)
     entry["files"], entry["bytes"] = lightly.entry_files(files, content)
-    entry["requires"] = facts_of.requires(json.loads(content))
-    _tell_sizes(entry["bytes"], hub, log)
+    entry["requires"] = facts_of.find_requirements(json.loads(content))
+    _log_sizes(entry["bytes"], hub, log)
     with shelf.staging(hub, name, version) as folder:
-        for each, held in (files | {MANIFEST: content}).items():
-            write_bytes(folder / each, held)
+        for each, data in (files | {MANIFEST: content}).items():
+            write_bytes(folder / each, data)
         for each in {path.parent for path in folder.rglob("*")}:
             sync_folder(each)
         shelf.add(hub, folder, entry)
@@ -92,8 +92,8 @@ def check_parity(directory, manifest):
             "again with `seqzoo export`, which compares them."
         )
     difference, allowed = report.get("max_abs_diff"), report.get("tolerance")
-    sound = type(difference) in (int, float) and type(allowed) in (int, float)
-    if report.get("passed") is not True or not sound:
+    are_numbers = type(difference) in (int, float) and type(allowed) in (int, float)
+    if report.get("passed") is not True or not are_numbers:
         raise ParityError(
             f"The parity of {directory} failed: the largest difference is {difference}, allowed is {allowed}, and "
             f"passed is {report.get('passed')}. Export it again with `seqzoo export`."
@@ -117,7 +117,7 @@ def _check_same(source, recipe, run):
         )
 
 
-def _entry(source, recipe, facts, measured):
+def _make_entry(source, recipe, facts, measurement):
     """The entry of the index, but for `version`, `files`, `bytes` and `requires`."""
     manifest, parity = source.manifest, source.manifest["parity"]
     elsewhere = manifest["scores"].get("elsewhere")  # which the export took from the run
@@ -138,43 +138,43 @@ def _entry(source, recipe, facts, measured):
         "parameters": int(model.count_params()),
         "bytes": {},
         "files": {},
-        "scores": plain(measured.evaluation.scores),
+        "scores": plain(measurement.evaluation.scores),
         "parity": {key: parity[key] for key in ("max_abs_diff", "tolerance", "sensitivity") if key in parity},
-        "int8": measured.int8,
-        "speed": measured.speed,
+        "int8": measurement.int8,
+        "speed": measurement.speed,
         "requires": {},
         "published": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "withdrawn": None,
     } | ({"elsewhere": elsewhere} if elsewhere else {})
 
 
-def _changes(manifest, entry, measured, split, training):
+def _manifest_changes(manifest, entry, measurement, split, training):
     """What the manifest of the published artefact says otherwise than that of the export."""
-    evaluation = measured.evaluation
-    said = {key: value for key, value in evaluation.scores.items() if isinstance(value, str)}
+    evaluation = measurement.evaluation
+    signatures = {key: value for key, value in evaluation.scores.items() if isinstance(value, str)}
     digest = corpora.digest(evaluation.inputs, evaluation.references)
     stated = ("languages", "licence", "data", "data_licence", "attribution", "description", "published", "speed")
     return {
         "version": entry["version"],
-        "precision": measured.precision,
-        "scores": entry["scores"] | said | ({"elsewhere": entry["elsewhere"]} if "elsewhere" in entry else {}),
+        "precision": measurement.precision,
+        "scores": entry["scores"] | signatures | ({"elsewhere": entry["elsewhere"]} if "elsewhere" in entry else {}),
         "test": {
             "split": split,
-            "count": len(measured.questions[0]),
+            "count": len(measurement.questions[0]),
             "sha256": digest,
-            "precision": measured.precision,
-            "float32_int8": measured.compared,
+            "precision": measurement.precision,
+            "float32_int8": measurement.compared,
         },
         "published": {key: entry[key] for key in (*stated, "parameters")} | {"training": training},
     }
 
 
-def _tell_sizes(sizes, hub, log):
+def _log_sizes(sizes, hub, log):
     """Print the bytes, and warn of what is larger than it should be."""
     for line in lightly.list_sizes(sizes):
         log(line)
-    own, there = sum(sizes.values()), sum(path.stat().st_size for path in hub.rglob("*") if path.is_file())
+    own, others = sum(sizes.values()), sum(path.stat().st_size for path in hub.rglob("*") if path.is_file())
     if own > LARGE:
         log(f"warning: {own / 1e6:.1f} MB is more than the {LARGE / 1e6:.0f} MB that a model should have at most")
-    if own + there > WHOLE:
-        log(f"warning: with it {hub} has {(own + there) / 1e6:.1f} MB, more than the {WHOLE / 1e6:.0f} MB of a hub")
+    if own + others > WHOLE:
+        log(f"warning: with it {hub} has {(own + others) / 1e6:.1f} MB, more than the {WHOLE / 1e6:.0f} MB of a hub")

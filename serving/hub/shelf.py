@@ -25,7 +25,7 @@ PATIENCE = 60  # seconds that one writer waits for another
 
 
 @contextlib.contextmanager
-def locked(hub, patience=PATIENCE):
+def lock(hub, patience=PATIENCE):
     """Hold the lock of a hub's folder, which is made where it does not exist.
 
     Raises:
@@ -61,13 +61,13 @@ def read_index(hub):
         ) from error
 
 
-def write_index(hub, entries, signed=None):
+def write_index(hub, entries, sign=None):
     """Replace the index by one of these entries; a crash leaves the old file or the new one.
 
     Args:
         hub: the folder.
         entries: of all versions.
-        signed: a function that gives the index with its signature; without it a signature of the old one is gone, for
+        sign: a function that gives the index with its signature; without it a signature of the old one is gone, for
             it does not hold for the new one, and this is said.
 
     Raises:
@@ -75,10 +75,10 @@ def write_index(hub, entries, signed=None):
     """
     entries = sorted(entries, key=lambda each: (each["name"], each["version"]))
     index = {"format": hub_index.FORMAT, "models": entries}
-    index = signed(index) if signed else index
+    index = sign(index) if sign else index
     content = (json.dumps(index, indent=1, ensure_ascii=False) + "\n").encode()
     hub_index.parse(content)
-    if not signed and "signed" in read_index(hub):
+    if not sign and "signed" in read_index(hub):
         log.warning(
             "the index of %s has changed, and so it is not signed any more: sign it again, with `seqzoo hub sign "
             "--hub %s --key PEM`, before others read it",
@@ -101,13 +101,13 @@ def check_free(hub, name, version, weights=None):
     """
     own = [each for each in read_index(hub)["models"] if each["name"] == name]
     free = max([each["version"] for each in own], default=0) + 1
-    there = next((each for each in own if each["version"] == version), None)
-    if there and there["withdrawn"] is not None:
+    published = next((each for each in own if each["version"] == version), None)
+    if published and published["withdrawn"] is not None:
         raise ValueError(
-            f"{name}@{version} was withdrawn: {there['withdrawn']} A version that was withdrawn does not come back. "
-            f"Mend the model and publish it with --version {free}."
+            f"{name}@{version} was withdrawn: {published['withdrawn']} A version that was withdrawn does not come back."
+            f" Mend the model and publish it with --version {free}."
         )
-    if there:
+    if published:
         raise ValueError(
             f"{name}@{version} is published already, and a version is never overwritten: others rely on its bytes. "
             f"Publish with --version {free}."
@@ -132,7 +132,7 @@ def add(hub, folder, entry):
         ValueError: the version was published meanwhile, or the entry does not fit the schema.
     """
     home = Path(hub) / entry["name"] / str(entry["version"])
-    with locked(hub):
+    with lock(hub):
         check_free(hub, entry["name"], entry["version"], entry["files"].get(SOURCE.file))
         entries = [*read_index(hub)["models"], entry]
         hub_index.checked({"format": hub_index.FORMAT, "models": entries})
@@ -163,12 +163,12 @@ def withdraw(hub, name, version, reason):
         raise ValueError("A withdrawal needs a reason, which everybody who fetches the model is told: --reason TEXT.")
     if not (Path(hub) / hub_index.INDEX).is_file():
         raise ValueError(f"{hub} is no hub: it has no {hub_index.INDEX}. Name the folder of a hub with --hub.")
-    with locked(hub):
+    with lock(hub):
         entries = read_index(hub)["models"]
         entry = next((each for each in entries if (each["name"], each["version"]) == (name, version)), None)
         if entry is None:
-            held = ", ".join(map(hub_index.title, entries)) or "no model"
-            raise ValueError(f"{hub} has no {name}@{version}; it has {held}.")
+            titles = ", ".join(map(hub_index.title, entries)) or "no model"
+            raise ValueError(f"{hub} has no {name}@{version}; it has {titles}.")
         if entry["withdrawn"] is not None:
             raise ValueError(f"{name}@{version} was withdrawn already: {entry['withdrawn']}")
         entry["withdrawn"] = reason
@@ -184,12 +184,12 @@ def staging(hub, name, version):
     """
     home = Path(hub) / name
     folder = home / f".{version}.{os.getpid()}{partial.SUFFIXES[0]}"
-    with contextlib.ExitStack() as held:
-        with locked(hub):
+    with contextlib.ExitStack() as stack:
+        with lock(hub):
             home.mkdir(parents=True, exist_ok=True)
             partial.remove_leftovers(home)
             folder.mkdir()
-            held.enter_context(partial.locked(folder))
+            stack.enter_context(partial.lock(folder))
         try:
             yield folder
         finally:

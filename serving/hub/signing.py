@@ -40,11 +40,11 @@ def sign_index(hub, key, password=None, days=DAYS):
         DamagedError: the index does not hold.
         ImportError: model-signing is not installed.
     """
-    signed = _signer(key, password, days)
+    add_signature = _make_signer(key, password, days)
     if not (Path(hub) / hub_index.INDEX).is_file():
         raise ValueError(f"{hub} is no hub: it has no {hub_index.INDEX}. Name the folder of a hub with --hub.")
-    with shelf.locked(hub):
-        shelf.write_index(hub, shelf.read_index(hub)["models"], signed)
+    with shelf.lock(hub):
+        shelf.write_index(hub, shelf.read_index(hub)["models"], add_signature)
         return shelf.read_index(hub)
 
 
@@ -60,8 +60,8 @@ def sign(hub, name, version, key, password=None, days=DAYS):
         DamagedError: a file of it has other bytes than the index says.
         ImportError: model-signing is not installed.
     """
-    signed = _signer(key, password, days)
-    with shelf.locked(hub):
+    add_signature = _make_signer(key, password, days)
+    with shelf.lock(hub):
         entries = shelf.read_index(hub)["models"]
         entry = next((each for each in entries if (each["name"], each["version"]) == (name, version)), None)
         if entry is None:
@@ -72,10 +72,10 @@ def sign(hub, name, version, key, password=None, days=DAYS):
             raise ValueError(f"{name}@{version} is signed already; a published file is never replaced.")
         home = Path(hub) / name / str(version)
         _check_files(home, entry)
-        content = _signature(home, key, password)
+        content = _make_signature(home, key, password)
         write_bytes(home / SIGNATURE, content)
         entry["files"][SIGNATURE], entry["bytes"][SIGNATURE] = hashlib.sha256(content).hexdigest(), len(content)
-        shelf.write_index(hub, entries, signed)
+        shelf.write_index(hub, entries, add_signature)
     return entry
 
 
@@ -103,7 +103,7 @@ def check_signature(folder, entry, key):
         hub_manifest.check_title(Path(folder), entry)  # the manifest is signed; the index may be of somebody else
     except HubError as error:
         raise DamagedError(str(error)) from error
-    library = _library("verifying")
+    library = _import_library("verifying")
     _check_key(key)
     config = library.Config().use_elliptic_key_verifier(public_key=Path(key))
     try:
@@ -118,15 +118,15 @@ def check_signature(folder, entry, key):
 def _check_files(folder, entry):
     for name, fault in cache.faults(folder, entry).items():
         raise DamagedError(f"{Path(folder) / name} is not as the index says: {fault}.")
-    there = {path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if not path.is_dir()}
-    extra = there - entry["files"].keys() - {SIGNATURE}
+    files = {path.relative_to(folder).as_posix() for path in Path(folder).rglob("*") if not path.is_dir()}
+    extra = files - entry["files"].keys() - {SIGNATURE}
     if extra:
         raise DamagedError(
             f"{folder} holds {', '.join(sorted(extra))}, which the index does not list. Remove them first."
         )
 
 
-def _signer(key, password, days):
+def _make_signer(key, password, days):
     """A function that gives an index with its signature by this key.
 
     Raises:
@@ -136,13 +136,13 @@ def _signer(key, password, days):
         raise ValueError(f"An index is signed for 1 to 3,650 days; received {days}.")
     private, algorithm = _private_key(key, password)
 
-    def signed(index):
+    def add_signature(index):
         date = datetime.datetime.now(datetime.UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
         index = index | {"signed": {"date": date, "days": days}}
         signature = base64.b64encode(private.sign(trust.content(index), algorithm)).decode()
         return index | {"signed": index["signed"] | {"signature": signature}}
 
-    return signed
+    return add_signature
 
 
 def _private_key(path, password):
@@ -152,27 +152,27 @@ def _private_key(path, password):
         from cryptography.hazmat.primitives import hashes, serialization
         from cryptography.hazmat.primitives.asymmetric import ec
     except ImportError as error:
-        raise _missing(error) from error
+        raise _import_error(error) from error
     try:
         private = serialization.load_pem_private_key(Path(path).read_bytes(), password.encode() if password else None)
         if not isinstance(private, ec.EllipticCurvePrivateKey) or private.curve.name not in CURVES:
             raise ValueError("it is of another kind.")
     except (TypeError, ValueError) as error:
-        raise _unusable(path, error) from error
+        raise _key_error(path, error) from error
     return private, ec.ECDSA(hashes.SHA256())
 
 
-def _signature(folder, key, password):
+def _make_signature(folder, key, password):
     """The bytes of the signature of a folder."""
-    library = _library("signing")
+    library = _import_library("signing")
     _check_key(key)
-    hashing = _library("hashing").Config().set_ignored_paths(paths=[SIGNATURE], ignore_git_paths=False)
+    hashing = _import_library("hashing").Config().set_ignored_paths(paths=[SIGNATURE], ignore_git_paths=False)
     try:  # the password as bytes: model-signing 1.1.1 declares a string, and hands it to a function that refuses one
         config = library.Config().use_elliptic_key_signer(
             private_key=Path(key), password=password.encode() if password else None
         )
     except (TypeError, ValueError) as error:
-        raise _unusable(key, error) from error
+        raise _key_error(key, error) from error
     with tempfile.TemporaryDirectory() as beside:
         path = Path(beside) / SIGNATURE
         config.set_hashing_config(hashing).sign(folder, path)
@@ -189,19 +189,19 @@ def _check_key(path):
         )
 
 
-def _library(module):
+def _import_library(module):
     try:
         return importlib.import_module(f"model_signing.{module}")
     except ImportError as error:
-        raise _missing(error) from error
+        raise _import_error(error) from error
 
 
-def _unusable(key, error):
+def _key_error(key, error):
     return ValueError(
         f"{key} cannot sign: {error} Expected a private key on the curve P-256, P-384 or P-521; the password of an "
         "encrypted one is read from SEQZOO_KEY_PASSWORD."
     )
 
 
-def _missing(error):
+def _import_error(error):
     return ImportError(f"Signatures need model-signing: pip install 'seqzoo[sign]' ({error}).", name="model_signing")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from serving.export.wheel_file import pack
 from serving.hub.facts import own_version
-from serving.hub.opened import read_listed
+from serving.hub.opened import read_published
 from zoo.core.escaping import in_markdown, shown
 from zoo.core.storage import write_bytes
 from zoo.hub import index as hub_index
@@ -39,7 +39,9 @@ def package(folder, entry, out):
     members = {f"{module}/__init__.py": f'"""The model {entry["name"]} of seqzoo: data alone."""\n'.encode()}
     members[f"{home}/{hub_index.INDEX}"] = (json.dumps(index, indent=1, ensure_ascii=False) + "\n").encode()
     for name in sorted(entry["files"]):
-        members[f"{home}/{entry['name']}/{version}/{name}"] = read_listed(folder, name, entry, "; no wheel was written")
+        members[f"{home}/{entry['name']}/{version}/{name}"] = read_published(
+            folder, name, entry, "; no wheel was written"
+        )
     members[f"{info}/METADATA"] = _metadata(entry, project).encode()
     members[f"{info}/entry_points.txt"] = f"[{GROUP}]\n{entry['name']} = {module}\n".encode()
     path = Path(out) / f"{project}-{version}-py3-none-any.whl"

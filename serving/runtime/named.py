@@ -47,19 +47,19 @@ class FetchedArtefact(Artefact):
     def __init__(self, name, verify=True):
         self._bring = hub.bring
         try:
-            self.found = hub.find(name)
+            self.published = hub.find(name)
         except ValueError as error:
             raise ValueError(f"No artefact at {name}: there is no such directory, and {error}") from error
-        super().__init__(hub.bring(self.found, [MANIFEST], progress=False), verify)
+        super().__init__(hub.bring(self.published, [MANIFEST], progress=False), verify)
         self.origin = name
 
     def read(self, name):
         """The bytes of file `name`, which is downloaded if need be; errors as of `Artefact` and `zoo.hub.fetch`."""
         if name in self.manifest["files"]:
-            self._bring(self.found, [name])
+            self._bring(self.published, [name])
         return super().read(name)
 
     def preferred_file(self, name):
         """The int8 form of a graph if the hub says that it loses nothing, or has that form alone; else the graph."""
-        entry, light = self.found.entry, f"{name.removesuffix('.onnx')}.int8.onnx"
+        entry, light = self.published.entry, f"{name.removesuffix('.onnx')}.int8.onnx"
         return light if light in entry["files"] and (entry["int8"] or name not in entry["files"]) else name

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from serving.gallery import vendored
-from serving.gallery.writing import _in_javascript
+from serving.gallery.writing import _convert_to_javascript
 from serving.runtime import doubt, usual
 from serving.runtime.reading import Bound
 from tests.serving.export.test_graph_kinds import made
@@ -76,7 +76,7 @@ def mixed(count, seed):
 def test_words_are_cut_as_python_cuts_them(page, rule):
     texts = [text for text in [*SENTENCES, *mixed(400, 3), *TEXTS] if text != "\ud83d"]
     model = base64.b64encode(MAKERS[Tokenizer]().model_bytes).decode()
-    asked = {"model": model, "texts": texts, "rules": [_in_javascript(words.steps(rule))]}
+    asked = {"model": model, "texts": texts, "rules": [_convert_to_javascript(words.steps(rule))]}
     (found,) = answered(page, asked)["cut"]
     expected = [list(map(list, words.find_words(text, rule))) for text in texts]
     assert not [text for text, one, other in zip(texts, found, expected, strict=True) if one != other]

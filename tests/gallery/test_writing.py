@@ -177,6 +177,6 @@ def test_taking_the_files_from_packages(tmp_path):
     home = tmp_path / spm.package / spm.path
     home.parent.mkdir(parents=True)
     home.write_text("import a from 'b';\nvar createSentencePieceModule=(()=>1)();\nconst llama = 'x';\n")
-    assert vendored.taken(spm, tmp_path) == (
+    assert vendored.extract(spm, tmp_path) == (
         b"var createSentencePieceModule=(()=>1)();\nexport default createSentencePieceModule;\n"
     )

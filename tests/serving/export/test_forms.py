@@ -14,7 +14,7 @@ from serving.export.forms.base import Form
 from serving.export.forms.litert import expand_axes
 from serving.export.parity.check import check
 from serving.export.verify import verify
-from serving.hub.light import kept_files, rewritten
+from serving.hub.light import choose_files, rewrite_manifest
 from serving.runtime.artefact import Artefact, read_manifest
 from serving.runtime.errors import ConversionError, ParityError, UnsupportedError
 from serving.runtime.sessions import open_graph
@@ -154,9 +154,9 @@ def test_an_optional_form_is_verified_made_again_and_left_out_of_a_light_artefac
     assert "LiteRT classify probabilities" in verify(artefact)["largest"]
     manifest = read_manifest(artefact)
     assert Settings.of(manifest).forms == ("litert",)
-    kept = kept_files(manifest, "float32")
+    kept = choose_files(manifest, "float32")
     assert "model.tflite" not in kept and {"model.keras", "model.onnx"} <= set(kept)
-    light = json.loads(rewritten(manifest, {name: Artefact(artefact).read(name) for name in kept}))
+    light = json.loads(rewrite_manifest(manifest, {name: Artefact(artefact).read(name) for name in kept}))
     assert "forms" not in light and "model.tflite" in light["left_out"]
     assert [table["name"] for table in light["signatures"]] == ["classify"]
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from serving.export.partial import explained, locked, remove_leftovers, reserved
+from serving.export.partial import explained, lock, remove_leftovers, reserved
 from serving.runtime.errors import ParityError, ServingError
 from tests.house_rules import ROOT
 from tests.serving.conftest import settings_of, sides
@@ -70,7 +70,7 @@ def test_leftovers_are_removed_and_what_is_being_written_stays(tmp_path):
     for name in (".1.77.partial", ".2.78.checked", ".3.79.partial", "4", ".cache"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "file").touch()
-    with locked(tmp_path / ".3.79.partial"):
+    with lock(tmp_path / ".3.79.partial"):
         remove_leftovers(tmp_path)
         assert sorted(os.listdir(tmp_path)) == [".3.79.partial", ".cache", "4"]
     remove_leftovers(tmp_path)
@@ -95,12 +95,12 @@ def test_other_exports_wait_while_a_folder_is_made_and_locked(tmp_path, monkeypa
 
     def remove(home):
         asked.append(home)
-        with pytest.raises(BlockingIOError), locked(home):
+        with pytest.raises(BlockingIOError), lock(home):
             pass
 
     monkeypatch.setattr("serving.export.partial.remove_leftovers", remove)
-    with reserved(tmp_path) as (_, folder), locked(tmp_path):  # the folder of all versions is free again
-        with pytest.raises(BlockingIOError), locked(folder):
+    with reserved(tmp_path) as (_, folder), lock(tmp_path):  # the folder of all versions is free again
+        with pytest.raises(BlockingIOError), lock(folder):
             pass
     assert asked == [tmp_path]
 
@@ -108,8 +108,8 @@ def test_other_exports_wait_while_a_folder_is_made_and_locked(tmp_path, monkeypa
 def test_the_lock_goes_with_a_killed_process_and_through_a_renaming(tmp_path):
     (tmp_path / ".1.1.partial").mkdir()
     code = (
-        "import os, sys, time; from serving.export.partial import locked\n"
-        "with locked(sys.argv[1]): os.rename(sys.argv[1], sys.argv[2]); print('locked', flush=True); time.sleep(600)"
+        "import os, sys, time; from serving.export.partial import lock\n"
+        "with lock(sys.argv[1]): os.rename(sys.argv[1], sys.argv[2]); print('locked', flush=True); time.sleep(600)"
     )
     names = [str(tmp_path / ".1.1.partial"), str(tmp_path / ".1.1.checked")]
     with subprocess.Popen([sys.executable, "-c", code, *names], cwd=ROOT, stdout=subprocess.PIPE) as writer:

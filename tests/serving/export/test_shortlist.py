@@ -15,7 +15,7 @@ from serving.export.onnx.ranges import observed
 from serving.export.rules import with_defaults
 from serving.export.shortlist import FILE, Shortlist, choose_shortlist, estimate, of_artefact
 from serving.export.verify import verify
-from serving.hub.light import kept_files, rewritten
+from serving.hub.light import choose_files, rewrite_manifest
 from serving.runtime import Runtime, Sampling
 from serving.runtime.artefact import read_manifest
 from serving.runtime.manifest_format import checked
@@ -184,8 +184,8 @@ def test_it_is_kept_by_an_export_and_left_out_of_a_light_publication(narrow, tmp
     assert read_manifest(path)["shortlist"] == read_manifest(narrow)["shortlist"]
     assert Settings.of(read_manifest(path)).beams == (3,)
     manifest = read_manifest(narrow)
-    files = {name: (narrow / name).read_bytes() for name in kept_files(manifest, "float32")}
-    found = checked(parse(rewritten(manifest, files)))
+    files = {name: (narrow / name).read_bytes() for name in choose_files(manifest, "float32")}
+    found = checked(parse(rewrite_manifest(manifest, files)))
     assert "shortlist" not in found and FILE in found["left_out"]
     (tmp_path / "more").mkdir()
     damaged = shutil.copytree(narrow, tmp_path / "more" / "1")

@@ -20,7 +20,7 @@ from serving.export.onnx.graphs import opset_of
 from serving.export.onnx.strings import DOMAIN, UNREADABLE, with_strings
 from serving.export.strings import check_model, compare
 from serving.export.verify import verify
-from serving.hub.light import kept_files, rewritten
+from serving.hub.light import choose_files, rewrite_manifest
 from serving.runtime import Runtime
 from serving.runtime.artefact import Artefact, read_manifest
 from serving.runtime.errors import ParityError, UnsupportedError
@@ -251,8 +251,8 @@ def test_an_export_writes_compares_and_verifies_them(kind, tokenizers, tmp_path)
         assert name in manifest["files"] and opset_of(onnx.load(directory / name)) == manifest["onnx"][name]["opset"]
     table = next(table for table in manifest["signatures"] if table["name"] == entry["signature"])
     assert verify(directory)["strings"]["texts"] == entry["texts"]
-    files = {name: (directory / name).read_bytes() for name in kept_files(manifest, "float32")}
-    light = json.loads(rewritten(manifest, files, precision="float32"))
+    files = {name: (directory / name).read_bytes() for name in choose_files(manifest, "float32")}
+    light = json.loads(rewrite_manifest(manifest, files, precision="float32"))
     assert "strings" not in light and "strings.onnx" in light["left_out"]
     (found,) = asked(directory / "strings.onnx", TEXTS)
     assert list(found[0]) == [spec["name"] for spec in table["outputs"]]

@@ -15,7 +15,7 @@ from serving.export.kinds import kind_of
 from serving.export.onnx import weights
 from serving.export.onnx.weights import ALIGNED, Beside, WeightsFile
 from serving.export.verify import verify
-from serving.hub.light import kept_files, rewritten
+from serving.hub.light import choose_files, rewrite_manifest
 from serving.runtime import Runtime, Sampling
 from serving.runtime.artefact import read_manifest
 from serving.runtime.errors import DamagedError, UnsupportedError
@@ -142,12 +142,12 @@ def test_a_manifest_that_names_a_file_of_weights_has_it(copied):
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 def test_a_light_artefact_keeps_the_weights_of_its_graphs(precision, shared, tmp_path):
     manifest = read_manifest(shared)
-    names = kept_files(manifest, precision)
+    names = choose_files(manifest, precision)
     assert [name for name in names if name in FILES.values()] == [FILES[precision]]
     for name in names:
         shutil.copyfile(shared / name, tmp_path / name)
     files = {name: (shared / name).read_bytes() for name in names}
-    (tmp_path / "manifest.json").write_bytes(rewritten(manifest, files, precision=precision))
+    (tmp_path / "manifest.json").write_bytes(rewrite_manifest(manifest, files, precision=precision))
     assert Runtime(tmp_path).run(list(TEXTS)) == Runtime(shared, precision=precision).run(list(TEXTS))
 
 

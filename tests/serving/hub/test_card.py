@@ -284,7 +284,7 @@ def parity_of(monkeypatch, published, report):
     monkeypatch.setattr("serving.export.verify.verify", lambda folder, log: report)
     monkeypatch.setattr("serving.hub.checking.Published._check_source", lambda self: None)
     folder, entry = published
-    return Published(folder, entry).parity()
+    return Published(folder, entry).check_parity()
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def test_a_disk_that_fails_leaves_the_old_index(broken, tmp_path, monkeypatch):
 
 
 def test_a_writer_waits_for_another_one(tmp_path):
-    with shelf.locked(tmp_path):
+    with shelf.lock(tmp_path):
         with pytest.raises(ServingError, match="being written by another process"):
-            with shelf.locked(tmp_path, patience=0.01):
+            with shelf.lock(tmp_path, patience=0.01):
                 pass

@@ -66,7 +66,7 @@ def asked(house, parts, headers=(), stall=False):
 
     scope = {"type": "http", "method": "POST", "path": PATH, "headers": list(headers)}
     assert asyncio.run(house.application(scope, receive, send))
-    assert house.service.held == house.service.open == 0  # whatever happens
+    assert house.service.held_bytes == house.service.open == 0  # whatever happens
     assert [message.get("more_body", False) for message in said[1:]] == [True] * (len(said) - 2) + [False]
     return said[0]["status"], dict(said[0]["headers"]), json.loads(said[1]["body"])["error"]
 

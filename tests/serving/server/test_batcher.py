@@ -172,7 +172,7 @@ def test_a_pace_is_that_of_the_last_batches():
         for _ in range(400):
             count, longest = rng.randrange(1, 9), rng.randrange(5, 100)
             pace.learn(count, longest, known[0] + longest * (known[1] + known[2] * (count - 1)))
-        assert list(pace.known) == pytest.approx(known, rel=0.02, abs=2e-4)
+        assert list(pace.coefficients) == pytest.approx(known, rel=0.02, abs=2e-4)
 
 
 def test_larger_batches_are_tried_after_many_of_one_row():
@@ -190,7 +190,7 @@ def test_no_cost_is_below_zero(seconds):
     pace = Pace()
     for count, longest in ((1, 25), (2, 25), (1, 100), (4, 50), (1, 200)):
         pace.learn(count, longest, seconds(count * longest))
-    assert min(pace.known) >= 0 and sum(pace.known) > 0
+    assert min(pace.coefficients) >= 0 and sum(pace.known) > 0
 
 
 def test_a_row_beyond_the_bound_goes_alone():

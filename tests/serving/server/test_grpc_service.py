@@ -27,7 +27,7 @@ class Models:
     current, service, held = {}, None, None
 
     def find(self, name, version):
-        self.held = self.service.held
+        self.held = self.service.held_bytes
         raise Fault("not_found", "there is no such model.")
 
 
@@ -69,7 +69,7 @@ def test_messages_are_held_and_counted(monkeypatch, content, bodies, others, key
         calls.open.update(others)
         with pytest.raises(Fault) as caught:
             await calls.read_and_infer(stream(), Context())
-        return caught.value.kind, service.held
+        return caught.value.kind, service.held_bytes
 
     assert asyncio.run(live()) == (outcome, 0)
     labels = {"model": "", "version": "", "protocol": "v2-grpc", "outcome": outcome}
