@@ -190,7 +190,7 @@ def test_no_cost_is_below_zero(seconds):
     pace = Pace()
     for count, longest in ((1, 25), (2, 25), (1, 100), (4, 50), (1, 200)):
         pace.learn(count, longest, seconds(count * longest))
-    assert min(pace.coefficients) >= 0 and sum(pace.known) > 0
+    assert min(pace.coefficients) >= 0 and sum(pace.coefficients) > 0
 
 
 def test_a_row_beyond_the_bound_goes_alone():
