@@ -1,4 +1,4 @@
-"""Writes the page of all settings of recipes: `python docs/settings.py`.
+"""Writes the page of all settings of recipes: `python docs/settings.py`, or `make tables`.
 
 Names, kinds, defaults and meanings are those of the tables that check a recipe; tests/pages/test_settings.py compares
 the page with this.
@@ -24,10 +24,10 @@ from zoo.tasks import TASKS  # noqa: E402
 HEAD = """# Settings
 
 Every setting of every recipe, by task and by table. [Recipes](recipes.md) says how they are written down, and
-`seqzoo list NAME` shows those of one recipe with their values. `python docs/settings.py` writes this page from the
-tables that check a recipe.
+`seqzoo list NAME` shows those of one recipe with their values. Where a default is empty, the meaning says what holds
+without the setting.
 
-Above the tables stand:
+These stand above the tables of a recipe:
 
 """
 

@@ -71,11 +71,11 @@ def _check_encodings(own):
 
 
 class Files(Data, tag="files"):
-    """Files of one's own, in any format that is read (docs/data.md)."""
+    """Files of your own, in any format of docs/data.md."""
 
     train: Annotated[str | list[str], Doc("a file, a folder, or two files of parallel text")] = ""
-    valid: Annotated[str | list[str], Doc("the same for validation; without it valid_share of train is split off")] = ""
-    test: Annotated[str | list[str], Doc("the same for the test; without it test_share of train is split off")] = ""
+    valid: Annotated[str | list[str], Doc("the same for validation; without it valid_share of train is taken")] = ""
+    test: Annotated[str | list[str], Doc("the same for the test; without it test_share of train is taken")] = ""
     format: Annotated[str, Doc("format of the files; without it their names and first lines tell")] = ""
     encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
     encodings: Encodings = {}
@@ -85,12 +85,14 @@ class Files(Data, tag="files"):
         Doc('which column holds what, by name or number, as {text = "review", label = 2}'),
     ] = {}
     source_language: Annotated[str, Doc('language code of the source, such as "de"')] = ""
-    target_language: Annotated[str, Doc('language code of the target, such as "en"')] = ""
-    valid_share: Annotated[BelowOne, Doc("share of train that validates where there is no valid")] = 0.1
-    test_share: Annotated[BelowOne, Doc("share of train that is tested on where there is no test")] = 0.0
-    shortest: Annotated[Count, Doc("words of a training text at least")] = 0
-    longest: Annotated[Count, Doc("words of a training text at most; 0: any number")] = 0
-    ratio: Annotated[NotNegative, Doc("lengths of source and target differ by this factor at most; 0: by any")] = 0.0
+    target_language: Annotated[str, Doc('language code of the target, such as "en", or "und"; without it no BLEU')] = ""
+    valid_share: Annotated[BelowOne, Doc("share of train for validation, if valid is not given")] = 0.1
+    test_share: Annotated[BelowOne, Doc("share of train for the test, if test is not given")] = 0.0
+    shortest: Annotated[Count, Doc("training texts with fewer words are left out")] = 0
+    longest: Annotated[Count, Doc("training texts with more words are left out; 0: none")] = 0
+    ratio: Annotated[
+        NotNegative, Doc("training pairs whose lengths differ by a larger factor are left out; 0: none")
+    ] = 0.0
     licence: Annotated[str, Doc("licence of the data, for the card")] = ""
 
     def check(self):
@@ -103,19 +105,19 @@ class Files(Data, tag="files"):
 
 
 class RunningFiles(Data, tag="files"):
-    """Running text of one's own: files or folders."""
+    """Running text of your own: files or folders."""
 
     windows = True
     train: Annotated[str | list[str], Doc("a file or a folder")] = ""
-    valid: Annotated[str | list[str], Doc("the same for validation; without it the end of train is split off")] = ""
-    test: Annotated[str | list[str], Doc("the same for the test; without it test_share of train is split off")] = ""
+    valid: Annotated[str | list[str], Doc("the same for validation; without it the end of train is taken")] = ""
+    test: Annotated[str | list[str], Doc("the same for the test; without it test_share of train is taken")] = ""
     format: Annotated[str, Doc("format of the files; without it their names and first lines tell")] = ""
     encoding: Annotated[str, Doc('character encoding of the files, such as "cp1252"')] = "utf-8"
     encodings: Encodings = {}
     rules_off: RulesOff = []
     columns: Annotated[dict[str, str | int | bool], Doc('which column holds the text, as {text = "body"}')] = {}
-    valid_share: Annotated[BelowOne, Doc("share of train that validates where there is no valid")] = 0.1
-    test_share: Annotated[BelowOne, Doc("share of train that is tested on where there is no test")] = 0.0
+    valid_share: Annotated[BelowOne, Doc("share of train for validation, if valid is not given")] = 0.1
+    test_share: Annotated[BelowOne, Doc("share of train for the test, if test is not given")] = 0.0
     licence: Annotated[str, Doc("licence of the data, for the card")] = ""
 
     def check(self):
@@ -228,14 +230,14 @@ class Sst(Data, tag="sst"):
     """Film reviews in two classes (SST-2)."""
 
     example = "trees/train.txt.gz"
-    phrases: Annotated[bool, Doc("train on every phrase of the trees")] = False
+    phrases: Annotated[bool, Doc("whether every phrase of the trees is trained on")] = False
 
 
 class Sst5(Data, tag="sst5"):
     """Film reviews in five classes (SST-5)."""
 
     example = "trees/train.txt.gz"
-    phrases: Annotated[bool, Doc("train on every phrase of the trees")] = False
+    phrases: Annotated[bool, Doc("whether every phrase of the trees is trained on")] = False
 
 
 class Babi(Data, tag="babi"):

@@ -58,7 +58,7 @@ class Concatenated:
 
 @layer("positions", "none", "embeddings.positions.NoPositions")
 class NoPositions:
-    """Nothing tells where a token stands, or the attention does."""
+    """No positions: the order is not known, or the attention knows it."""
 
 
 @layer("embedding", "tokens", "embeddings.tokens.TokenEmbedding")
@@ -76,7 +76,7 @@ class Tokens:
 
 @layer("embedding", "tokens", "embeddings.tokens.TokenEmbedding")
 class WrittenTokens:
-    """A vector for every token, and the output, which is made of them unless it has a matrix of its own."""
+    """A vector for every token, and the output matrix, which is the same unless it has its own."""
 
     writes, hidden = True, ("tied", "output_units")
     output: Annotated[Literal["tied", "own"], Doc("the output matrix: the vectors, or a matrix of its own")] = "tied"
@@ -94,10 +94,10 @@ class WrittenTokens:
 
 @layer("embedding", "spelled", "embeddings.spelled.SpelledEmbedding")
 class Spelled:
-    """Tokens are known by their ends and shape, too (`zoo.embeddings.SpelledEmbedding`)."""
+    """A vector for every token, to which its ends and its shape add (`zoo.embeddings.SpelledEmbedding`)."""
 
     hidden = ("features",)
-    alone: Annotated[BelowOne, Doc("share of the pieces that training knows by their spelling alone")] = 0.0
+    alone: Annotated[BelowOne, Doc("share of the pieces that training reads by their spelling alone")] = 0.0
     buckets: Positive
 
     def arguments(self, known):
@@ -118,7 +118,7 @@ class _Pooled:
     rule, hidden = "mean", ("rule",)
     dense: Annotated[
         Literal["none", "tanh", "relu"],
-        Doc("a dense layer behind it, of model.units, with this function; none: no layer"),
+        Doc("activation of a dense layer of model.units behind it; none: no such layer"),
     ] = "none"
 
     def arguments(self, known):

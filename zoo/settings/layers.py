@@ -108,7 +108,7 @@ class Relative:
 class Hashed(Table):
     """The blocks of a local attention that hash instead, as every second one of a Reformer does."""
 
-    blocks: Annotated[list[Positive], Doc("their numbers, from 1; without them none")] = []
+    blocks: Annotated[list[Positive], Doc("numbers of the blocks that hash, from 1; empty: none")] = []
     num_buckets: Annotated[Even | list[Even], Doc("hash buckets, or the factors of their number")] = 16
     chunk_length: Annotated[Positive, Doc("positions of a chunk")] = 64
     before: Annotated[Count, Doc("chunks before its own that a position meets")] = 1
@@ -121,7 +121,7 @@ class Hashed(Table):
 
 @layer("attention", "local", "attention.ring_lsh.make_local_attention")
 class Local:
-    """Attention among neighbouring chunks, and among hashed ones in some blocks: the Reformer of Hugging Face."""
+    """Attention among neighbouring chunks, and in some blocks among hashed ones, as in Hugging Face's Reformer."""
 
     traits, hidden = {"skips": False}, ("block",)  # where blocks hash
     chunk_length: Positive
@@ -151,7 +151,7 @@ class Dense:
 
 @layer("feedforward", "chunked", "feedforward.chunked.make_chunked_feedforward")
 class Chunked:
-    """The same, a part of the positions at a time: less memory."""
+    """Two dense layers, for a part of the positions at a time, which takes less memory."""
 
     chunks: Positive
 
@@ -181,7 +181,7 @@ class Gated:
 
 
 class _Normed:
-    norm: Annotated[words("core.norms.NORMS"), Doc("kind of the norms, that of the whole stack among them")]
+    norm: Annotated[words("core.norms.NORMS"), Doc("kind of the norms, also of the one behind the stack")]
     epsilon: Annotated[Between, Doc("what the norms add to the variance")]
 
 
@@ -197,7 +197,7 @@ class PostNorm(_Normed):
 
 @layer("block", "macaron", "blocks.macaron.Macaron")
 class Macaron(_Normed):
-    """The attention between two half feed-forward layers, Lu et al. 2019; both together have `hidden_units`."""
+    """Attention between two half feed-forward layers, Lu et al. 2019, which have `hidden_units` together."""
 
 
 # Depth

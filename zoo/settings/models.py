@@ -17,8 +17,8 @@ class Model(Table, tag_field="kind"):
     """What every model has."""
 
     units: Annotated[Positive, Doc("width of every state and embedding")] = 256
-    num_layers: Annotated[Positive, Doc("layers of the encoder, and of the decoder")] = 1
-    dropout: Annotated[BelowOne, Doc("share of every state that training hides")] = 0.0
+    num_layers: Annotated[Positive, Doc("layers of the encoder, and of a decoder")] = 1
+    dropout: Annotated[BelowOne, Doc("share of every state that training sets to 0")] = 0.0
 
     @property
     def kind(self):
@@ -39,7 +39,7 @@ class RecurrentWriter(Model, tag="recurrent"):
     cell: Cell = "gru"
     encoder: Reads = "bidirectional"
     state_activation: Annotated[
-        Literal["tanh", "linear"], Doc("of the decoder's first state, and of what the output matrix reads")
+        Literal["tanh", "linear"], Doc("activation of the decoder's first state, and of what the output matrix reads")
     ] = "tanh"
 
 
@@ -47,9 +47,11 @@ Heads = Annotated[Positive, Doc("heads of each attention")]
 HiddenUnits = Annotated[Positive, Doc("width inside the feed-forward layers; Macaron's two have half of it each")]
 Activation = Annotated[
     Literal["relu", "gelu", "gelu_tanh", "silu"],
-    Doc("inside the feed-forward layers; gelu_tanh approximates gelu, as GPT-2 does"),
+    Doc("activation of the feed-forward layers; gelu_tanh approximates gelu, as in GPT-2"),
 ]
-Context = Annotated[Positive, Doc("tokens that a language model sees in training, and that learned positions are for")]
+Context = Annotated[
+    Positive, Doc("tokens that a language model sees at once in training, and number of learned positions")
+]
 
 
 class Transformer(Model, tag="transformer"):
@@ -59,19 +61,17 @@ class Transformer(Model, tag="transformer"):
     hidden_units: HiddenUnits = 512
     activation: Activation = "relu"
     context: Context = 64
-    decoder_layers: Annotated[
-        Count, Doc("layers of a translator's decoder, where they are not as many as the encoder's; 0: as many")
-    ] = 0
+    decoder_layers: Annotated[Count, Doc("layers of a translator's decoder; 0: as many as the encoder has")] = 0
 
 
 class Encoding(Model, tag="transformer"):
-    """The same, where a text is given its vector."""
+    """Blocks of attention and feed-forward layers, whose states become the vector of a text."""
 
     num_heads: Heads = 4
     hidden_units: HiddenUnits = 512
     activation: Activation = "relu"
     context: Context = 64
-    normalize: Annotated[bool, Doc("vectors have the length 1")] = True
+    normalize: Annotated[bool, Doc("whether vectors are scaled to the length 1")] = True
 
     @property
     def decoder_layers(self):

@@ -111,10 +111,10 @@ class Layer(Table, tag_field="layer"):
         return pkgutil.resolve_name(cls.source) if isinstance(cls.source, str) else cls.source
 
 
-Blocks = Annotated[list[Positive] | None, Doc("numbers of the blocks that have it, from 1; without it all")]
+Blocks = Annotated[list[Positive] | None, Doc("numbers of the blocks that have it, from 1; without it all have it")]
 # What may stand behind positions (`zoo.embeddings.NormalizedPositions`).
-NormEpsilon = Annotated[BelowOne, Doc("a norm behind the positions adds this to the variance; 0: no norm")]
-Projected = Annotated[bool, Doc("a dense layer behind them, to model.units")]
+NormEpsilon = Annotated[BelowOne, Doc("what a norm behind the positions adds to the variance; 0: no norm")]
+Projected = Annotated[bool, Doc("whether a dense layer to model.units follows them")]
 # Settings of every layer of a slot, which the model reads.
 OF_A_SLOT = {
     "attention": [("blocks", Blocks, None)],

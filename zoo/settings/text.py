@@ -12,13 +12,13 @@ Pieces = Annotated[
 ]
 Normalization = Annotated[
     words("text.charsmaps.NAMES"),
-    Doc("Unicode normal form; _cf folds case, nfd takes accents apart, identity is none; marks without a width go"),
+    Doc("Unicode normal form; _cf folds case, nfd takes accents apart, identity is none; invisible marks are removed"),
 ]
 Words = Annotated[
     words("text.words.RULES"),
-    Doc("what cuts a text that is asked into words: spaces, punctuation besides, or the rules of the Penn Treebank"),
+    Doc("how a text is cut into words in use: at spaces, at punctuation, too, or by the rules of the Penn Treebank"),
 ]
-VocabSize = Annotated[Positive, Doc("tokens of the vocabulary at most")]
+VocabSize = Annotated[Positive, Doc("size of the vocabulary, at most")]
 
 
 class Vocabulary(Table):
@@ -28,7 +28,7 @@ class Vocabulary(Table):
     pieces: Pieces = "unigram"
     normalization: Normalization = "nmt_nfkc"
     character_coverage: Annotated[Share, Doc("share of characters with a piece of their own")] = 1.0
-    byte_fallback: Annotated[bool, Doc("spell the other characters as bytes instead of unknown")] = False
+    byte_fallback: Annotated[bool, Doc("whether other characters are spelt as bytes, and not unknown")] = False
 
 
 class Verbatim(Table):
@@ -37,7 +37,7 @@ class Verbatim(Table):
     vocab_size: VocabSize = 4_000
     pieces: Pieces = "unigram"
     character_coverage: Annotated[Share, Doc("share of characters with a piece of their own")] = 1.0
-    byte_fallback: Annotated[bool, Doc("spell the other characters as bytes instead of unknown")] = False
+    byte_fallback: Annotated[bool, Doc("whether other characters are spelt as bytes, and not unknown")] = False
 
     @property
     def normalization(self):
@@ -54,12 +54,12 @@ class Target(Table):
 
 
 class TwoSided(Vocabulary):
-    """A vocabulary for the source; and one for the target, or the same for both."""
+    """A vocabulary for the source, and one for the target; or one for both."""
 
-    target: Annotated[Target | None, Doc("the target's vocabulary, if it is not one with the source")] = None
-    shared: Annotated[bool, Doc("one vocabulary for source and target")] = False
+    target: Annotated[Target | None, Doc("the target's own vocabulary, where it is not shared")] = None
+    shared: Annotated[bool, Doc("whether source and target have one vocabulary")] = False
     joiner: Annotated[
-        str, Doc("what joins pieces that the files hold already, such as '@@ ': removed before scoring")
+        str, Doc("mark between pieces into which the files are cut already, such as '@@ '; removed before scoring")
     ] = ""
 
     @classmethod
@@ -76,9 +76,11 @@ class TwoSided(Vocabulary):
 class Noise(Table):
     """Changes of the texts in training."""
 
-    candidates: Annotated[Positive, Doc("spellings of a word that training draws from; 1: no drawing")] = 1
-    rare: Annotated[Count, Doc("words that the training has more often keep their spelling; 0: none does")] = 0
-    alpha: Annotated[NotNegative, Doc("how much the drawing minds their probabilities")] = 0.3
+    candidates: Annotated[Positive, Doc("spellings of a word among which training draws; 1: no drawing")] = 1
+    rare: Annotated[Count, Doc("words that come more often than this are not drawn; 0: all are")] = 0
+    alpha: Annotated[NotNegative, Doc("exponent of their probabilities in the drawing; 0: all are equally likely")] = (
+        0.3
+    )
     dropout: Annotated[BelowOne, Doc("share of the tokens that training hides")] = 0.0
 
     @classmethod
@@ -91,13 +93,13 @@ class Noise(Table):
 class Read(Vocabulary):
     """The vocabulary of texts to label."""
 
-    max_input_length: Annotated[Count, Doc("tokens of a text that are read, the first ones; 0 reads all")] = 512
+    max_input_length: Annotated[Count, Doc("first tokens of a text that are read; 0: all")] = 512
 
 
 class Labelled(Vocabulary):
-    """The same, where training may change the texts."""
+    """The vocabulary of texts to classify, which training may change."""
 
-    max_input_length: Annotated[Count, Doc("tokens of a text that are read, the first ones; 0 reads all")] = 512
+    max_input_length: Annotated[Count, Doc("first tokens of a text that are read; 0: all")] = 512
     noise: Annotated[Noise, Doc("changes of the texts in training")] = Noise()
 
     @classmethod
@@ -107,9 +109,9 @@ class Labelled(Vocabulary):
 
 
 class Cut(Vocabulary):
-    """The vocabulary of texts whose words are labelled; training data has its words cut already."""
+    """The vocabulary of texts whose words are labelled; in training data the words are cut already."""
 
-    max_input_length: Annotated[Count, Doc("tokens of a text that are read, the first ones; 0 reads all")] = 512
+    max_input_length: Annotated[Count, Doc("first tokens of a text that are read; 0: all")] = 512
     noise: Annotated[Noise, Doc("changes of the texts in training")] = Noise()
     words: Words = "spaces"
 
@@ -132,7 +134,7 @@ class Scope(Table):
 
     label: Annotated[str, Doc('label of the texts out of scope, such as "oos"; without it there are none')] = ""
     threshold: Annotated[
-        bool, Doc("whether a text is out of scope if its likeliest label is not likely enough, as validation tells")
+        bool, Doc("whether validation chooses a probability of the likeliest label below which a text is out of scope")
     ] = True
     trained: Annotated[bool, Doc("whether the label is learnt like the others, from texts of the training")] = False
 

@@ -10,7 +10,7 @@ from zoo.settings.kinds import AboveZero, BelowOne, Count, Doc, NotNegative, Pos
 from zoo.settings.layers import LEARNED_EXITS
 from zoo.settings.table import Table
 
-Smoothing = Annotated[BelowOne, Doc("share of the probability that every other answer gets")]
+Smoothing = Annotated[BelowOne, Doc("probability that is spread evenly over all answers")]
 
 
 class LabelLoss(Table, tag_field="kind", tag="cross_entropy"):
@@ -20,21 +20,21 @@ class LabelLoss(Table, tag_field="kind", tag="cross_entropy"):
 
 
 class NumberLoss(Table, tag_field="kind", tag="squared_error"):
-    """Squared error of numbers, in deviations from their mean."""
+    """Squared error of numbers, in standard deviations of those of the training."""
 
-    mean: Annotated[float, Doc("mean of the numbers of the training, as `seqzoo new` finds it")] = 0.0
-    deviation: Annotated[AboveZero, Doc("their standard deviation, the unit in which the training counts")] = 1.0
+    mean: Annotated[float, Doc("mean of the numbers of the training, which `seqzoo new` finds")] = 0.0
+    deviation: Annotated[AboveZero, Doc("their standard deviation, the unit of the error")] = 1.0
 
 
 class NoLoss(Table, tag_field="kind", tag="none"):
-    """Nothing: the weights come from elsewhere."""
+    """No loss, because nothing is trained: the weights come from elsewhere."""
 
 
 class CosineLoss(Table, tag_field="kind", tag="cosine"):
-    """Squared error of the cosine of two vectors, for which the numbers of pairs are brought to 0 to 1."""
+    """Squared error of the cosine of two vectors; the numbers of pairs are scaled to 0 to 1 for it."""
 
-    lowest: Annotated[float, Doc("number of a pair for which the cosine should be 0")] = 0.0
-    highest: Annotated[float, Doc("number of a pair for which the cosine should be 1")] = 1.0
+    lowest: Annotated[float, Doc("number of a pair whose cosine should be 0")] = 0.0
+    highest: Annotated[float, Doc("number of a pair whose cosine should be 1")] = 1.0
 
     def check(self):
         if not self.lowest < self.highest:
@@ -42,26 +42,30 @@ class CosineLoss(Table, tag_field="kind", tag="cosine"):
 
 
 class RankingLoss(Table, tag_field="kind", tag="ranking"):
-    """Cross-entropy of which text of a batch is the partner of a text, for pairs that belong together."""
+    """Cross-entropy of finding the partner of a text in its batch, for pairs that belong together."""
 
-    scale: Annotated[AboveZero, Doc("cosines are multiplied by it before the softmax over the batch")] = 20.0
+    scale: Annotated[AboveZero, Doc("factor of the cosines before the softmax over the batch")] = 20.0
 
 
 class TokenLoss(Table, tag_field="kind", tag="cross_entropy"):
     """Cross-entropy of tokens."""
 
     label_smoothing: Smoothing = 0.0
-    chunks: Annotated[Positive, Doc("parts of the time whose logits exist at once: more parts take less memory")] = 1
+    chunks: Annotated[
+        Positive, Doc("parts of the time whose logits are computed one after the other; more parts take less memory")
+    ] = 1
 
 
 class DepthLoss(Table, tag_field="kind", tag="depth_adaptive"):
     """Cross-entropy of every depth, and of the rule of exit (`zoo.training.DepthAdaptiveLoss`)."""
 
     label_smoothing: Smoothing = 0.0
-    oracle: Annotated[words("training.depth_adaptive.ORACLES"), Doc("what depth the rule of exit learns")] = (
-        "likelihood"
-    )
-    price: Annotated[NotNegative, Doc("nats that a block must save to be worth it")] = 0.1
+    oracle: Annotated[
+        words("training.depth_adaptive.ORACLES"), Doc("score by which the depth is chosen that the rule of exit learns")
+    ] = "likelihood"
+    price: Annotated[
+        NotNegative, Doc("gain that is worth one more block, in nats or, with correctness, in right tokens")
+    ] = 0.1
     width: Annotated[NotNegative, Doc("tokens over which the oracle is smoothed")] = 0.0
     alpha: Annotated[NotNegative, Doc("weight of the rule of exit in the loss")] = 0.1
 
@@ -75,9 +79,9 @@ class Training(Table):
     """Batches, optimizer and plan."""
 
     seed: Annotated[Count, Doc("seed of the weights, the dropout, the order of the examples, and generated data")] = 1
-    batch_size: Annotated[Positive, Doc("examples of a batch")] = 64
+    batch_size: Annotated[Positive, Doc("examples in a batch")] = 64
     parts: Annotated[
-        Positive, Doc("parts of a batch, one after the other, which takes less memory; the update is the whole batch's")
+        Positive, Doc("parts of a batch, one after the other, to save memory; the update is that of the whole batch")
     ] = 1
     prefetch: Annotated[Count, Doc("batches that a thread prepares ahead")] = 1
     precision: Annotated[
@@ -89,13 +93,13 @@ class Training(Table):
     ] = 1
     layout: Annotated[
         dict[str, Count],
-        Doc('axes along which weights are split, as {"*embedding/matrix" = 1}; none is the one of zoo.core.layouts'),
+        Doc('axes along which weights are split, as {"*embedding/matrix" = 1}; empty: those of zoo.core.layouts'),
     ] = {}
-    num_buckets: Annotated[Positive, Doc("shapes of the batches at most; each of them is compiled once")] = 4
+    num_buckets: Annotated[Positive, Doc("different shapes of batches at most; each is compiled once")] = 4
     max_length: Annotated[
-        Count, Doc("training examples with more tokens on a side are left out; 0 leaves out none")
+        Count, Doc("training examples with more tokens than this on a side are left out; 0: none")
     ] = 60
-    learning_rate: Annotated[AboveZero, Doc("peak of the schedule")] = 1e-3
+    learning_rate: Annotated[AboveZero, Doc("highest learning rate of the schedule")] = 1e-3
     schedule: Annotated[
         Literal["constant", "inverse_sqrt", "linear", "cosine"], Doc("course of the learning rate after the warm-up")
     ] = "constant"
@@ -103,52 +107,54 @@ class Training(Table):
     adam_beta_2: Annotated[BelowOne, Doc("decay of Adam's second moments")] = 0.999
     row_learning_rate: Annotated[AboveZero, Doc("constant learning rate of the values of a product-key memory")] = 1e-3
     weight_decay: Annotated[NotNegative, Doc("a step shrinks matrices by this times the learning rate")] = 0.0
-    clip_norm: Annotated[NotNegative, Doc("norm of all gradients together at most; 0 does not clip")] = 1.0
+    clip_norm: Annotated[NotNegative, Doc("largest norm of all gradients together; 0: no clipping")] = 1.0
     ema: Annotated[
         BelowOne,
-        Doc("decay of a moving average of the weights, which is validated and kept in their place; 0 has none"),
+        Doc("decay of a moving average of the weights, which is validated and kept in their place; 0: no average"),
     ] = 0.0
     steps: Annotated[Positive, Doc("updates at most")] = 10_000
     validate_every: Annotated[Positive, Doc("steps from one validation to the next")] = 500
     checkpoint_every: Annotated[Positive, Doc("steps from one checkpoint to the next")] = 500
     patience: Annotated[
-        Count, Doc("validations without improvement after which the training ends; 0 trains all steps")
+        Count, Doc("validations without improvement after which the training ends; 0: it never ends so")
     ] = 0
-    average: Annotated[Positive, Doc("best checkpoints whose weights are averaged")] = 1
+    average: Annotated[Positive, Doc("number of the best checkpoints whose weights are averaged")] = 1
     monitor: Annotated[
         words("training.metrics.MONITORS"),
         Doc(
-            "score of the validation that tells the best weights; wer is the share of wrong outputs of a greedy "
-            "search, entity_f1 that of the entities which tags spell, spearman the rank correlation of cosines"
+            "score of the validation that chooses the best weights; wer is the share of wrong outputs of a greedy "
+            "search, entity_f1 the F1 of entities, spearman the rank correlation of cosines"
         ),
     ] = "nll"
     log_every: Annotated[Positive, Doc("steps from one report to the next")] = 50
     init: Annotated[
-        str, Doc("finished run, artefact's version or published model, with whose weights the training begins")
+        str, Doc("finished run, artefact's version or published model with whose weights the training begins")
     ] = ""
     vocabulary: Annotated[
-        Literal["keep", "map"], Doc("keep those vocabularies, or learn others and keep what is known of each piece")
+        Literal["keep", "map"],
+        Doc("keep the vocabularies of init, or map: learn others, and take the vectors of pieces that both have"),
     ] = "keep"
     init_differences: Annotated[
         Literal["refuse", "allow"],
-        Doc("what happens where settings differ that decide what the weights of init compute, such as an activation"),
+        Doc("what is done if settings differ that decide what the weights of init compute, such as an activation"),
     ] = "refuse"
     freeze: Annotated[
         list[str],
-        Doc('weights that stay as they are, as ["embedding", "encoder/blocks/0/*"]; "body" is all that init gave'),
+        Doc('weights that are not trained, as ["embedding", "encoder/blocks/0/*"]; "body": all that init gave'),
     ] = []
     lora: Annotated[
         Count, Doc("rank of the adapters that dense layers learn instead of their weights, merged at the end; 0: none")
     ] = 0
     lora_layers: Annotated[
         list[str],
-        Doc('layers with adapters, as ["*/query_projection", "*/value_projection"]; none: all that can'),
+        Doc('layers with adapters, as ["*/query_projection", "*/value_projection"]; empty: all that can'),
     ] = []
     rates: Annotated[
         dict[str, AboveZero], Doc('factors of the learning rate, as {"encoder/*" = 0.1}; the last that fits counts')
     ] = {}
     layer_decay: Annotated[
-        Share, Doc("factor of the learning rate from a block to the one below it, and to the embeddings; 1 is one rate")
+        Share,
+        Doc("factor of the learning rate from each block to the one below it, and to the embeddings; 1: one rate"),
     ] = 1.0
 
     @classmethod
@@ -187,7 +193,7 @@ class Training(Table):
 class Continuation(Table):
     """How a text is continued."""
 
-    alpha: Annotated[NotNegative, Doc("length penalty")] = 0.6
+    alpha: Annotated[NotNegative, Doc("exponent of the length penalty")] = 0.6
     max_output_length: Annotated[Positive, Doc("tokens of an output at most")] = 60
     penalty: Annotated[
         Literal[CHOICES["penalty"]], Doc("what log p is divided by: ((5 + length) / 6)^alpha, or length^alpha")
@@ -210,13 +216,17 @@ class Continuation(Table):
             "likely, or when it has beam of them"
         ),
     ] = "sure"
-    no_repeat_ngram_size: Annotated[int, Meta(ge=0, le=16), Doc("no n tokens are written twice; 0 allows it")] = 0
-    repetition_penalty: Annotated[AboveZero, Doc("what is there costs so many times as much; 1 is none")] = 1.0
+    no_repeat_ngram_size: Annotated[
+        int, Meta(ge=0, le=16), Doc("length n of the n-grams that are never written twice; 0: none")
+    ] = 0
+    repetition_penalty: Annotated[
+        AboveZero, Doc("tokens that were written already cost this many times as much; 1: no penalty")
+    ] = 1.0
     min_length: Annotated[Count, Doc("tokens of an output at least")] = 0
     forced_tokens: Annotated[list[Count], Doc("ids with which every output begins; they cost nothing")] = []
     barred_tokens: Annotated[list[Count], Doc("ids that are never written: their probability is 0")] = []
     bad_words: Annotated[list[list[Count]], Doc("sequences of ids that are never written")] = []
-    renormalize: Annotated[bool, Doc("normalise log-probabilities again behind all rules")] = False
+    renormalize: Annotated[bool, Doc("whether log-probabilities are normalised again after all rules")] = False
 
     @property
     def ranking(self):
@@ -236,11 +246,13 @@ class Continuation(Table):
 class Search(Continuation):
     """How an output is searched for."""
 
-    beam: Annotated[Positive, Doc("hypotheses that are kept")] = 4
-    length_ratio: Annotated[NotNegative, Doc("tokens of an output at most for one of the source; 0 is no bound")] = 0.0
-    length_extra: Annotated[Count, Doc("with length_ratio, so many tokens more")] = 0
+    beam: Annotated[Positive, Doc("hypotheses that are kept at each step")] = 4
+    length_ratio: Annotated[
+        NotNegative, Doc("tokens of an output at most, for each token of the source; 0: no bound")
+    ] = 0.0
+    length_extra: Annotated[Count, Doc("tokens that are allowed beyond those of length_ratio")] = 0
     coverage_penalty: Annotated[
-        NotNegative, Doc("GNMT's beta: an output that leaves parts of its source out ranks lower; 0 ranks none lower")
+        NotNegative, Doc("GNMT's beta: an output that leaves parts of its source out ranks lower; 0: no penalty")
     ] = 0.0
 
     @classmethod

@@ -15,7 +15,7 @@ LONG = 12  # letters a word: a text with more on average is written without spac
 
 
 class Translate(Task):
-    """Texts to texts, by a recurrent encoder and decoder or a Transformer; scored by BLEU, chrF and exact match."""
+    """Texts to texts, by a recurrent encoder and decoder or a Transformer; scored by BLEU, chrF and TER."""
 
     name = "translate"
     kind = "pairs"
