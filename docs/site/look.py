@@ -14,6 +14,7 @@ BOOSTS = {  # more for the pages that lead through something, less for those tha
     "architecture.md": 0.4,
     "contributing.md": 0.4,
     "corpus.md": 1.7,
+    "data.md": 1.15,
     "deploy.md": 1.6,
     "glossary.md": 1.5,
     "hub.md": 0.8,
@@ -26,7 +27,7 @@ BOOSTS = {  # more for the pages that lead through something, less for those tha
     "security.md": 1.6,
     "serving.md": 1.2,
     "settings.md": 0.4,
-    "tasks/": 1.2,
+    "tasks/": 1.5,
     "training.md": 1.9,
     "zoo/README.md": 1.7,
 }
