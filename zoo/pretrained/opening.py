@@ -81,7 +81,11 @@ def open_source(source, tokenizers=True, imports=()):
     family = family_of(source)
     network = _made(source, family, lambda: family.network(source))
     if any(source.languages) and not network.languages:
-        source.config.refuse(f"a network of the family {family.name} has no languages to choose from")
+        raise ValueError(
+            f"{source.address}: a network of the family {family.name} has no languages to choose from; received "
+            f"{' and '.join(repr(each) for each in source.languages if each)}. Leave --source-language and "
+            "--target-language out."
+        )
     search = search_of(source, network)
     source.config.finish()
     made = _made(source, family, network.tokenizers) if tokenizers else ()
