@@ -61,6 +61,12 @@ def test_queries_of_gpt2_may_shrink_with_depth(tmp_path):
         ("albert", "tokenizer_config.json", {"add_prefix_space": False}),
         ("albert", "tokenizer_config.json", {"add_bos_token": True}),
         ("xlm_roberta", "tokenizer_config.json", {"add_prefix_space": False}),
+        ("xlm_roberta", "tokenizer_config.json", {"unk_token": "<pad>"}),
+        ("reformer", "tokenizer_config.json", {"add_eos_token": True}),
+        ("reformer", "tokenizer_config.json", {"unk_token": "a"}),
+        ("t5", "tokenizer_config.json", {"eos_token": "<pad>"}),
+        ("t5", "tokenizer_config.json", {"tokenizer_class": "ByT5Tokenizer"}),
+        ("marian", "tokenizer_config.json", {"unk_token": "<pad>"}),
         ("roberta", "tokenizer_config.json", {"cls_token": "a"}),
         ("bart", "tokenizer_config.json", {"sep_token": "a"}),
         ("bert", "config.json", {"tokenizer_class": "BertJapaneseTokenizer"}),
@@ -71,9 +77,28 @@ def test_what_transformers_would_compute_otherwise_is_refused(name, file, change
     """Each changed its answers. None is a key that is missing, where transformers takes another value."""
     folder = with_changes(tmp_path, name, file, changes)
     for each in {"tokenizer.json", "tokenizer_config.json"} - {file} if "tokenizer_class" in changes else ():
-        (folder / each).unlink()  # where they are there, they count
+        (folder / each).unlink(missing_ok=True)  # where they are there, they count
     with opened(folder) as source, pytest.raises(ValueError, match=next(iter(changes))):
         open_source(source)
+
+
+@pytest.mark.parametrize("name", ["marian", "m2m100", "camembert", "reformer"])
+def test_pieces_that_are_drawn_by_chance_are_refused(name, tmp_path):
+    changes = {"sp_model_kwargs": {"enable_sampling": True, "alpha": 0.1, "nbest_size": -1}}
+    folder = with_changes(tmp_path, name, "tokenizer_config.json", changes)
+    with opened(folder) as source, pytest.raises(ValueError, match="sp_model_kwargs asks for enable_sampling = True"):
+        made = open_source(source)
+        made.network.tokenizers()
+
+
+@pytest.mark.parametrize("given", [{"max_length": None}, {"max_length": 1000}], ids=["no bound", "a larger one"])
+def test_an_output_is_no_longer_than_there_are_positions(given, tmp_path):
+    """Its positions end first there, too; a search for more would be refused when the run is exported."""
+    folder = with_changes(tmp_path, "bart", "generation_config.json", given | {"max_new_tokens": None})
+    with opened(folder) as source:
+        made = open_source(source, tokenizers=False)
+    most = json.loads((folder / "config.json").read_text())["max_position_embeddings"]
+    assert most < 60 and made.recipe.search.max_output_length == most
 
 
 def with_changes(tmp_path, name, file, changes):

@@ -13,7 +13,7 @@ import numpy as np
 
 from zoo.pretrained import generation
 from zoo.pretrained.parts import refuse_tokenizers
-from zoo.pretrained.sentencepiece_files import FAIRSEQ, read_sentencepiece
+from zoo.pretrained.sentencepiece_files import FAIRSEQ, demand_settings, read_sentencepiece
 from zoo.pretrained.vocabulary import CONTROL, UNKNOWN as UNKNOWN_KIND, names_by_id, pieces_of, rewritten, with_start
 from zoo.text import Tokenizer
 from zoo.text.special import BOS, EOS
@@ -156,6 +156,7 @@ def manner_of(source):
 
 def names_of(source, size, manner):
     """(model, its path, the pieces by their ids there, how many of them it has, those that have no id)."""
+    demand_settings(source)
     model, base, path = read_sentencepiece(source, FAIRSEQ)
     pieces, codes, config = pieces_of(model, path), [], source.json("tokenizer_config.json")
     if base is None and source.has("vocab.json"):

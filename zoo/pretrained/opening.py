@@ -14,6 +14,7 @@ from zoo.pretrained.reading import ODD
 from zoo.pretrained.rules import fill
 from zoo.recipes.recipe import make
 from zoo.settings import occupants
+from zoo.settings.training import Search
 
 building = later("zoo.tasks.parts.building")
 selection = later("zoo.training.selection")
@@ -156,6 +157,10 @@ def search_of(source, network):
     found, problems = generation.search_of(given, network.ids, prompts, network.barred)
     for each in problems:
         source.config.refuse(f"generation: {each}")
+    places = network.recipe.get("positions")
+    if not prompts and isinstance(places, dict) and "max_positions" in places:  # no output has more tokens
+        longest = found.get("max_output_length", Search().max_output_length)
+        found["max_output_length"] = min(longest, places["max_positions"])
     return {"search": found | network.recipe.get("search", {})}
 
 

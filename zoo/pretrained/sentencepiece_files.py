@@ -10,8 +10,8 @@ import binascii
 from zoo.pretrained.reading import read_json
 from zoo.pretrained.vocabulary import CONTROL, NORMAL, UNKNOWN, names_by_id, our_ids, pieces_of, rewritten, written
 from zoo.text import Tokenizer
-from zoo.text.published import demand
-from zoo.text.special import BOS, EOS
+from zoo.text.published import GENERIC, demand
+from zoo.text.special import BOS, EOS, UNK
 
 FAIRSEQ = "sentencepiece.bpe.model"
 SPACES = ({"Regex": " {2,}"}, " "), ({"Regex": " {2,}"}, "▁")  # several become one, which SentencePiece does, too
@@ -39,19 +39,40 @@ def read_sentencepiece(source, file, besides=()):
         raise ValueError(f"{other} is no tokenizer of SentencePiece's kind: {error!r}") from error
 
 
-def tokenizer_of(source, ids, changed=lambda model: model, besides=()):
+def demand_settings(source, unknown="<unk>", end="</s>", **expected):
+    """Refuse settings of a tokenizer that change its ids: pieces drawn by chance, and special pieces of other names.
+
+    Args:
+        source: the `Source`.
+        unknown, end: what its unknown piece is called, and its end of sentence.
+        **expected: as of `demand`.
+    """
+    said = source.json("special_tokens_map.json") | source.json("tokenizer_config.json")
+    said = {key: each.get("content", each) if isinstance(each, dict) else each for key, each in said.items()}
+    demand(said.get("sp_model_kwargs") or {}, f"{source.address}: sp_model_kwargs", enable_sampling=(None, False))
+    demand(said, source.address, unk_token=(None, unknown), eos_token=(None, end), **expected)
+
+
+def tokenizer_of(source, ids, classes, around=((), (EOS,)), changed=lambda model: model, besides=()):
     """The tokenizer of a SentencePiece model whose ids are those of the network; further rows stand for no text.
 
     Args:
         source: with `spiece.model`, or `tokenizer.json`.
         ids: as of `our_ids`.
+        classes: what its class may be called, without "Tokenizer".
+        around: ids that stand before and behind a text.
         changed: what is made of the model first.
         besides: as of `read_sentencepiece`.
     """
     model, names, path = read_sentencepiece(source, "spiece.model", besides)
     names = names or [piece for piece, _, _ in pieces_of(model, path)]
     others = [f"<unused {number}>" for number in range(len(names), max(ids) + 1)]
-    return Tokenizer(rewritten(changed(model), names + others, ids, others, path))
+    made = Tokenizer(rewritten(changed(model), names + others, ids, others, path))
+    known = (None, *(f"{name}Tokenizer{fast}" for name in classes for fast in ("", "Fast")), *GENERIC)
+    own = dict.fromkeys(("add_bos_token", "add_eos_token"), None if any(around) else (None, False))
+    unknown, end = (names[ids[each]] if ids[each] < len(names) else None for each in (UNK, EOS))
+    demand_settings(source, unknown, end, tokenizer_class=known, **own)
+    return made.with_around(*around)
 
 
 def unknown_of(source):
@@ -140,7 +161,7 @@ def read_camembert(source):
 
 def _read_shifted(source, first, skipped):
     model, names, path = read_sentencepiece(source, FAIRSEQ)
-    demand(source.json("tokenizer_config.json"), source.address, add_prefix_space=(True, None))
+    demand_settings(source, add_prefix_space=(True, None))
     names = names or [*first, *(piece for piece, _, _ in pieces_of(model, path)[skipped:]), "<mask>"]
     missing = [piece for piece in ("<pad>", "<unk>", "<s>", "</s>") if piece not in names]
     if missing:

@@ -94,10 +94,10 @@ def _block(here, paths):
 def _tokenizer(source, ids):
     """Its SentencePiece model behind the rules for letters, and [CLS] and [SEP] around a text."""
     said = source.json("tokenizer_config.json")
-    demand(said, source.address, add_prefix_space=(True, None), add_bos_token=None, add_eos_token=None)
+    demand(said, source.address, add_prefix_space=(True, None))
     lower, accents = said.get("do_lower_case", True), said.get("keep_accents", False)
     changed = partial(with_plain_letters, lower=lower, accents=accents)
-    return tokenizer_of(source, ids, changed, RULES).with_around((BOS,), (EOS,))
+    return tokenizer_of(source, ids, ("Albert",), ((BOS,), (EOS,)), changed, RULES)
 
 
 register(Family("albert", of_type("albert"), network, "AutoModel"))

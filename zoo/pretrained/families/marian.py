@@ -13,6 +13,7 @@ from zoo.pretrained.languages import marian_reader, marian_targets
 from zoo.pretrained.network import Family, Network, of_type, register
 from zoo.pretrained.parts import bart_blocks, bart_model, bart_vectors
 from zoo.pretrained.rules import channels
+from zoo.pretrained.sentencepiece_files import demand_settings
 from zoo.pretrained.vocabulary import names_by_id, our_ids, rewritten
 from zoo.recipes.languages import of_codes
 from zoo.text import Tokenizer
@@ -73,6 +74,7 @@ def network(source):
 
 def tokenizers(source, source_ids, ids, shared):
     """(source, target): two SentencePiece models over the ids of the joint vocabulary, or of one each."""
+    demand_settings(source)
     files = [source.path(FILES["source" if shared else side]) for side in FILES]
     names = [
         names_by_id(source.json(file.name), max(known) + 1, file)

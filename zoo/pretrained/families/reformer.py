@@ -98,7 +98,7 @@ def network(source):
         rules=tuple(rules),
         unneeded=(UNUSED_BIAS if writes else {}) | UNNEEDED,
         constants=constants | {f"{side}/blocks/{path}": numbers for path, numbers in draws.items()},
-        tokenizers=lambda: (tokenizer_of(source, ids).with_around((), ()),),
+        tokenizers=lambda: (tokenizer_of(source, ids, ("Reformer",), ((), ())),),
         labels=labels,
         barred=barred,
         notes=(ROTATIONS, *([BEGINS] if writes else [])),

@@ -82,7 +82,7 @@ def network(source):
         rules=tuple(rules),
         unneeded={"decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight": "no layer ever read it"},
         constants={"target_embedding/output_bias": barring(len(ids), (BOS,))},
-        tokenizers=lambda: (tokenizer_of(source, ids),) * 2,
+        tokenizers=lambda: (tokenizer_of(source, ids, ("T5", "MT5")),) * 2,
         generation=generation.without_pad(source, ids),
         barred=(BOS,),
     )  # fmt: skip
