@@ -77,10 +77,10 @@ def _check(before, change, options):
         ValueError: there is no target, another one than before, or a change of what is not deployed.
     """
     target = options.get("target")
-    if before is None and target is None:
-        raise ValueError(f"--target is needed at the first deployment to a folder: one of {', '.join(ROOMS)}.")
     if before is None and change and change[0] != "canary":
         raise ValueError(f"--{change[0]}: nothing is deployed in this folder yet. Deploy a version first.")
+    if before is None and target is None:
+        raise ValueError(f"--target is needed at the first deployment to a folder: one of {', '.join(ROOMS)}.")
     if before and target not in (None, before.options.target):
         raise ValueError(
             f"--target {target}: this folder has a deployment for {before.options.target}. Choose another --out."

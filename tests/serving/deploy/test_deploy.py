@@ -69,6 +69,7 @@ def test_a_second_model_comes_beside_the_first(home, tmp_path, saved, capsys):
     ("arguments", "said"),
     [
         (["{home}", "--out", "new"], "--target is needed at the first deployment"),
+        (["--out", "new", "--promote"], "--promote: nothing is deployed in this folder yet"),
         (["--target", "kserve", "--out", "new"], "name an artefact"),
         (["{home}", "--target", "kserve", "--out", "new", "--canary", "9"], "has no version 9 in .*: there are 1, 2"),
         (["{home}", "--target", "kserve", "--out", "new", "--promote"], "nothing is deployed in this folder yet"),
