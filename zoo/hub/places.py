@@ -45,8 +45,8 @@ def place(address):
 
         return HuggingFace(address)
     raise ValueError(
-        f"{address!r} is not the address of a hub: expected a folder, https://URL or hf://OWNER/REPO. SEQZOO_HUB holds "
-        "addresses, separated by commas."
+        f"{address!r} is not the address of a hub: expected a folder, https://URL (http:// of a server of this machine "
+        "alone) or hf://OWNER/REPO. SEQZOO_HUB holds addresses, separated by commas."
     )
 
 
